@@ -1,0 +1,142 @@
+import js from '@eslint/js';
+import { defineConfig, globalIgnores } from 'eslint/config';
+import { createNodeResolver, importX } from 'eslint-plugin-import-x';
+import jest from 'eslint-plugin-jest';
+import tseslint from 'typescript-eslint';
+
+const typescript = ['**/*.ts', '**/*.mts'];
+
+/** What plain scripts use of Node without importing it. */
+const nodeGlobals = [
+  ...['AbortController', 'AbortSignal', 'Buffer', 'URL', 'console', 'fetch', 'performance', 'process'],
+  ...['clearInterval', 'clearTimeout', 'setImmediate', 'setInterval', 'setTimeout'],
+];
+
+export default defineConfig(
+  globalIgnores(['**/dist/', '**/coverage/', '**/node_modules/']),
+  js.configs.recommended,
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+
+  {
+    files: typescript,
+    extends: [tseslint.configs.strictTypeChecked],
+    languageOptions: { parserOptions: { projectService: true } },
+    rules: {
+      // A lock whose promise nobody awaits is a lock nobody holds.
+      '@typescript-eslint/no-floating-promises': ['error', { checkThenables: true }],
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/switch-exhaustiveness-check': 'error',
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/no-extraneous-class': ['error', { allowWithDecorator: true }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/no-unused-vars': [
+        'error',
+        { argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreUsingDeclarations: true },
+      ],
+    },
+  },
+
+  // What a layer may import. The tree of lib/ is the architecture; these rules keep it so.
+  {
+    files: ['lib/**/*.ts'],
+    plugins: { 'import-x': importX },
+    settings: {
+      'import-x/extensions': ['.ts', '.js'],
+      'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] },
+      'import-x/resolver-next': [
+        createNodeResolver({ extensions: ['.ts'], extensionAlias: { '.js': ['.ts', '.js'] } }),
+      ],
+    },
+    rules: {
+      'import-x/no-unresolved': ['error', { ignore: ['^[^.]'] }],
+      'import-x/no-cycle': 'error',
+      'import-x/no-restricted-paths': [
+        'error',
+        {
+          basePath: import.meta.dirname,
+          zones: [
+            layer('core', ['core']),
+            layer('redis', ['core', 'redis']),
+            layer('memory', ['core', 'memory']),
+            { target: './lib', from: './lib/index.ts', message: 'index.ts is for users of the package.' },
+          ],
+        },
+      ],
+      'no-restricted-imports': packages('^@nestjs/[^/]+/', "Nest's private files move between releases."),
+    },
+  },
+  {
+    files: ['lib/core/**/*.ts', 'lib/memory/**/*.ts'],
+    rules: { 'no-restricted-imports': packages('^[^.]', 'This layer knows no package and no Node module.') },
+  },
+  {
+    files: ['lib/redis/**/*.ts'],
+    rules: { 'no-restricted-imports': packages('^(?!\\.|node:|ioredis$)', 'This layer knows ioredis and Node only.') },
+  },
+  {
+    // The algorithm gets time and randomness from outside, so that a test or a simulation can own both.
+    files: ['lib/core/**/*.ts'],
+    ignores: ['lib/core/clock.ts'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        ...['setTimeout', 'setInterval', 'setImmediate', 'performance', 'process', 'console', 'crypto', 'Buffer'],
+      ],
+      'no-restricted-properties': [
+        'error',
+        { object: 'Date', property: 'now', message: 'Use the injected clock.' },
+        { object: 'Math', property: 'random', message: 'Use the injected randomness.' },
+      ],
+    },
+  },
+
+  {
+    files: ['test/**/*.ts', 'sample/*/test/**/*.ts'],
+    rules: {
+      // Test doubles are async because what they stand for is.
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/no-empty-function': 'off',
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+    },
+  },
+  {
+    files: ['test/types/**/*.ts'],
+    rules: { '@typescript-eslint/no-unused-vars': 'off', '@typescript-eslint/no-floating-promises': 'off' },
+  },
+  {
+    files: ['test/**/*.spec.ts', 'sample/*/test/**/*.spec.ts'],
+    extends: [jest.configs['flat/recommended']],
+    rules: {
+      'jest/no-disabled-tests': 'error',
+      'jest/expect-expect': ['error', { assertFunctionNames: ['expect*', 'fc.assert', '**.expect'] }],
+      // A contract suite has its expectations in functions that several spec files call.
+      'jest/no-standalone-expect': 'off',
+      'jest/no-conditional-expect': 'off',
+    },
+  },
+
+  {
+    files: ['**/*.js', '**/*.mjs'],
+    languageOptions: {
+      globals: Object.fromEntries(nodeGlobals.map((name) => [name, 'readonly'])),
+    },
+  },
+);
+
+/** A folder of lib/ and the only folders of lib/ whose files it may import. */
+function layer(folder, allowed) {
+  return {
+    target: `./lib/${folder}`,
+    from: './lib',
+    except: allowed.map((name) => `./${name}`),
+    message: `lib/${folder} may import only from lib/${allowed.join(' and lib/')}.`,
+  };
+}
+
+function packages(regex, message) {
+  return ['error', { patterns: [{ regex, message }] }];
+}

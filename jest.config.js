@@ -1,0 +1,30 @@
+/** @type {import('jest').Config} */
+export default {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/test'],
+  testRegex: '\\.spec\\.ts$',
+  testPathIgnorePatterns: ['/node_modules/'],
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: {
+    // TypeScript sources import each other by the name of the emitted file.
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    '^nestjs-redlock$': '<rootDir>/lib/index.ts',
+    '^nestjs-redlock/testing$': '<rootDir>/lib/testing.ts',
+  },
+  setupFiles: ['reflect-metadata'],
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: {
+          target: 'es2023',
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: true },
+          keepClassNames: true,
+        },
+        module: { type: 'es6' },
+        sourceMaps: 'inline',
+      },
+    ],
+  },
+};

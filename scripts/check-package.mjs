@@ -1,0 +1,37 @@
+// What would be published: every file that users need, for every source file, and nothing else.
+import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+const sources = readdirSync(`${root}/lib`, { recursive: true })
+  .map((file) => file.replaceAll('\\', '/'))
+  .filter((file) => file.endsWith('.ts'));
+const outputs = (format) =>
+  sources
+    .flatMap((file) => ['.js', '.js.map', '.d.ts', '.d.ts.map'].map((end) => file.replace(/\.ts$/, end)))
+    .map((file) => `dist/${format}/${file}`);
+const expected = new Set([
+  ...['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE', 'dist/cjs/package.json'],
+  ...sources.map((file) => `lib/${file}`),
+  ...outputs('esm'),
+  ...outputs('cjs'),
+]);
+
+const output = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+  cwd: root,
+  encoding: 'utf8',
+});
+const [{ files, size }] = JSON.parse(output);
+const packed = new Set(files.map(({ path }) => path));
+
+const problems = [
+  ...[...expected].filter((file) => !packed.has(file)).map((file) => `missing: ${file}`),
+  ...[...packed].filter((file) => !expected.has(file)).map((file) => `should not be there: ${file}`),
+];
+for (const problem of problems) console.error(problem);
+console.log(
+  problems.length ? `${problems.length} problems` : `${packed.size} files, ${Math.ceil(size / 1024)} kB packed`,
+);
+process.exitCode = problems.length ? 1 : 0;

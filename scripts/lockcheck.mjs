@@ -1,0 +1,22 @@
+// A registry that has not yet received every platform's binary of a new release makes npm write a lockfile that lacks
+// them, and `npm ci` then refuses it. This finds such a lockfile before anybody has to.
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const LOCKFILES = ['package-lock.json', 'test/nest11/package-lock.json'];
+
+const problems = LOCKFILES.flatMap((file) => {
+  const { packages } = JSON.parse(readFileSync(fileURLToPath(new URL(`../${file}`, import.meta.url)), 'utf8'));
+  const locked = new Set(Object.keys(packages).map((path) => path.slice(path.lastIndexOf('node_modules/') + 13)));
+
+  return Object.entries(packages).flatMap(([path, entry]) => [
+    ...Object.keys(entry.optionalDependencies ?? {})
+      .filter((name) => !locked.has(name))
+      .map((name) => `${file}: ${path}@${entry.version} names ${name}, which is not in the lockfile`),
+    ...(entry.extraneous ? [`${file}: nothing needs ${path}; run npm install once more`] : []),
+  ]);
+});
+
+for (const problem of problems) console.error(problem);
+console.log(problems.length ? `${problems.length} problems` : `complete: ${LOCKFILES.join(', ')}`);
+process.exitCode = problems.length ? 1 : 0;

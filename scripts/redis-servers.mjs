@@ -1,0 +1,247 @@
+// Real Redis (or Valkey) processes for tests, the demo and benchmarks. Loopback only, nothing on disk unless asked for,
+// and never the machine's own Redis service.
+import { spawn } from 'node:child_process';
+import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+// Debian keeps the server's binary in redis-tools and valkey-tools under the name of the checker; it acts as what it is
+// called. That package, unlike redis-server, brings no system service with it.
+const SERVER_NAMES = ['redis-server', 'valkey-server', 'redis-check-rdb', 'valkey-check-rdb'];
+
+const HELP = 'No redis-server or valkey-server on PATH. Install one, then run this again:';
+
+const INSTALLERS = [
+  {
+    tool: 'apt-get',
+    steps: [
+      ['apt-get', 'update', '-q'],
+      ['apt-get', 'install', '-q', '-y', '--no-install-recommends', 'redis-tools'],
+    ],
+    byHand: 'sudo apt-get install -y redis-server',
+  },
+  { tool: 'apk', steps: [['apk', 'add', '--no-cache', 'redis']], byHand: 'sudo apk add redis' },
+  { tool: 'dnf', steps: [['dnf', 'install', '-y', 'redis']], byHand: 'sudo dnf install -y redis' },
+  { tool: 'brew', steps: [['brew', 'install', 'redis']], byHand: 'brew install redis', unprivileged: true },
+];
+
+/** Path of the server to start: `REDIS_SERVER` if set, else what PATH has; undefined if there is none. */
+export function findRedisServer() {
+  return process.env.REDIS_SERVER || SERVER_NAMES.map(onPath).find(Boolean);
+}
+
+/** Like {@link findRedisServer}, but installs a server where that needs no question. Rejects with the line to type. */
+export async function ensureRedisServer() {
+  const found = findRedisServer();
+  if (found) return found;
+
+  const installer = INSTALLERS.find(({ tool }) => onPath(tool));
+  if (!installer) throw new Error(`${HELP} see https://redis.io/downloads`);
+
+  const prefix = await privilege(installer);
+  if (!prefix) throw new Error(`${HELP} ${installer.byHand}`);
+
+  for (const step of installer.steps) {
+    const command = [...prefix, ...step];
+    console.log(`No Redis server on PATH: ${command.join(' ')}`);
+    if ((await exitCode(command, 'inherit')) !== 0) throw new Error(`${HELP} ${installer.byHand}`);
+  }
+  const installed = findRedisServer();
+  if (!installed) throw new Error(`${HELP} ${installer.byHand}`);
+  return installed;
+}
+
+/** One server process on 127.0.0.1. It ends with the process that started it, however that one ends. */
+export class RedisServer {
+  port;
+  #args;
+  #dir;
+  #ownsDir;
+  #child;
+  #exited = Promise.resolve();
+  #dismissGuard = () => {};
+
+  /** Starts a server and resolves when it accepts connections. `args` come last, so they override the defaults. */
+  static async start({ port, args = [], dir } = {}) {
+    // Redis itself finds out whether a port is free: asking first would leave a gap for another process to take it.
+    let attemptsLeft = port === undefined ? 20 : 1;
+    for (;;) {
+      const server = new RedisServer(port ?? randomPort(), args, dir);
+      try {
+        await server.#launch();
+        return server;
+      } catch (error) {
+        await server.stop();
+        attemptsLeft -= 1;
+        if (!(error instanceof PortTakenError) || attemptsLeft === 0) throw error;
+      }
+    }
+  }
+
+  constructor(port, args, dir) {
+    this.port = port;
+    this.#args = args;
+    this.#ownsDir = dir === undefined;
+    this.#dir = dir ?? mkdtempSync(join(tmpdir(), 'redlock-redis-'));
+  }
+
+  get url() {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+
+  /** Process id; undefined while the server is down. */
+  get pid() {
+    return this.#child?.pid;
+  }
+
+  /** Freezes the server: connections stay open, nothing is answered. */
+  pause() {
+    this.#signal('SIGSTOP');
+  }
+
+  /** Ends {@link pause}: the server carries out whatever reached it meanwhile. */
+  resume() {
+    this.#signal('SIGCONT');
+  }
+
+  /** Crashes the server, paused or not; resolves when it is gone. */
+  async kill() {
+    this.#child?.ref();
+    this.#child?.kill('SIGKILL');
+    await this.#exited;
+  }
+
+  /** Crashes the server if it is up, and starts it again on the same port. */
+  async restart() {
+    await this.kill();
+    await this.#launch();
+  }
+
+  /** Ends the server for good and removes its temporary directory. */
+  async stop() {
+    await this.kill();
+    if (this.#ownsDir) rmSync(this.#dir, { recursive: true, force: true });
+  }
+
+  #signal(name) {
+    if (!this.#child) throw new Error(`The server on port ${this.port} is down, ${name} cannot reach it`);
+    this.#child.kill(name);
+  }
+
+  async #launch() {
+    const binary = findRedisServer();
+    if (!binary) throw new Error(`${HELP} npm test does it by itself where it can`);
+
+    const child = spawn(
+      binary,
+      [
+        ...['--bind', '127.0.0.1', '--port', String(this.port), '--dir', this.#dir],
+        ...['--save', '', '--appendonly', 'no', '--loglevel', 'notice', ...this.#args],
+      ],
+      { argv0: binary.includes('valkey') ? 'valkey-server' : 'redis-server', stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    this.#exited = new Promise((resolve) => {
+      child.once('error', resolve);
+      child.once('exit', resolve);
+    }).then(() => {
+      this.#child = undefined;
+      this.#dismissGuard();
+    });
+    if (child.pid !== undefined) {
+      this.#child = child;
+      this.#dismissGuard = guard(child.pid, this.#ownsDir ? this.#dir : '');
+    }
+
+    try {
+      await accepting(child);
+    } catch (error) {
+      await this.kill();
+      throw error;
+    }
+    // A server that nobody stopped must not keep this process alive: the guard ends it when the process does.
+    for (const handle of [child, child.stdout, child.stderr]) handle.unref();
+  }
+}
+
+class PortTakenError extends Error {}
+
+// Below the range from which systems number outgoing connections (32768 on Linux, 49152 elsewhere): a client that
+// reconnects to a dead server from that range can connect to itself and hold the port against the restart.
+function randomPort() {
+  return 12_000 + Math.floor(Math.random() * 20_000);
+}
+
+/** Resolves when the server says that it is ready; rejects with its output if it ends, or says nothing for 15 s. */
+function accepting(child) {
+  return new Promise((resolve, reject) => {
+    const output = [];
+    const fail = (why) => {
+      clearTimeout(deadline);
+      const text = output.join('\n');
+      const Reason = /Address already in use/i.test(text) ? PortTakenError : Error;
+      reject(new Reason(`${child.spawnfile} ${why}\n${text}`));
+    };
+    const deadline = setTimeout(() => fail('was not ready within 15 s'), 15_000);
+
+    child.once('error', (error) => fail(`could not be started: ${error.message}`));
+    // 'close' and not 'exit': the last lines of output are what explains the exit.
+    child.once('close', (code) => fail(`ended with ${code} before it was ready`));
+    child.stderr.on('data', (chunk) => output.push(String(chunk)));
+    createInterface(child.stdout).on('line', (line) => {
+      if (output.length < 100) output.push(line);
+      if (!/Ready to accept connections/i.test(line)) return;
+      clearTimeout(deadline);
+      resolve();
+    });
+  });
+}
+
+/**
+ * A shell that waits for the end of this process (its stdin closes) and then ends the server. It works where an 'exit'
+ * listener does not: when this process is killed, and inside jest, whose `process` object is a copy without events.
+ */
+function guard(pid, dir) {
+  const script = 'read -r done || { kill -9 "$1" 2>/dev/null; [ -z "$2" ] || rm -rf "$2"; }';
+  const shell = spawn('/bin/sh', ['-c', script, 'redis-guard', String(pid), dir], {
+    // Its own process group: Ctrl-C in the terminal must not end the guard before its work is done.
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  shell.on('error', () => {});
+  shell.stdin.on('error', () => {});
+  shell.unref();
+  shell.stdin.unref();
+  return () => shell.stdin.end('done\n');
+}
+
+function onPath(name) {
+  return (process.env.PATH ?? '')
+    .split(delimiter)
+    .filter(Boolean)
+    .map((folder) => join(folder, name))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+/** What to put before an installer's command; undefined if it would ask for a password. */
+async function privilege({ unprivileged }) {
+  if (unprivileged || process.getuid?.() === 0) return [];
+  const passwordless = onPath('sudo') !== undefined && (await exitCode(['sudo', '-n', 'true'], 'ignore')) === 0;
+  return passwordless ? ['sudo', '-n'] : undefined;
+}
+
+function exitCode([command, ...args], output) {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', HOMEBREW_NO_AUTO_UPDATE: '1' };
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { env, stdio: ['ignore', output, output] });
+    child.once('error', () => resolve(127));
+    child.once('close', resolve);
+  });
+}

@@ -1,0 +1,26 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+/** The repository's root folder. */
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Runs a command in the open, without stdin; resolves with its exit code. */
+export function run(command, args, { cwd = root, env = {} } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'inherit', 'inherit'],
+      // npm is a batch file there.
+      shell: process.platform === 'win32',
+    });
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve(code ?? `killed by ${signal}`));
+  });
+}
+
+/** Like {@link run}, but anything other than success is an error. */
+export async function mustRun(command, args, options) {
+  const code = await run(command, args, options);
+  if (code !== 0) throw new Error(`${[command, ...args].join(' ')}: ${code}`);
+}

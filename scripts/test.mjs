@@ -1,0 +1,82 @@
+// What `npm test` runs, on a fresh clone too: everything that is needed is installed or built first. Imports nothing
+// but Node's own modules and these scripts, because nothing else may be there yet.
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ensureBuild } from './ensure-build.mjs';
+import { ensureDependencies } from './ensure-dependencies.mjs';
+import { ensureRedisServer } from './redis-servers.mjs';
+import { root, run } from './run.mjs';
+
+const NODE_FLAGS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+
+const results = await mkdtemp(join(tmpdir(), 'redlock-results-'));
+const total = { passed: 0, failed: 0 };
+try {
+  await prepare();
+  await step('Types, with the misuses that must not compile', typecheck);
+  await step('Tests on Nest 12', () => jest('jest.config.js'));
+  await step('Host matrix on Nest 11', () => jest('jest.nest11.config.js'));
+  for (const sample of await samples()) await step(`Sample ${sample.name}`, () => testSample(sample));
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  total.failed += 1;
+} finally {
+  await rm(results, { recursive: true, force: true });
+}
+console.log(`\n${total.passed} passed, ${total.failed} failed`);
+process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
+
+async function prepare() {
+  await ensureDependencies();
+  console.log(`Redis server: ${await ensureRedisServer()}`);
+  await ensureBuild();
+}
+
+async function step(title, action) {
+  console.log(`\n== ${title}`);
+  const { passed, failed } = await action();
+  console.log(`   ${passed} passed, ${failed} failed`);
+  total.passed += passed;
+  total.failed += failed;
+}
+
+async function typecheck() {
+  return verdict(await run('npm', ['run', '--silent', 'typecheck']));
+}
+
+async function jest(config) {
+  const report = join(results, `${config}.json`);
+  const bin = join(root, 'node_modules/jest/bin/jest.js');
+  const args = [...NODE_FLAGS, bin, '--config', config, '--json', '--outputFile', report];
+  return counts(report, await run(process.execPath, args));
+}
+
+async function testSample({ name, scripts }) {
+  if (scripts.build) {
+    const built = await run('npm', ['run', '--silent', 'build', '-w', name]);
+    if (built !== 0) return verdict(built);
+  }
+  const report = join(results, `${name}.json`);
+  const args = ['test', '--silent', '-w', name, '--', '--json', '--outputFile', report];
+  return counts(report, await run('npm', args));
+}
+
+async function samples() {
+  const folders = await readdir(join(root, 'sample')).catch(() => []);
+  const manifests = folders.sort().map((folder) => readFile(join(root, 'sample', folder, 'package.json'), 'utf8'));
+  return (await Promise.all(manifests)).map((text) => JSON.parse(text)).filter(({ scripts }) => scripts?.test);
+}
+
+/** Counts of a jest report. A suite that could not run, or an exit code that no failed test explains, is a failure. */
+async function counts(report, exitCode) {
+  const json = await readFile(report, 'utf8').catch(() => undefined);
+  if (json === undefined) return verdict(exitCode === 0 ? 'no report' : exitCode);
+  const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites } = JSON.parse(json);
+  const failed = numFailedTests + numRuntimeErrorTestSuites;
+  return { passed: numPassedTests, failed: failed === 0 && exitCode !== 0 ? 1 : failed };
+}
+
+function verdict(exitCode) {
+  return exitCode === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+}

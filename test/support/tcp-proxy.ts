@@ -1,0 +1,106 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/** Faults of one direction of traffic. Change them at any time; they apply to what arrives from then on. */
+export class Wire {
+  /** Milliseconds by which every chunk is held up. */
+  delay = 0;
+  /** Swallows everything while the connection stays open, as a firewall that drops packets does. */
+  blackHole = false;
+
+  /** Carries `from` to `to`, in order, whatever the delays are. */
+  join(from: Socket, to: Socket): void {
+    let last = Promise.resolve();
+    from.on('data', (chunk) => {
+      if (this.blackHole) return;
+      const arrived = performance.now();
+      const delay = this.delay;
+      last = last.then(async () => {
+        const left = arrived + delay - performance.now();
+        if (left > 0) await new Promise<void>((resolve) => setTimeout(resolve, left));
+        if (to.writable) to.write(chunk);
+      });
+    });
+    from.once('end', () => void last.then(() => to.end()));
+  }
+}
+
+/** A TCP proxy on a port of its own, for faults between a client and one master. */
+export class TcpProxy implements AsyncDisposable {
+  /** From the client to the server. */
+  readonly requests = new Wire();
+  /** From the server to the client. */
+  readonly replies = new Wire();
+  /** Resets new connections instead of carrying them. */
+  refuse = false;
+
+  readonly #open = new Set<Socket>();
+  readonly #server: Server;
+
+  private constructor(readonly target: { readonly port: number; readonly host?: string }) {
+    // Half-open, so that each direction ends when its own last delayed chunk has been carried.
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#carry(client));
+  }
+
+  static async to(port: number, host = '127.0.0.1'): Promise<TcpProxy> {
+    const proxy = new TcpProxy({ port, host });
+    proxy.#server.listen(0, '127.0.0.1');
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+
+  /** Connections now open between clients and this proxy. */
+  get connections(): number {
+    return this.#open.size / 2;
+  }
+
+  /** Neither direction gets through, connections stay open. */
+  blackHole(on = true): void {
+    this.requests.blackHole = on;
+    this.replies.blackHole = on;
+  }
+
+  /** RST on every open connection. */
+  reset(): void {
+    for (const socket of this.#open) socket.resetAndDestroy();
+  }
+
+  async close(): Promise<void> {
+    this.reset();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #carry(client: Socket): void {
+    if (this.refuse) {
+      client.resetAndDestroy();
+      return;
+    }
+    const server = connect({ host: '127.0.0.1', noDelay: true, allowHalfOpen: true, ...this.target });
+    this.#track(client, server);
+    this.#track(server, client);
+    this.requests.join(client, server);
+    this.replies.join(server, client);
+  }
+
+  // A connection that breaks on one side breaks on the other, as it would without a proxy.
+  #track(socket: Socket, peer: Socket): void {
+    this.#open.add(socket);
+    socket.on('error', () => peer.resetAndDestroy());
+    socket.once('close', () => {
+      this.#open.delete(socket);
+      if (socket.errored) peer.destroy();
+    });
+  }
+}
