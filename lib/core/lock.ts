@@ -1,0 +1,74 @@
+import type { Duration } from './duration.js';
+import type { LockLostError } from './errors.js';
+import type { Lease } from './lease.js';
+import { resolveTtl, type Settings } from './settings.js';
+
+/** A lock that has been acquired: proof of it, and the means to keep it and to give it up. */
+export class Lock implements AsyncDisposable {
+  readonly #lease: Lease;
+  readonly #settings: Settings;
+
+  /** @internal */
+  constructor(lease: Lease, settings: Settings) {
+    this.#lease = lease;
+    this.#settings = settings;
+  }
+
+  /** What is locked. */
+  get resources(): readonly string[] {
+    return this.#lease.resources;
+  }
+
+  /**
+   * Aborts when the lock is lost, with a {@link LockLostError} as its reason, no later than the end of the validity.
+   * Hand it to everything that must not go on without the lock. A release does not abort it.
+   */
+  get signal(): AbortSignal {
+    return this.#lease.signal;
+  }
+
+  /** Whether the lock is held now, computed from the clock. */
+  get isHeld(): boolean {
+    return this.#lease.isHeld;
+  }
+
+  /** Milliseconds for which the lock may be relied on if it is not extended; `0` when it is not held. */
+  remaining(): number {
+    return this.#lease.isHeld ? this.#lease.remaining : 0;
+  }
+
+  /** Why the lock was lost; `undefined` while it is held, and after a release. */
+  get loss(): LockLostError | undefined {
+    return this.#lease.loss;
+  }
+
+  /** @throws {LockLostError} unless the lock is held now. */
+  assertHeld(): void {
+    this.#lease.throwIfLost();
+  }
+
+  /**
+   * Gives the lock a new life, counted from now.
+   *
+   * @param ttl life in milliseconds or as text, also for later extensions; default: as before
+   * @throws {LockLostError} if the lock is not held, or was lost on the way
+   * @throws {QuorumUnavailableError} if too few masters agreed; the lock is still held for `remaining()`
+   * @throws {RedlockConfigError} if the ttl cannot work
+   */
+  async extend(ttl?: Duration): Promise<void> {
+    await this.#lease.extend(ttl === undefined ? undefined : resolveTtl(this.#settings, ttl));
+  }
+
+  /**
+   * Gives the lock up on all masters. Resolves when a quorum has answered, or after `masterTimeout`.
+   * Idempotent; never rejects, and never touches a lock that somebody else has acquired since.
+   */
+  release(): Promise<void> {
+    return this.#lease.release();
+  }
+
+  /** Releases at the end of an `await using` block. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#lease.release();
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * The port between the algorithm and a server: everything the algorithm asks of one master.
+ *
+ * A master answers every request exactly once, in whatever way, and never throws: failure is an answer.
+ * Requests to one master take effect in the order in which they were asked.
+ */
+export interface Master {
+  /** How messages call this master, for example `10.0.0.1:6379`. Never contains credentials. */
+  readonly name: string;
+  /** Puts one request to this master. `reply` is called exactly once, possibly before `ask` returns. */
+  ask(request: Request, reply: Reply): void;
+  /**
+   * Opens the connection and keeps reopening it until `close`. Resolves when the first try has succeeded or failed;
+   * `problem` tells which.
+   */
+  connect(): Promise<void>;
+  /** Why this master cannot be asked at the moment; `undefined` when it can. */
+  problem(): Unreachable | undefined;
+  /** Drops the connection and opens a new one: called when the master has been silent for long. */
+  reconnect(): void;
+  /** Calls back whenever this master can be asked again after it could not. At most one listener. */
+  onReady(listener: () => void): void;
+  /** Ends the connection. Requests that wait for an answer are answered "unreachable". */
+  close(): Promise<void>;
+}
+
+export type Reply = (answer: Answer) => void;
+
+export type Request = AcquireRequest | ExtendRequest | ReleaseRequest | InspectRequest;
+
+interface KeyRequest {
+  /** Full key names, prefix included, without duplicates, sorted. */
+  readonly keys: readonly string[];
+}
+
+interface OwnerRequest extends KeyRequest {
+  /** Tells one acquisition from all others. A secret. */
+  readonly token: string;
+}
+
+interface WithdrawableRequest extends OwnerRequest {
+  /**
+   * Set when releases are under way for this token: nothing more may be sent on its behalf, since it would arrive
+   * after its own release.
+   */
+  withdrawn: boolean;
+}
+
+/** Take all keys, or none. */
+export interface AcquireRequest extends WithdrawableRequest {
+  readonly op: 'acquire';
+  /** Life of the keys in milliseconds. */
+  readonly ttl: number;
+  /** A refusal must tell how long the keys stay held, even where that costs the server more. */
+  readonly explain: boolean;
+}
+
+/** Refresh all keys that hold the token, set those that are absent again; refuse if one holds another token. */
+export interface ExtendRequest extends WithdrawableRequest {
+  readonly op: 'extend';
+  /** New life of the keys in milliseconds. */
+  readonly ttl: number;
+}
+
+/** Delete the keys that hold the token. */
+export interface ReleaseRequest extends OwnerRequest {
+  readonly op: 'release';
+  /** Instead of deleting, leave the keys this many milliseconds to live. `0` deletes. */
+  readonly keepFor: number;
+  /** Longest time in milliseconds for which the keys can still live: afterwards the release has nothing to do. */
+  readonly ttl: number;
+}
+
+/** Tell whether one of the keys is held. */
+export interface InspectRequest extends KeyRequest {
+  readonly op: 'inspect';
+}
+
+/** Yes: acquired, extended, released, or, for an inspection, free. */
+export interface Granted {
+  readonly kind: 'granted';
+}
+
+/** Another token holds one of the keys. */
+export interface Held {
+  readonly kind: 'held';
+  /** Milliseconds until the holder's key expires, where the master told. */
+  readonly remaining: number | undefined;
+}
+
+/** No connection. */
+export interface Unreachable {
+  readonly kind: 'unreachable';
+  /** Why, in words that hold no secret. */
+  readonly reason: string;
+  /** Whether the request may have reached the server before the connection broke. */
+  readonly sent: boolean;
+}
+
+/** No answer in time. */
+export interface TimedOut {
+  readonly kind: 'timeout';
+  /** `false` when the master was known to be silent and was not even asked. */
+  readonly sent: boolean;
+}
+
+/** The server is there and says no for a reason of its own, such as `NOAUTH`, `READONLY` or `OOM`. */
+export interface Refused {
+  readonly kind: 'refused';
+  /** First word of the server's error. */
+  readonly code: string;
+  /** The rest, in words that hold no secret. */
+  readonly reason: string;
+}
+
+export type Answer = Granted | Held | Unreachable | TimedOut | Refused;
+
+export const GRANTED: Granted = Object.freeze({ kind: 'granted' });
+export const TIMED_OUT: TimedOut = Object.freeze({ kind: 'timeout', sent: true });
+export const NOT_ASKED: TimedOut = Object.freeze({ kind: 'timeout', sent: false });
+
+/** Whether a request that got this answer may have taken effect, now or later. */
+export function mayHaveReached(answer: Answer | undefined): boolean {
+  return answer === undefined || !('sent' in answer) || answer.sent;
+}

@@ -1,0 +1,126 @@
+import type { Clock, Timer } from './clock.js';
+import type { MasterReport } from './errors.js';
+import { type Answer, type Master, mayHaveReached, type Request, TIMED_OUT } from './master.interface.js';
+
+/** Number of masters that must agree: more than half. */
+export function quorumOf(masters: number): number {
+  return Math.floor(masters / 2) + 1;
+}
+
+/** How a question to all masters ended. */
+export type Outcome = 'granted' | 'held' | 'unavailable';
+
+/**
+ * One question to all masters.
+ *
+ * `decided` settles as soon as the result is certain: at the quorum-th grant, or when a quorum of grants has become
+ * impossible. Nobody waits for the slow ones, and a master that does not answer within the timeout counts as a no.
+ */
+export class Ballot {
+  /** The decision. Never rejects. */
+  readonly decided: Promise<this>;
+  private readonly answers: (Answer | undefined)[];
+  private readonly quorum: number;
+  private readonly timer: Timer;
+  private open = true;
+  private grants = 0;
+  private pending: number;
+  private decide!: (ballot: this) => void;
+
+  constructor(
+    private readonly masters: readonly Master[],
+    request: Request,
+    clock: Clock,
+    timeout: number,
+  ) {
+    this.answers = new Array<undefined>(masters.length).fill(undefined);
+    this.quorum = quorumOf(masters.length);
+    this.pending = masters.length;
+    this.decided = new Promise((resolve) => (this.decide = resolve));
+    this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()));
+    masters.forEach((master, index) => master.ask(request, (answer) => this.count(index, answer)));
+  }
+
+  /** What the answers counted so far amount to. */
+  get outcome(): Outcome {
+    if (this.grants >= this.quorum) return 'granted';
+    // A master that was not waited for may well be able to vote.
+    const voters = this.answers.filter((answer) => !answer || answer.kind === 'granted' || answer.kind === 'held');
+    return voters.length >= this.quorum ? 'held' : 'unavailable';
+  }
+
+  /** Whether a quorum of masters says that another token holds the keys. */
+  get ownedByOther(): boolean {
+    return this.answers.filter((answer) => answer?.kind === 'held').length >= this.quorum;
+  }
+
+  /** What each master answered. */
+  get report(): readonly MasterReport[] {
+    return this.masters.map((master, index) => ({ master: master.name, answer: this.answers[index] }));
+  }
+
+  /** The masters on which the request may take effect, now or later. */
+  get reached(): readonly Master[] {
+    return this.masters.filter((_, index) => mayHaveReached(this.answers[index]));
+  }
+
+  /**
+   * Milliseconds after which a quorum of masters could be free, if nobody extends. `undefined` when too few masters
+   * told.
+   */
+  get freeAfter(): number | undefined {
+    const times = this.answers.flatMap((answer) => {
+      if (answer?.kind === 'granted') return [0];
+      return answer?.kind === 'held' && answer.remaining !== undefined ? [answer.remaining] : [];
+    });
+    return times.sort((a, b) => a - b)[this.quorum - 1];
+  }
+
+  /** Ends the question now: whoever has not answered yet has not answered in time. */
+  giveUp(): void {
+    if (!this.open) return;
+    this.answers.forEach((answer, index) => (this.answers[index] = answer ?? TIMED_OUT));
+    this.close();
+  }
+
+  private count(index: number, answer: Answer): void {
+    // Answers that come after the decision still tell which masters hold something.
+    if (!this.open) {
+      if (this.answers[index] === undefined) this.answers[index] = answer;
+      return;
+    }
+    this.answers[index] = answer;
+    this.pending--;
+    if (answer.kind === 'granted') this.grants++;
+    if (this.grants >= this.quorum || this.grants + this.pending < this.quorum) this.close();
+  }
+
+  private close(): void {
+    this.open = false;
+    this.timer.cancel();
+    this.decide(this);
+  }
+}
+
+/** Asks all masters and waits for every answer, though not longer than the timeout. */
+export function askAll(
+  masters: readonly Master[],
+  request: Request,
+  clock: Clock,
+  timeout: number,
+): Promise<readonly MasterReport[]> {
+  return new Promise((resolve) => {
+    const answers = new Map<Master, Answer>();
+    const finish = (): void => {
+      timer.cancel();
+      resolve(masters.map((master) => ({ master: master.name, answer: answers.get(master) ?? TIMED_OUT })));
+    };
+    const timer = clock.schedule(timeout, () => clock.afterInput(finish));
+    for (const master of masters) {
+      master.ask(request, (answer) => {
+        answers.set(master, answer);
+        if (answers.size === masters.length) finish();
+      });
+    }
+  });
+}

@@ -1,0 +1,267 @@
+import { type Duration, MAX_DURATION, parseDuration } from './duration.js';
+import { RedlockConfigError } from './errors.js';
+import { checkOptionNames } from './option-names.js';
+
+/** What can be set for all locks of a service. */
+export interface RedlockOptions {
+  /**
+   * Life of a key on a master unless the lock is extended: how long a crashed holder blocks others.
+   * At least 10 ms, at most `maxTtl`.
+   * @default '10s'
+   */
+  ttl?: Duration;
+  /**
+   * How long an acquisition may wait for a resource that is held. `0` means exactly one attempt.
+   * @default '5s'
+   */
+  wait?: Duration;
+  /**
+   * Longest time for which extension may keep a lock; reaching it is a loss.
+   * @default '1h', or `ttl` if that is longer
+   */
+  maxHold?: Duration;
+  /**
+   * How long one master may take to answer. At most a quarter of the ttl, else the time left to rely on the lock
+   * would be spent waiting.
+   * @default 50 ms, or a quarter of the ttl if that is less
+   */
+  masterTimeout?: Duration;
+  /**
+   * Share of the ttl that is given up because clocks do not run at exactly the same rate. From 0 to 0.5.
+   * @default 0.01
+   * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
+   */
+  driftFactor?: number;
+  /**
+   * Bound on every ttl and every `minHold`.
+   * @default '30s', or `ttl` if that is longer
+   */
+  maxTtl?: Duration;
+  /**
+   * Prefix of every key written to the masters.
+   * @default 'lock:'
+   */
+  keyPrefix?: string;
+}
+
+/** What can be set for one acquisition. */
+export interface AcquireOptions {
+  /**
+   * How long to wait for a resource that is held, in place of the module's `wait`. `0` means exactly one attempt.
+   * @default the module's `wait`
+   */
+  wait?: Duration;
+  /**
+   * Keep extending the lock until it is released.
+   * @default true for `withLock`, `@WithLock` and `LockInterceptor`; false for `acquire` and `tryAcquire`
+   */
+  extend?: boolean;
+  /**
+   * Longest time for which extension may keep this lock, in place of the module's `maxHold`.
+   * @default the module's `maxHold`, or the ttl if that is longer
+   */
+  maxHold?: Duration;
+  /**
+   * The resource stays taken for at least this long after it was acquired, even if the lock is released earlier.
+   * Keeps a short job from running twice on machines whose clocks differ. At most `maxTtl` and `maxHold`.
+   * @default 0
+   */
+  minHold?: Duration;
+  /** Cancels waiting with the signal's reason. */
+  signal?: AbortSignal;
+}
+
+/** Settings of a lock service: complete, checked and frozen. Durations are milliseconds. */
+export interface Settings {
+  readonly ttl: number;
+  readonly wait: number;
+  readonly maxHold: number;
+  readonly masterTimeout: number;
+  readonly driftFactor: number;
+  readonly maxTtl: number;
+  readonly keyPrefix: string;
+}
+
+/** Settings of one acquisition: complete, checked and frozen. Durations are milliseconds. */
+export interface CallSettings {
+  readonly ttl: number;
+  readonly wait: number;
+  readonly extend: boolean;
+  readonly maxHold: number;
+  readonly minHold: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+export const REDLOCK_OPTION_NAMES = [
+  'ttl',
+  'wait',
+  'maxHold',
+  'masterTimeout',
+  'driftFactor',
+  'maxTtl',
+  'keyPrefix',
+] as const satisfies readonly (keyof RedlockOptions)[];
+
+export const ACQUIRE_OPTION_NAMES = [
+  'wait',
+  'extend',
+  'maxHold',
+  'minHold',
+  'signal',
+] as const satisfies readonly (keyof AcquireOptions)[];
+
+const DEFAULT_TTL = 10_000;
+const DEFAULT_WAIT = 5_000;
+const DEFAULT_MAX_HOLD = 3_600_000;
+const DEFAULT_MAX_TTL = 30_000;
+const DEFAULT_MASTER_TIMEOUT = 50;
+const DEFAULT_DRIFT_FACTOR = 0.01;
+const DEFAULT_KEY_PREFIX = 'lock:';
+
+/** Below that, drift and one round trip leave nothing to rely on. */
+const MIN_TTL = 10;
+const MAX_DRIFT_FACTOR = 0.5;
+/** Added to every drift, for the resolution of a server's expiry. */
+const EXPIRY_RESOLUTION = 2;
+
+/**
+ * Checks what was given and fills in what was not.
+ *
+ * @throws {RedlockConfigError} for the first option that cannot work
+ */
+export function resolveSettings(options: RedlockOptions): Settings {
+  const { ttl: ttlOption = DEFAULT_TTL, wait = DEFAULT_WAIT } = options;
+  const { driftFactor = DEFAULT_DRIFT_FACTOR, keyPrefix = DEFAULT_KEY_PREFIX } = options;
+  const ttl = parseDuration('ttl', ttlOption, MIN_TTL);
+  const { maxTtl: maxTtlOption = Math.max(DEFAULT_MAX_TTL, ttl), maxHold = Math.max(DEFAULT_MAX_HOLD, ttl) } = options;
+  const maxTtl = parseDuration('maxTtl', maxTtlOption, MIN_TTL);
+  checkTtl('ttl', ttl, maxTtl);
+  return Object.freeze({
+    ttl,
+    maxTtl,
+    wait: parseDuration('wait', wait, 0),
+    maxHold: resolveMaxHold('maxHold', maxHold, ttl),
+    masterTimeout: resolveMasterTimeout(options.masterTimeout, ttl),
+    driftFactor: resolveDriftFactor(driftFactor),
+    keyPrefix: resolveKeyPrefix(keyPrefix),
+  });
+}
+
+/**
+ * Checks what one call asks for, and fills in the settings of the service.
+ *
+ * @param where what the messages put before the name of an option
+ * @throws {RedlockConfigError} for the first option that cannot work
+ */
+export function resolveCall(
+  settings: Settings,
+  ttl: Duration | undefined,
+  options: AcquireOptions,
+  where?: string,
+): CallSettings {
+  const at = (name: string): string => (where === undefined ? name : `${where}: ${name}`);
+  checkOptionNames(where ?? 'options', options, ACQUIRE_OPTION_NAMES);
+  const milliseconds = resolveTtl(settings, ttl, at('ttl'));
+  const { wait = settings.wait, extend = false, minHold = 0, signal } = options;
+  const { maxHold: maxHoldOption = Math.max(settings.maxHold, milliseconds) } = options;
+  const maxHold = resolveMaxHold(at('maxHold'), maxHoldOption, milliseconds);
+  return Object.freeze({
+    ttl: milliseconds,
+    wait: parseDuration(at('wait'), wait, 0),
+    extend: resolveFlag(at('extend'), extend),
+    maxHold,
+    minHold: resolveMinHold(at('minHold'), settings, minHold, maxHold),
+    signal: resolveSignal(at('signal'), signal),
+  });
+}
+
+/** A ttl given for one call or one extension, in milliseconds. */
+export function resolveTtl(settings: Settings, ttl: Duration | undefined, option = 'ttl'): number {
+  if (ttl === undefined) return settings.ttl;
+  const milliseconds = parseDuration(option, ttl, MIN_TTL);
+  checkTtl(option, milliseconds, settings.maxTtl);
+  return milliseconds;
+}
+
+/** @throws {RedlockConfigError} unless the value is one resource name or a list of some. Duplicates are dropped. */
+export function resolveResources(option: string, value: unknown): readonly string[] {
+  const names: unknown[] = Array.isArray(value) ? [...(value as unknown[])] : [value];
+  const everyNameWorks = names.every((name) => typeof name === 'string' && name !== '');
+  if (names.length === 0 || !everyNameWorks) {
+    const culprit = names.find((name) => typeof name !== 'string' || name === '');
+    throw new RedlockConfigError(
+      option,
+      names.length === 0 ? value : culprit,
+      'must be a text that is not empty, or a list of some',
+    );
+  }
+  return [...new Set(names as string[])];
+}
+
+/** How far this client's clock and a server's may run apart during a ttl, in milliseconds. */
+export function driftOf(settings: Settings, ttl: number): number {
+  return ttl * settings.driftFactor + EXPIRY_RESOLUTION;
+}
+
+/** How long one master may take to answer when this ttl is asked for, in milliseconds. */
+export function masterTimeoutFor(settings: Settings, ttl: number): number {
+  return Math.min(settings.masterTimeout, ttl / 4);
+}
+
+/** @throws {RedlockConfigError} unless the value is true or false */
+export function resolveFlag(option: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw new RedlockConfigError(option, value, 'must be true or false');
+  return value;
+}
+
+function checkTtl(option: string, ttl: number, maxTtl: number): void {
+  if (ttl > maxTtl) {
+    throw new RedlockConfigError(
+      option,
+      ttl,
+      `must be at most maxTtl, which is ${maxTtl} ms: raise maxTtl for the module`,
+    );
+  }
+}
+
+function resolveMaxHold(option: string, value: Duration, ttl: number): number {
+  const maxHold = parseDuration(option, value, 1);
+  if (maxHold < ttl) throw new RedlockConfigError(option, value, `must be at least the ttl, which is ${ttl} ms`);
+  return maxHold;
+}
+
+function resolveMinHold(option: string, settings: Settings, value: Duration, maxHold: number): number {
+  const minHold = parseDuration(option, value, 0);
+  if (minHold > maxHold) throw new RedlockConfigError(option, value, `must be at most maxHold, which is ${maxHold} ms`);
+  if (minHold > settings.maxTtl) {
+    const advice = `must be at most maxTtl, which is ${settings.maxTtl} ms: raise maxTtl for the module`;
+    throw new RedlockConfigError(option, value, advice);
+  }
+  return minHold;
+}
+
+function resolveMasterTimeout(value: Duration | undefined, ttl: number): number {
+  if (value === undefined) return DEFAULT_MASTER_TIMEOUT;
+  const timeout = parseDuration('masterTimeout', value, 1, MAX_DURATION);
+  if (timeout > ttl / 4) {
+    throw new RedlockConfigError('masterTimeout', value, `must be at most a quarter of the ttl, which is ${ttl} ms`);
+  }
+  return timeout;
+}
+
+function resolveDriftFactor(value: unknown): number {
+  if (typeof value !== 'number' || !(value >= 0 && value <= MAX_DRIFT_FACTOR)) {
+    throw new RedlockConfigError('driftFactor', value, `must be a number from 0 to ${MAX_DRIFT_FACTOR}`);
+  }
+  return value;
+}
+
+function resolveKeyPrefix(value: unknown): string {
+  if (typeof value !== 'string') throw new RedlockConfigError('keyPrefix', value, 'must be a text');
+  return value;
+}
+
+function resolveSignal(option: string, value: unknown): AbortSignal | undefined {
+  if (value === undefined || value instanceof AbortSignal) return value;
+  throw new RedlockConfigError(option, value, 'must be an AbortSignal');
+}

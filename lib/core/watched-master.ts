@@ -1,0 +1,146 @@
+import { type Clock, elapsedSince, type Instant } from './clock.js';
+import type { Master, ReleaseRequest, Reply, Request, Unreachable } from './master.interface.js';
+import { NOT_ASKED } from './master.interface.js';
+import type { Observer } from './observer.js';
+
+/** So many requests without an answer make a master suspect; fewer may just be on their way. */
+const SUSPICIOUS = 3;
+/** A silent master gets one request in this many milliseconds. */
+const PROBE_INTERVAL = 1_000;
+/** After this many milliseconds of silence the connection itself is suspected: the peer may be gone without a word. */
+const RECONNECT_AFTER = 10_000;
+
+interface OwedRelease {
+  readonly request: ReleaseRequest;
+  readonly since: Instant;
+}
+
+/**
+ * A master that is not fed without bound when it stops answering.
+ *
+ * While it is silent, requests are answered "not asked" at once, apart from a probe now and then. Releases that could
+ * not be delivered are kept for as long as there can be something to release, and sent when it answers or connects
+ * again.
+ */
+export class WatchedMaster implements Master {
+  private readonly owed = new Map<string, OwedRelease>();
+  private unanswered = 0;
+  private heardAt: Instant;
+  private probedAt: Instant;
+  private silent = false;
+  private suspecting = false;
+
+  constructor(
+    private readonly inner: Master,
+    private readonly clock: Clock,
+    private readonly timeout: number,
+    private readonly observer: Observer,
+  ) {
+    this.heardAt = this.probedAt = clock.read();
+    inner.onReady(() => this.heard());
+  }
+
+  get name(): string {
+    return this.inner.name;
+  }
+
+  ask(request: Request, reply: Reply): void {
+    if (this.silent && !this.probeIsDue()) {
+      if (request.op === 'release') this.owe({ request, since: this.clock.read() });
+      reply(NOT_ASKED);
+    } else {
+      this.forward(request, reply, undefined);
+    }
+  }
+
+  connect(): Promise<void> {
+    return this.inner.connect();
+  }
+
+  problem(): Unreachable | undefined {
+    return this.inner.problem();
+  }
+
+  reconnect(): void {
+    this.inner.reconnect();
+  }
+
+  onReady(listener: () => void): void {
+    this.inner.onReady(() => {
+      this.heard();
+      listener();
+    });
+  }
+
+  close(): Promise<void> {
+    this.owed.clear();
+    return this.inner.close();
+  }
+
+  private forward(request: Request, reply: Reply, owed: OwedRelease | undefined): void {
+    if (this.unanswered === 0) this.heardAt = this.clock.read();
+    this.unanswered++;
+    this.inner.ask(request, (answer) => {
+      this.unanswered--;
+      if (answer.kind !== 'unreachable') this.heard();
+      else if (request.op === 'release') this.owe(owed ?? { request, since: this.clock.read() });
+      reply(answer);
+    });
+    if (!this.silent && !this.suspecting && this.isOverdue()) this.suspect();
+  }
+
+  private isOverdue(): boolean {
+    return this.unanswered >= SUSPICIOUS && elapsedSince(this.clock, this.heardAt) > this.timeout;
+  }
+
+  /** The answers may have arrived while this process was busy: let it read before judging. */
+  private suspect(): void {
+    this.suspecting = true;
+    this.clock.afterInput(() => {
+      this.suspecting = false;
+      if (!this.isOverdue()) return;
+      this.silent = true;
+      this.probedAt = this.clock.read();
+      this.observer.masterSilent?.(this.name);
+    });
+  }
+
+  private probeIsDue(): boolean {
+    if (elapsedSince(this.clock, this.probedAt) < PROBE_INTERVAL) return false;
+    this.probedAt = this.clock.read();
+    if (elapsedSince(this.clock, this.heardAt) > RECONNECT_AFTER) {
+      this.heardAt = this.probedAt;
+      this.inner.reconnect();
+    }
+    return true;
+  }
+
+  private heard(): void {
+    this.heardAt = this.clock.read();
+    if (this.silent) {
+      this.silent = false;
+      this.observer.masterAnswersAgain?.(this.name);
+    }
+    if (this.owed.size > 0) this.deliver();
+  }
+
+  private owe(release: OwedRelease): void {
+    for (const [token, { request, since }] of this.owed) {
+      if (elapsedSince(this.clock, since) <= request.ttl) break;
+      this.owed.delete(token);
+    }
+    this.owed.set(release.request.token, release);
+  }
+
+  private deliver(): void {
+    const releases = [...this.owed.values()];
+    this.owed.clear();
+    for (const release of releases) {
+      const { request, since } = release;
+      const age = elapsedSince(this.clock, since);
+      if (age > request.ttl) continue;
+      const keepFor = Math.max(0, request.keepFor - Math.floor(age));
+      this.forward({ ...request, keepFor }, () => undefined, release);
+    }
+  }
+}
