@@ -1,0 +1,89 @@
+import type { Clock, Instant, Timer } from '../core/clock.js';
+
+interface PendingTimer {
+  readonly due: number;
+  readonly callback: () => void;
+}
+
+// Kept from the start: a test that fakes timers must not stop this clock.
+const { setImmediate } = globalThis;
+
+/** Turns of the event loop after which everything that needs no time has happened. */
+const TURNS = 3;
+
+/** A clock that stands still until it is moved: for tests that want to see time pass without waiting for it. */
+export class ManualClock implements Clock {
+  private readonly timers = new Set<PendingTimer>();
+  private monotonic = 0;
+  private wall: number;
+
+  /** @param startsAt wall time in milliseconds since the Unix epoch; default: the year 2000 */
+  constructor(startsAt: number = Date.UTC(2000, 0, 1)) {
+    this.wall = startsAt;
+  }
+
+  /** Number of timers that have not fired yet. */
+  get pendingTimers(): number {
+    return this.timers.size;
+  }
+
+  read(): Instant {
+    return { monotonic: this.monotonic, wall: this.wall };
+  }
+
+  schedule(delay: number, callback: () => void): Timer {
+    const pending = { due: this.monotonic + Math.max(0, delay), callback };
+    this.timers.add(pending);
+    const timer: Timer = { cancel: () => void this.timers.delete(pending), unref: () => timer };
+    return timer;
+  }
+
+  afterInput(callback: () => void): void {
+    queueMicrotask(callback);
+  }
+
+  /** Lets time pass, firing the timers on the way in their order and letting everything they cause happen. */
+  async advance(milliseconds: number): Promise<void> {
+    const end = this.monotonic + milliseconds;
+    await this.settle();
+    for (let timer = this.nextUntil(end); timer; timer = this.nextUntil(end)) {
+      this.moveTo(timer.due);
+      this.timers.delete(timer);
+      timer.callback();
+      await this.settle();
+    }
+    this.moveTo(end);
+  }
+
+  /** Lets everything happen that needs no time. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** Moves time without firing anything, like an event loop that is blocked. The timers fire at the next `advance`. */
+  stall(milliseconds: number): void {
+    this.moveTo(this.monotonic + milliseconds);
+  }
+
+  /** Steps the wall clock, forward or back, as an operator or a time server does. */
+  stepWall(milliseconds: number): void {
+    this.wall += milliseconds;
+  }
+
+  /** Time passes while the machine is suspended: only the wall clock notices. */
+  suspend(milliseconds: number): void {
+    this.wall += milliseconds;
+  }
+
+  private moveTo(moment: number): void {
+    const passed = Math.max(0, moment - this.monotonic);
+    this.monotonic += passed;
+    this.wall += passed;
+  }
+
+  private nextUntil(end: number): PendingTimer | undefined {
+    let next: PendingTimer | undefined;
+    for (const timer of this.timers) if (timer.due <= end && (!next || timer.due < next.due)) next = timer;
+    return next;
+  }
+}

@@ -1,0 +1,177 @@
+import type { Clock, Instant } from '../core/clock.js';
+import { elapsedSince } from '../core/clock.js';
+import {
+  type AcquireRequest,
+  type Answer,
+  type ExtendRequest,
+  GRANTED,
+  type Held,
+  type Master,
+  type ReleaseRequest,
+  type Reply,
+  type Request,
+  type Unreachable,
+} from '../core/master.interface.js';
+
+interface Entry {
+  token: string;
+  since: Instant;
+  ttl: number;
+}
+
+const DOWN: Unreachable = Object.freeze({ kind: 'unreachable', reason: 'taken down', sent: false });
+const CUT_OFF: Unreachable = Object.freeze({ ...DOWN, sent: true });
+/** So many keys are looked at for expiry whenever one is taken, so that forgotten keys do not pile up. */
+const SWEEP = 4;
+
+/**
+ * A master in the memory of this process: real locks and real contention, without a server.
+ *
+ * It can fail like a server, too: see {@link pause}, {@link takeDown} and {@link flush}.
+ */
+export class MemoryMaster implements Master {
+  private readonly entries = new Map<string, Entry>();
+  private waiting: (() => void)[] | undefined;
+  private down = false;
+  private readonly listeners = new Set<() => void>();
+  private sweeper: IterableIterator<[string, Entry]> | undefined;
+
+  constructor(
+    private readonly clock: Clock,
+    readonly name = 'memory',
+  ) {}
+
+  ask(request: Request, reply: Reply): void {
+    if (this.down) {
+      reply(DOWN);
+      return;
+    }
+    const act = (): void => reply(this.down ? CUT_OFF : this.answer(request));
+    if (this.waiting) this.waiting.push(act);
+    // Answers never come before `ask` returns, as with a server.
+    else queueMicrotask(act);
+  }
+
+  connect(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  problem(): Unreachable | undefined {
+    return this.down ? DOWN : undefined;
+  }
+
+  reconnect(): void {
+    // There is no connection to replace.
+  }
+
+  onReady(listener: () => void): void {
+    // Services that share this master each have one.
+    this.listeners.add(listener);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Number of keys that are held. */
+  get size(): number {
+    for (const key of [...this.entries.keys()]) this.remainingOf(key);
+    return this.entries.size;
+  }
+
+  /** Stops answering, like a server that hangs. What is asked meanwhile takes effect at `resume`. */
+  pause(): void {
+    this.waiting ??= [];
+  }
+
+  /** Answers again, beginning with what was asked during the pause. */
+  resume(): void {
+    const waiting = this.waiting ?? [];
+    this.waiting = undefined;
+    for (const act of waiting) act();
+  }
+
+  /** Refuses connections, like a server that is not running, and breaks those it has. Keeps its keys. */
+  takeDown(): void {
+    this.down = true;
+    for (const act of this.waiting?.splice(0) ?? []) act();
+  }
+
+  /** Accepts connections again. */
+  bringUp(): void {
+    this.down = false;
+    for (const listener of this.listeners) listener();
+  }
+
+  /** Forgets all keys, like a server that restarts without its data. */
+  flush(): void {
+    this.entries.clear();
+  }
+
+  private answer(request: Request): Answer {
+    switch (request.op) {
+      case 'acquire':
+        return this.acquire(request);
+      case 'extend':
+        return this.extend(request);
+      case 'release':
+        return this.release(request);
+      case 'inspect':
+        return this.longestHeld(request.keys) ?? GRANTED;
+    }
+  }
+
+  private acquire({ keys, token, ttl }: AcquireRequest): Answer {
+    this.sweep();
+    const held = this.longestHeld(keys);
+    if (held) return held;
+    this.set(keys, token, ttl);
+    return GRANTED;
+  }
+
+  private extend({ keys, token, ttl }: ExtendRequest): Answer {
+    const held = this.longestHeld(keys, token);
+    if (held) return held;
+    this.set(keys, token, ttl);
+    return GRANTED;
+  }
+
+  private release({ keys, token, keepFor }: ReleaseRequest): Answer {
+    for (const key of keys) {
+      if (this.remainingOf(key) === 0 || this.entries.get(key)?.token !== token) continue;
+      if (keepFor > 0) this.set([key], token, keepFor);
+      else this.entries.delete(key);
+    }
+    return GRANTED;
+  }
+
+  private set(keys: readonly string[], token: string, ttl: number): void {
+    const since = this.clock.read();
+    for (const key of keys) this.entries.set(key, { token, since, ttl });
+  }
+
+  /** The longest hold on one of the keys, other than by the owner. */
+  private longestHeld(keys: readonly string[], owner?: string): Held | undefined {
+    const times = keys.map((key) => (this.entries.get(key)?.token === owner ? 0 : this.remainingOf(key)));
+    const remaining = Math.max(...times);
+    return remaining > 0 ? { kind: 'held', remaining } : undefined;
+  }
+
+  private remainingOf(key: string): number {
+    const entry = this.entries.get(key);
+    if (!entry) return 0;
+    const remaining = entry.ttl - elapsedSince(this.clock, entry.since);
+    if (remaining > 0) return remaining;
+    this.entries.delete(key);
+    return 0;
+  }
+
+  private sweep(): void {
+    for (let i = 0; i < SWEEP; i++) {
+      this.sweeper ??= this.entries.entries();
+      const next = this.sweeper.next();
+      if (next.done) this.sweeper = undefined;
+      else this.remainingOf(next.value[0]);
+    }
+  }
+}

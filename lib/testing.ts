@@ -1,0 +1,22 @@
+/**
+ * Locks without Redis, for tests: real contention on masters in memory, and a clock that the test moves.
+ *
+ * @packageDocumentation
+ */
+import { type Clock, SystemClock } from './core/clock.js';
+import { MemoryMaster } from './memory/memory-master.js';
+
+export type { Clock, Instant, Timer } from './core/clock.js';
+export { ManualClock } from './memory/manual-clock.js';
+export { MemoryMaster } from './memory/memory-master.js';
+
+/**
+ * Masters in memory, for `RedlockModule.forRoot({ masters: memoryMasters(3) })`. Services that are given the same
+ * masters lock each other out, like applications that share their Redis servers.
+ *
+ * @param count how many; default: 1
+ * @param clock what their keys expire by; default: the clock of this process
+ */
+export function memoryMasters(count = 1, clock: Clock = new SystemClock()): MemoryMaster[] {
+  return Array.from({ length: count }, (_, i) => new MemoryMaster(clock, `memory-${i + 1}`));
+}
