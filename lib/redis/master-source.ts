@@ -1,0 +1,115 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import type { Clock } from '../core/clock.js';
+import { RedlockConfigError } from '../core/errors.js';
+import { OWN_SETTINGS } from './own-settings.js';
+import type { RedisClient, RedisClientOptions, RedisClientSource } from './redis-client.interface.js';
+import { RedisMaster } from './redis-master.js';
+import { redactUrl, settingsOfUrl } from './redis-url.js';
+
+/**
+ * Where a master is: `redis://` or `rediss://` URL, path of a unix socket, options of an ioredis client, or such a
+ * client (of ioredis 5 or 6), whose settings are copied.
+ */
+export type RedisMasterSource = string | RedisOptions | RedisClientSource;
+
+const REQUIREMENT =
+  'must be a redis:// or rediss:// URL, the path of a unix socket, ioredis options or an ioredis client';
+
+/**
+ * Masters on Redis servers, not connected yet.
+ *
+ * @param option what the user calls the list
+ * @throws {RedlockConfigError} for the first source that cannot work, or that names the same server as another
+ */
+export function redisMasters(option: string, sources: readonly RedisMasterSource[], clock: Clock): RedisMaster[] {
+  const masters = sources.map((source, index) => redisMaster(`${option}[${index}]`, source, clock));
+  masters.forEach(({ name }, index) => {
+    const first = masters.findIndex((master) => master.name === name);
+    if (first === index) return;
+    throw new RedlockConfigError(`${option}[${index}]`, name, `must be another server than ${option}[${first}]`);
+  });
+  return masters;
+}
+
+/**
+ * A master on a Redis server, not connected yet. Two masters with one name are one server.
+ *
+ * @param option what the user calls the source
+ * @throws {RedlockConfigError} if the source cannot work
+ */
+export function redisMaster(option: string, source: RedisMasterSource, clock: Clock): RedisMaster {
+  const client = clientFrom(option, source);
+  checkAddress(option, client.options);
+  return new RedisMaster(addressOf(client.options), client, clock);
+}
+
+function clientFrom(option: string, source: unknown): RedisClient {
+  if (typeof source === 'string') return clientFromUrl(option, source);
+  if (typeof source !== 'object' || source === null) throw new RedlockConfigError(option, source, REQUIREMENT);
+  if ('isCluster' in source && source.isCluster === true) {
+    const requirement = 'must be one independent server: the nodes of a Redis Cluster are not independent masters';
+    throw new RedlockConfigError(option, source, requirement);
+  }
+  if (isClient(source)) return source.duplicate(OWN_SETTINGS);
+  if (!isPlainObject(source)) throw new RedlockConfigError(option, source, REQUIREMENT);
+  return clientFromOptions(option, source);
+}
+
+function clientFromUrl(option: string, url: string): RedisClient {
+  const settings = settingsOfUrl(url);
+  if (typeof settings === 'string') throw new RedlockConfigError(option, redactUrl(url), settings);
+  return new Redis({ ...settings, ...OWN_SETTINGS });
+}
+
+function clientFromOptions(option: string, options: RedisOptions): RedisClient {
+  const names: readonly (keyof RedisOptions)[] = ['host', 'port', 'path', 'sentinels'];
+  if (!names.some((name) => options[name] !== undefined)) {
+    // Otherwise a misspelled option would mean a server on this machine.
+    throw new RedlockConfigError(option, options, `must say where the server is: ${names.join(', ')}`);
+  }
+  const { sentinels } = options;
+  if (sentinels && !(Array.isArray(sentinels) && sentinels.length > 0)) {
+    throw new RedlockConfigError(`${option}.sentinels`, sentinels, 'must be a list of at least one');
+  }
+  return new Redis({ ...options, ...OWN_SETTINGS });
+}
+
+function checkAddress(option: string, { host, port, path, sentinels }: RedisClientOptions): void {
+  if (sentinels) return;
+  if (path) {
+    if (typeof path === 'string') return;
+    throw new RedlockConfigError(`${option}.path`, path, 'must be a text');
+  }
+  if (typeof host !== 'string' || host === '') {
+    throw new RedlockConfigError(`${option}.host`, host, 'must be a text that is not empty');
+  }
+  if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new RedlockConfigError(`${option}.port`, port, 'must be from 1 to 65535');
+  }
+}
+
+/** Where a server is. The number of its database is no part of it: all databases are lost together. */
+function addressOf({ host, port, path, sentinels, name }: RedisClientOptions): string {
+  if (sentinels) return `${name ?? 'master'} of sentinels ${sentinels.map(endpointOf).sort().join(', ')}`;
+  return path ? path : endpointOf({ host, port });
+}
+
+function endpointOf({
+  host = 'localhost',
+  port = 26_379,
+}: {
+  host?: string | undefined;
+  port?: number | undefined;
+}): string {
+  const lowerCased = host.toLowerCase();
+  return `${lowerCased.includes(':') ? `[${lowerCased}]` : lowerCased}:${port}`;
+}
+
+function isClient(source: object): source is RedisClientSource {
+  return 'duplicate' in source && typeof source.duplicate === 'function' && 'isCluster' in source && 'status' in source;
+}
+
+/** Whatever realm it comes from. */
+function isPlainObject(value: object): boolean {
+  return Object.prototype.toString.call(value) === '[object Object]' && !('duplicate' in value);
+}

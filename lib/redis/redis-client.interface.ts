@@ -1,0 +1,28 @@
+/** What this library uses of an ioredis client. Structural, since the classes of ioredis 5 and 6 do not fit each other. */
+export interface RedisClient {
+  readonly status: string;
+  readonly options: RedisClientOptions;
+  call(command: string, args: (string | number)[]): Promise<unknown>;
+  connect(): Promise<void>;
+  disconnect(reconnect?: boolean): void;
+  on(event: string, listener: (...args: unknown[]) => void): unknown;
+}
+
+/** The settings of a client that tell where its server is, and what must not be told. */
+export interface RedisClientOptions {
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly path?: string | null | undefined;
+  readonly sentinels?: readonly { readonly host?: string; readonly port?: number }[] | null | undefined;
+  /** Name of the master that the sentinels watch. */
+  readonly name?: string | null | undefined;
+  readonly password?: string | null | undefined;
+  readonly sentinelPassword?: string | null | undefined;
+}
+
+/** An ioredis client as a source of settings: it is copied, and otherwise left alone. */
+export interface RedisClientSource {
+  readonly status: string;
+  readonly isCluster: boolean;
+  duplicate(override?: object): RedisClient;
+}

@@ -1,0 +1,233 @@
+import type { Clock, Timer } from '../core/clock.js';
+import type { AcquireRequest, Answer, Master, Reply, Request, Unreachable } from '../core/master.interface.js';
+import { backoff } from './own-settings.js';
+import type { RedisClient } from './redis-client.interface.js';
+import { answerToScript, answerToSet, isReply, refusalFrom, tell } from './replies.js';
+import { type Script, SCRIPTS } from './scripts.js';
+
+/** How long `close` waits for answers that are under way, in milliseconds. */
+const CLOSE_WITHIN = 500;
+/** How long it takes at most until a closed socket is gone, in milliseconds. */
+const GONE_WITHIN = 1_000;
+/** A server that accepts a connection gets this many milliseconds to become ready for commands. */
+const READY_WITHIN = 10_000;
+
+const NO_ANSWER = 'the connection broke before the answer came';
+
+/**
+ * One master: a Redis or Valkey server, over a connection that is used for nothing else.
+ *
+ * Time limits for answers are not its business: it answers when the server does, or when the connection ends.
+ */
+export class RedisMaster implements Master {
+  /** Why there is no connection; `undefined` while there is one. */
+  private trouble: string | undefined = 'not connected yet';
+  /** The connection works, but not with the database that it was meant for. */
+  private misplaced = false;
+  private closed = false;
+  private pending = 0;
+  private listener: (() => void) | undefined;
+  private settled: (() => void) | undefined;
+  private drained: (() => void) | undefined;
+  private ended: (() => void) | undefined;
+  private handshake: Timer | undefined;
+  private readonly secrets: readonly string[];
+
+  constructor(
+    readonly name: string,
+    private readonly client: RedisClient,
+    private readonly clock: Clock,
+  ) {
+    const { password, sentinelPassword } = client.options;
+    this.secrets = [password, sentinelPassword].flatMap((secret) => (secret ? [secret] : []));
+    client.on('connect', () => this.awaitReady());
+    client.on('ready', () => this.becomeReady());
+    client.on('error', (error) => this.fail(error));
+    client.on('close', () => this.lose());
+    client.on('end', () => this.end());
+  }
+
+  ask(request: Request, reply: Reply): void {
+    const problem = this.problem();
+    if (problem) reply(problem);
+    else if (request.op === 'acquire' && request.keys.length === 1 && !request.explain) this.set(request, reply);
+    else this.run(SCRIPTS[request.op], request, reply);
+  }
+
+  connect(): Promise<void> {
+    return new Promise((resolve) => {
+      this.settled = resolve;
+      this.open();
+    });
+  }
+
+  problem(): Unreachable | undefined {
+    // The client knows of a broken connection one turn before it tells.
+    if (this.trouble === undefined && this.client.status === 'ready') return undefined;
+    return { kind: 'unreachable', reason: this.trouble ?? 'the connection broke', sent: false };
+  }
+
+  reconnect(): void {
+    this.trouble = 'no answer for long, connecting anew';
+    this.drop();
+  }
+
+  onReady(listener: () => void): void {
+    this.listener = listener;
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    await this.within(CLOSE_WITHIN, (done) => {
+      this.drained = done;
+      if (this.pending === 0) done();
+    });
+    this.trouble = 'closed';
+    this.handshake?.cancel();
+    this.settle();
+    await this.within(GONE_WITHIN, (done) => {
+      this.ended = done;
+      const { status } = this.client;
+      if (status !== 'end') this.client.disconnect();
+      // There is no socket that could tell its end.
+      if (status === 'end' || status === 'close' || status === 'reconnecting') done();
+    });
+  }
+
+  private set(request: AcquireRequest, reply: Reply): void {
+    const args = [...request.keys, request.token, 'PX', Math.ceil(request.ttl), 'NX'];
+    const finish = (value: unknown): void => reply(answerToSet(value));
+    this.send('SET', args, finish, (error) => reply(this.failure(error, request)));
+  }
+
+  private run(script: Script, request: Request, reply: Reply): void {
+    const args = [request.keys.length, ...request.keys, ...parametersOf(request)];
+    const finish = (value: unknown): void => reply(answerToScript(value));
+    const fail = (error: unknown): void => reply(this.failure(error, request));
+    this.send('EVALSHA', [script.sha1, ...args], finish, (error) => {
+      // What has been withdrawn was followed by its release already: sent again, it would come after it.
+      const withdrawn = 'withdrawn' in request && request.withdrawn;
+      const problem = this.problem();
+      if (withdrawn || !isUnknownScript(error)) fail(error);
+      else if (problem) reply(problem);
+      else this.send('EVAL', [script.text, ...args], finish, fail);
+    });
+  }
+
+  private send(
+    command: string,
+    args: (string | number)[],
+    succeed: (value: unknown) => void,
+    fail: (error: unknown) => void,
+  ): void {
+    this.pending++;
+    const settle = (): void => {
+      if (--this.pending === 0) this.drained?.();
+    };
+    this.client.call(command, args).then(
+      (value) => {
+        succeed(value);
+        settle();
+      },
+      (error: unknown) => {
+        fail(error);
+        settle();
+      },
+    );
+  }
+
+  private failure(error: unknown, request: Request): Answer {
+    if (!isReply(error)) return { kind: 'unreachable', reason: this.trouble ?? NO_ANSWER, sent: true };
+    return refusalFrom(error, 'token' in request ? [...this.secrets, request.token] : this.secrets);
+  }
+
+  private drop(): void {
+    if (!this.closed) this.client.disconnect(true);
+  }
+
+  private open(): void {
+    // How it ends is told by events.
+    this.client.connect().catch(() => undefined);
+  }
+
+  private awaitReady(): void {
+    this.trouble = 'connected, but the server is not ready: it hangs, or is loading its data';
+    this.misplaced = false;
+    this.handshake?.cancel();
+    this.handshake = this.clock.schedule(READY_WITHIN, () => this.reconnect()).unref();
+  }
+
+  private becomeReady(): void {
+    this.handshake?.cancel();
+    if (this.closed) return;
+    if (this.misplaced) {
+      this.handshake = this.clock.schedule(backoff(Infinity), () => this.drop()).unref();
+      return;
+    }
+    this.trouble = undefined;
+    // Nobody waits for these: the server carries them out before what is sent after them.
+    for (const { text } of Object.values(SCRIPTS)) this.client.call('SCRIPT', ['LOAD', text]).catch(() => undefined);
+    this.settle();
+    this.listener?.();
+  }
+
+  private fail(error: unknown): void {
+    // An error while the connection works ends it, which is told separately; the reason is worth keeping.
+    this.trouble = tell(error, this.secrets);
+    if (isAboutDatabase(error)) this.misplaced = true;
+    this.settle();
+  }
+
+  private lose(): void {
+    this.trouble ??= 'the connection broke';
+    this.handshake?.cancel();
+    this.settle();
+  }
+
+  /** The client has given up, which it is only meant to do when it is closed. */
+  private end(): void {
+    this.lose();
+    this.ended?.();
+    if (this.closed) return;
+    this.clock.schedule(backoff(Infinity), () => this.closed || this.open()).unref();
+  }
+
+  private settle(): void {
+    this.settled?.();
+    this.settled = undefined;
+  }
+
+  private within(limit: number, start: (done: () => void) => void): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.clock.schedule(limit, resolve);
+      start(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+function isUnknownScript(error: unknown): boolean {
+  return isReply(error) && error.message.startsWith('NOSCRIPT');
+}
+
+/** A connection whose SELECT failed is offered as if nothing had happened, and works on database 0. */
+function isAboutDatabase(error: unknown): boolean {
+  const { command } = error as { command?: { name?: string } };
+  return isReply(error) && command?.name === 'select';
+}
+
+/** What the scripts find in ARGV. */
+function parametersOf(request: Request): (string | number)[] {
+  switch (request.op) {
+    case 'acquire':
+    case 'extend':
+      return [request.token, Math.ceil(request.ttl)];
+    case 'release':
+      return [request.token, Math.ceil(request.keepFor)];
+    case 'inspect':
+      return [];
+  }
+}

@@ -1,0 +1,62 @@
+import { type Answer, GRANTED, type Held, type Refused } from '../core/master.interface.js';
+import { ENDLESS, FREE } from './scripts.js';
+
+/** Held, by a key of which nothing more is known, or which will not expire by itself. */
+export const HELD: Held = Object.freeze({ kind: 'held', remaining: undefined });
+
+/** Longer explanations help nobody. */
+const REASON_LENGTH = 200;
+/** Redis repeats the arguments of a command that it does not know. */
+const ECHO = /,? with args beginning with:.*/;
+/** Since Redis 7, where in the script the error occurred. */
+const PLACE = / script: [0-9a-f]{40}, on .*/;
+/** Before Redis 7, errors of commands come wrapped into an error of the script. */
+const SCRIPT_ERROR = /^ERR Error running script .*@user_script: ?\d+: (?:@user_script: ?\d+: )?-?/;
+/** In a script, a missing permission is told without the code that it has elsewhere. */
+const NO_PERMISSION = /^ERR (?=The user executing the script can't )/;
+
+/** What a server's reply to a script means. */
+export function answerToScript(reply: unknown): Answer {
+  if (reply === FREE) return GRANTED;
+  if (reply === ENDLESS) return HELD;
+  if (typeof reply === 'number' && reply >= 0) return { kind: 'held', remaining: reply };
+  return { kind: 'refused', code: 'ERR', reason: `unexpected reply of type ${typeof reply}` };
+}
+
+/** What a server's reply to `SET ... NX` means. */
+export function answerToSet(reply: unknown): Answer {
+  return reply === null ? HELD : GRANTED;
+}
+
+/** A server's error, split into its code and the rest, without what must not be told. */
+export function refusalFrom(error: Error, secrets: readonly string[]): Refused {
+  const message = tell(error, secrets).replace(SCRIPT_ERROR, '').replace(NO_PERMISSION, 'NOPERM ');
+  const [, code = 'ERR', reason = message] = /^([A-Z][A-Z0-9_]*)(?: |$)(.*)/.exec(message) ?? [];
+  return { kind: 'refused', code, reason };
+}
+
+/** Whether an error is the server's answer and not a failure of the connection. By name: of whatever ioredis. */
+export function isReply(error: unknown): error is Error {
+  return isObject(error) && error['name'] === 'ReplyError';
+}
+
+/** The message of an error, without what must not be told. */
+export function tell(error: unknown, secrets: readonly string[]): string {
+  const [line = ''] = messageOf(error).split(/[\r\n]/, 1);
+  const text = line.replace(ECHO, '').replace(PLACE, '');
+  const safe = secrets.reduce((safer, secret) => safer.replaceAll(secret, '***'), text);
+  return safe.slice(0, REASON_LENGTH);
+}
+
+// Without instanceof: errors of sockets may come from another realm than this code.
+function messageOf(error: unknown): string {
+  const { message, errors, code } = isObject(error) ? error : {};
+  if (typeof message === 'string' && message !== '') return message;
+  // Several addresses of one host were tried: Node gives the errors, but no message.
+  if (Array.isArray(errors)) return errors.map(messageOf).join(', ');
+  return typeof code === 'string' ? code : 'unknown error';
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
