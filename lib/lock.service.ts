@@ -1,0 +1,155 @@
+import { type Duration } from './core/duration.js';
+import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from './core/errors.js';
+import type { Lock } from './core/lock.js';
+import { checkOptionNames } from './core/option-names.js';
+import type { Inspection, Redlock } from './core/redlock.js';
+import {
+  ACQUIRE_OPTION_NAMES,
+  type AcquireOptions,
+  resolveCall,
+  resolveFlag,
+  resolveResources,
+  type Settings,
+} from './core/settings.js';
+import { Hold } from './hold.js';
+import { LockContext } from './lock-context.js';
+import type { LockedMethodOptions, LockResource, WithLockOptions } from './lock-options.interface.js';
+
+const LOCKED_METHOD_OPTION_NAMES: readonly string[] = [
+  ...ACQUIRE_OPTION_NAMES.filter((name) => name !== 'signal'),
+  'reentrant',
+  'onLocked',
+  'service',
+] satisfies (keyof LockedMethodOptions)[];
+
+/**
+ * Distributed locks, to inject into any provider.
+ *
+ * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
+ */
+export class LockService {
+  private readonly context = new LockContext<Hold>();
+
+  /** @internal */
+  constructor(
+    /** Gives the algorithm for one acquisition. */
+    private readonly redlock: () => Redlock,
+    private readonly settings: Settings,
+  ) {}
+
+  /**
+   * Acquires a lock and leaves it to the caller to release it, best by `await using`. It is not extended unless
+   * `extend: true`.
+   *
+   * @param resource what to lock; several resources are taken together or not at all
+   * @param ttl life of the lock in milliseconds or as text like `'10s'`; default: the module's `ttl`
+   * @throws {LockNotAcquiredError} held by someone else until the waiting budget had ended
+   * @throws {QuorumUnavailableError} too few masters could vote until the waiting budget had ended
+   * @throws {LockReentryError} the call chain holds one of the resources already
+   * @throws {LockServiceStoppedError} the application is shutting down
+   * @throws {RedlockConfigError} an argument cannot work
+   * @throws the reason of `options.signal`, when it aborts during waiting
+   */
+  async acquire(resource: LockResource, ttl?: Duration, options: AcquireOptions = {}): Promise<Lock> {
+    const resources = resolveResources('resource', resource);
+    const call = resolveCall(this.settings, ttl, options);
+    this.refuseReentry(resources);
+    return this.redlock().acquire(resources, call);
+  }
+
+  /**
+   * Like {@link acquire}, but makes exactly one attempt, and resolves `null` if the resource is held by someone else.
+   * An outage still throws.
+   */
+  async tryAcquire(
+    resource: LockResource,
+    ttl?: Duration,
+    options: Omit<AcquireOptions, 'wait'> = {},
+  ): Promise<Lock | null> {
+    try {
+      return await this.acquire(resource, ttl, { ...options, wait: 0 });
+    } catch (error) {
+      if (error instanceof LockNotAcquiredError) return null;
+      throw error;
+    }
+  }
+
+  /**
+   * Runs work under a lock, extends it while the work runs, and releases it afterwards.
+   *
+   * @param resource what to lock; several resources are taken together or not at all
+   * @param ttl life of the lock in milliseconds or as text like `'10s'`; `undefined`: the module's `ttl`
+   * @param work receives the lock; hand its `signal` to everything that must stop when the lock is lost
+   * @returns what the work returns. What the work throws is thrown as it is.
+   * @throws {LockLostError} the lock was lost while the work ran, even if the work returned a value
+   * @throws whatever {@link acquire} throws
+   */
+  async withLock<T>(
+    resource: LockResource,
+    ttl: Duration | undefined,
+    work: (lock: Lock) => T | PromiseLike<T>,
+    options: WithLockOptions = {},
+  ): Promise<T> {
+    const hold = await this.hold(resolveResources('resource', resource), ttl, options);
+    return hold.during(() => work(hold.lock));
+  }
+
+  /**
+   * The lock that the running call chain works under: inside `withLock`, `@WithLock` and `LockInterceptor`, also
+   * deep below them.
+   *
+   * @param resource looks for the lock on this resource; default: the innermost lock
+   */
+  current(resource?: string): Lock | undefined {
+    return this.context.find(({ lock }) => resource === undefined || lock.resources.includes(resource))?.lock;
+  }
+
+  /** Asks all masters whether a resource is held, and for how long. Advisory: the answer may be old when it arrives. */
+  async inspect(resource: string): Promise<Inspection> {
+    const [name, ...others] = resolveResources('resource', resource);
+    if (name === undefined || others.length > 0) {
+      throw new RedlockConfigError('resource', resource, 'must be one text that is not empty');
+    }
+    return this.redlock().inspect(name);
+  }
+
+  /**
+   * Takes a lock for work that is about to start, or finds the one that it may run inside.
+   * @internal
+   */
+  async hold(resources: readonly string[], ttl: Duration | undefined, options: WithLockOptions): Promise<Hold> {
+    const { reentrant = false, ...rest } = options;
+    const call = resolveCall(this.settings, ttl, { ...rest, extend: rest.extend ?? true });
+    if (resolveFlag('reentrant', reentrant)) {
+      const outer = this.heldInChain((lock) => resources.every((resource) => lock.resources.includes(resource)));
+      if (outer) return outer.join();
+    }
+    this.refuseReentry(resources, reentrant);
+    return Hold.of(await this.redlock().acquire(resources, call), this.context);
+  }
+
+  /**
+   * Checks options that are known before any call is made.
+   *
+   * @throws {RedlockConfigError} which says `where`
+   * @internal
+   */
+  check(where: string, ttl: Duration | undefined, options: LockedMethodOptions): void {
+    checkOptionNames(where, options, LOCKED_METHOD_OPTION_NAMES);
+    const { onLocked = 'throw', reentrant = false, service: _, ...rest } = options;
+    resolveFlag(`${where}: reentrant`, reentrant);
+    if (onLocked !== 'throw' && onLocked !== 'skip' && typeof onLocked !== 'function') {
+      throw new RedlockConfigError(`${where}: onLocked`, onLocked, `must be 'throw', 'skip' or a function`);
+    }
+    resolveCall(this.settings, ttl, rest, where);
+  }
+
+  private refuseReentry(resources: readonly string[], reentrant = false): void {
+    const held = this.heldInChain((lock) => resources.some((resource) => lock.resources.includes(resource)));
+    if (held) throw new LockReentryError(resources, held.lock.resources, reentrant);
+  }
+
+  private heldInChain(condition: (lock: Lock) => boolean): Hold | undefined {
+    return this.context.find(({ lock }) => condition(lock) && lock.isHeld);
+  }
+}

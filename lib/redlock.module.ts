@@ -1,0 +1,108 @@
+import {
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  Inject,
+  Logger,
+  Module,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+  type Provider,
+} from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { RedlockConfigError } from './core/errors.js';
+import { resolveFlag } from './core/settings.js';
+import { LOCK_SERVICE, LockExplorer, SERVICE_NAME } from './lock.explorer.js';
+import { getLockServiceToken } from './lock-service.token.js';
+import { LockService } from './lock.service.js';
+import { checkIsObject, createRedlockRuntime, RedlockRuntime } from './redlock.runtime.js';
+import {
+  type ASYNC_OPTIONS_TYPE,
+  ConfigurableModuleClass,
+  MODULE_OPTIONS_TOKEN,
+  type OPTIONS_TYPE,
+} from './redlock.module-definition.js';
+import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
+
+/** Registers a {@link LockService} over a set of Redis masters. */
+@Module({ imports: [DiscoveryModule] })
+export class RedlockModule
+  extends ConfigurableModuleClass
+  implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
+{
+  constructor(
+    @Inject(RedlockRuntime) private readonly runtime: RedlockRuntime,
+    @Inject(LockExplorer) private readonly explorer: LockExplorer,
+  ) {
+    super();
+  }
+
+  /**
+   * @param options the masters, or all options; see {@link RedlockModuleOptions}. Bad options end the boot with a
+   * `RedlockConfigError` that names the option, its value and what it must be.
+   */
+  static override forRoot(options: readonly MasterSource[] | typeof OPTIONS_TYPE): DynamicModule {
+    const given: typeof OPTIONS_TYPE = isList(options) ? { masters: options } : options;
+    checkIsObject(given);
+    return withLockService(super.forRoot(given), given);
+  }
+
+  /** Like {@link forRoot}, with options from `useFactory`, `useClass` or `useExisting`. */
+  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    return withLockService(super.forRootAsync(options), options);
+  }
+
+  async onModuleInit(): Promise<void> {
+    try {
+      this.explorer.explore();
+    } catch (error) {
+      // Nest does not shut down what it could not start.
+      await this.runtime.close();
+      throw error;
+    }
+  }
+
+  /** Nothing new is locked from here on; requests that are under way go on. */
+  beforeApplicationShutdown(): void {
+    this.runtime.stop();
+  }
+
+  /** Handlers have been drained: take away what is left, and close the connections. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.runtime.close();
+  }
+}
+
+function isList(options: unknown): options is readonly MasterSource[] {
+  return Array.isArray(options);
+}
+
+function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC_OPTIONS_TYPE>): DynamicModule {
+  const { name } = extras;
+  checkExtras(extras);
+  const token = getLockServiceToken(name);
+  const providers: Provider[] = [
+    {
+      provide: RedlockRuntime,
+      useFactory: (options: RedlockModuleOptions) => createRedlockRuntime(options, new Logger(LockService.name)),
+      inject: [MODULE_OPTIONS_TOKEN],
+    },
+    { provide: token, useFactory: (runtime: RedlockRuntime) => runtime.service, inject: [RedlockRuntime] },
+    { provide: LOCK_SERVICE, useExisting: token },
+    { provide: SERVICE_NAME, useValue: name ?? null },
+    LockExplorer,
+  ];
+  // Only one service can answer to the class itself.
+  if (name === undefined) providers.push({ provide: LockService, useExisting: token });
+  return {
+    ...definition,
+    providers: [...(definition.providers ?? []), ...providers],
+    exports: [...(definition.exports ?? []), token, ...(name === undefined ? [LockService] : [])],
+  };
+}
+
+function checkExtras({ name, isGlobal }: { name?: unknown; isGlobal?: unknown }): void {
+  if (isGlobal !== undefined) resolveFlag('isGlobal', isGlobal);
+  if (name !== undefined && (typeof name !== 'string' || name === '')) {
+    throw new RedlockConfigError('name', name, 'must be a text that is not empty');
+  }
+}

@@ -1,0 +1,169 @@
+import type { LoggerService } from '@nestjs/common';
+import { type Clock, SystemClock } from './core/clock.js';
+import { parseDuration } from './core/duration.js';
+import { describeAnswer, type MasterReport, RedlockConfigError } from './core/errors.js';
+import { GRANTED, type Master } from './core/master.interface.js';
+import type { Observer } from './core/observer.js';
+import { checkOptionNames } from './core/option-names.js';
+import { quorumOf } from './core/quorum.js';
+import { SystemRandom } from './core/random.js';
+import { Redlock } from './core/redlock.js';
+import { REDLOCK_OPTION_NAMES, resolveFlag, resolveSettings, type Settings } from './core/settings.js';
+import { LockService } from './lock.service.js';
+import { MemoryMaster } from './memory/memory-master.js';
+import { redisMaster } from './redis/master-source.js';
+import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
+
+const MODULE_OPTION_NAMES: readonly string[] = [
+  'masters',
+  ...REDLOCK_OPTION_NAMES,
+  'enabled',
+  'lazyConnect',
+  'connectTimeout',
+  'drainTimeout',
+  'clock',
+] satisfies (keyof RedlockModuleOptions)[];
+
+const DEFAULT_CONNECT_TIMEOUT = 5_000;
+const DEFAULT_DRAIN_TIMEOUT = 5_000;
+
+/** One registered lock service and what it runs on. */
+export class RedlockRuntime {
+  constructor(
+    readonly service: LockService,
+    private readonly redlock: Redlock,
+    private readonly drainTimeout: number,
+  ) {}
+
+  /** Refuses new locks and ends waiting. */
+  stop(): void {
+    this.redlock.stop();
+  }
+
+  /** Waits for the locks that are held, and closes the connections. */
+  async close(): Promise<void> {
+    this.redlock.stop();
+    await this.redlock.drain(this.drainTimeout);
+    await this.redlock.close();
+  }
+}
+
+/**
+ * Checks all options, and connects to the masters.
+ *
+ * @throws {RedlockConfigError} for the first option that cannot work
+ * @throws {QuorumUnavailableError} if a majority of the masters cannot be reached
+ */
+export async function createRedlockRuntime(
+  options: RedlockModuleOptions,
+  logger: LoggerService,
+): Promise<RedlockRuntime> {
+  checkModuleOptionNames(options);
+  const settings = resolveSettings(options);
+  const connectTimeout = parseDuration('connectTimeout', options.connectTimeout ?? DEFAULT_CONNECT_TIMEOUT, 1);
+  const drainTimeout = parseDuration('drainTimeout', options.drainTimeout ?? DEFAULT_DRAIN_TIMEOUT, 0);
+  const lazy = resolveFlag('lazyConnect', options.lazyConnect ?? false);
+  const enabled = resolveFlag('enabled', options.enabled ?? true);
+  const surroundings = {
+    clock: options.clock ?? new SystemClock(),
+    random: new SystemRandom(),
+    observer: logTo(logger),
+  };
+  if (!enabled) {
+    logger.warn('locking is disabled by `enabled: false`: everything runs without locks');
+    const open = (): Redlock => new Redlock([openMaster], settings, surroundings);
+    return new RedlockRuntime(new LockService(open, settings), open(), 0);
+  }
+  const masters = createMasters(options.masters, surroundings.clock);
+  const redlock = new Redlock(masters, settings, surroundings);
+  const runtime = new RedlockRuntime(new LockService(() => redlock, settings), redlock, drainTimeout);
+  announce(logger, masters, settings);
+  if (lazy) {
+    redlock.open();
+    return runtime;
+  }
+  try {
+    warnOfMissing(logger, await redlock.connect(connectTimeout));
+  } catch (error) {
+    await redlock.close();
+    logger.error('cannot start without a majority of the masters; `lazyConnect: true` starts without waiting for them');
+    throw error;
+  }
+  return runtime;
+}
+
+/** @throws {RedlockConfigError} unless the value can hold options at all */
+export function checkIsObject(options: unknown): asserts options is object {
+  if (typeof options === 'object' && options !== null) return;
+  throw new RedlockConfigError('options', options, 'must be a list of masters, or an object with `masters`');
+}
+
+function checkModuleOptionNames(options: unknown): asserts options is RedlockModuleOptions {
+  checkIsObject(options);
+  for (const name of ['isGlobal', 'name']) {
+    if (name in options) {
+      throw new RedlockConfigError(
+        name,
+        Reflect.get(options, name),
+        'belongs beside useFactory, not into what it gives',
+      );
+    }
+  }
+  checkOptionNames('options', options, MODULE_OPTION_NAMES);
+}
+
+function createMasters(sources: unknown, clock: Clock): Master[] {
+  if (sources === 'memory') return [new MemoryMaster(clock)];
+  if (!Array.isArray(sources) || sources.length === 0) {
+    throw new RedlockConfigError('masters', sources, `must be a list of at least one master, or 'memory'`);
+  }
+  const masters = sources.map((source: MasterSource, index) =>
+    isMaster(source) ? source : redisMaster(`masters[${index}]`, source, clock),
+  );
+  masters.forEach((master, index) => {
+    const first = masters.findIndex(({ name }) => name === master.name);
+    if (first === index) return;
+    throw new RedlockConfigError(
+      `masters[${index}]`,
+      master.name,
+      `must be another server than masters[${first}]: one server has one vote`,
+    );
+  });
+  return masters;
+}
+
+function isMaster(source: unknown): source is Master {
+  return typeof source === 'object' && source !== null && 'ask' in source && typeof source.ask === 'function';
+}
+
+function announce(logger: LoggerService, masters: readonly Master[], settings: Settings): void {
+  const names = masters.map(({ name }) => name).join(', ');
+  logger.log(`locks need ${quorumOf(masters.length)} of ${masters.length} masters: ${names}; ttl ${settings.ttl} ms`);
+  if (masters.length % 2 === 0) {
+    const enough = masters.length - 1;
+    logger.warn(`masters: ${masters.length} is an even number and survives no more failures than ${enough} would`);
+  }
+}
+
+function warnOfMissing(logger: LoggerService, missing: readonly MasterReport[]): void {
+  for (const { master, answer } of missing) logger.warn(`master ${master} does not vote: ${describeAnswer(answer)}`);
+}
+
+function logTo(logger: LoggerService): Observer {
+  return {
+    lockLost: (error) => void logger.warn(error.message),
+    masterSilent: (master) => void logger.warn(`master ${master} has stopped answering: it is only probed`),
+    masterAnswersAgain: (master) => void logger.log(`master ${master} answers again`),
+  };
+}
+
+/** Grants everything: what remains of the masters with `enabled: false`. */
+const openMaster: Master = {
+  name: 'none',
+  ask: (_, reply) => reply(GRANTED),
+  connect: () => Promise.resolve(),
+  problem: () => undefined,
+  reconnect: () => undefined,
+  onReady: () => undefined,
+  close: () => Promise.resolve(),
+};

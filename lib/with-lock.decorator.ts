@@ -1,0 +1,164 @@
+import 'reflect-metadata';
+import { Inject } from '@nestjs/common';
+import { isObservable } from 'rxjs';
+import type { Duration } from './core/duration.js';
+import { LockNotAcquiredError, RedlockConfigError } from './core/errors.js';
+import { resolveResources } from './core/settings.js';
+import type { Hold } from './hold.js';
+import type { LockedMethodOptions, LockResource } from './lock-options.interface.js';
+import { getLockServiceToken } from './lock-service.token.js';
+import type { LockService } from './lock.service.js';
+
+/** What to lock: fixed, or worked out from the arguments of the method. */
+export type LockKey = LockResource | KeyFunction;
+
+type KeyFunction = (...args: never[]) => LockResource;
+
+/** What one `@WithLock` asks for; read at boot to check it. */
+export interface LockDeclaration {
+  readonly method: string;
+  readonly ttl: Duration | undefined;
+  readonly options: LockedMethodOptions;
+}
+
+type PromiseMethod = (...args: never[]) => PromiseLike<unknown>;
+
+/** Makes a method that the key function does not fit a compile error that says so. */
+type Fits<Key extends LockKey, Method extends PromiseMethod> = Key extends (...args: never[]) => unknown
+  ? Parameters<Method> extends Parameters<Key>
+    ? unknown
+    : Parameters<Method> extends [...Parameters<Key>, ...unknown[]]
+      ? unknown
+      : { readonly error: 'the key function does not fit the arguments of this method' }
+  : unknown;
+
+const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
+
+/**
+ * Runs a method under a lock: takes it before, extends it meanwhile, releases it afterwards. For methods that return a
+ * promise, of any class that Nest manages. For Observables and streams use `LockInterceptor`.
+ *
+ * ```ts
+ * @WithLock((orderId: string) => `order:${orderId}`, '10s')
+ * async ship(orderId: string, by: User) { ... }
+ * ```
+ *
+ * @param key what to lock: a name, several names to take together, or a function of the method's arguments
+ * @param ttl life of the lock without extension, in milliseconds or as text like `'10s'`; default: the module's `ttl`
+ * @param options see {@link LockedMethodOptions}
+ * @throws {RedlockConfigError} at class definition, on a static method, an accessor or a generator
+ */
+export function WithLock<const Key extends LockKey>(key: Key, ttl?: Duration, options: LockedMethodOptions = {}) {
+  return <Method extends PromiseMethod>(
+    target: object,
+    property: string | symbol,
+    descriptor: TypedPropertyDescriptor<Method> & Fits<Key, Method>,
+  ): void => {
+    const where = `@WithLock on ${nameOf(target)}.${String(property)}`;
+    const method = checkMethod(where, target, descriptor);
+    const host = getLockServiceToken(options.service);
+    const fixed = typeof key === 'function' ? undefined : resolveResources(`${where}: key`, key);
+    declare(target, { method: where, ttl, options });
+    injectLockService(target, host);
+
+    const locked = async (self: object, args: never[]): Promise<unknown> => {
+      const service = lockServiceOf(self, host, where);
+      const resources = fixed ?? resolveResources(`${where}: key`, Reflect.apply(key as KeyFunction, self, args));
+      const hold = await holdOr(service, resources, ttl, options);
+      if ('otherwise' in hold) return hold.otherwise;
+      return hold.during(async () => {
+        const result: unknown = await refuseStream(where, Reflect.apply(method, self, args));
+        return refuseStream(where, result);
+      });
+    };
+    // A Proxy keeps name, length and own properties of the method; metadata is kept by identity, so it is copied.
+    const proxy = new Proxy(method, { apply: (_, self: object, args: never[]) => locked(self, args) });
+    for (const metadata of Reflect.getOwnMetadataKeys(method)) {
+      Reflect.defineMetadata(metadata, Reflect.getOwnMetadata(metadata, method), proxy);
+    }
+    descriptor.value = proxy;
+  };
+}
+
+/** Everything that `@WithLock` was told on a class and the classes it extends. */
+export function declarationsOf(prototype: object): readonly LockDeclaration[] {
+  return (Reflect.getMetadata(DECLARATIONS, prototype) as LockDeclaration[] | undefined) ?? [];
+}
+
+/** Takes the lock, or does what `onLocked` says when somebody else holds it. */
+export async function holdOr(
+  service: LockService,
+  resources: readonly string[],
+  ttl: Duration | undefined,
+  options: LockedMethodOptions & { signal?: AbortSignal },
+): Promise<Hold | { otherwise: unknown }> {
+  const { onLocked = 'throw', service: _, ...rest } = options;
+  try {
+    return await service.hold(resources, ttl, onLocked === 'skip' ? { ...rest, wait: rest.wait ?? 0 } : rest);
+  } catch (error) {
+    if (onLocked === 'throw' || !(error instanceof LockNotAcquiredError)) throw error;
+    return { otherwise: onLocked === 'skip' ? undefined : await onLocked(error) };
+  }
+}
+
+function checkMethod<Method extends PromiseMethod>(
+  where: string,
+  target: object,
+  descriptor: TypedPropertyDescriptor<Method> | undefined,
+): Method {
+  const method = descriptor?.value;
+  if (typeof target === 'function') throw misuse(where, 'a static method');
+  if (typeof method !== 'function') throw misuse(where, 'an accessor or a property');
+  if (/Generator/.test(Object.prototype.toString.call(method))) throw misuse(where, 'a generator');
+  return method;
+}
+
+function misuse(where: string, what: string): RedlockConfigError {
+  return new RedlockConfigError(where, what, 'needs a method that returns a promise');
+}
+
+function declare(target: object, declaration: LockDeclaration): void {
+  Reflect.defineMetadata(DECLARATIONS, [...declarationsOf(target), declaration], target);
+}
+
+function injectLockService(target: object, host: symbol): void {
+  if (host in target) return;
+  Object.defineProperty(target, host, {
+    configurable: true,
+    get: () => undefined,
+    // Hidden from whoever lists or compares the properties of the user's object.
+    set(this: object, value: LockService) {
+      Object.defineProperty(this, host, { value, configurable: true, writable: true });
+    },
+  });
+  Inject(host)(target, host);
+}
+
+function lockServiceOf(self: object, host: symbol, where: string): LockService {
+  const service = Reflect.get(Object(self), host) as LockService | undefined;
+  if (service) return service;
+  throw new RedlockConfigError(
+    where,
+    self,
+    'has no LockService, so it does not run: let Nest create the object, import RedlockModule.forRoot(), and call ' +
+      'the method no earlier than onApplicationBootstrap if a factory made the object',
+  );
+}
+
+function refuseStream<T>(where: string, result: T): T {
+  if (!isObservable(result) && !isAsyncIterator(result)) return result;
+  throw new RedlockConfigError(
+    where,
+    result,
+    'cannot lock what runs after the method has returned: use LockInterceptor',
+  );
+}
+
+/** Also what compilers make of an async generator for older runtimes; a readable stream is none. */
+function isAsyncIterator(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value && 'next' in value;
+}
+
+function nameOf(target: object): string {
+  return typeof target === 'function' ? target.name : target.constructor.name;
+}
