@@ -122,7 +122,7 @@ export class Lease {
   }
 
   private expire(): void {
-    this.lose(this.holdLeft < TIMER_RESOLUTION ? 'max-hold' : 'expired');
+    this.lose(this.holdLeft < this.tenure.remaining ? 'max-hold' : 'expired');
   }
 
   private end(): Promise<void> {

@@ -13,14 +13,16 @@ const RECONNECT_AFTER = 10_000;
 interface OwedRelease {
   readonly request: ReleaseRequest;
   readonly since: Instant;
+  /** Milliseconds from `since` after which there is nothing left to release. */
+  readonly life: number;
 }
 
 /**
  * A master that is not fed without bound when it stops answering.
  *
- * While it is silent, requests are answered "not asked" at once, apart from a probe now and then. Releases that could
- * not be delivered are kept for as long as there can be something to release, and sent when it answers or connects
- * again.
+ * While it is silent, requests are answered "not asked" at once. Now and then it gets a probe, which changes nothing
+ * however late it takes effect. Releases that could not be delivered are kept for as long as there can be something to
+ * release, and sent when it answers or connects again.
  */
 export class WatchedMaster implements Master {
   private readonly owed = new Map<string, OwedRelease>();
@@ -45,12 +47,13 @@ export class WatchedMaster implements Master {
   }
 
   ask(request: Request, reply: Reply): void {
-    if (this.silent && !this.probeIsDue()) {
-      if (request.op === 'release') this.owe({ request, since: this.clock.read() });
-      reply(NOT_ASKED);
-    } else {
+    if (!this.silent) {
       this.forward(request, reply, undefined);
+      return;
     }
+    if (request.op === 'release') this.owe(this.owedFor(request));
+    reply(NOT_ASKED);
+    if (this.probeIsDue()) this.forward({ op: 'inspect', keys: request.keys }, () => undefined, undefined);
   }
 
   connect(): Promise<void> {
@@ -83,7 +86,7 @@ export class WatchedMaster implements Master {
     this.inner.ask(request, (answer) => {
       this.unanswered--;
       if (answer.kind !== 'unreachable') this.heard();
-      else if (request.op === 'release') this.owe(owed ?? { request, since: this.clock.read() });
+      else if (request.op === 'release') this.owe(owed ?? this.owedFor(request));
       reply(answer);
     });
     if (!this.silent && !this.suspecting && this.isOverdue()) this.suspect();
@@ -124,9 +127,14 @@ export class WatchedMaster implements Master {
     if (this.owed.size > 0) this.deliver();
   }
 
+  /** What a silent master was asked before may take effect only when it wakes up: no ttl bounds that. */
+  private owedFor(request: ReleaseRequest): OwedRelease {
+    return { request, since: this.clock.read(), life: this.silent ? Infinity : request.ttl };
+  }
+
   private owe(release: OwedRelease): void {
-    for (const [token, { request, since }] of this.owed) {
-      if (elapsedSince(this.clock, since) <= request.ttl) break;
+    for (const [token, { since, life }] of this.owed) {
+      if (elapsedSince(this.clock, since) <= life) break;
       this.owed.delete(token);
     }
     this.owed.set(release.request.token, release);
@@ -136,9 +144,9 @@ export class WatchedMaster implements Master {
     const releases = [...this.owed.values()];
     this.owed.clear();
     for (const release of releases) {
-      const { request, since } = release;
+      const { request, since, life } = release;
       const age = elapsedSince(this.clock, since);
-      if (age > request.ttl) continue;
+      if (age > life) continue;
       const keepFor = Math.max(0, request.keepFor - Math.floor(age));
       this.forward({ ...request, keepFor }, () => undefined, release);
     }

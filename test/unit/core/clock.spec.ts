@@ -1,0 +1,113 @@
+import { describe, expect, it } from '@jest/globals';
+import { elapsedBetween, elapsedSince, SystemClock } from '../../../lib/core/clock.js';
+import { Rig } from '../support/rig.js';
+import { TestClock } from '../support/test-clock.js';
+
+const HOUR = 3_600_000;
+
+describe('elapsed time', () => {
+  it.each([
+    ['agree', 10, 10, 10],
+    ['differ by a suspended machine', 10, 500, 500],
+    ['differ by a wall clock that was stepped back', 10, -HOUR, 10],
+    ['both go back, which none should', -5, -7, 0],
+  ])('is the larger of both clocks: they %s', (_, monotonic, wall, expected) => {
+    expect(elapsedBetween({ monotonic: 100, wall: 1e12 }, { monotonic: 100 + monotonic, wall: 1e12 + wall })).toBe(
+      expected,
+    );
+  });
+
+  it('counts from a moment of the injected clock', async () => {
+    const clock = new TestClock();
+    const from = clock.read();
+    await clock.advance(5);
+    expect(elapsedSince(clock, from)).toBe(5);
+  });
+});
+
+describe('a lock that is held', () => {
+  const request = { ttl: 9_000, extend: true };
+
+  it('is held through a wall clock stepped back by an hour, and expires in time', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: 9_000 });
+    await rig.clock.advance(1_000);
+    rig.clock.stepWall(-HOUR);
+    expect(lock.remaining()).toBe(9_000 - 92 - 1_000);
+    await rig.clock.advance(7_907);
+    expect(lock.isHeld).toBe(true);
+    await rig.clock.advance(1);
+    expect(lock.signal.aborted).toBe(true);
+  });
+
+  it('is extended through a wall clock stepped back by an hour', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', request);
+    rig.clock.stepWall(-HOUR);
+    await rig.clock.advance(60_000);
+    expect(lock.isHeld).toBe(true);
+  });
+
+  it('fails safe when the wall clock is stepped forward by an hour', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', request);
+    rig.clock.stepWall(HOUR);
+    expect(lock.isHeld).toBe(false);
+    expect(lock.signal.reason).toMatchObject({ cause: 'expired' });
+    await rig.clock.advance(60_000);
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('is not held any more when the machine wakes up from a long sleep', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', request);
+    rig.clock.suspend(9_000);
+    expect(lock.isHeld).toBe(false);
+    expect(() => lock.assertHeld()).toThrow('lost the lock on "a"');
+    expect(rig.losses).toHaveLength(1);
+  });
+
+  it('is not extended after a long sleep by a timer that does not know of it', async () => {
+    const rig = new Rig();
+    await rig.lock('a', request);
+    rig.clock.suspend(9_000);
+    await rig.clock.advance(3_000);
+    expect(rig.masters[0]!.times('extend')).toEqual([]);
+    expect(rig.losses).toHaveLength(1);
+  });
+
+  it('is known to be lost though the event loop is blocked and no timer could fire', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', request);
+    rig.clock.stall(8_907);
+    expect([lock.isHeld, lock.remaining()]).toEqual([true, 1]);
+    rig.clock.stall(1);
+    expect([lock.isHeld, lock.remaining(), lock.signal.aborted]).toEqual([false, 0, true]);
+  });
+
+  it('is extended late when the event loop was blocked for less than the validity', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', request);
+    rig.clock.stall(8_000);
+    await rig.clock.advance(0);
+    expect(lock.remaining()).toBe(9_000 - 92);
+  });
+});
+
+describe('the clock of this process', () => {
+  it('reads both clocks', () => {
+    const { monotonic, wall } = new SystemClock().read();
+    expect(Math.abs(wall - Date.now())).toBeLessThan(1_000);
+    expect(monotonic).toBeGreaterThan(0);
+  });
+
+  it('calls back after input in a later turn, and forgets timers that are cancelled', async () => {
+    const clock = new SystemClock();
+    const events: string[] = [];
+    clock.schedule(0, () => events.push('cancelled')).cancel();
+    clock.schedule(0, () => events.push('unref')).unref();
+    await new Promise<void>((resolve) => clock.afterInput(resolve));
+    await new Promise<void>((resolve) => clock.schedule(2, resolve));
+    expect(events).toEqual(['unref']);
+  });
+});

@@ -1,0 +1,54 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  LockError,
+  LockLostError,
+  LockNotAcquiredError,
+  LockReentryError,
+  LockServiceStoppedError,
+  QuorumUnavailableError,
+  RedlockConfigError,
+} from '../../../lib/core/errors.js';
+
+const all: [LockError, string, number][] = [
+  [new LockNotAcquiredError(['a'], [], 0, undefined), 'LOCK_NOT_ACQUIRED', 423],
+  [new QuorumUnavailableError('lock "a"', ['a'], [], 2, 3), 'QUORUM_UNAVAILABLE', 503],
+  [new LockLostError(['a'], 'expired'), 'LOCK_LOST', 500],
+  [new LockReentryError(['a'], ['a'], false), 'LOCK_REENTRY', 500],
+  [new LockServiceStoppedError(['a']), 'LOCK_SERVICE_STOPPED', 503],
+  [new RedlockConfigError('ttl', 0, 'must be more'), 'LOCK_CONFIG', 500],
+];
+
+describe('an error', () => {
+  it.each(all)('%s has the code %s and the status %i', (error, code, statusCode) => {
+    expect(error).toBeInstanceOf(LockError);
+    expect(error).toMatchObject({ code, statusCode, name: error.constructor.name });
+  });
+
+  it('shows no more than the beginning of a long name', () => {
+    expect(new LockLostError(['x'.repeat(10_000)], 'expired').message.length).toBeLessThan(300);
+  });
+
+  it.each([
+    [{ password: 'hunter2' }, 'an object (Object)'],
+    [Object.create(null), 'an object (no class)'],
+    [['hunter2'], 'an array of 1'],
+    [[], '[]'],
+    [function key() {}, 'function key'],
+    [10n, '10n'],
+    [Symbol('s'), 'Symbol(s)'],
+    [undefined, 'undefined'],
+    [
+      new Proxy(
+        {},
+        {
+          get: () => {
+            throw new Error('no');
+          },
+        },
+      ),
+      'object',
+    ],
+  ])('shows a bad value by its kind, not its content', (value, shown) => {
+    expect(new RedlockConfigError('o', value, 'must be better').message).toBe(`o must be better, got ${shown}`);
+  });
+});

@@ -1,0 +1,305 @@
+import { describe, expect, it } from '@jest/globals';
+import { LockLostError } from '../../../lib/core/errors.js';
+import { Rig } from '../support/rig.js';
+import {
+  hangs,
+  held,
+  obeysAfter,
+  obeysInSilence,
+  only,
+  refused,
+  says,
+  tellsAfter,
+  unreachable,
+} from '../support/scripted-master.js';
+
+const TTL = 9_000;
+/** Drift of that ttl: a hundredth, and 2 ms. */
+const DRIFT = 92;
+const extended = { ttl: TTL, extend: true };
+
+describe('a lock that is extended', () => {
+  it('is extended for the first time after a third of its ttl, and again after each third', async () => {
+    const rig = new Rig();
+    await rig.lock('a', extended);
+    await rig.clock.advance(TTL);
+    expect(rig.masters.map((master) => master.times('extend'))).toEqual([
+      [3_000, 6_000, 9_000],
+      [3_000, 6_000, 9_000],
+      [3_000, 6_000, 9_000],
+    ]);
+  });
+
+  it('is held for as long as it is needed', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', extended);
+    for (let i = 0; i < 100; i++) {
+      await rig.clock.advance(1_000);
+      expect(lock.remaining()).toBeGreaterThanOrEqual(TTL - DRIFT - 3_000);
+      expect(rig.keys).toEqual([1, 1, 1]);
+    }
+    expect(lock.signal.aborted).toBe(false);
+  });
+
+  it('counts the new validity from the start of the extension', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', extended);
+    rig.scriptAll(tellsAfter(40));
+    await rig.clock.advance(3_040);
+    expect(lock.remaining()).toBe(TTL - DRIFT - 40);
+  });
+
+  it('has one extension under way at a time', async () => {
+    const rig = new Rig({ masterTimeout: 2_000 });
+    const lock = await rig.lock('a', extended);
+    rig.scriptAll(only('extend', hangs));
+    await rig.clock.advance(3_000);
+    const explicit = rig.follow(lock.extend());
+    await rig.clock.advance(1_999);
+    expect(rig.masters[0]!.times('extend')).toEqual([3_000]);
+    rig.scriptAll(tellsAfter(0));
+    await rig.clock.advance(1);
+    expect(rig.masters[0]!.times('extend')).toEqual([3_000, 5_000]);
+    expect(explicit.state).toBe('fulfilled');
+  });
+
+  it('survives a failed extension by trying again while it is valid', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', extended);
+    rig.scriptAll(only('extend', says(refused)));
+    await rig.clock.advance(8_000);
+    expect(lock.isHeld).toBe(true);
+    expect(lock.signal.aborted).toBe(false);
+    rig.scriptAll(tellsAfter(0));
+    await rig.clock.advance(900);
+    expect(lock.remaining()).toBeGreaterThan(8_000);
+    await rig.clock.advance(30_000);
+    expect(rig.losses).toEqual([]);
+  });
+
+  it.each([0, 0.5, 0.999])('tries again at a bounded rate at a ttl of 100 ms (chance: %d)', async (fraction) => {
+    const rig = new Rig({ ttl: 100 });
+    rig.fraction = fraction;
+    const lock = await rig.lock('a', { extend: true });
+    rig.scriptAll(only('extend', says(unreachable)));
+    await rig.clock.advance(1_000);
+    expect(lock.isHeld).toBe(false);
+    const tries = rig.masters[0]!.times('extend');
+    expect(tries.length).toBeGreaterThanOrEqual(6);
+    expect(tries.length).toBeLessThanOrEqual(14);
+  });
+
+  it('is extended some 30 times a second at a ttl of 100 ms, not more', async () => {
+    const rig = new Rig({ ttl: 100 });
+    await rig.lock('a', { extend: true });
+    await rig.clock.advance(2_000);
+    expect(rig.masters[0]!.times('extend').length).toBeLessThanOrEqual(62);
+    expect(rig.losses).toEqual([]);
+  });
+
+  it('heals a master that has lost the key', async () => {
+    const rig = new Rig();
+    await rig.lock('a', extended);
+    rig.masters[0]!.memory.flush();
+    expect(rig.keys).toEqual([0, 1, 1]);
+    await rig.clock.advance(3_000);
+    expect(rig.keys).toEqual([1, 1, 1]);
+  });
+
+  it('heals a master that was down when it was acquired', async () => {
+    const rig = new Rig();
+    rig.masters[0]!.memory.takeDown();
+    const lock = await rig.lock('a', extended);
+    rig.masters[0]!.memory.bringUp();
+    await rig.clock.advance(3_000);
+    expect(rig.keys).toEqual([1, 1, 1]);
+    await lock.release();
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
+  it('is not extended, however many masters agree, when the answers come after the old validity', async () => {
+    const rig = new Rig({ masterTimeout: 2_000 });
+    const lock = await rig.lock('a', extended);
+    // Extensions are refused until shortly before the end; the last one is obeyed, but its answers are late.
+    rig.scriptAll(only('extend', says(refused)));
+    await rig.clock.advance(8_000);
+    rig.scriptAll(only('extend', tellsAfter(1_500)));
+    await rig.clock.advance(TTL - DRIFT - 8_000 - 1);
+    expect(lock.isHeld).toBe(true);
+    await rig.clock.advance(1);
+    expect(lock.isHeld).toBe(false);
+    expect(lock.signal.reason).toMatchObject({ cause: 'expired' });
+    expect(rig.keys).toEqual([0, 0, 0]);
+    await rig.clock.advance(5_000);
+    expect(lock.isHeld).toBe(false);
+    expect(rig.losses).toHaveLength(1);
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('is not extended by answers that were in the socket when the process stood still', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', extended);
+    rig.scriptAll(only('extend', tellsAfter(10)));
+    await rig.clock.advance(3_000);
+    rig.clock.stall(7_000);
+    await rig.clock.advance(0);
+    expect(lock.isHeld).toBe(false);
+    expect(lock.remaining()).toBe(0);
+    expect(rig.losses).toHaveLength(1);
+  });
+});
+
+describe('a lock that is lost', () => {
+  it('aborts exactly at the end of its validity when all masters hang', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', extended);
+    let abortedAt: number | undefined;
+    lock.signal.addEventListener('abort', () => (abortedAt = rig.clock.now));
+    rig.scriptAll(hangs);
+    await rig.clock.advance(TTL - DRIFT - 1);
+    expect(lock.isHeld).toBe(true);
+    await rig.clock.advance(10_000);
+    expect(abortedAt).toBe(TTL - DRIFT);
+    expect(lock.signal.reason).toBeInstanceOf(LockLostError);
+    expect(lock.signal.reason).toMatchObject({ cause: 'expired', resources: ['a'] });
+  });
+
+  it('aborts at the end of its validity when it is not extended', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: TTL });
+    await rig.clock.advance(TTL - DRIFT - 1);
+    expect([lock.isHeld, lock.signal.aborted]).toEqual([true, false]);
+    await rig.clock.advance(1);
+    expect([lock.isHeld, lock.signal.aborted]).toEqual([false, true]);
+    expect(rig.masters[0]!.times('extend')).toEqual([]);
+  });
+
+  it('never relies on a fraction of a millisecond that a timer may miss', async () => {
+    const rig = new Rig({ driftFactor: 0.0111 });
+    const lock = await rig.lock('a', { ttl: 1_000 });
+    await rig.clock.advance(986);
+    expect([lock.isHeld, lock.signal.aborted]).toEqual([false, true]);
+  });
+
+  it('is told when somebody else holds it on a quorum of masters, though it was still valid', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', extended);
+    rig.script(2, only('extend', says(held)));
+    await rig.clock.advance(3_000);
+    expect(lock.signal.reason).toMatchObject({ cause: 'owner-changed', code: 'LOCK_LOST', statusCode: 500 });
+    expect(rig.losses[0]!.answers[0]).toEqual({ master: 'm1', answer: held });
+  });
+
+  it('is not lost to a minority of masters on which somebody else holds it', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', extended);
+    rig.script(1, only('extend', says(held)));
+    await rig.clock.advance(30_000);
+    expect(lock.isHeld).toBe(true);
+  });
+
+  it('is released on all masters', async () => {
+    const rig = new Rig();
+    await rig.lock('a', { ttl: TTL });
+    await rig.clock.advance(TTL - DRIFT);
+    expect(rig.masters.map((master) => master.times('release'))).toEqual([[8_908], [8_908], [8_908]]);
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
+  it('does not come back to life', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: TTL });
+    await rig.clock.advance(TTL);
+    await expect(lock.extend()).rejects.toMatchObject({ cause: 'expired' });
+    expect(() => lock.assertHeld()).toThrow(LockLostError);
+    expect(rig.masters[0]!.times('extend')).toEqual([]);
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
+  it('aborts a signal that is asked for only afterwards', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: TTL });
+    await rig.clock.advance(TTL);
+    expect(lock.signal.aborted).toBe(true);
+    expect(lock.signal).toBe(lock.signal);
+    expect(lock.signal.reason).toBe(rig.losses[0]);
+    expect(lock.loss).toBe(rig.losses[0]);
+  });
+
+  it('leaves no timer, whatever happens', async () => {
+    const rig = new Rig();
+    await rig.lock('a', extended);
+    rig.scriptAll(hangs);
+    await rig.clock.advance(30_000);
+    expect(rig.losses).toHaveLength(1);
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('maxHold', () => {
+  it('is a loss with its own cause', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ...extended, maxHold: 20_000 });
+    await rig.clock.advance(19_999);
+    expect([lock.isHeld, lock.remaining()]).toEqual([true, 1]);
+    await rig.clock.advance(1);
+    expect(lock.isHeld).toBe(false);
+    expect(lock.signal.reason).toMatchObject({ cause: 'max-hold' });
+    expect(rig.keys).toEqual([0, 0, 0]);
+    await rig.clock.advance(30_000);
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('is not exceeded by an explicit extension', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: TTL, maxHold: 10_000 });
+    await rig.clock.advance(5_000);
+    await lock.extend(20_000);
+    expect(lock.remaining()).toBe(5_000);
+  });
+});
+
+describe('minHold', () => {
+  it('keeps the keys for the rest of it', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: TTL, minHold: 2_000 });
+    await rig.clock.advance(500);
+    await lock.release();
+    expect(lock.isHeld).toBe(false);
+    const { remaining } = await rig.redlock.inspect('a');
+    expect(remaining).toBe(1_500);
+    await rig.clock.advance(1_499);
+    await expect(rig.acquire('a', { wait: 0 })).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
+    await rig.clock.advance(1);
+    expect((await rig.lock('a', { wait: 0 })).isHeld).toBe(true);
+  });
+
+  it('makes no difference when it is over', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: TTL, minHold: 2_000 });
+    await rig.clock.advance(2_000);
+    await lock.release();
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
+  it('can be longer than the ttl', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: 1_000, minHold: 5_000 });
+    await rig.clock.advance(100);
+    await lock.release();
+    await rig.clock.advance(4_899);
+    expect(rig.keys).toEqual([1, 1, 1]);
+    await rig.clock.advance(1);
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
+  it('does not keep what was never acquired', async () => {
+    const rig = new Rig();
+    rig.script(2, only('acquire', obeysAfter(60)));
+    const lock = rig.follow(rig.acquire('a', { minHold: 5_000, wait: 0 }));
+    rig.script(2, only('release', obeysInSilence, obeysAfter(60)));
+    await rig.clock.advance(50);
+    expect(lock.state).toBe('rejected');
+    expect(rig.masters[2]!.requests('release')[0]!.keepFor).toBe(0);
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Answer, Request } from '../../../lib/core/master.interface.js';
+import { ManualClock } from '../../../lib/memory/manual-clock.js';
+import { MemoryMaster } from '../../../lib/memory/memory-master.js';
+import { memoryMasters } from '../../../lib/testing.js';
+
+function setUp() {
+  const clock = new ManualClock();
+  const master = new MemoryMaster(clock);
+  const ask = (request: Request): Promise<Answer> => new Promise((resolve) => master.ask(request, resolve));
+  const acquire = (token: string, keys = ['a'], ttl = 1_000) =>
+    ask({ op: 'acquire', keys, token, ttl, explain: false, withdrawn: false });
+  const extend = (token: string, keys = ['a'], ttl = 1_000) =>
+    ask({ op: 'extend', keys, token, ttl, withdrawn: false });
+  const release = (token: string, keepFor = 0, keys = ['a']) =>
+    ask({ op: 'release', keys, token, keepFor, ttl: 1_000 });
+  const inspect = (keys = ['a']) => ask({ op: 'inspect', keys });
+  return { clock, master, ask, acquire, extend, release, inspect };
+}
+
+describe('a master in memory', () => {
+  it('answers only after it was asked', async () => {
+    const { acquire, master } = setUp();
+    const answer = acquire('x');
+    expect(master.size).toBe(0);
+    expect(await answer).toEqual({ kind: 'granted' });
+    expect(master.size).toBe(1);
+  });
+
+  it('grants a key until it expires', async () => {
+    const { clock, acquire, inspect, master } = setUp();
+    await acquire('x');
+    await clock.advance(999);
+    expect(await acquire('y')).toEqual({ kind: 'held', remaining: 1 });
+    await clock.advance(1);
+    expect(await inspect()).toEqual({ kind: 'granted' });
+    expect(master.size).toBe(0);
+    expect(await acquire('y')).toEqual({ kind: 'granted' });
+  });
+
+  it('grants all keys or none, and tells the longest hold', async () => {
+    const { acquire, master } = setUp();
+    await acquire('x', ['b'], 500);
+    await acquire('x', ['c'], 800);
+    expect(await acquire('y', ['a', 'b', 'c'])).toEqual({ kind: 'held', remaining: 800 });
+    expect(master.size).toBe(2);
+  });
+
+  it('extends what the token holds and sets what is absent, but not what another token holds', async () => {
+    const { acquire, extend, master } = setUp();
+    await acquire('x', ['a']);
+    expect(await extend('x', ['a', 'b'], 5_000)).toEqual({ kind: 'granted' });
+    expect(master.size).toBe(2);
+    expect(await extend('y', ['b', 'c'])).toEqual({ kind: 'held', remaining: 5_000 });
+    expect(master.size).toBe(2);
+  });
+
+  it('releases what the token holds and nothing else', async () => {
+    const { acquire, release, inspect, master } = setUp();
+    await acquire('x');
+    expect(await release('y')).toEqual({ kind: 'granted' });
+    expect(master.size).toBe(1);
+    await release('x', 300);
+    expect(await inspect()).toEqual({ kind: 'held', remaining: 300 });
+    await release('x');
+    expect(master.size).toBe(0);
+  });
+
+  it('forgets keys that nobody asks for again', async () => {
+    const { clock, master, acquire } = setUp();
+    for (let i = 0; i < 1_000; i++) await acquire('x', [`key:${i}`]);
+    await clock.advance(1_000);
+    for (let i = 0; i < 500; i++) await acquire('x', ['a'], 1);
+    expect((master as unknown as { entries: Map<string, unknown> }).entries.size).toBeLessThan(10);
+  });
+
+  it('obeys at the end of a pause what it was asked meanwhile, in order', async () => {
+    const { master, acquire, release } = setUp();
+    master.pause();
+    const answers = Promise.all([acquire('x'), acquire('y'), release('x'), acquire('z')]);
+    expect(master.size).toBe(0);
+    master.resume();
+    expect((await answers).map(({ kind }) => kind)).toEqual(['granted', 'held', 'granted', 'granted']);
+  });
+
+  it('is unreachable while it is down, and keeps its keys', async () => {
+    const { master, acquire } = setUp();
+    let ready = 0;
+    master.onReady(() => ready++);
+    await acquire('x');
+    master.takeDown();
+    expect(await acquire('y')).toEqual({ kind: 'unreachable', reason: 'taken down', sent: false });
+    expect(master.problem()).toMatchObject({ kind: 'unreachable' });
+    master.bringUp();
+    expect(ready).toBe(1);
+    expect(master.problem()).toBeUndefined();
+    expect(await acquire('y')).toMatchObject({ kind: 'held' });
+  });
+
+  it('cuts off requests under way when it is taken down, also during a pause', async () => {
+    const { master, acquire } = setUp();
+    const one = acquire('x');
+    master.takeDown();
+    expect(await one).toMatchObject({ kind: 'unreachable', sent: true });
+    master.bringUp();
+    master.pause();
+    const two = acquire('x');
+    master.takeDown();
+    expect(await two).toMatchObject({ kind: 'unreachable', sent: true });
+    expect(master.size).toBe(0);
+  });
+
+  it('tells every service that shares it when it is up again', () => {
+    const { master } = setUp();
+    const told: string[] = [];
+    master.onReady(() => told.push('one'));
+    master.onReady(() => told.push('two'));
+    master.takeDown();
+    master.bringUp();
+    expect(told).toEqual(['one', 'two']);
+  });
+
+  it('loses its keys by a flush', async () => {
+    const { master, acquire } = setUp();
+    await acquire('x');
+    master.flush();
+    expect(await acquire('y')).toEqual({ kind: 'granted' });
+  });
+
+  it('comes in any number, each with a name of its own', () => {
+    expect(memoryMasters().map(({ name }) => name)).toEqual(['memory-1']);
+    expect(memoryMasters(3).map(({ name }) => name)).toEqual(['memory-1', 'memory-2', 'memory-3']);
+  });
+});

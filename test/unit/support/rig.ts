@@ -1,0 +1,104 @@
+import type { LockLostError } from '../../../lib/core/errors.js';
+import type { Lock } from '../../../lib/core/lock.js';
+import { Redlock } from '../../../lib/core/redlock.js';
+import {
+  type AcquireOptions,
+  type RedlockOptions,
+  resolveCall,
+  resolveResources,
+  resolveSettings,
+} from '../../../lib/core/settings.js';
+import { type Behaviour, ScriptedMaster } from './scripted-master.js';
+import { TestClock } from './test-clock.js';
+
+export interface RigOptions extends RedlockOptions {
+  masters?: number;
+}
+
+export interface Request extends AcquireOptions {
+  ttl?: number;
+}
+
+let tokens = 0;
+
+/** One process with its locks, over masters that other rigs may share. */
+export class Rig {
+  readonly clock: TestClock;
+  readonly masters: readonly ScriptedMaster[];
+  readonly redlock: Redlock;
+  readonly losses: LockLostError[] = [];
+  readonly silences: string[] = [];
+  /** What every random fraction is. */
+  fraction = 0.5;
+  private readonly settings;
+
+  constructor({ masters = 3, ...options }: RigOptions = {}, shared?: Rig) {
+    this.clock = shared?.clock ?? new TestClock();
+    this.masters =
+      shared?.masters ?? Array.from({ length: masters }, (_, i) => new ScriptedMaster(this.clock, `m${i + 1}`));
+    this.settings = resolveSettings(options);
+    this.redlock = new Redlock(this.masters, this.settings, {
+      clock: this.clock,
+      random: { token: () => `secret-${++tokens}`, fraction: () => this.fraction },
+      observer: {
+        lockLost: (error) => this.losses.push(error),
+        masterSilent: (name) => this.silences.push(name),
+      },
+    });
+  }
+
+  acquire(resource: string | readonly string[], { ttl, ...options }: Request = {}): Promise<Lock> {
+    return this.redlock.acquire(resolveResources('resource', resource), resolveCall(this.settings, ttl, options));
+  }
+
+  /** Acquires, letting things happen that need no time. */
+  async lock(resource: string | readonly string[], request: Request = {}): Promise<Lock> {
+    const lock = this.acquire(resource, request);
+    await this.clock.settle();
+    return lock;
+  }
+
+  /** Sets what the first so many masters do. */
+  script(count: number, behaviour: Behaviour): void {
+    for (const master of this.masters.slice(0, count)) master.behaviour = behaviour;
+  }
+
+  /** Sets what all masters do. */
+  scriptAll(behaviour: Behaviour): void {
+    this.script(this.masters.length, behaviour);
+  }
+
+  /** Number of keys on each master. */
+  get keys(): number[] {
+    return this.masters.map(({ size }) => size);
+  }
+
+  /** Follows a promise without waiting for it. */
+  follow<T>(promise: Promise<T>): Followed<T> {
+    return new Followed(promise, this.clock);
+  }
+}
+
+/** What has become of a promise, and when. */
+export class Followed<T> {
+  state: 'pending' | 'fulfilled' | 'rejected' = 'pending';
+  value: T | undefined;
+  reason: unknown;
+  /** Milliseconds on the monotonic clock. */
+  at: number | undefined;
+
+  constructor(promise: Promise<T>, clock: TestClock) {
+    promise.then(
+      (value) => {
+        this.state = 'fulfilled';
+        this.value = value;
+        this.at = clock.now;
+      },
+      (reason: unknown) => {
+        this.state = 'rejected';
+        this.reason = reason;
+        this.at = clock.now;
+      },
+    );
+  }
+}

@@ -1,0 +1,121 @@
+import type { Answer, Master, Reply, Request, Unreachable } from '../../../lib/core/master.interface.js';
+import { MemoryMaster } from '../../../lib/memory/memory-master.js';
+import type { TestClock } from './test-clock.js';
+
+/** What a master does with one request. */
+export type Behaviour = (request: Request, reply: Reply, master: ScriptedMaster) => void;
+
+/** Does what it is asked, at once. */
+export const obeys: Behaviour = (request, reply, master) => master.memory.ask(request, reply);
+
+/** Never answers, and does nothing. */
+export const hangs: Behaviour = () => {};
+
+/** Does what it is asked, and the answer never arrives. */
+export const obeysInSilence: Behaviour = (request, _, master) => master.memory.ask(request, () => {});
+
+/** Answers this, before `ask` returns, and does nothing. */
+export function says(answer: Answer): Behaviour {
+  return (_, reply) => reply(answer);
+}
+
+/** Does what it is asked at once; the answer takes its time. */
+export function tellsAfter(delay: number): Behaviour {
+  return (request, reply, master) =>
+    master.memory.ask(request, (answer) => void master.clock.schedule(delay, () => reply(answer)));
+}
+
+/** The request takes its time to arrive. */
+export function after(delay: number, behaviour: Behaviour): Behaviour {
+  return (request, reply, master) => void master.clock.schedule(delay, () => behaviour(request, reply, master));
+}
+
+/** The request takes its time to arrive; then it is obeyed and answered. */
+export function obeysAfter(delay: number): Behaviour {
+  return after(delay, obeys);
+}
+
+/** Behaves differently for one kind of request. */
+export function only(op: Request['op'], behaviour: Behaviour, otherwise: Behaviour = obeys): Behaviour {
+  return (request, reply, master) => (request.op === op ? behaviour : otherwise)(request, reply, master);
+}
+
+export const unreachable: Unreachable = { kind: 'unreachable', reason: 'connection refused', sent: false };
+export const cutOff: Unreachable = { kind: 'unreachable', reason: 'connection lost', sent: true };
+export const refused: Answer = { kind: 'refused', code: 'NOAUTH', reason: 'Authentication required.' };
+export const held: Answer = { kind: 'held', remaining: undefined };
+export const granted: Answer = { kind: 'granted' };
+
+export interface Asked {
+  /** Milliseconds on the monotonic clock. */
+  readonly at: number;
+  readonly request: Request;
+  readonly reply: Reply;
+}
+
+/** A master that follows a script, and remembers what it was asked. Without a script it is a working master. */
+export class ScriptedMaster implements Master {
+  readonly memory: MemoryMaster;
+  readonly asked: Asked[] = [];
+  behaviour: Behaviour = obeys;
+  reconnects = 0;
+  closed = false;
+  /** What `problem` tells. */
+  trouble: Unreachable | undefined;
+  /** Resolved when the first try to connect has ended. */
+  connected: Promise<void> = Promise.resolve();
+  private listener: (() => void) | undefined;
+
+  constructor(
+    readonly clock: TestClock,
+    readonly name = 'master',
+  ) {
+    this.memory = new MemoryMaster(clock, name);
+  }
+
+  /** Number of keys that are held. */
+  get size(): number {
+    return this.memory.size;
+  }
+
+  ask(request: Request, reply: Reply): void {
+    this.asked.push({ at: this.clock.now, request, reply });
+    this.behaviour(request, reply, this);
+  }
+
+  /** The requests of one kind. */
+  requests<Op extends Request['op']>(op: Op): Extract<Request, { op: Op }>[] {
+    return this.asked.flatMap(({ request }) => (request.op === op ? [request as Extract<Request, { op: Op }>] : []));
+  }
+
+  /** When requests of one kind were asked. */
+  times(op: Request['op']): number[] {
+    return this.asked.filter(({ request }) => request.op === op).map(({ at }) => at);
+  }
+
+  /** Takes the connection up, as after a reconnect. */
+  becomeReady(): void {
+    this.trouble = undefined;
+    this.listener?.();
+  }
+
+  connect(): Promise<void> {
+    return this.connected;
+  }
+
+  problem(): Unreachable | undefined {
+    return this.trouble;
+  }
+
+  reconnect(): void {
+    this.reconnects++;
+  }
+
+  onReady(listener: () => void): void {
+    this.listener = listener;
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+  }
+}
