@@ -173,10 +173,11 @@ export class RedisMaster implements Master {
   }
 
   private fail(error: unknown): void {
-    // An error while the connection works ends it, which is told separately; the reason is worth keeping.
     this.trouble = tell(error, this.secrets);
     if (isAboutDatabase(error)) this.misplaced = true;
     this.settle();
+    // Not every error ends the connection, but none leaves one that can be trusted.
+    if (this.client.status === 'ready') this.drop();
   }
 
   private lose(): void {

@@ -1,0 +1,137 @@
+import { afterAll, describe, expect, it, jest } from '@jest/globals';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis5';
+import { SystemClock } from '../../lib/core/clock.js';
+import { RedlockConfigError } from '../../lib/core/errors.js';
+import { redisMaster, redisMasters, type RedisMasterSource } from '../../lib/redis/master-source.js';
+
+const clock = new SystemClock();
+const cluster = new Cluster(['redis://127.0.0.1:1'], { lazyConnect: true });
+
+describe('The source of a master', () => {
+  afterAll(() => cluster.disconnect());
+
+  it.each<[RedisMasterSource, string]>([
+    ['redis://10.0.0.1', '10.0.0.1:6379'],
+    ['redis://10.0.0.1:7000/3', '10.0.0.1:7000'],
+    ['REDISS://Redis.Example.COM:7000', 'redis.example.com:7000'],
+    ['redis://user:secret@host', 'host:6379'],
+    ['redis://:secret@host?db=2&family=6', 'host:6379'],
+    ['redis://[::1]:7000', '[::1]:7000'],
+    ['/run/redis.sock', '/run/redis.sock'],
+    ['/run/redis.sock?db=1', '/run/redis.sock'],
+    [{ port: 7000 }, 'localhost:7000'],
+    [{ host: 'HOST', password: 'secret' }, 'host:6379'],
+    [{ host: '::1' }, '[::1]:6379'],
+    [{ path: '/run/redis.sock' }, '/run/redis.sock'],
+    [{ sentinels: [{ host: 'b', port: 1 }, { host: 'a' }], name: 'm' }, 'm of sentinels a:26379, b:1'],
+    [new Redis(7000, 'six', { lazyConnect: true, password: 'secret' }), 'six:7000'],
+    [new Redis5(7000, 'five', { lazyConnect: true, password: 'secret' }), 'five:7000'],
+  ])('%s is called %s', (source, name) => {
+    expect(redisMaster('masters[0]', source, clock).name).toBe(name);
+  });
+
+  it.each<[unknown, RegExp]>([
+    ['', /must be a redis:\/\/ or rediss:\/\/ URL/],
+    ['localhost', /must be a redis:\/\/ or rediss:\/\/ URL/],
+    ['localhost:6379', /must begin with redis:\/\/ or rediss:\/\//],
+    ['http://localhost', /must begin with redis:\/\/ or rediss:\/\//],
+    ['//localhost', /must be a redis:\/\/ or rediss:\/\/ URL/],
+    ['redis://', /must name a host|URL/],
+    ['redis:///3', /must name a host/],
+    ['redis://host:0', /port from 1 to 65535/],
+    ['redis://host:65536', /URL that can be parsed/],
+    ['redis://host/three', /number of a database/],
+    ['redis://host?family=5', /family/],
+    ['redis://host?enableOfflineQueue=true', /no parameter but db and family/],
+    ['redis://u:100%@host', /%25/],
+    ['redis://host#x', /%23/],
+    [undefined, /got undefined/],
+    [6379, /got 6379/],
+    [[], /got \[\]/],
+    [{}, /must say where the server is: host, port, path, sentinels/],
+    [{ url: 'redis://host' }, /must say where the server is/],
+    [{ host: '' }, /masters\[1\]\.host must be a text/],
+    [{ host: 1 }, /masters\[1\]\.host must be a text/],
+    [{ port: 0 }, /masters\[1\]\.port must be from 1 to 65535/],
+    [{ port: 'x' }, /masters\[1\]\.port must be from 1 to 65535/],
+    [{ path: 1 }, /masters\[1\]\.path must be a text/],
+    [{ sentinels: [] }, /masters\[1\]\.sentinels must be a list/],
+    [new Map(), /ioredis options or an ioredis client/],
+    [cluster, /must be one independent server: the nodes of a Redis Cluster/],
+  ])('%j is refused', (source, message) => {
+    const attempt = (): unknown => redisMaster('masters[1]', source as RedisMasterSource, clock);
+    expect(attempt).toThrow(RedlockConfigError);
+    expect(attempt).toThrow(message);
+    expect(attempt).toThrow(/^masters\[1\]/);
+  });
+
+  it.each([
+    'http://user:secret@host',
+    'user:secret@host:6379',
+    'redis://user:se@secret@host:70000',
+    'redis://user:pa#secret@host',
+    'redis://host?password=secret',
+    'redis://user:secret%@host',
+    'redis://user:secret/x@host',
+    'host?password=secret',
+    '/run/redis.sock?password=secret',
+  ])('never shows a password: %s', (url) => {
+    try {
+      redisMaster('masters[0]', url, clock);
+      expect('an error').toBe('thrown');
+    } catch (error) {
+      expect(error).toBeInstanceOf(RedlockConfigError);
+      expect(JSON.stringify([String(error), error])).not.toMatch(/secret/);
+    }
+  });
+
+  it.each<[RedisMasterSource, RedisMasterSource]>([
+    ['redis://host', 'redis://HOST:6379/1'],
+    ['redis://u:p@host:1', { host: 'host', port: 1, db: 4 }],
+    ['/run/a.sock', { path: '/run/a.sock' }],
+  ])('%j and %j are one server', (one, same) => {
+    const attempt = (): unknown => redisMasters('masters', ['redis://x', one, same], clock);
+    expect(attempt).toThrow(RedlockConfigError);
+    expect(attempt).toThrow(/masters\[2\] must be another server than masters\[1\]/);
+  });
+
+  it('takes different servers', () => {
+    const sources = ['redis://localhost', 'redis://127.0.0.1', 'redis://localhost:6380', '/run/a.sock'];
+    expect(redisMasters('masters', sources, clock)).toHaveLength(4);
+  });
+});
+
+describe('The connection of a master', () => {
+  it('has what a lock needs, whatever the settings say', () => {
+    const client = new Redis({
+      ...{ lazyConnect: true, host: 'host', enableOfflineQueue: true, keyPrefix: 'x:', commandTimeout: 5 },
+      ...{ maxRetriesPerRequest: 20, autoResendUnfulfilledCommands: true, readOnly: true, role: 'slave' },
+      ...{ stringNumbers: true, enableReadyCheck: false, retryStrategy: () => null, password: 'p', db: 3, tls: {} },
+    });
+    const own = ownConnection(client);
+    expect(own).toMatchObject({
+      ...{ lazyConnect: true, host: 'host', enableOfflineQueue: false, keyPrefix: '', maxRetriesPerRequest: 0 },
+      ...{ autoResendUnfulfilledCommands: false, readOnly: false, role: 'master', stringNumbers: false },
+      ...{ enableReadyCheck: true, password: 'p', db: 3, tls: {} },
+    });
+    expect(own.commandTimeout).toBeUndefined();
+    expect(client.status).toBe('wait');
+  });
+
+  it('tries again for as long as the application lives, at a bounded rate', () => {
+    const own = ownConnection(new Redis({ lazyConnect: true }));
+    for (const attempt of [1, 2, 10, 1_000, 1_000_000]) {
+      const delay = own.retryStrategy?.(attempt);
+      expect(delay).toBeGreaterThanOrEqual(25);
+      expect(delay).toBeLessThanOrEqual(1_500);
+    }
+  });
+});
+
+/** Settings of the connection that is opened for a client. */
+function ownConnection(client: Redis): RedisOptions {
+  const duplicate = jest.spyOn(client, 'duplicate');
+  redisMaster('masters[0]', client, clock);
+  return (duplicate.mock.results[0]?.value as Redis).options;
+}

@@ -1,0 +1,318 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { Answer, Master } from '../../lib/core/master.interface.js';
+import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
+import { eventually } from '../support/eventually.js';
+
+/** A server that a test can make fail, and the masters that speak to it. */
+export interface MasterStage {
+  /** A new master for the one server. */
+  master(): Master;
+  /** Stops answering; what is asked meanwhile waits. */
+  pause(): void;
+  resume(): void;
+  takeDown(): Promise<void>;
+  bringUp(): Promise<void>;
+  end(): Promise<void>;
+}
+
+const GRANTED: Answer = { kind: 'granted' };
+
+/** What the algorithm relies on, whatever a master is made of. */
+export function masterContract(kind: string, prepare: () => Promise<MasterStage>): void {
+  describe(`${kind} as a master`, () => {
+    let stage: MasterStage;
+    let master: Master;
+    let key: string;
+    let other: string;
+    let count = 0;
+
+    beforeAll(async () => {
+      stage = await prepare();
+      master = stage.master();
+      await master.connect();
+    });
+    afterAll(async () => {
+      await master.close();
+      await stage.end();
+    });
+    beforeEach(() => {
+      key = `contract:${++count}:a`;
+      other = `contract:${count}:b`;
+    });
+
+    it('can be asked once it is connected', () => {
+      expect(master.problem()).toBeUndefined();
+      expect(master.name).not.toBe('');
+    });
+
+    describe('acquire', () => {
+      it.each([false, true])('takes a key that is free (explain: %s)', async (explain) => {
+        expect(await ask(master, acquiring([key], 'mine', { explain }))).toEqual(GRANTED);
+        expect(await ask(master, inspecting(key))).toMatchObject({ kind: 'held' });
+      });
+
+      it('refuses a key that is held', async () => {
+        await ask(master, acquiring([key], 'mine'));
+        expect(await ask(master, acquiring([key], 'yours'))).toMatchObject({ kind: 'held' });
+      });
+
+      it('tells how long the key stays held when it has to explain', async () => {
+        await ask(master, acquiring([key], 'mine', { ttl: 40_000 }));
+        expectHeldFor(await ask(master, acquiring([key], 'yours', { explain: true })), 20_000, 40_000);
+      });
+
+      it('takes all of several keys', async () => {
+        expect(await ask(master, acquiring([key, other], 'mine'))).toEqual(GRANTED);
+        expect(await ask(master, inspecting(key))).toMatchObject({ kind: 'held' });
+        expect(await ask(master, inspecting(other))).toMatchObject({ kind: 'held' });
+      });
+
+      it('takes none of several keys when one of them is held, and tells the longest time', async () => {
+        const free = `${key}:free`;
+        await ask(master, acquiring([key], 'one', { ttl: 100_000 }));
+        await ask(master, acquiring([other], 'two', { ttl: 50_000 }));
+        expectHeldFor(await ask(master, acquiring([key, free, other].sort(), 'mine')), 80_000, 100_000);
+        expect(await ask(master, inspecting(free))).toEqual(GRANTED);
+      });
+
+      it('takes a key for the ttl and no longer', async () => {
+        await ask(master, acquiring([key], 'mine', { ttl: 30 }));
+        await eventually(async () => (await ask(master, acquiring([key], 'yours'))).kind === 'granted');
+      });
+
+      it.each(['a key with spaces', 'schlüssel:锁:🔒', 'two\r\nlines', '{a}{b}', 'x'.repeat(10_000)])(
+        'takes keys of any text',
+        async (name) => {
+          const keys = [`${key}${name}`];
+          expect(await ask(master, acquiring(keys, 'mine'))).toEqual(GRANTED);
+          expect(await ask(master, acquiring(keys, 'yours', { explain: true }))).toMatchObject({ kind: 'held' });
+          expect(await ask(master, releasing(keys, 'mine'))).toEqual(GRANTED);
+          expect(await ask(master, inspecting(...keys))).toEqual(GRANTED);
+        },
+      );
+
+      it('copes with fractions of a millisecond', async () => {
+        expect(await ask(master, acquiring([key], 'mine', { ttl: 1000.5 }))).toEqual(GRANTED);
+        expect(await ask(master, extending([key], 'mine', 1000.5))).toEqual(GRANTED);
+        expect(await ask(master, releasing([key], 'mine', 0.5))).toEqual(GRANTED);
+      });
+    });
+
+    describe('extend', () => {
+      it('gives keys that hold the token a new life', async () => {
+        await ask(master, acquiring([key, other], 'mine', { ttl: 10_000 }));
+        expect(await ask(master, extending([key, other], 'mine', 50_000))).toEqual(GRANTED);
+        expectHeldFor(await ask(master, inspecting(key)), 30_000, 50_000);
+        expectHeldFor(await ask(master, inspecting(other)), 30_000, 50_000);
+      });
+
+      it('can shorten the life', async () => {
+        await ask(master, acquiring([key], 'mine', { ttl: 50_000 }));
+        await ask(master, extending([key], 'mine', 10_000));
+        expectHeldFor(await ask(master, inspecting(key)), 0, 10_000);
+      });
+
+      it('sets keys that are absent again', async () => {
+        await ask(master, acquiring([key], 'mine', { ttl: 10_000 }));
+        expect(await ask(master, extending([key, other], 'mine', 50_000))).toEqual(GRANTED);
+        expectHeldFor(await ask(master, inspecting(key)), 30_000, 50_000);
+        expectHeldFor(await ask(master, inspecting(other)), 30_000, 50_000);
+        await ask(master, releasing([key, other], 'mine'));
+        expect(await ask(master, inspecting(key, other))).toEqual(GRANTED);
+      });
+
+      it('refuses when another token holds a key, tells for how long, and changes no key', async () => {
+        const absent = `${key}:absent`;
+        await ask(master, acquiring([key], 'mine', { ttl: 10_000 }));
+        await ask(master, acquiring([other], 'yours', { ttl: 50_000 }));
+        expectHeldFor(await ask(master, extending([absent, key, other].sort(), 'mine')), 30_000, 50_000);
+        expectHeldFor(await ask(master, inspecting(key)), 0, 10_000);
+        expect(await ask(master, inspecting(absent))).toEqual(GRANTED);
+      });
+    });
+
+    describe('release', () => {
+      it('deletes the keys that hold the token', async () => {
+        await ask(master, acquiring([key, other], 'mine'));
+        expect(await ask(master, releasing([key, other], 'mine'))).toEqual(GRANTED);
+        expect(await ask(master, inspecting(key, other))).toEqual(GRANTED);
+      });
+
+      it('leaves the keys of others alone', async () => {
+        await ask(master, acquiring([key], 'mine'));
+        await ask(master, acquiring([other], 'yours'));
+        expect(await ask(master, releasing([key, other], 'mine'))).toEqual(GRANTED);
+        expect(await ask(master, inspecting(key))).toEqual(GRANTED);
+        expect(await ask(master, inspecting(other))).toMatchObject({ kind: 'held' });
+      });
+
+      it('has nothing to do where nothing is held', async () => {
+        expect(await ask(master, releasing([key], 'mine'))).toEqual(GRANTED);
+        expect(await ask(master, inspecting(key))).toEqual(GRANTED);
+      });
+
+      it('leaves the keys the time to live that they are to be kept for', async () => {
+        await ask(master, acquiring([key], 'mine', { ttl: 50_000 }));
+        expect(await ask(master, releasing([key], 'mine', 10_000))).toEqual(GRANTED);
+        expectHeldFor(await ask(master, inspecting(key)), 0, 10_000);
+        await ask(master, releasing([key], 'mine', 30));
+        await eventually(async () => (await ask(master, inspecting(key))).kind === 'granted');
+      });
+
+      it('keeps no key that another token holds', async () => {
+        await ask(master, acquiring([key], 'yours', { ttl: 50_000 }));
+        await ask(master, releasing([key], 'mine', 100));
+        expectHeldFor(await ask(master, inspecting(key)), 30_000, 50_000);
+      });
+    });
+
+    describe('inspect', () => {
+      it('tells the longest time for which a key is held', async () => {
+        expect(await ask(master, inspecting(key, other))).toEqual(GRANTED);
+        await ask(master, acquiring([key], 'mine', { ttl: 10_000 }));
+        await ask(master, acquiring([other], 'yours', { ttl: 50_000 }));
+        expectHeldFor(await ask(master, inspecting(key, other)), 30_000, 50_000);
+      });
+    });
+
+    it('lets requests take effect in the order in which they were asked', async () => {
+      const answers = await Promise.all([
+        ask(master, acquiring([key], 'one')),
+        ask(master, releasing([key], 'one')),
+        ask(master, acquiring([key], 'two', { explain: true })),
+        ask(master, extending([key], 'one')),
+        ask(master, releasing([key], 'two')),
+        ask(master, extending([key], 'three')),
+        ask(master, releasing([key], 'three')),
+        ask(master, inspecting(key)),
+      ]);
+      expect(answers.map(({ kind }) => kind)).toEqual([
+        ...['granted', 'granted', 'granted', 'held', 'granted', 'granted', 'granted', 'granted'],
+      ]);
+    });
+
+    it('answers every one of many requests', async () => {
+      const keys = Array.from({ length: 500 }, (_, i) => `${key}:${i}`);
+      const acquired = await Promise.all(keys.map((name) => ask(master, acquiring([name], 'mine'))));
+      const released = await Promise.all(keys.map((name) => ask(master, releasing([name], 'mine'))));
+      expect(new Set([...acquired, ...released].map(({ kind }) => kind))).toEqual(new Set(['granted']));
+    });
+
+    it('answers late what it was asked while it hung, in order', async () => {
+      stage.pause();
+      const kinds: string[] = [];
+      const answers = [acquiring([key], 'mine'), releasing([key], 'mine'), inspecting(key)].map(async (request) => {
+        kinds.push(`${request.op} ${(await ask(master, request)).kind}`);
+      });
+      expect(master.problem()).toBeUndefined();
+      stage.resume();
+      await Promise.all(answers);
+      expect(kinds).toEqual(['acquire granted', 'release granted', 'inspect granted']);
+    });
+
+    it('works again after a reconnection', async () => {
+      await ask(master, acquiring([key], 'mine'));
+      master.reconnect();
+      await eventually(() => master.problem() === undefined);
+      expect(await ask(master, releasing([key], 'mine'))).toEqual(GRANTED);
+      expect(await ask(master, inspecting(key))).toEqual(GRANTED);
+    });
+
+    describe('that is down', () => {
+      beforeAll(async () => {
+        await stage.takeDown();
+        await eventually(() => master.problem() !== undefined);
+      });
+      afterAll(async () => {
+        await stage.bringUp();
+        await eventually(() => master.problem() === undefined);
+      });
+
+      it('says so, and why', () => {
+        expect(master.problem()).toEqual({ kind: 'unreachable', reason: expect.stringMatching(/./), sent: false });
+      });
+
+      it.each([acquiring(['k'], 't'), extending(['k'], 't'), releasing(['k'], 't'), inspecting('k')])(
+        'answers $op at once, without having sent it',
+        (request) => {
+          const answers: Answer[] = [];
+          master.ask(request, (answer) => answers.push(answer));
+          expect(answers).toMatchObject([{ kind: 'unreachable', sent: false }]);
+        },
+      );
+
+      it('settles the first try to connect of another master, and lets both be asked when it comes up', async () => {
+        const late = stage.master();
+        const ready = jest.fn();
+        late.onReady(ready);
+        await late.connect();
+        expect(late.problem()).toMatchObject({ kind: 'unreachable' });
+        expect(ready).not.toHaveBeenCalled();
+
+        await stage.bringUp();
+        await eventually(() => late.problem() === undefined && master.problem() === undefined);
+        expect(ready).toHaveBeenCalled();
+        expect(await ask(late, acquiring([key], 'mine'))).toEqual(GRANTED);
+        expect(await ask(master, releasing([key], 'mine'))).toEqual(GRANTED);
+        expect(await ask(late, inspecting(key))).toEqual(GRANTED);
+        await late.close();
+      });
+    });
+  });
+}
+
+/** What the end of a connection means. Masters in memory have none: several services share one object. */
+export function connectionContract(kind: string, prepare: () => Promise<MasterStage>): void {
+  describe(`${kind} that is closed`, () => {
+    const key = 'contract:closed';
+    let stage: MasterStage;
+
+    beforeAll(async () => {
+      stage = await prepare();
+    });
+    afterAll(() => stage.end());
+
+    it('still lets answers under way arrive', async () => {
+      const closing = await connected(stage.master());
+      const answer = ask(closing, acquiring([key], 'mine'));
+      await closing.close();
+      expect(await answer).toEqual(GRANTED);
+    });
+
+    it('answers "unreachable" to what waits for a server that hangs', async () => {
+      const closing = await connected(stage.master());
+      stage.pause();
+      try {
+        const answer = ask(closing, inspecting(key));
+        await closing.close();
+        expect(await answer).toMatchObject({ kind: 'unreachable', sent: true });
+      } finally {
+        stage.resume();
+      }
+    });
+
+    it('cannot be asked any more, and may be closed again', async () => {
+      const closing = await connected(stage.master());
+      await closing.close();
+      await closing.close();
+      expect(closing.problem()).toMatchObject({ kind: 'unreachable', sent: false });
+      expect(await ask(closing, inspecting(key))).toMatchObject({ kind: 'unreachable', sent: false });
+    });
+
+    it('may be closed without ever having been connected', async () => {
+      await expect(stage.master().close()).resolves.toBeUndefined();
+    });
+  });
+}
+
+async function connected(master: Master): Promise<Master> {
+  await master.connect();
+  return master;
+}
+
+function expectHeldFor(answer: Answer, more: number, atMost: number): void {
+  expect(answer).toEqual({ kind: 'held', remaining: expect.any(Number) });
+  const { remaining = NaN } = answer as { remaining?: number };
+  expect(remaining).toBeGreaterThan(more);
+  expect(remaining).toBeLessThanOrEqual(atMost);
+}

@@ -1,0 +1,26 @@
+import { describe } from '@jest/globals';
+import { SystemClock } from '../../lib/core/clock.js';
+import { MemoryMaster } from '../../lib/memory/memory-master.js';
+import { Contender } from '../support/redlocks.js';
+import { neverLosesAnUpdate } from './lost-update.js';
+import { masterContract } from './master.contract.js';
+
+masterContract('MemoryMaster', async () => {
+  const master = new MemoryMaster(new SystemClock());
+  return {
+    master: () => master,
+    pause: () => master.pause(),
+    resume: () => master.resume(),
+    takeDown: async () => master.takeDown(),
+    bringUp: async () => master.bringUp(),
+    end: async () => undefined,
+  };
+});
+
+describe('Redlock over three MemoryMasters', () => {
+  neverLosesAnUpdate(async () => {
+    const masters = Array.from({ length: 3 }, (_, i) => new MemoryMaster(new SystemClock(), `memory-${i}`));
+    const contenders = Array.from({ length: 3 }, () => new Contender(masters));
+    return { contenders, end: async () => undefined };
+  });
+});

@@ -1,0 +1,50 @@
+import { describe } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis5';
+import { RedisServer } from '../../scripts/redis-servers.mjs';
+import { SystemClock } from '../../lib/core/clock.js';
+import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
+import { startMasters } from '../support/masters.js';
+import { Contender } from '../support/redlocks.js';
+import { neverLosesAnUpdate } from './lost-update.js';
+import { connectionContract, masterContract, type MasterStage } from './master.contract.js';
+
+const sources: Record<string, (server: RedisServer) => RedisMasterSource> = {
+  'URL, ioredis 6': (server) => server.url,
+  'client of ioredis 6': ({ port }) => new Redis(port, '127.0.0.1', { lazyConnect: true }),
+  'client of ioredis 5': ({ port }) => new Redis5(port, '127.0.0.1', { lazyConnect: true }),
+};
+
+for (const [kind, sourceOf] of Object.entries(sources)) {
+  masterContract(`RedisMaster (${kind})`, () => stage(sourceOf));
+  connectionContract(`RedisMaster (${kind})`, () => stage(sourceOf));
+
+  describe(`Redlock over three RedisMasters (${kind})`, () => {
+    neverLosesAnUpdate(async () => {
+      const masters = await startMasters(3);
+      const sources = masters.servers.map(sourceOf);
+      const contenders = await Promise.all([1, 2, 3].map(() => Contender.on(sources)));
+      const end = async (): Promise<void> => {
+        await Promise.all(contenders.map((contender) => contender.close()));
+        await masters.stop();
+      };
+      return { contenders, end };
+    });
+  });
+}
+
+async function stage(sourceOf: (server: RedisServer) => RedisMasterSource): Promise<MasterStage> {
+  const server = await RedisServer.start();
+  const source = sourceOf(server);
+  const clock = new SystemClock();
+  return {
+    master: () => redisMaster('masters[0]', source, clock),
+    pause: () => server.pause(),
+    resume: () => server.resume(),
+    takeDown: () => server.kill(),
+    bringUp: async () => {
+      if (server.pid === undefined) await server.restart();
+    },
+    end: () => server.stop(),
+  };
+}

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { SystemClock } from '../../lib/core/clock.js';
+import { redisMasters } from '../../lib/redis/master-source.js';
+import { type Compiled, compileLibrary, start } from '../support/compiled.js';
+import { CountingMaster } from '../support/counting-master.js';
+import { startMasters, type Masters } from '../support/masters.js';
+import { Contender } from '../support/redlocks.js';
+import type { SoakReport } from '../processes/soak.js';
+
+/** For a longer look: the full figures are 100,000 cycles over 10,000 keys, and 30,000 ms. */
+const { SOAK_CYCLES = '20000', SOAK_KEYS = '2000', SOAK_MS = '4000' } = process.env;
+const MEGABYTE = 2 ** 20;
+
+let compiled: Compiled;
+beforeAll(async () => {
+  compiled = await compileLibrary();
+});
+afterAll(async () => {
+  await compiled[Symbol.asyncDispose]();
+});
+
+describe('Under load', () => {
+  it(
+    'many cycles over many keys leave nothing: no heap, no handle, no key',
+    async () => {
+      await using masters = await startMasters(3);
+      const task = { urls: masters.urls, cycles: Number(SOAK_CYCLES), keys: Number(SOAK_KEYS) };
+      const report = await soak(task);
+      expect(report.cycles).toBeGreaterThanOrEqual(task.cycles);
+      expect(report.heap[1] - report.heap[0]).toBeLessThan(2 * MEGABYTE);
+      expect(report.handles[1]).toBeLessThanOrEqual(report.handles[0]);
+      expect(await keysOn(masters)).toBe(0);
+    },
+    60_000 + Number(SOAK_CYCLES),
+  );
+
+  it(
+    'one hung master keeps neither requests nor memory',
+    async () => {
+      await using masters = await startMasters(5);
+      const milliseconds = Number(SOAK_MS);
+      const report = await soak({ urls: masters.urls, milliseconds, keys: 1_000, hang: masters.servers[2]?.pid });
+      // Since its silence was noticed: a probe a second, and what such a probe leaves to be released.
+      expect(report.pending[1] - report.pending[0]).toBeLessThan(20 + (3 * milliseconds) / 1_000);
+      expect(report.heap[1] - report.heap[0]).toBeLessThan(2 * MEGABYTE);
+    },
+    60_000 + Number(SOAK_MS),
+  );
+
+  async function soak(task: object): Promise<SoakReport> {
+    const program = start(compiled, 'soak', task);
+    try {
+      const report = JSON.parse(await program.line()) as SoakReport;
+      process.stdout.write(`${JSON.stringify({ ...task, urls: undefined })} -> ${JSON.stringify(report)}\n`);
+      expect(await program.ended).toBe(0);
+      return report;
+    } finally {
+      program.kill();
+    }
+  }
+});
+
+describe('Extension', () => {
+  it('of a lock of 100 ms takes a few requests per ttl, not a hot loop', async () => {
+    await using masters = await startMasters(3);
+    const counting = countingMasters(masters);
+    await using contender = new Contender(counting, { masterTimeout: 25 });
+    await contender.redlock.connect(10_000);
+    const since = performance.now();
+    const lock = await contender.acquire('short', 100, { extend: true });
+    while (performance.now() - since < 1_000 && lock.isHeld) await contender.redlock.inspect('short');
+    const ttls = (performance.now() - since) / 100;
+    await lock.release();
+    for (const { asked } of counting) expect(asked.extend).toBeLessThan(4 * ttls + 4);
+    expect(counting[0]?.asked.extend).toBeGreaterThan(0);
+  });
+
+  it('that fails is tried again at a bounded rate, and ends with the lock', async () => {
+    await using masters = await startMasters(3);
+    const counting = countingMasters(masters);
+    const lockLost = jest.fn();
+    await using contender = new Contender(counting, { masterTimeout: 25 }, { lockLost });
+    await contender.redlock.connect(10_000);
+    const lock = await contender.acquire('short', 100, { extend: true });
+    await Promise.all(masters.servers.map((server) => server.kill()));
+    if (lock.isHeld) await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+    const extensions = counting.map(({ asked }) => asked.extend);
+    for (const count of extensions) expect(count).toBeLessThan(25);
+    expect(lockLost).toHaveBeenCalledTimes(1);
+
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(counting.map(({ asked }) => asked.extend)).toEqual(extensions);
+  });
+});
+
+describe('After close, the process ends by itself', () => {
+  it.each(['up', 'down', 'hung', 'hung from the start', 'one of each'])('when the masters are %s', async (state) => {
+    await using masters = await startMasters(3);
+    const [a, b] = masters.servers;
+    if (state === 'down') await Promise.all(masters.servers.map((server) => server.kill()));
+    if (state === 'hung from the start') for (const server of masters.servers) server.pause();
+    if (state === 'one of each') await a!.kill();
+    const hang = state === 'hung' ? masters.servers.map(({ pid }) => pid) : state === 'one of each' ? [b!.pid] : [];
+    const lock = state !== 'down' && state !== 'hung from the start';
+    const program = start(compiled, 'close', { urls: masters.urls, hang, lock });
+    try {
+      expect(await program.line()).toBe('closed');
+      const closedAt = performance.now();
+      expect(await program.ended).toBe(0);
+      // Nothing is left that would have to be waited for: far less than any timer in there takes.
+      expect(performance.now() - closedAt).toBeLessThan(5_000);
+    } finally {
+      program.kill();
+    }
+  });
+});
+
+function countingMasters({ urls }: Masters): CountingMaster[] {
+  return redisMasters('masters', urls, new SystemClock()).map((master) => new CountingMaster(master));
+}
+
+async function keysOn({ servers }: Masters): Promise<number> {
+  const sizes = servers.map(async ({ port }) => {
+    const client = new Redis(port, '127.0.0.1');
+    try {
+      return await client.dbsize();
+    } finally {
+      client.disconnect();
+    }
+  });
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}

@@ -1,0 +1,51 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { compileLibrary, start } from '../support/compiled.js';
+import { startMasters, type Masters } from '../support/masters.js';
+
+describe('Several processes', () => {
+  it.each([1, 3])(
+    'never lose an update, with %i masters',
+    async (count) => {
+      await using masters = await startMasters(count);
+      await expectNoLostUpdate(masters.urls);
+    },
+    60_000,
+  );
+
+  it('never lose an update while masters hang, one after the other', async () => {
+    await using masters = await startMasters(3);
+    const work = new AbortController();
+    const faults = hangInTurn(masters, work.signal);
+    await expectNoLostUpdate(masters.urls).finally(() => work.abort());
+    await faults;
+  }, 60_000);
+
+  async function hangInTurn({ servers }: Masters, signal: AbortSignal): Promise<void> {
+    for (let i = 0; !signal.aborted; i = (i + 1) % servers.length) {
+      servers[i]?.pause();
+      await sleep(150, undefined, { signal }).catch(() => undefined);
+      servers[i]?.resume();
+      await sleep(50, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async function expectNoLostUpdate(urls: readonly string[]): Promise<void> {
+    const [processes, times] = [4, 40];
+    await using compiled = await compileLibrary();
+    const folder = await mkdtemp(join(tmpdir(), 'redlock-exclusion-'));
+    const programs: ReturnType<typeof start>[] = [];
+    try {
+      await writeFile(join(folder, 'number'), '0');
+      for (let i = 0; i < processes; i++) programs.push(start(compiled, 'increment', { urls, folder, times }));
+      expect(await Promise.all(programs.map(({ ended }) => ended))).toEqual(programs.map(() => 0));
+      expect(await readFile(join(folder, 'number'), 'utf8')).toBe(String(processes * times));
+    } finally {
+      for (const program of programs) program.kill();
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+});

@@ -1,0 +1,206 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { LockLostError, LockNotAcquiredError, QuorumUnavailableError } from '../../lib/core/errors.js';
+import { eventually } from '../support/eventually.js';
+import { startMasters, type Masters } from '../support/masters.js';
+import { Contender } from '../support/redlocks.js';
+
+describe('With five masters', () => {
+  let masters: Masters;
+  let contender: Contender;
+
+  beforeEach(async () => {
+    masters = await startMasters(5);
+    contender = await Contender.on(masters.urls);
+  });
+  afterEach(async () => {
+    await contender.close();
+    await masters.stop();
+  });
+
+  it('a hung one and a dead one cost nothing but the first timeouts', async () => {
+    const [hung, dead] = masters.servers;
+    await using allUp = await startMasters(5);
+    await using baseline = await Contender.on(allUp.urls);
+    const masterSilent = jest.fn();
+    await using contender = await Contender.on(masters.urls, {}, { masterSilent });
+    hung!.pause();
+    await dead!.kill();
+    while (masterSilent.mock.calls.length === 0) await timeOf(contender, 'until the silence is noticed');
+
+    const [faulty, healthy]: [number[], number[]] = [[], []];
+    for (let i = 0; i < 500; i++) {
+      // Interleaved, so that whatever else the machine does hits both.
+      healthy.push(await timeOf(baseline, `p50:${i}`));
+      faulty.push(await timeOf(contender, `p50:${i}`));
+    }
+    const ratio = median(faulty) / median(healthy);
+    report(`p50 with one hung and one dead of five: ${ratio.toFixed(2)} times that of five`);
+    expect(ratio).toBeLessThan(1.5);
+  }, 60_000);
+
+  it('locks are acquired from the first moment on, even while nobody knows yet that one hangs', async () => {
+    const [hung, dead] = masters.servers;
+    // However busy the machine is: a majority that answers is there, and is all that is waited for.
+    await using contender = await Contender.on(masters.urls, { masterTimeout: 2_000 });
+    hung!.pause();
+    await dead!.kill();
+    for (let i = 0; i < 50; i++) {
+      const lock = await contender.acquire(`first:${i}`, '10s', { wait: 0 });
+      expect(lock.isHeld).toBe(true);
+      await lock.release();
+    }
+  });
+
+  it('an attempt that failed leaves nothing, and its own partial keys do not block the next', async () => {
+    const [a, b, c] = masters.servers;
+    for (let i = 0; i < 20; i++) {
+      const key = `lock:partial:${i}`;
+      // Two masters grant, three refuse: not enough, and to be given up.
+      await Promise.all([a, b, c].map((server) => command(server!.port, 'SET', key, 'x', 'PX', '60000')));
+      const attempt = contender.acquire(`partial:${i}`, '10s', { wait: 0 });
+      await expect(attempt).rejects.toBeInstanceOf(LockNotAcquiredError);
+      // With one more, those two are needed.
+      await command(a!.port, 'DEL', key);
+      const lock = await contender.acquire(`partial:${i}`, '10s', { wait: '5s' });
+      await lock.release();
+      await Promise.all([b, c].map((server) => command(server!.port, 'DEL', key)));
+    }
+    await expectNoKeys(masters);
+  }, 20_000);
+
+  it('all masters frozen: the holder learns of the loss by the end of its validity', async () => {
+    const lock = await contender.acquire('frozen', 600, { extend: true });
+    const lost = new Promise((resolve) => lock.signal.addEventListener('abort', () => resolve('lost')));
+    for (const server of masters.servers) server.pause();
+    // No extension can begin to count later than now. A machine that is too busy is late with both timers.
+    const end = new Promise((resolve) => setTimeout(resolve, 600, 'too late'));
+    expect(await Promise.race([lost, end])).toBe('lost');
+    expect(lock.signal.reason).toBeInstanceOf(LockLostError);
+    expect(lock.signal.reason).toMatchObject({ cause: 'expired' });
+    expect(lock.isHeld).toBe(false);
+    expect(() => lock.assertHeld()).toThrow(LockLostError);
+
+    for (const server of masters.servers) server.resume();
+    await expectNoKeys(masters);
+  });
+
+  it('what was asked of a hung master is given up when it answers again', async () => {
+    const [hung] = masters.servers;
+    hung!.pause();
+    for (let i = 0; i < 20; i++) await (await contender.acquire(`owed:${i}`, '20s')).release();
+    const held = await contender.acquire('held', '20s');
+    hung!.resume();
+    await eventually(() => contender.masters[0]?.problem() === undefined);
+    await held.release();
+    await expectNoKeys(masters);
+  }, 20_000);
+
+  it('a master that was killed while a lock was held is used again when it comes back', async () => {
+    const [down] = masters.servers;
+    const lock = await contender.acquire('kept', '10s');
+    await down!.kill();
+    await eventually(() => contender.masters[0]?.problem() !== undefined);
+    await lock.extend();
+    await down!.restart();
+    await eventually(() => contender.masters[0]?.problem() === undefined);
+    // The extension heals the master that has lost its keys.
+    await lock.extend();
+    await eventually(async () => (await command(down!.port, 'EXISTS', 'lock:kept')) === 1);
+    await lock.release();
+    await expectNoKeys(masters);
+  }, 20_000);
+
+  it('releases that a broken connection swallowed are made up for', async () => {
+    const [cut] = masters.servers;
+    const locks = await Promise.all(Array.from({ length: 20 }, (_, i) => contender.acquire(`cut:${i}`, '20s')));
+    await command(cut!.port, 'CLIENT', 'KILL', 'TYPE', 'normal');
+    await Promise.all(locks.map((lock) => lock.release()));
+    await expectNoKeys(masters);
+  }, 20_000);
+
+  it('without a majority, nothing is locked, and every master is named with its reason', async () => {
+    const lock = await contender.acquire('majority', '10s');
+    await Promise.all(masters.servers.slice(0, 3).map((server) => server.kill()));
+    const attempt = contender.acquire('other', '10s', { wait: 0 });
+    await expect(attempt).rejects.toBeInstanceOf(QuorumUnavailableError);
+    const error = await attempt.catch((reason: unknown) => reason);
+    expect(String(error)).toMatch(new RegExp(`127.0.0.1:${masters.servers[0]!.port}: unreachable`));
+    await expect(lock.extend()).rejects.toBeInstanceOf(QuorumUnavailableError);
+    expect(lock.isHeld).toBe(true);
+    await lock.release();
+    await expect(command(masters.servers[3]!.port, 'DBSIZE')).resolves.toBe(0);
+  });
+
+  it('an acquisition that waits succeeds when the majority comes back', async () => {
+    const dead = masters.servers.slice(0, 3);
+    await Promise.all(dead.map((server) => server.kill()));
+    const waiting = contender.acquire('back', '10s', { wait: '15s' });
+    await Promise.all(dead.map((server) => server.restart()));
+    const lock = await waiting;
+    expect(lock.isHeld).toBe(true);
+    await lock.release();
+  }, 20_000);
+});
+
+describe('With an even number of masters', () => {
+  it.each([2, 4])(
+    'split votes among %i end',
+    async (count) => {
+      await using masters = await startMasters(count);
+      const contenders = await Promise.all(Array.from({ length: 4 }, () => Contender.on(masters.urls)));
+      const outcome = jest.fn();
+      for (let round = 0; round < 20; round++) {
+        const attempts = contenders.map((contender) => contender.acquire(`even:${round}`, '10s', { wait: 0 }));
+        const settled = await Promise.allSettled(attempts);
+        const locks = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+        expect(locks.length).toBeLessThanOrEqual(1);
+        outcome(locks.length);
+        await Promise.all(locks.map((lock) => lock.release()));
+      }
+      // And with time to wait, everyone has a turn.
+      const turns = contenders.map(async (contender) =>
+        (await contender.acquire('turn', '20s', { wait: '15s' })).release(),
+      );
+      await Promise.all(turns);
+      expect(outcome).toHaveBeenCalledTimes(20);
+      await Promise.all(contenders.map((contender) => contender.close()));
+    },
+    30_000,
+  );
+});
+
+async function timeOf(contender: Contender, resource: string): Promise<number> {
+  const start = performance.now();
+  const lock = await contender.acquire(resource, '10s', { wait: '5s' });
+  const time = performance.now() - start;
+  await lock.release();
+  return time;
+}
+
+function median(numbers: readonly number[]): number {
+  return [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? NaN;
+}
+
+/** Long before a ttl has ended. */
+async function expectNoKeys(masters: Masters): Promise<void> {
+  await eventually(async () => (await keysOn(masters)) === 0, 9_000);
+}
+
+async function keysOn({ servers }: Masters): Promise<number> {
+  const sizes = await Promise.all(servers.map(({ port }) => command(port, 'DBSIZE')));
+  return sizes.reduce<number>((sum, size) => sum + Number(size), 0);
+}
+
+async function command(port: number, name: string, ...args: string[]): Promise<unknown> {
+  const client = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
+  try {
+    return await client.call(name, ...args);
+  } finally {
+    client.disconnect();
+  }
+}
+
+function report(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

@@ -1,0 +1,295 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis5';
+import { SystemClock } from '../../lib/core/clock.js';
+import { QuorumUnavailableError } from '../../lib/core/errors.js';
+import type { RedisMaster } from '../../lib/redis/redis-master.js';
+import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
+import { RedisServer } from '../../scripts/redis-servers.mjs';
+import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
+import { eventually } from '../support/eventually.js';
+import { Contender } from '../support/redlocks.js';
+
+const PASSWORD = 'a-password-nobody-may-see';
+const TOKEN = 'a-token-nobody-may-see';
+
+type SourceOf = (server: RedisServer, options?: object) => RedisMasterSource;
+const versions: [string, SourceOf][] = [
+  ['6', ({ port }, options = {}) => ({ host: '127.0.0.1', port, ...options })],
+  ['5', ({ port }, options = {}) => new Redis5({ host: '127.0.0.1', port, lazyConnect: true, ...options })],
+];
+
+describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceOf) => {
+  const open: { close(): unknown }[] = [];
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((one) => one.close()));
+  });
+
+  async function serve(...args: string[]): Promise<RedisServer> {
+    const server = await RedisServer.start({ args });
+    open.push({ close: () => server.stop() });
+    return server;
+  }
+
+  async function connect(server: RedisServer, options?: object): Promise<RedisMaster> {
+    const master = redisMaster('masters[0]', sourceOf(server, options), new SystemClock());
+    open.unshift(master);
+    await master.connect();
+    return master;
+  }
+
+  /** What an operator types. */
+  async function operate(server: RedisServer, ...commands: string[][]): Promise<void> {
+    const client = new Redis(server.port, '127.0.0.1', { maxRetriesPerRequest: 0 });
+    try {
+      for (const [command = '', ...args] of commands) await client.call(command, ...args);
+    } finally {
+      client.disconnect();
+    }
+  }
+
+  it('NOAUTH: is unreachable, and says why', async () => {
+    const master = await connect(await serve('--requirepass', PASSWORD));
+    expect(master.problem()).toEqual({ kind: 'unreachable', reason: expect.stringMatching(/^NOAUTH /), sent: false });
+    expect(await ask(master, acquiring(['k'], TOKEN))).toEqual(master.problem());
+  });
+
+  it('WRONGPASS: is unreachable, says why, and never shows the password', async () => {
+    const server = await serve('--requirepass', 'another');
+    const master = await connect(server, { password: PASSWORD });
+    expect(master.problem()).toEqual({
+      kind: 'unreachable',
+      reason: expect.stringMatching(/^WRONGPASS /),
+      sent: false,
+    });
+    expect(JSON.stringify(master.problem())).not.toContain(PASSWORD);
+
+    const boot = Contender.on([sourceOf(server, { password: PASSWORD })], {}, {}, 500).then(
+      () => expect('an error').toBe('thrown'),
+      (error: unknown) => {
+        expect(error).toBeInstanceOf(QuorumUnavailableError);
+        expect(String(error)).toMatch(/WRONGPASS/);
+        expect(JSON.stringify([String(error), error])).not.toContain(PASSWORD);
+      },
+    );
+    await boot;
+  }, 30_000);
+
+  it('gets in with the right password, and as an ACL user', async () => {
+    const server = await serve('--requirepass', PASSWORD, '--user', 'app', 'on', `>${PASSWORD}`, '~lock:*', '+@all');
+    expect((await connect(server, { password: PASSWORD })).problem()).toBeUndefined();
+    const user = await connect(server, { username: 'app', password: PASSWORD });
+    expect(await ask(user, acquiring(['lock:a'], TOKEN))).toEqual({ kind: 'granted' });
+    expect(await ask(user, acquiring(['other'], TOKEN))).toMatchObject({ kind: 'refused', code: 'NOPERM' });
+  });
+
+  it('NOPERM: a command that the user may not use', async () => {
+    const server = await serve('--user', 'app', 'on', `>${PASSWORD}`, '~*', '+@all', '-set');
+    const master = await connect(server, { username: 'app', password: PASSWORD });
+    const answer = await ask(master, acquiring(['k'], TOKEN));
+    expect(answer).toEqual({ kind: 'refused', code: 'NOPERM', reason: expect.stringMatching(/permission/) });
+    // In a script, the server has another way of saying it.
+    expect(await ask(master, acquiring(['k'], TOKEN, { explain: true }))).toMatchObject({ code: 'NOPERM' });
+    expect(await ask(master, releasing(['k'], TOKEN))).toEqual({ kind: 'granted' });
+  });
+
+  it('works for a user that may not load scripts or ask for INFO', async () => {
+    const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
+    const server = await serve('--user', 'app', 'on', `>${PASSWORD}`, '~*', '+@all', '-info', '-script');
+    const master = await connect(server, { username: 'app', password: PASSWORD });
+    expect(await ask(master, acquiring(['k'], TOKEN, { explain: true }))).toEqual({ kind: 'granted' });
+    expect(await ask(master, releasing(['k'], TOKEN))).toEqual({ kind: 'granted' });
+    // By ioredis, about its ready check.
+    expect(warn).toHaveBeenCalledTimes(1);
+    warn.mockRestore();
+  });
+
+  it('READONLY: a replica', async () => {
+    const primary = await serve();
+    const master = await connect(await serve('--replicaof', '127.0.0.1', String(primary.port)));
+    for (const request of [acquiring(['k'], TOKEN), acquiring(['k', 'l'], TOKEN), extending(['k'], TOKEN)]) {
+      expect(await ask(master, request)).toMatchObject({ kind: 'refused', code: 'READONLY' });
+    }
+  });
+
+  it('MOVED: a node of a cluster', async () => {
+    const [node, other] = [await serve('--cluster-enabled', 'yes'), await serve('--cluster-enabled', 'yes')];
+    const half = Array.from({ length: 8_192 }, (__, slot) => String(slot));
+    await operate(node, ['CLUSTER', 'ADDSLOTS', ...half]);
+    await operate(other, ['CLUSTER', 'ADDSLOTS', ...half.map((slot) => String(Number(slot) + 8_192))]);
+    await operate(node, ['CLUSTER', 'MEET', '127.0.0.1', String(other.port)]);
+    const master = await connect(node);
+    // Slot 12182 belongs to the other node, and is known to as soon as both have met.
+    await eventually(async () => {
+      const answer = await ask(master, acquiring(['foo'], TOKEN));
+      return answer.kind === 'refused' && answer.code === 'MOVED';
+    }, 30_000);
+    expect(await ask(master, acquiring(['foo'], TOKEN, { explain: true }))).toMatchObject({ code: 'MOVED' });
+    expect(await ask(master, acquiring(['a', 'foo'], TOKEN))).toMatchObject({ kind: 'refused', code: 'CROSSSLOT' });
+  }, 40_000);
+
+  it('MISCONF: a server that cannot save', async () => {
+    const server = await serve('--save', '3600', '1');
+    const master = await connect(server);
+    rmSync(await folderOf(server), { recursive: true });
+    await operate(server, ['BGSAVE']);
+    let tries = 0;
+    await eventually(async () => {
+      const answer = await ask(master, acquiring([`try ${++tries}`], TOKEN));
+      return answer.kind === 'refused' && answer.code === 'MISCONF';
+    });
+    expect(await ask(master, acquiring(['k'], TOKEN, { explain: true }))).toMatchObject({ code: 'MISCONF' });
+    expect(await ask(master, inspecting('k'))).toEqual({ kind: 'granted' });
+  });
+
+  async function folderOf(server: RedisServer): Promise<string> {
+    const client = new Redis(server.port, '127.0.0.1');
+    const [, folder = ''] = await client.config('GET', 'dir');
+    client.disconnect();
+    return folder;
+  }
+
+  it('WRONGTYPE: a key that is no lock', async () => {
+    const server = await serve();
+    const master = await connect(server);
+    await operate(server, ['RPUSH', 'list', 'x']);
+    expect(await ask(master, acquiring(['list'], TOKEN))).toEqual({ kind: 'held', remaining: undefined });
+    await ask(master, acquiring(['mine'], TOKEN));
+    const wrong = {
+      kind: 'refused',
+      code: 'WRONGTYPE',
+      reason: 'Operation against a key holding the wrong kind of value',
+    };
+    expect(await ask(master, acquiring(['list'], TOKEN, { explain: true }))).toEqual(wrong);
+    expect(await ask(master, acquiring(['free', 'list'], TOKEN))).toEqual(wrong);
+    expect(await ask(master, inspecting('free'))).toEqual({ kind: 'granted' });
+    expect(await ask(master, extending(['list'], TOKEN))).toEqual(wrong);
+    expect(await ask(master, inspecting('list'))).toEqual(wrong);
+    // What can be given up, is.
+    expect(await ask(master, releasing(['list', 'mine'], TOKEN))).toEqual(wrong);
+    expect(await ask(master, inspecting('mine'))).toEqual({ kind: 'granted' });
+  });
+
+  it('a key without expiry is held, nobody knows for how long', async () => {
+    const server = await serve();
+    const master = await connect(server);
+    await operate(server, ['SET', 'a', 'forever'], ['SET', 'b', 'short', 'PX', '50000']);
+    const endless = { kind: 'held', remaining: undefined };
+    expect(await ask(master, acquiring(['a'], TOKEN, { explain: true }))).toEqual(endless);
+    expect(await ask(master, acquiring(['a', 'b'], TOKEN))).toEqual(endless);
+    expect(await ask(master, extending(['a', 'b'], TOKEN))).toEqual(endless);
+    expect(await ask(master, inspecting('a', 'b'))).toEqual(endless);
+  });
+
+  it('BUSY: a script that does not end', async () => {
+    const server = await serve('--lua-time-limit', '20');
+    const master = await connect(server);
+    const spinning = new Redis(server.port, '127.0.0.1');
+    open.unshift({ close: () => spinning.disconnect() });
+    const spin = spinning.eval('while true do end', 0).catch(() => undefined);
+    let tries = 0;
+    await eventually(async () => {
+      const answer = await ask(master, acquiring([`try ${++tries}`], TOKEN));
+      return answer.kind === 'refused' && answer.code === 'BUSY';
+    });
+    expect(await ask(master, extending(['k'], TOKEN))).toMatchObject({ kind: 'refused', code: 'BUSY' });
+    const rescue = new Redis(server.port, '127.0.0.1', { enableReadyCheck: false });
+    await rescue.script('KILL');
+    await spin;
+    rescue.disconnect();
+    expect(await ask(master, acquiring(['k'], TOKEN))).toEqual({ kind: 'granted' });
+  });
+
+  it('LOADING: is unreachable until the data has been loaded', async () => {
+    // A millisecond a key, during which the server accepts connections.
+    const server = await serve('--key-load-delay', '1000', '--loading-process-events-interval-bytes', '1024');
+    const master = await connect(server);
+    await operate(server, ['EVAL', "for i = 1, 2000 do redis.call('SET', 'key' .. i, i) end", '0'], ['SAVE']);
+    const restarted = server.restart();
+    await eventually(() => /loading/.test(master.problem()?.reason ?? ''));
+    expect(await ask(master, acquiring(['k'], TOKEN))).toMatchObject({ kind: 'unreachable', sent: false });
+    await restarted;
+    await eventually(() => master.problem() === undefined);
+    expect(await ask(master, acquiring(['k'], TOKEN))).toEqual({ kind: 'granted' });
+  }, 30_000);
+
+  it('a database that does not exist: is unreachable instead of locking in another one', async () => {
+    const master = await connect(await serve('--databases', '2'), { db: 5 });
+    await eventually(() => /DB index/.test(master.problem()?.reason ?? ''));
+    expect(await ask(master, acquiring(['k'], TOKEN))).toMatchObject({ kind: 'unreachable', sent: false });
+  });
+
+  it('is reached through a unix socket', async () => {
+    const server = await serve('--unixsocket', 'redis.sock');
+    const path = join(await folderOf(server), 'redis.sock');
+    const master = await connect(server, { path });
+    expect(master.name).toBe(path);
+    expect(await ask(master, acquiring(['k'], TOKEN))).toEqual({ kind: 'granted' });
+  });
+
+  it('uses the database it is told', async () => {
+    const server = await serve();
+    const master = await connect(server, { db: 3 });
+    await ask(master, acquiring(['k'], TOKEN));
+    const client = new Redis(server.port, '127.0.0.1', { db: 3 });
+    expect(await client.get('k')).toBe(TOKEN);
+    client.disconnect();
+  });
+
+  it('never repeats what it was asked: a server without SET', async () => {
+    const master = await connect(await serve('--rename-command', 'SET', '', '--rename-command', 'EVALSHA', ''));
+    for (const explain of [false, true]) {
+      const answer = await ask(master, acquiring(['k'], TOKEN, { explain }));
+      expect(answer).toMatchObject({ kind: 'refused', code: 'ERR', reason: expect.stringMatching(/unknown command/) });
+      expect(JSON.stringify(answer)).not.toContain(TOKEN);
+    }
+  });
+});
+
+describe('A server that is out of memory', () => {
+  let server: RedisServer;
+  let master: RedisMaster;
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    master = redisMaster('masters[0]', server.url, new SystemClock());
+    await master.connect();
+    await ask(master, acquiring(['held'], TOKEN, { ttl: 10_000 }));
+    await ask(master, acquiring(['also held'], TOKEN, { ttl: 10_000 }));
+    const client = new Redis(server.port, '127.0.0.1');
+    await client.config('SET', 'maxmemory', '1');
+    client.disconnect();
+  });
+  afterAll(async () => {
+    await master.close();
+    await server.stop();
+  });
+
+  it('refuses to acquire', async () => {
+    expect(await ask(master, acquiring(['k'], TOKEN))).toMatchObject({ kind: 'refused', code: 'OOM' });
+    expect(await ask(master, acquiring(['k', 'l'], TOKEN))).toMatchObject({ kind: 'refused', code: 'OOM' });
+    expect(await ask(master, inspecting('k', 'l'))).toEqual({ kind: 'granted' });
+  });
+
+  it('extends what is held', async () => {
+    expect(await ask(master, extending(['also held', 'held'], TOKEN, 60_000))).toEqual({ kind: 'granted' });
+    const { remaining } = (await ask(master, inspecting('held'))) as { remaining?: number };
+    expect(remaining).toBeGreaterThan(30_000);
+  });
+
+  it('extends all keys or none', async () => {
+    await ask(master, extending(['held'], TOKEN, 20_000));
+    expect(await ask(master, extending(['absent', 'held'], TOKEN, 60_000))).toMatchObject({ code: 'OOM' });
+    const { remaining } = (await ask(master, inspecting('held'))) as { remaining?: number };
+    expect(remaining).toBeLessThanOrEqual(20_000);
+    expect(await ask(master, inspecting('absent'))).toEqual({ kind: 'granted' });
+  });
+
+  it('shortens and deletes', async () => {
+    expect(await ask(master, releasing(['held'], TOKEN, 5_000))).toEqual({ kind: 'granted' });
+    expect(await ask(master, releasing(['also held', 'held'], TOKEN))).toEqual({ kind: 'granted' });
+    expect(await ask(master, inspecting('also held', 'held'))).toEqual({ kind: 'granted' });
+  });
+});

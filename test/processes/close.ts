@@ -1,0 +1,27 @@
+// Takes locks, closes, prints a line, and must then end by itself, whatever state the servers are in.
+import { SystemClock } from '../../lib/core/clock.js';
+import { redisMasters } from '../../lib/redis/master-source.js';
+import { Contender } from '../support/redlocks.js';
+
+interface Task {
+  readonly urls: readonly string[];
+  /** Servers that hang before the end. */
+  readonly hang: readonly number[];
+  /** Whether to acquire anything before. */
+  readonly lock: boolean;
+}
+
+const { urls, hang, lock } = JSON.parse(process.argv[2] ?? '') as Task;
+const contender = new Contender(redisMasters('masters', urls, new SystemClock()));
+if (lock) {
+  await contender.redlock.connect(10_000);
+  await contender.acquire('extended', '10s', { extend: true });
+  await contender.acquire('not extended', '10s');
+} else {
+  contender.redlock.open();
+}
+for (const pid of hang) process.kill(pid, 'SIGSTOP');
+contender.redlock.stop();
+await contender.redlock.drain(10);
+await contender.close();
+process.stdout.write('closed\n');

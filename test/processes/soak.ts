@@ -1,0 +1,77 @@
+// Load over many keys, and what it leaves in memory. Prints one line of JSON; must end by itself after that.
+import { setImmediate } from 'node:timers/promises';
+import { SystemClock } from '../../lib/core/clock.js';
+import { redisMasters } from '../../lib/redis/master-source.js';
+import { CountingMaster } from '../support/counting-master.js';
+import { Contender } from '../support/redlocks.js';
+
+interface Task {
+  readonly urls: readonly string[];
+  readonly keys: number;
+  /** How often to acquire and release; or */
+  readonly cycles?: number;
+  /** for how long. */
+  readonly milliseconds?: number;
+  /** A server that hangs from the start of the load on. */
+  readonly hang?: number;
+}
+
+export interface SoakReport {
+  readonly cycles: number;
+  readonly milliseconds: number;
+  /** Bytes after a collection, when a fifth of the load was done and at the end. */
+  readonly heap: readonly [number, number];
+  readonly handles: readonly [number, number];
+  /** Most requests that waited for one master at a time. */
+  readonly mostPending: number;
+  /** Requests that waited for an answer, likewise. */
+  readonly pending: readonly [number, number];
+}
+
+const WORKERS = 50;
+
+const { urls, keys, cycles = Infinity, milliseconds = Infinity, hang } = JSON.parse(process.argv[2] ?? '') as Task;
+const masters = redisMasters('masters', urls, new SystemClock()).map((master) => new CountingMaster(master));
+const contender = new Contender(masters);
+await contender.redlock.connect(10_000);
+if (hang !== undefined) process.kill(hang, 'SIGSTOP');
+
+const start = performance.now();
+const share = (): number => Math.max(done / cycles, (performance.now() - start) / milliseconds);
+let done = 0;
+
+await load(() => share() < 0.2);
+const before = await measure();
+await load(() => share() < 1);
+const elapsed = performance.now() - start;
+const after = await measure();
+
+const report: SoakReport = {
+  cycles: done,
+  milliseconds: Math.round(elapsed),
+  heap: [before.heap, after.heap],
+  handles: [before.handles, after.handles],
+  mostPending: Math.max(...masters.map(({ mostPending }) => mostPending)),
+  pending: [before.pending, after.pending],
+};
+process.stdout.write(`${JSON.stringify(report)}\n`);
+await contender.close();
+
+async function load(goOn: () => boolean): Promise<void> {
+  const work = async (): Promise<void> => {
+    while (goOn()) {
+      const lock = await contender.acquire(`key:${done++ % keys}`, '10s', { wait: '30s' });
+      await lock.release();
+    }
+  };
+  await Promise.all(Array.from({ length: WORKERS }, work));
+}
+
+async function measure(): Promise<{ readonly heap: number; readonly handles: number; readonly pending: number }> {
+  // A release resolves at a quorum: let the others answer, too.
+  const silent = hang === undefined ? 0 : 1;
+  while (masters.filter(({ pending }) => pending > 0).length > silent) await setImmediate();
+  globalThis.gc?.();
+  const pending = masters.reduce((sum, master) => sum + master.pending, 0);
+  return { pending, heap: process.memoryUsage().heapUsed, handles: process.getActiveResourcesInfo().length };
+}

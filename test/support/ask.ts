@@ -1,0 +1,41 @@
+import type {
+  AcquireRequest,
+  Answer,
+  ExtendRequest,
+  InspectRequest,
+  Master,
+  ReleaseRequest,
+  Request,
+} from '../../lib/core/master.interface.js';
+
+/** Puts a request to a master and waits for the answer. A second answer is an error that nobody can miss. */
+export function ask(master: Master, request: Request): Promise<Answer> {
+  let answered = false;
+  return new Promise((resolve) => {
+    master.ask(request, (answer) => {
+      if (answered) throw new Error(`${master.name} answered twice`);
+      answered = true;
+      resolve(answer);
+    });
+  });
+}
+
+export function acquiring(
+  keys: readonly string[],
+  token: string,
+  options: Partial<AcquireRequest> = {},
+): AcquireRequest {
+  return { op: 'acquire', keys, token, ttl: 60_000, explain: false, withdrawn: false, ...options };
+}
+
+export function extending(keys: readonly string[], token: string, ttl = 60_000): ExtendRequest {
+  return { op: 'extend', keys, token, ttl, withdrawn: false };
+}
+
+export function releasing(keys: readonly string[], token: string, keepFor = 0): ReleaseRequest {
+  return { op: 'release', keys, token, keepFor, ttl: 60_000 };
+}
+
+export function inspecting(...keys: string[]): InspectRequest {
+  return { op: 'inspect', keys };
+}

@@ -1,0 +1,74 @@
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { transform } from '@swc/core';
+
+const ROOT = process.cwd();
+
+/** The library as JavaScript, for processes of their own: Node 20 runs no TypeScript. */
+export interface Compiled extends AsyncDisposable {
+  readonly folder: string;
+}
+
+/** Compiles lib/ and test/support/ as they are now, whatever dist/ holds. */
+export async function compileLibrary(): Promise<Compiled> {
+  // Inside the repository, from where packages can be found.
+  const cache = join(ROOT, 'node_modules/.cache');
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtemp(join(cache, 'compiled-'));
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+  for (const part of ['lib', 'test/support', 'test/processes']) {
+    const files = await readdir(join(ROOT, part), { recursive: true });
+    const sources = files.filter((file) => file.endsWith('.ts')).map((file) => join(part, file));
+    await Promise.all(sources.map((file) => compile(file, folder)));
+  }
+  await cp(join(ROOT, 'scripts'), join(folder, 'scripts'), { recursive: true });
+  return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
+}
+
+async function compile(file: string, folder: string): Promise<void> {
+  const source = await readFile(join(ROOT, file), 'utf8');
+  const { code } = await transform(source, {
+    filename: file,
+    configFile: false,
+    swcrc: false,
+    jsc: {
+      target: 'es2022',
+      parser: { syntax: 'typescript', decorators: true },
+      transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: true },
+    },
+    module: { type: 'es6' },
+  });
+  const target = join(folder, file.replace(/\.ts$/, '.js'));
+  await mkdir(dirname(target), { recursive: true });
+  await writeFile(target, code);
+}
+
+/** A program of test/processes, running in a process of its own. */
+export interface Program {
+  /** Resolves with the next line of its output; rejects when it ends without one. */
+  line(): Promise<string>;
+  /** Resolves with its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | string>;
+  kill(): void;
+}
+
+/** Starts test/processes/`name`.ts with one argument. */
+export function start({ folder }: Compiled, name: string, argument: object): Program {
+  const program = join(folder, 'test/processes', `${name}.js`);
+  const child = spawn(process.execPath, ['--expose-gc', program, JSON.stringify(argument)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  return {
+    line: async () => {
+      const { value, done } = await lines.next();
+      if (done) throw new Error(`${name} ended without a further line`);
+      return value;
+    },
+    ended: once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | string),
+    kill: () => void child.kill('SIGKILL'),
+  };
+}

@@ -1,0 +1,45 @@
+import type { Master, Reply, Request } from '../../lib/core/master.interface.js';
+
+/** Counts what a master is asked. */
+export class CountingMaster implements Master {
+  readonly asked = { acquire: 0, extend: 0, release: 0, inspect: 0 };
+  /** Requests that wait for their answers. */
+  pending = 0;
+  mostPending = 0;
+
+  constructor(private readonly inner: Master) {}
+
+  get name(): string {
+    return this.inner.name;
+  }
+
+  ask(request: Request, reply: Reply): void {
+    this.asked[request.op]++;
+    this.pending++;
+    this.mostPending = Math.max(this.mostPending, this.pending);
+    this.inner.ask(request, (answer) => {
+      this.pending--;
+      reply(answer);
+    });
+  }
+
+  connect(): Promise<void> {
+    return this.inner.connect();
+  }
+
+  problem(): ReturnType<Master['problem']> {
+    return this.inner.problem();
+  }
+
+  reconnect(): void {
+    this.inner.reconnect();
+  }
+
+  onReady(listener: () => void): void {
+    this.inner.onReady(listener);
+  }
+
+  close(): Promise<void> {
+    return this.inner.close();
+  }
+}

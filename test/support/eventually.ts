@@ -1,0 +1,8 @@
+/** Resolves as soon as the condition holds. For what tells nobody when it happens. */
+export async function eventually(condition: () => boolean | Promise<boolean>, within = 15_000): Promise<void> {
+  const start = performance.now();
+  while (!(await condition())) {
+    if (performance.now() - start > within) throw new Error(`Not within ${within} ms: ${String(condition)}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}

@@ -1,0 +1,58 @@
+import { SystemClock } from '../../lib/core/clock.js';
+import type { Duration } from '../../lib/core/duration.js';
+import type { Lock } from '../../lib/core/lock.js';
+import type { Master } from '../../lib/core/master.interface.js';
+import type { Observer } from '../../lib/core/observer.js';
+import { SystemRandom } from '../../lib/core/random.js';
+import { Redlock } from '../../lib/core/redlock.js';
+import { type AcquireOptions, type RedlockOptions, resolveCall, resolveSettings } from '../../lib/core/settings.js';
+import { type RedisMasterSource, redisMasters } from '../../lib/redis/master-source.js';
+
+/** The algorithm with masters of its own, as an application has it, without Nest. */
+export class Contender implements AsyncDisposable {
+  private readonly settings;
+  readonly redlock: Redlock;
+
+  constructor(
+    readonly masters: readonly Master[],
+    options: RedlockOptions = {},
+    observer: Observer = {},
+  ) {
+    this.settings = resolveSettings(options);
+    this.redlock = new Redlock(masters, this.settings, {
+      clock: new SystemClock(),
+      random: new SystemRandom(),
+      observer,
+    });
+  }
+
+  /** On Redis servers; resolves when a quorum can vote. */
+  static async on(
+    sources: readonly RedisMasterSource[],
+    options: RedlockOptions = {},
+    observer: Observer = {},
+    within = 10_000,
+  ): Promise<Contender> {
+    const contender = new Contender(redisMasters('masters', sources, new SystemClock()), options, observer);
+    try {
+      await contender.redlock.connect(within);
+      return contender;
+    } catch (error) {
+      await contender.close();
+      throw error;
+    }
+  }
+
+  acquire(resources: string | readonly string[], ttl?: Duration, options: AcquireOptions = {}): Promise<Lock> {
+    const list = typeof resources === 'string' ? [resources] : resources;
+    return this.redlock.acquire(list, resolveCall(this.settings, ttl, options));
+  }
+
+  close(): Promise<void> {
+    return this.redlock.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
