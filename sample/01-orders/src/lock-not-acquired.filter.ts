@@ -1,0 +1,23 @@
+import type { ServerResponse } from 'node:http';
+import { type ArgumentsHost, Catch, HttpException } from '@nestjs/common';
+import { BaseExceptionFilter } from '@nestjs/core';
+import { LockNotAcquiredError } from 'nestjs-redlock';
+
+/** HTTP counts in whole seconds, and "now" would only bring the client back too early. */
+const SHORTEST_DELAY = 1;
+
+/**
+ * Tells the client when to come back.
+ *
+ * Without this filter Nest answers 423 as well, because the error says so; only `Retry-After` would be missing, and the
+ * text would be the error's own, which names the masters.
+ */
+@Catch(LockNotAcquiredError)
+export class LockNotAcquiredFilter extends BaseExceptionFilter {
+  override catch(error: LockNotAcquiredError, host: ArgumentsHost): void {
+    const seconds = Math.max(SHORTEST_DELAY, Math.ceil((error.retryAfter ?? 0) / 1000));
+    host.switchToHttp().getResponse<ServerResponse>().setHeader('Retry-After', String(seconds));
+    const { statusCode, code } = error;
+    super.catch(new HttpException({ statusCode, code, message: 'Somebody else is working on this' }, statusCode), host);
+  }
+}

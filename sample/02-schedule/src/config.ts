@@ -1,0 +1,36 @@
+import type { RedlockModuleOptions } from 'nestjs-redlock';
+
+/** What tells one instance of the application from another, and what they share. */
+export interface Config {
+  /** Name of the instance. */
+  instance: string;
+  /** Port to listen on; `0` takes a free one. */
+  port: number;
+  /** Folder of the shared store. */
+  store: string;
+  /** Whether the timers run; without them the instance only serves requests. */
+  timers: boolean;
+  /** The masters, and whether to lock at all. */
+  locks: RedlockModuleOptions;
+}
+
+/** Reads `REDIS_URLS`, `STORE`, and optionally `PORT`, `INSTANCE`, `TIMERS=off` and `LOCKS=off`. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const urls = required(env, 'REDIS_URLS', 'the URLs of the masters with commas between, or the word memory');
+  return {
+    instance: env.INSTANCE ?? String(process.pid),
+    port: Number(env.PORT ?? 3000),
+    store: required(env, 'STORE', 'a folder that all instances share'),
+    timers: env.TIMERS !== 'off',
+    locks: {
+      masters: urls === 'memory' ? urls : urls.split(',').map((url) => url.trim()),
+      enabled: env.LOCKS !== 'off',
+    },
+  };
+}
+
+function required(env: NodeJS.ProcessEnv, name: string, meaning: string): string {
+  const value = env[name];
+  if (!value) throw new Error(`${name} is not set: give it ${meaning}`);
+  return value;
+}

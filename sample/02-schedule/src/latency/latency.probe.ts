@@ -1,0 +1,53 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
+import { LockService } from 'nestjs-redlock';
+import { CONFIG } from '../config.token.js';
+import type { Config } from '../config.js';
+
+/** Milliseconds between two measurements. */
+const INTERVAL = 20;
+/** The oldest samples are forgotten. */
+const MAX_SAMPLES = 10_000;
+
+/** One measurement: `error` if the lock could not be acquired. */
+export interface Sample {
+  /** When, in milliseconds since the Unix epoch. */
+  at: number;
+  /** How long it took, in milliseconds. */
+  took: number;
+  error?: string;
+}
+
+/** Measures what a lock costs that nobody else wants: it tells about the masters, not about contention. */
+@Injectable()
+export class LatencyProbe {
+  private readonly recorded: Sample[] = [];
+  private count = 0;
+
+  constructor(
+    private readonly locks: LockService,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  get samples(): readonly Sample[] {
+    return this.recorded;
+  }
+
+  @Interval(INTERVAL)
+  async measure(): Promise<void> {
+    const at = Date.now();
+    const start = performance.now();
+    try {
+      const lock = await this.locks.acquire(`probe:${this.config.instance}:${this.count++}`, '1s');
+      this.record({ at, took: performance.now() - start });
+      await lock.release();
+    } catch (error) {
+      this.record({ at, took: performance.now() - start, error: String(error) });
+    }
+  }
+
+  private record(sample: Sample): void {
+    this.recorded.push(sample);
+    if (this.recorded.length > MAX_SAMPLES) this.recorded.shift();
+  }
+}

@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const SAMPLE = new URL('../../sample/02-schedule/dist/', import.meta.url);
+const NAMES = ['A', 'B', 'C'];
+/** How long an instance may take to start, and to end, in milliseconds. */
+const START_TIMEOUT = 15_000;
+const END_TIMEOUT = 3_000;
+
+/** An instance ends when its stdin does: however this process ends, nothing is left behind. */
+const END_WITH_PARENT = 'data:text/javascript,process.stdin.on("end",()=>process.exit(1)).resume().unref()';
+
+/**
+ * Starts three instances of the sample and resolves with them when all of them listen: each has a `url`, and `stop()`.
+ *
+ * @param masters list of URLs: the instances are processes. List of masters in memory: they are in this process.
+ */
+export async function startInstances({ masters, store, locks }, cleanUp) {
+  const areProcesses = masters.every((master) => typeof master === 'string');
+  const start = areProcesses ? startProcess : startHere;
+  const starting = NAMES.map((name) => start({ name, masters, store, locks }, cleanUp));
+  return Promise.all(starting);
+}
+
+async function startProcess({ name, masters, store, locks }, cleanUp) {
+  const child = spawn(process.execPath, ['--import', END_WITH_PARENT, fileURLToPath(new URL('main.js', SAMPLE))], {
+    env: {
+      ...process.env,
+      ...{ INSTANCE: name, PORT: '0', STORE: store, REDIS_URLS: masters.join(), LOCKS: locks ? 'on' : 'off' },
+      NO_COLOR: '1',
+    },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const ended = new Promise((resolve) => {
+    child.once('error', resolve);
+    child.once('close', resolve);
+  });
+  let stopping = false;
+  void ended.then(() => stopping || report(`instance ${name} has ended`));
+  const stop = async () => {
+    stopping = true;
+    child.kill('SIGTERM');
+    const force = setTimeout(() => child.kill('SIGKILL'), END_TIMEOUT);
+    await ended;
+    clearTimeout(force);
+  };
+  cleanUp(stop);
+  child.stdin.on('error', () => {});
+  return { name, pid: child.pid, url: await addressIn(child, name), stop };
+}
+
+/** Resolves with the address that the instance says it listens on; shows what it says about its masters. */
+function addressIn(child, name) {
+  return new Promise((resolve, reject) => {
+    const output = [];
+    const fail = (why) => reject(new Error(`Instance ${name} ${why}\n${output.join('\n')}`));
+    const deadline = setTimeout(() => fail(`did not listen within ${START_TIMEOUT} ms`), START_TIMEOUT);
+    child.once('error', (error) => fail(`could not be started: ${error.message}`));
+    child.once('close', (code) => {
+      clearTimeout(deadline);
+      fail(`ended with ${code} before it listened`);
+    });
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface(stream).on('line', (line) => {
+        if (output.length < 100) output.push(line);
+        const [, news] = /\b(?:WARN|ERROR)\b +(.*)/.exec(line) ?? [];
+        if (news) report(`instance ${name}: ${news}`);
+        const [, url] = /listens on (http:\S+)/.exec(line) ?? [];
+        if (!url) return;
+        clearTimeout(deadline);
+        resolve(url);
+      });
+    }
+  });
+}
+
+async function startHere({ name, masters, store, locks }, cleanUp) {
+  const { start } = await import(new URL('start.js', SAMPLE).href);
+  const { Logger } = await import('@nestjs/common');
+  // Its context is the last of what it is given; all instances share it.
+  const say = (text, ...rest) => report(`an instance: [${rest.at(-1)}] ${text}`);
+  Logger.overrideLogger({ log: () => {}, warn: say, error: say, fatal: say });
+  const app = await start({ instance: name, port: 0, store, timers: true, locks: { masters, enabled: locks } });
+  // What a signal does to processes of their own.
+  const stop = () => app.close();
+  cleanUp(stop);
+  return { name, url: await app.getUrl(), stop };
+}
+
+function report(news) {
+  console.log(`        ${news}`);
+}
