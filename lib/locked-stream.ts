@@ -1,0 +1,142 @@
+import { type CallHandler, type ExecutionContext, StreamableFile } from '@nestjs/common';
+import { defer, type Subscriber, type Subscription } from 'rxjs';
+import type { Hold } from './hold.js';
+
+/** A handler's result, passed on under a lock that is given up when the last of it has been delivered. */
+export class LockedStream {
+  private readonly source: Subscription | undefined;
+  private last: unknown;
+  private emitted = false;
+  private over = false;
+
+  constructor(
+    private readonly hold: Hold,
+    next: CallHandler,
+    private readonly subscriber: Subscriber<unknown>,
+    private readonly response: ResponseStream | undefined,
+  ) {
+    if (subscriber.closed) {
+      this.over = true;
+      void hold.end();
+      return;
+    }
+    hold.lock.signal.addEventListener('abort', this.onLost, { once: true });
+    // What runs before the handler is asked for, such as another interceptor, runs when it is subscribed to.
+    this.source = hold.run(() =>
+      defer(() => next.handle()).subscribe({
+        next: (value: unknown) => this.pass(value),
+        error: (error: unknown) => this.fail(error),
+        complete: () => void this.finish(),
+      }),
+    );
+    // The result may have been complete before there was a subscription to give up.
+    if (this.over) this.source.unsubscribe();
+  }
+
+  /** Nobody listens any more. */
+  unsubscribe(): void {
+    // A handler that has given nothing yet may be a promise, which goes on: it needs its lock. But a client that has
+    // gone leaves streams behind that may never give anything.
+    if (this.emitted || this.response?.destroyed) this.abandon();
+  }
+
+  private abandon(): void {
+    this.source?.unsubscribe();
+    if (this.over) return;
+    this.over = true;
+    this.release();
+  }
+
+  private pass(value: unknown): void {
+    if (this.subscriber.closed) {
+      this.abandon();
+      return;
+    }
+    const { loss } = this.hold.lock;
+    if (loss) {
+      this.fail(loss);
+      return;
+    }
+    this.emitted = true;
+    this.last = value;
+    this.subscriber.next(value);
+  }
+
+  private async finish(): Promise<void> {
+    const { loss } = this.hold.lock;
+    if (loss) {
+      this.fail(loss);
+      return;
+    }
+    this.over = true;
+    if (this.response && isStillSending(this.response, this.last)) {
+      this.finishWithResponse(this.response);
+      return;
+    }
+    this.forget();
+    await this.hold.end();
+    this.subscriber.complete();
+  }
+
+  /** The handler has returned, but what it returned is still being written. */
+  private finishWithResponse(response: ResponseStream): void {
+    const end = (): void => {
+      response.off('finish', end).off('close', end);
+      this.release();
+    };
+    response.once('finish', end).once('close', end);
+    this.subscriber.complete();
+  }
+
+  private fail(error: unknown): void {
+    this.source?.unsubscribe();
+    this.over = true;
+    this.release();
+    this.subscriber.error(error);
+  }
+
+  /** A promise may still fail with an error of its own, which comes first; a stream would go on as if locked. */
+  private readonly onLost = (): void => {
+    if (this.over) this.response?.destroy();
+    else if (this.emitted) this.fail(this.hold.lock.loss);
+  };
+
+  private release(): void {
+    this.forget();
+    void this.hold.end();
+  }
+
+  private forget(): void {
+    this.hold.lock.signal.removeEventListener('abort', this.onLost);
+  }
+}
+
+/** What is used of a Node response. */
+interface ResponseStream {
+  readonly writableEnded: boolean;
+  readonly destroyed: boolean;
+  once(event: 'finish' | 'close', listener: () => void): this;
+  off(event: 'finish' | 'close', listener: () => void): this;
+  destroy(): unknown;
+}
+
+/** What a handler answers an HTTP request with. */
+export function responseOf(context: ExecutionContext): ResponseStream | undefined {
+  if (context.getType() !== 'http') return undefined;
+  const response = context.switchToHttp().getResponse<{ raw?: ResponseStream } & ResponseStream>();
+  return response.raw ?? response;
+}
+
+/**
+ * A handler that returned a stream, or nothing, may have left the response to somebody who still writes to it. Other
+ * values are sent at once and as a whole, after the lock was released, so that the next request finds it free.
+ */
+function isStillSending(response: ResponseStream, value: unknown): boolean {
+  if (response.writableEnded || response.destroyed) return false;
+  return value === undefined || value instanceof StreamableFile || isStream(value);
+}
+
+/** A stream of Node or of the web, or an Express response that the handler gave back. */
+function isStream(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && ('pipe' in value || 'pipeTo' in value);
+}

@@ -1,0 +1,251 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get, Injectable, Scope, UseInterceptors } from '@nestjs/common';
+import { type Duration, LockInterceptor, RedlockConfigError, RedlockModule, WithLock } from 'nestjs-redlock';
+import { memoryMasters } from 'nestjs-redlock/testing';
+import { boot, closeAll, logs } from './support/applications.js';
+import { Locks } from './support/locks.js';
+
+afterEach(closeAll);
+
+/** What a user without types could write. */
+const anything = (value: unknown): never => value as never;
+
+/** Everything that is wrong as a duration, whatever the bounds are. */
+const NO_DURATIONS: [unknown, string][] = [
+  [NaN, 'NaN'],
+  [Infinity, 'Infinity'],
+  [1.5, '1.5'],
+  [-1, '-1'],
+  [2 ** 31, '2147483648'],
+  ['10', '"10"'],
+  ['10 s', '"10 s"'],
+  ['5 minutes', '"5 minutes"'],
+  ['', '""'],
+  [true, 'true'],
+  [[], '[]'],
+  [{}, 'an object (Object)'],
+  [10n, '10n'],
+];
+
+async function failureOf(start: () => unknown): Promise<RedlockConfigError> {
+  try {
+    await start();
+  } catch (error) {
+    expect(error).toBeInstanceOf(RedlockConfigError);
+    return error as RedlockConfigError;
+  }
+  throw new Error('it booted');
+}
+
+const bootWith = (options: object) =>
+  failureOf(() => boot({ imports: [RedlockModule.forRoot(anything({ masters: memoryMasters(3), ...options }))] }));
+
+describe('the options of the module are checked at boot', () => {
+  it.each(NO_DURATIONS)('ttl: %p', async (value, shown) => {
+    const error = await bootWith({ ttl: value });
+    expect(error.option).toBe('ttl');
+    expect(error.message).toContain(`got ${shown}`);
+  });
+
+  it.each([
+    ['ttl', 9, 'ttl must be from 10 to 2147483647 ms, got 9'],
+    ['ttl', 0, 'ttl must be from 10 to 2147483647 ms, got 0'],
+    ['wait', -1, 'wait must be from 0 to 2147483647 ms, got -1'],
+    [
+      'wait',
+      '5 s',
+      `wait must be a whole number of milliseconds, or a text like '250ms', '10s', '5m' or '1h', got "5 s"`,
+    ],
+    ['maxHold', '9s', 'maxHold must be at least the ttl, which is 10000 ms, got "9s"'],
+    ['maxHold', NaN, 'maxHold must be a whole number'],
+    ['masterTimeout', 2_501, 'masterTimeout must be at most a quarter of the ttl, which is 10000 ms, got 2501'],
+    ['masterTimeout', 0, 'masterTimeout must be from 1 to 2147483647 ms, got 0'],
+    ['driftFactor', 0.6, 'driftFactor must be a number from 0 to 0.5, got 0.6'],
+    ['driftFactor', NaN, 'driftFactor must be a number from 0 to 0.5, got NaN'],
+    ['driftFactor', '0.1', 'driftFactor must be a number from 0 to 0.5, got "0.1"'],
+    ['maxTtl', '5s', 'ttl must be at most maxTtl, which is 5000 ms: raise maxTtl for the module, got 10000'],
+    ['maxTtl', 1, 'maxTtl must be from 10 to 2147483647 ms, got 1'],
+    ['keyPrefix', 7, 'keyPrefix must be a text, got 7'],
+    ['enabled', 'no', 'enabled must be true or false, got "no"'],
+    ['lazyConnect', 1, 'lazyConnect must be true or false, got 1'],
+    ['connectTimeout', 0, 'connectTimeout must be from 1 to 2147483647 ms, got 0'],
+    ['connectTimeout', '1 day', 'connectTimeout must be a whole number'],
+    ['drainTimeout', -5, 'drainTimeout must be from 0 to 2147483647 ms, got -5'],
+    ['isGlobal', 'yes', 'isGlobal must be true or false, got "yes"'],
+    ['name', '', 'name must be a text that is not empty, got ""'],
+    ['name', 7, 'name must be a text that is not empty, got 7'],
+    ['ttI', '10s', 'options may hold known options only (did you mean ttl?), got "ttI"'],
+    ['retryCount', 3, 'options may hold known options only ('],
+    ['key_prefix', 'a', 'did you mean keyPrefix?'],
+    ['nme', 'a', 'got "nme"'],
+  ])('%s: %p', async (name, value, message) => {
+    expect((await bootWith({ [name]: value })).message).toContain(message);
+  });
+
+  it('never shows what an unknown option holds', async () => {
+    expect((await bootWith({ password: 'hunter2' })).message).not.toContain('hunter2');
+  });
+});
+
+describe('the masters are checked at boot', () => {
+  it.each([
+    ['nothing', undefined, `masters must be a list of at least one master, or 'memory', got undefined`],
+    ['an empty list', [], `masters must be a list of at least one master, or 'memory', got []`],
+    ['a text', 'redis://127.0.0.1', `masters must be a list of at least one master, or 'memory'`],
+    ['something that is no URL', ['127.0.0.1:6379'], 'masters[0]'],
+    ['another protocol', ['http://127.0.0.1:6379'], 'masters[0]'],
+    ['a port that no server has', ['redis://127.0.0.1:99999'], 'masters[0]'],
+    ['a number', [6379], 'masters[0]'],
+    ['null', [null], 'masters[0]'],
+    ['options without a server', [{ hots: '10.0.0.1' }], 'masters[0] must say where the server is'],
+    ['the same URL twice', ['redis://127.0.0.1:1', 'redis://127.0.0.1:2', 'redis://127.0.0.1:1'], 'masters[2]'],
+    ['two databases of one server', ['redis://127.0.0.1:1/0', 'redis://127.0.0.1:1/1'], 'masters[1]'],
+    ['one server as URL and as options', ['redis://LOCALHOST:1', { host: 'localhost', port: 1 }], 'masters[1]'],
+  ])('%s', async (_, masters, message) => {
+    expect((await bootWith({ masters })).message).toContain(message);
+  });
+
+  it('the same master in memory twice', async () => {
+    const [master] = memoryMasters();
+    expect((await bootWith({ masters: [master, master] })).message).toBe(
+      'masters[1] must be another server than masters[0]: one server has one vote, got "memory-1"',
+    );
+  });
+
+  it.each([
+    ['nothing at all', undefined],
+    ['null', null],
+    ['a text', 'redis://127.0.0.1:6379'],
+    ['a number', 3],
+  ])('%s in place of the options', async (_, options) => {
+    const error = await failureOf(() => boot({ imports: [RedlockModule.forRoot(anything(options))] }));
+    expect(error.message).toContain('options must be a list of masters, or an object with `masters`');
+  });
+
+  it('no list at all', async () => {
+    await expect(failureOf(() => boot({ imports: [RedlockModule.forRoot([])] }))).resolves.toMatchObject({
+      option: 'masters',
+    });
+    await expect(failureOf(() => boot({ imports: [RedlockModule.forRoot(anything({}))] }))).resolves.toMatchObject({
+      option: 'masters',
+    });
+  });
+
+  it('a password in a URL that cannot work is not shown', async () => {
+    const error = await bootWith({ masters: ['redis://user:hunter2@127.0.0.1:99999'] });
+    expect(error.message).not.toContain('hunter2');
+    expect(JSON.stringify(error)).not.toContain('hunter2');
+  });
+
+  it('an even number is a warning, an odd one is not', async () => {
+    await boot({ imports: [new Locks(3).module()] });
+    expect(logs.filter((line) => line.startsWith('warn'))).toEqual([]);
+    await boot({ imports: [new Locks(4).module()] });
+    expect(logs.filter((line) => line.startsWith('warn'))).toEqual([
+      'warn masters: 4 is an even number and survives no more failures than 3 would',
+    ]);
+  });
+});
+
+/** Options that are wrong on a decorator and on an interceptor, and what the message says after who has them. */
+const WRONG_CALLS: [string, unknown, object, string][] = [
+  [
+    'ttl beyond maxTtl',
+    '5m',
+    {},
+    ': ttl must be at most maxTtl, which is 30000 ms: raise maxTtl for the module, got 300000',
+  ],
+  ['ttl 0', 0, {}, ': ttl must be from 10 to 2147483647 ms, got 0'],
+  ['ttl as text without unit', '10', {}, ': ttl must be a whole number of milliseconds'],
+  ['options in place of the ttl', { wait: 0 }, {}, ': ttl must be a whole number of milliseconds'],
+  ['wait', '5s', { wait: -1 }, ': wait must be from 0 to 2147483647 ms, got -1'],
+  ['extend', '5s', { extend: 'yes' }, ': extend must be true or false, got "yes"'],
+  ['maxHold', '5s', { maxHold: '1s' }, ': maxHold must be at least the ttl, which is 5000 ms, got "1s"'],
+  [
+    'minHold beyond maxHold',
+    '5s',
+    { minHold: '7s', maxHold: '6s' },
+    ': minHold must be at most maxHold, which is 6000 ms, got "7s"',
+  ],
+  ['minHold beyond maxTtl', '5s', { minHold: '31s' }, ': minHold must be at most maxTtl, which is 30000 ms'],
+  ['onLocked', '5s', { onLocked: 'ignore' }, `: onLocked must be 'throw', 'skip' or a function, got "ignore"`],
+  ['reentrant', '5s', { reentrant: 1 }, ': reentrant must be true or false, got 1'],
+  ['signal', '5s', { signal: AbortSignal.abort() }, ' may hold known options only ('],
+  [
+    'an unknown option',
+    '5s',
+    { onLock: 'skip' },
+    ' may hold known options only (did you mean onLocked?), got "onLock"',
+  ],
+];
+
+describe.each(WRONG_CALLS)('a wrong call, %s, is refused at boot', (_, ttl, options, message) => {
+  it('on @WithLock, with the name of the method', async () => {
+    @Injectable()
+    class Jobs {
+      @WithLock('a', ttl as Duration, options)
+      async run(): Promise<void> {}
+    }
+    const error = await failureOf(() => boot({ imports: [new Locks().module()], providers: [Jobs] }));
+    expect(error.message).toContain(`@WithLock on Jobs.run${message}`);
+  });
+
+  it('on LockInterceptor', async () => {
+    @Controller()
+    class Carts {
+      @Get()
+      @UseInterceptors(LockInterceptor('cart', ttl as Duration, options))
+      get(): void {}
+    }
+    const error = await failureOf(() => boot({ imports: [new Locks().module()], controllers: [Carts] }));
+    expect(error.message).toContain(`LockInterceptor${message}`);
+  });
+});
+
+describe('a wrong ttl on @WithLock is refused at boot', () => {
+  it.each(NO_DURATIONS)('%p', async (ttl, shown) => {
+    @Injectable()
+    class Jobs {
+      @WithLock('a', anything(ttl))
+      async run(): Promise<void> {}
+    }
+    const error = await failureOf(() => boot({ imports: [new Locks().module()], providers: [Jobs] }));
+    expect(error.message).toContain(`@WithLock on Jobs.run: ttl`);
+    expect(error.message).toContain(`got ${shown}`);
+  });
+});
+
+describe('wrong options are found at boot on', () => {
+  class Wrong {
+    @WithLock('a', '2h')
+    async run(): Promise<void> {}
+  }
+
+  it.each([
+    ['a request-scoped provider', { provide: 'W', useClass: Wrong, scope: Scope.REQUEST }],
+    ['a transient provider', { provide: 'W', useClass: Wrong, scope: Scope.TRANSIENT }],
+    ['a value', { provide: 'W', useValue: new Wrong() }],
+    ['what a factory made', { provide: 'W', useFactory: () => new Wrong() }],
+  ])('%s', async (_, provider) => {
+    const error = await failureOf(() => boot({ imports: [new Locks().module()], providers: [provider] }));
+    expect(error.option).toBe('@WithLock on Wrong.run: ttl');
+  });
+
+  it('a controller and a subclass', async () => {
+    @Controller()
+    class Subclass extends Wrong {}
+    const error = await failureOf(() => boot({ imports: [new Locks().module()], controllers: [Subclass] }));
+    expect(error.option).toBe('@WithLock on Wrong.run: ttl');
+  });
+
+  it('the service that the method names, and no other', async () => {
+    const [main, billing] = [new Locks(1, { maxTtl: '3h' }), new Locks(1, { name: 'billing' })];
+    await boot({ imports: [main.module(), billing.module()], providers: [Wrong] });
+    class WrongBilling {
+      @WithLock('a', '2h', { service: 'billing' })
+      async run(): Promise<void> {}
+    }
+    const start = () => boot({ imports: [main.module(), billing.module()], providers: [WrongBilling] });
+    expect((await failureOf(start)).option).toBe('@WithLock on WrongBilling.run: ttl');
+  });
+});

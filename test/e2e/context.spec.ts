@@ -1,0 +1,215 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { type Lock, LockReentryError, LockService, WithLock } from 'nestjs-redlock';
+import { ManualClock } from 'nestjs-redlock/testing';
+import { setImmediate as turn } from 'node:timers/promises';
+import { boot, closeAll } from './support/applications.js';
+import { deferred, settle } from './support/deferred.js';
+import { Locks } from './support/locks.js';
+
+let clock: ManualClock;
+let locks: Locks;
+let service: LockService;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  locks = new Locks(1, { clock });
+  service = (await boot({ imports: [locks.module()] })).get(LockService);
+});
+afterEach(async () => {
+  await closeAll();
+  await locks.expectNothingLeft();
+});
+
+describe('current()', () => {
+  it('is undefined outside, and the lock inside, however deep', async () => {
+    expect(service.current()).toBeUndefined();
+    await service.withLock('a', '5s', async (lock) => {
+      expect(service.current()).toBe(lock);
+      await turn();
+      expect(service.current()).toBe(lock);
+      await Promise.all(
+        [turn(), Promise.resolve()].map((step) => step.then(() => expect(service.current()).toBe(lock))),
+      );
+    });
+    expect(service.current()).toBeUndefined();
+  });
+
+  it('is the innermost lock, or the one of a resource', async () => {
+    await service.withLock(['a', 'b'], '5s', async (outer) => {
+      await service.withLock('c', '5s', async (inner) => {
+        expect(service.current()).toBe(inner);
+        expect(service.current('c')).toBe(inner);
+        expect(service.current('b')).toBe(outer);
+        expect(service.current('d')).toBeUndefined();
+      });
+      expect(service.current()).toBe(outer);
+    });
+  });
+
+  it('keeps concurrent calls apart', async () => {
+    const seen = await Promise.all(
+      ['a', 'b', 'c'].map((name) =>
+        service.withLock(name, '5s', async () => {
+          await turn();
+          return service.current()?.resources;
+        }),
+      ),
+    );
+    expect(seen).toEqual([['a'], ['b'], ['c']]);
+  });
+
+  it('reaches a decorated method without an argument', async () => {
+    @Injectable()
+    class Job {
+      constructor(readonly locks: LockService) {}
+
+      @WithLock('job')
+      async run(): Promise<Lock | undefined> {
+        return this.locks.current('job');
+      }
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Job] });
+    const lock = await app.get(Job).run();
+    expect(lock?.resources).toEqual(['job']);
+    expect(lock?.isHeld).toBe(false);
+  });
+
+  it('belongs to one service: another one knows nothing of it', async () => {
+    const other = (await boot({ imports: [locks.module()] })).get(LockService);
+    await service.withLock('a', '5s', async () => {
+      expect(other.current()).toBeUndefined();
+      await expect(other.acquire('a', '5s', { wait: 0 })).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
+      await other.withLock('b', '5s', async (inner) => {
+        expect(other.current()).toBe(inner);
+        expect(service.current()?.resources).toEqual(['a']);
+      });
+    });
+  });
+
+  it('is not a lock that was acquired by hand', async () => {
+    await using _ = await service.acquire('a', '5s');
+    expect(service.current()).toBeUndefined();
+  });
+
+  it('shows work that nobody waits for that its lock is gone', async () => {
+    const later = deferred();
+    let floating: Promise<unknown> | undefined;
+    await service.withLock('a', '5s', () => {
+      floating = later.promise.then(() => service.current()?.assertHeld());
+    });
+    later.resolve();
+    await expect(floating).rejects.toMatchObject({ code: 'LOCK_LOST', cause: 'released' });
+  });
+});
+
+describe('a nested call for a resource that its call chain holds', () => {
+  it.each([
+    ['withLock', () => service.withLock('a', '5s', () => 'ran')],
+    ['acquire', () => service.acquire('a', '5s')],
+    ['tryAcquire', () => service.tryAcquire('a', '5s')],
+    ['withLock of several', () => service.withLock(['b', 'a'], '5s', () => 'ran')],
+  ])('%s fails at once instead of waiting for itself', async (_, nested) => {
+    await service.withLock('a', '5s', async () => {
+      await expect(nested()).rejects.toThrow(LockReentryError);
+      await expect(nested()).rejects.toThrow('reentrant: true');
+    });
+  });
+
+  it('runs inside the lock with reentrant: true, and leaves it to the outer call', async () => {
+    await service.withLock('a', '5s', async (outer) => {
+      await service.withLock(
+        'a',
+        '5s',
+        async (inner) => {
+          expect(inner).toBe(outer);
+          expect(service.current()).toBe(outer);
+        },
+        { reentrant: true },
+      );
+      expect(outer.isHeld).toBe(true);
+      expect(locks.held).toBe(true);
+    });
+  });
+
+  it('runs inside a lock that covers more', async () => {
+    await service.withLock(['a', 'b'], '5s', async (outer) => {
+      await service.withLock('b', '5s', (inner) => expect(inner).toBe(outer), { reentrant: true });
+    });
+  });
+
+  it('fails with reentrant: true too if the lock covers less', async () => {
+    await service.withLock('a', '5s', async () => {
+      const nested = service.withLock(['a', 'b'], '5s', () => 'ran', { reentrant: true });
+      await expect(nested).rejects.toThrow('take all of them together in the outer call');
+    });
+  });
+
+  it('acquires as usual with reentrant: true if nothing is held', async () => {
+    await expect(service.withLock('a', '5s', () => locks.held, { reentrant: true })).resolves.toBe(true);
+  });
+
+  it('is decided between decorated methods, too', async () => {
+    @Injectable()
+    class Account {
+      @WithLock((id: string) => id)
+      async close(id: string): Promise<boolean> {
+        return this.flush(id);
+      }
+
+      @WithLock((id: string) => id, undefined, { reentrant: true })
+      async flush(_: string): Promise<boolean> {
+        return locks.held;
+      }
+
+      @WithLock((id: string) => id)
+      async twice(id: string): Promise<boolean> {
+        return this.close(id);
+      }
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Account] });
+    await expect(app.get(Account).close('1')).resolves.toBe(true);
+    await expect(app.get(Account).twice('1')).rejects.toThrow(LockReentryError);
+  });
+
+  it('fails with the loss of the lock that it ran inside', async () => {
+    const work = deferred();
+    const nested = deferred<unknown>();
+    const call = service.withLock('a', '5s', async () => {
+      const inner = service.withLock('a', '5s', () => work.promise, { reentrant: true });
+      await inner.catch(nested.resolve);
+    });
+    await settle();
+    locks.masters[0]!.pause();
+    await clock.advance(5_000);
+    work.resolve();
+    await expect(nested.promise).resolves.toMatchObject({ code: 'LOCK_LOST' });
+    await expect(call).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    locks.masters[0]!.resume();
+  });
+
+  it('keeps the lock if it outlives the outer call: it never runs unlocked', async () => {
+    const work = deferred<string>();
+    let floating: Promise<string> | undefined;
+    await service.withLock('a', '5s', () => {
+      floating = service.withLock('a', '5s', () => work.promise, { reentrant: true });
+    });
+    await clock.advance(20_000);
+    await expect(service.tryAcquire('a')).resolves.toBeNull();
+    work.resolve('done');
+    await expect(floating).resolves.toBe('done');
+    await (await service.acquire('a', '5s', { wait: 0 })).release();
+  });
+});
+
+describe('work that nobody waits for', () => {
+  it('acquires for itself when the outer call has ended', async () => {
+    const later = deferred();
+    let floating: Promise<boolean> | undefined;
+    await service.withLock('a', '5s', () => {
+      floating = later.promise.then(() => service.withLock('a', '5s', () => locks.held));
+    });
+    later.resolve();
+    await expect(floating).resolves.toBe(true);
+  });
+});

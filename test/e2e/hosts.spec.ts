@@ -1,0 +1,463 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  Controller,
+  forwardRef,
+  Get,
+  Global,
+  Inject,
+  Injectable,
+  Module,
+  type OnApplicationBootstrap,
+  type OnModuleInit,
+  Scope,
+} from '@nestjs/common';
+import { ContextIdFactory, LazyModuleLoader, ModuleRef } from '@nestjs/core';
+import { getLockServiceToken, InjectLockService, LockService, WithLock } from 'nestjs-redlock';
+import { boot, closeAll, compile, listen } from './support/applications.js';
+import { Locks } from './support/locks.js';
+
+let locks: Locks;
+
+beforeEach(() => {
+  locks = new Locks();
+});
+afterEach(closeAll);
+
+/** A job that tells whether it ran under a lock. */
+abstract class AnyJob {
+  @WithLock('job')
+  async run(): Promise<boolean> {
+    return locks.held;
+  }
+}
+
+@Injectable()
+class Job extends AnyJob {}
+
+async function expectLocked(job: { run(): Promise<unknown> }): Promise<void> {
+  await expect(job.run()).resolves.toBe(true);
+  await locks.expectNothingLeft();
+}
+
+describe('@WithLock locks a method of', () => {
+  it('a provider', async () => {
+    const app = await boot({ imports: [locks.module()], providers: [Job] });
+    await expectLocked(app.get(Job));
+  });
+
+  it('a provider of a module that is compiled and not initialised', async () => {
+    const module = await compile({ imports: [locks.module()], providers: [Job] });
+    await expectLocked(module.get(Job));
+    await module.close();
+  });
+
+  it('a controller', async () => {
+    @Controller()
+    class Reports {
+      @Get()
+      @WithLock('report')
+      async report(): Promise<boolean> {
+        return locks.held;
+      }
+    }
+    const { url } = await listen({ imports: [locks.module()], controllers: [Reports] });
+    const response = await fetch(url);
+    expect(await response.text()).toBe('true');
+    await locks.expectNothingLeft();
+  });
+
+  it('a request-scoped controller', async () => {
+    @Controller({ scope: Scope.REQUEST })
+    class Reports {
+      @WithLock('report')
+      @Get()
+      async report(): Promise<boolean> {
+        return locks.held;
+      }
+    }
+    const { url } = await listen({ imports: [locks.module()], controllers: [Reports] });
+    const responses = await Promise.all([fetch(url), fetch(url)]);
+    expect(await Promise.all(responses.map((response) => response.text()))).toEqual(['true', 'true']);
+  });
+
+  it.each([
+    ['request-scoped', { scope: Scope.REQUEST }],
+    ['transient', { scope: Scope.TRANSIENT }],
+    ['durable', { scope: Scope.REQUEST, durable: true }],
+  ])('a %s provider', async (_, options) => {
+    @Injectable(options)
+    class ScopedJob extends AnyJob {}
+    const app = await boot({ imports: [locks.module()], providers: [ScopedJob] });
+    const first = await app.resolve(ScopedJob, ContextIdFactory.create());
+    const second = await app.resolve(ScopedJob, ContextIdFactory.create());
+    expect(first).not.toBe(second);
+    await expectLocked(first);
+    await expectLocked(second);
+  });
+
+  it('a transient provider that another one injects', async () => {
+    @Injectable({ scope: Scope.TRANSIENT })
+    class TransientJob extends AnyJob {}
+    @Injectable()
+    class Owner {
+      constructor(readonly job: TransientJob) {}
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Owner, TransientJob] });
+    await expectLocked(app.get(Owner).job);
+  });
+
+  it('an object whose method is taken from the prototype, as resolvers are called', async () => {
+    const app = await boot({ imports: [locks.module()], providers: [Job] });
+    const job = app.get(Job);
+    const handler: unknown = Reflect.get(Job.prototype, 'run');
+    await expectLocked({ run: async () => Reflect.apply(handler as typeof job.run, job, []) });
+  });
+
+  it('a module class', async () => {
+    @Module({ imports: [locks.module()] })
+    class JobModule extends AnyJob {}
+    const app = await boot({ imports: [JobModule] });
+    await expectLocked(app.get(JobModule));
+  });
+
+  it('a provider in its own lifecycle hooks', async () => {
+    const seen: boolean[] = [];
+    @Injectable()
+    class Hooked extends AnyJob implements OnModuleInit, OnApplicationBootstrap {
+      async onModuleInit(): Promise<void> {
+        seen.push(await this.run());
+      }
+
+      async onApplicationBootstrap(): Promise<void> {
+        seen.push(await this.run());
+      }
+    }
+    await boot({ imports: [locks.module()], providers: [Hooked] });
+    expect(seen).toEqual([true, true]);
+  });
+
+  it('providers that refer to each other by forwardRef', async () => {
+    @Injectable()
+    class Left extends AnyJob {
+      constructor(@Inject(forwardRef(() => RIGHT)) readonly right: AnyJob) {
+        super();
+      }
+    }
+    @Injectable()
+    class Right extends AnyJob {
+      constructor(@Inject(forwardRef(() => Left)) readonly left: AnyJob) {
+        super();
+      }
+    }
+    const RIGHT = Right;
+    const app = await boot({ imports: [locks.module()], providers: [Left, Right] });
+    await expectLocked(app.get(Left).right);
+    await expectLocked(app.get(Right).left);
+  });
+
+  it('an object that ModuleRef.create makes', async () => {
+    const app = await boot({ imports: [locks.module()], providers: [] });
+    await expectLocked(await app.get(ModuleRef).create(Job));
+  });
+
+  it('a class in a module that is loaded lazily', async () => {
+    @Module({ providers: [Job] })
+    class LazyModule {}
+    const app = await boot({ imports: [locks.module()] });
+    const lazy = await app.get(LazyModuleLoader).load(() => LazyModule);
+    await expectLocked(lazy.get(Job));
+  });
+});
+
+describe('@WithLock locks a method of an object that Nest did not build from its class', () => {
+  it.each([
+    ['useValue', { useValue: new Job() }],
+    ['useFactory', { useFactory: () => new Job() }],
+    ['an asynchronous useFactory', { useFactory: async () => Promise.resolve(new Job()) }],
+  ])('%s', async (_, provider) => {
+    const app = await boot({ imports: [locks.module()], providers: [{ provide: 'JOB', ...provider }] });
+    await expectLocked(app.get('JOB'));
+  });
+
+  it('useExisting', async () => {
+    const app = await boot({ imports: [locks.module()], providers: [Job, { provide: 'JOB', useExisting: Job }] });
+    expect(app.get('JOB')).toBe(app.get(Job));
+    await expectLocked(app.get('JOB'));
+  });
+
+  it('useClass under another token', async () => {
+    const app = await boot({ imports: [locks.module()], providers: [{ provide: 'JOB', useClass: Job }] });
+    await expectLocked(app.get('JOB'));
+  });
+
+  it('useFactory with a scope of requests', async () => {
+    @Injectable({ scope: Scope.REQUEST })
+    class Owner {
+      constructor(@Inject('JOB') readonly job: Job) {}
+    }
+    const app = await boot({
+      imports: [locks.module()],
+      providers: [Owner, { provide: 'JOB', scope: Scope.REQUEST, useFactory: () => new Job() }],
+    });
+    const first = await app.resolve(Owner);
+    const second = await app.resolve(Owner);
+    expect(first.job).not.toBe(second.job);
+    await expectLocked(first.job);
+    await expectLocked(second.job);
+  });
+
+  it('useFactory that depends on a request', async () => {
+    @Injectable({ scope: Scope.REQUEST })
+    class Tenant {}
+    const app = await boot({
+      imports: [locks.module()],
+      providers: [Tenant, { provide: 'JOB', inject: [Tenant], useFactory: () => new Job() }],
+    });
+    await expectLocked(await app.resolve('JOB'));
+  });
+
+  it('useFactory with a transient scope, injected at boot and resolved later', async () => {
+    @Injectable()
+    class Owner {
+      constructor(@Inject('JOB') readonly job: Job) {}
+    }
+    const app = await boot({
+      imports: [locks.module()],
+      providers: [Owner, { provide: 'JOB', scope: Scope.TRANSIENT, useFactory: () => new Job() }],
+    });
+    await expectLocked(app.get(Owner).job);
+    const later = await app.resolve<Job>('JOB');
+    expect(later).not.toBe(app.get(Owner).job);
+    await expectLocked(later);
+  });
+
+  it('useExisting of a request-scoped class', async () => {
+    @Injectable({ scope: Scope.REQUEST })
+    class ScopedJob extends AnyJob {}
+    const app = await boot({
+      imports: [locks.module()],
+      providers: [ScopedJob, { provide: 'JOB', useExisting: ScopedJob }],
+    });
+    await expectLocked(await app.resolve('JOB'));
+  });
+
+  it('one value in several applications after each other', async () => {
+    const job = new Job();
+    await boot({ imports: [locks.module()], providers: [{ provide: 'JOB', useValue: job }] });
+    await closeAll();
+    locks = new Locks();
+    await boot({ imports: [locks.module()], providers: [{ provide: 'JOB', useValue: job }] });
+    await expectLocked(job);
+  });
+
+  it('an object of another application keeps the service of the application that built it', async () => {
+    const home = await boot({ imports: [locks.module()], providers: [Job] });
+    const guest = await boot({
+      imports: [new Locks().module()],
+      providers: [{ provide: 'JOB', useValue: home.get(Job) }],
+    });
+    await expectLocked(guest.get('JOB'));
+  });
+});
+
+describe('@WithLock and inheritance', () => {
+  class Base {
+    @WithLock('base')
+    async inherited(): Promise<boolean> {
+      return locks.held;
+    }
+
+    @WithLock('base')
+    async overridden(): Promise<boolean> {
+      return locks.held;
+    }
+
+    @WithLock('base')
+    async extended(): Promise<boolean> {
+      return locks.held;
+    }
+  }
+
+  @Injectable()
+  class Plain extends Base {
+    override async overridden(): Promise<boolean> {
+      return locks.held;
+    }
+
+    override async extended(): Promise<boolean> {
+      return super.extended();
+    }
+  }
+
+  @Injectable()
+  class Decorated extends Base {
+    @Inject(LockService) readonly field!: LockService;
+
+    @WithLock('sub')
+    override async overridden(): Promise<boolean> {
+      return locks.held;
+    }
+
+    @WithLock('sub')
+    override async extended(): Promise<boolean> {
+      return super.extended();
+    }
+
+    @WithLock('sub')
+    async own(): Promise<boolean> {
+      return locks.held;
+    }
+  }
+
+  it('locks inherited methods, also where the subclass has decorators and injected properties of its own', async () => {
+    const app = await boot({ imports: [locks.module()], providers: [Plain, Decorated] });
+    await expect(app.get(Plain).inherited()).resolves.toBe(true);
+    await expect(app.get(Decorated).inherited()).resolves.toBe(true);
+    await expect(app.get(Decorated).own()).resolves.toBe(true);
+    expect(app.get(Decorated).field).toBe(app.get(LockService));
+  });
+
+  it('takes an override as it is written: without the decorator it is not locked, with super it is', async () => {
+    const app = await boot({ imports: [locks.module()], providers: [Plain] });
+    await expect(app.get(Plain).overridden()).resolves.toBe(false);
+    await expect(app.get(Plain).extended()).resolves.toBe(true);
+  });
+
+  it('locks an override by its own decorator, and what it calls by super as well', async () => {
+    const app = await boot({ imports: [locks.module()], providers: [Decorated] });
+    await expect(app.get(Decorated).overridden()).resolves.toBe(true);
+    await expect(app.get(Decorated).extended()).resolves.toBe(true);
+    await locks.expectNothingLeft();
+  });
+
+  it('does not touch the base class when a subclass is decorated', async () => {
+    class Quiet {
+      async run(): Promise<boolean> {
+        return locks.held;
+      }
+    }
+    @Injectable()
+    class Loud extends Quiet {
+      @WithLock('loud')
+      override async run(): Promise<boolean> {
+        return super.run();
+      }
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Quiet, Loud] });
+    await expect(app.get(Quiet).run()).resolves.toBe(false);
+    await expect(app.get(Loud).run()).resolves.toBe(true);
+  });
+});
+
+describe('the user’s object', () => {
+  it('gets no property that can be listed, and keeps its own fields', async () => {
+    @Injectable()
+    class Busy extends AnyJob {
+      readonly locks = 'mine';
+      readonly lockService = 'mine, too';
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Busy] });
+    expect(Object.keys(app.get(Busy))).toEqual(['locks', 'lockService']);
+    expect(Object.assign({}, app.get(Busy))).toEqual({ locks: 'mine', lockService: 'mine, too' });
+    expect(JSON.stringify(app.get(Busy))).toBe('{"locks":"mine","lockService":"mine, too"}');
+  });
+});
+
+describe('several applications and services in one process', () => {
+  it('stay apart: each application locks on its own masters', async () => {
+    const [here, there] = [new Locks(), new Locks()];
+    @Injectable()
+    class Where {
+      @WithLock('where')
+      async run(): Promise<[boolean, boolean]> {
+        return [here.held, there.held];
+      }
+    }
+    const first = await boot({ imports: [here.module()], providers: [Where] });
+    const second = await boot({ imports: [there.module()], providers: [Where] });
+    await expect(first.get(Where).run()).resolves.toEqual([true, false]);
+    await expect(second.get(Where).run()).resolves.toEqual([false, true]);
+    await first.close();
+    await expect(second.get(Where).run()).resolves.toEqual([false, true]);
+  });
+
+  it('lock each other out on the same masters', async () => {
+    const first = await boot({ imports: [locks.module()] });
+    const second = await boot({ imports: [locks.module()] });
+    await using _ = await first.get(LockService).acquire('one');
+    await expect(second.get(LockService).tryAcquire('one')).resolves.toBeNull();
+  });
+
+  it('are told apart by name: in the decorator, by injection, and for objects of factories', async () => {
+    const [main, billing] = [new Locks(), new Locks(1, { name: 'billing' })];
+    class Invoices {
+      @WithLock('main')
+      async onMain(): Promise<[boolean, boolean]> {
+        return [main.held, billing.held];
+      }
+
+      @WithLock('bill', '5s', { service: 'billing' })
+      async onBilling(): Promise<[boolean, boolean]> {
+        return [main.held, billing.held];
+      }
+    }
+    @Injectable()
+    class InvoicesOfNest extends Invoices {
+      constructor(
+        readonly locks: LockService,
+        @InjectLockService() readonly same: LockService,
+        @InjectLockService('billing') readonly billing: LockService,
+      ) {
+        super();
+      }
+    }
+    const app = await boot({
+      imports: [main.module(), billing.module()],
+      providers: [InvoicesOfNest, { provide: 'MADE', useFactory: () => new Invoices() }],
+    });
+    const invoices = app.get(InvoicesOfNest);
+    expect(invoices.same).toBe(invoices.locks);
+    expect(invoices.billing).not.toBe(invoices.locks);
+    expect(invoices.billing).toBe(app.get(getLockServiceToken('billing')));
+    for (const host of [invoices, app.get<Invoices>('MADE')]) {
+      await expect(host.onMain()).resolves.toEqual([true, false]);
+      await expect(host.onBilling()).resolves.toEqual([false, true]);
+    }
+  });
+
+  it('need no service without a name', async () => {
+    locks = new Locks(1, { name: 'only' });
+    @Injectable()
+    class Named {
+      @WithLock('n', undefined, { service: 'only' })
+      async run(): Promise<boolean> {
+        return locks.held;
+      }
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Named] });
+    await expectLocked(app.get(Named));
+  });
+});
+
+describe('isGlobal', () => {
+  @Module({ providers: [Job], exports: [Job] })
+  class FeatureModule {}
+
+  it('is true unless told otherwise: other modules decorate without importing', async () => {
+    const app = await boot({ imports: [locks.module(), FeatureModule] });
+    await expectLocked(app.get(Job));
+  });
+
+  it('false: a module that does not import it cannot boot, one that imports it can', async () => {
+    locks = new Locks(1, { isGlobal: false });
+    const redlock = locks.module();
+    await expect(boot({ imports: [redlock, FeatureModule] })).rejects.toThrow(
+      /Job.*LockService of nestjs-redlock: import RedlockModule.forRoot/,
+    );
+    @Global()
+    @Module({ imports: [redlock], providers: [Job], exports: [Job] })
+    class ImportingModule {}
+    const app = await boot({ imports: [redlock, ImportingModule] });
+    await expectLocked(app.get(Job));
+  });
+});

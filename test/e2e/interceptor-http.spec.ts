@@ -1,0 +1,381 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  ArgumentMetadata,
+  Controller,
+  Delete,
+  type ExecutionContext,
+  Get,
+  HttpCode,
+  Injectable,
+  type NestInterceptor,
+  NotFoundException,
+  Param,
+  type PipeTransform,
+  RequestTimeoutException,
+  Scope,
+  UseInterceptors,
+} from '@nestjs/common';
+import { type LockedMethodOptions, LockInterceptor, LockService } from 'nestjs-redlock';
+import { ManualClock } from 'nestjs-redlock/testing';
+import { get as request } from 'node:http';
+import { merge, Observable, of, Subject, take, throwError } from 'rxjs';
+import { eventually } from '../support/eventually.js';
+import { ADAPTERS, closeAll, listen, type Listening } from './support/applications.js';
+import { type Deferred, deferred, settle } from './support/deferred.js';
+import { Locks } from './support/locks.js';
+
+let clock: ManualClock;
+let locks: Locks;
+let piped: string[];
+let handled: string[];
+let work: Deferred<unknown>;
+let started: Deferred;
+let subject: Subject<unknown>;
+let giveUp: Subject<unknown>;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  locks = new Locks(3, { clock });
+  [piped, handled, work, started] = [[], [], deferred(), deferred()];
+  [subject, giveUp] = [new Subject(), new Subject()];
+});
+afterEach(async () => {
+  await closeAll();
+  await locks.expectNothingLeft();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+const idOf = (context: ExecutionContext) => context.switchToHttp().getRequest<{ params: { id: string } }>().params.id;
+const Locked = (options?: LockedMethodOptions) => UseInterceptors(LockInterceptor(idOf, '10s', options));
+
+@Injectable()
+class WatchPipe implements PipeTransform<string> {
+  transform(value: string, _: ArgumentMetadata): string {
+    piped.push(`${value} ${locks.held ? 'locked' : 'unlocked'}`);
+    return value;
+  }
+}
+
+/** Gives up when the test says so, as interceptors with a time limit do. */
+const TimeLimit: NestInterceptor = {
+  intercept: (_, next) => merge(next.handle(), giveUp).pipe(take(1)),
+};
+
+@Controller('carts')
+class Carts {
+  constructor(private readonly locks: LockService) {}
+
+  @Get('json/:id')
+  @Locked({ wait: 0 })
+  async json(@Param('id', WatchPipe) id: string): Promise<unknown> {
+    handled.push(id);
+    await Promise.resolve();
+    return { id, locked: locks.held, current: this.locks.current()?.resources };
+  }
+
+  @Get('slow/:id')
+  @Locked()
+  async slow(@Param('id') id: string): Promise<unknown> {
+    handled.push(id);
+    started.resolve();
+    return work.promise;
+  }
+
+  @Get('limited/:id')
+  @UseInterceptors(TimeLimit, LockInterceptor(idOf))
+  async limited(@Param('id') id: string): Promise<unknown> {
+    return this.slow(id);
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  @Locked()
+  async remove(@Param('id') id: string): Promise<void> {
+    handled.push(`${id} ${locks.held ? 'locked' : 'unlocked'}`);
+    await Promise.resolve();
+  }
+
+  @Get('observable/:id')
+  @Locked()
+  observable(): Observable<unknown> {
+    started.resolve();
+    return subject;
+  }
+
+  @Get('value/:id')
+  @Locked()
+  value(@Param('id') id: string): unknown {
+    return of({ id, locked: locks.held });
+  }
+
+  @Get('throws/:id')
+  @Locked()
+  async throws(): Promise<void> {
+    await Promise.resolve();
+    throw new NotFoundException('no such cart');
+  }
+
+  @Get('fails/:id')
+  @Locked()
+  fails(): Observable<never> {
+    return throwError(() => new NotFoundException('no such cart'));
+  }
+
+  @Get('skip/:id')
+  @Locked({ onLocked: 'skip' })
+  async skip(@Param('id') id: string): Promise<string> {
+    handled.push(id);
+    return Promise.resolve('ran');
+  }
+
+  @Get('instead/:id')
+  @Locked({ wait: 0, onLocked: (error) => ({ busy: error.resources }) })
+  async instead(@Param('id') id: string): Promise<string> {
+    handled.push(id);
+    return Promise.resolve('ran');
+  }
+
+  @Get('key-throws/:id')
+  @UseInterceptors(
+    LockInterceptor(() => {
+      throw new NotFoundException('no key');
+    }),
+  )
+  keyThrows(): void {
+    handled.push('key-throws');
+  }
+
+  @Get('key-rejects/:id')
+  @UseInterceptors(LockInterceptor(() => Promise.reject(new NotFoundException('no key'))))
+  keyRejects(): void {
+    handled.push('key-rejects');
+  }
+
+  @Get('key-empty/:id')
+  @UseInterceptors(LockInterceptor(() => ''))
+  keyEmpty(): void {
+    handled.push('key-empty');
+  }
+
+  @Get('key-async/:id')
+  @UseInterceptors(LockInterceptor(async (context) => Promise.resolve([idOf(context), 'other'])))
+  keyAsync(): unknown {
+    return this.locks.current()?.resources;
+  }
+
+  @Get('two/:id')
+  @Locked()
+  @UseInterceptors(LockInterceptor('second'))
+  two(): number {
+    return locks.masters[0]!.size;
+  }
+
+  @Get('itself/:id')
+  @UseInterceptors(LockInterceptor(idOf), LockInterceptor(idOf))
+  itself(): void {
+    handled.push('itself');
+  }
+
+  @Get('twice/:id')
+  @UseInterceptors(LockInterceptor(idOf), LockInterceptor(idOf, '10s', { reentrant: true }))
+  twice(): number {
+    return locks.masters[0]!.size;
+  }
+}
+
+@Controller({ path: 'scoped', scope: Scope.REQUEST })
+@UseInterceptors(LockInterceptor('scoped'))
+class Scoped {
+  @Get()
+  get(): boolean {
+    return locks.held;
+  }
+}
+
+describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
+  let server: Listening;
+  beforeEach(async () => {
+    server = await listen({ imports: [locks.module()], controllers: [Carts, Scoped] }, adapter());
+  });
+
+  const get = (path: string, init?: RequestInit) => fetch(`${server.url}/carts/${path}`, init);
+  /** A client that may leave before it has an answer. */
+  const open = (path: string) => {
+    const sent = request(`${server.url}/carts/${path}`, { agent: false }).on('error', () => undefined);
+    return () => new Promise((resolve) => sent.once('close', resolve).destroy());
+  };
+  const occupy = (id: string) => server.app.get(LockService).acquire(id, '30s');
+
+  it('locks from before the pipes run, and shows the lock to the handler', async () => {
+    const response = await get('json/7');
+    expect(await response.json()).toEqual({ id: '7', locked: true, current: ['7'] });
+    expect(piped).toEqual(['7 locked']);
+  });
+
+  it('has released when the client has the response: the next request finds it free', async () => {
+    for (let i = 0; i < 20; i++) {
+      const response = await get('json/7');
+      expect(response.status).toBe(200);
+      await response.json();
+      expect(locks.held).toBe(false);
+    }
+  });
+
+  it('runs neither pipes nor handler when the resource is held', async () => {
+    const lock = await occupy('7');
+    expect((await get('json/7')).status).toBe(423);
+    expect([piped, handled]).toEqual([[], []]);
+    expect((await get('json/8')).status).toBe(200);
+    await lock.release();
+  });
+
+  it('lets requests for one resource in one after the other', async () => {
+    const responses = [get('slow/7'), get('slow/7')];
+    await started.promise;
+    await settle();
+    expect(handled).toEqual(['7']);
+    work.resolve('done');
+    expect((await Promise.all(responses)).map(({ status }) => status)).toEqual([200, 200]);
+    expect(handled).toEqual(['7', '7']);
+  });
+
+  it('locks handlers that return nothing', async () => {
+    const response = await get('7', { method: 'DELETE' });
+    expect(response.status).toBe(204);
+    expect(handled).toEqual(['7 locked']);
+    await eventually(() => !locks.held);
+  });
+
+  it('extends for as long as the handler runs', async () => {
+    const response = get('slow/7');
+    await started.promise;
+    await clock.advance(60_000);
+    expect(locks.held).toBe(true);
+    work.resolve('done');
+    expect(await (await response).text()).toBe('done');
+  });
+
+  it('keeps the lock until an Observable completes, and answers its last value', async () => {
+    const response = get('observable/7');
+    await started.promise;
+    await settle();
+    subject.next({ n: 1 });
+    subject.next({ n: 2 });
+    await clock.advance(30_000);
+    expect(locks.held).toBe(true);
+    subject.complete();
+    expect(await (await response).json()).toEqual({ n: 2 });
+    expect(subject.observed).toBe(false);
+  });
+
+  it('locks an Observable that is complete at once', async () => {
+    expect(await (await get('value/7')).json()).toEqual({ id: '7', locked: true });
+  });
+
+  it.each(['throws', 'fails'])('leaves the error of a handler as it is, which %s', async (path) => {
+    const response = await get(`${path}/7`);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ message: 'no such cart' });
+  });
+
+  it('skips the handler and answers nothing', async () => {
+    const lock = await occupy('7');
+    const response = await get('skip/7');
+    expect(response.status).toBe(200);
+    expect(await response.text()).toBe('');
+    expect(handled).toEqual([]);
+    await lock.release();
+    expect(await (await get('skip/7')).text()).toBe('ran');
+  });
+
+  it('answers what onLocked gives', async () => {
+    const lock = await occupy('7');
+    expect(await (await get('instead/7')).json()).toEqual({ busy: ['7'] });
+    expect(handled).toEqual([]);
+    await lock.release();
+  });
+
+  it.each(['key-throws', 'key-rejects'])('leaves the error of a key function as it is: %s', async (path) => {
+    const response = await get(`${path}/7`);
+    expect(response.status).toBe(404);
+    expect(handled).toEqual([]);
+  });
+
+  it('answers 500 for a key that cannot work, and does not run the handler', async () => {
+    expect((await get('key-empty/7')).status).toBe(500);
+    expect(handled).toEqual([]);
+  });
+
+  it('takes several keys, worked out later', async () => {
+    expect(await (await get('key-async/7')).json()).toEqual(['7', 'other']);
+  });
+
+  it('may be used twice', async () => {
+    expect(await (await get('two/7')).text()).toBe('2');
+    expect(await (await get('twice/7')).text()).toBe('1');
+    expect((await get('itself/7')).status).toBe(500);
+  });
+
+  it('locks request-scoped controllers', async () => {
+    expect(await (await fetch(`${server.url}/scoped`)).text()).toBe('true');
+  });
+
+  it('answers 500 if the lock was lost, although the handler returned a value', async () => {
+    const response = get('slow/7');
+    await started.promise;
+    locks.masters.forEach((master) => master.pause());
+    await clock.advance(10_000);
+    work.resolve('done');
+    expect((await response).status).toBe(500);
+    locks.masters.forEach((master) => master.resume());
+    locks.masters.forEach((master) => master.flush());
+  });
+
+  it('answers 500 as soon as the lock of an Observable that has begun is lost', async () => {
+    const response = get('observable/7');
+    await started.promise;
+    await settle();
+    subject.next(1);
+    locks.masters.forEach((master) => master.pause());
+    await clock.advance(10_000);
+    expect((await response).status).toBe(500);
+    expect(subject.observed).toBe(false);
+    locks.masters.forEach((master) => master.resume());
+    locks.masters.forEach((master) => master.flush());
+  });
+
+  it('keeps the lock of a handler that another interceptor gave up waiting for, until it has ended', async () => {
+    const response = get('limited/7');
+    await started.promise;
+    giveUp.error(new RequestTimeoutException());
+    expect((await response).status).toBe(408);
+    await clock.advance(30_000);
+    expect(locks.held).toBe(true);
+    work.resolve('done');
+    await eventually(() => !locks.held);
+  });
+
+  it('stops waiting when the client goes away, and never runs the handler', async () => {
+    const lock = await occupy('7');
+    const leave = open('slow/7');
+    // The second of two timers: the first belongs to the lock that is held.
+    await eventually(() => clock.pendingTimers > 1);
+    await leave();
+    await eventually(() => clock.pendingTimers === 1);
+    await lock.release();
+    await settle();
+    expect(handled).toEqual([]);
+    expect(locks.held).toBe(false);
+  });
+
+  it('keeps the lock of a handler whose client has gone, until it has ended', async () => {
+    const leave = open('slow/7');
+    await started.promise;
+    await leave();
+    await settle();
+    await clock.advance(30_000);
+    expect(locks.held).toBe(true);
+    work.resolve('done');
+    await eventually(() => !locks.held);
+  });
+});

@@ -1,0 +1,197 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Controller, UseInterceptors } from '@nestjs/common';
+import {
+  type ClientProxy,
+  ClientProxyFactory,
+  EventPattern,
+  MessagePattern,
+  type MicroserviceOptions,
+  Payload,
+  RpcException,
+  Transport,
+} from '@nestjs/microservices';
+import { WsAdapter } from '@nestjs/platform-ws';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { LockInterceptor, LockService } from 'nestjs-redlock';
+import { ManualClock } from 'nestjs-redlock/testing';
+import { once } from 'node:events';
+import type { AddressInfo, Server } from 'node:net';
+import { firstValueFrom, lastValueFrom, type Observable, Subject, toArray } from 'rxjs';
+import { WebSocket } from 'ws';
+import { eventually } from '../support/eventually.js';
+import { closeAll, closeLater, compile, listen } from './support/applications.js';
+import { type Deferred, deferred } from './support/deferred.js';
+import { Locks } from './support/locks.js';
+
+const OPTIONS: MicroserviceOptions = { transport: Transport.TCP, options: { port: 0, host: '127.0.0.1' } };
+
+let clock: ManualClock;
+let locks: Locks;
+let values: Subject<unknown>;
+let seen: Deferred<boolean>;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  locks = new Locks(3, { clock });
+  [values, seen] = [new Subject(), deferred()];
+});
+afterEach(async () => {
+  await closeAll();
+  await locks.expectNothingLeft();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+async function lose(): Promise<void> {
+  locks.masters.forEach((master) => master.pause());
+  await clock.advance(10_000);
+  locks.masters.forEach((master) => master.resume());
+  locks.masters.forEach((master) => master.flush());
+}
+
+describe('LockInterceptor on messages of a microservice', () => {
+  @Controller()
+  @UseInterceptors(LockInterceptor((context) => `item:${context.switchToRpc().getData<string>()}`, '10s', { wait: 0 }))
+  class Stock {
+    @MessagePattern('value')
+    async value(@Payload() item: string): Promise<unknown> {
+      await Promise.resolve();
+      return { item, locked: locks.held };
+    }
+
+    @MessagePattern('values')
+    values(): Observable<unknown> {
+      return values;
+    }
+
+    @MessagePattern('error')
+    async error(): Promise<void> {
+      await Promise.resolve();
+      throw new RpcException('sold out');
+    }
+
+    @EventPattern('event')
+    async event(@Payload() _: string): Promise<void> {
+      await Promise.resolve();
+      seen.resolve(locks.held);
+    }
+  }
+
+  let client: ClientProxy;
+  let service: LockService;
+
+  beforeEach(async () => {
+    const module = await compile({ imports: [locks.module()], controllers: [Stock] });
+    const app = closeLater(module.createNestApplication());
+    const server = app.connectMicroservice<MicroserviceOptions>(OPTIONS);
+    await app.startAllMicroservices();
+    await app.init();
+    service = app.get(LockService);
+    const { port } = server.unwrap<Server>().address() as AddressInfo;
+    client = ClientProxyFactory.create({ transport: Transport.TCP, options: { port, host: '127.0.0.1' } });
+  });
+  afterEach(async () => {
+    await client.close();
+  });
+
+  it('locks a handler that returns a promise', async () => {
+    await expect(firstValueFrom(client.send('value', 'pen'))).resolves.toEqual({ item: 'pen', locked: true });
+  });
+
+  it('keeps the lock until an Observable completes, and passes on all of its values', async () => {
+    const received = lastValueFrom(client.send('values', 'pen').pipe(toArray()));
+    await eventually(() => values.observed);
+    values.next(1);
+    await clock.advance(30_000);
+    expect(locks.held).toBe(true);
+    values.next(2);
+    values.complete();
+    await expect(received).resolves.toEqual([1, 2]);
+  });
+
+  it('ends an Observable with an error when the lock is lost', async () => {
+    const received = lastValueFrom(client.send('values', 'pen')).catch((error: unknown) => error);
+    await eventually(() => values.observed);
+    values.next(1);
+    await lose();
+    expect(values.observed).toBe(false);
+    expect(await received).toMatchObject({ status: 'error' });
+  });
+
+  it('leaves the error of a handler as it is', async () => {
+    await expect(lastValueFrom(client.send('error', 'pen'))).rejects.toMatchObject({ message: 'sold out' });
+  });
+
+  it('fails a message whose resource is held', async () => {
+    await using _ = await service.acquire('item:pen');
+    await expect(lastValueFrom(client.send('value', 'pen'))).rejects.toMatchObject({ status: 'error' });
+  });
+
+  it('locks the handler of an event', async () => {
+    await lastValueFrom(client.emit('event', 'pen'), { defaultValue: undefined });
+    await expect(seen.promise).resolves.toBe(true);
+    await eventually(() => !locks.held);
+  });
+});
+
+describe('LockInterceptor on messages of a gateway', () => {
+  @WebSocketGateway()
+  @UseInterceptors(LockInterceptor((context) => `room:${context.switchToWs().getData<string>()}`, '10s', { wait: 0 }))
+  class Rooms {
+    @SubscribeMessage('value')
+    async value(): Promise<unknown> {
+      await Promise.resolve();
+      return { event: 'value', data: locks.held };
+    }
+
+    @SubscribeMessage('values')
+    values(): Observable<unknown> {
+      return values;
+    }
+  }
+
+  let socket: WebSocket;
+
+  beforeEach(async () => {
+    const { url } = await listen({ imports: [locks.module()], providers: [Rooms] }, undefined, (app) =>
+      app.useWebSocketAdapter(new WsAdapter(app)),
+    );
+    socket = new WebSocket(url.replace('http', 'ws'));
+    await once(socket, 'open');
+  });
+  afterEach(async () => {
+    socket.close();
+    await once(socket, 'close');
+  });
+
+  async function receive(): Promise<unknown> {
+    const [message] = (await once(socket, 'message')) as [Buffer];
+    return JSON.parse(message.toString()) as unknown;
+  }
+
+  it('locks a handler that returns a promise', async () => {
+    socket.send(JSON.stringify({ event: 'value', data: 'a' }));
+    expect(await receive()).toEqual({ event: 'value', data: true });
+  });
+
+  it('keeps the lock until an Observable completes', async () => {
+    socket.send(JSON.stringify({ event: 'values', data: 'a' }));
+    await eventually(() => values.observed);
+    const first = receive();
+    values.next({ event: 'n', data: 1 });
+    expect(await first).toEqual({ event: 'n', data: 1 });
+    await clock.advance(30_000);
+    expect(locks.held).toBe(true);
+    values.complete();
+    await eventually(() => !locks.held);
+  });
+
+  it('ends an Observable when the lock is lost', async () => {
+    socket.send(JSON.stringify({ event: 'values', data: 'a' }));
+    await eventually(() => values.observed);
+    const first = receive();
+    values.next({ event: 'n', data: 1 });
+    await first;
+    await lose();
+    expect(values.observed).toBe(false);
+  });
+});

@@ -1,0 +1,239 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get, Inject, Injectable, Module, UseInterceptors } from '@nestjs/common';
+import {
+  InjectLockService,
+  LockInterceptor,
+  LockService,
+  RedlockModule,
+  type RedlockModuleOptions,
+  type RedlockOptionsFactory,
+  WithLock,
+} from 'nestjs-redlock';
+import { boot, closeAll, listen, logs } from './support/applications.js';
+import { Locks } from './support/locks.js';
+
+let locks: Locks;
+
+beforeEach(() => {
+  locks = new Locks();
+});
+afterEach(closeAll);
+
+@Injectable()
+class Job {
+  @WithLock('job')
+  async run(): Promise<boolean> {
+    return locks.held;
+  }
+}
+
+describe('forRoot', () => {
+  it('takes a list of masters', async () => {
+    const app = await boot({ imports: [RedlockModule.forRoot(locks.masters)], providers: [Job] });
+    await expect(app.get(Job).run()).resolves.toBe(true);
+  });
+
+  it("takes 'memory', and locks inside the process", async () => {
+    const app = await boot({ imports: [RedlockModule.forRoot({ masters: 'memory' })] });
+    const service = app.get(LockService);
+    await using _ = await service.acquire('a');
+    await expect(service.tryAcquire('a')).resolves.toBeNull();
+  });
+
+  it('gives every option its place', async () => {
+    const app = await boot({ imports: [locks.module({ ttl: '2s', keyPrefix: 'mine:', wait: 0 })] });
+    const service = app.get(LockService);
+    const lock = await service.acquire('a');
+    expect(lock.remaining()).toBeGreaterThan(1_500);
+    expect(lock.remaining()).toBeLessThanOrEqual(2_000);
+    await expect(service.acquire('a')).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED', waited: 0 });
+    await lock.release();
+  });
+
+  it('may be imported several times when it is one result', async () => {
+    const redlock = locks.module();
+    @Module({ imports: [redlock], providers: [Job], exports: [Job] })
+    class Feature {}
+    const app = await boot({ imports: [redlock, Feature] });
+    await expect(app.get(Job).run()).resolves.toBe(true);
+  });
+
+  it('refuses two services of one name, of which nobody could know whose locks count', async () => {
+    await expect(boot({ imports: [locks.module(), new Locks().module()] })).rejects.toMatchObject({
+      name: 'RedlockConfigError',
+      option: 'name',
+    });
+    const billing = () => new Locks(1, { name: 'billing' }).module();
+    await expect(boot({ imports: [billing(), billing()] })).rejects.toThrow('name must tell the lock services');
+  });
+});
+
+describe('forRootAsync', () => {
+  @Injectable()
+  class Config implements RedlockOptionsFactory {
+    async createRedlockOptions(): Promise<RedlockModuleOptions> {
+      return { masters: locks.masters };
+    }
+  }
+
+  @Module({ providers: [Config], exports: [Config] })
+  class ConfigModule {}
+
+  it.each([
+    [
+      'useFactory with inject and imports',
+      {
+        imports: [ConfigModule],
+        inject: [Config],
+        useFactory: async (config: Config) => config.createRedlockOptions(),
+      },
+    ],
+    ['a synchronous useFactory', { useFactory: () => ({ masters: locks.masters }) }],
+    ['useClass', { useClass: Config }],
+    ['useExisting', { imports: [ConfigModule], useExisting: Config }],
+  ])('takes %s', async (_, options) => {
+    const app = await boot({ imports: [RedlockModule.forRootAsync(options)], providers: [Job] });
+    await expect(app.get(Job).run()).resolves.toBe(true);
+    await locks.expectNothingLeft();
+  });
+
+  it('takes name and isGlobal beside the factory', async () => {
+    const redlock = RedlockModule.forRootAsync({
+      name: 'billing',
+      isGlobal: false,
+      useFactory: () => ({ masters: locks.masters }),
+    });
+    @Injectable()
+    class Invoices {
+      constructor(@InjectLockService('billing') readonly locks: LockService) {}
+    }
+    @Module({ imports: [redlock], providers: [Invoices], exports: [Invoices] })
+    class Billing {}
+    const app = await boot({ imports: [Billing] });
+    await using _ = await app.get(Invoices).locks.acquire('a');
+    expect(locks.held).toBe(true);
+    await expect(boot({ imports: [redlock], providers: [Invoices, Job] })).rejects.toThrow('import RedlockModule');
+  });
+
+  it('refuses name and isGlobal inside of what the factory gives', async () => {
+    const useFactory = () => ({ masters: locks.masters, isGlobal: false });
+    await expect(boot({ imports: [RedlockModule.forRootAsync({ useFactory })] })).rejects.toThrow(
+      'isGlobal belongs beside useFactory, not into what it gives, got false',
+    );
+  });
+
+  it('fails with the error of the factory', async () => {
+    const failure = new Error('no configuration');
+    const useFactory = () => Promise.reject<RedlockModuleOptions>(failure);
+    await expect(boot({ imports: [RedlockModule.forRootAsync({ useFactory })] })).rejects.toBe(failure);
+  });
+});
+
+describe('without the module', () => {
+  it('an application with @WithLock does not boot, and says what to import', async () => {
+    await expect(boot({ providers: [Job] })).rejects.toThrow(
+      /Nest can't resolve dependencies of the Job.*LockService of nestjs-redlock: import RedlockModule\.forRoot/,
+    );
+  });
+
+  it('an application with LockInterceptor does not boot', async () => {
+    @Controller()
+    class Carts {
+      @Get()
+      @UseInterceptors(LockInterceptor('cart'))
+      get(): void {}
+    }
+    await expect(boot({ controllers: [Carts] })).rejects.toThrow('import RedlockModule.forRoot');
+  });
+
+  it('an application that asks for a service by a name that nobody has does not boot, and says the name', async () => {
+    @Injectable()
+    class Invoices {
+      @WithLock('bill', '5s', { service: 'billing' })
+      async run(): Promise<void> {}
+    }
+    await expect(boot({ imports: [locks.module()], providers: [Invoices] })).rejects.toThrow(
+      /LockService "billing" of nestjs-redlock: import RedlockModule\.forRoot\({ name: 'billing'/,
+    );
+    @Injectable()
+    class Injected {
+      constructor(@InjectLockService('billing') readonly locks: LockService) {}
+    }
+    await expect(boot({ imports: [locks.module()], providers: [Injected] })).rejects.toThrow('"billing"');
+  });
+
+  it.each([
+    ['a factory', { useFactory: () => new Job() }],
+    ['a value', { useValue: new Job() }],
+  ])('a method of an object of %s fails and never runs unlocked', async (_, provider) => {
+    const app = await boot({ providers: [{ provide: 'JOB', ...provider }] });
+    await expect(app.get<Job>('JOB').run()).rejects.toThrow(
+      /^@WithLock on Job\.run has no LockService, so it does not run: .*import RedlockModule\.forRoot/,
+    );
+  });
+
+  it('a method of an object that the user built fails and never runs unlocked', async () => {
+    await boot({ imports: [locks.module()], providers: [Job] });
+    await expect(new Job().run()).rejects.toMatchObject({ name: 'RedlockConfigError', code: 'LOCK_CONFIG' });
+    const detached = Reflect.get(Job.prototype, 'run') as () => Promise<unknown>;
+    await expect(detached()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  });
+
+  it('an object of a factory fails that names a service that nobody has', async () => {
+    class Invoices {
+      @WithLock('bill', '5s', { service: 'billing' })
+      async run(): Promise<void> {}
+    }
+    const app = await boot({
+      imports: [locks.module()],
+      providers: [{ provide: 'INVOICES', useFactory: () => new Invoices() }],
+    });
+    await expect(app.get<Invoices>('INVOICES').run()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+  });
+});
+
+describe('enabled: false', () => {
+  it('runs everything without locks and without masters, after one warning', async () => {
+    @Controller()
+    class Carts {
+      constructor(
+        readonly service: LockService,
+        @Inject(Job) readonly job: Job,
+      ) {}
+
+      @Get()
+      @UseInterceptors(LockInterceptor('cart'))
+      async get(): Promise<boolean> {
+        return this.job.run();
+      }
+    }
+    const { app, url } = await listen({
+      imports: [RedlockModule.forRoot({ masters: [], enabled: false })],
+      controllers: [Carts],
+      providers: [Job],
+    });
+    expect(logs.filter((line) => line.startsWith('warn'))).toEqual([
+      'warn locking is disabled by `enabled: false`: everything runs without locks',
+    ]);
+    const response = await fetch(url);
+    expect(await response.text()).toBe('false');
+    const service = app.get(LockService);
+    await using first = await service.acquire('a');
+    await using second = await service.acquire('a');
+    expect([first.isHeld, second.isHeld]).toEqual([true, true]);
+    await expect(service.withLock('a', '1s', () => 'done')).resolves.toBe('done');
+  });
+
+  it('still checks the options of module and decorators', async () => {
+    const disabled = (options: object) => RedlockModule.forRoot({ masters: [], enabled: false, ...options });
+    await expect(boot({ imports: [disabled({ ttl: -1 })] })).rejects.toMatchObject({ option: 'ttl' });
+    @Injectable()
+    class Wrong {
+      @WithLock('a', '2h')
+      async run(): Promise<void> {}
+    }
+    await expect(boot({ imports: [disabled({})], providers: [Wrong] })).rejects.toMatchObject({
+      option: '@WithLock on Wrong.run: ttl',
+    });
+  });
+});

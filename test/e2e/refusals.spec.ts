@@ -1,0 +1,318 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { LockLostError, LockNotAcquiredError, LockService, RedlockConfigError, WithLock } from 'nestjs-redlock';
+import { ManualClock } from 'nestjs-redlock/testing';
+import { defer, EMPTY, of } from 'rxjs';
+import { boot, closeAll } from './support/applications.js';
+import { deferred, settle } from './support/deferred.js';
+import { Locks } from './support/locks.js';
+
+const anything = (value: unknown): never => value as never;
+
+let locks: Locks;
+let service: LockService;
+let clock: ManualClock;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  locks = new Locks(3, { clock });
+  const app = await boot({ imports: [locks.module()] });
+  service = app.get(LockService);
+});
+afterEach(async () => {
+  await closeAll();
+  await locks.expectNothingLeft();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+describe('@WithLock refuses at class definition', () => {
+  const decorate = (target: object, name: string): void => {
+    const descriptor = Object.getOwnPropertyDescriptor(target, name)!;
+    anything((WithLock('a') as MethodDecorator)(target, name, descriptor));
+  };
+  class Misuse {
+    static async fixed(): Promise<void> {}
+    get value(): Promise<void> {
+      return Promise.resolve();
+    }
+    set written(_: unknown) {}
+    *sync(): Generator<number> {
+      yield 1;
+    }
+    async *stream(): AsyncGenerator<number> {
+      yield 1;
+    }
+  }
+
+  it.each([
+    ['a static method', Misuse, 'fixed', 'got "a static method"'],
+    ['a getter', Misuse.prototype, 'value', 'got "an accessor or a property"'],
+    ['a setter', Misuse.prototype, 'written', 'got "an accessor or a property"'],
+    ['a generator', Misuse.prototype, 'sync', 'got "a generator"'],
+    ['an async generator', Misuse.prototype, 'stream', 'got "a generator"'],
+  ])('%s', (_, target, name, message) => {
+    expect(() => decorate(target, name)).toThrow(RedlockConfigError);
+    expect(() => decorate(target, name)).toThrow(`@WithLock on Misuse.${name} needs a method`);
+    expect(() => decorate(target, name)).toThrow(message);
+  });
+
+  it('a property', () => {
+    expect(() => {
+      class Wrong {
+        @(WithLock('a') as PropertyDecorator) run = async () => Promise.resolve();
+      }
+      return Wrong;
+    }).toThrow('@WithLock on Wrong.run needs a method that returns a promise');
+  });
+
+  it.each([
+    ['an empty key', ''],
+    ['no key', undefined],
+    ['an empty list', []],
+    ['a list with an empty name', ['a', '']],
+    ['a number', 7],
+  ])('%s', (_, key) => {
+    const decorate = WithLock(anything(key)) as MethodDecorator;
+    expect(() => anything(decorate(Misuse.prototype, 'x', { value: async () => Promise.resolve() }))).toThrow(
+      '@WithLock on Misuse.x: key must be a text that is not empty, or a list of some',
+    );
+  });
+});
+
+describe('@WithLock refuses at run time', () => {
+  it.each([
+    ['an Observable', () => of(1)],
+    ['a promise of an Observable', async () => Promise.resolve(EMPTY)],
+    ['what an async generator gives', () => (async function* () {})()],
+    [
+      'an async iterator of an older compiler',
+      () => ({ [Symbol.asyncIterator]: () => undefined, next: async () => Promise.resolve() }),
+    ],
+  ])('%s, and names LockInterceptor', async (_, give) => {
+    @Injectable()
+    class Streams {
+      @WithLock('stream')
+      run(): Promise<unknown> {
+        return anything(give());
+      }
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Streams] });
+    await expect(app.get(Streams).run()).rejects.toThrow(RedlockConfigError);
+    await expect(app.get(Streams).run()).rejects.toThrow('use LockInterceptor');
+  });
+
+  it('an Observable without subscribing to it', async () => {
+    let subscribed = false;
+    @Injectable()
+    class Streams {
+      @WithLock('stream')
+      run(): Promise<unknown> {
+        return anything(
+          defer(() => {
+            subscribed = true;
+            return of(1);
+          }),
+        );
+      }
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Streams] });
+    await expect(app.get(Streams).run()).rejects.toThrow('use LockInterceptor');
+    expect(subscribed).toBe(false);
+  });
+
+  it.each([
+    ['an empty text', '', '""'],
+    ['an empty list', [], '[]'],
+    ['undefined', undefined, 'undefined'],
+    ['null', null, 'null'],
+    ['a number', 42, '42'],
+    ['a list with something else in it', ['a', 7], '7'],
+    ['a promise', Promise.resolve('a'), 'an object (Promise)'],
+  ])('a key function that gives %s: the method does not run', async (_, key, shown) => {
+    let ran = false;
+    @Injectable()
+    class Keys {
+      @WithLock((): string => anything(key))
+      async run(): Promise<void> {
+        ran = true;
+      }
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Keys] });
+    await expect(app.get(Keys).run()).rejects.toMatchObject({
+      name: 'RedlockConfigError',
+      message: `@WithLock on Keys.run: key must be a text that is not empty, or a list of some, got ${shown}`,
+    });
+    expect(ran).toBe(false);
+  });
+
+  it('a key function that throws: its own error, as a rejection', async () => {
+    const failure = new TypeError('no such property');
+    let ran = false;
+    @Injectable()
+    class Keys {
+      @WithLock((): string => {
+        throw failure;
+      })
+      async run(): Promise<void> {
+        ran = true;
+      }
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Keys] });
+    const call = app.get(Keys).run();
+    await expect(call).rejects.toBe(failure);
+    expect(ran).toBe(false);
+  });
+
+  it('a method that throws at once: its own error, as a rejection', async () => {
+    const failure = new Error('at once');
+    @Injectable()
+    class Throws {
+      @WithLock('a')
+      run(): Promise<void> {
+        throw failure;
+      }
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Throws] });
+    await expect(app.get(Throws).run()).rejects.toBe(failure);
+  });
+});
+
+describe('LockService refuses', () => {
+  it.each([
+    ['an empty text', ''],
+    ['an empty list', []],
+    ['nothing', undefined],
+    ['a number', 7],
+    ['a list with an empty text', ['a', '']],
+    ['a list in a list', [['a']]],
+  ])('%s as a resource', async (_, resource) => {
+    const refusal = { name: 'RedlockConfigError', option: 'resource' };
+    await expect(service.acquire(anything(resource))).rejects.toMatchObject(refusal);
+    await expect(service.tryAcquire(anything(resource))).rejects.toMatchObject(refusal);
+    await expect(service.withLock(anything(resource), 100, () => 'ran')).rejects.toMatchObject(refusal);
+    await expect(service.inspect(anything(resource))).rejects.toMatchObject(refusal);
+  });
+
+  it.each([
+    [0],
+    [-1],
+    [9],
+    [NaN],
+    [Infinity],
+    [1.5],
+    [2 ** 31],
+    [30_001],
+    ['10'],
+    ['10 s'],
+    ['10S'],
+    ['-10s'],
+    [''],
+    [true],
+    [{}],
+  ])('%p as a ttl', async (ttl) => {
+    const refusal = { name: 'RedlockConfigError', option: 'ttl' };
+    let ran = false;
+    await expect(service.acquire('a', anything(ttl))).rejects.toMatchObject(refusal);
+    await expect(service.withLock('a', anything(ttl), () => (ran = true))).rejects.toMatchObject(refusal);
+    expect(ran).toBe(false);
+  });
+
+  it('unknown and wrong options of a call', async () => {
+    await expect(service.acquire('a', 100, anything({ wiat: 0 }))).rejects.toThrow('did you mean wait?');
+    await expect(service.acquire('a', 100, anything({ reentrant: true }))).rejects.toThrow('known options only');
+    await expect(service.acquire('a', 100, anything({ signal: 'x' }))).rejects.toMatchObject({ option: 'signal' });
+    await expect(service.withLock('a', 100, () => 1, anything({ onLocked: 'skip' }))).rejects.toThrow('known options');
+    await expect(service.withLock('a', 100, () => 1, { minHold: '31s' })).rejects.toMatchObject({ option: 'minHold' });
+  });
+
+  it('more than one resource to inspect', async () => {
+    await expect(service.inspect(anything(['a', 'b']))).rejects.toMatchObject({ option: 'resource' });
+  });
+
+  it('work that is no function, and leaves nothing', async () => {
+    await expect(service.withLock('a', 100, anything('work'))).rejects.toThrow(TypeError);
+  });
+});
+
+describe('cancelling', () => {
+  it('before waiting: fails with the reason, and asks no master', async () => {
+    const reason = new Error('changed my mind');
+    const signal = AbortSignal.abort(reason);
+    await expect(service.acquire('a', 100, { signal })).rejects.toBe(reason);
+    await expect(service.withLock('a', 100, () => 1, { signal })).rejects.toBe(reason);
+    expect(locks.held).toBe(false);
+  });
+
+  it('during waiting: fails with the reason at once', async () => {
+    const reason = new Error('changed my mind');
+    const controller = new AbortController();
+    const holder = await service.acquire('a', '10s');
+    const waiting = service.acquire('a', '10s', { signal: controller.signal });
+    await settle();
+    controller.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    await holder.release();
+  });
+
+  it('after the lock was acquired: changes nothing', async () => {
+    const controller = new AbortController();
+    const lock = await service.acquire('a', '10s', { signal: controller.signal });
+    controller.abort();
+    expect(lock.isHeld).toBe(true);
+    await lock.release();
+  });
+});
+
+describe('a lock that was released', () => {
+  it('may be released again, and answers everything else with LockLostError', async () => {
+    const lock = await service.acquire('a', '10s');
+    await Promise.all([lock.release(), lock.release()]);
+    await lock.release();
+    expect(lock.isHeld).toBe(false);
+    expect(lock.remaining()).toBe(0);
+    expect(lock.signal.aborted).toBe(false);
+    expect(() => lock.assertHeld()).toThrow(LockLostError);
+    await expect(lock.extend()).rejects.toMatchObject({ name: 'LockLostError', cause: 'released' });
+  });
+
+  it('does not touch the lock of its successor', async () => {
+    const first = await service.acquire('a', '10s');
+    await first.release();
+    await using second = await service.acquire('a', '10s');
+    await first.release();
+    await settle();
+    expect(second.isHeld).toBe(true);
+    await expect(service.tryAcquire('a')).resolves.toBeNull();
+  });
+
+  it('may be released in its work, which then goes on without it', async () => {
+    const work = deferred();
+    const call = service.withLock('a', '10s', async (lock) => {
+      await lock.release();
+      await work.promise;
+      return 'done';
+    });
+    await settle();
+    await (await service.acquire('a', '10s')).release();
+    work.resolve();
+    await expect(call).resolves.toBe('done');
+  });
+
+  it('refuses a wrong ttl of an extension, and is still held', async () => {
+    await using lock = await service.acquire('a', '10s');
+    await expect(lock.extend(anything('1 s'))).rejects.toThrow(RedlockConfigError);
+    await expect(lock.extend('5m')).rejects.toThrow('at most maxTtl');
+    expect(lock.isHeld).toBe(true);
+  });
+});
+
+describe('tryAcquire', () => {
+  it('gives null only when somebody else holds it', async () => {
+    await using _ = await service.acquire('a', '10s');
+    await expect(service.tryAcquire('a')).resolves.toBeNull();
+    await expect(service.acquire('a', 100, { wait: 0 })).rejects.toThrow(LockNotAcquiredError);
+    for (const master of locks.masters) master.takeDown();
+    await expect(service.tryAcquire('a')).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
+    for (const master of locks.masters) master.bringUp();
+  });
+});

@@ -1,0 +1,184 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get, Injectable, type OnApplicationShutdown, UseInterceptors } from '@nestjs/common';
+import { LockInterceptor, LockService, LockServiceStoppedError, WithLock } from 'nestjs-redlock';
+import { ManualClock } from 'nestjs-redlock/testing';
+import { ADAPTERS, boot, closeAll, listen } from './support/applications.js';
+import { type Deferred, deferred, settle } from './support/deferred.js';
+import { Locks } from './support/locks.js';
+
+let clock: ManualClock;
+let locks: Locks;
+let work: Deferred<string>;
+let started: Deferred;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  locks = new Locks(3, { clock, drainTimeout: '5s' });
+  [work, started] = [deferred(), deferred()];
+});
+afterEach(async () => {
+  await closeAll();
+  await locks.expectNothingLeft();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+describe('when the application shuts down', () => {
+  it('waiting ends with LockServiceStoppedError', async () => {
+    const other = (await boot({ imports: [locks.module()] })).get(LockService);
+    const app = await boot({ imports: [locks.module()] });
+    const service = app.get(LockService);
+    const held = await other.acquire('a', '10s');
+    const outcomes = Promise.allSettled([
+      service.acquire('a'),
+      service.withLock('a', '10s', () => 'ran'),
+      service.tryAcquire('b'),
+    ]);
+    await settle();
+    const closing = app.close();
+    const [acquired, ran, tried] = await outcomes;
+    expect(acquired).toMatchObject({ status: 'rejected', reason: { name: 'LockServiceStoppedError' } });
+    expect(ran).toMatchObject({ status: 'rejected', reason: { name: 'LockServiceStoppedError', statusCode: 503 } });
+    expect(tried).toMatchObject({ status: 'fulfilled' });
+    if (tried.status === 'fulfilled') await tried.value?.release();
+    await held.release();
+    await closing;
+  });
+
+  it('new locks are refused once the module was told, and all of its users are still there', async () => {
+    const refused: unknown[] = [];
+    @Injectable()
+    class Last implements OnApplicationShutdown {
+      constructor(readonly locks: LockService) {}
+
+      @WithLock('decorated', '5s', { onLocked: 'skip' })
+      async run(): Promise<void> {
+        return Promise.resolve();
+      }
+
+      async onApplicationShutdown(): Promise<void> {
+        for (const call of [() => this.run(), () => this.locks.acquire('a'), () => this.locks.tryAcquire('a')]) {
+          refused.push(await call().catch((error: unknown) => error));
+        }
+      }
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Last] });
+    await app.close();
+    expect(refused).toEqual([
+      expect.any(LockServiceStoppedError),
+      expect.any(LockServiceStoppedError),
+      expect.any(LockServiceStoppedError),
+    ]);
+  });
+
+  it('a lock that is held is kept, and extended, until its work has ended', async () => {
+    const app = await boot({ imports: [locks.module({ drainTimeout: '1h' })] });
+    const call = app.get(LockService).withLock('a', '10s', async (lock) => {
+      await work.promise;
+      return lock.isHeld;
+    });
+    await settle();
+    let closed = false;
+    const closing = app.close().then(() => (closed = true));
+    await clock.advance(60_000);
+    expect([closed, locks.held]).toEqual([false, true]);
+    work.resolve('done');
+    await expect(call).resolves.toBe(true);
+    await closing;
+  });
+
+  it('work that goes on beyond drainTimeout loses its lock, and is told', async () => {
+    const app = await boot({ imports: [locks.module()] });
+    let signal: AbortSignal | undefined;
+    const call = app.get(LockService).withLock('a', '10s', async (lock) => {
+      signal = lock.signal;
+      await work.promise;
+    });
+    const outcome = call.catch((error: unknown) => error);
+    await settle();
+    const closing = app.close();
+    await clock.advance(4_999);
+    expect(signal?.aborted).toBe(false);
+    await clock.advance(1);
+    expect(signal?.reason).toMatchObject({ name: 'LockLostError', cause: 'shutdown' });
+    await closing;
+    await locks.expectNothingLeft();
+    work.resolve('too late');
+    expect(await outcome).toBe(signal?.reason);
+  });
+
+  it('a lock that nobody releases is released', async () => {
+    const app = await boot({ imports: [locks.module({ drainTimeout: 0 })] });
+    const lock = await app.get(LockService).acquire('a', '10s');
+    const closing = app.close();
+    await clock.advance(1);
+    await closing;
+    expect(lock.isHeld).toBe(false);
+    await locks.expectNothingLeft();
+    await lock.release();
+  });
+
+  it('is idle when nothing is held: it closes without waiting', async () => {
+    const app = await boot({ imports: [locks.module()] });
+    await app.get(LockService).withLock('a', '10s', () => 'done');
+    await app.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('several services are drained, each for itself', async () => {
+    const billing = new Locks(1, { clock, name: 'billing' });
+    @Injectable()
+    class Jobs {
+      @WithLock('a')
+      async main(): Promise<string> {
+        return work.promise;
+      }
+
+      @WithLock('b', undefined, { service: 'billing' })
+      async billing(): Promise<string> {
+        return work.promise;
+      }
+    }
+    const app = await boot({ imports: [locks.module(), billing.module()], providers: [Jobs] });
+    const calls = Promise.all([app.get(Jobs).main(), app.get(Jobs).billing()]);
+    await settle();
+    const closing = app.close();
+    await settle();
+    expect([locks.held, billing.held]).toEqual([true, true]);
+    work.resolve('done');
+    await expect(calls).resolves.toEqual(['done', 'done']);
+    await closing;
+    await billing.expectNothingLeft();
+  });
+});
+
+describe.each(ADAPTERS)('app.close() on $platform with a request in flight', ({ adapter }) => {
+  @Controller()
+  class Slow {
+    @Get('decorated')
+    @WithLock('a', '10s')
+    async decorated(): Promise<string> {
+      started.resolve();
+      return work.promise;
+    }
+
+    @Get('intercepted')
+    @UseInterceptors(LockInterceptor('a', '10s'))
+    async intercepted(): Promise<string> {
+      started.resolve();
+      return work.promise;
+    }
+  }
+
+  it.each(['decorated', 'intercepted'])('keeps the lock of a handler, %s, until it has answered', async (path) => {
+    const { app, url } = await listen({ imports: [locks.module()], controllers: [Slow] }, adapter());
+    const response = fetch(`${url}/${path}`, { headers: { connection: 'close' } });
+    await started.promise;
+    let closed = false;
+    const closing = app.close().then(() => (closed = true));
+    await clock.advance(60_000);
+    expect([closed, locks.held]).toEqual([false, true]);
+    work.resolve('done');
+    expect(await (await response).text()).toBe('done');
+    await closing;
+  });
+});

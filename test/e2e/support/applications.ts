@@ -1,0 +1,72 @@
+import type { INestApplication, INestApplicationContext, LoggerService, ModuleMetadata } from '@nestjs/common';
+import { type AbstractHttpAdapter } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Test, type TestingModule } from '@nestjs/testing';
+
+/** What Nest answers HTTP with: Express unless told otherwise. */
+export const ADAPTERS = [
+  { platform: 'Express', adapter: () => undefined },
+  { platform: 'Fastify', adapter: (): AbstractHttpAdapter => new FastifyAdapter() },
+] as const;
+
+/** Everything that was logged since `closeAll`, as `level message`. */
+export const logs: string[] = [];
+
+const running = new Set<INestApplicationContext>();
+
+/** Boots the providers and controllers of a module, without a server. */
+export async function boot(metadata: ModuleMetadata): Promise<TestingModule> {
+  const module = await (await compile(metadata)).init();
+  running.add(module);
+  return module;
+}
+
+export interface Listening {
+  readonly app: INestApplication;
+  /** Without a slash at the end. */
+  readonly url: string;
+}
+
+/** Boots a module behind an HTTP server on a free port. */
+export async function listen(
+  metadata: ModuleMetadata,
+  adapter?: AbstractHttpAdapter,
+  prepare: (app: INestApplication) => unknown = () => undefined,
+): Promise<Listening> {
+  const module = await compile(metadata);
+  const app = adapter ? module.createNestApplication(adapter) : module.createNestApplication();
+  running.add(app);
+  await prepare(app);
+  await app.listen(0, '127.0.0.1');
+  return { app, url: (await app.getUrl()).replace('[::1]', '127.0.0.1') };
+}
+
+/** Closes what a test started by itself. */
+export function closeLater<T extends INestApplicationContext>(app: T): T {
+  running.add(app);
+  return app;
+}
+
+/** Ends all applications of a test. */
+export async function closeAll(): Promise<void> {
+  const apps = [...running];
+  running.clear();
+  await Promise.all(apps.map((app) => app.close()));
+  logs.length = 0;
+}
+
+/** A module that is not initialised yet. */
+export async function compile(metadata: ModuleMetadata): Promise<TestingModule> {
+  return Test.createTestingModule(metadata).setLogger(recorder).compile();
+}
+
+function record(level: string): (message: unknown) => void {
+  return (message) => void logs.push(`${level} ${message instanceof Error ? message.message : String(message)}`);
+}
+
+const recorder: LoggerService = {
+  log: record('log'),
+  warn: record('warn'),
+  error: record('error'),
+  fatal: record('fatal'),
+};

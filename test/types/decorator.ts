@@ -1,0 +1,210 @@
+// Compile-only: `npm run typecheck` fails where something compiles that must not, or does not that must.
+import { of } from 'rxjs';
+import { WithLock } from 'nestjs-redlock';
+
+interface User {
+  readonly id: string;
+}
+
+export class Uses {
+  @WithLock('fixed')
+  async fixed(): Promise<void> {}
+
+  @WithLock(['a', 'b'], '5s')
+  async several(): Promise<void> {}
+
+  @WithLock(['a', 'b'] as const, '250ms')
+  async constants(): Promise<void> {}
+
+  @WithLock((orderId: string) => `order:${orderId}`, 10_000)
+  async fewerArguments(orderId: string, by: User): Promise<User> {
+    return by;
+  }
+
+  @WithLock(() => 'none', '1.5h')
+  async noArguments(orderId: string): Promise<string> {
+    return orderId;
+  }
+
+  @WithLock((from: string, to: string) => [`account:${from}`, `account:${to}`], '5s')
+  async keys(from: string, to: string, amount: number): Promise<number> {
+    return amount;
+  }
+
+  @WithLock((from: string, to: string) => [`account:${from}`, `account:${to}`] as const)
+  async constantKeys(from: string, to: string): Promise<void> {}
+
+  @WithLock((id?: string) => id ?? 'all')
+  async optional(id?: string): Promise<void> {}
+
+  @WithLock((id?: string) => id ?? 'all')
+  async optionalForOne(id: string): Promise<void> {}
+
+  @WithLock((id: string, _?: number) => id)
+  async optionalBeyond(id: string): Promise<void> {}
+
+  @WithLock((id = 'all') => id)
+  async withDefault(id = 'some', by?: User): Promise<void> {}
+
+  @WithLock((...ids: string[]) => ids)
+  async rest(...ids: string[]): Promise<void> {}
+
+  @WithLock((...ids: string[]) => ids)
+  async restForSome(first: string, second: string): Promise<void> {}
+
+  @WithLock((first: string) => first)
+  async restBeyond(first: string, ...others: number[]): Promise<void> {}
+
+  @WithLock((id: string | number) => String(id))
+  async wider(id: string): Promise<void> {}
+
+  @WithLock(({ id }: { id: string }) => id)
+  async structural(user: User): Promise<void> {}
+
+  @WithLock((id: unknown) => String(id))
+  async generic<T>(id: T): Promise<T> {
+    return id;
+  }
+
+  @WithLock((id: string) => id)
+  async constrained<T extends string>(id: T): Promise<T> {
+    return id;
+  }
+
+  async overloaded(id: number): Promise<number>;
+  async overloaded(id: string): Promise<string>;
+  @WithLock((id: string | number) => String(id))
+  async overloaded(id: string | number): Promise<string | number> {
+    return id;
+  }
+
+  @WithLock('like')
+  like(): PromiseLike<number> {
+    return Promise.resolve(1);
+  }
+
+  @WithLock('unknown')
+  unknown(): Promise<unknown> {
+    return Promise.resolve();
+  }
+
+  @WithLock('private')
+  private async hidden(): Promise<void> {}
+
+  @WithLock('protected')
+  protected async guarded(): Promise<void> {}
+
+  @WithLock('job', '10m', { onLocked: 'skip', minHold: '30s', wait: 0, extend: false, maxHold: '1h', reentrant: true })
+  async options(): Promise<void> {}
+
+  @WithLock('job', undefined, { service: 'billing', onLocked: (error) => error.retryAfter })
+  async named(): Promise<void> {}
+}
+
+export class Misuses {
+  // @ts-expect-error does not return a promise
+  @WithLock('a')
+  synchronous(): number {
+    return 1;
+  }
+
+  // @ts-expect-error returns nothing
+  @WithLock('a')
+  nothing(): void {}
+
+  // @ts-expect-error returns an Observable
+  @WithLock('a')
+  observable() {
+    return of(1);
+  }
+
+  // @ts-expect-error an async generator returns no promise
+  @WithLock('a')
+  async *stream() {
+    yield 1;
+  }
+
+  // @ts-expect-error not always a promise
+  @WithLock('a')
+  sometimes(): Promise<number> | number {
+    return 1;
+  }
+
+  // @ts-expect-error a property is no method
+  @WithLock('a')
+  property = async () => Promise.resolve();
+
+  // @ts-expect-error a getter is no method
+  @WithLock('a')
+  get value(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  // @ts-expect-error the key function takes another type
+  @WithLock((id: string) => id)
+  async otherType(id: number): Promise<void> {}
+
+  // @ts-expect-error the key function takes more than the method
+  @WithLock((id: string, to: string) => [id, to])
+  async tooFew(id: string): Promise<void> {}
+
+  // @ts-expect-error the argument may be missing
+  @WithLock((id: string) => id)
+  async maybeMissing(id?: string): Promise<void> {}
+
+  // @ts-expect-error the list may be empty
+  @WithLock((first: string) => first)
+  async maybeEmpty(...ids: string[]): Promise<void> {}
+
+  // @ts-expect-error the order of the arguments
+  @WithLock((by: User, id: string) => id)
+  async otherOrder(id: string, by: User): Promise<void> {}
+
+  // @ts-expect-error a narrower type than the method takes
+  @WithLock((id: 'a' | 'b') => id)
+  async narrower(id: string): Promise<void> {}
+
+  // @ts-expect-error the key is a number
+  @WithLock(42)
+  async numberKey(): Promise<void> {}
+
+  // @ts-expect-error the key function gives a number
+  @WithLock((id: number) => id)
+  async numberFromKey(id: number): Promise<void> {}
+
+  // @ts-expect-error the key function may give nothing
+  @WithLock((id?: string) => id)
+  async nothingFromKey(id?: string): Promise<void> {}
+
+  // @ts-expect-error the key function gives a promise
+  @WithLock(async (id: string) => Promise.resolve(id))
+  async laterFromKey(id: string): Promise<void> {}
+
+  // @ts-expect-error there is no unit
+  @WithLock('a', '10')
+  async noUnit(): Promise<void> {}
+
+  // @ts-expect-error no such unit
+  @WithLock('a', '5 minutes')
+  async minutes(): Promise<void> {}
+
+  // @ts-expect-error no such unit
+  @WithLock('a', '1d')
+  async days(): Promise<void> {}
+
+  // @ts-expect-error options in place of the ttl
+  @WithLock('a', { wait: 0 })
+  async misplaced(): Promise<void> {}
+
+  // @ts-expect-error no such option
+  @WithLock('a', '5s', { retryCount: 3 })
+  async unknownOption(): Promise<void> {}
+
+  // @ts-expect-error a call cancels waiting, not a decorator
+  @WithLock('a', '5s', { signal: AbortSignal.abort() })
+  async signal(): Promise<void> {}
+
+  // @ts-expect-error no such choice
+  @WithLock('a', '5s', { onLocked: 'ignore' })
+  async onLocked(): Promise<void> {}
+}
