@@ -35,9 +35,10 @@ export class LockedStream {
 
   /** Nobody listens any more. */
   unsubscribe(): void {
-    // A handler that has given nothing yet may be a promise, which goes on: it needs its lock. But a client that has
-    // gone leaves streams behind that may never give anything.
-    if (this.emitted || this.response?.destroyed) this.abandon();
+    // A handler that has given nothing yet may be a promise, which goes on: it needs its lock. But a response that has
+    // begun, to a client that has gone, belongs to a stream that may never give anything.
+    const isStream = this.emitted || this.response?.headersSent;
+    if (isStream) this.abandon();
   }
 
   private abandon(): void {
@@ -115,6 +116,7 @@ export class LockedStream {
 interface ResponseStream {
   readonly writableEnded: boolean;
   readonly destroyed: boolean;
+  readonly headersSent: boolean;
   once(event: 'finish' | 'close', listener: () => void): this;
   off(event: 'finish' | 'close', listener: () => void): this;
   destroy(): unknown;

@@ -355,6 +355,18 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     await eventually(() => !locks.held);
   });
 
+  it('keeps it also when both the client and the other interceptor have left', async () => {
+    const leave = open('limited/7');
+    await started.promise;
+    await leave();
+    giveUp.error(new RequestTimeoutException());
+    await settle();
+    await clock.advance(30_000);
+    expect(locks.held).toBe(true);
+    work.resolve('done');
+    await eventually(() => !locks.held);
+  });
+
   it('stops waiting when the client goes away, and never runs the handler', async () => {
     const lock = await occupy('7');
     const leave = open('slow/7');
