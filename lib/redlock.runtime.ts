@@ -165,5 +165,6 @@ const openMaster: Master = {
   problem: () => undefined,
   reconnect: () => undefined,
   onReady: () => undefined,
+  listen: () => undefined,
   close: () => Promise.resolve(),
 };

@@ -20,13 +20,26 @@ export interface Master {
   reconnect(): void;
   /** Calls back whenever this master can be asked again after it could not. At most one listener. */
   onReady(listener: () => void): void;
+  /**
+   * From now on, tells when this process is next to take a key: its name is given to `ask` as the `waiter` of a
+   * request. Wake-ups may be lost, for example while there is no connection for them.
+   *
+   * @param listener `undefined` ends it
+   */
+  listen(waiter: string, listener: WakeUp | undefined): void;
   /** Ends the connection. Requests that wait for an answer are answered "unreachable". */
   close(): Promise<void>;
 }
 
+/** Called with the key that is free, or with `undefined` when wake-ups may have been missed. */
+export type WakeUp = (key: string | undefined) => void;
+
 export type Reply = (answer: Answer) => void;
 
-export type Request = AcquireRequest | ExtendRequest | ReleaseRequest | InspectRequest;
+/** For how long a key that was released is kept for the process that is woken, in milliseconds. */
+export const RESERVED_FOR = 50;
+
+export type Request = AcquireRequest | ExtendRequest | ReleaseRequest | LeaveRequest | InspectRequest;
 
 interface KeyRequest {
   /** Full key names, prefix included, without duplicates, sorted. */
@@ -53,6 +66,18 @@ export interface AcquireRequest extends WithdrawableRequest {
   readonly ttl: number;
   /** A refusal must tell how long the keys stay held, even where that costs the server more. */
   readonly explain: boolean;
+  /** Where to wait if the keys are held; absent if the asker does not wait at this master. */
+  readonly queue?: QueueTicket;
+}
+
+/** A place in the queues of some keys at one master, for a process that wants to take them. */
+export interface QueueTicket {
+  /** Names of the queues, one for each key and in the same order. */
+  readonly queues: readonly string[];
+  /** The process that waits, under the name by which it listens. */
+  readonly waiter: string;
+  /** Milliseconds that it has waited already. Who has waited longest is woken first. */
+  readonly waited: number;
 }
 
 /** Refresh all keys that hold the token, set those that are absent again; refuse if one holds another token. */
@@ -62,13 +87,25 @@ export interface ExtendRequest extends WithdrawableRequest {
   readonly ttl: number;
 }
 
-/** Delete the keys that hold the token. */
+/**
+ * Delete the keys that hold the token. If processes wait for one of them at this master, the first of them that
+ * listens is woken, and the key is kept for it alone during a moment.
+ */
 export interface ReleaseRequest extends OwnerRequest {
   readonly op: 'release';
+  /** Names of the queues, one for each key and in the same order. */
+  readonly queues: readonly string[];
   /** Instead of deleting, leave the keys this many milliseconds to live. `0` deletes. */
   readonly keepFor: number;
   /** Longest time in milliseconds for which the keys can still live: afterwards the release has nothing to do. */
   readonly ttl: number;
+}
+
+/** Give up the places of a process in the queues of some keys, and wake the next if this one was next. */
+export interface LeaveRequest extends KeyRequest {
+  readonly op: 'leave';
+  readonly queues: readonly string[];
+  readonly waiter: string;
 }
 
 /** Tell whether one of the keys is held. */
@@ -79,6 +116,8 @@ export interface InspectRequest extends KeyRequest {
 /** Yes: acquired, extended, released, or, for an inspection, free. */
 export interface Granted {
   readonly kind: 'granted';
+  /** Whether other processes wait for one of the keys at this master, as far as it told. */
+  readonly crowded?: boolean;
 }
 
 /** Another token holds one of the keys. */
@@ -116,6 +155,7 @@ export interface Refused {
 export type Answer = Granted | Held | Unreachable | TimedOut | Refused;
 
 export const GRANTED: Granted = Object.freeze({ kind: 'granted' });
+export const GRANTED_AMONG_OTHERS: Granted = Object.freeze({ kind: 'granted', crowded: true });
 export const TIMED_OUT: TimedOut = Object.freeze({ kind: 'timeout', sent: true });
 export const NOT_ASKED: TimedOut = Object.freeze({ kind: 'timeout', sent: false });
 

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from './clock.js';
 import type { MasterReport } from './errors.js';
-import { type Answer, type Master, mayHaveReached, type Request, TIMED_OUT } from './master.interface.js';
+import { type Answer, GRANTED, type Master, mayHaveReached, type Request, TIMED_OUT } from './master.interface.js';
 
 /** Number of masters that must agree: more than half. */
 export function quorumOf(masters: number): number {
@@ -32,13 +32,18 @@ export class Ballot {
     request: Request,
     clock: Clock,
     timeout: number,
+    /** A master that has granted this already and is not asked again. */
+    grantedBy?: Master,
   ) {
     this.answers = new Array<undefined>(masters.length).fill(undefined);
     this.quorum = quorumOf(masters.length);
     this.pending = masters.length;
     this.decided = new Promise((resolve) => (this.decide = resolve));
     this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()));
-    masters.forEach((master, index) => master.ask(request, (answer) => this.count(index, answer)));
+    masters.forEach((master, index) => {
+      if (master === grantedBy) this.count(index, GRANTED);
+      else master.ask(request, (answer) => this.count(index, answer));
+    });
   }
 
   /** What the answers counted so far amount to. */
@@ -49,6 +54,11 @@ export class Ballot {
     return voters.length >= this.quorum ? 'held' : 'unavailable';
   }
 
+  /** Whether the votes are split: somebody else holds some of the masters only. */
+  get isSplit(): boolean {
+    return this.outcome === 'held' && this.grants > 0;
+  }
+
   /** Whether a quorum of masters says that another token holds the keys. */
   get ownedByOther(): boolean {
     return this.answers.filter((answer) => answer?.kind === 'held').length >= this.quorum;
@@ -57,6 +67,11 @@ export class Ballot {
   /** What each master answered. */
   get report(): readonly MasterReport[] {
     return this.masters.map((master, index) => ({ master: master.name, answer: this.answers[index] }));
+  }
+
+  /** What one master answered, if it was asked. */
+  reportOf(name: string): MasterReport {
+    return this.report.find(({ master }) => master === name) ?? { master: name, answer: undefined };
   }
 
   /** The masters on which the request may take effect, now or later. */

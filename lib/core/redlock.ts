@@ -1,29 +1,19 @@
+import { Acquisition, type AcquisitionContext } from './acquisition.js';
 import type { Clock } from './clock.js';
 import { connectMasters } from './connect.js';
-import {
-  LockNotAcquiredError,
-  LockServiceStoppedError,
-  type LockError,
-  type MasterReport,
-  QuorumUnavailableError,
-} from './errors.js';
+import { LockServiceStoppedError, type MasterReport } from './errors.js';
+import { Gates } from './gates.js';
 import { type Inspection, summarize } from './inspection.js';
 import { Lease } from './lease.js';
 import { Lock } from './lock.js';
 import type { Master } from './master.interface.js';
 import type { Observer } from './observer.js';
-import { askAll, type Ballot, quorumOf } from './quorum.js';
+import { askAll, quorumOf } from './quorum.js';
 import type { Random } from './random.js';
-import { type CallSettings, masterTimeoutFor, type Settings } from './settings.js';
-import { Tenure } from './tenure.js';
+import { type CallSettings, ownName, type Settings } from './settings.js';
+import type { KeyNames, Tenure } from './tenure.js';
 import { type Place, Waiter, WaitQueue } from './wait-queue.js';
 import { WatchedMaster } from './watched-master.js';
-
-/** Bounds of the random delay between two attempts, in milliseconds. */
-const FIRST_RETRY_WITHIN = 20;
-const RETRY_WITHIN = 500;
-/** Servers expire keys to the millisecond: come back one later. */
-const EXPIRY_RESOLUTION = 1;
 
 export type { Inspection } from './inspection.js';
 
@@ -40,8 +30,10 @@ export interface Surroundings {
  * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
  */
 export class Redlock {
-  private readonly masters: readonly Master[];
+  private readonly masters: readonly WatchedMaster[];
   private readonly quorum: number;
+  private readonly gates: Gates;
+  private readonly context: AcquisitionContext;
   private readonly queue = new WaitQueue();
   private readonly waiting = new Map<Waiter, readonly string[]>();
   private readonly held = new Set<Lease>();
@@ -54,9 +46,21 @@ export class Redlock {
     private readonly settings: Settings,
     private readonly surroundings: Surroundings,
   ) {
-    const { clock, observer } = surroundings;
-    this.masters = masters.map((master) => new WatchedMaster(master, clock, settings.masterTimeout, observer));
+    const { clock, random, observer } = surroundings;
+    const crowded = (keys: readonly string[]): void => this.gates.noteCrowd(keys);
+    this.masters = masters.map((master) => new WatchedMaster(master, clock, settings.masterTimeout, observer, crowded));
+    this.gates = new Gates(this.masters, clock);
     this.quorum = quorumOf(masters.length);
+    this.context = {
+      masters: this.masters,
+      gates: this.gates,
+      settings,
+      clock,
+      random,
+      listener: ownName(settings, `wake:${random.token()}`),
+      releasing: (released) => this.track(released),
+      woken: (master, key) => this.wake(master, key),
+    };
   }
 
   /** Opens the connections and does not wait for them. */
@@ -89,7 +93,8 @@ export class Redlock {
     const place = call.wait > 0 || this.queue.isEmpty(resources) ? this.queue.join(resources, waiter) : undefined;
     this.waiting.set(waiter, resources);
     try {
-      return await this.contend(resources, call, waiter, place);
+      const acquisition = new Acquisition(this.context, resources, this.namesOf(resources), call, waiter, place);
+      return this.hold(resources, call, await acquisition.run(), place);
     } catch (error) {
       place?.leave();
       throw error;
@@ -134,43 +139,8 @@ export class Redlock {
   /** Closes the connections. Releases under way get `masterTimeout` to arrive. */
   async close(): Promise<void> {
     await Promise.all(this.releases);
+    for (const master of this.masters) master.listen(this.context.listener, undefined);
     await Promise.all(this.masters.map((master) => master.close()));
-  }
-
-  private async contend(
-    resources: readonly string[],
-    call: CallSettings,
-    waiter: Waiter,
-    place: Place | undefined,
-  ): Promise<Lock> {
-    const queued = place !== undefined && !place.isFirst;
-    const full = masterTimeoutFor(this.settings, call.ttl);
-    let refusal: Ballot | undefined;
-    for (let attempt = 1; ; attempt++) {
-      while (place && !place.isFirst && !waiter.isOver) await waiter.pause();
-      waiter.check();
-      // Whoever finds nobody ahead makes one attempt in full, however small its budget.
-      const isGuaranteed = attempt === 1 && !queued;
-      if (waiter.isOver && !isGuaranteed) throw this.failure(resources, call, refusal ?? place?.refusal);
-
-      const tenure = this.newTenure(resources);
-      const timeout = isGuaranteed ? full : Math.min(full, waiter.left);
-      waiter.interrupt = () => tenure.giveUp();
-      // A refusal of the first attempt is only worth explaining if no second one can follow.
-      const ballot = await tenure.acquire(call.ttl, timeout, attempt > 1 || call.wait === 0);
-      waiter.interrupt = undefined;
-      if (ballot.outcome === 'granted' && tenure.remaining > 0 && !waiter.isStopped) {
-        return this.hold(resources, call, tenure, place);
-      }
-      this.track(tenure.release(0));
-      waiter.check();
-      // An attempt that the deadline cut short says less than the one before.
-      if (ballot.outcome === 'held' || timeout === full) {
-        refusal = ballot;
-        if (place) place.refusal = ballot;
-      }
-      await waiter.pause(this.delayAfter(attempt, ballot));
-    }
   }
 
   private hold(resources: readonly string[], call: CallSettings, tenure: Tenure, place: Place | undefined): Lock {
@@ -205,29 +175,24 @@ export class Redlock {
     void released.then(() => this.releases.delete(released));
   }
 
-  /** Full jitter, growing and bounded; earlier if the keys could be free earlier. */
-  private delayAfter(attempt: number, ballot: Ballot): number {
-    const { freeAfter } = ballot;
-    if (attempt === 1 && ballot.outcome === 'held' && freeAfter === undefined) return 0;
-    const bound = Math.min(RETRY_WITHIN, FIRST_RETRY_WITHIN * 2 ** Math.min(attempt, 10));
-    const random = Math.max(1, this.surroundings.random.fraction() * bound);
-    return freeAfter === undefined ? random : Math.min(random, freeAfter + EXPIRY_RESOLUTION);
-  }
-
-  private failure(resources: readonly string[], call: CallSettings, refusal: Ballot | undefined): LockError {
-    const report = refusal?.report ?? [];
-    if (!refusal || refusal.outcome === 'held') {
-      return new LockNotAcquiredError(resources, report, call.wait, refusal?.freeAfter);
+  /** A master says that this process is next, or that it may have said so unheard. */
+  private wake(master: WatchedMaster, key: string | undefined): void {
+    if (key === undefined) {
+      this.queue.wakeAll();
+      return;
     }
-    const what = `lock ${resources.map((resource) => JSON.stringify(resource)).join(', ')}`;
-    const intent = refusal.outcome === 'granted' ? `${what} before its validity has ended` : what;
-    return new QuorumUnavailableError(intent, resources, report, this.quorum, this.masters.length);
+    const resource = key.slice(this.settings.keyPrefix.length);
+    if (this.queue.call(resource)) return;
+    // Whoever waited has given up meanwhile: the next one's turn.
+    master.ask({ op: 'leave', ...this.namesOf([resource]), waiter: this.context.listener }, () => undefined);
   }
 
-  private newTenure(resources: readonly string[]): Tenure {
-    const { clock, random } = this.surroundings;
-    const keys = resources.map((resource) => this.keyOf(resource)).sort();
-    return new Tenure(this.masters, this.settings, clock, keys, random.token());
+  private namesOf(resources: readonly string[]): KeyNames {
+    const sorted = resources.length > 1 ? [...resources].sort() : resources;
+    return {
+      keys: sorted.map((resource) => this.keyOf(resource)),
+      queues: sorted.map((resource) => ownName(this.settings, `queue:${resource}`)),
+    };
   }
 
   private keyOf(resource: string): string {

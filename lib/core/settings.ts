@@ -117,6 +117,8 @@ const DEFAULT_MAX_TTL = 30_000;
 const DEFAULT_MASTER_TIMEOUT = 50;
 const DEFAULT_DRIFT_FACTOR = 0.01;
 const DEFAULT_KEY_PREFIX = 'lock:';
+/** Begins what follows the prefix in names of our own. */
+const OWN = '\0';
 
 /** Below that, drift and one round trip leave nothing to rely on. */
 const MIN_TTL = 10;
@@ -186,16 +188,22 @@ export function resolveTtl(settings: Settings, ttl: Duration | undefined, option
 /** @throws {RedlockConfigError} unless the value is one resource name or a list of some. Duplicates are dropped. */
 export function resolveResources(option: string, value: unknown): readonly string[] {
   const names: unknown[] = Array.isArray(value) ? [...(value as unknown[])] : [value];
-  const everyNameWorks = names.every((name) => typeof name === 'string' && name !== '');
-  if (names.length === 0 || !everyNameWorks) {
-    const culprit = names.find((name) => typeof name !== 'string' || name === '');
-    throw new RedlockConfigError(
-      option,
-      names.length === 0 ? value : culprit,
-      'must be a text that is not empty, or a list of some',
-    );
+  const culprit = names.findIndex((name) => typeof name !== 'string' || name === '');
+  if (names.length === 0 || culprit >= 0) {
+    const shown = names.length === 0 ? value : names[culprit];
+    throw new RedlockConfigError(option, shown, 'must be a text that is not empty, or a list of some');
   }
-  return [...new Set(names as string[])];
+  const resources = names as string[];
+  const reserved = resources.find((name) => name.startsWith(OWN));
+  if (reserved !== undefined) {
+    throw new RedlockConfigError(option, reserved, 'must not begin with a NUL character, which marks names of our own');
+  }
+  return [...new Set(resources)];
+}
+
+/** A name of our own on the masters, out of the way of all resources. */
+export function ownName(settings: Settings, name: string): string {
+  return settings.keyPrefix + OWN + name;
 }
 
 /** How far this client's clock and a server's may run apart during a ttl, in milliseconds. */

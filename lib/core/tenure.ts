@@ -1,7 +1,15 @@
 import { type Clock, elapsedSince, type Instant } from './clock.js';
-import type { AcquireRequest, ExtendRequest, Master } from './master.interface.js';
+import type { AcquireRequest, ExtendRequest, Master, QueueTicket } from './master.interface.js';
 import { Ballot } from './quorum.js';
 import { driftOf, masterTimeoutFor, type Settings } from './settings.js';
+
+/** What belongs to some resources on the masters. */
+export interface KeyNames {
+  /** Keys, sorted. */
+  readonly keys: readonly string[];
+  /** Queues of the keys, in the same order. */
+  readonly queues: readonly string[];
+}
 
 /**
  * What one token holds on the masters: the three rounds of the algorithm, and how long their result may be relied on.
@@ -24,7 +32,7 @@ export class Tenure {
     private readonly masters: readonly Master[],
     private readonly settings: Settings,
     private readonly clock: Clock,
-    private readonly keys: readonly string[],
+    private readonly names: KeyNames,
     private readonly token: string,
   ) {
     this.since = clock.read();
@@ -43,10 +51,20 @@ export class Tenure {
   /** Tries to take all keys on a quorum of masters. It worked if `remaining` is positive afterwards. */
   async acquire(ttl: number, timeout: number, explain: boolean): Promise<Ballot> {
     const started = this.clock.read();
-    const ballot = await this.hold(
-      { op: 'acquire', keys: this.keys, token: this.token, ttl, explain, withdrawn: false },
-      timeout,
-    );
+    const ballot = await this.hold(this.masters, { ...this.acquisition(ttl), explain }, timeout);
+    if (ballot.outcome === 'granted') this.believe(started, ttl);
+    return ballot;
+  }
+
+  /**
+   * Like {@link acquire}, but asks the gate first and the other masters only if it grants: of several that try at the
+   * same time, only one gets past it. Who does not waits in the gate's queue.
+   */
+  async acquireThrough(gate: Master, ttl: number, timeout: number, ticket: QueueTicket): Promise<Ballot> {
+    const started = this.clock.read();
+    const first = await this.hold([gate], { ...this.acquisition(ttl), explain: true, queue: ticket }, timeout);
+    if (first.outcome !== 'granted') return first;
+    const ballot = await this.hold(this.masters, { ...this.acquisition(ttl), explain: false }, timeout, gate);
     if (ballot.outcome === 'granted') this.believe(started, ttl);
     return ballot;
   }
@@ -57,10 +75,8 @@ export class Tenure {
     // A shorter ttl may take effect on the masters even if their answers never arrive.
     if (this.reliableFor(ttl) < this.remaining) this.believe(started, ttl);
     const timeout = Math.min(masterTimeoutFor(this.settings, ttl), Math.max(this.remaining, 0));
-    const ballot = await this.hold(
-      { op: 'extend', keys: this.keys, token: this.token, ttl, withdrawn: false },
-      timeout,
-    );
+    const request = { op: 'extend', keys: this.names.keys, token: this.token, ttl, withdrawn: false } as const;
+    const ballot = await this.hold(this.masters, { ...request }, timeout);
     // An answer that comes after the old validity counts for nothing: another holder may have come and gone.
     const extended = ballot.outcome === 'granted' && this.remaining > 0;
     if (extended) this.believe(started, ttl);
@@ -73,7 +89,7 @@ export class Tenure {
     this.withdraw();
     if (this.reached.size === 0) return;
     const ttl = Math.max(keepFor, this.life);
-    const request = { op: 'release', keys: this.keys, token: this.token, keepFor, ttl } as const;
+    const request = { op: 'release', ...this.names, token: this.token, keepFor, ttl } as const;
     await new Ballot([...this.reached], request, this.clock, this.settings.masterTimeout).decided;
   }
 
@@ -82,10 +98,19 @@ export class Tenure {
     this.ballot?.giveUp();
   }
 
-  private async hold(request: AcquireRequest | ExtendRequest, timeout: number): Promise<Ballot> {
+  private acquisition(ttl: number): Omit<AcquireRequest, 'explain'> {
+    return { op: 'acquire', keys: this.names.keys, token: this.token, ttl, withdrawn: false };
+  }
+
+  private async hold(
+    masters: readonly Master[],
+    request: AcquireRequest | ExtendRequest,
+    timeout: number,
+    grantedBy?: Master,
+  ): Promise<Ballot> {
     this.request = request;
     this.life = Math.max(this.life, request.ttl);
-    this.ballot = new Ballot(this.masters, request, this.clock, timeout);
+    this.ballot = new Ballot(masters, request, this.clock, timeout, grantedBy);
     const ballot = await this.ballot.decided;
     for (const master of ballot.reached) this.reached.add(master);
     return ballot;

@@ -13,6 +13,7 @@ export class Waiter {
   private stopped: { readonly reason: unknown } | undefined;
   private resume: (() => void) | undefined;
   private awake = false;
+  private ended = false;
   /** Cuts short what this waiter is doing instead of pausing; called when it is stopped. */
   interrupt: (() => void) | undefined;
 
@@ -28,14 +29,24 @@ export class Waiter {
     signal.addEventListener('abort', this.abort, { once: true });
   }
 
+  /** Milliseconds since this waiter began. */
+  get waited(): number {
+    return elapsedSince(this.clock, this.since);
+  }
+
   /** Milliseconds of the waiting budget that are left, never negative. */
   get left(): number {
-    return Math.max(0, this.budget - elapsedSince(this.clock, this.since));
+    return Math.max(0, this.budget - this.waited);
   }
 
   /** Whether there is nothing left to wait for. */
   get isOver(): boolean {
     return this.left <= 0;
+  }
+
+  /** Whether this waiter waits no more. */
+  get hasEnded(): boolean {
+    return this.ended;
   }
 
   /** Whether waiting was stopped, by the signal or otherwise. */
@@ -64,14 +75,12 @@ export class Waiter {
   /**
    * Returns when somebody wakes this waiter, when `delay` milliseconds have passed, or when the budget has ended.
    *
+   * @returns whether somebody woke this waiter
    * @throws what `stop` was given, or the signal's reason
    */
-  async pause(delay?: number): Promise<void> {
+  async pause(delay?: number): Promise<boolean> {
     this.check();
-    if (this.awake || this.isOver || delay === 0) {
-      this.awake = false;
-      return;
-    }
+    if (this.awake || this.isOver || delay === 0) return this.takeWakeUp();
     if (!this.deadline) this.awaitDeadline();
     let timer: Timer | undefined;
     await new Promise<void>((resolve) => {
@@ -79,9 +88,15 @@ export class Waiter {
       if (delay !== undefined && delay < this.left) timer = this.clock.schedule(delay, resolve);
     });
     this.resume = undefined;
-    this.awake = false;
     timer?.cancel();
     this.check();
+    return this.takeWakeUp();
+  }
+
+  private takeWakeUp(): boolean {
+    const { awake } = this;
+    this.awake = false;
+    return awake;
   }
 
   private awaitDeadline(): void {
@@ -91,6 +106,7 @@ export class Waiter {
 
   /** Waiting is over, whatever came of it. */
   end(): void {
+    this.ended = true;
     this.deadline?.cancel();
     if (this.abort) this.signal?.removeEventListener('abort', this.abort);
   }
@@ -142,6 +158,19 @@ export class WaitQueue {
   /** Whether nobody stands in any of the lines. */
   isEmpty(resources: readonly string[]): boolean {
     return !resources.some((resource) => this.lines.has(resource));
+  }
+
+  /** Tells all heads of lines that it is worth another try. */
+  wakeAll(): void {
+    for (const line of this.lines.values()) firstOf(line)?.wake();
+  }
+
+  /** Tells the head of a line that it is next. Returns false if nobody waits there. */
+  call(resource: string): boolean {
+    const first = firstOf(this.lines.get(resource));
+    if (!first || first.hasEnded) return false;
+    first.wake();
+    return true;
   }
 
   /** Tells those at the head of the lines that it is worth another try. */

@@ -1,5 +1,5 @@
 import { type Clock, elapsedSince, type Instant } from './clock.js';
-import type { Master, ReleaseRequest, Reply, Request, Unreachable } from './master.interface.js';
+import type { Master, ReleaseRequest, Reply, Request, Unreachable, WakeUp } from './master.interface.js';
 import { NOT_ASKED } from './master.interface.js';
 import type { Observer } from './observer.js';
 
@@ -37,6 +37,8 @@ export class WatchedMaster implements Master {
     private readonly clock: Clock,
     private readonly timeout: number,
     private readonly observer: Observer,
+    /** Told of keys that other processes wait for. */
+    private readonly crowded: (keys: readonly string[]) => void,
   ) {
     this.heardAt = this.probedAt = clock.read();
     inner.onReady(() => this.heard());
@@ -68,6 +70,15 @@ export class WatchedMaster implements Master {
     this.inner.reconnect();
   }
 
+  /** Whether it is worth waiting for this master's answer. */
+  get isUsable(): boolean {
+    return !this.silent && this.inner.problem() === undefined;
+  }
+
+  listen(waiter: string, listener: WakeUp | undefined): void {
+    this.inner.listen(waiter, listener);
+  }
+
   onReady(listener: () => void): void {
     this.inner.onReady(() => {
       this.heard();
@@ -87,6 +98,7 @@ export class WatchedMaster implements Master {
       this.unanswered--;
       if (answer.kind !== 'unreachable') this.heard();
       else if (request.op === 'release') this.owe(owed ?? this.owedFor(request));
+      if (answer.kind === 'granted' && answer.crowded) this.crowded(request.keys);
       reply(answer);
     });
     if (!this.silent && !this.suspecting && this.isOverdue()) this.suspect();

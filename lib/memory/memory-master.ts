@@ -5,13 +5,20 @@ import {
   type Answer,
   type ExtendRequest,
   GRANTED,
+  GRANTED_AMONG_OTHERS,
   type Held,
+  type LeaveRequest,
   type Master,
+  type QueueTicket,
   type ReleaseRequest,
   type Reply,
   type Request,
+  RESERVED_FOR,
   type Unreachable,
+  type WakeUp,
 } from '../core/master.interface.js';
+
+import { MemoryQueues } from './memory-queues.js';
 
 interface Entry {
   token: string;
@@ -24,6 +31,13 @@ const CUT_OFF: Unreachable = Object.freeze({ ...DOWN, sent: true });
 /** So many keys are looked at for expiry whenever one is taken, so that forgotten keys do not pile up. */
 const SWEEP = 4;
 
+const RESERVED = 'reserved for ';
+
+/** What stands in place of a token in a key that is kept for the process that was woken. */
+function reservedFor(waiter: string): string {
+  return RESERVED + waiter;
+}
+
 /**
  * A master in the memory of this process: real locks and real contention, without a server.
  *
@@ -31,6 +45,7 @@ const SWEEP = 4;
  */
 export class MemoryMaster implements Master {
   private readonly entries = new Map<string, Entry>();
+  private readonly queues = new MemoryQueues();
   private waiting: (() => void)[] | undefined;
   private down = false;
   private readonly listeners = new Set<() => void>();
@@ -108,6 +123,15 @@ export class MemoryMaster implements Master {
     this.entries.clear();
   }
 
+  listen(waiter: string, listener: WakeUp | undefined): void {
+    this.queues.listen(waiter, listener);
+  }
+
+  /** Number of keys that somebody waits for. */
+  get queued(): number {
+    return this.queues.size;
+  }
+
   private answer(request: Request): Answer {
     switch (request.op) {
       case 'acquire':
@@ -116,16 +140,48 @@ export class MemoryMaster implements Master {
         return this.extend(request);
       case 'release':
         return this.release(request);
+      case 'leave':
+        return this.leave(request);
       case 'inspect':
         return this.longestHeld(request.keys) ?? GRANTED;
     }
   }
 
-  private acquire({ keys, token, ttl }: AcquireRequest): Answer {
+  private acquire({ keys, token, ttl, queue }: AcquireRequest): Answer {
     this.sweep();
-    const held = this.longestHeld(keys);
+    const held = this.longestHeld(keys, queue && reservedFor(queue.waiter));
+    if (held && queue) this.lineUp(keys, queue);
     if (held) return held;
     this.set(keys, token, ttl);
+    for (const name of queue?.queues ?? []) this.queues.leave(name, queue?.waiter ?? '');
+    return queue?.queues.some((name) => !this.queues.isEmpty(name)) ? GRANTED_AMONG_OTHERS : GRANTED;
+  }
+
+  private lineUp(keys: readonly string[], { queues, waiter, waited }: QueueTicket): void {
+    const since = this.clock.read().monotonic - waited;
+    queues.forEach((queue, i) => {
+      const key = keys[i] as string;
+      if (this.remainingOf(key) === 0) return;
+      // What was reserved is of no use while another key is held: the next one's turn.
+      if (this.entries.get(key)?.token === reservedFor(waiter)) this.free(key, queue);
+      else this.queues.join(queue, waiter, since);
+    });
+  }
+
+  /** Gives a key up. Whoever waits for it and listens finds it reserved for a moment. */
+  private free(key: string, queue: string): boolean {
+    this.entries.delete(key);
+    const next = this.queues.wakeNext(queue, key);
+    if (next !== undefined) this.set([key], reservedFor(next), RESERVED_FOR);
+    return next !== undefined;
+  }
+
+  private leave({ keys, queues, waiter }: LeaveRequest): Answer {
+    queues.forEach((queue, i) => {
+      const key = keys[i] as string;
+      this.queues.leave(queue, waiter);
+      if (this.entries.get(key)?.token === reservedFor(waiter)) this.free(key, queue);
+    });
     return GRANTED;
   }
 
@@ -136,13 +192,22 @@ export class MemoryMaster implements Master {
     return GRANTED;
   }
 
-  private release({ keys, token, keepFor }: ReleaseRequest): Answer {
-    for (const key of keys) {
-      if (this.remainingOf(key) === 0 || this.entries.get(key)?.token !== token) continue;
-      if (keepFor > 0) this.set([key], token, keepFor);
-      else this.entries.delete(key);
-    }
-    return GRANTED;
+  private release({ keys, queues, token, keepFor }: ReleaseRequest): Answer {
+    let crowded = false;
+    queues.forEach((queue, i) => {
+      const key = keys[i] as string;
+      const owner = this.remainingOf(key) > 0 ? this.entries.get(key)?.token : undefined;
+      if (owner?.startsWith(RESERVED)) crowded = true;
+      if (owner !== undefined && owner !== token) return;
+      if (keepFor === 0) {
+        crowded = this.free(key, queue) || crowded;
+      } else if (owner !== undefined) {
+        this.set([key], token, keepFor);
+        // Whoever waits learns that the key expires at another time than it was told.
+        this.queues.wakeNext(queue, key);
+      }
+    });
+    return crowded ? GRANTED_AMONG_OTHERS : GRANTED;
   }
 
   private set(keys: readonly string[], token: string, ttl: number): void {

@@ -4,6 +4,8 @@ export interface RedisClient {
   readonly options: RedisClientOptions;
   call(command: string, args: (string | number)[]): Promise<unknown>;
   connect(): Promise<void>;
+  subscribe(channel: string): Promise<unknown>;
+  duplicate(override?: object): RedisClient;
   disconnect(reconnect?: boolean): void;
   on(event: string, listener: (...args: unknown[]) => void): unknown;
 }

@@ -1,9 +1,10 @@
 import type { Clock, Timer } from '../core/clock.js';
-import type { AcquireRequest, Answer, Master, Reply, Request, Unreachable } from '../core/master.interface.js';
+import type { AcquireRequest, Answer, Master, Reply, Request, Unreachable, WakeUp } from '../core/master.interface.js';
 import { backoff } from './own-settings.js';
 import type { RedisClient } from './redis-client.interface.js';
 import { answerToScript, answerToSet, isReply, refusalFrom, tell } from './replies.js';
 import { type Script, SCRIPTS } from './scripts.js';
+import { WakeUps } from './wake-ups.js';
 
 /** How long `close` waits for answers that are under way, in milliseconds. */
 const CLOSE_WITHIN = 500;
@@ -31,6 +32,7 @@ export class RedisMaster implements Master {
   private drained: (() => void) | undefined;
   private ended: (() => void) | undefined;
   private handshake: Timer | undefined;
+  private wakeUps: WakeUps | undefined;
   private readonly secrets: readonly string[];
 
   constructor(
@@ -51,7 +53,16 @@ export class RedisMaster implements Master {
     const problem = this.problem();
     if (problem) reply(problem);
     else if (request.op === 'acquire' && request.keys.length === 1 && !request.explain) this.set(request, reply);
-    else this.run(SCRIPTS[request.op], request, reply);
+    else this.run(request, reply);
+  }
+
+  listen(waiter: string, listener: WakeUp | undefined): void {
+    if (listener && !this.closed) {
+      this.wakeUps ??= new WakeUps(this.client.duplicate(), waiter, listener, this.clock);
+    } else {
+      this.wakeUps?.close();
+      this.wakeUps = undefined;
+    }
   }
 
   connect(): Promise<void> {
@@ -79,6 +90,7 @@ export class RedisMaster implements Master {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
+    this.wakeUps?.close();
     await this.within(CLOSE_WITHIN, (done) => {
       this.drained = done;
       if (this.pending === 0) done();
@@ -101,8 +113,9 @@ export class RedisMaster implements Master {
     this.send('SET', args, finish, (error) => reply(this.failure(error, request)));
   }
 
-  private run(script: Script, request: Request, reply: Reply): void {
-    const args = [request.keys.length, ...request.keys, ...parametersOf(request)];
+  private run(request: Request, reply: Reply): void {
+    const { script, keys, parameters } = callOf(request, this.wakeUps?.isListening ?? false);
+    const args = [keys.length, ...keys, ...parameters];
     const finish = (value: unknown): void => reply(answerToScript(value));
     const fail = (error: unknown): void => reply(this.failure(error, request));
     this.send('EVALSHA', [script.sha1, ...args], finish, (error) => {
@@ -220,15 +233,39 @@ function isAboutDatabase(error: unknown): boolean {
   return isReply(error) && command?.name === 'select';
 }
 
-/** What the scripts find in ARGV. */
-function parametersOf(request: Request): (string | number)[] {
+interface Call {
+  readonly script: Script;
+  /** What the script finds in KEYS. */
+  readonly keys: readonly string[];
+  /** What the script finds in ARGV. */
+  readonly parameters: readonly (string | number)[];
+}
+
+/** @param mayQueue whether this process would hear that it is next; there is no use in waiting for that otherwise */
+function callOf(request: Request, mayQueue: boolean): Call {
+  const { keys } = request;
   switch (request.op) {
-    case 'acquire':
+    case 'acquire': {
+      const parameters = [request.token, Math.ceil(request.ttl)];
+      if (!request.queue || !mayQueue) return { script: SCRIPTS.acquire, keys, parameters };
+      const { queues, waiter, waited } = request.queue;
+      return {
+        script: SCRIPTS.acquireOrQueue,
+        keys: [...keys, ...queues],
+        parameters: [...parameters, waiter, Math.floor(waited)],
+      };
+    }
     case 'extend':
-      return [request.token, Math.ceil(request.ttl)];
+      return { script: SCRIPTS.extend, keys, parameters: [request.token, Math.ceil(request.ttl)] };
     case 'release':
-      return [request.token, Math.ceil(request.keepFor)];
+      return {
+        script: SCRIPTS.release,
+        keys: [...keys, ...request.queues],
+        parameters: [request.token, Math.ceil(request.keepFor)],
+      };
+    case 'leave':
+      return { script: SCRIPTS.leave, keys: [...keys, ...request.queues], parameters: [request.waiter] };
     case 'inspect':
-      return [];
+      return { script: SCRIPTS.inspect, keys, parameters: [] };
   }
 }

@@ -1,5 +1,5 @@
-import { type Answer, GRANTED, type Held, type Refused } from '../core/master.interface.js';
-import { ENDLESS, FREE } from './scripts.js';
+import { type Answer, GRANTED, GRANTED_AMONG_OTHERS, type Held, type Refused } from '../core/master.interface.js';
+import { ENDLESS, FREE, FREE_AMONG_OTHERS } from './scripts.js';
 
 /** Held, by a key of which nothing more is known, or which will not expire by itself. */
 export const HELD: Held = Object.freeze({ kind: 'held', remaining: undefined });
@@ -18,6 +18,7 @@ const NO_PERMISSION = /^ERR (?=The user executing the script can't )/;
 /** What a server's reply to a script means. */
 export function answerToScript(reply: unknown): Answer {
   if (reply === FREE) return GRANTED;
+  if (reply === FREE_AMONG_OTHERS) return GRANTED_AMONG_OTHERS;
   if (reply === ENDLESS) return HELD;
   if (typeof reply === 'number' && reply >= 0) return { kind: 'held', remaining: reply };
   return { kind: 'refused', code: 'ERR', reason: `unexpected reply of type ${typeof reply}` };

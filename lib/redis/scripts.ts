@@ -1,9 +1,18 @@
 import { createHash } from 'node:crypto';
+import { RESERVED_FOR } from '../core/master.interface.js';
 
 /** What a script answers when nobody else holds a key: the keys were taken, refreshed, given up, or are free. */
 export const FREE = -2;
 /** What a script answers when a key is held and will not expire by itself. Like PTTL, where both numbers come from. */
 export const ENDLESS = -1;
+
+/** What the acquire script answers when it has taken the keys while other processes wait for one of them. */
+export const FREE_AMONG_OTHERS = -3;
+
+/** For how long a queue lives after somebody has joined it, in milliseconds: those who wait join again before that. */
+const QUEUE_LIFE = 5_000;
+/** Bound on the dead processes that are skipped by one release. */
+const MOST_SKIPPED = 100;
 
 /** A Lua script and the digest by which a server that has seen it knows it. */
 export interface Script {
@@ -33,6 +42,71 @@ if longest ~= ${FREE} then return longest end`;
 // No script begins with `#!lua`: a server that is out of memory refuses such a script as a whole, but runs one without,
 // and only refuses the commands in it that need memory. PEXPIRE and DEL do not.
 
+// A key that is released while processes wait for it is kept for the one that is woken; nobody listens to a dead one.
+const WAKE_NEXT = `
+local function wake_next(key, queue)
+  for _ = 1, ${MOST_SKIPPED} do
+    local waiter = redis.call('ZPOPMIN', queue)[1]
+    if not waiter then return false end
+    if redis.call('EXISTS', key) == 0 then redis.pcall('SET', key, 'reserved for ' .. waiter, 'PX', ${RESERVED_FOR}) end
+    local heard = redis.pcall('PUBLISH', waiter, key)
+    if type(heard) == 'number' and heard > 0 then return true end
+    if redis.call('GET', key) == 'reserved for ' .. waiter then redis.call('DEL', key) end
+  end
+  return false
+end`;
+
+// KEYS: the keys, then their queues. ARGV: token, ttl, waiter, milliseconds waited.
+const ACQUIRE_OR_QUEUE = `${WAKE_NEXT}
+local count = #KEYS / 2
+local waiter = ARGV[3]
+local reserved = 'reserved for ' .. waiter
+local longest = ${FREE}
+local held = {}
+for i = 1, count do
+  local owner = redis.call('GET', KEYS[i])
+  if owner and owner ~= reserved then
+    local left = redis.call('PTTL', KEYS[i])
+    if left == ${ENDLESS} or (longest ~= ${ENDLESS} and left > longest) then longest = left end
+    held[i] = true
+  end
+end
+if longest ~= ${FREE} then
+  local time = redis.call('TIME')
+  local since = time[1] * 1000 + math.floor(time[2] / 1000) - tonumber(ARGV[4])
+  for i = 1, count do
+    if held[i] then
+      redis.pcall('ZADD', KEYS[count + i], 'NX', string.format('%.0f', since), waiter)
+      redis.pcall('PEXPIRE', KEYS[count + i], ${QUEUE_LIFE})
+    elseif redis.call('GET', KEYS[i]) == reserved then
+      redis.call('DEL', KEYS[i])
+      wake_next(KEYS[i], KEYS[count + i])
+    end
+  end
+  return longest
+end
+local crowded = false
+for i = 1, count do
+  redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2])
+end
+for i = 1, count do
+  redis.call('ZREM', KEYS[count + i], waiter)
+  if redis.call('EXISTS', KEYS[count + i]) == 1 then crowded = true end
+end
+return crowded and ${FREE_AMONG_OTHERS} or ${FREE}`;
+
+// KEYS: the keys, then their queues. ARGV: waiter.
+const LEAVE = `${WAKE_NEXT}
+local count = #KEYS / 2
+for i = 1, count do
+  redis.call('ZREM', KEYS[count + i], ARGV[1])
+  if redis.call('GET', KEYS[i]) == 'reserved for ' .. ARGV[1] then
+    redis.call('DEL', KEYS[i])
+    wake_next(KEYS[i], KEYS[count + i])
+  end
+end
+return ${FREE}`;
+
 const ACQUIRE = `${refuseIf('owner')}
 for _, key in ipairs(KEYS) do redis.call('SET', key, ARGV[1], 'PX', ARGV[2]) end
 return ${FREE}`;
@@ -47,17 +121,24 @@ for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 return ${FREE}`;
 
 // pcall, since one key that is no lock must not keep the others from being given up.
-const RELEASE = `
+// KEYS: the keys, then their queues. ARGV: token, milliseconds to keep the keys.
+const RELEASE = `${WAKE_NEXT}
+local count = #KEYS / 2
 local trouble
-for _, key in ipairs(KEYS) do
-  local owner = redis.pcall('GET', key)
+local crowded = false
+for i = 1, count do
+  local owner = redis.pcall('GET', KEYS[i])
   if type(owner) == 'table' then
     trouble = owner
-  elseif owner == ARGV[1] then
-    if ARGV[2] == '0' then redis.call('DEL', key) else redis.call('PEXPIRE', key, ARGV[2]) end
+  elseif owner == ARGV[1] or not owner then
+    if owner and ARGV[2] == '0' then redis.call('DEL', KEYS[i]) end
+    if owner and ARGV[2] ~= '0' then redis.call('PEXPIRE', KEYS[i], ARGV[2]) end
+    if wake_next(KEYS[i], KEYS[count + i]) then crowded = true end
+  elseif string.find(owner, 'reserved for ', 1, true) == 1 then
+    crowded = true
   end
 end
-return trouble or ${FREE}`;
+return trouble or (crowded and ${FREE_AMONG_OTHERS}) or ${FREE}`;
 
 const INSPECT = `${refuseIf('owner')}
 return ${FREE}`;
@@ -65,6 +146,8 @@ return ${FREE}`;
 /** The scripts that every master runs. All keys or none: none of them stops after its first write. */
 export const SCRIPTS = Object.freeze({
   acquire: script(ACQUIRE),
+  acquireOrQueue: script(ACQUIRE_OR_QUEUE),
+  leave: script(LEAVE),
   extend: script(EXTEND),
   release: script(RELEASE),
   inspect: script(INSPECT),

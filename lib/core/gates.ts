@@ -1,0 +1,63 @@
+import { type Clock, elapsedSince, type Instant } from './clock.js';
+import type { WatchedMaster } from './watched-master.js';
+
+/** How long a key counts as crowded after the last sign of it, in milliseconds. */
+const CROWDED_FOR = 1_000;
+
+/**
+ * Which master is asked first when several processes want a resource, and for which resources that is the case.
+ *
+ * Everybody works out the same order of the masters from the name of the key, so that everybody asks the same one
+ * first and votes are not split. The order differs from key to key, so that the load does not.
+ */
+export class Gates {
+  private readonly crowded = new Map<string, Instant>();
+
+  constructor(
+    private readonly masters: readonly WatchedMaster[],
+    private readonly clock: Clock,
+  ) {}
+
+  /** The first usable master in the order of the key; `undefined` if none is usable. */
+  gateOf(key: string): WatchedMaster | undefined {
+    const { length } = this.masters;
+    const start = hash(key) % length;
+    for (let i = 0; i < length; i++) {
+      const master = this.masters[(start + i) % length];
+      if (master?.isUsable) return master;
+    }
+    return undefined;
+  }
+
+  /** Whether other processes were seen waiting for one of these keys a moment ago. */
+  areCrowded(keys: readonly string[]): boolean {
+    if (this.crowded.size === 0) return false;
+    this.forget();
+    return keys.some((key) => this.crowded.has(key));
+  }
+
+  /** Other processes wait for these keys: whoever comes now joins their queue instead of overtaking them. */
+  noteCrowd(keys: readonly string[]): void {
+    const now = this.clock.read();
+    for (const key of keys) {
+      // Deleted first, so that the map is ordered by time.
+      this.crowded.delete(key);
+      this.crowded.set(key, now);
+    }
+    this.forget();
+  }
+
+  private forget(): void {
+    for (const [key, seen] of this.crowded) {
+      if (elapsedSince(this.clock, seen) < CROWDED_FOR) break;
+      this.crowded.delete(key);
+    }
+  }
+}
+
+/** FNV-1a, 32 bit. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
+  return value >>> 0;
+}
