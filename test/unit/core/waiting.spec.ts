@@ -136,31 +136,57 @@ describe('a waiter', () => {
     expect(lock.at).toBeLessThanOrEqual(1_001);
   });
 
-  it('is explained the remaining time from its second attempt on', async () => {
+  it('is told the remaining time by the gate', async () => {
     const { rig } = await contended();
     for (const master of rig.masters) master.asked.length = 0;
     const lock = rig.follow(rig.acquire('a', { wait: 100 }));
     await rig.clock.advance(200);
     expect(lock.state).toBe('rejected');
-    const [first, ...others] = rig.masters[0]!.requests('acquire').map(({ explain }) => explain);
-    expect(first).toBe(false);
-    expect(new Set(others)).toEqual(new Set([true]));
     expect(lock.reason).toHaveProperty('retryAfter', expect.any(Number));
   });
 
-  it('does not poll faster as time goes on, and never slower than every half second', async () => {
+  it('asks all masters once, and then the gate alone, now and then', async () => {
     const { rig } = await contended();
-    rig.scriptAll(only('acquire', says(held)));
+    for (const master of rig.masters) master.asked.length = 0;
+    rig.follow(rig.acquire('a', { wait: 200 }));
+    await rig.clock.advance(200);
+    const asked = rig.masters.map((master) => master.requests('acquire').length);
+    expect([...asked].sort()).toEqual([1, 1, 2]);
+  });
+
+  it('looks for itself at bounded intervals, without polling', async () => {
+    const { rig } = await contended({ masters: 1 });
     for (const master of rig.masters) master.asked.length = 0;
     rig.fraction = 0.999;
     rig.follow(rig.acquire('a', { wait: 5_000 }));
     await rig.clock.advance(5_000);
     const times = rig.masters[0]!.times('acquire');
-    const pauses = times.slice(2).map((at, i) => at - times[i + 1]!);
-    expect(pauses).toEqual([...pauses].sort((a, b) => a - b));
-    expect(Math.max(...pauses)).toBeLessThanOrEqual(500);
-    expect(times.length).toBeGreaterThan(10);
-    expect(times.length).toBeLessThan(25);
+    const pauses = times.slice(1).map((at, i) => at - times[i]!);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(750);
+    expect(times.length).toBeGreaterThan(6);
+    expect(times.length).toBeLessThan(20);
+  });
+
+  it('leaves no place in a queue behind, whatever came of it', async () => {
+    const { rig, holder } = await contended();
+    const controller = new AbortController();
+    const queued = (): number[] => rig.masters.map(({ memory }) => memory.queued);
+    rig.follow(rig.acquire('a', { wait: 100 }));
+    await rig.clock.advance(50);
+    expect(queued().filter((count) => count > 0)).toHaveLength(1);
+    await rig.clock.advance(50);
+    expect(queued()).toEqual([0, 0, 0]);
+    rig.follow(rig.acquire('a', { wait: 5_000, signal: controller.signal }));
+    await rig.clock.settle();
+    controller.abort();
+    await rig.clock.settle();
+    expect(queued()).toEqual([0, 0, 0]);
+    const last = rig.follow(rig.acquire('a', { wait: 5_000 }));
+    await rig.clock.settle();
+    await holder.release();
+    await rig.clock.settle();
+    expect(last.state).toBe('fulfilled');
+    expect(queued()).toEqual([0, 0, 0]);
   });
 
   it('is no hot loop even if chance always says zero', async () => {

@@ -22,16 +22,18 @@ function setUp() {
   const clock = new TestClock();
   const inner = new ScriptedMaster(clock, 'm1');
   const events: string[] = [];
-  const master = new WatchedMaster(inner, clock, TIMEOUT, {
-    masterSilent: (name) => events.push(`${name} silent`),
-    masterAnswersAgain: (name) => events.push(`${name} again`),
-  });
+  const crowds: (readonly string[])[] = [];
+  const observer = {
+    masterSilent: (name: string) => events.push(`${name} silent`),
+    masterAnswersAgain: (name: string) => events.push(`${name} again`),
+  };
+  const master = new WatchedMaster(inner, clock, TIMEOUT, observer, (keys) => crowds.push(keys));
   let tokens = 0;
   const acquire = (): AcquireRequest => ({
     ...{ op: 'acquire', keys: ['a'], token: `${++tokens}`, ttl: 1_000, explain: false, withdrawn: false },
   });
   const release = (token: string, keepFor = 0, ttl = 5_000): ReleaseRequest => ({
-    ...{ op: 'release', keys: ['a'], token, keepFor, ttl },
+    ...{ op: 'release', keys: ['a'], queues: ['queue of a'], token, keepFor, ttl },
   });
   const answers: Answer[] = [];
   const ask = (request: AcquireRequest | ReleaseRequest = acquire()): void =>

@@ -13,7 +13,7 @@ function setUp() {
   const extend = (token: string, keys = ['a'], ttl = 1_000) =>
     ask({ op: 'extend', keys, token, ttl, withdrawn: false });
   const release = (token: string, keepFor = 0, keys = ['a']) =>
-    ask({ op: 'release', keys, token, keepFor, ttl: 1_000 });
+    ask({ op: 'release', keys, queues: keys.map((key) => `queue of ${key}`), token, keepFor, ttl: 1_000 });
   const inspect = (keys = ['a']) => ask({ op: 'inspect', keys });
   return { clock, master, ask, acquire, extend, release, inspect };
 }

@@ -1,4 +1,4 @@
-import type { Answer, Master, Reply, Request, Unreachable } from '../../../lib/core/master.interface.js';
+import type { Answer, Master, Reply, Request, Unreachable, WakeUp } from '../../../lib/core/master.interface.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
 import type { TestClock } from './test-clock.js';
 
@@ -113,6 +113,10 @@ export class ScriptedMaster implements Master {
 
   onReady(listener: () => void): void {
     this.listener = listener;
+  }
+
+  listen(waiter: string, listener: WakeUp | undefined): void {
+    this.memory.listen(waiter, listener);
   }
 
   async close(): Promise<void> {
