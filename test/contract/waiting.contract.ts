@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { AcquireRequest, Answer, Master } from '../../lib/core/master.interface.js';
+import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
+import { eventually } from '../support/eventually.js';
+
+const GRANTED: Answer = { kind: 'granted' };
+const GRANTED_AMONG_OTHERS: Answer = { kind: 'granted', crowded: true };
+
+/** A process that waits at a master. */
+class Process {
+  readonly woken: (string | undefined)[] = [];
+
+  constructor(
+    readonly name: string,
+    readonly master: Master,
+  ) {}
+
+  /** Listens, and resolves when it would hear. */
+  async listen(): Promise<this> {
+    this.master.listen(this.name, (key) => this.woken.push(key));
+    await eventually(async () => {
+      const probe = `probe:${this.name}`;
+      await ask(this.master, acquiring([probe], 'probe'));
+      await ask(this.master, this.taking([probe]));
+      const { kind } = await ask(this.master, releasing([probe], 'probe'));
+      await ask(this.master, { op: 'leave', keys: [probe], queues: [`queue:${probe}`], waiter: this.name });
+      return kind === 'granted' && this.woken.includes(probe);
+    });
+    this.woken.length = 0;
+    return this;
+  }
+
+  /** The request of a process that waits if it is refused. */
+  taking(keys: readonly string[], waited = 0): AcquireRequest {
+    const queues = keys.map((key) => `queue:${key}`);
+    return acquiring(keys, `token of ${this.name}`, { explain: true, queue: { queues, waiter: this.name, waited } });
+  }
+
+  take(keys: readonly string[], waited = 0): Promise<Answer> {
+    return ask(this.master, this.taking(keys, waited));
+  }
+
+  leave(...keys: string[]): Promise<Answer> {
+    const queues = keys.map((key) => `queue:${key}`);
+    return ask(this.master, { op: 'leave', keys, queues, waiter: this.name });
+  }
+
+  give(...keys: string[]): Promise<Answer> {
+    return ask(this.master, releasing(keys, `token of ${this.name}`));
+  }
+}
+
+/** What a master does for those that wait. `masters` are connections of different processes to one server. */
+export function waitingContract(
+  kind: string,
+  prepare: () => Promise<{ masters: readonly Master[]; end(): Promise<void> }>,
+): void {
+  describe(`waiting at ${kind}`, () => {
+    let stage: Awaited<ReturnType<typeof prepare>>;
+    let master: Master;
+    let first: Process;
+    let second: Process;
+    let key: string;
+    let other: string;
+    let count = 0;
+
+    beforeAll(async () => {
+      stage = await prepare();
+      await Promise.all(stage.masters.map((each) => each.connect()));
+      [master] = stage.masters as [Master];
+      first = await new Process('first', stage.masters[1] as Master).listen();
+      second = await new Process('second', stage.masters[2] as Master).listen();
+    });
+    afterAll(async () => {
+      await Promise.all(stage.masters.map((each) => each.close()));
+      await stage.end();
+    });
+    beforeEach(async () => {
+      key = `waiting:${++count}:a`;
+      other = `waiting:${count}:b`;
+      first.woken.length = second.woken.length = 0;
+      await ask(master, acquiring([key], 'holder'));
+    });
+
+    it('wakes one of those that wait for a key that is released, in the order in which they came', async () => {
+      expect(await first.take([key])).toMatchObject({ kind: 'held' });
+      expect(await second.take([key])).toMatchObject({ kind: 'held' });
+      await ask(master, releasing([key], 'holder'));
+      await eventually(() => first.woken.length > 0);
+      expect(await first.take([key])).toEqual(GRANTED_AMONG_OTHERS);
+      expect([first.woken, second.woken]).toEqual([[key], []]);
+      await first.give(key);
+      await eventually(() => second.woken.length > 0);
+      expect(await second.take([key])).toEqual(GRANTED);
+      expect([first.woken, second.woken]).toEqual([[key], [key]]);
+      await second.give(key);
+    });
+
+    it('wakes first who has waited longest, wherever that was', async () => {
+      await first.take([key], 10);
+      await second.take([key], 5_000);
+      await ask(master, releasing([key], 'holder'));
+      await eventually(() => second.woken.length > 0);
+      expect(first.woken).toEqual([]);
+      await second.leave(key);
+      await first.leave(key);
+    });
+
+    it('keeps a place when it is taken again', async () => {
+      await first.take([key], 100);
+      await second.take([key], 50);
+      await first.take([key]);
+      await ask(master, releasing([key], 'holder'));
+      await eventually(() => first.woken.length > 0);
+      await first.leave(key);
+      await second.leave(key);
+    });
+
+    it('keeps the key for the process that is woken, for a moment', async () => {
+      await first.take([key]);
+      await ask(master, releasing([key], 'holder'));
+      expect(await ask(master, acquiring([key], 'newcomer'))).toMatchObject({ kind: 'held' });
+      expect(await second.take([key])).toMatchObject({ kind: 'held' });
+      expect(await first.take([key])).toMatchObject({ kind: 'granted' });
+      await first.give(key);
+      await second.leave(key);
+    });
+
+    it('gives the key to others when the process that was woken does not come', async () => {
+      await first.take([key]);
+      await ask(master, releasing([key], 'holder'));
+      await eventually(async () => (await ask(master, acquiring([key], 'newcomer'))).kind === 'granted');
+    });
+
+    it('tells who releases that others wait', async () => {
+      await first.take([key]);
+      expect(await ask(master, releasing([key], 'holder'))).toEqual(GRANTED_AMONG_OTHERS);
+      await first.leave(key);
+    });
+
+    it('passes over who does not listen', async () => {
+      const deaf = new Process('deaf', master);
+      const { queue, ...request } = first.taking([key], 60_000);
+      await ask(first.master, { ...request, queue: { ...queue!, waiter: deaf.name } });
+      await second.take([key]);
+      await ask(master, releasing([key], 'holder'));
+      await eventually(() => second.woken.length > 0);
+      expect(await second.take([key])).toEqual(GRANTED);
+      await second.give(key);
+    });
+
+    it('wakes the next when the process that was woken leaves', async () => {
+      await first.take([key]);
+      await second.take([key]);
+      await ask(master, releasing([key], 'holder'));
+      await eventually(() => first.woken.length > 0);
+      expect(second.woken).toEqual([]);
+      await first.leave(key);
+      await eventually(() => second.woken.length > 0);
+      expect(await second.take([key])).toEqual(GRANTED);
+      await second.give(key);
+    });
+
+    it('forgets who leaves', async () => {
+      await first.take([key]);
+      await first.leave(key);
+      expect(await ask(master, releasing([key], 'holder'))).toEqual(GRANTED);
+      expect(await ask(master, inspecting(key))).toEqual(GRANTED);
+      expect(first.woken).toEqual([]);
+    });
+
+    it('wakes nobody when a stranger releases', async () => {
+      await first.take([key]);
+      await ask(master, releasing([key], 'stranger'));
+      await ask(master, extending([key], 'holder'));
+      expect(first.woken).toEqual([]);
+      expect(await ask(master, inspecting(key))).toMatchObject({ kind: 'held' });
+      await first.leave(key);
+    });
+
+    it('lets those that wait look again when a released key is kept for longer', async () => {
+      await first.take([key]);
+      await ask(master, releasing([key], 'holder', 40_000));
+      await eventually(() => first.woken.length > 0);
+      expect(await first.take([key])).toMatchObject({ kind: 'held' });
+      await first.leave(key);
+    });
+
+    it('takes several keys together, and does not keep one while another is held', async () => {
+      await ask(master, acquiring([other], 'another holder'));
+      await first.take([key, other]);
+      await second.take([key]);
+      await ask(master, releasing([key], 'holder'));
+      await eventually(() => first.woken.length > 0);
+      expect(await first.take([key, other])).toMatchObject({ kind: 'held' });
+      await eventually(() => second.woken.length > 0);
+      expect(await second.take([key])).toMatchObject({ kind: 'granted' });
+      await second.give(key);
+      await ask(master, releasing([other], 'another holder'));
+      await eventually(() => first.woken.length > 1);
+      expect(await first.take([key, other])).toEqual(GRANTED);
+      await first.give(key, other);
+    });
+
+    it('wakes nobody who has ended to listen', async () => {
+      const leaver = await new Process('leaver', stage.masters[3] as Master).listen();
+      await leaver.take([key]);
+      leaver.master.listen(leaver.name, undefined);
+      await second.take([key]);
+      await eventually(async () => {
+        await ask(master, acquiring([key], 'holder'));
+        await second.take([key]);
+        await ask(master, releasing([key], 'holder'));
+        return second.woken.length > 0;
+      });
+      expect(leaver.woken).toEqual([]);
+      await second.leave(key);
+    });
+  });
+}
