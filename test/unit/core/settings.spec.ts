@@ -223,4 +223,10 @@ describe('resources', () => {
       'resource must be a text that is not empty, or a list of some, got ',
     );
   });
+
+  it('cannot be mistaken for names of our own', () => {
+    expect(errorOf(() => resolveResources('resource', ['a', '\0queue:a'])).message).toContain(
+      'resource must not begin with a NUL character',
+    );
+  });
 });
