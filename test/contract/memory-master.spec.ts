@@ -4,6 +4,7 @@ import { MemoryMaster } from '../../lib/memory/memory-master.js';
 import { Contender } from '../support/redlocks.js';
 import { neverLosesAnUpdate } from './lost-update.js';
 import { masterContract } from './master.contract.js';
+import { waitingContract } from './waiting.contract.js';
 
 masterContract('MemoryMaster', async () => {
   const master = new MemoryMaster(new SystemClock());
@@ -15,6 +16,11 @@ masterContract('MemoryMaster', async () => {
     bringUp: async () => master.bringUp(),
     end: async () => undefined,
   };
+});
+
+waitingContract('MemoryMaster', async () => {
+  const master = new MemoryMaster(new SystemClock());
+  return { masters: [master, master, master, master], end: async () => undefined };
 });
 
 describe('Redlock over three MemoryMasters', () => {

@@ -8,6 +8,7 @@ import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 import { neverLosesAnUpdate } from './lost-update.js';
 import { connectionContract, masterContract, type MasterStage } from './master.contract.js';
+import { waitingContract } from './waiting.contract.js';
 
 const sources: Record<string, (server: RedisServer) => RedisMasterSource> = {
   'URL, ioredis 6': (server) => server.url,
@@ -18,6 +19,13 @@ const sources: Record<string, (server: RedisServer) => RedisMasterSource> = {
 for (const [kind, sourceOf] of Object.entries(sources)) {
   masterContract(`RedisMaster (${kind})`, () => stage(sourceOf));
   connectionContract(`RedisMaster (${kind})`, () => stage(sourceOf));
+
+  waitingContract(`RedisMaster (${kind})`, async () => {
+    const server = await RedisServer.start();
+    const source = sourceOf(server);
+    const masters = [1, 2, 3, 4].map(() => redisMaster('masters[0]', source, new SystemClock()));
+    return { masters, end: () => server.stop() };
+  });
 
   describe(`Redlock over three RedisMasters (${kind})`, () => {
     neverLosesAnUpdate(async () => {

@@ -33,7 +33,7 @@ export function extending(keys: readonly string[], token: string, ttl = 60_000):
 }
 
 export function releasing(keys: readonly string[], token: string, keepFor = 0): ReleaseRequest {
-  return { op: 'release', keys, token, keepFor, ttl: 60_000 };
+  return { op: 'release', keys, queues: keys.map((key) => `queue:${key}`), token, keepFor, ttl: 60_000 };
 }
 
 export function inspecting(...keys: string[]): InspectRequest {

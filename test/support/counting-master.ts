@@ -1,8 +1,8 @@
-import type { Master, Reply, Request } from '../../lib/core/master.interface.js';
+import type { Master, Reply, Request, WakeUp } from '../../lib/core/master.interface.js';
 
 /** Counts what a master is asked. */
 export class CountingMaster implements Master {
-  readonly asked = { acquire: 0, extend: 0, release: 0, inspect: 0 };
+  readonly asked = { acquire: 0, extend: 0, release: 0, leave: 0, inspect: 0 };
   /** Requests that wait for their answers. */
   pending = 0;
   mostPending = 0;
@@ -37,6 +37,10 @@ export class CountingMaster implements Master {
 
   onReady(listener: () => void): void {
     this.inner.onReady(listener);
+  }
+
+  listen(waiter: string, listener: WakeUp | undefined): void {
+    this.inner.listen(waiter, listener);
   }
 
   close(): Promise<void> {
