@@ -40,7 +40,7 @@ type Step = 'everybody' | 'gate';
  */
 export class Acquisition {
   private refusal: Ballot | undefined;
-  /** Attempts in a row that no master could decide. */
+  /** Attempts in a row after which the gate's word was of no use: it gave none, or the other masters disagreed. */
   private failures = 0;
   private readonly queuedAt = new Set<WatchedMaster>();
 
@@ -94,7 +94,7 @@ export class Acquisition {
     waiter.interrupt = () => tenure.giveUp();
     // A refusal is only worth explaining if there is no better chance to ask.
     const ballot = gate
-      ? await tenure.acquireThrough(gate, call.ttl, timeout, this.lineUp(gate))
+      ? await tenure.acquireThrough(gate, call.ttl, timeout, this.lineUp(gate), this.failures > 0)
       : await tenure.acquire(call.ttl, timeout, !mayFollow);
     waiter.interrupt = undefined;
     // Granted at the gate: the place in its queue is gone.
@@ -104,20 +104,23 @@ export class Acquisition {
 
   /** Waits until another attempt makes sense, and tells which. */
   private async rest(step: Step, ballot: Ballot): Promise<Step> {
+    const held = ballot.outcome === 'held';
+    if (step === 'gate' && held && !ballot.isSplit) this.failures = 0;
+    else if (step === 'gate' || !held) this.failures++;
     if (step === 'gate' && ballot.outcome === 'unavailable') return 'everybody';
-    if (step === 'everybody' && ballot.outcome === 'held') return 'gate';
-    this.failures = ballot.outcome === 'held' ? 0 : this.failures + 1;
-    const look = this.delayAfter(ballot);
+    // Back to a gate that fails only after a while: it may fail at once, again and again.
+    if (step === 'everybody' && held && this.failures === 0) return 'gate';
+    const look = this.delay();
     const expiry = ballot.freeAfter === undefined ? Infinity : ballot.freeAfter + EXPIRY_RESOLUTION;
     const woken = await this.waiter.pause(Math.min(look, expiry));
     // What the gate says need not be what a quorum says: ask that now and then.
     return step === 'everybody' || woken || ballot.isSplit || expiry <= look ? 'gate' : 'everybody';
   }
 
-  private delayAfter(ballot: Ballot): number {
+  private delay(): number {
     const { least, most } = LOOK_AFTER;
     const chance = this.context.random.fraction();
-    if (ballot.outcome === 'held' && !ballot.isSplit) return least + chance * (most - least);
+    if (this.failures === 0) return least + chance * (most - least);
     return Math.max(1, chance * Math.min(most, RETRY_WITHIN * 2 ** this.failures));
   }
 

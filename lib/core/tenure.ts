@@ -59,12 +59,20 @@ export class Tenure {
   /**
    * Like {@link acquire}, but asks the gate first and the other masters only if it grants: of several that try at the
    * same time, only one gets past it. Who does not waits in the gate's queue.
+   *
+   * @param explain whether a refusal of the other masters must tell for how long
    */
-  async acquireThrough(gate: Master, ttl: number, timeout: number, ticket: QueueTicket): Promise<Ballot> {
+  async acquireThrough(
+    gate: Master,
+    ttl: number,
+    timeout: number,
+    ticket: QueueTicket,
+    explain: boolean,
+  ): Promise<Ballot> {
     const started = this.clock.read();
     const first = await this.hold([gate], { ...this.acquisition(ttl), explain: true, queue: ticket }, timeout);
     if (first.outcome !== 'granted') return first;
-    const ballot = await this.hold(this.masters, { ...this.acquisition(ttl), explain: false }, timeout, gate);
+    const ballot = await this.hold(this.masters, { ...this.acquisition(ttl), explain }, timeout, gate);
     if (ballot.outcome === 'granted') this.believe(started, ttl);
     return ballot;
   }

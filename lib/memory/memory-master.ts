@@ -194,11 +194,11 @@ export class MemoryMaster implements Master {
 
   private release({ keys, queues, token, keepFor }: ReleaseRequest): Answer {
     let crowded = false;
-    queues.forEach((queue, i) => {
+    for (const [i, queue] of queues.entries()) {
       const key = keys[i] as string;
       const owner = this.remainingOf(key) > 0 ? this.entries.get(key)?.token : undefined;
       if (owner?.startsWith(RESERVED)) crowded = true;
-      if (owner !== undefined && owner !== token) return;
+      if (owner !== undefined && owner !== token) continue;
       if (keepFor === 0) {
         crowded = this.free(key, queue) || crowded;
       } else if (owner !== undefined) {
@@ -206,7 +206,7 @@ export class MemoryMaster implements Master {
         // Whoever waits learns that the key expires at another time than it was told.
         this.queues.wakeNext(queue, key);
       }
-    });
+    }
     return crowded ? GRANTED_AMONG_OTHERS : GRANTED;
   }
 

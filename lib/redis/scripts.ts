@@ -42,11 +42,12 @@ if longest ~= ${FREE} then return longest end`;
 // No script begins with `#!lua`: a server that is out of memory refuses such a script as a whole, but runs one without,
 // and only refuses the commands in it that need memory. PEXPIRE and DEL do not.
 
+// Whatever is wrong with a queue (another type, no permission): pcall, since locks do not depend on it.
 // A key that is released while processes wait for it is kept for the one that is woken; nobody listens to a dead one.
 const WAKE_NEXT = `
 local function wake_next(key, queue)
   for _ = 1, ${MOST_SKIPPED} do
-    local waiter = redis.call('ZPOPMIN', queue)[1]
+    local waiter = redis.pcall('ZPOPMIN', queue)[1]
     if not waiter then return false end
     if redis.call('EXISTS', key) == 0 then redis.pcall('SET', key, 'reserved for ' .. waiter, 'PX', ${RESERVED_FOR}) end
     local heard = redis.pcall('PUBLISH', waiter, key)
@@ -90,7 +91,7 @@ for i = 1, count do
   redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2])
 end
 for i = 1, count do
-  redis.call('ZREM', KEYS[count + i], waiter)
+  redis.pcall('ZREM', KEYS[count + i], waiter)
   if redis.call('EXISTS', KEYS[count + i]) == 1 then crowded = true end
 end
 return crowded and ${FREE_AMONG_OTHERS} or ${FREE}`;
@@ -99,8 +100,8 @@ return crowded and ${FREE_AMONG_OTHERS} or ${FREE}`;
 const LEAVE = `${WAKE_NEXT}
 local count = #KEYS / 2
 for i = 1, count do
-  redis.call('ZREM', KEYS[count + i], ARGV[1])
-  if redis.call('GET', KEYS[i]) == 'reserved for ' .. ARGV[1] then
+  redis.pcall('ZREM', KEYS[count + i], ARGV[1])
+  if redis.pcall('GET', KEYS[i]) == 'reserved for ' .. ARGV[1] then
     redis.call('DEL', KEYS[i])
     wake_next(KEYS[i], KEYS[count + i])
   end

@@ -52,6 +52,9 @@ export interface Program {
   line(): Promise<string>;
   /** Resolves with its exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
+  /** SIGSTOP: its connections stay open, and it does nothing. */
+  pause(): void;
+  resume(): void;
   kill(): void;
 }
 
@@ -69,6 +72,8 @@ export function start({ folder }: Compiled, name: string, argument: object): Pro
       return value;
     },
     ended: once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | string),
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
     kill: () => void child.kill('SIGKILL'),
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockNotAcquiredError, LockServiceStoppedError, QuorumUnavailableError } from '../../../lib/core/errors.js';
 import { Rig } from '../support/rig.js';
-import { hangs, held, obeysAfter, obeysInSilence, only, says, unreachable } from '../support/scripted-master.js';
+import { hangs, obeysAfter, obeysInSilence, only, says, unreachable } from '../support/scripted-master.js';
 
 /** A rig whose resource `a` is held by another process, that never lets go. */
 async function contended(options = {}) {

@@ -1,0 +1,44 @@
+// npm run bench -- <suite> [--quick] [--check] [--json file]
+//
+// Contenders are interleaved round by round in one run on one machine: compare ratios, not figures of different runs.
+import { readdir, writeFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { prepare } from './prepare.mjs';
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
+    json: { type: 'string' },
+    masters: { type: 'string' },
+  },
+});
+
+const folder = new URL('suites/', import.meta.url);
+const known = (await readdir(folder)).filter((file) => file.endsWith('.mjs')).map((file) => file.slice(0, -4));
+const unknown = positionals.filter((name) => !known.includes(name));
+if (unknown.length > 0) {
+  console.error(`There is no suite ${unknown.join(', ')}; there are: ${known.join(', ')}`);
+  process.exit(2);
+}
+
+await prepare();
+const { printChecks } = await import('./report.mjs');
+const results = {};
+let broken = 0;
+for (const name of positionals.length > 0 ? positionals : known) {
+  const { run } = await import(new URL(`${name}.mjs`, folder));
+  const began = performance.now();
+  const { figures, checks } = await run({
+    quick: options.quick,
+    masters: options.masters?.split(',').map(Number),
+  });
+  printChecks(checks);
+  console.log(`\n${name}: ${Math.round((performance.now() - began) / 1000)} s on ${cpus().length} cores`);
+  results[name] = { figures, checks };
+  broken += checks.filter(({ kept }) => !kept).length;
+}
+if (options.json) await writeFile(options.json, `${JSON.stringify(results, undefined, 2)}\n`);
+process.exit(options.check && broken > 0 ? 1 : 0);

@@ -1,0 +1,49 @@
+import { figure, times } from '../report.mjs';
+
+/** What waiting by wake-up promises, against what was found with one number of masters. */
+export function checksOf(found) {
+  const on = `N = ${found.masters}`;
+  return [
+    ...uncontendedChecks(on, found),
+    ...found.contention.flatMap((scene) => contentionChecks(on, scene, found)),
+    atMost(
+      `${on}, 1 x ${found.crowd.waiters}: commands as uncontended`,
+      found.crowd.commands / (2 * found.masters),
+      1.02,
+    ),
+    atMost(`${on}: hand-off p50 at most 4 round trips`, found.latency.ours.p50 / found.latency.roundTrip.p50, 4),
+  ];
+}
+
+function uncontendedChecks(on, { masters, uncontended }) {
+  const { commands } = uncontended.contenders.ours;
+  return [
+    exactly(`${on}: acquire and release are 2 N commands`, commands, 2 * masters),
+    // What was refused on one master may have been granted on another: the attempt is followed by its release.
+    exactly(
+      `${on}: a refused attempt with wait: 0 is N commands and their release`,
+      uncontended.refusal.commands,
+      2 * masters,
+    ),
+  ];
+}
+
+function contentionChecks(on, { processes, waiters, contenders }, { masters }) {
+  const where = `${on}, ${processes} x ${waiters}`;
+  const { ours, redlock5, 'redlock5-10ms': tuned } = contenders;
+  return [
+    atLeast(`${where}: 10 times the hand-offs of redlock 5`, ours.handOffRate / redlock5.handOffRate, 10),
+    atLeast(`${where}: 2 times the hand-offs of redlock 5 at 10 ms`, ours.handOffRate / tuned.handOffRate, 2),
+    atMost(`${where}: longest wait a fifth of redlock 5's`, ours.longestWait / redlock5.longestWait, 0.2),
+    // With one master, lining up alone makes 3 of 2.
+    ...(masters > 1
+      ? [atMost(`${where}: 1.5 times the uncontended commands`, ours.commands / (2 * masters), 1.5)]
+      : []),
+    exactly(`${where}: no failure`, ours.failures, 0),
+    exactly(`${where}: no overlap`, ours.overlaps, 0),
+  ];
+}
+
+const atLeast = (promise, ratio, bound) => ({ promise, found: times(ratio), kept: ratio >= bound });
+const atMost = (promise, ratio, bound) => ({ promise, found: times(ratio), kept: ratio <= bound });
+const exactly = (promise, value, wanted) => ({ promise, found: figure(value), kept: value === wanted });

@@ -1,0 +1,31 @@
+import { sharedNow, sleep } from '../measure/numbers.mjs';
+
+/** Some waiters of this process want the same key again and again, from `start` to `end`. */
+export async function contend(contender, { key, ttl, section, waiters, start, end }) {
+  const sections = [];
+  const failures = [];
+
+  async function waiter() {
+    while (sharedNow() < end) {
+      const times = [sharedNow()];
+      try {
+        const release = await contender.acquire(key, ttl);
+        times.push(sharedNow());
+        await sleep(section);
+        times.push(sharedNow());
+        sections.push(times);
+        const released = release();
+        // What happens when the round is over, and keys are taken away so that it ends, counts for nothing.
+        if (sharedNow() < end) await released;
+        else released.catch(() => {});
+      } catch (error) {
+        if (sharedNow() < end) failures.push(String(error?.message ?? error));
+        await sleep(1);
+      }
+    }
+  }
+
+  await sleep(start - sharedNow());
+  await Promise.all(Array.from({ length: waiters }, waiter));
+  return { sections, failures };
+}

@@ -1,0 +1,43 @@
+import { Redis } from 'ioredis';
+import { sharedNow, sleep } from '../measure/numbers.mjs';
+
+/** Milliseconds of each acquire and release, one after the other, keys that nobody else wants. */
+export async function cycle(contender, { key, ttl, count }) {
+  const acquire = [];
+  const both = [];
+  for (let i = 0; i < count; i++) {
+    const start = sharedNow();
+    const release = await contender.acquire(`${key}:${i}`, ttl);
+    acquire.push(sharedNow() - start);
+    await release();
+    both.push(sharedNow() - start);
+  }
+  return { acquire, both };
+}
+
+/** Milliseconds of each attempt that does not wait, on a key that is held. */
+export async function refuse(contender, { key, ttl, count }) {
+  const times = [];
+  for (let i = 0; i < count; i++) {
+    const start = sharedNow();
+    const release = await contender.tryAcquire(key, ttl);
+    times.push(sharedNow() - start);
+    if (release) throw new Error('a key that is held was given out again');
+  }
+  return times;
+}
+
+/** Milliseconds of a PING to all of some servers at once, `pause` milliseconds between one and the next. */
+export async function ping({ urls, count, pause }) {
+  const clients = urls.map((url) => new Redis(url));
+  const times = [];
+  await Promise.all(clients.map((client) => client.ping()));
+  for (let i = 0; i < count; i++) {
+    if (pause) await sleep(pause);
+    const start = sharedNow();
+    await Promise.all(clients.map((client) => client.ping()));
+    times.push(sharedNow() - start);
+  }
+  for (const client of clients) client.disconnect();
+  return times;
+}

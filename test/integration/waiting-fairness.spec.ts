@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { type CountingContender, Crowd } from '../support/crowd.js';
+import { eventually } from '../support/eventually.js';
+
+const WAIT = { wait: '60s' } as const;
+
+/** Who waits since when, and how often each was overtaken by somebody who came later. */
+class Turnstile {
+  readonly turns: number[];
+  mostOvertaken = 0;
+  private readonly waiting = new Set<{ overtaken: number; arrival: number }>();
+  private arrivals = 0;
+
+  constructor(contenders: number) {
+    this.turns = Array.from({ length: contenders }, () => 0);
+  }
+
+  get taken(): number {
+    return this.turns.reduce((sum, turns) => sum + turns, 0);
+  }
+
+  async pass(contender: CountingContender, who: number, resource: string | readonly string[]): Promise<void> {
+    const mine = { overtaken: 0, arrival: this.arrivals++ };
+    this.waiting.add(mine);
+    const lock = await contender.acquire(resource, '10s', WAIT);
+    this.waiting.delete(mine);
+    for (const other of this.waiting) if (other.arrival < mine.arrival) other.overtaken++;
+    this.mostOvertaken = Math.max(this.mostOvertaken, mine.overtaken);
+    this.turns[who]!++;
+    await sleep(1);
+    await lock.release();
+  }
+}
+
+describe('Eight processes that want one resource all the time', () => {
+  it.each([1, 3, 5])(
+    'with %i masters, are served in the order of their arrival, nearly',
+    async (masters) => {
+      await using crowd = await Crowd.of(8, masters);
+      const turnstile = new Turnstile(8);
+      // Whoever waits for the first time cannot be woken yet: its subscriber is on its way.
+      await Promise.all(
+        crowd.contenders.map(async (contender) => (await contender.acquire('k', '10s', WAIT)).release()),
+      );
+      await Promise.all(
+        crowd.contenders.map(async (contender, i) => {
+          while (turnstile.taken < 400) await turnstile.pass(contender, i, 'k');
+        }),
+      );
+      const { mostOvertaken, turns } = turnstile;
+      report(`${masters} masters: overtaken at most ${mostOvertaken} times; turns ${turns.join(' ')}`);
+      // Those who come while a wake-up is on its way, and a lost vote now and then: a few rounds, not for ever.
+      expect(mostOvertaken).toBeLessThanOrEqual(3 * 8);
+      expect(Math.max(...turns) / Math.min(...turns)).toBeLessThan(1.5);
+      await eventually(async () => (await crowd.keys()) === 0);
+    },
+    60_000,
+  );
+
+  it('are served alike when one of them has many waiters of its own', async () => {
+    await using crowd = await Crowd.of(4, 3);
+    const turnstile = new Turnstile(4);
+    const waiters = [16, 1, 1, 1].flatMap((count, i) => Array.from({ length: count }, () => i));
+    await Promise.all(
+      waiters.map(async (i) => {
+        while (turnstile.taken < 300) await turnstile.pass(crowd.contenders[i]!, i, 'k');
+      }),
+    );
+    const { mostOvertaken, turns } = turnstile;
+    report(`16 waiters in one process, 1 in each of 3: overtaken at most ${mostOvertaken} times; ${turns.join(' ')}`);
+    // In turn with the processes, whatever goes on inside them: no less than half of a sixth.
+    expect(Math.min(...turns)).toBeGreaterThan(300 / 12);
+  }, 60_000);
+});
+
+describe('Processes that want several resources together', () => {
+  it('in opposite order never wait for each other for ever, and all get their turn', async () => {
+    await using crowd = await Crowd.of(6, 3);
+    const turnstile = new Turnstile(6);
+    const sets = [['a', 'b'], ['b', 'a'], ['c', 'a'], ['b', 'c'], ['c', 'b', 'a'], ['b']];
+    await Promise.all(
+      crowd.contenders.map(async (contender, i) => {
+        for (let round = 0; round < 15; round++) await turnstile.pass(contender, i, sets[i]!);
+      }),
+    );
+    report(`several resources: overtaken at most ${turnstile.mostOvertaken} times`);
+    expect(turnstile.turns).toEqual(sets.map(() => 15));
+    await eventually(async () => (await crowd.keys()) === 0, 9_000);
+  }, 60_000);
+
+  it('get it, although others want each of them alone all the time', async () => {
+    await using crowd = await Crowd.of(5, 3);
+    const turnstile = new Turnstile(5);
+    let done = false;
+    const singles = crowd.contenders.slice(1).map(async (contender, i) => {
+      while (!done) await turnstile.pass(contender, i + 1, i % 2 ? 'a' : 'b');
+    });
+    for (let i = 0; i < 5; i++) await turnstile.pass(crowd.contenders[0]!, 0, ['a', 'b']);
+    done = true;
+    await Promise.all(singles);
+    expect(turnstile.turns[0]).toBe(5);
+    report(`both of two busy resources: overtaken at most ${turnstile.mostOvertaken} times`);
+  }, 60_000);
+});
+
+function report(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

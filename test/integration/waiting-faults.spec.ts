@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Lock } from '../../lib/core/lock.js';
+import { type Compiled, compileLibrary, type Program, start } from '../support/compiled.js';
+import { type CountingContender, Crowd } from '../support/crowd.js';
+import { eventually } from '../support/eventually.js';
+
+const WAIT = { wait: '60s' } as const;
+/** What a waiter may be late, in milliseconds. */
+const BOUND = 100;
+
+let compiled: Compiled;
+beforeAll(async () => {
+  compiled = await compileLibrary();
+});
+afterAll(async () => {
+  await compiled[Symbol.asyncDispose]();
+});
+
+describe('Waiting, while processes and masters die', () => {
+  const programs: Program[] = [];
+
+  /** Starts a process that waits for `k`, or holds it when it is free. */
+  function spawn(crowd: Crowd, task: { ttl?: number; hold?: number } = {}): Program {
+    const program = start(compiled, 'wait', { urls: crowd.masters.urls, resource: 'k', ttl: 20_000, ...task });
+    programs.push(program);
+    return program;
+  }
+
+  /** Fires when a waiter is too late that may wait for `ttl` milliseconds from now on. */
+  function tooLate(ttl: number): Promise<string> {
+    // Two timers: on a busy machine both are late, as those of the waiter are.
+    const timer = (delay: number): Promise<unknown> => sleep(delay, undefined, { ref: false });
+    return timer(ttl).then(async () => (await timer(BOUND), 'too late'));
+  }
+
+  async function expectInTime(late: Promise<string>, turn: Promise<unknown>): Promise<void> {
+    expect(await Promise.race([turn.then(() => 'in time'), late])).toBe('in time');
+  }
+
+  async function expectNothingLeft(crowd: Crowd): Promise<void> {
+    await eventually(async () => (await crowd.keys()) === 0, 9_000);
+  }
+
+  afterAll(() => programs.forEach((program) => program.kill()));
+
+  it('a waiting process that is killed is passed over', async () => {
+    await using crowd = await Crowd.of(2, 3);
+    const [holder, second] = crowd.contenders as [CountingContender, CountingContender];
+    const lock = await holder.acquire('k', '20s');
+    const dead = spawn(crowd);
+    await crowd.untilQueued('k', 1);
+    const turn = second.acquire('k', '20s', WAIT);
+    await crowd.untilQueued('k', 2);
+    dead.kill();
+    await dead.ended;
+    await eventually(async () => (await crowd.subscribers()).reduce((sum, count) => sum + count, 0) === 1);
+    second.reset();
+    await lock.release();
+    await (await turn).release();
+    // Woken by the release: no request but those of the hand-off.
+    expect(second.acquires).toBe(3);
+    await expectNothingLeft(crowd);
+  }, 30_000);
+
+  it('the lock of a process that is killed is taken at its expiry, by one, without a herd', async () => {
+    await using crowd = await Crowd.of(8, 5);
+    const ttl = 1_500;
+    const holder = spawn(crowd, { ttl });
+    await holder.line();
+    const late = tooLate(ttl);
+    const turns = crowd.contenders.map((contender) => contender.acquire('k', '20s', WAIT));
+    await crowd.untilQueued('k', 8);
+    holder.kill();
+    // From the last moment on at which nobody can have it.
+    const [left] = (await crowd.call('PTTL', 'lock:k')) as [number];
+    await sleep(Math.max(0, left - 20));
+    const before = crowd.requests;
+    await expectInTime(late, Promise.race(turns));
+    const requests = crowd.requests - before;
+    // A look at the gate by each, four more requests by the one that has it; and any may just have looked everywhere.
+    expect(requests).toBeLessThanOrEqual(8 + 4 + 8 * 6);
+    await takeAll(turns);
+    await expectNothingLeft(crowd);
+  }, 30_000);
+
+  it('a waiting process that hangs when it is woken delays nobody beyond the ttl', async () => {
+    await using crowd = await Crowd.of(2, 3);
+    const [holder, second] = crowd.contenders as [CountingContender, CountingContender];
+    const ttl = 1_000;
+    const lock = await holder.acquire('k', ttl, { extend: true });
+    const hung = spawn(crowd, { hold: 0 });
+    await crowd.untilQueued('k', 1);
+    const turn = second.acquire('k', '20s', WAIT);
+    await crowd.untilQueued('k', 2);
+    hung.pause();
+    const late = tooLate(ttl);
+    await lock.release();
+    await expectInTime(late, turn);
+    hung.resume();
+    await (await turn).release();
+    await hung.line();
+    expect(await hung.ended).toBe(0);
+    await expectNothingLeft(crowd);
+  }, 30_000);
+
+  it.each(['killed', 'hung', 'restarted without its keys'])(
+    'a gate that is %s delays nobody beyond the ttl',
+    async (fault) => {
+      await using crowd = await Crowd.of(4, 3);
+      const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
+      const ttl = 1_000;
+      const lock = await holder.acquire('k', ttl);
+      const late = tooLate(ttl);
+      const turns = others.map((other) => other.acquire('k', '20s', WAIT));
+      await crowd.untilQueued('k', 3);
+      const gate = await crowd.gateOf('k');
+      if (fault === 'killed') await gate.kill();
+      else if (fault === 'hung') gate.pause();
+      else await gate.restart();
+      crowd.reset();
+      await lock.release();
+      await expectInTime(late, Promise.race(turns));
+      await takeAll(turns);
+      // No master is flooded while there is no gate to wait at.
+      expect(crowd.requests).toBeLessThan(300);
+      if (fault === 'hung') gate.resume();
+    },
+    30_000,
+  );
+
+  it('subscribers that are dropped come back, and wake-ups with them', async () => {
+    await using crowd = await Crowd.of(4, 3);
+    const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
+    const lock = await holder.acquire('k', '20s');
+    const turns = others.map((other) => other.acquire('k', '20s', WAIT));
+    await crowd.untilQueued('k', 3);
+    const connected = await ids(crowd);
+    await crowd.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await eventually(async () => {
+      const now = await ids(crowd);
+      return now.length === connected.length && now.every((id) => !connected.includes(id));
+    });
+    // They line up again as soon as they can hear.
+    await crowd.untilQueued('k', 3);
+    const late = tooLate(2_000);
+    crowd.reset();
+    await lock.release();
+    await expectInTime(late, takeAll(turns));
+    // Three hand-offs, each of which takes as many requests as one that nobody wants.
+    expect(crowd.requests).toBeLessThanOrEqual(3 + 3 * 6 + 4);
+    await expectNothingLeft(crowd);
+  }, 30_000);
+
+  it('all subscribers dropped again and again: everybody gets a turn, and nothing is left', async () => {
+    await using crowd = await Crowd.of(6, 3);
+    const work = new AbortController();
+    const faults = dropInTurn(crowd, work.signal);
+    await Promise.all(
+      crowd.contenders.map(async (contender) => {
+        for (let i = 0; i < 5; i++) await (await contender.acquire('k', '2s', WAIT)).release();
+      }),
+    ).finally(() => work.abort());
+    await faults;
+    await expectNothingLeft(crowd);
+  }, 60_000);
+
+  async function dropInTurn(crowd: Crowd, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await crowd.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await sleep(20);
+    }
+  }
+
+  /** Gives everybody a turn. */
+  async function takeAll(turns: readonly Promise<Lock>[]): Promise<void> {
+    await Promise.all(turns.map(async (turn) => (await turn).release()));
+  }
+
+  /** Subscribers, by what their servers call them. */
+  async function ids(crowd: Crowd): Promise<string[]> {
+    const lists = (await crowd.call('CLIENT', 'LIST', 'TYPE', 'pubsub')) as string[];
+    return lists.flatMap((list, i) => [...list.matchAll(/^id=(\d+)/gm)].map(([, id]) => `${i}:${id ?? ''}`));
+  }
+});

@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { resolveResources } from '../../lib/core/settings.js';
+import { type CountingContender, Crowd } from '../support/crowd.js';
+import { eventually } from '../support/eventually.js';
+
+const WAIT = { wait: '60s' } as const;
+const QUEUE = 'lock:\0queue:k';
+
+describe('Waiting at masters that refuse', () => {
+  let crowd: Crowd;
+  let holder: CountingContender;
+  let waiting: CountingContender;
+  beforeEach(async () => {
+    crowd = await Crowd.of(2, 3);
+    [holder, waiting] = crowd.contenders as [CountingContender, CountingContender];
+  });
+  afterEach(async () => {
+    await crowd[Symbol.asyncDispose]();
+  });
+
+  /** Two take turns, whatever the state of the masters. */
+  async function expectTurns(requests = 100): Promise<void> {
+    for (let i = 0; i < 2; i++) {
+      crowd.reset();
+      const lock = await holder.acquire(['k', 'z'], '5s', WAIT);
+      const turn = waiting.acquire('k', '5s', WAIT);
+      await eventually(() => waiting.acquires >= 4);
+      await lock.release();
+      const mine = await turn;
+      expect(mine.isHeld).toBe(true);
+      await mine.release();
+      expect(crowd.requests).toBeLessThan(requests);
+    }
+    await eventually(async () => (await crowd.call('EXISTS', 'lock:k', 'lock:z')).every((count) => count === 0), 4_000);
+  }
+
+  /** What everybody may do, from the next connection on. */
+  async function restrict(...rules: string[]): Promise<void> {
+    await crowd.call('ACL', 'SETUSER', 'default', ...rules);
+  }
+
+  it('works without the permission to subscribe or to publish', async () => {
+    await restrict('resetchannels');
+    await expectTurns();
+    expect(await crowd.queued('k')).toEqual([0, 0, 0]);
+  });
+
+  it('works without the permission to publish alone', async () => {
+    await restrict('-publish');
+    await expectTurns();
+  });
+
+  it('works without the permission to use queues', async () => {
+    await restrict('-zadd', '-zpopmin', '-zrem');
+    await expectTurns();
+  });
+
+  it('works when a queue is no queue', async () => {
+    await crowd.call('SET', QUEUE, 'something else');
+    await expectTurns();
+  });
+
+  it.each(['READONLY', 'OOM', 'NOPERM'])('works when the gate refuses to lock: %s', async (why) => {
+    const lock = await holder.acquire('k', '20s');
+    const turn = waiting.acquire('k', '20s', WAIT);
+    await crowd.untilQueued('k', 1);
+    const gate = (await crowd.queued('k')).indexOf(1);
+    if (why === 'READONLY') await crowd.callOn(gate, 'REPLICAOF', '127.0.0.1', '1');
+    if (why === 'OOM') await crowd.callOn(gate, 'CONFIG', 'SET', 'maxmemory', '1');
+    if (why === 'NOPERM') await crowd.callOn(gate, 'ACL', 'SETUSER', 'default', '-set', '-evalsha', '-eval');
+    await crowd.callOn(gate, 'DEL', 'lock:k').catch(() => undefined);
+    crowd.reset();
+    await sleep(1_000);
+    // Looks, at bounded intervals: no hot loop.
+    expect(waiting.requests).toBeLessThan(100);
+    await lock.release();
+    await (await turn).release();
+  });
+
+  it('works when all masters run out of memory after the lock was taken', async () => {
+    const lock = await holder.acquire('k', '20s');
+    await crowd.call('CONFIG', 'SET', 'maxmemory', '1');
+    const turn = waiting.acquire('k', '20s', WAIT);
+    await eventually(() => waiting.acquires >= 4);
+    await lock.release();
+    expect(await crowd.call('EXISTS', 'lock:k')).toEqual([0, 0, 0]);
+    await crowd.call('CONFIG', 'SET', 'maxmemory', '0');
+    await (await turn).release();
+  });
+
+  it('is not possible for a resource that is named like something of our own', () => {
+    expect(() => resolveResources('resource', '\0queue:k')).toThrow(/must not begin with a NUL/);
+    expect(() => resolveResources('resource', ['a', '\0wake:x'])).toThrow(/must not begin with a NUL/);
+  });
+});

@@ -1,0 +1,221 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { LockNotAcquiredError, LockServiceStoppedError } from '../../lib/core/errors.js';
+import type { Lock } from '../../lib/core/lock.js';
+import { type CountingContender, Crowd } from '../support/crowd.js';
+import { eventually } from '../support/eventually.js';
+
+const WAIT = { wait: '60s' } as const;
+
+describe.each([1, 3, 5])('A hand-off between processes, with %i masters', (count) => {
+  it('is asked for once: by the process whose turn it is, and by nobody else', async () => {
+    await using crowd = await Crowd.of(4, count);
+    const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
+    let lock = await holder.acquire('k', '30s');
+    const turns: Promise<Lock>[] = [];
+    for (const [i, other] of others.entries()) {
+      turns.push(other.acquire('k', '30s', WAIT));
+      await crowd.untilQueued('k', i + 1);
+    }
+    for (const [i, turn] of turns.entries()) {
+      crowd.reset();
+      await lock.release();
+      lock = await turn;
+      const asked = crowd.contenders.map(({ acquires }) => acquires);
+      // One that waited for long may just have looked for itself.
+      const atOnce = crowd.contenders.map((contender) => (contender === others[i] ? count : 0));
+      expect(asked).toEqual(atOnce);
+    }
+    await lock.release();
+    await eventually(async () => (await crowd.keys()) === 0);
+  });
+});
+
+describe('Requests per hand-off', () => {
+  it.each([2, 8, 16])(
+    'among %i processes are at most 1.5 times those of a lock that nobody wants',
+    async (processes) => {
+      await using crowd = await Crowd.of(processes, 5);
+      await Promise.all(crowd.contenders.map((contender) => takeTurns(contender, 2)));
+      crowd.reset();
+      const times = Math.ceil(160 / processes);
+      await Promise.all(crowd.contenders.map((contender) => takeTurns(contender, times)));
+      const perTurn = crowd.requests / (times * processes);
+      report(`requests per hand-off, 5 masters, ${processes} processes: ${perTurn.toFixed(2)} (alone: 10)`);
+      expect(perTurn).toBeLessThanOrEqual(15);
+    },
+    30_000,
+  );
+
+  it('inside a process are those of a lock that nobody wants', async () => {
+    await using crowd = await Crowd.of(1, 5);
+    const [contender] = crowd.contenders as [CountingContender];
+    const order: number[] = [];
+    const turn = async (i: number): Promise<void> => {
+      await using _ = await contender.acquire('k', '30s', WAIT);
+      order.push(i);
+    };
+    await Promise.all(Array.from({ length: 128 }, (_, i) => turn(i)));
+    expect(contender.requests).toBe(128 * 10);
+    expect(order).toEqual(order.map((_, i) => i));
+    expect(await crowd.subscribers()).toEqual([0, 0, 0, 0, 0]);
+  });
+
+  async function takeTurns(contender: CountingContender, times: number): Promise<void> {
+    for (let i = 0; i < times; i++) {
+      const lock = await contender.acquire('k', '30s', WAIT);
+      await sleep(1);
+      await lock.release();
+    }
+  }
+});
+
+describe('Without contention', () => {
+  it('a lock takes two requests per master, and no subscriber', async () => {
+    await using crowd = await Crowd.of(1, 5);
+    const [contender] = crowd.contenders as [CountingContender];
+    for (let i = 1; i <= 20; i++) {
+      await (await contender.acquire(i % 2 ? `k${i}` : ['a', `k${i}`], '30s', WAIT)).release();
+      expect(contender.requests).toBe(10 * i);
+    }
+    expect(await crowd.subscribers()).toEqual([0, 0, 0, 0, 0]);
+  });
+});
+
+describe('Without waiting', () => {
+  it('one parallel round trip is all, also when others wait in line', async () => {
+    await using crowd = await Crowd.of(3, 3);
+    const [holder, waiting, hasty] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
+    const lock = await holder.acquire('k', '30s');
+    const turn = waiting.acquire('k', '30s', WAIT);
+    await crowd.untilQueued('k', 1);
+    for (let i = 1; i <= 5; i++) {
+      await expect(hasty.acquire('k', '30s', { wait: 0 })).rejects.toBeInstanceOf(LockNotAcquiredError);
+      expect(hasty.counting.map(({ asked }) => asked.acquire)).toEqual([i, i, i]);
+    }
+    expect(await crowd.queued('k')).toContain(1);
+    await lock.release();
+    await (await turn).release();
+    expect(hasty.counting.map(({ asked }) => asked.leave)).toEqual([0, 0, 0]);
+  });
+});
+
+describe('A process that waits', () => {
+  it('has one subscriber on a master, whatever the number of keys, until it is closed', async () => {
+    await using crowd = await Crowd.of(2, 3);
+    const [holder, waiting] = crowd.contenders as [CountingContender, CountingContender];
+    const keys = Array.from({ length: 40 }, (_, i) => `k${i}`);
+    const locks = await Promise.all(keys.map((key) => holder.acquire(key, '30s')));
+    expect(await crowd.subscribers()).toEqual([0, 0, 0]);
+    const turns = keys.map((key) => waiting.acquire(key, '30s', WAIT));
+    await Promise.all(keys.map((key) => crowd.untilQueued(key, 1)));
+    expect(await crowd.subscribers()).toEqual([1, 1, 1]);
+    await Promise.all(locks.map((lock) => lock.release()));
+    await Promise.all(turns.map(async (turn) => (await turn).release()));
+    expect(await crowd.subscribers()).toEqual([1, 1, 1]);
+    await waiting.close();
+    await eventually(async () => (await crowd.subscribers()).every((count) => count === 0));
+    expect(await crowd.keys()).toBe(0);
+  });
+
+  it('uses no name outside the prefix, and none that a resource can have', async () => {
+    await using crowd = await Crowd.of(2, 1, { keyPrefix: 'app:' });
+    const [holder, waiting] = crowd.contenders as [CountingContender, CountingContender];
+    const lock = await holder.acquire('k', '30s');
+    const turn = waiting.acquire('k', '30s', WAIT);
+    await eventually(async () => (await crowd.keys()) === 2);
+    const [keys] = (await crowd.call('KEYS', '*')) as [string[]];
+    expect(keys.sort()).toEqual(['app:\0queue:k', 'app:k']);
+    expect(await crowd.call('PUBSUB', 'CHANNELS', '*')).toEqual([[expect.stringMatching(/^app:\0wake:/)]]);
+    await lock.release();
+    await (await turn).release();
+  });
+});
+
+describe('Who gives up when it is its turn', () => {
+  const giveUp: Record<string, (first: CountingContender, aborter: AbortController) => unknown> = {
+    'its signal aborts': (_, aborter) => aborter.abort(new Error('no more')),
+    'it is stopped': (first) => first.redlock.stop(),
+  };
+
+  it.each(Object.keys(giveUp))('lets the next process have it: %s', async (how) => {
+    await using crowd = await Crowd.of(3, 3);
+    const [holder, first, second] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
+    for (let i = 0; i < 10 && !(how === 'it is stopped' && i > 0); i++) {
+      const key = `k${i}`;
+      const aborter = new AbortController();
+      const lock = await holder.acquire(key, '30s');
+      const given = first.acquire(key, '30s', { ...WAIT, signal: aborter.signal });
+      await crowd.untilQueued(key, 1);
+      const turn = second.acquire(key, '30s', WAIT);
+      await crowd.untilQueued(key, 2);
+      second.reset();
+      const released = lock.release();
+      // Some before it has heard of its turn, some after.
+      for (let turns = 0; turns < i; turns++) await new Promise((resolve) => setImmediate(resolve));
+      giveUp[how]!(first, aborter);
+      await released;
+      const outcome = await given.then(
+        async (early) => early.release(),
+        (error: unknown) => error,
+      );
+      if (outcome !== undefined) {
+        const expected = how === 'it is stopped' ? LockServiceStoppedError : Error;
+        expect(outcome).toBeInstanceOf(expected);
+      }
+      await (await turn).release();
+      // Woken, not by having looked.
+      expect(second.acquires).toBe(3);
+    }
+    await eventually(async () => (await crowd.keys()) === 0);
+  });
+
+  it('lets the next process have it: its time is over', async () => {
+    await using crowd = await Crowd.of(3, 3);
+    const [holder, first, second] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
+    for (let i = 0; i < 5; i++) {
+      const lock = await holder.acquire(`k${i}`, '30s');
+      const wait = 150;
+      const given = first.acquire(`k${i}`, '30s', { wait }).then(
+        (early) => early.release(),
+        (error: unknown) => expect(error).toBeInstanceOf(LockNotAcquiredError),
+      );
+      const over = sleep(wait - 2 + i);
+      await crowd.untilQueued(`k${i}`, 1);
+      const turn = second.acquire(`k${i}`, '30s', WAIT);
+      await crowd.untilQueued(`k${i}`, 2);
+      await over;
+      await lock.release();
+      await (await turn).release();
+      await given;
+    }
+    await eventually(async () => (await crowd.keys()) === 0);
+  });
+});
+
+describe('Seniority', () => {
+  it('is kept when a wake-up is lost', async () => {
+    await using crowd = await Crowd.of(4, 3);
+    const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
+    const lock = await holder.acquire('k', '30s');
+    const order: number[] = [];
+    const turns: Promise<unknown>[] = [];
+    for (const [i, other] of others.entries()) {
+      const turn = other.acquire('k', '30s', WAIT);
+      turns.push(turn.then((mine) => (order.push(i), mine.release())));
+      await crowd.untilQueued('k', i + 1);
+      // More than the time of a request may differ from that of another, which is what seniority is known by.
+      await sleep(100);
+    }
+    // As if all of them had been told, unheard: they line up again when they look for themselves.
+    await crowd.call('DEL', 'lock:\0queue:k');
+    await crowd.untilQueued('k', 3);
+    await lock.release();
+    await Promise.all(turns);
+    expect(order).toEqual([0, 1, 2]);
+  });
+});
+
+function report(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

@@ -1,0 +1,110 @@
+import { Redis } from 'ioredis';
+import { SystemClock } from '../../lib/core/clock.js';
+import type { RedlockOptions } from '../../lib/core/settings.js';
+import { redisMasters } from '../../lib/redis/master-source.js';
+import { CountingMaster } from './counting-master.js';
+import { eventually } from './eventually.js';
+import { type Masters, startMasters } from './masters.js';
+import { Contender } from './redlocks.js';
+
+/** A contender that counts what it asks. To the masters it is a process of its own. */
+export class CountingContender extends Contender {
+  private constructor(
+    readonly counting: readonly CountingMaster[],
+    options?: RedlockOptions,
+  ) {
+    super(counting, options);
+  }
+
+  static async over(urls: readonly string[], options?: RedlockOptions): Promise<CountingContender> {
+    const counting = redisMasters('masters', urls, new SystemClock()).map((master) => new CountingMaster(master));
+    const contender = new CountingContender(counting, options);
+    await contender.redlock.connect(10_000);
+    return contender;
+  }
+
+  /** Requests to all masters since the last `reset`. */
+  get requests(): number {
+    return this.counting.reduce((sum, { asked }) => sum + Object.values(asked).reduce((a, b) => a + b, 0), 0);
+  }
+
+  /** Requests to acquire, to all masters, since the last `reset`. */
+  get acquires(): number {
+    return this.counting.reduce((sum, { asked }) => sum + asked.acquire, 0);
+  }
+
+  reset(): void {
+    for (const { asked } of this.counting) Object.assign(asked, { acquire: 0, extend: 0, release: 0, leave: 0 });
+  }
+}
+
+/** Masters, contenders on all of them, and connections for what an operator sees and types. */
+export class Crowd implements AsyncDisposable {
+  private constructor(
+    readonly masters: Masters,
+    readonly contenders: readonly CountingContender[],
+    private readonly clients: readonly Redis[],
+  ) {}
+
+  static async of(contenders: number, masters: number, options?: RedlockOptions): Promise<Crowd> {
+    const started = await startMasters(masters);
+    const clients = started.servers.map(({ port }) => {
+      const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 20, disconnectTimeout: 100 });
+      // A master that is killed is no error for an operator.
+      return client.on('error', () => undefined);
+    });
+    const all = Array.from({ length: contenders }, () => CountingContender.over(started.urls, options));
+    return new Crowd(started, await Promise.all(all), clients);
+  }
+
+  get requests(): number {
+    return this.contenders.reduce((sum, { requests }) => sum + requests, 0);
+  }
+
+  reset(): void {
+    for (const contender of this.contenders) contender.reset();
+  }
+
+  /** One command on one master. */
+  async callOn(index: number, command: string, ...args: string[]): Promise<unknown> {
+    return this.clients[index]?.call(command, ...args);
+  }
+
+  /** One command on every master that runs. */
+  async call(command: string, ...args: string[]): Promise<unknown[]> {
+    const running = this.clients.filter((_, i) => this.masters.servers[i]?.pid !== undefined);
+    return Promise.all(running.map((client) => client.call(command, ...args)));
+  }
+
+  /** How many processes stand in the queue of a resource, on each master. */
+  async queued(resource: string): Promise<number[]> {
+    return (await this.call('ZCARD', `lock:\0queue:${resource}`)).map(Number);
+  }
+
+  /** Resolves when so many processes stand in the queue of a resource; one may do so at two masters, if one was slow. */
+  async untilQueued(resource: string, count: number): Promise<void> {
+    await eventually(async () => (await this.queued(resource)).reduce((sum, some) => sum + some, 0) >= count);
+  }
+
+  /** Which server has the queue of a resource. Somebody must stand in it. */
+  async gateOf(resource: string): Promise<Masters['servers'][number]> {
+    return this.masters.servers[(await this.queued(resource)).findIndex((count) => count > 0)]!;
+  }
+
+  /** Subscriber connections on each master. */
+  async subscribers(): Promise<number[]> {
+    const lists = (await this.call('CLIENT', 'LIST', 'TYPE', 'pubsub')) as string[];
+    return lists.map((list) => list.split('\n').filter((line) => line !== '').length);
+  }
+
+  /** Keys on all masters that run. */
+  async keys(): Promise<number> {
+    return (await this.call('DBSIZE')).reduce<number>((sum, size) => sum + Number(size), 0);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.contenders.map((contender) => contender.close()));
+    for (const client of this.clients) client.disconnect();
+    await this.masters.stop();
+  }
+}

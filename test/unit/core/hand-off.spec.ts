@@ -1,0 +1,172 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Lock } from '../../../lib/core/lock.js';
+import { acquiring } from '../../support/ask.js';
+import { type Behaviour, obeys, says, refused, unreachable } from '../support/scripted-master.js';
+import { Rig } from '../support/rig.js';
+
+/** Several processes over the same masters. The first of them holds resource `a`. */
+async function crowd(processes: number, options: { masters?: number } = {}) {
+  const rig = new Rig(options);
+  const others = Array.from({ length: processes }, () => new Rig({}, rig));
+  const holder = await rig.lock('a', { ttl: 20_000 });
+  const turns: string[] = [];
+  const locks: Lock[] = [];
+  const wait = async (i: number, resource: string | string[] = 'a'): Promise<void> => {
+    const name = `${i}`;
+    void others[i]!.acquire(resource, { wait: 60_000, ttl: 20_000 }).then((lock) => {
+      turns.push(name);
+      locks.push(lock);
+    });
+    await rig.clock.advance(1);
+  };
+  const forget = (): void => rig.masters.forEach((master) => (master.asked.length = 0));
+  const asked = (): number[] => rig.masters.map((master) => master.requests('acquire').length);
+  return { rig, others, holder, turns, locks, wait, forget, asked };
+}
+
+/** A holder that has crashed: its keys live on, for 20 s, and nobody releases them. */
+async function crash({ holder, rig }: Awaited<ReturnType<typeof crowd>>): Promise<void> {
+  await holder.release();
+  const request = acquiring(['lock:a'], 'crashed', { ttl: 20_000 });
+  for (const { memory } of rig.masters) memory.ask(request, () => undefined);
+  await rig.clock.settle();
+}
+
+/** The master at which somebody waits. */
+function gateOf(rig: Rig) {
+  return rig.masters.find(({ memory }) => memory.queued > 0)!;
+}
+
+describe('a hand-off between processes', () => {
+  it.each([1, 3, 5])('takes no time and one request per master, over %i masters', async (masters) => {
+    const { rig, holder, turns, locks, wait, forget, asked } = await crowd(4, { masters });
+    for (const i of [0, 1, 2, 3]) await wait(i);
+    let lock = holder;
+    for (const i of [0, 1, 2, 3]) {
+      forget();
+      const { now } = rig.clock;
+      await lock.release();
+      await rig.clock.settle();
+      expect(rig.clock.now).toBe(now);
+      expect(turns.at(-1)).toBe(`${i}`);
+      expect(asked()).toEqual(asked().map(() => 1));
+      lock = locks[i]!;
+    }
+    await lock.release();
+    await rig.clock.settle();
+    expect(rig.keys).toEqual(rig.keys.map(() => 0));
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('goes to who has waited longest, also in a process where somebody else waited first', async () => {
+    const { rig, others, holder, turns, wait } = await crowd(2);
+    const aborter = new AbortController();
+    const impatient = rig.follow(others[0]!.acquire('a', { wait: 60_000, signal: aborter.signal }));
+    await rig.clock.advance(10);
+    await wait(1);
+    await wait(0);
+    aborter.abort();
+    await rig.clock.advance(1_000);
+    expect(impatient.state).toBe('rejected');
+    await holder.release();
+    await rig.clock.settle();
+    expect(turns).toEqual(['1']);
+  });
+
+  it('of a crashed holder takes place at its expiry, by one, without a herd', async () => {
+    const stage = await crowd(8);
+    const { rig, turns, wait, forget, asked } = stage;
+    await crash(stage);
+    for (let i = 0; i < 8; i++) await wait(i);
+    await rig.clock.advance(19_980 - rig.clock.now);
+    expect(turns).toEqual([]);
+    forget();
+    await rig.clock.advance(20_003 - rig.clock.now);
+    await rig.clock.settle();
+    expect(turns).toHaveLength(1);
+    const total = asked().reduce((sum, count) => sum + count, 0);
+    // One request to the gate by each, two more by the one that has it; some may just have looked for themselves.
+    expect(total).toBeLessThanOrEqual(8 + 2 + 8);
+  });
+});
+
+describe('several resources together', () => {
+  it('are taken in any order by processes that never wait for each other for ever', async () => {
+    const rig = new Rig();
+    const others = Array.from({ length: 6 }, () => new Rig({}, rig));
+    const sets = [['a', 'b'], ['b', 'a'], ['b', 'c'], ['c', 'a'], ['c', 'b', 'a'], ['b']];
+    const turns = sets.map(() => 0);
+    const work = others.map(async (other, i) => {
+      for (let round = 0; round < 10; round++) {
+        const lock = await other.acquire(sets[i]!, { wait: 600_000 });
+        await new Promise<void>((resolve) => void rig.clock.schedule(5, resolve));
+        await lock.release();
+        turns[i]!++;
+      }
+    });
+    await rig.clock.advance(60_000);
+    expect(turns).toEqual(sets.map(() => 10));
+    await Promise.all(work);
+    expect(rig.keys).toEqual([0, 0, 0]);
+    expect(rig.masters.map(({ memory }) => memory.queued)).toEqual([0, 0, 0]);
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('a gate', () => {
+  it.each<[string, Behaviour]>([
+    ['that refuses', says(refused)],
+    ['that is down, unnoticed', says(unreachable)],
+  ])('%s causes no hot loop, and no wait beyond the next look', async (_, behaviour) => {
+    const { rig, holder, turns, wait, forget, asked } = await crowd(1);
+    await wait(0);
+    gateOf(rig).behaviour = behaviour;
+    forget();
+    await rig.clock.advance(10_000);
+    // One look in 250 to 750 ms, with a request to the gate and one to all.
+    expect(Math.max(...asked())).toBeLessThanOrEqual(2 * 40);
+    await holder.release();
+    await rig.clock.advance(750);
+    expect(turns).toEqual(['0']);
+  });
+
+  it('that has lost its keys causes no hot loop', async () => {
+    const { rig, holder, turns, wait, forget, asked } = await crowd(1);
+    await wait(0);
+    gateOf(rig).memory.flush();
+    forget();
+    await rig.clock.advance(10_000);
+    expect(Math.max(...asked())).toBeLessThanOrEqual(2 * 50);
+    await holder.release();
+    await rig.clock.advance(750);
+    expect(turns).toEqual(['0']);
+  });
+
+  it('that has lost its keys does not hide when the holder’s other keys expire', async () => {
+    const stage = await crowd(1);
+    const { rig, turns, wait } = stage;
+    await crash(stage);
+    await wait(0);
+    gateOf(rig).memory.flush();
+    await rig.clock.advance(19_990 - rig.clock.now);
+    expect(turns).toEqual([]);
+    await rig.clock.advance(20_100 - rig.clock.now);
+    expect(turns).toEqual(['0']);
+  });
+
+  it('that comes back is where everybody meets again', async () => {
+    const { rig, holder, turns, wait } = await crowd(2);
+    await wait(0);
+    const gate = gateOf(rig);
+    gate.behaviour = says(unreachable);
+    gate.trouble = unreachable;
+    await wait(1);
+    await rig.clock.advance(1_000);
+    gate.behaviour = obeys;
+    gate.becomeReady();
+    await rig.clock.advance(1_500);
+    await holder.release();
+    await rig.clock.settle();
+    expect(turns).toEqual(['0']);
+  });
+});
