@@ -114,6 +114,14 @@ export class LockService {
   }
 
   /**
+   * The application has shut down.
+   * @internal
+   */
+  close(): void {
+    this.context.close();
+  }
+
+  /**
    * Takes a lock for work that is about to start, or finds the one that it may run inside.
    * @internal
    */

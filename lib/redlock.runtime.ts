@@ -45,6 +45,7 @@ export class RedlockRuntime {
     this.redlock.stop();
     await this.redlock.drain(this.drainTimeout);
     await this.redlock.close();
+    this.service.close();
   }
 }
 

@@ -1,0 +1,25 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { expect, it, jest } from '@jest/globals';
+import { LockContext } from '../../../lib/lock-context.js';
+
+it('knows what the running call chain works under, innermost first', async () => {
+  const context = new LockContext<string>();
+  await context.run('outer', async () => {
+    await Promise.resolve();
+    context.run('inner', () => expect(context.find(() => true)).toBe('inner'));
+    expect(context.find((held) => held !== 'inner')).toBe('outer');
+    expect(context.find((held) => held === 'inner')).toBeUndefined();
+  });
+  expect(context.find(() => true)).toBeUndefined();
+});
+
+it('costs the process nothing after it was closed', () => {
+  const disable = jest.spyOn(AsyncLocalStorage.prototype, 'disable');
+  const context = new LockContext<string>();
+  context.run('held', () => {
+    context.close();
+    expect(context.find(() => true)).toBeUndefined();
+  });
+  expect(disable).toHaveBeenCalledTimes(1);
+  disable.mockRestore();
+});
