@@ -132,7 +132,8 @@ export class Acquisition {
   }
 
   private leave(master: WatchedMaster): void {
-    master.ask({ op: 'leave', ...this.names, waiter: this.context.listener }, () => undefined);
+    const { keys, queues } = this.names;
+    master.ask({ op: 'leave', keys, queues, waiter: this.context.listener }, () => undefined);
   }
 
   private giveBack(tenure: Tenure): void {

@@ -1,4 +1,5 @@
 import { type Clock, elapsedSince, type Instant } from './clock.js';
+import { hash } from './hash.js';
 import type { WatchedMaster } from './watched-master.js';
 
 /** How long a key counts as crowded after the last sign of it, in milliseconds. */
@@ -53,11 +54,4 @@ export class Gates {
       this.crowded.delete(key);
     }
   }
-}
-
-/** FNV-1a, 32 bit. */
-function hash(text: string): number {
-  let value = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
-  return value >>> 0;
 }

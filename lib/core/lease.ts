@@ -38,6 +38,7 @@ export class Lease {
   private lost: LockLostError | undefined;
   private releasing: Promise<void> | undefined;
   private extending: Promise<unknown> | undefined;
+  private fencing: Promise<number> | undefined;
   private next: { readonly since: Instant; readonly delay: number };
 
   constructor(
@@ -96,6 +97,16 @@ export class Lease {
     }
   }
 
+  /** The fencing token of the lock, once a quorum has agreed on it. */
+  fencingToken(): Promise<number> {
+    this.fencing ??= this.agreeOnToken().catch((error: unknown) => {
+      // Later it may succeed.
+      this.fencing = undefined;
+      throw error;
+    });
+    return this.fencing;
+  }
+
   throwIfLost(): void {
     if (!this.isHeld) throw this.lost ?? new LockLostError(this.resources, 'released');
   }
@@ -115,6 +126,21 @@ export class Lease {
     void this.end();
     this.controller?.abort(this.lost);
     this.context.observer.lockLost?.(this.lost);
+  }
+
+  private async agreeOnToken(): Promise<number> {
+    for (;;) {
+      this.throwIfLost();
+      const token = await this.tenure.confirm();
+      // An agreement that comes after the end of the validity counts for nothing.
+      this.throwIfLost();
+      if (token !== undefined) return token;
+      await this.pause(this.ttl * RETRY_AFTER * this.context.random.fraction());
+    }
+  }
+
+  private pause(delay: number): Promise<void> {
+    return new Promise((resolve) => void this.context.clock.schedule(delay, resolve));
   }
 
   private get holdLeft(): number {

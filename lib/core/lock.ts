@@ -60,6 +60,22 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
+   * A number that is larger than that of every earlier lock on these resources, to send along with each write: what is
+   * written to then refuses a smaller number than the largest it has seen, and so the late write of a holder that was
+   * paused beyond the end of its lock.
+   *
+   * Unique for each resource, positive, at most `Number.MAX_SAFE_INTEGER`; in microseconds of the wall clock or more.
+   * Usually it was agreed on together with the lock; otherwise this takes another round trip.
+   *
+   * @throws {LockLostError} if the lock is not held, or was lost before a quorum agreed
+   * @throws {RedlockConfigError} if the module's `fencing` is off
+   * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
+   */
+  fencingToken(): Promise<number> {
+    return this.#lease.fencingToken();
+  }
+
+  /**
    * Gives the lock up on all masters. Resolves when a quorum has answered, or after `masterTimeout`.
    * Idempotent; never rejects, and never touches a lock that somebody else has acquired since.
    */

@@ -39,7 +39,15 @@ export type Reply = (answer: Answer) => void;
 /** For how long a key that was released is kept for the process that is woken, in milliseconds. */
 export const RESERVED_FOR = 50;
 
-export type Request = AcquireRequest | ExtendRequest | ReleaseRequest | LeaveRequest | InspectRequest;
+export type Request = AcquireRequest | ExtendRequest | ConfirmRequest | ReleaseRequest | LeaveRequest | InspectRequest;
+
+/** The counters that fencing tokens of some keys are drawn from. */
+export interface FenceCounters {
+  /** Name of the hash that holds all counters of a master. */
+  readonly hash: string;
+  /** The counter of each key, in the same order. */
+  readonly fields: readonly number[];
+}
 
 interface KeyRequest {
   /** Full key names, prefix included, without duplicates, sorted. */
@@ -66,6 +74,8 @@ export interface AcquireRequest extends WithdrawableRequest {
   readonly ttl: number;
   /** A refusal must tell how long the keys stay held, even where that costs the server more. */
   readonly explain: boolean;
+  /** Draws a fencing token from the counters, not smaller than `floor` if the master's own clock allows that. */
+  readonly fence?: FenceCounters & { readonly floor: number };
   /** Where to wait if the keys are held; absent if the asker does not wait at this master. */
   readonly queue?: QueueTicket;
 }
@@ -85,6 +95,17 @@ export interface ExtendRequest extends WithdrawableRequest {
   readonly op: 'extend';
   /** New life of the keys in milliseconds. */
   readonly ttl: number;
+  /** Raises the counters to the fencing token of the lock, where they are behind. */
+  readonly fence?: FenceCounters & { readonly token: number };
+}
+
+/**
+ * Raise the counters to the token if the keys still hold ours, and tell what they are then; refuse otherwise. It
+ * changes no key.
+ */
+export interface ConfirmRequest extends OwnerRequest {
+  readonly op: 'confirm';
+  readonly fence: FenceCounters & { readonly token: number };
 }
 
 /**
@@ -118,6 +139,8 @@ export interface Granted {
   readonly kind: 'granted';
   /** Whether other processes wait for one of the keys at this master, as far as it told. */
   readonly crowded?: boolean;
+  /** What the counters say, where the request was about them. */
+  readonly fence?: number;
 }
 
 /** Another token holds one of the keys. */

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from './clock.js';
 import type { MasterReport } from './errors.js';
-import { type Answer, GRANTED, type Master, mayHaveReached, type Request, TIMED_OUT } from './master.interface.js';
+import { type Answer, type Master, mayHaveReached, type Request, TIMED_OUT } from './master.interface.js';
 
 /** Number of masters that must agree: more than half. */
 export function quorumOf(masters: number): number {
@@ -23,6 +23,7 @@ export class Ballot {
   private readonly quorum: number;
   private readonly timer: Timer;
   private open = true;
+  private readonly counted: number[] = [];
   private grants = 0;
   private pending: number;
   private decide!: (ballot: this) => void;
@@ -32,8 +33,8 @@ export class Ballot {
     request: Request,
     clock: Clock,
     timeout: number,
-    /** A master that has granted this already and is not asked again. */
-    grantedBy?: Master,
+    /** The answer of a master that was asked before and is not asked again. */
+    before?: { readonly master: Master; readonly answer: Answer },
   ) {
     this.answers = new Array<undefined>(masters.length).fill(undefined);
     this.quorum = quorumOf(masters.length);
@@ -41,7 +42,7 @@ export class Ballot {
     this.decided = new Promise((resolve) => (this.decide = resolve));
     this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()));
     masters.forEach((master, index) => {
-      if (master === grantedBy) this.count(index, GRANTED);
+      if (master === before?.master) this.count(index, before.answer);
       else master.ask(request, (answer) => this.count(index, answer));
     });
   }
@@ -64,9 +65,19 @@ export class Ballot {
     return this.answers.filter((answer) => answer?.kind === 'held').length >= this.quorum;
   }
 
+  /** The fencing counters of the masters whose grants were counted. */
+  get fences(): readonly number[] {
+    return this.counted;
+  }
+
   /** What each master answered. */
   get report(): readonly MasterReport[] {
     return this.masters.map((master, index) => ({ master: master.name, answer: this.answers[index] }));
+  }
+
+  /** The answers so far. */
+  get answered(): readonly Answer[] {
+    return this.answers.filter((answer) => answer !== undefined);
   }
 
   /** What one master answered, if it was asked. */
@@ -106,7 +117,10 @@ export class Ballot {
     }
     this.answers[index] = answer;
     this.pending--;
-    if (answer.kind === 'granted') this.grants++;
+    if (answer.kind === 'granted') {
+      this.grants++;
+      if (answer.fence !== undefined) this.counted.push(answer.fence);
+    }
     if (this.grants >= this.quorum || this.grants + this.pending < this.quorum) this.close();
   }
 

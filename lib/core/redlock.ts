@@ -2,6 +2,7 @@ import { Acquisition, type AcquisitionContext } from './acquisition.js';
 import type { Clock } from './clock.js';
 import { connectMasters } from './connect.js';
 import { LockServiceStoppedError, type MasterReport } from './errors.js';
+import { countersOf } from './fencing.js';
 import { Gates } from './gates.js';
 import { type Inspection, summarize } from './inspection.js';
 import { Lease } from './lease.js';
@@ -184,15 +185,15 @@ export class Redlock {
     const resource = key.slice(this.settings.keyPrefix.length);
     if (this.queue.call(resource)) return;
     // Whoever waited has given up meanwhile: the next one's turn.
-    master.ask({ op: 'leave', ...this.namesOf([resource]), waiter: this.context.listener }, () => undefined);
+    const { keys, queues } = this.namesOf([resource]);
+    master.ask({ op: 'leave', keys, queues, waiter: this.context.listener }, () => undefined);
   }
 
   private namesOf(resources: readonly string[]): KeyNames {
     const sorted = resources.length > 1 ? [...resources].sort() : resources;
-    return {
-      keys: sorted.map((resource) => this.keyOf(resource)),
-      queues: sorted.map((resource) => ownName(this.settings, `queue:${resource}`)),
-    };
+    const keys = sorted.map((resource) => this.keyOf(resource));
+    const queues = sorted.map((resource) => ownName(this.settings, `queue:${resource}`));
+    return this.settings.fencing ? { keys, queues, counters: countersOf(this.settings, keys) } : { keys, queues };
   }
 
   private keyOf(resource: string): string {

@@ -38,6 +38,11 @@ export interface RedlockOptions {
    */
   maxTtl?: Duration;
   /**
+   * Number the locks of a resource, see `Lock.fencingToken`. Costs the masters a script in place of a plain `SET`.
+   * @default true
+   */
+  fencing?: boolean;
+  /**
    * Prefix of every key written to the masters.
    * @default 'lock:'
    */
@@ -79,6 +84,7 @@ export interface Settings {
   readonly masterTimeout: number;
   readonly driftFactor: number;
   readonly maxTtl: number;
+  readonly fencing: boolean;
   readonly keyPrefix: string;
 }
 
@@ -99,6 +105,7 @@ export const REDLOCK_OPTION_NAMES = [
   'masterTimeout',
   'driftFactor',
   'maxTtl',
+  'fencing',
   'keyPrefix',
 ] as const satisfies readonly (keyof RedlockOptions)[];
 
@@ -145,6 +152,7 @@ export function resolveSettings(options: RedlockOptions): Settings {
     maxHold: resolveMaxHold('maxHold', maxHold, ttl),
     masterTimeout: resolveMasterTimeout(options.masterTimeout, ttl),
     driftFactor: resolveDriftFactor(driftFactor),
+    fencing: resolveFlag('fencing', options.fencing === undefined ? true : options.fencing),
     keyPrefix: resolveKeyPrefix(keyPrefix),
   });
 }

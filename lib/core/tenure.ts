@@ -1,6 +1,16 @@
 import { type Clock, elapsedSince, type Instant } from './clock.js';
-import type { AcquireRequest, ExtendRequest, Master, QueueTicket } from './master.interface.js';
-import { Ballot } from './quorum.js';
+import { RedlockConfigError } from './errors.js';
+import { agree, type FenceState } from './fencing.js';
+import type {
+  AcquireRequest,
+  Answer,
+  ConfirmRequest,
+  ExtendRequest,
+  FenceCounters,
+  Master,
+  QueueTicket,
+} from './master.interface.js';
+import { Ballot, quorumOf } from './quorum.js';
 import { driftOf, masterTimeoutFor, type Settings } from './settings.js';
 
 /** What belongs to some resources on the masters. */
@@ -9,6 +19,8 @@ export interface KeyNames {
   readonly keys: readonly string[];
   /** Queues of the keys, in the same order. */
   readonly queues: readonly string[];
+  /** Counters of the keys, in the same order; absent without fencing. */
+  readonly counters?: FenceCounters;
 }
 
 /**
@@ -25,6 +37,7 @@ export class Tenure {
   private request: AcquireRequest | ExtendRequest | undefined;
   private ballot: Ballot | undefined;
   private released = false;
+  private fence: FenceState = { token: 0, agreed: false };
   /** Longest life in milliseconds that was asked for: until then there may be something to release. */
   private life = 0;
 
@@ -52,7 +65,7 @@ export class Tenure {
   async acquire(ttl: number, timeout: number, explain: boolean): Promise<Ballot> {
     const started = this.clock.read();
     const ballot = await this.hold(this.masters, { ...this.acquisition(ttl), explain }, timeout);
-    if (ballot.outcome === 'granted') this.believe(started, ttl);
+    if (ballot.outcome === 'granted') this.succeed(started, ttl, ballot);
     return ballot;
   }
 
@@ -70,10 +83,13 @@ export class Tenure {
     explain: boolean,
   ): Promise<Ballot> {
     const started = this.clock.read();
-    const first = await this.hold([gate], { ...this.acquisition(ttl), explain: true, queue: ticket }, timeout);
-    if (first.outcome !== 'granted') return first;
-    const ballot = await this.hold(this.masters, { ...this.acquisition(ttl), explain }, timeout, gate);
-    if (ballot.outcome === 'granted') this.believe(started, ttl);
+    const request = this.acquisition(ttl);
+    const first = await this.hold([gate], { ...request, explain: true, queue: ticket }, timeout);
+    const [answer] = first.answered;
+    if (first.outcome !== 'granted' || !answer) return first;
+    const before = { master: gate, answer };
+    const ballot = await this.hold(this.masters, { ...request, explain }, timeout, before);
+    if (ballot.outcome === 'granted') this.succeed(started, ttl, ballot);
     return ballot;
   }
 
@@ -83,12 +99,33 @@ export class Tenure {
     // A shorter ttl may take effect on the masters even if their answers never arrive.
     if (this.reliableFor(ttl) < this.remaining) this.believe(started, ttl);
     const timeout = Math.min(masterTimeoutFor(this.settings, ttl), Math.max(this.remaining, 0));
-    const request = { op: 'extend', keys: this.names.keys, token: this.token, ttl, withdrawn: false } as const;
-    const ballot = await this.hold(this.masters, { ...request }, timeout);
+    const { keys, counters } = this.names;
+    const request: ExtendRequest = {
+      ...{ op: 'extend', keys, token: this.token, ttl, withdrawn: false },
+      ...(counters && { fence: { ...counters, token: this.fence.token } }),
+    };
+    const ballot = await this.hold(this.masters, request, timeout);
     // An answer that comes after the old validity counts for nothing: another holder may have come and gone.
     const extended = ballot.outcome === 'granted' && this.remaining > 0;
     if (extended) this.believe(started, ttl);
     return { extended, ballot };
+  }
+
+  /**
+   * One round towards a fencing token, if one is needed: a token stands when a quorum says exactly that while the keys
+   * are ours. Returns `undefined` if they do not agree yet.
+   */
+  async confirm(): Promise<number | undefined> {
+    const { keys, counters } = this.names;
+    if (!counters) throw new RedlockConfigError('fencing', false, 'must be true for fencing tokens');
+    if (!this.fence.agreed) {
+      const fence = { ...counters, token: this.fence.token };
+      const request: ConfirmRequest = { op: 'confirm', keys, token: this.token, fence };
+      const timeout = Math.min(this.settings.masterTimeout, Math.max(this.remaining, 0));
+      const { fences } = await new Ballot(this.masters, request, this.clock, timeout).decided;
+      this.fence = agree(this.fence.token, fences, quorumOf(this.masters.length));
+    }
+    return this.fence.agreed ? this.fence.token : undefined;
   }
 
   /** Gives the keys up, wherever a request for them may have arrived. Resolves at a quorum; never rejects. */
@@ -97,7 +134,8 @@ export class Tenure {
     this.withdraw();
     if (this.reached.size === 0) return;
     const ttl = Math.max(keepFor, this.life);
-    const request = { op: 'release', ...this.names, token: this.token, keepFor, ttl } as const;
+    const { keys, queues } = this.names;
+    const request = { op: 'release', keys, queues, token: this.token, keepFor, ttl } as const;
     await new Ballot([...this.reached], request, this.clock, this.settings.masterTimeout).decided;
   }
 
@@ -107,21 +145,32 @@ export class Tenure {
   }
 
   private acquisition(ttl: number): Omit<AcquireRequest, 'explain'> {
-    return { op: 'acquire', keys: this.names.keys, token: this.token, ttl, withdrawn: false };
+    const { keys, counters } = this.names;
+    // Microseconds, so that whoever comes later starts higher even where the counters were lost.
+    const floor = Math.floor(this.clock.read().wall * 1_000);
+    return {
+      ...{ op: 'acquire', keys, token: this.token, ttl, withdrawn: false },
+      ...(counters && { fence: { ...counters, floor } }),
+    };
   }
 
   private async hold(
     masters: readonly Master[],
     request: AcquireRequest | ExtendRequest,
     timeout: number,
-    grantedBy?: Master,
+    before?: { readonly master: Master; readonly answer: Answer },
   ): Promise<Ballot> {
     this.request = request;
     this.life = Math.max(this.life, request.ttl);
-    this.ballot = new Ballot(masters, request, this.clock, timeout, grantedBy);
+    this.ballot = new Ballot(masters, request, this.clock, timeout, before);
     const ballot = await this.ballot.decided;
     for (const master of ballot.reached) this.reached.add(master);
     return ballot;
+  }
+
+  private succeed(started: Instant, ttl: number, { fences }: Ballot): void {
+    this.believe(started, ttl);
+    this.fence = agree(0, fences, quorumOf(this.masters.length));
   }
 
   private believe(started: Instant, ttl: number): void {

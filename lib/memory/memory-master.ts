@@ -3,6 +3,7 @@ import { elapsedSince } from '../core/clock.js';
 import {
   type AcquireRequest,
   type Answer,
+  type ConfirmRequest,
   type ExtendRequest,
   GRANTED,
   GRANTED_AMONG_OTHERS,
@@ -18,6 +19,7 @@ import {
   type WakeUp,
 } from '../core/master.interface.js';
 
+import { MemoryCounters } from './memory-counters.js';
 import { MemoryQueues } from './memory-queues.js';
 
 interface Entry {
@@ -46,6 +48,7 @@ function reservedFor(waiter: string): string {
 export class MemoryMaster implements Master {
   private readonly entries = new Map<string, Entry>();
   private readonly queues = new MemoryQueues();
+  private readonly counters = new MemoryCounters();
   private waiting: (() => void)[] | undefined;
   private down = false;
   private readonly listeners = new Set<() => void>();
@@ -121,6 +124,7 @@ export class MemoryMaster implements Master {
   /** Forgets all keys, like a server that restarts without its data. */
   flush(): void {
     this.entries.clear();
+    this.counters.clear();
   }
 
   listen(waiter: string, listener: WakeUp | undefined): void {
@@ -140,6 +144,8 @@ export class MemoryMaster implements Master {
         return this.extend(request);
       case 'release':
         return this.release(request);
+      case 'confirm':
+        return this.confirm(request);
       case 'leave':
         return this.leave(request);
       case 'inspect':
@@ -147,14 +153,21 @@ export class MemoryMaster implements Master {
     }
   }
 
-  private acquire({ keys, token, ttl, queue }: AcquireRequest): Answer {
+  private acquire({ keys, token, ttl, queue, fence }: AcquireRequest): Answer {
     this.sweep();
     const held = this.longestHeld(keys, queue && reservedFor(queue.waiter));
     if (held && queue) this.lineUp(keys, queue);
     if (held) return held;
     this.set(keys, token, ttl);
     for (const name of queue?.queues ?? []) this.queues.leave(name, queue?.waiter ?? '');
-    return queue?.queues.some((name) => !this.queues.isEmpty(name)) ? GRANTED_AMONG_OTHERS : GRANTED;
+    const crowded = queue?.queues.some((name) => !this.queues.isEmpty(name));
+    const grant = crowded ? GRANTED_AMONG_OTHERS : GRANTED;
+    return fence ? { ...grant, fence: this.counters.draw(fence) } : grant;
+  }
+
+  private confirm({ keys, token, fence }: ConfirmRequest): Answer {
+    const isOurs = keys.every((key) => this.remainingOf(key) > 0 && this.entries.get(key)?.token === token);
+    return isOurs ? { ...GRANTED, fence: this.counters.raise(fence) } : { kind: 'held', remaining: undefined };
   }
 
   private lineUp(keys: readonly string[], { queues, waiter, waited }: QueueTicket): void {
@@ -185,10 +198,11 @@ export class MemoryMaster implements Master {
     return GRANTED;
   }
 
-  private extend({ keys, token, ttl }: ExtendRequest): Answer {
+  private extend({ keys, token, ttl, fence }: ExtendRequest): Answer {
     const held = this.longestHeld(keys, token);
     if (held) return held;
     this.set(keys, token, ttl);
+    if (fence) this.counters.raise(fence);
     return GRANTED;
   }
 

@@ -2,8 +2,9 @@ import type { Clock, Timer } from '../core/clock.js';
 import type { AcquireRequest, Answer, Master, Reply, Request, Unreachable, WakeUp } from '../core/master.interface.js';
 import { backoff } from './own-settings.js';
 import type { RedisClient } from './redis-client.interface.js';
+import { callOf } from './calls.js';
 import { answerToScript, answerToSet, isReply, refusalFrom, tell } from './replies.js';
-import { type Script, SCRIPTS } from './scripts.js';
+import { SCRIPTS } from './scripts.js';
 import { WakeUps } from './wake-ups.js';
 
 /** How long `close` waits for answers that are under way, in milliseconds. */
@@ -52,7 +53,7 @@ export class RedisMaster implements Master {
   ask(request: Request, reply: Reply): void {
     const problem = this.problem();
     if (problem) reply(problem);
-    else if (request.op === 'acquire' && request.keys.length === 1 && !request.explain) this.set(request, reply);
+    else if (isPlain(request)) this.set(request, reply);
     else this.run(request, reply);
   }
 
@@ -233,39 +234,7 @@ function isAboutDatabase(error: unknown): boolean {
   return isReply(error) && command?.name === 'select';
 }
 
-interface Call {
-  readonly script: Script;
-  /** What the script finds in KEYS. */
-  readonly keys: readonly string[];
-  /** What the script finds in ARGV. */
-  readonly parameters: readonly (string | number)[];
-}
-
-/** @param mayQueue whether this process would hear that it is next; there is no use in waiting for that otherwise */
-function callOf(request: Request, mayQueue: boolean): Call {
-  const { keys } = request;
-  switch (request.op) {
-    case 'acquire': {
-      const parameters = [request.token, Math.ceil(request.ttl)];
-      if (!request.queue || !mayQueue) return { script: SCRIPTS.acquire, keys, parameters };
-      const { queues, waiter, waited } = request.queue;
-      return {
-        script: SCRIPTS.acquireOrQueue,
-        keys: [...keys, ...queues],
-        parameters: [...parameters, waiter, Math.floor(waited)],
-      };
-    }
-    case 'extend':
-      return { script: SCRIPTS.extend, keys, parameters: [request.token, Math.ceil(request.ttl)] };
-    case 'release':
-      return {
-        script: SCRIPTS.release,
-        keys: [...keys, ...request.queues],
-        parameters: [request.token, Math.ceil(request.keepFor)],
-      };
-    case 'leave':
-      return { script: SCRIPTS.leave, keys: [...keys, ...request.queues], parameters: [request.waiter] };
-    case 'inspect':
-      return { script: SCRIPTS.inspect, keys, parameters: [] };
-  }
+/** What `SET ... NX` can do: it neither tells the remaining time nor draws a fencing token, nor takes several keys. */
+function isPlain(request: Request): request is AcquireRequest {
+  return request.op === 'acquire' && request.keys.length === 1 && !request.explain && !request.fence;
 }

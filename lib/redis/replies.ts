@@ -20,8 +20,16 @@ export function answerToScript(reply: unknown): Answer {
   if (reply === FREE) return GRANTED;
   if (reply === FREE_AMONG_OTHERS) return GRANTED_AMONG_OTHERS;
   if (reply === ENDLESS) return HELD;
+  if (typeof reply === 'string') return grantWithToken(reply);
   if (typeof reply === 'number' && reply >= 0) return { kind: 'held', remaining: reply };
   return { kind: 'refused', code: 'ERR', reason: `unexpected reply of type ${typeof reply}` };
+}
+
+/** Fencing tokens come as text, since a version of the client misreads large integers. */
+function grantWithToken(reply: string): Answer {
+  const [status, token] = reply.split(' ');
+  const grant = Number(status) === FREE_AMONG_OTHERS ? GRANTED_AMONG_OTHERS : GRANTED;
+  return { ...grant, fence: Number(token) };
 }
 
 /** What a server's reply to `SET ... NX` means. */

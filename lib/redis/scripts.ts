@@ -11,6 +11,8 @@ export const FREE_AMONG_OTHERS = -3;
 
 /** For how long a queue lives after somebody has joined it, in milliseconds: those who wait join again before that. */
 const QUEUE_LIFE = 5_000;
+/** How far the wall clock of a client may be ahead of a server's, in milliseconds. */
+const MAX_CLOCK_SKEW = 60_000;
 /** Bound on the dead processes that are skipped by one release. */
 const MOST_SKIPPED = 100;
 
@@ -21,22 +23,28 @@ export interface Script {
 }
 
 /**
- * Ends the script, with the longest remaining time, if somebody else holds one of the keys.
+ * Ends the script, with the longest remaining time, if somebody else holds one of the `count` keys.
  *
  * Before anything is written: a script that fails half-way is not rolled back. GET and not just PTTL, so that a key of
  * another type, which is no lock, is reported as such (WRONGTYPE).
+ *
+ * @param otherwise what to do before it ends
  */
-function refuseIf(heldByOther: string): string {
+function refuseIf(heldByOther: string, otherwise = ''): string {
   return `
 local longest = ${FREE}
-for _, key in ipairs(KEYS) do
-  local owner = redis.call('GET', key)
+local held = {}
+for i = 1, count do
+  local owner = redis.call('GET', KEYS[i])
   if ${heldByOther} then
-    local left = redis.call('PTTL', key)
+    local left = redis.call('PTTL', KEYS[i])
     if left == ${ENDLESS} or (longest ~= ${ENDLESS} and left > longest) then longest = left end
+    held[i] = true
   end
 end
-if longest ~= ${FREE} then return longest end`;
+if longest ~= ${FREE} then${otherwise}
+  return longest
+end`;
 }
 
 // No script begins with `#!lua`: a server that is out of memory refuses such a script as a whole, but runs one without,
@@ -57,24 +65,10 @@ local function wake_next(key, queue)
   return false
 end`;
 
-// KEYS: the keys, then their queues. ARGV: token, ttl, waiter, milliseconds waited.
-const ACQUIRE_OR_QUEUE = `${WAKE_NEXT}
-local count = #KEYS / 2
-local waiter = ARGV[3]
-local reserved = 'reserved for ' .. waiter
-local longest = ${FREE}
-local held = {}
-for i = 1, count do
-  local owner = redis.call('GET', KEYS[i])
-  if owner and owner ~= reserved then
-    local left = redis.call('PTTL', KEYS[i])
-    if left == ${ENDLESS} or (longest ~= ${ENDLESS} and left > longest) then longest = left end
-    held[i] = true
-  end
-end
-if longest ~= ${FREE} then
+// Whoever waits takes its place before it is refused. What was reserved for it is of no use while another key is held.
+const QUEUE_UP = `
   local time = redis.call('TIME')
-  local since = time[1] * 1000 + math.floor(time[2] / 1000) - tonumber(ARGV[4])
+  local since = time[1] * 1000 + math.floor(time[2] / 1000) - tonumber(ARGV[5])
   for i = 1, count do
     if held[i] then
       redis.pcall('ZADD', KEYS[count + i], 'NX', string.format('%.0f', since), waiter)
@@ -83,18 +77,54 @@ if longest ~= ${FREE} then
       redis.call('DEL', KEYS[i])
       wake_next(KEYS[i], KEYS[count + i])
     end
-  end
-  return longest
-end
-local crowded = false
+  end`;
+
+/**
+ * Draws a fencing token: larger than every counter of the keys, and not smaller than the floor, which cannot be further
+ * ahead of this server's clock than clocks may be apart. Who asks again for what it holds already gets the same one.
+ *
+ * Numbers become text by `%.0f` only, since Lua's own way loses digits. Before the keys are set: if there is no memory
+ * for a counter, nothing has happened.
+ *
+ * @param first where the floor stands in ARGV; the counters follow
+ */
+function drawToken(first: number): string {
+  return `
+local counters = KEYS[#KEYS]
+local time = redis.call('TIME')
+local fence = math.min(tonumber(ARGV[${first}]), time[1] * 1000000 + time[2] + ${MAX_CLOCK_SKEW * 1_000})
+if redis.call('GET', KEYS[1]) == ARGV[1] then fence = 0 end
+local step = fence == 0 and 0 or 1
 for i = 1, count do
-  redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2])
+  fence = math.max(fence, tonumber(redis.call('HGET', counters, ARGV[${first} + i]) or 0) + step)
 end
+local drawn = string.format('%.0f', fence)
+for i = 1, count do redis.call('HSET', counters, ARGV[${first} + i], drawn) end`;
+}
+
+/**
+ * KEYS: the keys, their queues to wait, the hash of counters to draw a fencing token.
+ * ARGV: token, ttl, number of keys; waiter and milliseconds waited; floor and counters.
+ */
+function acquire(waits: boolean, fences: boolean): string {
+  const free = waits ? `(crowded and ${FREE_AMONG_OTHERS} or ${FREE})` : `${FREE}`;
+  return `${waits ? WAKE_NEXT : ''}
+local count = tonumber(ARGV[3])
+local waiter = ${waits ? 'ARGV[4]' : "''"}
+local reserved = 'reserved for ' .. waiter
+${refuseIf(`owner and owner ~= ARGV[1]${waits ? ' and owner ~= reserved' : ''}`, waits ? QUEUE_UP : '')}
+${fences ? drawToken(waits ? 6 : 4) : ''}
+for i = 1, count do redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end
+${waits ? LEAVE_QUEUES : ''}
+return ${fences ? `string.format('%d %s', ${free}, drawn)` : free}`;
+}
+
+const LEAVE_QUEUES = `
+local crowded = false
 for i = 1, count do
   redis.pcall('ZREM', KEYS[count + i], waiter)
   if redis.call('EXISTS', KEYS[count + i]) == 1 then crowded = true end
-end
-return crowded and ${FREE_AMONG_OTHERS} or ${FREE}`;
+end`;
 
 // KEYS: the keys, then their queues. ARGV: waiter.
 const LEAVE = `${WAKE_NEXT}
@@ -108,18 +138,44 @@ for i = 1, count do
 end
 return ${FREE}`;
 
-const ACQUIRE = `${refuseIf('owner')}
-for _, key in ipairs(KEYS) do redis.call('SET', key, ARGV[1], 'PX', ARGV[2]) end
-return ${FREE}`;
-
-// The absent keys first: if there is no memory for them, the others are not refreshed either. EXISTS and not SET NX,
-// which a server that is out of memory refuses even where it would do nothing.
-const EXTEND = `${refuseIf('owner and owner ~= ARGV[1]')}
-for _, key in ipairs(KEYS) do
-  if redis.call('EXISTS', key) == 0 then redis.call('SET', key, ARGV[1], 'PX', ARGV[2]) end
+/**
+ * The absent keys first: if there is no memory for them, the others are not refreshed either. EXISTS and not SET NX,
+ * which a server that is out of memory refuses even where it would do nothing.
+ *
+ * KEYS: the keys; the hash of counters with fencing. ARGV: token, ttl, number of keys; fencing token and counters.
+ */
+function extend(fences: boolean): string {
+  return `
+local count = tonumber(ARGV[3])
+${refuseIf('owner and owner ~= ARGV[1]')}
+for i = 1, count do
+  if redis.call('EXISTS', KEYS[i]) == 0 then redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end
 end
-for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
+for i = 1, count do redis.call('PEXPIRE', KEYS[i], ARGV[2]) end
+${fences ? raiseCounters('pcall') : ''}
 return ${FREE}`;
+}
+
+/** Raises the counters of the keys to the fencing token in ARGV[4], where they are behind. */
+function raiseCounters(call: 'call' | 'pcall'): string {
+  return `
+local fence = tonumber(ARGV[4])
+for i = 1, count do
+  local counter = redis.${call}('HGET', KEYS[#KEYS], ARGV[4 + i])
+  if type(counter) ~= 'table' then fence = math.max(fence, tonumber(counter or 0)) end
+end
+local raised = string.format('%.0f', fence)
+for i = 1, count do redis.${call}('HSET', KEYS[#KEYS], ARGV[4 + i], raised) end`;
+}
+
+// KEYS: the keys, the hash of counters. ARGV: token, nothing, number of keys, fencing token, counters.
+const CONFIRM = `
+local count = tonumber(ARGV[3])
+for i = 1, count do
+  if redis.call('GET', KEYS[i]) ~= ARGV[1] then return 0 end
+end
+${raiseCounters('call')}
+return string.format('%d %s', ${FREE}, raised)`;
 
 // pcall, since one key that is no lock must not keep the others from being given up.
 // KEYS: the keys, then their queues. ARGV: token, milliseconds to keep the keys.
@@ -141,15 +197,21 @@ for i = 1, count do
 end
 return trouble or (crowded and ${FREE_AMONG_OTHERS}) or ${FREE}`;
 
-const INSPECT = `${refuseIf('owner')}
+const INSPECT = `
+local count = #KEYS
+${refuseIf('owner')}
 return ${FREE}`;
 
 /** The scripts that every master runs. All keys or none: none of them stops after its first write. */
 export const SCRIPTS = Object.freeze({
-  acquire: script(ACQUIRE),
-  acquireOrQueue: script(ACQUIRE_OR_QUEUE),
+  acquire: script(acquire(false, false)),
+  acquireFenced: script(acquire(false, true)),
+  acquireOrQueue: script(acquire(true, false)),
+  acquireOrQueueFenced: script(acquire(true, true)),
+  extend: script(extend(false)),
+  extendFenced: script(extend(true)),
+  confirm: script(CONFIRM),
   leave: script(LEAVE),
-  extend: script(EXTEND),
   release: script(RELEASE),
   inspect: script(INSPECT),
 });

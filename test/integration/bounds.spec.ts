@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { SystemClock } from '../../lib/core/clock.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
 import { type Compiled, compileLibrary, start } from '../support/compiled.js';
 import { CountingMaster } from '../support/counting-master.js';
+import { leftoversOn } from '../support/leftovers.js';
 import { startMasters, type Masters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 import type { SoakReport } from '../processes/soak.js';
@@ -30,7 +30,7 @@ describe('Under load', () => {
       expect(report.cycles).toBeGreaterThanOrEqual(task.cycles);
       expect(report.heap[1] - report.heap[0]).toBeLessThan(2 * MEGABYTE);
       expect(report.handles[1]).toBeLessThanOrEqual(report.handles[0]);
-      expect(await keysOn(masters)).toBe(0);
+      expect(await leftoversOn(masters.servers.map(({ port }) => port))).toBe(0);
     },
     60_000 + Number(SOAK_CYCLES),
   );
@@ -118,16 +118,4 @@ describe('After close, the process ends by itself', () => {
 
 function countingMasters({ urls }: Masters): CountingMaster[] {
   return redisMasters('masters', urls, new SystemClock()).map((master) => new CountingMaster(master));
-}
-
-async function keysOn({ servers }: Masters): Promise<number> {
-  const sizes = servers.map(async ({ port }) => {
-    const client = new Redis(port, '127.0.0.1');
-    try {
-      return await client.dbsize();
-    } finally {
-      client.disconnect();
-    }
-  });
-  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }

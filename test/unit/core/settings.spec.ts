@@ -86,6 +86,7 @@ describe('settings', () => {
       masterTimeout: 50,
       driftFactor: 0.01,
       maxTtl: 30_000,
+      fencing: true,
       keyPrefix: 'lock:',
     });
     expect(Object.isFrozen(settings)).toBe(true);

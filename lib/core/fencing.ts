@@ -1,0 +1,32 @@
+import { hash } from './hash.js';
+import type { FenceCounters } from './master.interface.js';
+import { ownName, type Settings } from './settings.js';
+
+/** Number of counters on a master: memory stays bounded, whatever the number of keys. */
+const COUNTERS = 4_096;
+
+/** What is known of a fencing token that masters have to agree on. */
+export interface FenceState {
+  /** The largest counter seen. */
+  readonly token: number;
+  /** Whether a quorum answered exactly that. Then no later lock can get a smaller or an equal one. */
+  readonly agreed: boolean;
+}
+
+/** The counters of some keys. */
+export function countersOf(settings: Settings, keys: readonly string[]): FenceCounters {
+  return { hash: ownName(settings, 'fences'), fields: keys.map((key) => hash(key) % COUNTERS) };
+}
+
+/**
+ * What a round of answers makes of a token.
+ *
+ * A larger answer replaces the token: it belongs to an attempt that got ahead of us on some master. Two quorums share
+ * a master, where the later lock started from the earlier token plus one, so it is larger in the end.
+ *
+ * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
+ */
+export function agree(token: number, answers: readonly number[], quorum: number): FenceState {
+  const largest = Math.max(token, ...answers);
+  return { token: largest, agreed: answers.filter((answer) => answer === largest).length >= quorum };
+}

@@ -1,0 +1,19 @@
+import { Redis } from 'ioredis';
+
+/** The hash of fencing counters: the only key that outlives the locks. It has a bounded number of fields. */
+const COUNTERS = /\0fences$/;
+
+/** Keys on a server that should not outlive the locks. */
+export async function leftovers(port: number): Promise<string[]> {
+  const client = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
+  try {
+    return (await client.keys('*')).filter((key) => !COUNTERS.test(key));
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** Number of keys on some servers that should not outlive the locks. */
+export async function leftoversOn(ports: readonly number[]): Promise<number> {
+  return (await Promise.all(ports.map(leftovers))).flat().length;
+}
