@@ -19,6 +19,7 @@ export {
 export { Lock } from './core/lock.js';
 export type { Answer, Master } from './core/master.interface.js';
 export type { Inspection } from './core/redlock.js';
+export type { MasterStatus, Status } from './core/status.js';
 export type { AcquireOptions, RedlockOptions } from './core/settings.js';
 export { getLockServiceToken, InjectLockService } from './lock-service.token.js';
 export { LockInterceptor, type LockInterceptorKey } from './lock.interceptor.js';

@@ -11,6 +11,7 @@ import {
   resolveResources,
   type Settings,
 } from './core/settings.js';
+import type { Status } from './core/status.js';
 import { Hold } from './hold.js';
 import { LockContext } from './lock-context.js';
 import type { LockedMethodOptions, LockResource, WithLockOptions } from './lock-options.interface.js';
@@ -111,6 +112,11 @@ export class LockService {
       throw new RedlockConfigError('resource', resource, 'must be one text that is not empty');
     }
     return this.redlock().inspect(name);
+  }
+
+  /** How the masters are doing and whether a quorum can vote, as far as this process knows without asking them. */
+  status(): Status {
+    return this.redlock().status();
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
-import { type Clock, SystemClock } from './core/clock.js';
+import { SystemClock } from './core/clock.js';
 import { parseDuration } from './core/duration.js';
 import { describeAnswer, type MasterReport, RedlockConfigError } from './core/errors.js';
 import { GRANTED, type Master } from './core/master.interface.js';
@@ -12,6 +12,7 @@ import { REDLOCK_OPTION_NAMES, resolveFlag, resolveSettings, type Settings } fro
 import { LockService } from './lock.service.js';
 import { MemoryMaster } from './memory/memory-master.js';
 import { redisMaster } from './redis/master-source.js';
+import type { RedisMasterContext } from './redis/recognition.js';
 import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
 
 const MODULE_OPTION_NAMES: readonly string[] = [
@@ -60,7 +61,7 @@ export async function createRedlockRuntime(
   logger: LoggerService,
 ): Promise<RedlockRuntime> {
   checkModuleOptionNames(options);
-  const settings = resolveSettings(options);
+  const settings = resolveSettings(options, Array.isArray(options.masters) ? options.masters.length : 1);
   const connectTimeout = parseDuration('connectTimeout', options.connectTimeout ?? DEFAULT_CONNECT_TIMEOUT, 1);
   const drainTimeout = parseDuration('drainTimeout', options.drainTimeout ?? DEFAULT_DRAIN_TIMEOUT, 0);
   const lazy = resolveFlag('lazyConnect', options.lazyConnect ?? false);
@@ -75,7 +76,7 @@ export async function createRedlockRuntime(
     const open = (): Redlock => new Redlock([openMaster], settings, surroundings);
     return new RedlockRuntime(new LockService(open, settings), open(), 0);
   }
-  const masters = createMasters(options.masters, surroundings.clock);
+  const masters = createMasters(options.masters, { ...surroundings, settings });
   const redlock = new Redlock(masters, settings, surroundings);
   const runtime = new RedlockRuntime(new LockService(() => redlock, settings), redlock, drainTimeout);
   announce(logger, masters, settings);
@@ -113,13 +114,13 @@ function checkModuleOptionNames(options: unknown): asserts options is RedlockMod
   checkOptionNames('options', options, MODULE_OPTION_NAMES);
 }
 
-function createMasters(sources: unknown, clock: Clock): Master[] {
-  if (sources === 'memory') return [new MemoryMaster(clock)];
+function createMasters(sources: unknown, context: RedisMasterContext): Master[] {
+  if (sources === 'memory') return [new MemoryMaster(context.clock)];
   if (!Array.isArray(sources) || sources.length === 0) {
     throw new RedlockConfigError('masters', sources, `must be a list of at least one master, or 'memory'`);
   }
   const masters = sources.map((source: MasterSource, index) =>
-    isMaster(source) ? source : redisMaster(`masters[${index}]`, source, clock),
+    isMaster(source) ? source : redisMaster(`masters[${index}]`, source, context),
   );
   masters.forEach((master, index) => {
     const first = masters.findIndex(({ name }) => name === master.name);
@@ -153,6 +154,13 @@ function warnOfMissing(logger: LoggerService, missing: readonly MasterReport[]):
 function logTo(logger: LoggerService): Observer {
   return {
     lockLost: (error) => void logger.warn(error.message),
+    masterQuarantined: (master, reason, milliseconds) =>
+      void logger.warn(
+        `master ${master} does not vote for ${Math.ceil(milliseconds)} ms, since ${reason}: ` +
+          `it may have forgotten locks that are held (maxTtl bounds the time, restartGuard turns it off)`,
+      ),
+    masterVotesAgain: (master) => void logger.log(`master ${master} votes again`),
+    masterAtRisk: (master, risk) => void logger.warn(`master ${master}: ${risk}`),
     masterSilent: (master) => void logger.warn(`master ${master} has stopped answering: it is only probed`),
     masterAnswersAgain: (master) => void logger.log(`master ${master} answers again`),
   };
@@ -164,6 +172,7 @@ const openMaster: Master = {
   ask: (_, reply) => reply(GRANTED),
   connect: () => Promise.resolve(),
   problem: () => undefined,
+  identity: () => ({}),
   reconnect: () => undefined,
   onReady: () => undefined,
   listen: () => undefined,

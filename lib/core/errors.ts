@@ -168,6 +168,8 @@ export function describeAnswer(answer: Answer | undefined): string {
       return `unreachable, ${answer.reason}`;
     case 'timeout':
       return answer.sent ? 'no answer in time' : 'silent, not asked';
+    case 'quarantined':
+      return `does not vote for ${Math.ceil(answer.remaining)} ms more, ${answer.reason} (see restartGuard)`;
     case 'refused':
       return `${answer.code} ${answer.reason}`.trim();
   }

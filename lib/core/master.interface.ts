@@ -16,9 +16,11 @@ export interface Master {
   connect(): Promise<void>;
   /** Why this master cannot be asked at the moment; `undefined` when it can. */
   problem(): Unreachable | undefined;
+  /** What is known of the server. */
+  identity(): MasterIdentity;
   /** Drops the connection and opens a new one: called when the master has been silent for long. */
   reconnect(): void;
-  /** Calls back whenever this master can be asked again after it could not. At most one listener. */
+  /** Calls back whenever this master can be asked again after it could not. */
   onReady(listener: () => void): void;
   /**
    * From now on, tells when this process is next to take a key: its name is given to `ask` as the `waiter` of a
@@ -29,6 +31,24 @@ export interface Master {
   listen(waiter: string, listener: WakeUp | undefined): void;
   /** Ends the connection. Requests that wait for an answer are answered "unreachable". */
   close(): Promise<void>;
+}
+
+/** What is known of a server. */
+export interface MasterIdentity {
+  /** Tells one run of a server from all others, where it is known. */
+  readonly run?: string | undefined;
+  /** Version of the server, where it is known. */
+  readonly version?: string | undefined;
+  /** Why the server must not vote at all, if it must not. */
+  readonly fault?: string | undefined;
+  /** Why its votes do not count for a while, if they do not. */
+  readonly quarantine?: Quarantine | undefined;
+}
+
+/** Why, and for how many milliseconds more, the votes of a master do not count. */
+export interface Quarantine {
+  readonly reason: string;
+  readonly remaining: number;
 }
 
 /** Called with the key that is free, or with `undefined` when wake-ups may have been missed. */
@@ -175,7 +195,12 @@ export interface Refused {
   readonly reason: string;
 }
 
-export type Answer = Granted | Held | Unreachable | TimedOut | Refused;
+/** It granted, but it may have forgotten what it granted before: its vote does not count. */
+export interface Quarantined extends Quarantine {
+  readonly kind: 'quarantined';
+}
+
+export type Answer = Granted | Held | Unreachable | TimedOut | Refused | Quarantined;
 
 export const GRANTED: Granted = Object.freeze({ kind: 'granted' });
 export const GRANTED_AMONG_OTHERS: Granted = Object.freeze({ kind: 'granted', crowded: true });

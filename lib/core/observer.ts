@@ -6,6 +6,12 @@ export interface Observer {
   lockLost?(error: LockLostError): void;
   /** A master has left several requests unanswered: from now on it is only probed. */
   masterSilent?(master: string): void;
+  /** The votes of a master do not count for a while, because it may have forgotten locks. */
+  masterQuarantined?(master: string, reason: string, milliseconds: number): void;
+  /** The votes of a master that was quarantined count again. */
+  masterVotesAgain?(master: string): void;
+  /** A master works, but is set up in a way that can cost locks. */
+  masterAtRisk?(master: string, risk: string): void;
   /** A master that was silent answers again. */
   masterAnswersAgain?(master: string): void;
 }

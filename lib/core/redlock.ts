@@ -1,7 +1,7 @@
 import { Acquisition, type AcquisitionContext } from './acquisition.js';
 import type { Clock } from './clock.js';
 import { connectMasters } from './connect.js';
-import { LockServiceStoppedError, type MasterReport } from './errors.js';
+import { LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
 import { countersOf } from './fencing.js';
 import { Gates } from './gates.js';
 import { type Inspection, summarize } from './inspection.js';
@@ -12,6 +12,7 @@ import type { Observer } from './observer.js';
 import { askAll, quorumOf } from './quorum.js';
 import type { Random } from './random.js';
 import { type CallSettings, ownName, type Settings } from './settings.js';
+import { type Status, statusOf } from './status.js';
 import type { KeyNames, Tenure } from './tenure.js';
 import { type Place, Waiter, WaitQueue } from './wait-queue.js';
 import { WatchedMaster } from './watched-master.js';
@@ -50,6 +51,7 @@ export class Redlock {
     const { clock, random, observer } = surroundings;
     const crowded = (keys: readonly string[]): void => this.gates.noteCrowd(keys);
     this.masters = masters.map((master) => new WatchedMaster(master, clock, settings.masterTimeout, observer, crowded));
+    for (const master of this.masters) master.onReady(() => this.excludeTwins());
     this.gates = new Gates(this.masters, clock);
     this.quorum = quorumOf(masters.length);
     this.context = {
@@ -72,10 +74,22 @@ export class Redlock {
   /**
    * Opens the connections. Resolves when a quorum can vote, with what is wrong with the other masters.
    *
-   * @throws {QuorumUnavailableError} if a quorum cannot vote within `timeout` milliseconds
+   * @throws {QuorumUnavailableError} if a quorum cannot be reached within `timeout` milliseconds
+   * @throws {RedlockConfigError} if one of them cannot be a master: a replica, a cluster node, the same server twice
    */
-  connect(timeout: number): Promise<readonly MasterReport[]> {
-    return connectMasters(this.masters, this.surroundings.clock, timeout);
+  async connect(timeout: number): Promise<readonly MasterReport[]> {
+    const connecting = connectMasters(this.masters, this.surroundings.clock, timeout);
+    // Whoever gave a server that cannot be a master is told that, and not what follows from it.
+    await connecting.catch(() => undefined);
+    for (const { name, fault } of this.masters.map((master) => ({ name: master.name, ...master.identity() }))) {
+      if (fault !== undefined) throw new RedlockConfigError('masters', name, `must be an independent server: ${fault}`);
+    }
+    return connecting;
+  }
+
+  /** What is known of the masters, without asking them. */
+  status(): Status {
+    return statusOf(this.masters);
   }
 
   /**
@@ -174,6 +188,16 @@ export class Redlock {
   private track(released: Promise<void>): void {
     this.releases.add(released);
     void released.then(() => this.releases.delete(released));
+  }
+
+  /** One server has one vote, whatever the number of addresses under which it is known. */
+  private excludeTwins(): void {
+    this.masters.forEach((master, index) => {
+      const run = master.identity().run;
+      const first = run === undefined ? index : this.masters.findIndex((other) => other.identity().run === run);
+      const twin = first === index ? undefined : this.masters[first];
+      master.exclude(twin && `it is the same server as ${twin.name}`);
+    });
   }
 
   /** A master says that this process is next, or that it may have said so unheard. */

@@ -38,6 +38,12 @@ export interface RedlockOptions {
    */
   maxTtl?: Duration;
   /**
+   * Keep a master from voting that may have forgotten locks, after a restart, a failover or a flush, until every lock
+   * from before has ended: for at most `maxTtl`.
+   * @default true for three masters or more
+   */
+  restartGuard?: boolean;
+  /**
    * Number the locks of a resource, see `Lock.fencingToken`. Costs the masters a script in place of a plain `SET`.
    * @default true
    */
@@ -85,6 +91,7 @@ export interface Settings {
   readonly driftFactor: number;
   readonly maxTtl: number;
   readonly fencing: boolean;
+  readonly restartGuard: boolean;
   readonly keyPrefix: string;
 }
 
@@ -106,6 +113,7 @@ export const REDLOCK_OPTION_NAMES = [
   'driftFactor',
   'maxTtl',
   'fencing',
+  'restartGuard',
   'keyPrefix',
 ] as const satisfies readonly (keyof RedlockOptions)[];
 
@@ -127,6 +135,8 @@ const DEFAULT_KEY_PREFIX = 'lock:';
 /** Begins what follows the prefix in names of our own. */
 const OWN = '\0';
 
+/** With fewer masters, one that waits leaves no quorum. */
+const GUARDED_FROM = 3;
 /** Below that, drift and one round trip leave nothing to rely on. */
 const MIN_TTL = 10;
 const MAX_DRIFT_FACTOR = 0.5;
@@ -136,9 +146,10 @@ const EXPIRY_RESOLUTION = 2;
 /**
  * Checks what was given and fills in what was not.
  *
+ * @param masters number of masters, on which some defaults depend
  * @throws {RedlockConfigError} for the first option that cannot work
  */
-export function resolveSettings(options: RedlockOptions): Settings {
+export function resolveSettings(options: RedlockOptions, masters = 1): Settings {
   const { ttl: ttlOption = DEFAULT_TTL, wait = DEFAULT_WAIT } = options;
   const { driftFactor = DEFAULT_DRIFT_FACTOR, keyPrefix = DEFAULT_KEY_PREFIX } = options;
   const ttl = parseDuration('ttl', ttlOption, MIN_TTL);
@@ -153,6 +164,10 @@ export function resolveSettings(options: RedlockOptions): Settings {
     masterTimeout: resolveMasterTimeout(options.masterTimeout, ttl),
     driftFactor: resolveDriftFactor(driftFactor),
     fencing: resolveFlag('fencing', options.fencing === undefined ? true : options.fencing),
+    restartGuard: resolveFlag(
+      'restartGuard',
+      options.restartGuard === undefined ? masters >= GUARDED_FROM : options.restartGuard,
+    ),
     keyPrefix: resolveKeyPrefix(keyPrefix),
   });
 }

@@ -1,5 +1,13 @@
 import { type Clock, elapsedSince, type Instant } from './clock.js';
-import type { Master, ReleaseRequest, Reply, Request, Unreachable, WakeUp } from './master.interface.js';
+import type {
+  Master,
+  MasterIdentity,
+  ReleaseRequest,
+  Reply,
+  Request,
+  Unreachable,
+  WakeUp,
+} from './master.interface.js';
 import { NOT_ASKED } from './master.interface.js';
 import type { Observer } from './observer.js';
 
@@ -31,6 +39,8 @@ export class WatchedMaster implements Master {
   private probedAt: Instant;
   private silent = false;
   private suspecting = false;
+  private excluded: string | undefined;
+  private readonly listeners: (() => void)[] = [];
 
   constructor(
     private readonly inner: Master,
@@ -41,7 +51,10 @@ export class WatchedMaster implements Master {
     private readonly crowded: (keys: readonly string[]) => void,
   ) {
     this.heardAt = this.probedAt = clock.read();
-    inner.onReady(() => this.heard());
+    inner.onReady(() => {
+      this.heard();
+      for (const listener of this.listeners) listener();
+    });
   }
 
   get name(): string {
@@ -49,6 +62,10 @@ export class WatchedMaster implements Master {
   }
 
   ask(request: Request, reply: Reply): void {
+    if (this.excluded !== undefined && request.op !== 'release') {
+      reply({ kind: 'unreachable', reason: this.excluded, sent: false });
+      return;
+    }
     if (!this.silent) {
       this.forward(request, reply, undefined);
       return;
@@ -63,6 +80,7 @@ export class WatchedMaster implements Master {
   }
 
   problem(): Unreachable | undefined {
+    if (this.excluded !== undefined) return { kind: 'unreachable', reason: this.excluded, sent: false };
     return this.inner.problem();
   }
 
@@ -72,7 +90,22 @@ export class WatchedMaster implements Master {
 
   /** Whether it is worth waiting for this master's answer. */
   get isUsable(): boolean {
-    return !this.silent && this.inner.problem() === undefined;
+    return !this.silent && this.problem() === undefined && this.inner.identity().quarantine === undefined;
+  }
+
+  /** Whether it neither answers nor tells why. */
+  get isSilent(): boolean {
+    return this.silent;
+  }
+
+  /** Why this master must not vote, although it could: it is the same server as another one. */
+  exclude(reason: string | undefined): void {
+    this.excluded = reason;
+  }
+
+  identity(): MasterIdentity {
+    const identity = this.inner.identity();
+    return this.excluded === undefined ? identity : { ...identity, fault: this.excluded };
   }
 
   listen(waiter: string, listener: WakeUp | undefined): void {
@@ -80,10 +113,7 @@ export class WatchedMaster implements Master {
   }
 
   onReady(listener: () => void): void {
-    this.inner.onReady(() => {
-      this.heard();
-      listener();
-    });
+    this.listeners.push(listener);
   }
 
   close(): Promise<void> {

@@ -10,6 +10,7 @@ import {
   type Held,
   type LeaveRequest,
   type Master,
+  type MasterIdentity,
   type QueueTicket,
   type ReleaseRequest,
   type Reply,
@@ -76,6 +77,10 @@ export class MemoryMaster implements Master {
 
   problem(): Unreachable | undefined {
     return this.down ? DOWN : undefined;
+  }
+
+  identity(): MasterIdentity {
+    return {};
   }
 
   reconnect(): void {

@@ -1,8 +1,8 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import type { Clock } from '../core/clock.js';
 import { RedlockConfigError } from '../core/errors.js';
 import { OWN_SETTINGS } from './own-settings.js';
 import type { RedisClient, RedisClientOptions, RedisClientSource } from './redis-client.interface.js';
+import type { RedisMasterContext } from './recognition.js';
 import { RedisMaster } from './redis-master.js';
 import { redactUrl, settingsOfUrl } from './redis-url.js';
 
@@ -21,8 +21,12 @@ const REQUIREMENT =
  * @param option what the user calls the list
  * @throws {RedlockConfigError} for the first source that cannot work, or that names the same server as another
  */
-export function redisMasters(option: string, sources: readonly RedisMasterSource[], clock: Clock): RedisMaster[] {
-  const masters = sources.map((source, index) => redisMaster(`${option}[${index}]`, source, clock));
+export function redisMasters(
+  option: string,
+  sources: readonly RedisMasterSource[],
+  context: RedisMasterContext,
+): RedisMaster[] {
+  const masters = sources.map((source, index) => redisMaster(`${option}[${index}]`, source, context));
   masters.forEach(({ name }, index) => {
     const first = masters.findIndex((master) => master.name === name);
     if (first === index) return;
@@ -37,10 +41,10 @@ export function redisMasters(option: string, sources: readonly RedisMasterSource
  * @param option what the user calls the source
  * @throws {RedlockConfigError} if the source cannot work
  */
-export function redisMaster(option: string, source: RedisMasterSource, clock: Clock): RedisMaster {
+export function redisMaster(option: string, source: RedisMasterSource, context: RedisMasterContext): RedisMaster {
   const client = clientFrom(option, source);
   checkAddress(option, client.options);
-  return new RedisMaster(addressOf(client.options), client, clock);
+  return new RedisMaster(addressOf(client.options), client, context);
 }
 
 function clientFrom(option: string, source: unknown): RedisClient {

@@ -1,10 +1,20 @@
-import type { Clock, Timer } from '../core/clock.js';
-import type { AcquireRequest, Answer, Master, Reply, Request, Unreachable, WakeUp } from '../core/master.interface.js';
+import type { Clock, Instant, Timer } from '../core/clock.js';
+import type {
+  AcquireRequest,
+  Answer,
+  Master,
+  MasterIdentity,
+  Reply,
+  Request,
+  Unreachable,
+  WakeUp,
+} from '../core/master.interface.js';
 import { backoff } from './own-settings.js';
 import type { RedisClient } from './redis-client.interface.js';
 import { callOf } from './calls.js';
-import { answerToScript, answerToSet, isReply, refusalFrom, tell } from './replies.js';
-import { SCRIPTS } from './scripts.js';
+import { Recognition, type RedisMasterContext } from './recognition.js';
+import { answerToScript, answerToSet, isReply, refusalFrom, tell, timeOf } from './replies.js';
+import { UNMARKED } from './scripts.js';
 import { WakeUps } from './wake-ups.js';
 
 /** How long `close` waits for answers that are under way, in milliseconds. */
@@ -35,12 +45,16 @@ export class RedisMaster implements Master {
   private handshake: Timer | undefined;
   private wakeUps: WakeUps | undefined;
   private readonly secrets: readonly string[];
+  private readonly clock: Clock;
+  private readonly recognition: Recognition;
 
   constructor(
     readonly name: string,
     private readonly client: RedisClient,
-    private readonly clock: Clock,
+    context: RedisMasterContext,
   ) {
+    this.clock = context.clock;
+    this.recognition = new Recognition(name, context);
     const { password, sentinelPassword } = client.options;
     this.secrets = [password, sentinelPassword].flatMap((secret) => (secret ? [secret] : []));
     client.on('connect', () => this.awaitReady());
@@ -53,8 +67,12 @@ export class RedisMaster implements Master {
   ask(request: Request, reply: Reply): void {
     const problem = this.problem();
     if (problem) reply(problem);
-    else if (isPlain(request)) this.set(request, reply);
-    else this.run(request, reply);
+    else if (isPlain(request) && !this.recognition.mark) this.set(request, reply);
+    else this.run(request, reply, 'EVALSHA', (why) => this.runAgain(request, reply, why));
+  }
+
+  identity(): MasterIdentity {
+    return this.recognition.identity;
   }
 
   listen(waiter: string, listener: WakeUp | undefined): void {
@@ -98,6 +116,7 @@ export class RedisMaster implements Master {
     });
     this.trouble = 'closed';
     this.handshake?.cancel();
+    this.recognition.close();
     this.settle();
     await this.within(GONE_WITHIN, (done) => {
       this.ended = done;
@@ -114,19 +133,65 @@ export class RedisMaster implements Master {
     this.send('SET', args, finish, (error) => reply(this.failure(error, request)));
   }
 
-  private run(request: Request, reply: Reply): void {
-    const { script, keys, parameters } = callOf(request, this.wakeUps?.isListening ?? false);
-    const args = [keys.length, ...keys, ...parameters];
-    const finish = (value: unknown): void => reply(answerToScript(value));
-    const fail = (error: unknown): void => reply(this.failure(error, request));
-    this.send('EVALSHA', [script.sha1, ...args], finish, (error) => {
-      // What has been withdrawn was followed by its release already: sent again, it would come after it.
-      const withdrawn = 'withdrawn' in request && request.withdrawn;
-      const problem = this.problem();
-      if (withdrawn || !isUnknownScript(error)) fail(error);
-      else if (problem) reply(problem);
-      else this.send('EVAL', [script.text, ...args], finish, fail);
+  /** @param notKnown what to do if the server does not know the scripts, or not the marker any more */
+  private run(request: Request, reply: Reply, command: 'EVALSHA' | 'EVAL', notKnown: (why: Answer) => void): void {
+    const { scripts, mark } = this.recognition;
+    const { script, keys, parameters } = callOf(request, scripts, mark, this.wakeUps?.isListening ?? false);
+    const sent = this.clock.read();
+    const finish = (value: unknown): void => {
+      if (value === UNMARKED) notKnown({ kind: 'refused', code: 'UNMARKED', reason: 'its data was lost or replaced' });
+      else reply(this.judge(request, answerToScript(value), sent, timeOf(value)));
+    };
+    const { sha1, text } = script;
+    this.send(command, [command === 'EVAL' ? text : sha1, keys.length, ...keys, ...parameters], finish, (error) => {
+      const answer = this.failure(error, request);
+      if (isUnknownScript(error)) notKnown(answer);
+      else reply(answer);
     });
+  }
+
+  /**
+   * A server that does not know a script, which belongs to one run of it, may be another one, or have lost its data:
+   * it has to say who it is before it is asked again.
+   */
+  private runAgain(request: Request, reply: Reply, why: Answer): void {
+    const goOn = (): void => {
+      const problem = this.problem();
+      // What has been withdrawn was followed by its release already: sent again, it would come after it.
+      if ('withdrawn' in request && request.withdrawn) reply(why);
+      else if (problem) reply(problem);
+      // Known again: with its text, since it may not have been allowed to load the script.
+      else this.run(request, reply, 'EVAL', reply);
+    };
+    this.recognize().then(goOn, goOn);
+  }
+
+  /** A grant of a master that may have forgotten others does not count. */
+  private judge(request: Request, answer: Answer, sent: Instant, time: number): Answer {
+    if (answer.kind !== 'granted' || request.op === 'release' || request.op === 'leave') return answer;
+    const ttl = 'ttl' in request ? request.ttl : 0;
+    const distrust = time > 0 ? this.recognition.lookAtClock(sent, time, ttl) : undefined;
+    if (distrust !== undefined) this.recognize(distrust).catch(() => undefined);
+    const quarantine = distrust === undefined ? this.recognition.quarantine : { reason: distrust, remaining: ttl };
+    return quarantine && request.op !== 'inspect' ? { kind: 'quarantined', ...quarantine } : answer;
+  }
+
+  /** Asks the server who it is. */
+  private async recognize(distrust?: string): Promise<void> {
+    await this.recognition.run(
+      (script, keys, args) => this.client.call('EVAL', [script, keys.length, ...keys, ...args]),
+      distrust,
+    );
+    const { fault } = this.recognition.identity;
+    if (fault !== undefined) {
+      this.trouble = fault;
+      this.dropLater();
+      return;
+    }
+    // Nobody waits for these: the server carries them out before what is sent after them.
+    for (const { text } of Object.values(this.recognition.scripts)) {
+      this.client.call('SCRIPT', ['LOAD', text]).catch(() => undefined);
+    }
   }
 
   private send(
@@ -176,14 +241,35 @@ export class RedisMaster implements Master {
     this.handshake?.cancel();
     if (this.closed) return;
     if (this.misplaced) {
-      this.handshake = this.clock.schedule(backoff(Infinity), () => this.drop()).unref();
+      this.dropLater();
       return;
     }
+    this.trouble = 'connected, but not recognized yet';
+    this.handshake = this.clock.schedule(READY_WITHIN, () => this.reconnect()).unref();
+    this.recognize().then(
+      () => this.serve(),
+      (error: unknown) => {
+        this.fail(error);
+        this.dropLater();
+      },
+    );
+  }
+
+  private serve(): void {
+    if (this.closed || this.client.status !== 'ready' || this.recognition.identity.fault !== undefined) {
+      this.settle();
+      return;
+    }
+    this.handshake?.cancel();
     this.trouble = undefined;
-    // Nobody waits for these: the server carries them out before what is sent after them.
-    for (const { text } of Object.values(SCRIPTS)) this.client.call('SCRIPT', ['LOAD', text]).catch(() => undefined);
     this.settle();
     this.listener?.();
+  }
+
+  /** What is wrong may have changed when we come back. */
+  private dropLater(): void {
+    this.handshake?.cancel();
+    this.handshake = this.clock.schedule(backoff(Infinity), () => this.drop()).unref();
   }
 
   private fail(error: unknown): void {

@@ -25,11 +25,16 @@ export function answerToScript(reply: unknown): Answer {
   return { kind: 'refused', code: 'ERR', reason: `unexpected reply of type ${typeof reply}` };
 }
 
+/** The server's wall clock in milliseconds, where its reply tells it; else 0. */
+export function timeOf(reply: unknown): number {
+  return typeof reply === 'string' ? Number(reply.split(' ')[2]) : 0;
+}
+
 /** Fencing tokens come as text, since a version of the client misreads large integers. */
 function grantWithToken(reply: string): Answer {
   const [status, token] = reply.split(' ');
   const grant = Number(status) === FREE_AMONG_OTHERS ? GRANTED_AMONG_OTHERS : GRANTED;
-  return { ...grant, fence: Number(token) };
+  return token === '0' ? grant : { ...grant, fence: Number(token) };
 }
 
 /** What a server's reply to `SET ... NX` means. */

@@ -9,6 +9,9 @@ export const ENDLESS = -1;
 /** What the acquire script answers when it has taken the keys while other processes wait for one of them. */
 export const FREE_AMONG_OTHERS = -3;
 
+/** What the acquire script answers when the marker is not the one that the client knows. */
+export const UNMARKED = -4;
+
 /** For how long a queue lives after somebody has joined it, in milliseconds: those who wait join again before that. */
 const QUEUE_LIFE = 5_000;
 /** How far the wall clock of a client may be ahead of a server's, in milliseconds. */
@@ -103,20 +106,37 @@ for i = 1, count do redis.call('HSET', counters, ARGV[${first} + i], drawn) end`
 }
 
 /**
- * KEYS: the keys, their queues to wait, the hash of counters to draw a fencing token.
- * ARGV: token, ttl, number of keys; waiter and milliseconds waited; floor and counters.
+ * KEYS: the keys, their queues to wait, the marker of the incarnation, the hash of counters to draw a fencing token.
+ * ARGV: token, ttl, number of keys; waiter and milliseconds waited; nonce of the marker; floor and counters.
  */
-function acquire(waits: boolean, fences: boolean): string {
+function acquire(waits: boolean, fences: boolean, marked: boolean): string {
+  // Where the next argument stands.
+  const mark = waits ? 6 : 4;
+  const floor = marked ? mark + 1 : mark;
   const free = waits ? `(crowded and ${FREE_AMONG_OTHERS} or ${FREE})` : `${FREE}`;
   return `${waits ? WAKE_NEXT : ''}
 local count = tonumber(ARGV[3])
 local waiter = ${waits ? 'ARGV[4]' : "''"}
 local reserved = 'reserved for ' .. waiter
+${marked ? checkMark(fences ? '#KEYS - 1' : '#KEYS', mark) : ''}
 ${refuseIf(`owner and owner ~= ARGV[1]${waits ? ' and owner ~= reserved' : ''}`, waits ? QUEUE_UP : '')}
-${fences ? drawToken(waits ? 6 : 4) : ''}
+${fences ? drawToken(floor) : ''}
 for i = 1, count do redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end
 ${waits ? LEAVE_QUEUES : ''}
-return ${fences ? `string.format('%d %s', ${free}, drawn)` : free}`;
+${marked ? `local now = redis.call('TIME')` : ''}
+return ${grant(free, fences, marked)}`;
+}
+
+/** Nothing is granted on the word of a server that has forgotten its marker, and so perhaps everything else. */
+function checkMark(marker: string, nonce: number): string {
+  return `if redis.call('HGET', KEYS[${marker}], 'nonce') ~= ARGV[${nonce}] then return ${UNMARKED} end`;
+}
+
+/** A status; with a fencing token or the server's clock in milliseconds, a text of all three. */
+function grant(status: string, fences: boolean, marked: boolean): string {
+  if (!fences && !marked) return status;
+  const time = marked ? 'now[1] * 1000 + math.floor(now[2] / 1000)' : '0';
+  return `string.format('%d %s %.0f', ${status}, ${fences ? 'drawn' : `'0'`}, ${time})`;
 }
 
 const LEAVE_QUEUES = `
@@ -175,7 +195,7 @@ for i = 1, count do
   if redis.call('GET', KEYS[i]) ~= ARGV[1] then return 0 end
 end
 ${raiseCounters('call')}
-return string.format('%d %s', ${FREE}, raised)`;
+return string.format('%d %s 0', ${FREE}, raised)`;
 
 // pcall, since one key that is no lock must not keep the others from being given up.
 // KEYS: the keys, then their queues. ARGV: token, milliseconds to keep the keys.
@@ -202,21 +222,31 @@ local count = #KEYS
 ${refuseIf('owner')}
 return ${FREE}`;
 
-/** The scripts that every master runs. All keys or none: none of them stops after its first write. */
-export const SCRIPTS = Object.freeze({
-  acquire: script(acquire(false, false)),
-  acquireFenced: script(acquire(false, true)),
-  acquireOrQueue: script(acquire(true, false)),
-  acquireOrQueueFenced: script(acquire(true, true)),
-  extend: script(extend(false)),
-  extendFenced: script(extend(true)),
-  confirm: script(CONFIRM),
-  leave: script(LEAVE),
-  release: script(RELEASE),
-  inspect: script(INSPECT),
-});
+/** The scripts that a master runs. */
+export type Scripts = ReturnType<typeof boundScripts>;
 
-function script(body: string): Script {
-  const text = body.trim();
-  return Object.freeze({ text, sha1: createHash('sha1').update(text).digest('hex') });
+/**
+ * All scripts, for one run of a server: its id is part of every text, and so of every digest. Another server behind the
+ * same address does not know them, not even over a connection that has survived in a proxy.
+ *
+ * @param run id of the run; empty if the server does not tell
+ * @param marked whether acquiring looks at the marker of the incarnation
+ */
+export function boundScripts(run: string, marked: boolean) {
+  const script = (body: string): Script => {
+    const text = `${body.trim()}\n-- for ${run}`;
+    return { text, sha1: createHash('sha1').update(text).digest('hex') };
+  };
+  return {
+    acquire: script(acquire(false, false, marked)),
+    acquireFenced: script(acquire(false, true, marked)),
+    acquireOrQueue: script(acquire(true, false, marked)),
+    acquireOrQueueFenced: script(acquire(true, true, marked)),
+    extend: script(extend(false)),
+    extendFenced: script(extend(true)),
+    confirm: script(CONFIRM),
+    release: script(RELEASE),
+    leave: script(LEAVE),
+    inspect: script(INSPECT),
+  };
 }

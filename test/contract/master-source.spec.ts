@@ -1,11 +1,10 @@
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
-import { SystemClock } from '../../lib/core/clock.js';
 import { RedlockConfigError } from '../../lib/core/errors.js';
+import { contextOf } from '../support/context.js';
 import { redisMaster, redisMasters, type RedisMasterSource } from '../../lib/redis/master-source.js';
 
-const clock = new SystemClock();
 const cluster = new Cluster(['redis://127.0.0.1:1'], { lazyConnect: true });
 
 describe('The source of a master', () => {
@@ -28,7 +27,7 @@ describe('The source of a master', () => {
     [new Redis(7000, 'six', { lazyConnect: true, password: 'secret' }), 'six:7000'],
     [new Redis5(7000, 'five', { lazyConnect: true, password: 'secret' }), 'five:7000'],
   ])('%s is called %s', (source, name) => {
-    expect(redisMaster('masters[0]', source, clock).name).toBe(name);
+    expect(redisMaster('masters[0]', source, contextOf()).name).toBe(name);
   });
 
   it.each<[unknown, RegExp]>([
@@ -60,7 +59,7 @@ describe('The source of a master', () => {
     [new Map(), /ioredis options or an ioredis client/],
     [cluster, /must be one independent server: the nodes of a Redis Cluster/],
   ])('%j is refused', (source, message) => {
-    const attempt = (): unknown => redisMaster('masters[1]', source as RedisMasterSource, clock);
+    const attempt = (): unknown => redisMaster('masters[1]', source as RedisMasterSource, contextOf());
     expect(attempt).toThrow(RedlockConfigError);
     expect(attempt).toThrow(message);
     expect(attempt).toThrow(/^masters\[1\]/);
@@ -78,7 +77,7 @@ describe('The source of a master', () => {
     '/run/redis.sock?password=secret',
   ])('never shows a password: %s', (url) => {
     try {
-      redisMaster('masters[0]', url, clock);
+      redisMaster('masters[0]', url, contextOf());
       expect('an error').toBe('thrown');
     } catch (error) {
       expect(error).toBeInstanceOf(RedlockConfigError);
@@ -91,14 +90,14 @@ describe('The source of a master', () => {
     ['redis://u:p@host:1', { host: 'host', port: 1, db: 4 }],
     ['/run/a.sock', { path: '/run/a.sock' }],
   ])('%j and %j are one server', (one, same) => {
-    const attempt = (): unknown => redisMasters('masters', ['redis://x', one, same], clock);
+    const attempt = (): unknown => redisMasters('masters', ['redis://x', one, same], contextOf());
     expect(attempt).toThrow(RedlockConfigError);
     expect(attempt).toThrow(/masters\[2\] must be another server than masters\[1\]/);
   });
 
   it('takes different servers', () => {
     const sources = ['redis://localhost', 'redis://127.0.0.1', 'redis://localhost:6380', '/run/a.sock'];
-    expect(redisMasters('masters', sources, clock)).toHaveLength(4);
+    expect(redisMasters('masters', sources, contextOf())).toHaveLength(4);
   });
 });
 
@@ -132,6 +131,6 @@ describe('The connection of a master', () => {
 /** Settings of the connection that is opened for a client. */
 function ownConnection(client: Redis): RedisOptions {
   const duplicate = jest.spyOn(client, 'duplicate');
-  redisMaster('masters[0]', client, clock);
+  redisMaster('masters[0]', client, contextOf());
   return (duplicate.mock.results[0]?.value as Redis).options;
 }

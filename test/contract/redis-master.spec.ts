@@ -2,12 +2,12 @@ import { describe } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
-import { SystemClock } from '../../lib/core/clock.js';
 import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
 import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 import { neverLosesAnUpdate } from './lost-update.js';
 import { connectionContract, masterContract, type MasterStage } from './master.contract.js';
+import { contextOf } from '../support/context.js';
 import { waitingContract } from './waiting.contract.js';
 
 const sources: Record<string, (server: RedisServer) => RedisMasterSource> = {
@@ -23,7 +23,7 @@ for (const [kind, sourceOf] of Object.entries(sources)) {
   waitingContract(`RedisMaster (${kind})`, async () => {
     const server = await RedisServer.start();
     const source = sourceOf(server);
-    const masters = [1, 2, 3, 4].map(() => redisMaster('masters[0]', source, new SystemClock()));
+    const masters = [1, 2, 3, 4].map(() => redisMaster('masters[0]', source, contextOf()));
     return { masters, end: () => server.stop() };
   });
 
@@ -44,9 +44,8 @@ for (const [kind, sourceOf] of Object.entries(sources)) {
 async function stage(sourceOf: (server: RedisServer) => RedisMasterSource): Promise<MasterStage> {
   const server = await RedisServer.start();
   const source = sourceOf(server);
-  const clock = new SystemClock();
   return {
-    master: () => redisMaster('masters[0]', source, clock),
+    master: () => redisMaster('masters[0]', source, contextOf()),
     pause: () => server.pause(),
     resume: () => server.resume(),
     takeDown: () => server.kill(),

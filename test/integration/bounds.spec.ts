@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { SystemClock } from '../../lib/core/clock.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
 import { type Compiled, compileLibrary, start } from '../support/compiled.js';
 import { CountingMaster } from '../support/counting-master.js';
 import { leftoversOn } from '../support/leftovers.js';
 import { startMasters, type Masters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
+import { contextOf } from '../support/context.js';
 import type { SoakReport } from '../processes/soak.js';
 
 /** For a longer look: the full figures are 100,000 cycles over 10,000 keys, and 30,000 ms. */
@@ -117,5 +117,5 @@ describe('After close, the process ends by itself', () => {
 });
 
 function countingMasters({ urls }: Masters): CountingMaster[] {
-  return redisMasters('masters', urls, new SystemClock()).map((master) => new CountingMaster(master));
+  return redisMasters('masters', urls, contextOf()).map((master) => new CountingMaster(master));
 }

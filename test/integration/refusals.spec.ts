@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
-import { SystemClock } from '../../lib/core/clock.js';
 import { QuorumUnavailableError } from '../../lib/core/errors.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
+import { contextOf } from '../support/context.js';
 import { Contender } from '../support/redlocks.js';
 
 const PASSWORD = 'a-password-nobody-may-see';
@@ -34,7 +34,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
   }
 
   async function connect(server: RedisServer, options?: object): Promise<RedisMaster> {
-    const master = redisMaster('masters[0]', sourceOf(server, options), new SystemClock());
+    const master = redisMaster('masters[0]', sourceOf(server, options), contextOf());
     open.unshift(master);
     await master.connect();
     return master;
@@ -106,29 +106,27 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     warn.mockRestore();
   });
 
-  it('READONLY: a replica', async () => {
-    const primary = await serve();
-    const master = await connect(await serve('--replicaof', '127.0.0.1', String(primary.port)));
+  it('READONLY: a primary that has become a replica', async () => {
+    const [server, primary] = [await serve(), await serve()];
+    const master = await connect(server);
+    await operate(server, ['REPLICAOF', '127.0.0.1', String(primary.port)]);
     for (const request of [acquiring(['k'], TOKEN), acquiring(['k', 'l'], TOKEN), extending(['k'], TOKEN)]) {
       expect(await ask(master, request)).toMatchObject({ kind: 'refused', code: 'READONLY' });
     }
   });
 
-  it('MOVED: a node of a cluster', async () => {
-    const [node, other] = [await serve('--cluster-enabled', 'yes'), await serve('--cluster-enabled', 'yes')];
-    const half = Array.from({ length: 8_192 }, (__, slot) => String(slot));
-    await operate(node, ['CLUSTER', 'ADDSLOTS', ...half]);
-    await operate(other, ['CLUSTER', 'ADDSLOTS', ...half.map((slot) => String(Number(slot) + 8_192))]);
-    await operate(node, ['CLUSTER', 'MEET', '127.0.0.1', String(other.port)]);
-    const master = await connect(node);
-    // Slot 12182 belongs to the other node, and is known to as soon as both have met.
-    await eventually(async () => {
-      const answer = await ask(master, acquiring(['foo'], TOKEN));
-      return answer.kind === 'refused' && answer.code === 'MOVED';
-    }, 30_000);
-    expect(await ask(master, acquiring(['foo'], TOKEN, { explain: true }))).toMatchObject({ code: 'MOVED' });
-    expect(await ask(master, acquiring(['a', 'foo'], TOKEN))).toMatchObject({ kind: 'refused', code: 'CROSSSLOT' });
-  }, 40_000);
+  it('a replica does not vote', async () => {
+    const primary = await serve();
+    const master = await connect(await serve('--replicaof', '127.0.0.1', String(primary.port)));
+    expect(master.problem()).toMatchObject({ kind: 'unreachable', reason: expect.stringContaining('replica') });
+    expect(await ask(master, acquiring(['k'], TOKEN))).toMatchObject({ kind: 'unreachable', sent: false });
+  });
+
+  it('a node of a cluster does not vote', async () => {
+    const master = await connect(await serve('--cluster-enabled', 'yes'));
+    expect(master.identity().fault).toContain('cluster');
+    expect(await ask(master, acquiring(['k'], TOKEN))).toMatchObject({ kind: 'unreachable', sent: false });
+  });
 
   it('MISCONF: a server that cannot save', async () => {
     const server = await serve('--save', '3600', '1');
@@ -254,7 +252,7 @@ describe('A server that is out of memory', () => {
 
   beforeAll(async () => {
     server = await RedisServer.start();
-    master = redisMaster('masters[0]', server.url, new SystemClock());
+    master = redisMaster('masters[0]', server.url, contextOf());
     await master.connect();
     await ask(master, acquiring(['held'], TOKEN, { ttl: 10_000 }));
     await ask(master, acquiring(['also held'], TOKEN, { ttl: 10_000 }));

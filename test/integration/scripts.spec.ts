@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { SystemClock } from '../../lib/core/clock.js';
 import { redisMaster } from '../../lib/redis/master-source.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
 import { leftovers } from '../support/leftovers.js';
+import { contextOf } from '../support/context.js';
 import { Contender } from '../support/redlocks.js';
 
 describe('A server that has forgotten its scripts', () => {
@@ -16,7 +16,7 @@ describe('A server that has forgotten its scripts', () => {
   beforeAll(async () => {
     server = await RedisServer.start();
     client = new Redis(server.port, '127.0.0.1');
-    master = redisMaster('masters[0]', server.url, new SystemClock());
+    master = redisMaster('masters[0]', server.url, contextOf());
     await master.connect();
   });
   afterAll(async () => {
@@ -76,7 +76,7 @@ describe('A server that has forgotten its scripts', () => {
 describe('A new connection', () => {
   it('brings the scripts before they are needed', async () => {
     const server = await RedisServer.start();
-    const master = redisMaster('masters[0]', server.url, new SystemClock());
+    const master = redisMaster('masters[0]', server.url, contextOf());
     await master.connect();
     await ask(master, acquiring(['a', 'b'], 'mine'));
     await ask(master, releasing(['a', 'b'], 'mine'));

@@ -1,6 +1,6 @@
 // Takes locks, closes, prints a line, and must then end by itself, whatever state the servers are in.
-import { SystemClock } from '../../lib/core/clock.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
+import { contextOf } from '../support/context.js';
 import { Contender } from '../support/redlocks.js';
 
 interface Task {
@@ -12,7 +12,7 @@ interface Task {
 }
 
 const { urls, hang, lock } = JSON.parse(process.argv[2] ?? '') as Task;
-const contender = new Contender(redisMasters('masters', urls, new SystemClock()));
+const contender = new Contender(redisMasters('masters', urls, contextOf()));
 if (lock) {
   await contender.redlock.connect(10_000);
   await contender.acquire('extended', '10s', { extend: true });

@@ -1,8 +1,8 @@
 // Load over many keys, and what it leaves in memory. Prints one line of JSON; must end by itself after that.
 import { setImmediate } from 'node:timers/promises';
-import { SystemClock } from '../../lib/core/clock.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
 import { CountingMaster } from '../support/counting-master.js';
+import { contextOf } from '../support/context.js';
 import { Contender } from '../support/redlocks.js';
 
 interface Task {
@@ -31,7 +31,7 @@ export interface SoakReport {
 const WORKERS = 50;
 
 const { urls, keys, cycles = Infinity, milliseconds = Infinity, hang } = JSON.parse(process.argv[2] ?? '') as Task;
-const masters = redisMasters('masters', urls, new SystemClock()).map((master) => new CountingMaster(master));
+const masters = redisMasters('masters', urls, contextOf()).map((master) => new CountingMaster(master));
 const contender = new Contender(masters);
 await contender.redlock.connect(10_000);
 if (hang !== undefined) process.kill(hang, 'SIGSTOP');

@@ -1,4 +1,4 @@
-import type { Master, Reply, Request, WakeUp } from '../../lib/core/master.interface.js';
+import type { Master, MasterIdentity, Reply, Request, WakeUp } from '../../lib/core/master.interface.js';
 
 /** Counts what a master is asked. */
 export class CountingMaster implements Master {
@@ -29,6 +29,10 @@ export class CountingMaster implements Master {
 
   problem(): ReturnType<Master['problem']> {
     return this.inner.problem();
+  }
+
+  identity(): MasterIdentity {
+    return this.inner.identity();
   }
 
   reconnect(): void {

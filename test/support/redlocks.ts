@@ -6,6 +6,7 @@ import type { Observer } from '../../lib/core/observer.js';
 import { SystemRandom } from '../../lib/core/random.js';
 import { Redlock } from '../../lib/core/redlock.js';
 import { type AcquireOptions, type RedlockOptions, resolveCall, resolveSettings } from '../../lib/core/settings.js';
+import { contextOf } from './context.js';
 import { type RedisMasterSource, redisMasters } from '../../lib/redis/master-source.js';
 
 /** The algorithm with masters of its own, as an application has it, without Nest. */
@@ -33,7 +34,7 @@ export class Contender implements AsyncDisposable {
     observer: Observer = {},
     within = 10_000,
   ): Promise<Contender> {
-    const contender = new Contender(redisMasters('masters', sources, new SystemClock()), options, observer);
+    const contender = new Contender(redisMasters('masters', sources, contextOf(options, observer)), options, observer);
     try {
       await contender.redlock.connect(within);
       return contender;

@@ -87,6 +87,7 @@ describe('settings', () => {
       driftFactor: 0.01,
       maxTtl: 30_000,
       fencing: true,
+      restartGuard: false,
       keyPrefix: 'lock:',
     });
     expect(Object.isFrozen(settings)).toBe(true);

@@ -1,4 +1,12 @@
-import type { Answer, Master, Reply, Request, Unreachable, WakeUp } from '../../../lib/core/master.interface.js';
+import type {
+  Answer,
+  Master,
+  MasterIdentity,
+  Reply,
+  Request,
+  Unreachable,
+  WakeUp,
+} from '../../../lib/core/master.interface.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
 import type { TestClock } from './test-clock.js';
 
@@ -60,6 +68,8 @@ export class ScriptedMaster implements Master {
   behaviour: Behaviour = obeys;
   reconnects = 0;
   closed = false;
+  /** What `identity` tells. */
+  known: MasterIdentity = {};
   /** What `problem` tells. */
   trouble: Unreachable | undefined;
   /** Resolved when the first try to connect has ended. */
@@ -105,6 +115,10 @@ export class ScriptedMaster implements Master {
 
   problem(): Unreachable | undefined {
     return this.trouble;
+  }
+
+  identity(): MasterIdentity {
+    return this.known;
   }
 
   reconnect(): void {

@@ -1,0 +1,49 @@
+import { quorumOf } from './quorum.js';
+import type { WatchedMaster } from './watched-master.js';
+
+/** How one master is doing. */
+export interface MasterStatus {
+  /** Name of the master, without credentials. */
+  readonly master: string;
+  /**
+   * - `voting`: its votes count
+   * - `quarantined`: it may have forgotten locks, so its votes do not count for a while
+   * - `silent`: it is connected and does not answer
+   * - `down`: there is no connection
+   * - `refused`: it is not a server that may vote, for example a replica
+   */
+  readonly state: 'voting' | 'quarantined' | 'silent' | 'down' | 'refused';
+  /** Why it does not vote. */
+  readonly reason?: string;
+  /** Milliseconds until its quarantine ends. */
+  readonly remaining?: number;
+  /** Version of the server, where it tells. */
+  readonly version?: string;
+}
+
+/** How the masters are doing, as far as this process knows without asking them. */
+export interface Status {
+  /** Number of masters that must vote. */
+  readonly quorum: number;
+  /** Whether that many can vote now. */
+  readonly canVote: boolean;
+  readonly masters: readonly MasterStatus[];
+}
+
+/** What is known of all masters. */
+export function statusOf(masters: readonly WatchedMaster[]): Status {
+  const quorum = quorumOf(masters.length);
+  const statuses = masters.map(statusOfMaster);
+  return { quorum, canVote: statuses.filter(({ state }) => state === 'voting').length >= quorum, masters: statuses };
+}
+
+function statusOfMaster(watched: WatchedMaster): MasterStatus {
+  const { version, fault, quarantine } = watched.identity();
+  const known = { master: watched.name, ...(version !== undefined && { version }) };
+  const problem = watched.problem();
+  if (fault !== undefined) return { ...known, state: 'refused', reason: fault };
+  if (problem) return { ...known, state: 'down', reason: problem.reason };
+  if (watched.isSilent) return { ...known, state: 'silent', reason: 'it leaves requests unanswered' };
+  if (quarantine) return { ...known, state: 'quarantined', ...quarantine };
+  return { ...known, state: 'voting' };
+}

@@ -1,0 +1,117 @@
+import { type Clock, elapsedSince, type Instant } from '../core/clock.js';
+import type { Quarantine } from '../core/master.interface.js';
+import type { Marker, Report } from './identity.js';
+
+/** `uptime_in_seconds` is rounded. */
+const UPTIME_RESOLUTION = 1_000;
+
+/** What a client makes of a server's report. */
+export interface Assessment {
+  /** The marker as it should be. */
+  readonly marker: Marker;
+  /** Whether the server has another one. */
+  readonly isNew: boolean;
+  /** Why the server has to wait before its votes count, if that begins now. */
+  readonly reason: string;
+}
+
+/** How much of the past a master must have seen. */
+export interface GuardSettings {
+  /** Largest ttl that this client uses, in milliseconds. */
+  readonly maxTtl: number;
+  /** How far clocks may run apart during that, in milliseconds. */
+  readonly drift: number;
+}
+
+interface Wait {
+  /** Milliseconds. */
+  readonly wait: number;
+  readonly reason: string;
+}
+
+/** Begins the nonce of a marker whose writer let the master wait for the whole time. */
+const WHOLE = 'whole:';
+
+/**
+ * Whether a master still knows what it has acknowledged.
+ *
+ * A master that comes back without its keys could grant a lock that somebody else still holds. Whoever meets it first
+ * therefore lets it wait until every older lock has expired. The marker carries that to the other clients, and shows
+ * that the data is still the data that was seen before.
+ *
+ * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/ on delayed restarts
+ */
+export class Incarnation {
+  private known: Marker | undefined;
+  private quarantine: { readonly reason: string; readonly since: Instant; readonly length: number } | undefined;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly settings: GuardSettings,
+    private readonly newNonce: () => string,
+  ) {}
+
+  /** Tells the marker that was accepted last. */
+  get nonce(): string {
+    return this.known?.nonce ?? '';
+  }
+
+  /** Why the votes of the master do not count at the moment; `undefined` when they do. */
+  get quarantined(): Quarantine | undefined {
+    if (!this.quarantine) return undefined;
+    const { reason, since, length } = this.quarantine;
+    const remaining = length - elapsedSince(this.clock, since);
+    return remaining > 0 ? { reason, remaining } : undefined;
+  }
+
+  /** @param distrust why the master must wait in any case, if it must */
+  assess(report: Report, distrust?: string): Assessment {
+    const { marker, time } = report;
+    const run = report.run ?? '';
+    const maxTtl = Math.max(this.settings.maxTtl, marker?.maxTtl ?? 0);
+    const full = maxTtl + this.settings.drift + UPTIME_RESOLUTION;
+    const begin = ({ wait, reason }: Wait): Assessment => {
+      const from = Math.max(marker?.run === run ? marker.from : 0, Math.ceil(time + wait));
+      const nonce = (wait >= full ? WHOLE : '') + this.newNonce();
+      return { marker: { run, nonce, from, maxTtl }, isNew: true, reason };
+    };
+
+    if (distrust !== undefined) return begin({ wait: full, reason: distrust });
+    const wait = this.waitOf(report, full);
+    if (marker?.run !== run) return begin(wait);
+    // Whoever wrote a marker in place of the one we knew may not have known what was lost.
+    if (this.isReplaced(marker) && !marker.nonce.startsWith(WHOLE)) {
+      return begin({ wait: full, reason: 'its data was replaced' });
+    }
+    // Nor did a client with shorter locks wait for ours.
+    if (marker.maxTtl < maxTtl && wait.wait > marker.from - time) return begin(wait);
+    return { marker: { ...marker, maxTtl }, isNew: marker.maxTtl < maxTtl, reason: 'it came back a short while ago' };
+  }
+
+  /** Relies on the marker, which the server has now. `asked` is the moment before its report was asked for. */
+  accept({ marker, reason }: Assessment, { time }: Report, asked: Instant): void {
+    this.known = marker;
+    const length = marker.from - time;
+    if (length <= 0) return;
+    const running = this.quarantined;
+    // What this client counts on its own clock does not end earlier because a server's clock says so.
+    if (running && running.remaining > length) return;
+    this.quarantine = {
+      reason: running?.reason ?? reason,
+      since: asked,
+      length: length + elapsedSince(this.clock, asked),
+    };
+  }
+
+  private isReplaced(marker: Marker): boolean {
+    return this.known?.run === marker.run && this.known.nonce !== marker.nonce;
+  }
+
+  /** How long a server has to wait that has come back without its data, for all that it tells. */
+  private waitOf({ run, uptime, wasPromoted, marker }: Report, full: number): Wait {
+    if (run === undefined) return { wait: full, reason: 'it does not tell since when it has run' };
+    if (!marker && this.known?.run === run) return { wait: full, reason: 'it lost its data' };
+    if (wasPromoted) return { wait: full, reason: 'it was promoted from a replica' };
+    return { wait: Math.max(0, full - uptime), reason: 'it was started a short while ago' };
+  }
+}
