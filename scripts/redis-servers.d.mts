@@ -3,6 +3,8 @@ export interface RedisServerOptions {
   port?: number;
   /** More `redis-server` arguments, e.g. `['--requirepass', 'secret']`. They override the defaults. */
   args?: readonly string[];
+  /** More environment variables of the process. */
+  env?: Readonly<Record<string, string>>;
   /** Working directory, kept by `stop()`. @default a temporary one, removed by `stop()` */
   dir?: string;
 }

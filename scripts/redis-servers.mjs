@@ -56,6 +56,7 @@ export async function ensureRedisServer() {
 export class RedisServer {
   port;
   #args;
+  #env;
   #dir;
   #ownsDir;
   #child;
@@ -63,11 +64,11 @@ export class RedisServer {
   #dismissGuard = () => {};
 
   /** Starts a server and resolves when it accepts connections. `args` come last, so they override the defaults. */
-  static async start({ port, args = [], dir } = {}) {
+  static async start({ port, args = [], env = {}, dir } = {}) {
     // Redis itself finds out whether a port is free: asking first would leave a gap for another process to take it.
     let attemptsLeft = port === undefined ? 20 : 1;
     for (;;) {
-      const server = new RedisServer(port ?? randomPort(), args, dir);
+      const server = new RedisServer(port ?? randomPort(), args, env, dir);
       try {
         await server.#launch();
         return server;
@@ -79,9 +80,10 @@ export class RedisServer {
     }
   }
 
-  constructor(port, args, dir) {
+  constructor(port, args, env, dir) {
     this.port = port;
     this.#args = args;
+    this.#env = env;
     this.#ownsDir = dir === undefined;
     this.#dir = dir ?? mkdtempSync(join(tmpdir(), 'redlock-redis-'));
   }
@@ -139,7 +141,11 @@ export class RedisServer {
         ...['--bind', '127.0.0.1', '--port', String(this.port), '--dir', this.#dir],
         ...['--save', '', '--appendonly', 'no', '--loglevel', 'notice', ...this.#args],
       ],
-      { argv0: binary.includes('valkey') ? 'valkey-server' : 'redis-server', stdio: ['ignore', 'pipe', 'pipe'] },
+      {
+        argv0: binary.includes('valkey') ? 'valkey-server' : 'redis-server',
+        env: { ...process.env, ...this.#env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
     );
     this.#exited = new Promise((resolve) => {
       child.once('error', resolve);

@@ -112,20 +112,21 @@ export class Tenure {
   }
 
   /**
-   * One round towards a fencing token, if one is needed: a token stands when a quorum says exactly that while the keys
-   * are ours. Returns `undefined` if they do not agree yet.
+   * Rounds towards a fencing token, as many as are needed: a token stands when a quorum says exactly that while the keys
+   * are ours. A larger answer is progress, so another round follows at once. Returns `undefined` if there was none.
    */
   async confirm(): Promise<number | undefined> {
     const { keys, counters } = this.names;
     if (!counters) throw new RedlockConfigError('fencing', false, 'must be true for fencing tokens');
-    if (!this.fence.agreed) {
-      const fence = { ...counters, token: this.fence.token };
-      const request: ConfirmRequest = { op: 'confirm', keys, token: this.token, fence };
+    while (!this.fence.agreed) {
+      const { token } = this.fence;
+      const request: ConfirmRequest = { op: 'confirm', keys, token: this.token, fence: { ...counters, token } };
       const timeout = Math.min(this.settings.masterTimeout, Math.max(this.remaining, 0));
       const { fences } = await new Ballot(this.masters, request, this.clock, timeout).decided;
-      this.fence = agree(this.fence.token, fences, quorumOf(this.masters.length));
+      this.fence = agree(token, fences, quorumOf(this.masters.length));
+      if (!this.fence.agreed && (this.fence.token === token || this.remaining <= 0)) return undefined;
     }
-    return this.fence.agreed ? this.fence.token : undefined;
+    return this.fence.token;
   }
 
   /** Gives the keys up, wherever a request for them may have arrived. Resolves at a quorum; never rejects. */

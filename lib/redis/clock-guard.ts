@@ -12,10 +12,17 @@ interface Sample {
 /**
  * Notices when the wall clock of a server jumps forward: its keys expire by that clock, so they have expired early.
  *
- * Compared with a sample that is as old as possible, so that many small jumps do not go unnoticed.
+ * Compared with the sample in which the server's clock was furthest behind: many small jumps add up, and a clock that
+ * was set back and jumps forward again is noticed. Only samples of the last one or two windows count, since what clocks
+ * may gain by being corrected gently hides more and more as time passes.
  */
 export class ClockGuard {
-  private reference: Sample | undefined;
+  private lowest: Sample | undefined;
+  private lowestBefore: Sample | undefined;
+  private windowBegan: Instant | undefined;
+
+  /** @param window milliseconds; for as long as a key can live */
+  constructor(private readonly window: number) {}
 
   /**
    * Milliseconds by which the server's clock is ahead of where it should be; `0` if that is within the allowance.
@@ -24,15 +31,30 @@ export class ClockGuard {
    * @param allowance how far clocks may be apart, in milliseconds
    */
   jump(sent: Instant, received: Instant, time: number, allowance: number): number {
-    const reference = this.reference;
-    this.reference ??= { sent, time };
-    if (!reference) return 0;
-    // At most that much time has passed: the client's clock was read before the first sample and after this one.
-    const passed = elapsedBetween(reference.sent, received);
-    const ahead = time - reference.time - passed - passed * SLEW;
-    const ownSteps = Math.abs(received.wall - reference.sent.wall - (received.monotonic - reference.sent.monotonic));
-    // A clock of this machine was stepped, or the server's clock back: what follows is compared with the present.
-    if (ahead > allowance || ownSteps > allowance || ahead < -passed - allowance) this.reference = { sent, time };
+    const samples = [this.lowestBefore, this.lowest].filter((sample) => sample !== undefined);
+    const ahead = Math.max(0, ...samples.map((sample) => aheadOf(sample, received, time)));
+    if (ahead > allowance) {
+      this.windowBegan = undefined;
+      this.lowest = undefined;
+    }
+    this.keep({ sent, time });
     return ahead > allowance ? ahead : 0;
   }
+
+  private keep(sample: Sample): void {
+    const { lowest, windowBegan } = this;
+    if (!windowBegan || elapsedBetween(windowBegan, sample.sent) > this.window) {
+      this.lowestBefore = lowest;
+      this.lowest = sample;
+      this.windowBegan = sample.sent;
+    } else if (!lowest || sample.time - lowest.time < elapsedBetween(lowest.sent, sample.sent)) {
+      this.lowest = sample;
+    }
+  }
+}
+
+/** At most so much time has passed: the client's clock was read before the earlier sample and after the later one. */
+function aheadOf(earlier: Sample, received: Instant, time: number): number {
+  const passed = elapsedBetween(earlier.sent, received);
+  return time - earlier.time - passed - passed * SLEW;
 }

@@ -13,6 +13,10 @@ export interface Assessment {
   readonly isNew: boolean;
   /** Why the server has to wait before its votes count, if that begins now. */
   readonly reason: string;
+  /** The longest time for which it may have to wait, in milliseconds. */
+  readonly longest: number;
+  /** The distrust that this answers to, if any. */
+  readonly distrust: string | undefined;
 }
 
 /** How much of the past a master must have seen. */
@@ -43,6 +47,7 @@ const WHOLE = 'whole:';
  */
 export class Incarnation {
   private known: Marker | undefined;
+  private distrust: string | undefined;
   private quarantine: { readonly reason: string; readonly since: Instant; readonly length: number } | undefined;
 
   constructor(
@@ -64,47 +69,72 @@ export class Incarnation {
     return remaining > 0 ? { reason, remaining } : undefined;
   }
 
-  /** @param distrust why the master must wait in any case, if it must */
-  assess(report: Report, distrust?: string): Assessment {
+  /** Why the master must wait in any case, from now on and whatever it says about itself. */
+  get distrusted(): string | undefined {
+    return this.distrust;
+  }
+
+  /** Lets the master wait at once, and again from its next report on, by which the others learn of it. */
+  suspect(reason: string): void {
+    this.distrust = reason;
+    const { maxTtl, drift } = this.settings;
+    this.begin(reason, this.clock.read(), Math.max(maxTtl, this.known?.maxTtl ?? 0) + drift);
+  }
+
+  assess(report: Report): Assessment {
     const { marker, time } = report;
-    const run = report.run ?? '';
-    const maxTtl = Math.max(this.settings.maxTtl, marker?.maxTtl ?? 0);
+    const { distrust, known } = this;
+    // Who does not tell its run is taken at the marker's word.
+    const run = report.run ?? marker?.run ?? '';
+    const maxTtl = Math.max(this.settings.maxTtl, marker?.maxTtl ?? 0, known?.maxTtl ?? 0);
     const full = maxTtl + this.settings.drift + UPTIME_RESOLUTION;
     const begin = ({ wait, reason }: Wait): Assessment => {
       const from = Math.max(marker?.run === run ? marker.from : 0, Math.ceil(time + wait));
       const nonce = (wait >= full ? WHOLE : '') + this.newNonce();
-      return { marker: { run, nonce, from, maxTtl }, isNew: true, reason };
+      return { marker: { run, nonce, from, maxTtl }, isNew: true, reason, longest: full, distrust };
     };
 
     if (distrust !== undefined) return begin({ wait: full, reason: distrust });
     const wait = this.waitOf(report, full);
     if (marker?.run !== run) return begin(wait);
+    const isShort = marker.maxTtl < maxTtl;
     // Whoever wrote a marker in place of the one we knew may not have known what was lost.
-    if (this.isReplaced(marker) && !marker.nonce.startsWith(WHOLE)) {
+    if (this.isReplaced(marker) && (isShort || !marker.nonce.startsWith(WHOLE))) {
       return begin({ wait: full, reason: 'its data was replaced' });
     }
-    // Nor did a client with shorter locks wait for ours.
-    if (marker.maxTtl < maxTtl && wait.wait > marker.from - time) return begin(wait);
-    return { marker: { ...marker, maxTtl }, isNew: marker.maxTtl < maxTtl, reason: 'it came back a short while ago' };
+    const reason = 'it came back a short while ago';
+    if (!isShort) return { marker, isNew: false, reason, longest: full, distrust };
+    // Nor did a client with shorter locks wait for ours. What it did not count is the difference.
+    const more = Math.min(wait.wait, marker.from - time + full - marker.maxTtl);
+    if (more > Math.max(0, marker.from - time)) return begin({ wait: more, reason: wait.reason });
+    // By a new name, so that the others learn of it; that begins with the old one, so that they see why.
+    const nonce = `${marker.nonce}+${maxTtl}`;
+    return { marker: { ...marker, nonce, maxTtl }, isNew: true, reason, longest: full, distrust };
   }
 
   /** Relies on the marker, which the server has now. `asked` is the moment before its report was asked for. */
-  accept({ marker, reason }: Assessment, { time }: Report, asked: Instant): void {
+  accept({ marker, reason, longest, distrust }: Assessment, { time }: Report, asked: Instant): void {
+    const isKnown = this.known !== undefined && !this.isReplaced(marker) && this.known.run === marker.run;
     this.known = marker;
-    const length = marker.from - time;
-    if (length <= 0) return;
+    if (this.distrust === distrust) this.distrust = undefined;
+    // What was waited for once is over, even if the server's clock is set back.
+    if (isKnown) return;
+    this.begin(reason, asked, Math.min(marker.from - time, longest) + elapsedSince(this.clock, asked));
+  }
+
+  private begin(reason: string, since: Instant, length: number): void {
+    const left = length - elapsedSince(this.clock, since);
+    if (left <= 0) return;
     const running = this.quarantined;
     // What this client counts on its own clock does not end earlier because a server's clock says so.
-    if (running && running.remaining > length) return;
-    this.quarantine = {
-      reason: running?.reason ?? reason,
-      since: asked,
-      length: length + elapsedSince(this.clock, asked),
-    };
+    if (running && running.remaining > left) return;
+    this.quarantine = { reason: running?.reason ?? reason, since, length };
   }
 
   private isReplaced(marker: Marker): boolean {
-    return this.known?.run === marker.run && this.known.nonce !== marker.nonce;
+    const { known } = this;
+    if (known?.run !== marker.run) return false;
+    return marker.nonce !== known.nonce && !marker.nonce.startsWith(`${known.nonce}+`);
   }
 
   /** How long a server has to wait that has come back without its data, for all that it tells. */

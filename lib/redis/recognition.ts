@@ -22,7 +22,7 @@ export class Recognition {
   /** Name of the marker. */
   readonly marker: string;
   private readonly incarnation: Incarnation | undefined;
-  private readonly clockGuard = new ClockGuard();
+  private readonly clockGuard: ClockGuard;
   private report: Report | undefined;
   private fault: string | undefined;
   private bound: Scripts = boundScripts('', false);
@@ -36,8 +36,9 @@ export class Recognition {
   ) {
     const { clock, settings, random } = context;
     this.marker = ownName(settings, 'incarnation');
-    if (!settings.restartGuard) return;
     const { maxTtl } = settings;
+    this.clockGuard = new ClockGuard(maxTtl);
+    if (!settings.restartGuard) return;
     this.incarnation = new Incarnation(clock, { maxTtl, drift: driftOf(settings, maxTtl) }, () => random.token());
   }
 
@@ -63,39 +64,47 @@ export class Recognition {
   /**
    * Asks the server who it is, and takes the consequences. One handshake at a time.
    *
-   * @param distrust why the server must wait in any case, if it must
    * @throws what the connection throws
    */
-  run(evaluate: Evaluate, distrust?: string): Promise<void> {
-    this.running ??= this.shake(evaluate, distrust).finally(() => (this.running = undefined));
+  run(evaluate: Evaluate): Promise<void> {
+    this.running ??= this.shake(evaluate).finally(() => (this.running = undefined));
     return this.running;
   }
 
   /**
-   * Looks at the clock of the server, which came with a grant.
+   * Looks at the clock of the server, which came with an answer. If it jumped, the server waits from now on; it has to
+   * be asked who it is, so that the others learn of it.
    *
    * @param time wall clock of the server in milliseconds
    * @param ttl what was asked for, in milliseconds
-   * @returns why the server is not to be trusted, if it is not
+   * @returns whether it jumped
    */
-  lookAtClock(sent: Instant, time: number, ttl: number): string | undefined {
-    if (!this.incarnation) return undefined;
-    const jump = this.clockGuard.jump(sent, this.context.clock.read(), time, driftOf(this.context.settings, ttl));
-    return jump > 0 ? `its clock jumped forward by ${Math.round(jump)} ms` : undefined;
+  lookAtClock(sent: Instant, time: number, ttl: number): boolean {
+    if (!this.incarnation) return false;
+    const { clock, settings } = this.context;
+    // What expired early may have been asked for with another ttl than this.
+    const allowance = driftOf(settings, Math.min(ttl, settings.ttl));
+    const jump = this.clockGuard.jump(sent, clock.read(), time, allowance);
+    if (jump > 0) this.incarnation.suspect(`its clock jumped forward by ${Math.round(jump)} ms`);
+    return jump > 0;
   }
 
   close(): void {
     this.end?.cancel();
   }
 
-  private async shake(evaluate: Evaluate, distrust: string | undefined): Promise<void> {
-    const { clock } = this.context;
-    const { report, fault } = await handshake(evaluate, this.marker, this.incarnation, clock, distrust);
-    this.report = report;
-    this.fault = fault;
-    if (fault !== undefined) return;
-    this.bound = boundScripts(report.run ?? '', this.incarnation !== undefined);
-    this.tell(report);
+  private async shake(evaluate: Evaluate): Promise<void> {
+    const { clock, settings } = this.context;
+    do {
+      const { report, asked, fault } = await handshake(evaluate, this.marker, this.incarnation, clock);
+      this.report = report;
+      this.fault = fault;
+      if (fault !== undefined) return;
+      this.bound = boundScripts(report.run ?? '', this.incarnation !== undefined);
+      this.lookAtClock(asked, report.time, settings.ttl);
+      this.tell(report);
+      // Meanwhile there may have been a reason to distrust it, which the others must learn of.
+    } while (this.incarnation?.distrusted !== undefined);
   }
 
   private tell({ eviction }: Report): void {

@@ -155,11 +155,17 @@ export class RedisMaster implements Master {
    * it has to say who it is before it is asked again.
    */
   private runAgain(request: Request, reply: Reply, why: Answer): void {
+    const before = this.recognition.identity.run;
     const goOn = (): void => {
       const problem = this.problem();
+      const { run, quarantine } = this.recognition.identity;
+      const isOther = run !== before;
+      // Another server over the same connection may be one that has a vote already.
+      if (isOther && !problem) this.listener?.();
       // What has been withdrawn was followed by its release already: sent again, it would come after it.
       if ('withdrawn' in request && request.withdrawn) reply(why);
       else if (problem) reply(problem);
+      else if (isOther && !quarantine && request.op !== 'release') reply(why);
       // Known again: with its text, since it may not have been allowed to load the script.
       else this.run(request, reply, 'EVAL', reply);
     };
@@ -170,17 +176,15 @@ export class RedisMaster implements Master {
   private judge(request: Request, answer: Answer, sent: Instant, time: number): Answer {
     if (answer.kind !== 'granted' || request.op === 'release' || request.op === 'leave') return answer;
     const ttl = 'ttl' in request ? request.ttl : 0;
-    const distrust = time > 0 ? this.recognition.lookAtClock(sent, time, ttl) : undefined;
-    if (distrust !== undefined) this.recognize(distrust).catch(() => undefined);
-    const quarantine = distrust === undefined ? this.recognition.quarantine : { reason: distrust, remaining: ttl };
+    if (time > 0 && this.recognition.lookAtClock(sent, time, ttl)) this.recognize().catch(() => undefined);
+    const { quarantine } = this.recognition;
     return quarantine && request.op !== 'inspect' ? { kind: 'quarantined', ...quarantine } : answer;
   }
 
   /** Asks the server who it is. */
-  private async recognize(distrust?: string): Promise<void> {
-    await this.recognition.run(
-      (script, keys, args) => this.client.call('EVAL', [script, keys.length, ...keys, ...args]),
-      distrust,
+  private async recognize(): Promise<void> {
+    await this.recognition.run((script, keys, args) =>
+      this.client.call('EVAL', [script, keys.length, ...keys, ...args]),
     );
     const { fault } = this.recognition.identity;
     if (fault !== undefined) {

@@ -37,8 +37,10 @@ function refuseIf(heldByOther: string, otherwise = ''): string {
   return `
 local longest = ${FREE}
 local held = {}
+local first
 for i = 1, count do
   local owner = redis.call('GET', KEYS[i])
+  if i == 1 then first = owner end
   if ${heldByOther} then
     local left = redis.call('PTTL', KEYS[i])
     if left == ${ENDLESS} or (longest ~= ${ENDLESS} and left > longest) then longest = left end
@@ -94,9 +96,8 @@ const QUEUE_UP = `
 function drawToken(first: number): string {
   return `
 local counters = KEYS[#KEYS]
-local time = redis.call('TIME')
 local fence = math.min(tonumber(ARGV[${first}]), time[1] * 1000000 + time[2] + ${MAX_CLOCK_SKEW * 1_000})
-if redis.call('GET', KEYS[1]) == ARGV[1] then fence = 0 end
+if first == ARGV[1] then fence = 0 end
 local step = fence == 0 and 0 or 1
 for i = 1, count do
   fence = math.max(fence, tonumber(redis.call('HGET', counters, ARGV[${first} + i]) or 0) + step)
@@ -120,10 +121,10 @@ local waiter = ${waits ? 'ARGV[4]' : "''"}
 local reserved = 'reserved for ' .. waiter
 ${marked ? checkMark(fences ? '#KEYS - 1' : '#KEYS', mark) : ''}
 ${refuseIf(`owner and owner ~= ARGV[1]${waits ? ' and owner ~= reserved' : ''}`, waits ? QUEUE_UP : '')}
+${fences || marked ? `local time = redis.call('TIME')` : ''}
 ${fences ? drawToken(floor) : ''}
 for i = 1, count do redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end
 ${waits ? LEAVE_QUEUES : ''}
-${marked ? `local now = redis.call('TIME')` : ''}
 return ${grant(free, fences, marked)}`;
 }
 
@@ -135,7 +136,7 @@ function checkMark(marker: string, nonce: number): string {
 /** A status; with a fencing token or the server's clock in milliseconds, a text of all three. */
 function grant(status: string, fences: boolean, marked: boolean): string {
   if (!fences && !marked) return status;
-  const time = marked ? 'now[1] * 1000 + math.floor(now[2] / 1000)' : '0';
+  const time = marked ? 'time[1] * 1000 + math.floor(time[2] / 1000)' : '0';
   return `string.format('%d %s %.0f', ${status}, ${fences ? 'drawn' : `'0'`}, ${time})`;
 }
 

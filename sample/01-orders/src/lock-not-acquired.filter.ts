@@ -10,7 +10,7 @@ const SHORTEST_DELAY = 1;
  * Tells the client when to come back.
  *
  * Without this filter Nest answers 423 as well, because the error says so; only `Retry-After` would be missing, and the
- * text would be the error's own, which names the masters.
+ * text would be the standard one.
  */
 @Catch(LockNotAcquiredError)
 export class LockNotAcquiredFilter extends BaseExceptionFilter {

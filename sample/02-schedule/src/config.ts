@@ -25,6 +25,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     locks: {
       masters: urls === 'memory' ? urls : urls.split(',').map((url) => url.trim()),
       enabled: env.LOCKS !== 'off',
+      // How long masters that were just started have to wait before they vote.
+      ttl: '4s',
+      maxTtl: '4s',
     },
   };
 }

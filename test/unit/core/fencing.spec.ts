@@ -84,6 +84,21 @@ describe('a fencing token', () => {
     expect(await (await rig.lock('a')).fencingToken()).toBeGreaterThan(token);
   });
 
+  it('takes no longer than its rounds do when a master with a larger counter turns up late', async () => {
+    const rig = new Rig();
+    await ahead(rig, 3);
+    // The one that is furthest ahead is not waited for; the confirming round meets it.
+    rig.masters[2]!.behaviour = obeysAfter(5);
+    const lock = await rig.lock('a');
+    rig.masters[0]!.behaviour = obeysAfter(10);
+    rig.masters[2]!.behaviour = obeysAfter(0);
+    await rig.clock.advance(5);
+    const asked = rig.follow(lock.fencingToken());
+    await rig.clock.advance(30);
+    expect(asked.state).toBe('fulfilled');
+    expect(rig.masters[1]!.requests('confirm').length).toBe(2);
+  });
+
   it('is not confirmed by a master whose key is no longer ours', async () => {
     const rig = new Rig();
     await ahead(rig, 2);

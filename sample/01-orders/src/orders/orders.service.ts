@@ -23,7 +23,7 @@ export class OrdersService {
   }
 
   /** Books a parcel, once per order: two of them would both be paid for. */
-  @WithLock((orderId: string) => `order:${orderId}`, '10s')
+  @WithLock((orderId: string) => `order:${orderId}`, '5s')
   async ship(orderId: string, by: string): Promise<Order> {
     const order = await this.find(orderId);
     if (order.status === 'shipped') throw new ConflictException(`Order ${orderId} is shipped already`);

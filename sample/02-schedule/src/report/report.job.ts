@@ -25,11 +25,11 @@ export class ReportJob {
   /**
    * - The key names the tick, so that one tick cannot be taken for another, however close they are.
    * - `minHold` keeps the tick taken long after a short report has been made: an instance whose timer is late, by up to
-   *   5 s, still finds it taken.
+   *   4 s, still finds it taken.
    * - `skip` is for those who come second. They wait a moment first: when all ask at once, the votes of the masters
    *   can split so that nobody wins, and without a second try nobody would run the tick.
    */
-  @WithLock((second: number) => `report:${second}`, '5s', { onLocked: 'skip', wait: '500ms', minHold: '5s' })
+  @WithLock((second: number) => `report:${second}`, '4s', { onLocked: 'skip', wait: '500ms', minHold: '4s' })
   async report(second: number): Promise<void> {
     await this.store.log('reports', `${second} ${this.config.instance}`);
     await sleep(REPORT_TIME);

@@ -1,0 +1,40 @@
+import type { RedlockModuleOptions } from 'nestjs-redlock';
+
+/** How an instance of the application is set up. */
+export interface Config {
+  /** URL of the PostgreSQL database, see https://www.postgresql.org/docs/current/libpq-connect.html */
+  database: string;
+  /** Port to listen on; `0` takes a free one. */
+  port: number;
+  /** Whether rows are written with fencing tokens. Off only to see what happens then. */
+  fenced: boolean;
+  /** Stops the process right before it writes a sale, for somebody else to continue it. Only for the show. */
+  freeze: boolean;
+  locks: RedlockModuleOptions;
+}
+
+/** How long a crashed or paused clerk blocks a row, in milliseconds. */
+export const TTL = 1_000;
+
+/** Reads `REDIS_URLS` and `DATABASE_URL`, and optionally `PORT`, `FENCED=off` and `FREEZE=on`. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const urls = required(env, 'REDIS_URLS', 'the URLs of the masters with commas between');
+  return {
+    database: required(env, 'DATABASE_URL', 'the URL of a PostgreSQL database'),
+    port: Number(env.PORT ?? 3000),
+    fenced: env.FENCED !== 'off',
+    freeze: env.FREEZE === 'on',
+    locks: {
+      masters: urls.split(',').map((url) => url.trim()),
+      ttl: TTL,
+      // No lock lives longer than that on a master, so a master that was just started waits only that long.
+      maxTtl: TTL,
+    },
+  };
+}
+
+function required(env: NodeJS.ProcessEnv, name: string, meaning: string): string {
+  const value = env[name];
+  if (!value) throw new Error(`${name} is not set: give it ${meaning}`);
+  return value;
+}

@@ -1,0 +1,120 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import pg from 'pg';
+
+/** Where Debian keeps the versions that it has, and where others keep the only one. */
+const VERSIONS = '/usr/lib/postgresql';
+const OTHER_FOLDERS = ['/usr/local/pgsql/bin', '/opt/homebrew/opt/postgresql/bin', '/usr/local/opt/postgresql/bin'];
+
+const HELP =
+  'No PostgreSQL on this machine: install it (postgres and initdb, no service needed), ' +
+  'or set DATABASE_URL to a database in which a table may be created';
+
+/** How long a server may take to start, in milliseconds. */
+const STARTS_WITHIN = 20_000;
+
+/**
+ * Waits until its stdin closes, which happens however the process ends that started it; then ends the server and takes
+ * its files away.
+ */
+const GUARD = `
+"$1" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off >"$2/log" 2>&1 &
+read -r _
+kill -INT $!
+wait
+rm -rf "$2"`;
+
+/** A PostgreSQL server of our own, in a temporary folder, reached through a socket in there. */
+export class Postgres {
+  private constructor(
+    private readonly folder: string,
+    private readonly guard: ChildProcess,
+  ) {}
+
+  /** Rejects with what to do where there is none. */
+  static async start(): Promise<Postgres> {
+    const programs = findPrograms();
+    if (!programs) throw new Error(HELP);
+    const folder = mkdtempSync(join(tmpdir(), 'pg-'));
+    try {
+      const user = unprivileged(folder);
+      const initdb = [...['-D', join(folder, 'data')], ...['-U', 'postgres', '-A', 'trust', '-E', 'UTF8'], '--no-sync'];
+      await promisify(execFile)(join(programs, 'initdb'), [...initdb, '--no-locale'], { cwd: folder, ...user });
+      const command = ['-c', GUARD, 'postgres-guard', join(programs, 'postgres'), folder];
+      // Its own process group: Ctrl-C in a terminal must not end the guard before its work is done.
+      const stdio: ['pipe', 'ignore', 'ignore'] = ['pipe', 'ignore', 'ignore'];
+      const guard = spawn('/bin/sh', command, { cwd: folder, detached: true, stdio, ...user });
+      const server = new Postgres(folder, guard);
+      await server.untilReady();
+      return server;
+    } catch (error) {
+      rmSync(folder, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  get url(): string {
+    return `postgres://postgres@/postgres?host=${encodeURIComponent(this.folder)}`;
+  }
+
+  async stop(): Promise<void> {
+    const ended = once(this.guard, 'close');
+    this.guard.stdin?.end();
+    await ended;
+    // Whoever is not root may not take away an entry of the temporary folder; whoever started this may.
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private async untilReady(): Promise<void> {
+    const end = performance.now() + STARTS_WITHIN;
+    for (;;) {
+      const client = new pg.Client({ connectionString: this.url });
+      try {
+        await client.connect();
+        return;
+      } catch (error) {
+        if (performance.now() < end) continue;
+        const log = readFileSync(join(this.folder, 'log'), 'utf8');
+        await this.stop();
+        throw new Error(`PostgreSQL did not start within ${STARTS_WITHIN} ms\n${log}`, { cause: error });
+      } finally {
+        await client.end().catch(() => undefined);
+        await sleep(50);
+      }
+    }
+  }
+}
+
+/** Folder of the server's programs, the newest version first; `undefined` if there are none. */
+function findPrograms(): string | undefined {
+  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).sort((a, b) => Number(b) - Number(a)) : [];
+  const folders = [
+    ...(process.env.PATH ?? '').split(delimiter).filter(Boolean),
+    ...versions.map((version) => join(VERSIONS, version, 'bin')),
+    ...OTHER_FOLDERS,
+  ];
+  return folders.find((folder) => existsSync(join(folder, 'postgres')) && existsSync(join(folder, 'initdb')));
+}
+
+/** PostgreSQL refuses to run as root: another user gets the folder then. */
+function unprivileged(folder: string): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  const [uid, gid] = idsOf('postgres') ?? idsOf('nobody') ?? [65_534, 65_534];
+  chownSync(folder, uid, gid);
+  return { uid, gid };
+}
+
+function idsOf(user: string): [number, number] | undefined {
+  const id = (flag: string): number =>
+    Number(execFileSync('id', [flag, user], { stdio: ['ignore', 'pipe', 'ignore'] }));
+  try {
+    return [id('-u'), id('-g')];
+  } catch {
+    return undefined;
+  }
+}

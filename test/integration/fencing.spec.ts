@@ -1,0 +1,356 @@
+import { EventEmitter, once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { countersOf } from '../../lib/core/fencing.js';
+import { resolveSettings } from '../../lib/core/settings.js';
+import type { FenceTask, Message, Section } from '../processes/fence.js';
+import { compileLibrary, type Program, start } from '../support/compiled.js';
+import { eventually } from '../support/eventually.js';
+import { type Masters, startMasters } from '../support/masters.js';
+import { Contender } from '../support/redlocks.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+
+/** For a longer look: `FENCING_MS=300000`. The seed decides which faults come when; what they meet is up to the machine. */
+const { FENCING_MS = '8000', FENCING_SEED = String(Math.floor(Math.random() * 2 ** 31)) } = process.env;
+
+const KEYS = ['hot', 'warm'];
+/**
+ * A master that lost its data waits for `maxTtl` and a second before it votes. With ttls this short that is 1.5 s, so
+ * that several masters can come and go in a run that lasts seconds; the promise is the same for every length.
+ */
+const OPTIONS = { ttl: 500, maxTtl: 500, masterTimeout: 100, restartGuard: true };
+const QUARANTINE = 1_500;
+/** Clocks of clients differ by less than `maxTtl`, in milliseconds. */
+const MOST_AHEAD = 300;
+
+describe('Eight processes and five masters, with kills, pauses and partitions', () => {
+  it(
+    'tokens of a key are unique and grow in the order of the critical sections, and no stale write is accepted',
+    async () => {
+      const random = randomOf(Number(FENCING_SEED));
+      await using masters = await startMasters(5);
+      // Two ways to each master: a partition leaves half of the processes on the other side.
+      const sides = await Promise.all([proxiesOf(masters), proxiesOf(masters)]);
+      await using register = await Register.open();
+      await using compiled = await compileLibrary();
+      const milliseconds = Number(FENCING_MS) + QUARANTINE;
+      const programs: Program[] = [];
+      try {
+        for (let i = 0; i < 8; i++) {
+          const urls = sides[i % 2]!.map(({ url }) => url);
+          const ahead = random(MOST_AHEAD);
+          const common = { keys: KEYS, options: OPTIONS, register: register.port, milliseconds };
+          const task: FenceTask = { ...common, id: i, urls, ahead };
+          programs.push(start(compiled, 'fence', task));
+        }
+        const ended = Promise.all(programs.map((program) => program.ended));
+        const over = new AbortController();
+        const counts = wreak({ random, masters, sides, programs, register }, over.signal);
+        await sleep(milliseconds);
+        over.abort();
+        const faults = await counts;
+        expect(await ended).toEqual(programs.map(() => 0));
+
+        const { sections, refused } = register;
+        const summary = { seed: FENCING_SEED, sections: sections.length, refused, ...faults };
+        process.stdout.write(`fencing: ${JSON.stringify(summary)}\n`);
+        expect(sections.length).toBeGreaterThan(100);
+        for (const key of KEYS) expectOrder(sections.filter(({ keys }) => keys.includes(key)));
+        expect(register.staleAccepted).toEqual([]);
+      } finally {
+        for (const program of programs) program.kill();
+        await Promise.all(sides.flat().map((proxy) => proxy.close()));
+      }
+    },
+    60_000 + 2 * Number(FENCING_MS),
+  );
+
+  function expectOrder(sections: readonly Section[]): void {
+    expect(new Set(sections.map(({ token }) => token)).size).toBe(sections.length);
+    for (const section of sections) expect(Number.isSafeInteger(section.token) && section.token > 0).toBe(true);
+
+    const byStart = [...sections].sort((a, b) => a.asked - b.asked);
+    const bySince = [...sections].sort((a, b) => a.since - b.since);
+    const disorder: [Section, Section][] = [];
+    let before: Section | undefined;
+    let next = 0;
+    for (const section of byStart) {
+      for (; bySince[next] && bySince[next]!.since < section.asked; next++) {
+        if (!before || bySince[next]!.token > before.token) before = bySince[next]!;
+      }
+      if (before && before.token >= section.token) disorder.push([before, section]);
+    }
+    expect(disorder).toEqual([]);
+
+    // Sections that were seen to be under the lock from the first moment to the last.
+    const overlaps = bySince.flatMap((section, i) => {
+      const previous = bySince[i - 1];
+      return previous && previous.until > section.since ? [[previous, section]] : [];
+    });
+    expect(overlaps).toEqual([]);
+    // Without an overlap, this is the order of the sections, and the tokens must say the same.
+    expect(bySince.map(({ token }) => token)).toEqual(bySince.map(({ token }) => token).sort((a, b) => a - b));
+  }
+});
+
+describe('A fencing token, on real servers', () => {
+  it('grows though each master in turn loses its data, until none is left that remembers', async () => {
+    await using masters = await startMasters(3);
+    // Long enough to be a lock, short enough for three quarantines.
+    await using contender = await Contender.on(masters.urls, { ttl: 200, maxTtl: 200, restartGuard: true });
+    const draw = async (): Promise<number> => {
+      await using lock = await contender.acquire('a', undefined, { wait: '10s' });
+      return await lock.fencingToken();
+    };
+    const tokens = [await draw()];
+    for (const [index, server] of masters.servers.entries()) {
+      await server.restart();
+      tokens.push(await draw());
+      await eventually(() => {
+        const { problem, quarantine } = stateOf(contender, index);
+        return problem === undefined && quarantine === undefined;
+      });
+      tokens.push(await draw());
+    }
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+  }, 30_000);
+
+  it('grows though all masters lose their data at once', async () => {
+    await using masters = await startMasters(3);
+    await using contender = await Contender.on(masters.urls, { ttl: 200, maxTtl: 200, restartGuard: true });
+    let last = 0;
+    // More often than the attempts of one who waits for the masters: those count, too.
+    for (let i = 0; i < 200; i++) {
+      await using lock = await contender.acquire('a', undefined, { wait: '10s' });
+      last = await lock.fencingToken();
+    }
+    await Promise.all(masters.servers.map((server) => server.restart()));
+    await using lock = await contender.acquire('a', undefined, { wait: '10s' });
+    expect(await lock.fencingToken()).toBeGreaterThan(last);
+  }, 30_000);
+
+  it('is written again by an extension to a master that lost it', async () => {
+    await using masters = await startMasters(3);
+    await using contender = await Contender.on(masters.urls, { restartGuard: false });
+    await using lock = await contender.acquire('a', '10s');
+    const token = await lock.fencingToken();
+    await masters.servers[0]!.restart();
+    await eventually(() => stateOf(contender, 0).problem === undefined);
+    expect(await counterOn(masters, 0, 'a')).toBe(0);
+    await lock.extend();
+    await eventually(async () => (await counterOn(masters, 0, 'a')) === token);
+    expect(await lock.fencingToken()).toBe(token);
+  }, 20_000);
+
+  it('is larger than every counter of several keys, and all of them know it afterwards', async () => {
+    await using masters = await startMasters(3);
+    await using contender = await Contender.on(masters.urls, { restartGuard: false });
+    const far = Date.now() * 1_000 + 3_600_000_000;
+    for (const [index, ahead] of [7, 3, 5].entries()) await setCounter(masters, index, 'b', far + ahead);
+    const lock = await contender.acquire(['a', 'b'], '10s');
+    const token = await lock.fencingToken();
+    expect(token).toBeGreaterThan(far + 3);
+    await lock.release();
+    for (const key of ['a', 'b']) {
+      const later = await contender.acquire(key, '10s');
+      expect(await later.fencingToken()).toBeGreaterThan(token);
+      await later.release();
+    }
+  }, 20_000);
+
+  it('takes a confirming round when masters differ, and never comes out lower than what was written', async () => {
+    await using masters = await startMasters(5);
+    await using contender = await Contender.on(masters.urls, { restartGuard: false });
+    const far = Date.now() * 1_000 + 3_600_000_000;
+    const tokens: number[] = [];
+    for (let i = 0; i < 30; i++) {
+      await setCounter(masters, i % 5, 'a', far + 100 * i);
+      await using lock = await contender.acquire('a', '10s');
+      const token = await lock.fencingToken();
+      const counters = await Promise.all(masters.servers.map((_, index) => counterOn(masters, index, 'a')));
+      expect(counters.filter((counter) => counter >= token).length).toBeGreaterThanOrEqual(3);
+      tokens.push(token);
+    }
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+  }, 30_000);
+
+  function stateOf(contender: Contender, index: number) {
+    const master = contender.masters[index]!;
+    return { problem: master.problem(), quarantine: master.identity().quarantine };
+  }
+});
+
+/** A resource that refuses smaller tokens than the largest it has seen, and keeps the books for the test. */
+class Register implements AsyncDisposable {
+  readonly sections: Section[] = [];
+  /** Writes and claims that came too late. */
+  refused = 0;
+  /** Tokens of accepted writes that were smaller than that of a write before them. */
+  readonly staleAccepted: number[] = [];
+  private readonly claims = new EventEmitter();
+  private readonly largest = new Map<string, number>();
+  private readonly written = new Map<string, number>();
+  private readonly server = createServer((socket) => {
+    socket.setNoDelay();
+    socket.on('error', () => {});
+    createInterface(socket).on('line', (line) => {
+      const message = JSON.parse(line) as Message;
+      if (message.op === 'section') this.sections.push(message.section);
+      else socket.write(this.accepts(message) ? 'accepted\n' : 'refused\n');
+    });
+  });
+
+  static async open(): Promise<Register> {
+    const register = new Register();
+    register.server.listen(0, '127.0.0.1');
+    await once(register.server, 'listening');
+    return register;
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  /** Which process claims the resource next; `undefined` if it is over before. */
+  async nextClaim(over: AbortSignal): Promise<number | undefined> {
+    return once(this.claims, 'claim', { signal: over }).then(
+      ([id]) => id as number,
+      () => undefined,
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private accepts({ op, id, keys, token }: Exclude<Message, { op: 'section' }>): boolean {
+    if (keys.some((key) => token < (this.largest.get(key) ?? 0))) {
+      this.refused++;
+      return false;
+    }
+    if (op === 'claim') this.claims.emit('claim', id);
+    for (const key of keys) {
+      this.largest.set(key, token);
+      if (op !== 'write') continue;
+      if (token <= (this.written.get(key) ?? 0)) this.staleAccepted.push(token);
+      this.written.set(key, token);
+    }
+    return true;
+  }
+}
+
+interface World {
+  /** A whole number below the bound. */
+  readonly random: (bound: number) => number;
+  readonly masters: Masters;
+  readonly sides: readonly (readonly TcpProxy[])[];
+  readonly programs: readonly Program[];
+  readonly register: Register;
+}
+
+/** Kills, pauses and cuts off until it is over, and leaves everything running. */
+async function wreak({ random, masters, sides, programs, register }: World, over: AbortSignal) {
+  const counts = { kills: 0, mastersPaused: 0, processesPaused: 0, partitions: 0 };
+  const idle = (milliseconds: number) => sleep(milliseconds, undefined, { signal: over }).catch(() => undefined);
+  const pick = <T>(list: readonly T[]): T => list[random(list.length)]!;
+  const busy = new Set<object>();
+  const exclusively = async (server: Masters['servers'][number], fault: () => Promise<void>): Promise<void> => {
+    if (busy.has(server)) return;
+    busy.add(server);
+    await fault().finally(() => busy.delete(server));
+  };
+  const again = async (least: number, most: number, fault: () => Promise<void>): Promise<void> => {
+    for (;;) {
+      await idle(least + random(most - least));
+      if (over.aborted) return;
+      await fault();
+    }
+  };
+  await idle(QUARANTINE);
+  await Promise.all([
+    // Now and then one is killed while another one is still in quarantine.
+    again(QUARANTINE / 3, QUARANTINE * 1.5, async () => {
+      const server = pick(masters.servers);
+      await exclusively(server, async () => {
+        await server.kill();
+        counts.kills++;
+        await idle(random(300));
+        await server.restart();
+      });
+    }),
+    again(100, 800, async () => {
+      const server = pick(masters.servers);
+      await exclusively(server, async () => {
+        server.pause();
+        counts.mastersPaused++;
+        await idle(50 + random(800));
+        server.resume();
+      });
+    }),
+    again(50, 500, async () => {
+      // One of them at any moment, or one that has just read what it is about to write.
+      const id = random(2) === 0 ? random(programs.length) : await register.nextClaim(over);
+      const program = id === undefined ? undefined : programs[id];
+      if (!program) return;
+      program.pause();
+      counts.processesPaused++;
+      await idle(50 + random(3 * OPTIONS.ttl));
+      program.resume();
+    }),
+    again(200, 1_000, async () => {
+      const proxies = pick(sides);
+      const cut = [pick(proxies), pick(proxies)];
+      for (const proxy of cut) proxy.blackHole();
+      counts.partitions++;
+      await idle(50 + random(600));
+      // What was swallowed is missing in the middle of the stream: nothing but a new connection helps.
+      for (const proxy of cut) {
+        proxy.blackHole(false);
+        proxy.reset();
+      }
+    }),
+  ]);
+  return counts;
+}
+
+function proxiesOf({ servers }: Masters): Promise<TcpProxy[]> {
+  return Promise.all(servers.map(({ port }) => TcpProxy.to(port)));
+}
+
+/** @see https://github.com/cprosche/mulberry32 */
+function randomOf(seed: number): (bound: number) => number {
+  let state = seed;
+  return (bound) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * bound);
+  };
+}
+
+async function counterOn(masters: Masters, index: number, resource: string): Promise<number> {
+  const { hash, fields } = counters(resource);
+  return Number(await command(masters, index, (client) => client.hget(hash, String(fields[0]))));
+}
+
+async function setCounter(masters: Masters, index: number, resource: string, value: number): Promise<void> {
+  const { hash, fields } = counters(resource);
+  await command(masters, index, (client) => client.hset(hash, String(fields[0]), value));
+}
+
+function counters(resource: string) {
+  const settings = resolveSettings({});
+  return countersOf(settings, [settings.keyPrefix + resource]);
+}
+
+async function command<T>({ servers }: Masters, index: number, run: (client: Redis) => Promise<T>): Promise<T> {
+  const client = new Redis(servers[index]!.port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
+  try {
+    return await run(client);
+  } finally {
+    client.disconnect();
+  }
+}

@@ -1,0 +1,71 @@
+import { expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { command } from '../support/command.js';
+import { eventually } from '../support/eventually.js';
+import { startMasters } from '../support/masters.js';
+import { Contender } from '../support/redlocks.js';
+
+/** Few enough that no lock ends within a round, however busy the machine is. */
+const LOCKS = 500;
+const ROUNDS = 8;
+const TTL = 3_000;
+/** What the guard and fencing may cost a server, compared with the plainest lock there is. */
+const MOST = 5;
+
+it('with guard and fencing, to acquire is one round trip, and a script of few commands', async () => {
+  await using masters = await startMasters(1);
+  const { port } = masters.servers[0]!;
+  const options = { ttl: TTL, maxTtl: TTL, masterTimeout: 250, restartGuard: true, fencing: true };
+  await using contender = await Contender.on(masters.urls, options);
+  await eventually(() => contender.redlock.status().canVote);
+  const plain = new Redis(port, '127.0.0.1');
+  const ratios: number[] = [];
+  const commandRatios: number[] = [];
+  try {
+    for (let round = 0; round < ROUNDS; round++) {
+      const locks = [];
+      await command(port, 'CONFIG', 'RESETSTAT');
+      const atFirst = await used(port);
+      for (let i = 0; i < LOCKS; i++) locks.push(await contender.acquire(`cost:${round}:${i}`, TTL, { wait: 0 }));
+      const guarded = await used(port);
+      const stats = String(await command(port, 'INFO', 'commandstats'));
+      expect(field(stats, 'evalsha', 'calls')).toBe(LOCKS);
+      expect(stats).not.toMatch(/cmdstat_(eval|script\|load):/);
+      await Promise.all(locks.map((lock) => lock.release()));
+
+      await command(port, 'CONFIG', 'RESETSTAT');
+      const between = await used(port);
+      for (let i = 0; i < LOCKS; i++) await plain.set(`plain:${round}:${i}`, 'x'.repeat(22), 'PX', TTL, 'NX');
+      ratios.push((guarded - atFirst) / ((await used(port)) - between));
+      const bare = String(await command(port, 'INFO', 'commandstats'));
+      commandRatios.push(field(stats, 'evalsha', 'usec_per_call') / field(bare, 'set', 'usec_per_call'));
+    }
+  } finally {
+    plain.disconnect();
+  }
+  report(`server time of an acquisition with guard and fencing, in times of SET NX PX: ${shown(ratios)}`);
+  report(`the same without reading and writing the socket: ${shown(commandRatios)}`);
+  // The best round: what else the machine does can only add to it. All that the server does for a request counts.
+  expect(Math.min(...ratios)).toBeLessThan(MOST);
+}, 60_000);
+
+/** Seconds of processor time that the server has used. */
+async function used(port: number): Promise<number> {
+  const cpu = String(await command(port, 'INFO', 'cpu'));
+  const [user = NaN, system = NaN] = ['user', 'sys'].map((kind) =>
+    Number(cpu.split(`used_cpu_${kind}:`)[1]?.split('\r')[0]),
+  );
+  return user + system;
+}
+
+function field(stats: string, name: string, key: string): number {
+  return Number(new RegExp(`^cmdstat_${name}:.*?${key}=([\\d.]+)`, 'm').exec(stats)?.[1]);
+}
+
+function shown(numbers: readonly number[]): string {
+  return numbers.map((number) => number.toFixed(1)).join(', ');
+}
+
+function report(line: string): void {
+  process.stderr.write(`${line}\n`);
+}

@@ -1,0 +1,93 @@
+// Takes locks on a few hot keys as fast as it can and tells a register of each, with the fencing token. It must cope with
+// everything: masters that die, networks that break, and being paused itself at any moment.
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Instant, SystemClock } from '../../lib/core/clock.js';
+import { LockError } from '../../lib/core/errors.js';
+import { SystemRandom } from '../../lib/core/random.js';
+import { Redlock } from '../../lib/core/redlock.js';
+import { type RedlockOptions, resolveCall, resolveSettings } from '../../lib/core/settings.js';
+import { redisMasters } from '../../lib/redis/master-source.js';
+
+export interface FenceTask {
+  readonly id: number;
+  readonly urls: readonly string[];
+  readonly options: RedlockOptions;
+  readonly keys: readonly string[];
+  readonly register: number;
+  readonly milliseconds: number;
+  /** How far the wall clock is ahead, in milliseconds. */
+  readonly ahead: number;
+}
+
+/** One critical section. Times are microseconds of the machine's monotonic clock, the same for all processes. */
+export interface Section {
+  readonly keys: readonly string[];
+  readonly token: number;
+  /** When the lock was asked for. */
+  readonly asked: number;
+  /** When the lock was held and the token was known. */
+  readonly since: number;
+  /** When the lock was seen to be held for the last time. */
+  readonly until: number;
+}
+
+/** What the register is told; it answers `claim` and `write` with whether it accepts. */
+export type Message =
+  | { readonly op: 'claim' | 'write'; readonly id: number; readonly keys: readonly string[]; readonly token: number }
+  | { readonly op: 'section'; readonly section: Section };
+
+class SkewedClock extends SystemClock {
+  override read(): Instant {
+    const { monotonic, wall } = super.read();
+    return { monotonic, wall: wall + ahead };
+  }
+}
+
+const task = JSON.parse(process.argv[2] ?? '') as FenceTask;
+const { id, urls, options, keys, register, milliseconds, ahead } = task;
+const clock = new SkewedClock();
+const random = new SystemRandom();
+const settings = resolveSettings(options, urls.length);
+const surroundings = { clock, random, observer: {} };
+const redlock = new Redlock(redisMasters('masters', urls, { ...surroundings, settings }), settings, surroundings);
+
+const socket = connect(register, '127.0.0.1').setNoDelay();
+const answers = createInterface(socket)[Symbol.asyncIterator]();
+const tell = (message: Message): void => void socket.write(`${JSON.stringify(message)}\n`);
+const ask = async (op: 'claim' | 'write', names: readonly string[], token: number): Promise<boolean> => {
+  tell({ op, id, keys: names, token });
+  return (await answers.next()).value === 'accepted';
+};
+const now = (): number => Number(process.hrtime.bigint() / 1_000n);
+
+redlock.open();
+const end = performance.now() + milliseconds;
+while (performance.now() < end) {
+  try {
+    await enter();
+  } catch (error) {
+    if (!(error instanceof LockError)) throw error;
+  }
+}
+await redlock.close();
+socket.end();
+
+async function enter(): Promise<void> {
+  const chosen = Math.random() < 0.2 ? keys : [keys[Math.floor(Math.random() * keys.length)] as string];
+  const asked = now();
+  const call = resolveCall(settings, undefined, { wait: 1_000, extend: Math.random() < 0.5 });
+  await using lock = await redlock.acquire(chosen, call);
+  const token = await lock.fencingToken();
+  const since = now();
+  let until = since;
+  if (await ask('claim', chosen, token)) {
+    await sleep(Math.random() * 10);
+    // In this order: between the two, this process may be paused.
+    const at = now();
+    if (lock.isHeld) until = at;
+    await ask('write', chosen, token);
+  }
+  tell({ op: 'section', section: { keys: chosen, token, asked, since, until } });
+}
