@@ -1,30 +1,22 @@
 // Real Redis (or Valkey) processes for tests, the demo and benchmarks. Loopback only, nothing on disk unless asked for,
 // and never the machine's own Redis service.
 import { spawn } from 'node:child_process';
-import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { ensureProgram, onPath } from './ensure-program.mjs';
 
 // Debian keeps the server's binary in redis-tools and valkey-tools under the name of the checker; it acts as what it is
 // called. That package, unlike redis-server, brings no system service with it.
 const SERVER_NAMES = ['redis-server', 'valkey-server', 'redis-check-rdb', 'valkey-check-rdb'];
 
-const HELP = 'No redis-server or valkey-server on PATH. Install one, then run this again:';
-
-const INSTALLERS = [
-  {
-    tool: 'apt-get',
-    steps: [
-      ['apt-get', 'update', '-q'],
-      ['apt-get', 'install', '-q', '-y', '--no-install-recommends', 'redis-tools'],
-    ],
-    byHand: 'sudo apt-get install -y redis-server',
-  },
-  { tool: 'apk', steps: [['apk', 'add', '--no-cache', 'redis']], byHand: 'sudo apk add redis' },
-  { tool: 'dnf', steps: [['dnf', 'install', '-y', 'redis']], byHand: 'sudo dnf install -y redis' },
-  { tool: 'brew', steps: [['brew', 'install', 'redis']], byHand: 'brew install redis', unprivileged: true },
-];
+const PACKAGES = {
+  'apt-get': ['redis-tools'],
+  apk: ['redis'],
+  dnf: ['redis'],
+  brew: ['redis'],
+};
 
 /** Path of the server to start: `REDIS_SERVER` if set, else what PATH has; undefined if there is none. */
 export function findRedisServer() {
@@ -32,24 +24,8 @@ export function findRedisServer() {
 }
 
 /** Like {@link findRedisServer}, but installs a server where that needs no question. Rejects with the line to type. */
-export async function ensureRedisServer() {
-  const found = findRedisServer();
-  if (found) return found;
-
-  const installer = INSTALLERS.find(({ tool }) => onPath(tool));
-  if (!installer) throw new Error(`${HELP} see https://redis.io/downloads`);
-
-  const prefix = await privilege(installer);
-  if (!prefix) throw new Error(`${HELP} ${installer.byHand}`);
-
-  for (const step of installer.steps) {
-    const command = [...prefix, ...step];
-    console.log(`No Redis server on PATH: ${command.join(' ')}`);
-    if ((await exitCode(command, 'inherit')) !== 0) throw new Error(`${HELP} ${installer.byHand}`);
-  }
-  const installed = findRedisServer();
-  if (!installed) throw new Error(`${HELP} ${installer.byHand}`);
-  return installed;
+export function ensureRedisServer() {
+  return ensureProgram('redis-server or valkey-server', findRedisServer, PACKAGES, 'https://redis.io/downloads');
 }
 
 /** One server process on 127.0.0.1. It ends with the process that started it, however that one ends. */
@@ -133,7 +109,7 @@ export class RedisServer {
 
   async #launch() {
     const binary = findRedisServer();
-    if (!binary) throw new Error(`${HELP} npm test does it by itself where it can`);
+    if (!binary) throw new Error(`No redis-server or valkey-server on PATH; npm test installs one where it can`);
 
     const child = spawn(
       binary,
@@ -219,35 +195,4 @@ function guard(pid, dir) {
   shell.unref();
   shell.stdin.unref();
   return () => shell.stdin.end('done\n');
-}
-
-function onPath(name) {
-  return (process.env.PATH ?? '')
-    .split(delimiter)
-    .filter(Boolean)
-    .map((folder) => join(folder, name))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    });
-}
-
-/** What to put before an installer's command; undefined if it would ask for a password. */
-async function privilege({ unprivileged }) {
-  if (unprivileged || process.getuid?.() === 0) return [];
-  const passwordless = onPath('sudo') !== undefined && (await exitCode(['sudo', '-n', 'true'], 'ignore')) === 0;
-  return passwordless ? ['sudo', '-n'] : undefined;
-}
-
-function exitCode([command, ...args], output) {
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', HOMEBREW_NO_AUTO_UPDATE: '1' };
-  return new Promise((resolve) => {
-    const child = spawn(command, args, { env, stdio: ['ignore', output, output] });
-    child.once('error', () => resolve(127));
-    child.once('close', resolve);
-  });
 }

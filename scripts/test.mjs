@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureBuild } from './ensure-build.mjs';
 import { ensureDependencies } from './ensure-dependencies.mjs';
+import { ensurePostgres } from './ensure-postgres.mjs';
 import { ensureRedisServer } from './redis-servers.mjs';
 import { root, run } from './run.mjs';
 
@@ -30,6 +31,7 @@ process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
 async function prepare() {
   await ensureDependencies();
   console.log(`Redis server: ${await ensureRedisServer()}`);
+  console.log(`PostgreSQL: ${await ensurePostgres()}`);
   await ensureBuild();
 }
 

@@ -100,6 +100,7 @@ export class RedisMaster implements Master {
   reconnect(): void {
     this.trouble = 'no answer for long, connecting anew';
     this.drop();
+    this.wakeUps?.reconnect();
   }
 
   onReady(listener: () => void): void {

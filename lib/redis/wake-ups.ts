@@ -33,6 +33,11 @@ export class WakeUps {
     return this.subscribed;
   }
 
+  /** Drops a connection whose other end may be gone without a word. */
+  reconnect(): void {
+    if (!this.closed) this.client.disconnect(true);
+  }
+
   close(): void {
     this.closed = true;
     this.retry?.cancel();

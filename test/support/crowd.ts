@@ -1,9 +1,10 @@
 import { Redis } from 'ioredis';
-import { SystemClock } from '../../lib/core/clock.js';
 import type { RedlockOptions } from '../../lib/core/settings.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
+import { contextOf } from './context.js';
 import { CountingMaster } from './counting-master.js';
 import { eventually } from './eventually.js';
+import { COUNTERS } from './leftovers.js';
 import { type Masters, startMasters } from './masters.js';
 import { Contender } from './redlocks.js';
 
@@ -17,7 +18,7 @@ export class CountingContender extends Contender {
   }
 
   static async over(urls: readonly string[], options?: RedlockOptions): Promise<CountingContender> {
-    const counting = redisMasters('masters', urls, new SystemClock()).map((master) => new CountingMaster(master));
+    const counting = redisMasters('masters', urls, contextOf()).map((master) => new CountingMaster(master));
     const contender = new CountingContender(counting, options);
     await contender.redlock.connect(10_000);
     return contender;
@@ -97,9 +98,10 @@ export class Crowd implements AsyncDisposable {
     return lists.map((list) => list.split('\n').filter((line) => line !== '').length);
   }
 
-  /** Keys on all masters that run. */
+  /** Keys on all masters that run, apart from the counters, which outlive the locks. */
   async keys(): Promise<number> {
-    return (await this.call('DBSIZE')).reduce<number>((sum, size) => sum + Number(size), 0);
+    const keys = (await this.call('KEYS', '*')) as string[][];
+    return keys.flat().filter((key) => !COUNTERS.test(key)).length;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

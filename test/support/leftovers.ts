@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 
 /** The hash of fencing counters: the only key that outlives the locks. It has a bounded number of fields. */
-const COUNTERS = /\0fences$/;
+export const COUNTERS = /\0fences$/;
 
 /** Keys on a server that should not outlive the locks. */
 export async function leftovers(port: number): Promise<string[]> {
