@@ -34,7 +34,9 @@ function handles(): string[] {
   return process.getActiveResourcesInfo().filter((kind) => /TCP|Pipe(Connect|Wrap)|GetAddrInfo|Timeout/.test(kind));
 }
 
-const start = (options: RedlockModuleOptions) => boot({ imports: [RedlockModule.forRoot(options)] });
+/** Without the guard: the servers have just been started. */
+const start = (options: RedlockModuleOptions) =>
+  boot({ imports: [RedlockModule.forRoot({ restartGuard: false, ...options })] });
 const warnings = () => logs.filter((line) => line.startsWith('warn'));
 
 let masters: Masters;
