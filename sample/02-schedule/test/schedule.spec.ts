@@ -150,7 +150,7 @@ describe('the configuration', () => {
       port: 1,
       store: 'folder',
       timers: true,
-      locks: { masters: ['redis://a', 'redis://b'], enabled: false },
+      locks: { masters: ['redis://a', 'redis://b'], enabled: false, ttl: '4s', maxTtl: '4s' },
     });
   });
 });

@@ -14,13 +14,13 @@ export class StockService {
     return (await this.store.read(`stock-${item}`)) ?? 0;
   }
 
-  @WithLock((item: string) => `stock:${item}`, '5s')
+  @WithLock((item: string) => `stock:${item}`, '4s')
   async fill(item: string, quantity: number): Promise<void> {
     await this.store.write(`stock-${item}`, quantity);
   }
 
   /** Read, pay, write: whoever comes between sells what has been sold already. */
-  @WithLock((item: string) => `stock:${item}`, '5s', { wait: '10s' })
+  @WithLock((item: string) => `stock:${item}`, '4s', { wait: '10s' })
   async sell(item: string): Promise<number> {
     const left = await this.left(item);
     if (left === 0) throw new ConflictException(`${item}: sold out`);
