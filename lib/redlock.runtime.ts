@@ -11,7 +11,7 @@ import { Redlock } from './core/redlock.js';
 import { REDLOCK_OPTION_NAMES, resolveFlag, resolveSettings, type Settings } from './core/settings.js';
 import { LockService } from './lock.service.js';
 import { MemoryMaster } from './memory/memory-master.js';
-import { redisMaster } from './redis/master-source.js';
+import { redisMaster, refuseTwins } from './redis/master-source.js';
 import type { RedisMasterContext } from './redis/recognition.js';
 import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
 
@@ -122,15 +122,7 @@ function createMasters(sources: unknown, context: RedisMasterContext): Master[] 
   const masters = sources.map((source: MasterSource, index) =>
     isMaster(source) ? source : redisMaster(`masters[${index}]`, source, context),
   );
-  masters.forEach((master, index) => {
-    const first = masters.findIndex(({ name }) => name === master.name);
-    if (first === index) return;
-    throw new RedlockConfigError(
-      `masters[${index}]`,
-      master.name,
-      `must be another server than masters[${first}]: one server has one vote`,
-    );
-  });
+  refuseTwins('masters', masters);
   return masters;
 }
 

@@ -27,12 +27,18 @@ export function redisMasters(
   context: RedisMasterContext,
 ): RedisMaster[] {
   const masters = sources.map((source, index) => redisMaster(`${option}[${index}]`, source, context));
+  refuseTwins(option, masters);
+  return masters;
+}
+
+/** @throws {RedlockConfigError} for the first master that has the name, and so the address, of another */
+export function refuseTwins(option: string, masters: readonly { readonly name: string }[]): void {
   masters.forEach(({ name }, index) => {
     const first = masters.findIndex((master) => master.name === name);
     if (first === index) return;
-    throw new RedlockConfigError(`${option}[${index}]`, name, `must be another server than ${option}[${first}]`);
+    const requirement = `must be another server than ${option}[${first}]: one server has one vote`;
+    throw new RedlockConfigError(`${option}[${index}]`, name, requirement);
   });
-  return masters;
 }
 
 /**
