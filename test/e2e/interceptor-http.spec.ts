@@ -17,7 +17,7 @@ import {
 } from '@nestjs/common';
 import { type LockedMethodOptions, LockInterceptor, LockService } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
-import { get as request } from 'node:http';
+import { get as request, type Server } from 'node:http';
 import { merge, Observable, of, Subject, take, throwError } from 'rxjs';
 import { eventually } from '../support/eventually.js';
 import { ADAPTERS, closeAll, listen, type Listening } from './support/applications.js';
@@ -204,6 +204,10 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     const sent = request(`${server.url}/carts/${path}`, { agent: false }).on('error', () => undefined);
     return () => new Promise((resolve) => sent.once('close', resolve).destroy());
   };
+  const connections = () =>
+    new Promise<number>((resolve) => {
+      (server.app.getHttpServer() as Server).getConnections((_, count) => resolve(count));
+    });
   const occupy = (id: string) => server.app.get(LockService).acquire(id, '30s');
 
   it('locks from before the pipes run, and shows the lock to the handler', async () => {
@@ -359,6 +363,8 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     const leave = open('limited/7');
     await started.promise;
     await leave();
+    // The server has to know of it, too.
+    await eventually(async () => (await connections()) === 0);
     giveUp.error(new RequestTimeoutException());
     await settle();
     await clock.advance(30_000);
