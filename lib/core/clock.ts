@@ -30,6 +30,8 @@ export interface Clock {
    * take answers that have arrived for answers that are missing.
    */
   afterInput(callback: () => void): void;
+  /** Calls back when what is happening now has been done, so that what is asked meanwhile can be asked together. */
+  afterTurn(callback: () => void): void;
 }
 
 /** Milliseconds from one moment to another, never negative. */
@@ -73,5 +75,9 @@ export class SystemClock implements Clock {
     // Timers run before the poll phase and immediates after it: two turns guarantee one full read in between,
     // whichever phase we are called from.
     setImmediate(() => setImmediate(callback));
+  }
+
+  afterTurn(callback: () => void): void {
+    setImmediate(callback);
   }
 }

@@ -13,9 +13,14 @@ export interface FenceState {
   readonly agreed: boolean;
 }
 
+/** Name of the hash that holds all counters of a master. */
+export function countersName(settings: Settings): string {
+  return ownName(settings, 'fences');
+}
+
 /** The counters of some keys. */
-export function countersOf(settings: Settings, keys: readonly string[]): FenceCounters {
-  return { hash: ownName(settings, 'fences'), fields: keys.map((key) => hash(key) % COUNTERS) };
+export function countersOf(keys: readonly string[]): FenceCounters {
+  return { fields: keys.map((key) => hash(key) % COUNTERS) };
 }
 
 /**

@@ -63,8 +63,6 @@ export type Request = AcquireRequest | ExtendRequest | ConfirmRequest | ReleaseR
 
 /** The counters that fencing tokens of some keys are drawn from. */
 export interface FenceCounters {
-  /** Name of the hash that holds all counters of a master. */
-  readonly hash: string;
   /** The counter of each key, in the same order. */
   readonly fields: readonly number[];
 }

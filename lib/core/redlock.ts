@@ -217,7 +217,7 @@ export class Redlock {
     const sorted = resources.length > 1 ? [...resources].sort() : resources;
     const keys = sorted.map((resource) => this.keyOf(resource));
     const queues = sorted.map((resource) => ownName(this.settings, `queue:${resource}`));
-    return this.settings.fencing ? { keys, queues, counters: countersOf(this.settings, keys) } : { keys, queues };
+    return this.settings.fencing ? { keys, queues, counters: countersOf(keys) } : { keys, queues };
   }
 
   private keyOf(resource: string): string {

@@ -3,11 +3,12 @@ import type { MasterIdentity, Quarantine } from '../core/master.interface.js';
 import type { Observer } from '../core/observer.js';
 import type { Random } from '../core/random.js';
 import { driftOf, ownName, type Settings } from '../core/settings.js';
+import { countersName } from '../core/fencing.js';
 import { ClockGuard } from './clock-guard.js';
 import { type Evaluate, handshake } from './handshake.js';
 import type { Report } from './identity.js';
 import { Incarnation } from './incarnation.js';
-import { boundScripts, type Scripts } from './scripts.js';
+import { boundScript, type Script } from './scripts.js';
 
 /** What a master on a server needs to know of its surroundings. */
 export interface RedisMasterContext {
@@ -19,13 +20,14 @@ export interface RedisMasterContext {
 
 /** Who a server is, and since when it has been that: what decides whether its votes count. */
 export class Recognition {
-  /** Name of the marker. */
-  readonly marker: string;
+  /** Name of the hash of fencing counters. */
+  readonly counters: string;
+  private readonly marker: string;
   private readonly incarnation: Incarnation | undefined;
   private readonly clockGuard: ClockGuard;
   private report: Report | undefined;
   private fault: string | undefined;
-  private bound: Scripts = boundScripts('', false);
+  private bound: Script = boundScript('');
   private running: Promise<void> | undefined;
   private end: Timer | undefined;
   private warned = false;
@@ -36,14 +38,15 @@ export class Recognition {
   ) {
     const { clock, settings, random } = context;
     this.marker = ownName(settings, 'incarnation');
+    this.counters = countersName(settings);
     const { maxTtl } = settings;
     this.clockGuard = new ClockGuard(maxTtl);
     if (!settings.restartGuard) return;
     this.incarnation = new Incarnation(clock, { maxTtl, drift: driftOf(settings, maxTtl) }, () => random.token());
   }
 
-  /** The scripts as this run of the server knows them. */
-  get scripts(): Scripts {
+  /** The script as this run of the server knows it. */
+  get script(): Script {
     return this.bound;
   }
 
@@ -100,7 +103,7 @@ export class Recognition {
       this.report = report;
       this.fault = fault;
       if (fault !== undefined) return;
-      this.bound = boundScripts(report.run ?? '', this.incarnation !== undefined);
+      this.bound = boundScript(report.run ?? '');
       this.lookAtClock(asked, report.time, settings.ttl);
       this.tell(report);
       // Meanwhile there may have been a reason to distrust it, which the others must learn of.

@@ -1,52 +1,51 @@
-import type { Clock, Instant, Timer } from '../core/clock.js';
+import type { Clock, Instant } from '../core/clock.js';
 import type {
-  AcquireRequest,
   Answer,
   Master,
   MasterIdentity,
+  Quarantine,
   Reply,
   Request,
   Unreachable,
   WakeUp,
 } from '../core/master.interface.js';
-import { backoff } from './own-settings.js';
-import type { RedisClient } from './redis-client.interface.js';
-import { callOf } from './calls.js';
+import { Connection } from './connection.js';
 import { Recognition, type RedisMasterContext } from './recognition.js';
-import { answerToScript, answerToSet, isReply, refusalFrom, tell, timeOf } from './replies.js';
+import type { RedisClient } from './redis-client.interface.js';
+import { answerFrom, answerToSet, isReply, refusalFrom } from './replies.js';
+import { encode, isPlain, type Parameters } from './request-encoding.js';
 import { UNMARKED } from './scripts.js';
 import { WakeUps } from './wake-ups.js';
 
 /** How long `close` waits for answers that are under way, in milliseconds. */
 const CLOSE_WITHIN = 500;
-/** How long it takes at most until a closed socket is gone, in milliseconds. */
-const GONE_WITHIN = 1_000;
-/** A server that accepts a connection gets this many milliseconds to become ready for commands. */
-const READY_WITHIN = 10_000;
+/** Requests in one command: a server does nothing else while it answers them. */
+const MOST_AT_ONCE = 128;
 
 const NO_ANSWER = 'the connection broke before the answer came';
+const LOST_DATA: Answer = Object.freeze({ kind: 'refused', code: 'UNMARKED', reason: 'its data was lost or replaced' });
+
+interface Asked {
+  readonly request: Request;
+  readonly reply: Reply;
+}
 
 /**
  * One master: a Redis or Valkey server, over a connection that is used for nothing else.
  *
- * Time limits for answers are not its business: it answers when the server does, or when the connection ends.
+ * What is asked in one turn of the event loop goes to the server in one command. Time limits for answers are not its
+ * business: it answers when the server does, or when the connection ends.
  */
 export class RedisMaster implements Master {
-  /** Why there is no connection; `undefined` while there is one. */
-  private trouble: string | undefined = 'not connected yet';
-  /** The connection works, but not with the database that it was meant for. */
-  private misplaced = false;
-  private closed = false;
-  private pending = 0;
-  private listener: (() => void) | undefined;
-  private settled: (() => void) | undefined;
-  private drained: (() => void) | undefined;
-  private ended: (() => void) | undefined;
-  private handshake: Timer | undefined;
-  private wakeUps: WakeUps | undefined;
-  private readonly secrets: readonly string[];
   private readonly clock: Clock;
+  private readonly connection: Connection;
   private readonly recognition: Recognition;
+  private asked: Asked[] = [];
+  private unanswered = 0;
+  private drained: (() => void) | undefined;
+  private listener: (() => void) | undefined;
+  private wakeUps: WakeUps | undefined;
+  private closing: Promise<void> | undefined;
 
   constructor(
     readonly name: string,
@@ -55,20 +54,21 @@ export class RedisMaster implements Master {
   ) {
     this.clock = context.clock;
     this.recognition = new Recognition(name, context);
-    const { password, sentinelPassword } = client.options;
-    this.secrets = [password, sentinelPassword].flatMap((secret) => (secret ? [secret] : []));
-    client.on('connect', () => this.awaitReady());
-    client.on('ready', () => this.becomeReady());
-    client.on('error', (error) => this.fail(error));
-    client.on('close', () => this.lose());
-    client.on('end', () => this.end());
+    this.connection = new Connection(client, context.clock, {
+      greet: () => this.recognize(),
+      serve: () => this.listener?.(),
+    });
   }
 
   ask(request: Request, reply: Reply): void {
     const problem = this.problem();
-    if (problem) reply(problem);
-    else if (isPlain(request) && !this.recognition.mark) this.set(request, reply);
-    else this.run(request, reply, 'EVALSHA', (why) => this.runAgain(request, reply, why));
+    if (problem) {
+      reply(problem);
+      return;
+    }
+    this.unanswered++;
+    this.asked.push({ request, reply });
+    if (this.asked.length === 1) this.clock.afterTurn(() => this.sendAll());
   }
 
   identity(): MasterIdentity {
@@ -76,7 +76,7 @@ export class RedisMaster implements Master {
   }
 
   listen(waiter: string, listener: WakeUp | undefined): void {
-    if (listener && !this.closed) {
+    if (listener && !this.closing) {
       this.wakeUps ??= new WakeUps(this.client.duplicate(), waiter, listener, this.clock);
     } else {
       this.wakeUps?.close();
@@ -85,21 +85,16 @@ export class RedisMaster implements Master {
   }
 
   connect(): Promise<void> {
-    return new Promise((resolve) => {
-      this.settled = resolve;
-      this.open();
-    });
+    return this.connection.open();
   }
 
   problem(): Unreachable | undefined {
-    // The client knows of a broken connection one turn before it tells.
-    if (this.trouble === undefined && this.client.status === 'ready') return undefined;
-    return { kind: 'unreachable', reason: this.trouble ?? 'the connection broke', sent: false };
+    const reason = this.connection.problem;
+    return reason === undefined ? undefined : { kind: 'unreachable', reason, sent: false };
   }
 
   reconnect(): void {
-    this.trouble = 'no answer for long, connecting anew';
-    this.drop();
+    this.connection.reopen();
     this.wakeUps?.reconnect();
   }
 
@@ -107,55 +102,107 @@ export class RedisMaster implements Master {
     this.listener = listener;
   }
 
-  async close(): Promise<void> {
-    if (this.closed) return;
-    this.closed = true;
+  close(): Promise<void> {
+    this.closing ??= this.end();
+    return this.closing;
+  }
+
+  private async end(): Promise<void> {
     this.wakeUps?.close();
-    await this.within(CLOSE_WITHIN, (done) => {
-      this.drained = done;
-      if (this.pending === 0) done();
-    });
-    this.trouble = 'closed';
-    this.handshake?.cancel();
+    await this.drain();
     this.recognition.close();
-    this.settle();
-    await this.within(GONE_WITHIN, (done) => {
-      this.ended = done;
-      const { status } = this.client;
-      if (status !== 'end') this.client.disconnect();
-      // There is no socket that could tell its end.
-      if (status === 'end' || status === 'close' || status === 'reconnecting') done();
+    await this.connection.close();
+  }
+
+  private drain(): Promise<void> {
+    if (this.unanswered === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = this.clock.schedule(CLOSE_WITHIN, resolve);
+      this.drained = () => {
+        timer.cancel();
+        resolve();
+      };
     });
   }
 
-  private set(request: AcquireRequest, reply: Reply): void {
-    const args = [...request.keys, request.token, 'PX', Math.ceil(request.ttl), 'NX'];
-    const finish = (value: unknown): void => reply(answerToSet(value));
-    this.send('SET', args, finish, (error) => reply(this.failure(error, request)));
+  private sendAll(): void {
+    const { asked } = this;
+    this.asked = [];
+    for (let i = 0; i < asked.length; i += MOST_AT_ONCE) this.send(asked.slice(i, i + MOST_AT_ONCE));
   }
 
-  /** @param notKnown what to do if the server does not know the scripts, or not the marker any more */
-  private run(request: Request, reply: Reply, command: 'EVALSHA' | 'EVAL', notKnown: (why: Answer) => void): void {
-    const { scripts, mark } = this.recognition;
-    const { script, keys, parameters } = callOf(request, scripts, mark, this.wakeUps?.isListening ?? false);
+  private send(asked: readonly Asked[]): void {
+    const problem = this.problem();
+    const [first] = asked;
+    if (problem) this.answerAll(asked, () => problem);
+    else if (asked.length === 1 && first && isPlain(first.request) && !this.recognition.mark) this.set(first);
+    else this.run(asked, 'EVALSHA', (unknown, why) => this.runAgain(unknown, why));
+  }
+
+  private set(asked: Asked): void {
+    const { keys, token, ttl } = asked.request as Extract<Request, { op: 'acquire' }>;
+    this.client.call('SET', [...keys, token, 'PX', Math.ceil(ttl), 'NX']).then(
+      (value) => this.answer(asked, answerToSet(value)),
+      (error: unknown) => this.answer(asked, this.failure(error, [asked])),
+    );
+  }
+
+  /** @param notKnown what to do if the server does not know the script, or not the marker any more */
+  private run(
+    asked: readonly Asked[],
+    command: 'EVALSHA' | 'EVAL',
+    notKnown: (unknown: readonly Asked[], why: Answer) => void,
+  ): void {
+    const { script, mark, counters } = this.recognition;
+    const parameters: Parameters = [command === 'EVAL' ? script.text : script.sha1, 0];
+    parameters.push(mark?.marker ?? '', mark?.nonce ?? '', counters);
+    const mayQueue = this.wakeUps?.isListening ?? false;
+    for (const { request } of asked) encode(parameters, request, mayQueue);
     const sent = this.clock.read();
-    const finish = (value: unknown): void => {
-      if (value === UNMARKED) notKnown({ kind: 'refused', code: 'UNMARKED', reason: 'its data was lost or replaced' });
-      else reply(this.judge(request, answerToScript(value), sent, timeOf(value)));
-    };
-    const { sha1, text } = script;
-    this.send(command, [command === 'EVAL' ? text : sha1, keys.length, ...keys, ...parameters], finish, (error) => {
-      const answer = this.failure(error, request);
-      if (isUnknownScript(error)) notKnown(answer);
-      else reply(answer);
+    this.client.call(command, parameters).then(
+      (values) => this.read(asked, values as readonly unknown[], sent, notKnown),
+      (error: unknown) => {
+        const answer = this.failure(error, asked);
+        if (isUnknownScript(error)) notKnown(asked, answer);
+        else this.answerAll(asked, () => answer);
+      },
+    );
+  }
+
+  private read(
+    asked: readonly Asked[],
+    values: readonly unknown[],
+    sent: Instant,
+    notKnown: (unknown: readonly Asked[], why: Answer) => void,
+  ): void {
+    this.lookAtClock(asked, sent, Number(values[asked.length]));
+    const { quarantine } = this.recognition;
+    const unknown: Asked[] = [];
+    this.answerAll(asked, (one, i) => {
+      const value = values[i];
+      if (value === UNMARKED) {
+        unknown.push(one);
+        return undefined;
+      }
+      return judge(one.request, isReply(value) ? this.failure(value, [one]) : answerFrom(value), quarantine);
     });
+    if (unknown.length > 0) notKnown(unknown, LOST_DATA);
+  }
+
+  /** What is asked has an effect only if it is answered: the server's clock may tell that keys have expired early. */
+  private lookAtClock(asked: readonly Asked[], sent: Instant, time: number): void {
+    if (!(time > 0)) return;
+    const shortest = Math.min(
+      ...asked.map(({ request }) => ('ttl' in request && request.op === 'acquire' ? request.ttl : Infinity)),
+    );
+    if (this.recognition.lookAtClock(sent, time, shortest)) this.recognize().catch(() => undefined);
   }
 
   /**
-   * A server that does not know a script, which belongs to one run of it, may be another one, or have lost its data:
+   * A server that does not know the script, which belongs to one run of it, may be another one, or have lost its data:
    * it has to say who it is before it is asked again.
    */
-  private runAgain(request: Request, reply: Reply, why: Answer): void {
+  private runAgain(asked: readonly Asked[], why: Answer): void {
     const before = this.recognition.identity.run;
     const goOn = (): void => {
       const problem = this.problem();
@@ -163,169 +210,63 @@ export class RedisMaster implements Master {
       const isOther = run !== before;
       // Another server over the same connection may be one that has a vote already.
       if (isOther && !problem) this.listener?.();
-      // What has been withdrawn was followed by its release already: sent again, it would come after it.
-      if ('withdrawn' in request && request.withdrawn) reply(why);
-      else if (problem) reply(problem);
-      else if (isOther && !quarantine && request.op !== 'release') reply(why);
+      const again: Asked[] = [];
+      this.answerAll(asked, (one) => {
+        const { request } = one;
+        // What has been withdrawn was followed by its release already: sent again, it would come after it.
+        if ('withdrawn' in request && request.withdrawn) return why;
+        if (problem) return problem;
+        if (isOther && !quarantine && request.op !== 'release') return why;
+        again.push(one);
+        return undefined;
+      });
       // Known again: with its text, since it may not have been allowed to load the script.
-      else this.run(request, reply, 'EVAL', reply);
+      if (again.length > 0) this.run(again, 'EVAL', (unknown, reason) => this.answerAll(unknown, () => reason));
     };
     this.recognize().then(goOn, goOn);
   }
 
-  /** A grant of a master that may have forgotten others does not count. */
-  private judge(request: Request, answer: Answer, sent: Instant, time: number): Answer {
-    if (answer.kind !== 'granted' || request.op === 'release' || request.op === 'leave') return answer;
-    const ttl = 'ttl' in request ? request.ttl : 0;
-    if (time > 0 && this.recognition.lookAtClock(sent, time, ttl)) this.recognize().catch(() => undefined);
-    const { quarantine } = this.recognition;
-    return quarantine && request.op !== 'inspect' ? { kind: 'quarantined', ...quarantine } : answer;
-  }
-
-  /** Asks the server who it is. */
-  private async recognize(): Promise<void> {
+  /** Asks the server who it is, and tells whether it may be used. */
+  private async recognize(): Promise<boolean> {
     await this.recognition.run((script, keys, args) =>
       this.client.call('EVAL', [script, keys.length, ...keys, ...args]),
     );
     const { fault } = this.recognition.identity;
     if (fault !== undefined) {
-      this.trouble = fault;
-      this.dropLater();
-      return;
+      this.connection.refuse(fault);
+      return false;
     }
-    // Nobody waits for these: the server carries them out before what is sent after them.
-    for (const { text } of Object.values(this.recognition.scripts)) {
-      this.client.call('SCRIPT', ['LOAD', text]).catch(() => undefined);
-    }
+    // Nobody waits for this: the server carries it out before what is sent after it.
+    this.client.call('SCRIPT', ['LOAD', this.recognition.script.text]).catch(() => undefined);
+    return true;
   }
 
-  private send(
-    command: string,
-    args: (string | number)[],
-    succeed: (value: unknown) => void,
-    fail: (error: unknown) => void,
-  ): void {
-    this.pending++;
-    const settle = (): void => {
-      if (--this.pending === 0) this.drained?.();
-    };
-    this.client.call(command, args).then(
-      (value) => {
-        succeed(value);
-        settle();
-      },
-      (error: unknown) => {
-        fail(error);
-        settle();
-      },
-    );
+  private failure(error: unknown, asked: readonly Asked[]): Answer {
+    if (!isReply(error)) return { kind: 'unreachable', reason: this.connection.problem ?? NO_ANSWER, sent: true };
+    const tokens = asked.flatMap(({ request }) => ('token' in request ? [request.token] : []));
+    return refusalFrom(error, [...this.connection.secrets, ...tokens]);
   }
 
-  private failure(error: unknown, request: Request): Answer {
-    if (!isReply(error)) return { kind: 'unreachable', reason: this.trouble ?? NO_ANSWER, sent: true };
-    return refusalFrom(error, 'token' in request ? [...this.secrets, request.token] : this.secrets);
-  }
-
-  private drop(): void {
-    if (!this.closed) this.client.disconnect(true);
-  }
-
-  private open(): void {
-    // How it ends is told by events.
-    this.client.connect().catch(() => undefined);
-  }
-
-  private awaitReady(): void {
-    this.trouble = 'connected, but the server is not ready: it hangs, or is loading its data';
-    this.misplaced = false;
-    this.handshake?.cancel();
-    this.handshake = this.clock.schedule(READY_WITHIN, () => this.reconnect()).unref();
-  }
-
-  private becomeReady(): void {
-    this.handshake?.cancel();
-    if (this.closed) return;
-    if (this.misplaced) {
-      this.dropLater();
-      return;
-    }
-    this.trouble = 'connected, but not recognized yet';
-    this.handshake = this.clock.schedule(READY_WITHIN, () => this.reconnect()).unref();
-    this.recognize().then(
-      () => this.serve(),
-      (error: unknown) => {
-        this.fail(error);
-        this.dropLater();
-      },
-    );
-  }
-
-  private serve(): void {
-    if (this.closed || this.client.status !== 'ready' || this.recognition.identity.fault !== undefined) {
-      this.settle();
-      return;
-    }
-    this.handshake?.cancel();
-    this.trouble = undefined;
-    this.settle();
-    this.listener?.();
-  }
-
-  /** What is wrong may have changed when we come back. */
-  private dropLater(): void {
-    this.handshake?.cancel();
-    this.handshake = this.clock.schedule(backoff(Infinity), () => this.drop()).unref();
-  }
-
-  private fail(error: unknown): void {
-    this.trouble = tell(error, this.secrets);
-    if (isAboutDatabase(error)) this.misplaced = true;
-    this.settle();
-    // Not every error ends the connection, but none leaves one that can be trusted.
-    if (this.client.status === 'ready') this.drop();
-  }
-
-  private lose(): void {
-    this.trouble ??= 'the connection broke';
-    this.handshake?.cancel();
-    this.settle();
-  }
-
-  /** The client has given up, which it is only meant to do when it is closed. */
-  private end(): void {
-    this.lose();
-    this.ended?.();
-    if (this.closed) return;
-    this.clock.schedule(backoff(Infinity), () => this.closed || this.open()).unref();
-  }
-
-  private settle(): void {
-    this.settled?.();
-    this.settled = undefined;
-  }
-
-  private within(limit: number, start: (done: () => void) => void): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.clock.schedule(limit, resolve);
-      start(() => {
-        timer.cancel();
-        resolve();
-      });
+  /** @param answerTo gives `undefined` for a request that is not answered yet */
+  private answerAll(asked: readonly Asked[], answerTo: (one: Asked, index: number) => Answer | undefined): void {
+    asked.forEach((one, i) => {
+      const answer = answerTo(one, i);
+      if (answer) this.answer(one, answer);
     });
   }
+
+  private answer({ reply }: Asked, answer: Answer): void {
+    reply(answer);
+    if (--this.unanswered === 0) this.drained?.();
+  }
+}
+
+/** A grant of a master that may have forgotten others does not count. */
+function judge({ op }: Request, answer: Answer, quarantine: Quarantine | undefined): Answer {
+  const isVote = op === 'acquire' || op === 'extend' || op === 'confirm';
+  return quarantine && isVote && answer.kind === 'granted' ? { kind: 'quarantined', ...quarantine } : answer;
 }
 
 function isUnknownScript(error: unknown): boolean {
   return isReply(error) && error.message.startsWith('NOSCRIPT');
-}
-
-/** A connection whose SELECT failed is offered as if nothing had happened, and works on database 0. */
-function isAboutDatabase(error: unknown): boolean {
-  const { command } = error as { command?: { name?: string } };
-  return isReply(error) && command?.name === 'select';
-}
-
-/** What `SET ... NX` can do: it neither tells the remaining time nor draws a fencing token, nor takes several keys. */
-function isPlain(request: Request): request is AcquireRequest {
-  return request.op === 'acquire' && request.keys.length === 1 && !request.explain && !request.fence;
 }

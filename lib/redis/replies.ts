@@ -15,8 +15,8 @@ const SCRIPT_ERROR = /^ERR Error running script .*@user_script: ?\d+: (?:@user_s
 /** In a script, a missing permission is told without the code that it has elsewhere. */
 const NO_PERMISSION = /^ERR (?=The user executing the script can't )/;
 
-/** What a server's reply to a script means. */
-export function answerToScript(reply: unknown): Answer {
+/** What the script's answer to one request means. */
+export function answerFrom(reply: unknown): Answer {
   if (reply === FREE) return GRANTED;
   if (reply === FREE_AMONG_OTHERS) return GRANTED_AMONG_OTHERS;
   if (reply === ENDLESS) return HELD;
@@ -25,16 +25,13 @@ export function answerToScript(reply: unknown): Answer {
   return { kind: 'refused', code: 'ERR', reason: `unexpected reply of type ${typeof reply}` };
 }
 
-/** The server's wall clock in milliseconds, where its reply tells it; else 0. */
-export function timeOf(reply: unknown): number {
-  return typeof reply === 'string' ? Number(reply.split(' ')[2]) : 0;
-}
-
-/** Fencing tokens come as text, since a version of the client misreads large integers. */
+/** Status and fencing token come as one text, since a version of the client misreads large integers. */
 function grantWithToken(reply: string): Answer {
-  const [status, token] = reply.split(' ');
-  const grant = Number(status) === FREE_AMONG_OTHERS ? GRANTED_AMONG_OTHERS : GRANTED;
-  return token === '0' ? grant : { ...grant, fence: Number(token) };
+  const gap = reply.indexOf(' ');
+  const fence = Number(reply.slice(gap + 1));
+  return reply.startsWith(`${FREE_AMONG_OTHERS}`)
+    ? { kind: 'granted', crowded: true, fence }
+    : { kind: 'granted', fence };
 }
 
 /** What a server's reply to `SET ... NX` means. */

@@ -1,15 +1,13 @@
 import { createHash } from 'node:crypto';
 import { RESERVED_FOR } from '../core/master.interface.js';
 
-/** What a script answers when nobody else holds a key: the keys were taken, refreshed, given up, or are free. */
+/** Answer to a request when nobody else holds a key: the keys were taken, refreshed, given up, or are free. */
 export const FREE = -2;
-/** What a script answers when a key is held and will not expire by itself. Like PTTL, where both numbers come from. */
+/** Answer when a key is held and will not expire by itself. Like PTTL, where both numbers come from. */
 export const ENDLESS = -1;
-
-/** What the acquire script answers when it has taken the keys while other processes wait for one of them. */
+/** Answer when the keys were taken or given up while other processes wait for one of them. */
 export const FREE_AMONG_OTHERS = -3;
-
-/** What the acquire script answers when the marker is not the one that the client knows. */
+/** Answer when the marker is not the one that the client knows. */
 export const UNMARKED = -4;
 
 /** For how long a queue lives after somebody has joined it, in milliseconds: those who wait join again before that. */
@@ -25,229 +23,262 @@ export interface Script {
   readonly sha1: string;
 }
 
-/**
- * Ends the script, with the longest remaining time, if somebody else holds one of the `count` keys.
- *
- * Before anything is written: a script that fails half-way is not rolled back. GET and not just PTTL, so that a key of
- * another type, which is no lock, is reported as such (WRONGTYPE).
- *
- * @param otherwise what to do before it ends
- */
-function refuseIf(heldByOther: string, otherwise = ''): string {
-  return `
-local longest = ${FREE}
-local held = {}
-local first
-for i = 1, count do
-  local owner = redis.call('GET', KEYS[i])
-  if i == 1 then first = owner end
-  if ${heldByOther} then
-    local left = redis.call('PTTL', KEYS[i])
-    if left == ${ENDLESS} or (longest ~= ${ENDLESS} and left > longest) then longest = left end
-    held[i] = true
-  end
-end
-if longest ~= ${FREE} then${otherwise}
-  return longest
-end`;
-}
+// The script does not begin with `#!lua`: a server that is out of memory refuses such a script as a whole, but runs one
+// without, and only refuses the commands in it that need memory. PEXPIRE and DEL do not.
 
-// No script begins with `#!lua`: a server that is out of memory refuses such a script as a whole, but runs one without,
-// and only refuses the commands in it that need memory. PEXPIRE and DEL do not.
+/** What the operations share. Most requests need no clock and many no marker: both are read once, when first needed. */
+const COMMON = `
+local call, pcall_redis = redis.call, redis.pcall
+local marker, nonce, counters = ARGV[1], ARGV[2], ARGV[3]
+local time, marked
+
+local function clock()
+  if not time then time = call('TIME') end
+  return time
+end
+
+-- Nothing is granted on the word of a server that has forgotten its marker, and so perhaps everything else.
+local function is_marked()
+  if marked == nil then marked = marker == '' or pcall_redis('HGET', marker, 'nonce') == nonce end
+  return marked
+end
+
+-- Numbers become text by '%.0f' only: Lua's own way loses digits.
+local function text(number)
+  return string.format('%.0f', number)
+end`;
+
+/**
+ * The longest remaining time of the keys that somebody else holds, or FREE; which keys these are; and who has the first.
+ *
+ * Every operation looks before it writes: what fails half-way is not rolled back. GET and not just PTTL, so that a key
+ * of another type, which is no lock, is reported as such (WRONGTYPE).
+ */
+const LONGEST_HOLD = `
+local function longest_hold(keys, token, reserved)
+  local longest, held, first = ${FREE}, {}, nil
+  for i, key in ipairs(keys) do
+    local owner = call('GET', key)
+    if i == 1 then first = owner end
+    if owner and owner ~= token and owner ~= reserved then
+      local left = call('PTTL', key)
+      if left == ${ENDLESS} or (longest ~= ${ENDLESS} and left > longest) then longest = left end
+      held[i] = true
+    end
+  end
+  return longest, held, first
+end`;
 
 // Whatever is wrong with a queue (another type, no permission): pcall, since locks do not depend on it.
 // A key that is released while processes wait for it is kept for the one that is woken; nobody listens to a dead one.
-const WAKE_NEXT = `
+const QUEUES = `
 local function wake_next(key, queue)
   for _ = 1, ${MOST_SKIPPED} do
-    local waiter = redis.pcall('ZPOPMIN', queue)[1]
+    local waiter = pcall_redis('ZPOPMIN', queue)[1]
     if not waiter then return false end
-    if redis.call('EXISTS', key) == 0 then redis.pcall('SET', key, 'reserved for ' .. waiter, 'PX', ${RESERVED_FOR}) end
-    local heard = redis.pcall('PUBLISH', waiter, key)
+    if call('EXISTS', key) == 0 then pcall_redis('SET', key, 'reserved for ' .. waiter, 'PX', ${RESERVED_FOR}) end
+    local heard = pcall_redis('PUBLISH', waiter, key)
     if type(heard) == 'number' and heard > 0 then return true end
-    if redis.call('GET', key) == 'reserved for ' .. waiter then redis.call('DEL', key) end
+    if call('GET', key) == 'reserved for ' .. waiter then call('DEL', key) end
   end
   return false
-end`;
+end
 
-// Whoever waits takes its place before it is refused. What was reserved for it is of no use while another key is held.
-const QUEUE_UP = `
-  local time = redis.call('TIME')
-  local since = time[1] * 1000 + math.floor(time[2] / 1000) - tonumber(ARGV[5])
-  for i = 1, count do
+-- Whoever waits takes its place before it is refused. What was reserved for it is of no use while another key is held.
+local function queue_up(keys, queues, held, waiter, waited)
+  local since = clock()[1] * 1000 + math.floor(clock()[2] / 1000) - waited
+  for i, key in ipairs(keys) do
     if held[i] then
-      redis.pcall('ZADD', KEYS[count + i], 'NX', string.format('%.0f', since), waiter)
-      redis.pcall('PEXPIRE', KEYS[count + i], ${QUEUE_LIFE})
-    elseif redis.call('GET', KEYS[i]) == reserved then
-      redis.call('DEL', KEYS[i])
-      wake_next(KEYS[i], KEYS[count + i])
+      pcall_redis('ZADD', queues[i], 'NX', text(since), waiter)
+      pcall_redis('PEXPIRE', queues[i], ${QUEUE_LIFE})
+    elseif call('GET', key) == 'reserved for ' .. waiter then
+      call('DEL', key)
+      wake_next(key, queues[i])
     end
-  end`;
-
-/**
- * Draws a fencing token: larger than every counter of the keys, and not smaller than the floor, which cannot be further
- * ahead of this server's clock than clocks may be apart. Who asks again for what it holds already gets the same one.
- *
- * Numbers become text by `%.0f` only, since Lua's own way loses digits. Before the keys are set: if there is no memory
- * for a counter, nothing has happened.
- *
- * @param first where the floor stands in ARGV; the counters follow
- */
-function drawToken(first: number): string {
-  return `
-local counters = KEYS[#KEYS]
-local fence = math.min(tonumber(ARGV[${first}]), time[1] * 1000000 + time[2] + ${MAX_CLOCK_SKEW * 1_000})
-if first == ARGV[1] then fence = 0 end
-local step = fence == 0 and 0 or 1
-for i = 1, count do
-  fence = math.max(fence, tonumber(redis.call('HGET', counters, ARGV[${first} + i]) or 0) + step)
+  end
 end
-local drawn = string.format('%.0f', fence)
-for i = 1, count do redis.call('HSET', counters, ARGV[${first} + i], drawn) end`;
-}
 
-/**
- * KEYS: the keys, their queues to wait, the marker of the incarnation, the hash of counters to draw a fencing token.
- * ARGV: token, ttl, number of keys; waiter and milliseconds waited; nonce of the marker; floor and counters.
- */
-function acquire(waits: boolean, fences: boolean, marked: boolean): string {
-  // Where the next argument stands.
-  const mark = waits ? 6 : 4;
-  const floor = marked ? mark + 1 : mark;
-  const free = waits ? `(crowded and ${FREE_AMONG_OTHERS} or ${FREE})` : `${FREE}`;
-  return `${waits ? WAKE_NEXT : ''}
-local count = tonumber(ARGV[3])
-local waiter = ${waits ? 'ARGV[4]' : "''"}
-local reserved = 'reserved for ' .. waiter
-${marked ? checkMark(fences ? '#KEYS - 1' : '#KEYS', mark) : ''}
-${refuseIf(`owner and owner ~= ARGV[1]${waits ? ' and owner ~= reserved' : ''}`, waits ? QUEUE_UP : '')}
-${fences || marked ? `local time = redis.call('TIME')` : ''}
-${fences ? drawToken(floor) : ''}
-for i = 1, count do redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end
-${waits ? LEAVE_QUEUES : ''}
-return ${grant(free, fences, marked)}`;
-}
-
-/** Nothing is granted on the word of a server that has forgotten its marker, and so perhaps everything else. */
-function checkMark(marker: string, nonce: number): string {
-  return `if redis.call('HGET', KEYS[${marker}], 'nonce') ~= ARGV[${nonce}] then return ${UNMARKED} end`;
-}
-
-/** A status; with a fencing token or the server's clock in milliseconds, a text of all three. */
-function grant(status: string, fences: boolean, marked: boolean): string {
-  if (!fences && !marked) return status;
-  const time = marked ? 'time[1] * 1000 + math.floor(time[2] / 1000)' : '0';
-  return `string.format('%d %s %.0f', ${status}, ${fences ? 'drawn' : `'0'`}, ${time})`;
-}
-
-const LEAVE_QUEUES = `
-local crowded = false
-for i = 1, count do
-  redis.pcall('ZREM', KEYS[count + i], waiter)
-  if redis.call('EXISTS', KEYS[count + i]) == 1 then crowded = true end
+local function leave_queues(queues, waiter)
+  local crowded = false
+  for _, queue in ipairs(queues) do
+    pcall_redis('ZREM', queue, waiter)
+    if call('EXISTS', queue) == 1 then crowded = true end
+  end
+  return crowded
 end`;
 
-// KEYS: the keys, then their queues. ARGV: waiter.
-const LEAVE = `${WAKE_NEXT}
-local count = #KEYS / 2
-for i = 1, count do
-  redis.pcall('ZREM', KEYS[count + i], ARGV[1])
-  if redis.pcall('GET', KEYS[i]) == 'reserved for ' .. ARGV[1] then
-    redis.call('DEL', KEYS[i])
-    wake_next(KEYS[i], KEYS[count + i])
+const FENCES = `
+-- A fencing token: larger than every counter of the keys, and not smaller than the floor, which cannot be further ahead
+-- of this server's clock than clocks may be apart. Who asks again for what it holds already gets the same one.
+local function draw(fields, floor, is_ours)
+  local fence = math.min(floor, clock()[1] * 1000000 + clock()[2] + ${MAX_CLOCK_SKEW * 1_000})
+  if is_ours then fence = 0 end
+  local step = is_ours and 0 or 1
+  for _, field in ipairs(fields) do
+    fence = math.max(fence, tonumber(call('HGET', counters, field) or 0) + step)
   end
+  local drawn = text(fence)
+  for _, field in ipairs(fields) do call('HSET', counters, field, drawn) end
+  return drawn
 end
-return ${FREE}`;
+
+-- Raises the counters to a fencing token, where they are behind, and tells what they are then.
+local function raise(fields, fence)
+  for _, field in ipairs(fields) do
+    fence = math.max(fence, tonumber(call('HGET', counters, field) or 0))
+  end
+  local raised = text(fence)
+  for _, field in ipairs(fields) do call('HSET', counters, field, raised) end
+  return raised
+end`;
+
+/** How the parts of a request are read. An absent number or name is empty. */
+const READING = `
+local at = 3
+
+local function take()
+  at = at + 1
+  return ARGV[at]
+end
+
+local function take_list(count)
+  local list = {}
+  for i = 1, count do list[i] = ARGV[at + i] end
+  at = at + count
+  return list
+end
+
+local function take_keys()
+  return take_list(tonumber(take()))
+end`;
 
 /**
- * The absent keys first: if there is no memory for them, the others are not refreshed either. EXISTS and not SET NX,
- * which a server that is out of memory refuses even where it would do nothing.
+ * One function for each operation of a request. It reads all that belongs to the request before it does anything, so
+ * that the next one is found whatever happens.
  *
- * KEYS: the keys; the hash of counters with fencing. ARGV: token, ttl, number of keys; fencing token and counters.
+ * - acquire: a token is drawn before the keys are set. If there is no memory for a counter, nothing has happened.
+ * - extend: the absent keys first. If there is no memory for them, the others are not refreshed either. EXISTS and not
+ *   SET NX, which a server that is out of memory refuses even where it would do nothing.
+ * - release: pcall, since one key that is no lock must not keep the others from being given up.
  */
-function extend(fences: boolean): string {
-  return `
-local count = tonumber(ARGV[3])
-${refuseIf('owner and owner ~= ARGV[1]')}
-for i = 1, count do
-  if redis.call('EXISTS', KEYS[i]) == 0 then redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end
-end
-for i = 1, count do redis.call('PEXPIRE', KEYS[i], ARGV[2]) end
-${fences ? raiseCounters('pcall') : ''}
-return ${FREE}`;
-}
+const OPERATIONS = `
+local operations = {}
 
-/** Raises the counters of the keys to the fencing token in ARGV[4], where they are behind. */
-function raiseCounters(call: 'call' | 'pcall'): string {
-  return `
-local fence = tonumber(ARGV[4])
-for i = 1, count do
-  local counter = redis.${call}('HGET', KEYS[#KEYS], ARGV[4 + i])
-  if type(counter) ~= 'table' then fence = math.max(fence, tonumber(counter or 0)) end
-end
-local raised = string.format('%.0f', fence)
-for i = 1, count do redis.${call}('HSET', KEYS[#KEYS], ARGV[4 + i], raised) end`;
-}
-
-// KEYS: the keys, the hash of counters. ARGV: token, nothing, number of keys, fencing token, counters.
-const CONFIRM = `
-local count = tonumber(ARGV[3])
-for i = 1, count do
-  if redis.call('GET', KEYS[i]) ~= ARGV[1] then return 0 end
-end
-${raiseCounters('call')}
-return string.format('%d %s 0', ${FREE}, raised)`;
-
-// pcall, since one key that is no lock must not keep the others from being given up.
-// KEYS: the keys, then their queues. ARGV: token, milliseconds to keep the keys.
-const RELEASE = `${WAKE_NEXT}
-local count = #KEYS / 2
-local trouble
-local crowded = false
-for i = 1, count do
-  local owner = redis.pcall('GET', KEYS[i])
-  if type(owner) == 'table' then
-    trouble = owner
-  elseif owner == ARGV[1] or not owner then
-    if owner and ARGV[2] == '0' then redis.call('DEL', KEYS[i]) end
-    if owner and ARGV[2] ~= '0' then redis.call('PEXPIRE', KEYS[i], ARGV[2]) end
-    if wake_next(KEYS[i], KEYS[count + i]) then crowded = true end
-  elseif string.find(owner, 'reserved for ', 1, true) == 1 then
-    crowded = true
+function operations.acquire()
+  local keys, token, ttl = take_keys(), take(), take()
+  local floor = tonumber(take())
+  local fields = floor and take_list(#keys)
+  local waiter = take()
+  local waited, queues, reserved
+  if waiter ~= '' then
+    waited, queues, reserved = tonumber(take()), take_list(#keys), 'reserved for ' .. waiter
   end
+
+  if not is_marked() then return ${UNMARKED} end
+  local longest, held, first = longest_hold(keys, token, reserved)
+  if longest ~= ${FREE} then
+    if queues then queue_up(keys, queues, held, waiter, waited) end
+    return longest
+  end
+  if marker ~= '' then clock() end
+  local drawn = floor and draw(fields, floor, first == token)
+  for _, key in ipairs(keys) do call('SET', key, token, 'PX', ttl) end
+  local status = queues and leave_queues(queues, waiter) and ${FREE_AMONG_OTHERS} or ${FREE}
+  return drawn and status .. ' ' .. drawn or status
 end
-return trouble or (crowded and ${FREE_AMONG_OTHERS}) or ${FREE}`;
 
-const INSPECT = `
-local count = #KEYS
-${refuseIf('owner')}
-return ${FREE}`;
+function operations.extend()
+  local keys, token, ttl = take_keys(), take(), take()
+  local fence = tonumber(take())
+  local fields = fence and take_list(#keys)
 
-/** The scripts that a master runs. */
-export type Scripts = ReturnType<typeof boundScripts>;
+  local longest = longest_hold(keys, token)
+  if longest ~= ${FREE} then return longest end
+  for _, key in ipairs(keys) do
+    if call('EXISTS', key) == 0 then call('SET', key, token, 'PX', ttl) end
+  end
+  for _, key in ipairs(keys) do call('PEXPIRE', key, ttl) end
+  -- The lock does not depend on its fencing token.
+  if fence then pcall(raise, fields, fence) end
+  return ${FREE}
+end
+
+function operations.confirm()
+  local keys, token, fence = take_keys(), take(), tonumber(take())
+  local fields = take_list(#keys)
+
+  for _, key in ipairs(keys) do
+    if call('GET', key) ~= token then return 0 end
+  end
+  return ${FREE} .. ' ' .. raise(fields, fence)
+end
+
+function operations.release()
+  local keys, token, keep_for = take_keys(), take(), take()
+  local queues = take_list(#keys)
+
+  local trouble
+  local crowded = false
+  for i, key in ipairs(keys) do
+    local owner = pcall_redis('GET', key)
+    if type(owner) == 'table' then
+      trouble = owner
+    elseif owner == token or not owner then
+      if owner and keep_for == '0' then call('DEL', key) end
+      if owner and keep_for ~= '0' then call('PEXPIRE', key, keep_for) end
+      if wake_next(key, queues[i]) then crowded = true end
+    elseif string.find(owner, 'reserved for ', 1, true) == 1 then
+      crowded = true
+    end
+  end
+  return trouble or (crowded and ${FREE_AMONG_OTHERS}) or ${FREE}
+end
+
+function operations.leave()
+  local keys, waiter = take_keys(), take()
+  local queues = take_list(#keys)
+
+  for i, key in ipairs(keys) do
+    pcall_redis('ZREM', queues[i], waiter)
+    if pcall_redis('GET', key) == 'reserved for ' .. waiter then
+      call('DEL', key)
+      wake_next(key, queues[i])
+    end
+  end
+  return ${FREE}
+end
+
+function operations.inspect()
+  return (longest_hold(take_keys()))
+end`;
+
+/** Answers each request. What goes wrong with one does not touch the others: its answer is the error. */
+const ANSWER_ALL = `
+local answers = {}
+while at < #ARGV do
+  local done, answer = pcall(operations[take()])
+  -- Before Redis 7 an error is a text that begins with its place.
+  if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
+  answers[#answers + 1] = answer
+end
+answers[#answers + 1] = time and text(time[1] * 1000 + math.floor(time[2] / 1000)) or '0'
+return answers`;
+
+const BODY = [COMMON, LONGEST_HOLD, QUEUES, FENCES, READING, OPERATIONS, ANSWER_ALL].join('\n').trim();
 
 /**
- * All scripts, for one run of a server: its id is part of every text, and so of every digest. Another server behind the
- * same address does not know them, not even over a connection that has survived in a proxy.
+ * The script that answers requests, for one run of a server: its id is part of the text, and so of the digest. Another
+ * server behind the same address does not know it, not even over a connection that has survived in a proxy.
+ *
+ * ARGV: the marker of the incarnation and its nonce, both empty if nobody looks at them; the hash of counters; the
+ * requests. The answers come in the same order, then the server's clock in milliseconds, or 0 if nobody needed it.
+ *
+ * All names come in ARGV and none in KEYS, which is for servers that share out keys among themselves, and those are
+ * refused: a key that this user must not touch then fails the request that it belongs to, and not its neighbours.
  *
  * @param run id of the run; empty if the server does not tell
- * @param marked whether acquiring looks at the marker of the incarnation
  */
-export function boundScripts(run: string, marked: boolean) {
-  const script = (body: string): Script => {
-    const text = `${body.trim()}\n-- for ${run}`;
-    return { text, sha1: createHash('sha1').update(text).digest('hex') };
-  };
-  return {
-    acquire: script(acquire(false, false, marked)),
-    acquireFenced: script(acquire(false, true, marked)),
-    acquireOrQueue: script(acquire(true, false, marked)),
-    acquireOrQueueFenced: script(acquire(true, true, marked)),
-    extend: script(extend(false)),
-    extendFenced: script(extend(true)),
-    confirm: script(CONFIRM),
-    release: script(RELEASE),
-    leave: script(LEAVE),
-    inspect: script(INSPECT),
-  };
+export function boundScript(run: string): Script {
+  const text = `${BODY}\n-- for ${run}`;
+  return { text, sha1: createHash('sha1').update(text).digest('hex') };
 }

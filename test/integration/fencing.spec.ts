@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { countersOf } from '../../lib/core/fencing.js';
+import { countersName, countersOf } from '../../lib/core/fencing.js';
 import { resolveSettings } from '../../lib/core/settings.js';
 import type { FenceTask, Message, Section } from '../processes/fence.js';
 import { compileLibrary, type Program, start } from '../support/compiled.js';
@@ -332,18 +332,18 @@ function randomOf(seed: number): (bound: number) => number {
 }
 
 async function counterOn(masters: Masters, index: number, resource: string): Promise<number> {
-  const { hash, fields } = counters(resource);
+  const { hash, fields } = countersIn(resource);
   return Number(await command(masters, index, (client) => client.hget(hash, String(fields[0]))));
 }
 
 async function setCounter(masters: Masters, index: number, resource: string, value: number): Promise<void> {
-  const { hash, fields } = counters(resource);
+  const { hash, fields } = countersIn(resource);
   await command(masters, index, (client) => client.hset(hash, String(fields[0]), value));
 }
 
-function counters(resource: string) {
+function countersIn(resource: string) {
   const settings = resolveSettings({});
-  return countersOf(settings, [settings.keyPrefix + resource]);
+  return { hash: countersName(settings), ...countersOf([settings.keyPrefix + resource]) };
 }
 
 async function command<T>({ servers }: Masters, index: number, run: (client: Redis) => Promise<T>): Promise<T> {

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { LockLostError, RedlockConfigError } from '../../../lib/core/errors.js';
 import { agree, countersOf } from '../../../lib/core/fencing.js';
-import { resolveSettings } from '../../../lib/core/settings.js';
 import { Rig } from '../support/rig.js';
 import { hangs, obeysAfter, only } from '../support/scripted-master.js';
 
@@ -20,8 +19,7 @@ describe('agreement on a token', () => {
   });
 
   it('draws all keys from a bounded number of counters', () => {
-    const settings = resolveSettings({});
-    const fields = new Set(Array.from({ length: 20_000 }, (_, i) => countersOf(settings, [`k${i}`]).fields[0]));
+    const fields = new Set(Array.from({ length: 20_000 }, (_, i) => countersOf([`k${i}`]).fields[0]));
     expect(fields.size).toBeLessThanOrEqual(4_096);
     expect(fields.size).toBeGreaterThan(4_000);
   });
@@ -185,7 +183,7 @@ describe('a fencing token', () => {
 /** Lets the counters of the first so many masters differ, each in its own way. */
 async function ahead(rig: Rig, count: number): Promise<void> {
   for (const [i, master] of rig.masters.slice(0, count).entries()) {
-    const counters = countersOf(resolveSettings({}), ['lock:a']);
+    const counters = countersOf(['lock:a']);
     const floor = rig.clock.read().wall * 1_000 + 1_000 * (i + 1);
     const request = { op: 'acquire', keys: ['lock:a'], token: 'x', ttl: 1, explain: false, withdrawn: false } as const;
     master.memory.ask({ ...request, fence: { ...counters, floor } }, () => undefined);

@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis5';
+import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
+import type { RedisMaster } from '../../lib/redis/redis-master.js';
+import { RedisServer } from '../../scripts/redis-servers.mjs';
+import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
+import { contextOf } from '../support/context.js';
+
+const sources: Record<string, (server: RedisServer) => RedisMasterSource> = {
+  'ioredis 6': (server) => server.url,
+  'ioredis 5': ({ port }) => new Redis5(port, '127.0.0.1', { lazyConnect: true }),
+};
+
+describe.each(Object.entries(sources))('What is asked in one turn (%s)', (_, sourceOf) => {
+  let server: RedisServer;
+  let operator: Redis;
+  let master: RedisMaster;
+
+  beforeEach(async () => {
+    server = await RedisServer.start();
+    operator = new Redis(server.port, '127.0.0.1');
+    master = redisMaster('masters[0]', sourceOf(server), contextOf());
+    await master.connect();
+  });
+  afterEach(async () => {
+    await master.close();
+    operator.disconnect();
+    await server.stop();
+  });
+
+  it('goes to the server in one command, of a bounded size', async () => {
+    const before = await scriptsRun();
+    await Promise.all(Array.from({ length: 100 }, (_, i) => ask(master, acquiring([`k${i}`, 'x' + i], 'mine'))));
+    expect(await scriptsRun()).toBe(before + 1);
+    const answers = Array.from({ length: 300 }, (_, i) => ask(master, releasing([`k${i}`], 'mine')));
+    expect((await Promise.all(answers)).every(({ kind }) => kind === 'granted')).toBe(true);
+    expect(await scriptsRun()).toBe(before + 4);
+  });
+
+  it('takes effect in the order in which it was asked', async () => {
+    const answers = await Promise.all([
+      ask(master, acquiring(['a'], 'first')),
+      ask(master, acquiring(['a'], 'second')),
+      ask(master, releasing(['a'], 'first')),
+      ask(master, acquiring(['a'], 'third')),
+      ask(master, extending(['a'], 'first')),
+      ask(master, inspecting('a', 'b')),
+    ]);
+    expect(answers.map(({ kind }) => kind)).toEqual(['granted', 'held', 'granted', 'granted', 'held', 'held']);
+    expect(await operator.get('a')).toBe('third');
+  });
+
+  it('fails alone if it fails', async () => {
+    await operator.hset('no lock', 'a', 'hash');
+    const fence = { fields: [1], floor: 5 };
+    const answers = await Promise.all([
+      ask(master, acquiring(['a'], 'mine', { fence })),
+      ask(master, acquiring(['no lock'], 'mine', { fence })),
+      ask(master, acquiring(['b', 'no lock'], 'mine')),
+      ask(master, extending(['no lock'], 'mine')),
+      ask(master, releasing(['no lock'], 'mine')),
+      ask(master, acquiring(['c'], 'mine', { fence })),
+    ]);
+    const wrong = { kind: 'refused', code: 'WRONGTYPE' };
+    expect(answers).toMatchObject([
+      { kind: 'granted', fence: 5 },
+      wrong,
+      wrong,
+      wrong,
+      wrong,
+      { kind: 'granted', fence: 6 },
+    ]);
+    expect(await operator.exists('b')).toBe(0);
+  });
+
+  it('fails alone if only its key is out of bounds for the user', async () => {
+    await operator.call('ACL', 'SETUSER', 'default', 'resetkeys', '~mine:*', '~queue:*');
+    const answers = await Promise.all([
+      ask(master, acquiring(['mine:a'], 'mine', { explain: true })),
+      ask(master, acquiring(['yours:a'], 'mine', { explain: true })),
+      ask(master, releasing(['mine:a'], 'mine')),
+    ]);
+    expect(answers).toMatchObject([{ kind: 'granted' }, { kind: 'refused', code: 'NOPERM' }, { kind: 'granted' }]);
+  });
+
+  it('is refused as a whole, request by request, if the server refuses the command', async () => {
+    await operator.call('ACL', 'SETUSER', 'default', '-evalsha');
+    const answers = await Promise.all([ask(master, acquiring(['a', 'b'], 'mine')), ask(master, inspecting('a'))]);
+    expect(answers).toMatchObject([
+      { kind: 'refused', code: 'NOPERM' },
+      { kind: 'refused', code: 'NOPERM' },
+    ]);
+  });
+
+  async function scriptsRun(): Promise<number> {
+    const stats = await operator.info('commandstats');
+    return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+  }
+});
