@@ -31,7 +31,7 @@ describe.each(Object.entries(sources))('What is asked in one turn (%s)', (_, sou
 
   it('goes to the server in one command, of a bounded size', async () => {
     const before = await scriptsRun();
-    await Promise.all(Array.from({ length: 100 }, (_, i) => ask(master, acquiring([`k${i}`, 'x' + i], 'mine'))));
+    await Promise.all(Array.from({ length: 100 }, (_, i) => ask(master, acquiring([`k${i}`, `x${i}`], 'mine'))));
     expect(await scriptsRun()).toBe(before + 1);
     const answers = Array.from({ length: 300 }, (_, i) => ask(master, releasing([`k${i}`], 'mine')));
     expect((await Promise.all(answers)).every(({ kind }) => kind === 'granted')).toBe(true);
