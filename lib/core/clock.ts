@@ -1,3 +1,5 @@
+import { TimerQueue } from './timer-queue.js';
+
 /**
  * A moment, read from two clocks at once.
  *
@@ -23,8 +25,12 @@ export interface Timer {
 export interface Clock {
   /** The present moment. */
   read(): Instant;
-  /** Calls back after `delay` milliseconds. */
-  schedule(delay: number, callback: () => void): Timer;
+  /**
+   * Calls back after `delay` milliseconds.
+   *
+   * @param slack milliseconds by which it may be earlier, so that it comes together with others; default: 0
+   */
+  schedule(delay: number, callback: () => void, slack?: number): Timer;
   /**
    * Calls back once the event loop has read what already waits in its sockets, so that a stalled process does not
    * take answers that have arrived for answers that are missing.
@@ -44,31 +50,23 @@ export function elapsedSince(clock: Clock, from: Instant): number {
   return elapsedBetween(from, clock.read());
 }
 
-class SystemTimer implements Timer {
-  private readonly handle: NodeJS.Timeout;
-
-  constructor(delay: number, callback: () => void) {
-    this.handle = setTimeout(callback, delay);
-  }
-
-  cancel(): void {
-    clearTimeout(this.handle);
-  }
-
-  unref(): this {
-    this.handle.unref();
-    return this;
-  }
-}
-
-/** The clocks and timers of this process. */
+/** The clocks and timers of this process. All timers share one of Node's. */
 export class SystemClock implements Clock {
+  private readonly timers = new TimerQueue((keepsAlive) => this.keepAlive(keepsAlive));
+  private handle: NodeJS.Timeout | undefined;
+  /** When the handle fires. */
+  private armedFor = Infinity;
+
   read(): Instant {
     return { monotonic: performance.now(), wall: Date.now() };
   }
 
-  schedule(delay: number, callback: () => void): Timer {
-    return new SystemTimer(delay, callback);
+  schedule(delay: number, callback: () => void, slack = 0): Timer {
+    const now = performance.now();
+    const due = dueAt(now + delay, slack);
+    const timer = this.timers.add(due, callback);
+    if (due < this.armedFor) this.arm(due, now);
+    return timer;
   }
 
   afterInput(callback: () => void): void {
@@ -80,4 +78,34 @@ export class SystemClock implements Clock {
   afterTurn(callback: () => void): void {
     setImmediate(callback);
   }
+
+  private arm(due: number, now: number): void {
+    clearTimeout(this.handle);
+    this.armedFor = due;
+    this.handle = setTimeout(() => this.fire(), Math.ceil(due - now));
+    if (!this.timers.keepsAlive) this.handle.unref();
+  }
+
+  private fire(): void {
+    this.armedFor = Infinity;
+    this.handle = undefined;
+    try {
+      // Node counts from the beginning of a turn of the event loop, so a timer of its can be early.
+      this.timers.run(performance.now());
+    } finally {
+      const next = this.timers.nextDue;
+      if (next !== undefined && next < this.armedFor) this.arm(next, performance.now());
+    }
+  }
+
+  private keepAlive(keepsAlive: boolean): void {
+    if (keepsAlive) this.handle?.ref();
+    else this.handle?.unref();
+  }
+}
+
+/** With some slack, timers gather at multiples of a power of two: what is due at the same time can be done together. */
+function dueAt(moment: number, slack: number): number {
+  const grid = slack < 2 ? 1 : 2 ** Math.floor(Math.log2(slack));
+  return grid === 1 ? Math.ceil(moment) : Math.floor(moment / grid) * grid;
 }

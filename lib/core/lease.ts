@@ -10,8 +10,18 @@ import type { Tenure } from './tenure.js';
 const EXTEND_AFTER = 1 / 3;
 /** A failed extension is tried again after at most this share of the ttl: often enough, and never a hot loop. */
 const RETRY_AFTER = 1 / 10;
+/** An extension may come earlier by this share of the ttl, together with those of other locks. */
+const EXTEND_SLACK = 1 / 50;
 /** Timers have a resolution of a millisecond: less than that is no time to rely on. */
 const TIMER_RESOLUTION = 1;
+
+/** When the next extension is due. Milliseconds. */
+interface NextExtension {
+  readonly since: Instant;
+  readonly delay: number;
+  /** How much earlier it may be. */
+  readonly slack: number;
+}
 
 /** What a lease needs from its surroundings. */
 export interface LeaseContext {
@@ -39,7 +49,7 @@ export class Lease {
   private releasing: Promise<void> | undefined;
   private extending: Promise<unknown> | undefined;
   private fencing: Promise<number> | undefined;
-  private next: { readonly since: Instant; readonly delay: number };
+  private next: NextExtension;
 
   constructor(
     readonly resources: readonly string[],
@@ -49,7 +59,7 @@ export class Lease {
   ) {
     this.acquiredAt = tenure.validSince;
     this.ttl = call.ttl;
-    this.next = { since: this.acquiredAt, delay: this.ttl * EXTEND_AFTER };
+    this.next = usual(this.acquiredAt, this.ttl);
     this.arm();
   }
 
@@ -163,9 +173,10 @@ export class Lease {
   private arm(): void {
     this.timer?.cancel();
     if (this.isOver) return;
-    const awaitsExtension = this.call.extend && !this.extending;
-    const delay = Math.min(this.remaining, awaitsExtension ? this.untilNext : Infinity);
-    this.timer = this.context.clock.schedule(Math.max(0, Math.floor(delay)), () => this.tick()).unref();
+    const { remaining, next } = this;
+    const delay = this.call.extend && !this.extending ? Math.min(remaining, this.untilNext) : remaining;
+    const slack = delay < remaining ? next.slack : 0;
+    this.timer = this.context.clock.schedule(Math.max(0, Math.floor(delay)), () => this.tick(), slack).unref();
   }
 
   private get untilNext(): number {
@@ -174,7 +185,8 @@ export class Lease {
 
   private tick(): void {
     if (!this.isHeld) return;
-    if (this.call.extend && !this.extending && this.untilNext < TIMER_RESOLUTION) void this.extendOnce(this.ttl);
+    const isDue = this.untilNext < this.next.slack + TIMER_RESOLUTION;
+    if (this.call.extend && !this.extending && isDue) void this.extendOnce(this.ttl);
     else this.arm();
   }
 
@@ -187,16 +199,20 @@ export class Lease {
     if (this.isOver) return { extended: false, ballot };
     if (extended) {
       this.ttl = ttl;
-      this.next = { since: this.tenure.validSince, delay: ttl * EXTEND_AFTER };
+      this.next = usual(this.tenure.validSince, ttl);
     } else if (ballot.ownedByOther) {
       this.lose('owner-changed', ballot.report);
     } else {
       const { clock, random } = this.context;
       // The shorter of both: a refused change of the ttl leaves the validity of the one before, or less.
       const bound = Math.min(ttl, this.ttl) * RETRY_AFTER;
-      this.next = { since: clock.read(), delay: bound * (1 + random.fraction()) * 0.5 };
+      this.next = { since: clock.read(), delay: bound * (1 + random.fraction()) * 0.5, slack: 0 };
     }
     this.arm();
     return { extended, ballot };
   }
+}
+
+function usual(since: Instant, ttl: number): NextExtension {
+  return { since, delay: ttl * EXTEND_AFTER, slack: ttl * EXTEND_SLACK };
 }

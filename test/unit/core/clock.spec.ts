@@ -110,4 +110,61 @@ describe('the clock of this process', () => {
     await new Promise<void>((resolve) => clock.schedule(2, resolve));
     expect(events).toEqual(['unref']);
   });
+
+  it('needs one timer of the process, however many are scheduled, and none once all are cancelled', async () => {
+    const clock = new SystemClock();
+    const before = timersOfProcess();
+    const timers = Array.from({ length: 1_000 }, (_, i) => clock.schedule(10_000 + (i % 100), () => undefined));
+    expect(timersOfProcess()).toBe(before + 1);
+    for (const timer of timers) timer.cancel();
+    expect(timersOfProcess()).toBe(before);
+    await new Promise<void>((resolve) => clock.schedule(1, resolve));
+    expect(timersOfProcess()).toBe(before);
+  });
+
+  it('never calls back early, and in the order of the times', async () => {
+    const clock = new SystemClock();
+    const start = performance.now();
+    const delays = [7, 1, 12, 3, 3, 0, 9];
+    const fired: { delay: number; after: number }[] = [];
+    await Promise.all(
+      delays.map(
+        (delay) =>
+          new Promise<void>((resolve) =>
+            clock.schedule(delay, () => {
+              fired.push({ delay, after: performance.now() - start });
+              resolve();
+            }),
+          ),
+      ),
+    );
+    expect(fired.map(({ delay }) => delay)).toEqual([...delays].sort((a, b) => a - b));
+    for (const { delay, after } of fired) expect(after).toBeGreaterThanOrEqual(delay);
+  });
+
+  it('lets timers with slack come together', async () => {
+    const clock = new SystemClock();
+    const turns: number[] = [];
+    let turn = 0;
+    const delays = Array.from({ length: 20 }, (_, i) => 40 + i / 2);
+    await Promise.all(
+      delays.map(
+        (delay) =>
+          new Promise<void>((resolve) => {
+            const callback = (): void => {
+              if (turns.at(-1) !== turn) clock.afterTurn(() => turn++);
+              turns.push(turn);
+              resolve();
+            };
+            clock.schedule(delay, callback, 32);
+          }),
+      ),
+    );
+    // Ten milliseconds touch two fields of a grid of 32 at most.
+    expect(new Set(turns).size).toBeLessThanOrEqual(2);
+  });
 });
+
+function timersOfProcess(): number {
+  return process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+}
