@@ -1,4 +1,4 @@
-import { type Clock, elapsedSince, type Instant, type Timer } from './clock.js';
+import { type Clock, elapsedBetween, type Instant, type Timer } from './clock.js';
 import { type LockLostCause, LockLostError, type MasterReport, QuorumUnavailableError } from './errors.js';
 import type { Observer } from './observer.js';
 import type { Ballot } from './quorum.js';
@@ -74,14 +74,12 @@ export class Lease {
 
   /** Milliseconds for which the lock may still be relied on. Never negative. */
   get remaining(): number {
-    if (this.isOver) return 0;
-    return Math.max(0, Math.min(this.tenure.remaining, this.holdLeft));
+    return this.isOver ? 0 : this.remainingAt(this.context.clock.read());
   }
 
   /** Whether the lock is held. Looking at the clock is enough to learn of a loss that a timer is late to tell. */
   get isHeld(): boolean {
-    if (!this.isOver && this.remaining < TIMER_RESOLUTION) this.expire();
-    return !this.isOver;
+    return !this.isOver && this.isHeldAt(this.context.clock.read());
   }
 
   /** Whether the lock has been released or lost. */
@@ -123,9 +121,10 @@ export class Lease {
 
   /** Gives the lock up. Idempotent; never rejects. */
   release(): Promise<void> {
+    const now = this.context.clock.read();
     // A loss that nobody has noticed yet must not pass for a release.
-    if (!this.isHeld) return this.releasing ?? Promise.resolve();
-    this.releasing = this.end();
+    if (!this.isHeldAt(now)) return this.releasing ?? Promise.resolve();
+    this.releasing = this.end(now);
     return this.releasing;
   }
 
@@ -133,7 +132,7 @@ export class Lease {
   lose(cause: LockLostCause, answers: readonly MasterReport[] = []): void {
     if (this.isOver) return;
     this.lost = new LockLostError(this.resources, cause, answers);
-    void this.end();
+    void this.end(this.context.clock.read());
     this.controller?.abort(this.lost);
     this.context.observer.lockLost?.(this.lost);
   }
@@ -153,18 +152,27 @@ export class Lease {
     return new Promise((resolve) => void this.context.clock.schedule(delay, resolve));
   }
 
-  private get holdLeft(): number {
-    return this.call.maxHold - elapsedSince(this.context.clock, this.acquiredAt);
+  private isHeldAt(now: Instant): boolean {
+    if (!this.isOver && this.remainingAt(now) < TIMER_RESOLUTION) this.expire(now);
+    return !this.isOver;
   }
 
-  private expire(): void {
-    this.lose(this.holdLeft < this.tenure.remaining ? 'max-hold' : 'expired');
+  private remainingAt(now: Instant): number {
+    return Math.max(0, Math.min(this.tenure.remainingAt(now), this.holdLeftAt(now)));
   }
 
-  private end(): Promise<void> {
+  private holdLeftAt(now: Instant): number {
+    return this.call.maxHold - elapsedBetween(this.acquiredAt, now);
+  }
+
+  private expire(now: Instant): void {
+    this.lose(this.holdLeftAt(now) < this.tenure.remainingAt(now) ? 'max-hold' : 'expired');
+  }
+
+  private end(now: Instant): Promise<void> {
     this.timer?.cancel();
-    const held = elapsedSince(this.context.clock, this.acquiredAt);
-    const keepFor = Math.max(0, Math.ceil(this.call.minHold - held));
+    const { minHold } = this.call;
+    const keepFor = minHold === 0 ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
     const released = this.tenure.release(keepFor);
     this.context.ended(this, released);
     return released;
@@ -173,19 +181,22 @@ export class Lease {
   private arm(): void {
     this.timer?.cancel();
     if (this.isOver) return;
-    const { remaining, next } = this;
-    const delay = this.call.extend && !this.extending ? Math.min(remaining, this.untilNext) : remaining;
-    const slack = delay < remaining ? next.slack : 0;
-    this.timer = this.context.clock.schedule(Math.max(0, Math.floor(delay)), () => this.tick(), slack).unref();
+    const { clock } = this.context;
+    const now = clock.read();
+    const remaining = this.remainingAt(now);
+    const delay = this.call.extend && !this.extending ? Math.min(remaining, this.untilNext(now)) : remaining;
+    const slack = delay < remaining ? this.next.slack : 0;
+    this.timer = clock.schedule(Math.max(0, Math.floor(delay)), () => this.tick(), slack).unref();
   }
 
-  private get untilNext(): number {
-    return this.next.delay - elapsedSince(this.context.clock, this.next.since);
+  private untilNext(now: Instant): number {
+    return this.next.delay - elapsedBetween(this.next.since, now);
   }
 
   private tick(): void {
-    if (!this.isHeld) return;
-    const isDue = this.untilNext < this.next.slack + TIMER_RESOLUTION;
+    const now = this.context.clock.read();
+    if (!this.isHeldAt(now)) return;
+    const isDue = this.untilNext(now) < this.next.slack + TIMER_RESOLUTION;
     if (this.call.extend && !this.extending && isDue) void this.extendOnce(this.ttl);
     else this.arm();
   }

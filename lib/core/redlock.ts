@@ -5,7 +5,7 @@ import { LockServiceStoppedError, type MasterReport, RedlockConfigError } from '
 import { countersOf } from './fencing.js';
 import { Gates } from './gates.js';
 import { type Inspection, summarize } from './inspection.js';
-import { Lease } from './lease.js';
+import { Lease, type LeaseContext } from './lease.js';
 import { Lock } from './lock.js';
 import type { Master } from './master.interface.js';
 import type { Observer } from './observer.js';
@@ -38,7 +38,9 @@ export class Redlock {
   private readonly context: AcquisitionContext;
   private readonly queue = new WaitQueue();
   private readonly waiting = new Map<Waiter, readonly string[]>();
-  private readonly held = new Set<Lease>();
+  /** What is held, with its place in the local queue. */
+  private readonly held = new Map<Lease, Place | undefined>();
+  private readonly leases: LeaseContext;
   private readonly releases = new Set<Promise<void>>();
   private stopped = false;
   private idle: (() => void) | undefined;
@@ -63,6 +65,10 @@ export class Redlock {
       listener: ownName(settings, `wake:${random.token()}`),
       releasing: (released) => this.track(released),
       woken: (master, key) => this.wake(master, key),
+    };
+    this.leases = {
+      ...{ clock, random, observer, quorum: this.quorum, masters: masters.length },
+      ended: (lease, released) => this.letGo(lease, released),
     };
   }
 
@@ -148,7 +154,7 @@ export class Redlock {
         };
       });
     }
-    for (const lease of [...this.held]) lease.lose('shutdown');
+    for (const lease of [...this.held.keys()]) lease.lose('shutdown');
   }
 
   /** Closes the connections. Releases under way get `masterTimeout` to arrive. */
@@ -160,20 +166,18 @@ export class Redlock {
 
   private hold(resources: readonly string[], call: CallSettings, tenure: Tenure, place: Place | undefined): Lock {
     if (place) place.refusal = undefined;
-    const lease = new Lease(resources, tenure, call, {
-      ...this.surroundings,
-      quorum: this.quorum,
-      masters: this.masters.length,
-      ended: (ended, released) => {
-        this.held.delete(ended);
-        this.track(released);
-        if (place) place.leave();
-        else this.queue.wakeFirst(resources);
-        this.tellIfIdle();
-      },
-    });
-    this.held.add(lease);
+    const lease = new Lease(resources, tenure, call, this.leases);
+    this.held.set(lease, place);
     return new Lock(lease, this.settings);
+  }
+
+  private letGo(lease: Lease, released: Promise<void>): void {
+    const place = this.held.get(lease);
+    this.held.delete(lease);
+    this.track(released);
+    if (place) place.leave();
+    else this.queue.wakeFirst(lease.resources);
+    this.tellIfIdle();
   }
 
   private get isIdle(): boolean {

@@ -1,4 +1,4 @@
-import { type Clock, elapsedSince, type Instant } from './clock.js';
+import { type Clock, elapsedBetween, type Instant } from './clock.js';
 import { RedlockConfigError } from './errors.js';
 import { agree, type FenceState } from './fencing.js';
 import type {
@@ -53,7 +53,12 @@ export class Tenure {
 
   /** Milliseconds for which the lock may still be relied on; zero or less when it may not. */
   get remaining(): number {
-    return this.released ? 0 : this.validity - elapsedSince(this.clock, this.since);
+    return this.remainingAt(this.clock.read());
+  }
+
+  /** Like {@link remaining}, where the clock has just been read. */
+  remainingAt(now: Instant): number {
+    return this.released ? 0 : this.validity - elapsedBetween(this.since, now);
   }
 
   /** When the round began that the validity counts from. */

@@ -35,7 +35,8 @@ interface OwedRelease {
 export class WatchedMaster implements Master {
   private readonly owed = new Map<string, OwedRelease>();
   private unanswered = 0;
-  private heardAt: Instant;
+  /** When the first request was sent after the last answer; `undefined` if there was none. */
+  private waitingSince: Instant | undefined;
   private probedAt: Instant;
   private silent = false;
   private suspecting = false;
@@ -50,7 +51,7 @@ export class WatchedMaster implements Master {
     /** Told of keys that other processes wait for. */
     private readonly crowded: (keys: readonly string[]) => void,
   ) {
-    this.heardAt = this.probedAt = clock.read();
+    this.probedAt = clock.read();
     inner.onReady(() => {
       this.heard();
       for (const listener of this.listeners) listener();
@@ -122,7 +123,7 @@ export class WatchedMaster implements Master {
   }
 
   private forward(request: Request, reply: Reply, owed: OwedRelease | undefined): void {
-    if (this.unanswered === 0) this.heardAt = this.clock.read();
+    this.waitingSince ??= this.clock.read();
     this.unanswered++;
     this.inner.ask(request, (answer) => {
       this.unanswered--;
@@ -131,37 +132,45 @@ export class WatchedMaster implements Master {
       if (answer.kind === 'granted' && answer.crowded) this.crowded(request.keys);
       reply(answer);
     });
-    if (!this.silent && !this.suspecting && this.isOverdue()) this.suspect();
+    if (this.unanswered >= SUSPICIOUS && !this.silent && !this.suspecting) this.suspect();
   }
 
-  private isOverdue(): boolean {
-    return this.unanswered >= SUSPICIOUS && elapsedSince(this.clock, this.heardAt) > this.timeout;
+  private get isOverdue(): boolean {
+    if (this.unanswered < SUSPICIOUS || !this.waitingSince) return false;
+    return elapsedSince(this.clock, this.waitingSince) > this.timeout;
   }
 
-  /** The answers may have arrived while this process was busy: let it read before judging. */
+  /** Looks once a turn. The answers may have arrived while this process was busy: let it read before judging. */
   private suspect(): void {
     this.suspecting = true;
-    this.clock.afterInput(() => {
+    const acquit = (): void => {
       this.suspecting = false;
-      if (!this.isOverdue()) return;
-      this.silent = true;
-      this.probedAt = this.clock.read();
-      this.observer.masterSilent?.(this.name);
-    });
+    };
+    const judge = (): void => {
+      acquit();
+      if (this.isOverdue) this.fallSilent();
+    };
+    this.clock.afterTurn(() => (this.isOverdue ? this.clock.afterInput(judge) : acquit()));
+  }
+
+  private fallSilent(): void {
+    this.silent = true;
+    this.probedAt = this.clock.read();
+    this.observer.masterSilent?.(this.name);
   }
 
   private probeIsDue(): boolean {
     if (elapsedSince(this.clock, this.probedAt) < PROBE_INTERVAL) return false;
     this.probedAt = this.clock.read();
-    if (elapsedSince(this.clock, this.heardAt) > RECONNECT_AFTER) {
-      this.heardAt = this.probedAt;
+    if (this.waitingSince && elapsedSince(this.clock, this.waitingSince) > RECONNECT_AFTER) {
+      this.waitingSince = this.probedAt;
       this.inner.reconnect();
     }
     return true;
   }
 
   private heard(): void {
-    this.heardAt = this.clock.read();
+    this.waitingSince = undefined;
     if (this.silent) {
       this.silent = false;
       this.observer.masterAnswersAgain?.(this.name);
