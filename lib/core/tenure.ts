@@ -3,14 +3,13 @@ import { RedlockConfigError } from './errors.js';
 import { agree, type FenceState } from './fencing.js';
 import type {
   AcquireRequest,
-  Answer,
   ConfirmRequest,
   ExtendRequest,
   FenceCounters,
   Master,
   QueueTicket,
 } from './master.interface.js';
-import { Ballot, quorumOf } from './quorum.js';
+import { type Asking, Ballot, quorumOf } from './quorum.js';
 import { driftOf, masterTimeoutFor, type Settings } from './settings.js';
 
 /** What belongs to some resources on the masters. */
@@ -87,8 +86,10 @@ export class Tenure {
     const first = await this.hold([gate], { ...request, explain: true, queue: ticket }, timeout);
     const [answer] = first.answered;
     if (first.outcome !== 'granted' || !answer) return first;
-    const before = { master: gate, answer };
-    const ballot = await this.hold(this.masters, { ...request, explain }, timeout, before);
+    const rest = { ...request, explain };
+    const ballot = await this.hold(this.masters, rest, timeout, (master, reply) =>
+      master === gate ? reply(answer) : master.ask(rest, reply),
+    );
     if (ballot.outcome === 'granted') this.succeed(started, ttl, ballot);
     return ballot;
   }
@@ -159,11 +160,11 @@ export class Tenure {
     masters: readonly Master[],
     request: AcquireRequest | ExtendRequest,
     timeout: number,
-    before?: { readonly master: Master; readonly answer: Answer },
+    ask?: Asking,
   ): Promise<Ballot> {
     this.request = request;
     this.life = Math.max(this.life, request.ttl);
-    this.ballot = new Ballot(masters, request, this.clock, timeout, before);
+    this.ballot = new Ballot(masters, request, this.clock, timeout, ask);
     const ballot = await this.ballot.decided;
     for (const master of ballot.reached) this.reached.add(master);
     return ballot;
