@@ -30,7 +30,8 @@ export interface AcquisitionContext {
   readonly woken: (master: WatchedMaster, key: string | undefined) => void;
 }
 
-type Step = 'everybody' | 'gate';
+/** Whom an attempt asks: all masters; the gate, and the others if it grants; or all because the gate will grant. */
+type Step = 'everybody' | 'gate' | 'reserved';
 
 /**
  * One acquisition, from the first attempt until it is granted or the waiting budget has ended.
@@ -79,7 +80,7 @@ export class Acquisition {
       const { tenure, ballot } = await this.attempt(step, timeout, attempt === 1 && call.wait > 0);
       if (ballot.outcome === 'granted' && tenure.remaining > 0 && !waiter.isStopped) return tenure;
       // A gate that refuses for certain has nothing to give back, and nobody else was asked.
-      if (step === 'everybody' || ballot.outcome !== 'held' || ballot.isSplit) this.giveBack(tenure);
+      if (step !== 'gate' || ballot.outcome !== 'held' || ballot.isSplit) this.giveBack(tenure);
       waiter.check();
       // An attempt that the deadline cut short says less than the one before.
       if (ballot.outcome === 'held' || timeout === full) this.note(ballot);
@@ -89,30 +90,41 @@ export class Acquisition {
 
   private async attempt(step: Step, timeout: number, mayFollow: boolean): Promise<{ tenure: Tenure; ballot: Ballot }> {
     const { call, waiter } = this;
-    const gate = step === 'gate' ? this.context.gates.gateOf(this.names.keys[0] as string) : undefined;
-    const tenure = this.newTenure();
+    const gate = this.context.gates.gateOf(this.names.keys[0] as string);
+    const tenure = this.newTenure(gate);
     waiter.interrupt = () => tenure.giveUp();
     // A refusal is only worth explaining if there is no better chance to ask.
-    const ballot = gate
-      ? await tenure.acquireThrough(gate, call.ttl, timeout, this.lineUp(gate), this.failures > 0)
-      : await tenure.acquire(call.ttl, timeout, !mayFollow);
+    const ballot =
+      gate && step !== 'everybody'
+        ? await this.ask(tenure, gate, step, timeout)
+        : await tenure.acquire(call.ttl, timeout, !mayFollow);
     waiter.interrupt = undefined;
     // Granted at the gate: the place in its queue is gone.
-    if (gate && ballot.outcome === 'granted') this.queuedAt.delete(gate);
+    if (gate && ballot.reportOf(gate.name).answer?.kind === 'granted') this.queuedAt.delete(gate);
     return { tenure, ballot };
+  }
+
+  private ask(tenure: Tenure, gate: WatchedMaster, step: Step, timeout: number): Promise<Ballot> {
+    const { ttl } = this.call;
+    const ticket = this.lineUp(gate);
+    return step === 'reserved'
+      ? tenure.acquireReserved(gate, ttl, timeout, ticket)
+      : tenure.acquireThrough(gate, ttl, timeout, ticket, this.failures > 0);
   }
 
   /** Waits until another attempt makes sense, and tells which. */
   private async rest(step: Step, ballot: Ballot): Promise<Step> {
     const held = ballot.outcome === 'held';
-    if (step === 'gate' && held && !ballot.isSplit) this.failures = 0;
-    else if (step === 'gate' || !held) this.failures++;
-    if (step === 'gate' && ballot.outcome === 'unavailable') return 'everybody';
+    if (step !== 'everybody' && held && !ballot.isSplit) this.failures = 0;
+    else if (step !== 'everybody' || !held) this.failures++;
+    if (step !== 'everybody' && ballot.outcome === 'unavailable') return 'everybody';
     // Back to a gate that fails only after a while: it may fail at once, again and again.
     if (step === 'everybody' && held && this.failures === 0) return 'gate';
     const look = this.delay();
     const expiry = ballot.freeAfter === undefined ? Infinity : ballot.freeAfter + EXPIRY_RESOLUTION;
     const woken = await this.waiter.pause(Math.min(look, expiry));
+    // Of several keys, others may be held.
+    if (woken === 'next' && this.names.keys.length === 1) return 'reserved';
     // What the gate says need not be what a quorum says: ask that now and then.
     return step === 'everybody' || woken || ballot.isSplit || expiry <= look ? 'gate' : 'everybody';
   }
@@ -158,8 +170,8 @@ export class Acquisition {
     return new QuorumUnavailableError(intent, resources, report, quorumOf(masters.length), masters.length);
   }
 
-  private newTenure(): Tenure {
+  private newTenure(gate: WatchedMaster | undefined): Tenure {
     const { masters, settings, clock, random } = this.context;
-    return new Tenure(masters, settings, clock, this.names, random.token());
+    return new Tenure(masters, settings, clock, this.names, random.token(), gate);
   }
 }

@@ -1,11 +1,14 @@
 import type { Clock, Timer } from './clock.js';
 import type { MasterReport } from './errors.js';
-import { type Answer, type Master, mayHaveReached, type Request, TIMED_OUT } from './master.interface.js';
+import { type Answer, type Master, mayHaveReached, type Reply, type Request, TIMED_OUT } from './master.interface.js';
 
 /** Number of masters that must agree: more than half. */
 export function quorumOf(masters: number): number {
   return Math.floor(masters / 2) + 1;
 }
+
+/** Puts a question to one master. The reply comes once at most. */
+export type Asking = (master: Master, reply: Reply) => void;
 
 /** How a question to all masters ended. */
 export type Outcome = 'granted' | 'held' | 'unavailable';
@@ -33,18 +36,15 @@ export class Ballot {
     request: Request,
     clock: Clock,
     timeout: number,
-    /** The answer of a master that was asked before and is not asked again. */
-    before?: { readonly master: Master; readonly answer: Answer },
+    /** How a master is asked, where that takes more than the request. */
+    ask: Asking = (master, reply) => master.ask(request, reply),
   ) {
     this.answers = new Array<undefined>(masters.length).fill(undefined);
     this.quorum = quorumOf(masters.length);
     this.pending = masters.length;
     this.decided = new Promise((resolve) => (this.decide = resolve));
     this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()));
-    masters.forEach((master, index) => {
-      if (master === before?.master) this.count(index, before.answer);
-      else master.ask(request, (answer) => this.count(index, answer));
-    });
+    masters.forEach((master, index) => ask(master, (answer) => this.count(index, answer)));
   }
 
   /** What the answers counted so far amount to. */

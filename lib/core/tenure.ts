@@ -3,14 +3,14 @@ import { RedlockConfigError } from './errors.js';
 import { agree, type FenceState } from './fencing.js';
 import type {
   AcquireRequest,
-  Answer,
   ConfirmRequest,
   ExtendRequest,
   FenceCounters,
   Master,
   QueueTicket,
 } from './master.interface.js';
-import { Ballot, quorumOf } from './quorum.js';
+import { type Asking, Ballot, quorumOf } from './quorum.js';
+import { ReservedRound } from './reserved-round.js';
 import { driftOf, masterTimeoutFor, type Settings } from './settings.js';
 
 /** What belongs to some resources on the masters. */
@@ -34,7 +34,8 @@ export class Tenure {
   /** Milliseconds from `since`. */
   private validity = 0;
   private readonly reached = new Set<Master>();
-  private request: AcquireRequest | ExtendRequest | undefined;
+  /** What the round under way asks for. */
+  private requests: readonly (AcquireRequest | ExtendRequest)[] = [];
   private ballot: Ballot | undefined;
   private released = false;
   private fence: FenceState = { token: 0, agreed: false };
@@ -47,6 +48,8 @@ export class Tenure {
     private readonly clock: Clock,
     private readonly names: KeyNames,
     private readonly token: string,
+    /** Where others wait for the keys. */
+    private readonly gate?: Master,
   ) {
     this.since = clock.read();
   }
@@ -92,8 +95,29 @@ export class Tenure {
     const first = await this.hold([gate], { ...request, explain: true, queue: ticket }, timeout);
     const [answer] = first.answered;
     if (first.outcome !== 'granted' || !answer) return first;
-    const before = { master: gate, answer };
-    const ballot = await this.hold(this.masters, { ...request, explain }, timeout, before);
+    const rest = { ...request, explain };
+    const ballot = await this.hold(this.masters, rest, timeout, (master, reply) =>
+      master === gate ? reply(answer) : master.ask(rest, reply),
+    );
+    if (ballot.outcome === 'granted') this.succeed(started, ttl, ballot);
+    return ballot;
+  }
+
+  /**
+   * Like {@link acquireThrough}, for a key that the gate has just kept for this process: the other masters need not
+   * wait for what it says.
+   */
+  async acquireReserved(gate: Master, ttl: number, timeout: number, ticket: QueueTicket): Promise<Ballot> {
+    const started = this.clock.read();
+    const request = this.acquisition(ttl);
+    const atGate = { ...request, explain: true, queue: ticket };
+    const elsewhere = { ...request, explain: false };
+    const round = new ReservedRound(gate, atGate, elsewhere);
+    const others = this.masters.filter((master) => master !== gate);
+    // The gate first: until the others are asked, the old holder's release has had a little more time to get there.
+    const ballot = await this.hold([gate, ...others], elsewhere, timeout, (master, reply) => round.ask(master, reply), [
+      atGate,
+    ]);
     if (ballot.outcome === 'granted') this.succeed(started, ttl, ballot);
     return ballot;
   }
@@ -142,7 +166,10 @@ export class Tenure {
     const ttl = Math.max(keepFor, this.life);
     const { keys, queues } = this.names;
     const request = { op: 'release', keys, queues, token: this.token, keepFor, ttl } as const;
-    await new Ballot([...this.reached], request, this.clock, this.settings.masterTimeout).decided;
+    const masters = [...this.reached];
+    // The gate last: whoever it wakes finds the keys free on the other masters, too.
+    if (this.gate && this.reached.has(this.gate)) masters.push(...masters.splice(masters.indexOf(this.gate), 1));
+    await new Ballot(masters, request, this.clock, this.settings.masterTimeout).decided;
   }
 
   /** Ends the round that is under way: whoever has not answered has not answered in time. */
@@ -164,11 +191,12 @@ export class Tenure {
     masters: readonly Master[],
     request: AcquireRequest | ExtendRequest,
     timeout: number,
-    before?: { readonly master: Master; readonly answer: Answer },
+    ask?: Asking,
+    more: readonly AcquireRequest[] = [],
   ): Promise<Ballot> {
-    this.request = request;
+    this.requests = [request, ...more];
     this.life = Math.max(this.life, request.ttl);
-    this.ballot = new Ballot(masters, request, this.clock, timeout, before);
+    this.ballot = new Ballot(masters, request, this.clock, timeout, ask);
     const ballot = await this.ballot.decided;
     for (const master of ballot.reached) this.reached.add(master);
     return ballot;
@@ -190,7 +218,7 @@ export class Tenure {
 
   /** What has been sent will be followed by its release; nothing else may be sent after that. */
   private withdraw(): void {
-    if (this.request) this.request.withdrawn = true;
+    for (const request of this.requests) request.withdrawn = true;
     for (const master of this.ballot?.reached ?? []) this.reached.add(master);
   }
 }

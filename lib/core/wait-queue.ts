@@ -1,6 +1,9 @@
 import { type Clock, elapsedSince, type Instant, type Timer } from './clock.js';
 import type { Ballot } from './quorum.js';
 
+/** Why a waiter is woken: a master keeps a key for it, or something else has changed that is worth a look. */
+export type Waking = 'next' | 'look';
+
 /**
  * One acquisition that may have to wait.
  *
@@ -12,7 +15,7 @@ export class Waiter {
   private deadline: Timer | undefined;
   private stopped: { readonly reason: unknown } | undefined;
   private resume: (() => void) | undefined;
-  private awake = false;
+  private waking: Waking | undefined;
   private ended = false;
   /** Cuts short what this waiter is doing instead of pausing; called when it is stopped. */
   interrupt: (() => void) | undefined;
@@ -55,8 +58,8 @@ export class Waiter {
   }
 
   /** Lets a pause end now. If there is none, the next one does not start. */
-  wake(): void {
-    this.awake = true;
+  wake(why: Waking = 'look'): void {
+    if (this.waking !== 'next') this.waking = why;
     this.resume?.();
   }
 
@@ -75,12 +78,12 @@ export class Waiter {
   /**
    * Returns when somebody wakes this waiter, when `delay` milliseconds have passed, or when the budget has ended.
    *
-   * @returns whether somebody woke this waiter
+   * @returns why somebody woke this waiter; `undefined` if nobody did
    * @throws what `stop` was given, or the signal's reason
    */
-  async pause(delay?: number): Promise<boolean> {
+  async pause(delay?: number): Promise<Waking | undefined> {
     this.check();
-    if (this.awake || this.isOver || delay === 0) return this.takeWakeUp();
+    if (this.waking || this.isOver || delay === 0) return this.takeWakeUp();
     if (!this.deadline) this.awaitDeadline();
     let timer: Timer | undefined;
     await new Promise<void>((resolve) => {
@@ -93,10 +96,10 @@ export class Waiter {
     return this.takeWakeUp();
   }
 
-  private takeWakeUp(): boolean {
-    const { awake } = this;
-    this.awake = false;
-    return awake;
+  private takeWakeUp(): Waking | undefined {
+    const { waking } = this;
+    this.waking = undefined;
+    return waking;
   }
 
   private awaitDeadline(): void {
@@ -169,7 +172,7 @@ export class WaitQueue {
   call(resource: string): boolean {
     const first = firstOf(this.lines.get(resource));
     if (!first || first.hasEnded) return false;
-    first.wake();
+    first.wake('next');
     return true;
   }
 

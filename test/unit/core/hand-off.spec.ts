@@ -1,7 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Lock } from '../../../lib/core/lock.js';
 import { acquiring } from '../../support/ask.js';
-import { type Behaviour, obeys, says, refused, unreachable } from '../support/scripted-master.js';
+import {
+  after,
+  type Behaviour,
+  held,
+  obeys,
+  obeysAfter,
+  only,
+  refused,
+  says,
+  unreachable,
+} from '../support/scripted-master.js';
 import { Rig } from '../support/rig.js';
 
 /** Several processes over the same masters. The first of them holds resource `a`. */
@@ -87,6 +97,113 @@ describe('a hand-off between processes', () => {
     const total = asked().reduce((sum, count) => sum + count, 0);
     // One request to the gate by each, two more by the one that has it; some may just have looked for themselves.
     expect(total).toBeLessThanOrEqual(8 + 2 + 8);
+  });
+});
+
+describe('a process that is woken', () => {
+  /** A waiter at the gate, and the masters apart from the gate. */
+  async function woken() {
+    const stage = await crowd(1);
+    await stage.wait(0);
+    const gate = gateOf(stage.rig);
+    stage.forget();
+    return { ...stage, gate, others: stage.rig.masters.filter((master) => master !== gate) };
+  }
+
+  it('finds the other masters free, since the gate is released last', async () => {
+    const { rig, gate, holder } = await woken();
+    const order: string[] = [];
+    for (const master of rig.masters) {
+      master.behaviour = (request, reply) => {
+        if (request.op === 'release') order.push(master.name);
+        obeys(request, reply, master);
+      };
+    }
+    await holder.release();
+    expect(order).toHaveLength(3);
+    expect(order.at(-1)).toBe(gate.name);
+  });
+
+  it('asks all masters at once, and needs no more than a quorum of them', async () => {
+    const { rig, gate, holder, turns, asked } = await woken();
+    gate.behaviour = only('acquire', obeysAfter(5));
+    await holder.release();
+    await rig.clock.settle();
+    expect(asked()).toEqual([1, 1, 1]);
+    expect(turns).toEqual(['0']);
+    await rig.clock.advance(5);
+    expect(gate.memory.queued).toBe(0);
+  });
+
+  it('asks again, without giving anything back, where the release comes later than the wake-up', async () => {
+    const { rig, others, holder, turns, asked } = await woken();
+    const late: Behaviour = (request, reply, master) =>
+      after(request.op === 'release' ? 3 : 2, obeys)(request, reply, master);
+    for (const master of others) master.behaviour = late;
+    const { now } = rig.clock;
+    void holder.release();
+    await rig.clock.advance(4);
+    expect(turns).toEqual(['0']);
+    expect(rig.clock.now - now).toBe(4);
+    expect([...asked()].sort()).toEqual([1, 2, 2]);
+    // The old holder's only.
+    expect(rig.masters.map((master) => master.requests('release').length)).toEqual([1, 1, 1]);
+  });
+
+  it('counts the validity from the first command, however often it asked', async () => {
+    const { rig, others, holder, locks } = await woken();
+    for (const master of others) {
+      master.behaviour = (request, reply) => after(request.op === 'release' ? 3 : 2, obeys)(request, reply, master);
+    }
+    void holder.release();
+    await rig.clock.advance(4);
+    expect(locks[0]!.remaining()).toBe(20_000 - 4 - 202);
+  });
+
+  it('asks again twice at most, then gives everything back and waits its turn', async () => {
+    const { rig, others, holder, turns } = await woken();
+    for (const master of others) master.behaviour = only('release', obeysAfter(100));
+    void holder.release();
+    await rig.clock.settle();
+    for (const { asked } of others) {
+      const ops = asked.map(({ request }) => request.op);
+      expect(ops).toEqual(['release', 'acquire', 'acquire', 'acquire', 'release']);
+    }
+    await rig.clock.advance(1_000);
+    expect(turns).toEqual(['0']);
+    expect(rig.keys).toEqual([1, 1, 1]);
+  });
+
+  it('asks nobody again, and keeps nothing, if the gate refuses', async () => {
+    const { rig, gate, others, holder, turns, asked } = await woken();
+    gate.behaviour = only('acquire', says(held));
+    others[0]!.behaviour = only('acquire', says(held));
+    await holder.release();
+    await rig.clock.settle();
+    expect(turns).toEqual([]);
+    expect(asked()).toEqual([1, 1, 1]);
+    expect(others.map(({ size }) => size)).toEqual([0, 0]);
+  });
+
+  it('asks nobody again after it has given up', async () => {
+    const stage = await crowd(1);
+    const { rig, holder, others } = stage;
+    const aborter = new AbortController();
+    const lock = rig.follow(others[0]!.acquire('a', { wait: 60_000, signal: aborter.signal }));
+    await rig.clock.settle();
+    const gate = gateOf(rig);
+    const rest = rig.masters.filter((master) => master !== gate);
+    stage.forget();
+    gate.behaviour = obeysAfter(10);
+    for (const master of rest) master.behaviour = only('acquire', says(held));
+    void holder.release();
+    await rig.clock.advance(10);
+    aborter.abort();
+    await rig.clock.advance(1_000);
+    expect(lock.state).toBe('rejected');
+    for (const { asked } of rest)
+      expect(asked.map(({ request }) => request.op)).toEqual(['release', 'acquire', 'release']);
+    expect(rig.keys).toEqual([0, 0, 0]);
   });
 });
 
