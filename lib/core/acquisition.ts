@@ -43,7 +43,8 @@ export class Acquisition {
   private refusal: Ballot | undefined;
   /** Attempts in a row after which the gate's word was of no use: it gave none, or the other masters disagreed. */
   private failures = 0;
-  private readonly queuedAt = new Set<WatchedMaster>();
+  /** The masters in whose queues this acquisition stands. */
+  private queuedAt: Set<WatchedMaster> | undefined;
 
   constructor(
     private readonly context: AcquisitionContext,
@@ -59,7 +60,7 @@ export class Acquisition {
     try {
       return await this.contend();
     } finally {
-      for (const master of this.queuedAt) this.leave(master);
+      if (this.queuedAt) for (const master of this.queuedAt) this.leave(master);
     }
   }
 
@@ -100,7 +101,7 @@ export class Acquisition {
         : await tenure.acquire(call.ttl, timeout, !mayFollow);
     waiter.interrupt = undefined;
     // Granted at the gate: the place in its queue is gone.
-    if (gate && ballot.reportOf(gate.name).answer?.kind === 'granted') this.queuedAt.delete(gate);
+    if (gate && this.queuedAt && ballot.reportOf(gate.name).answer?.kind === 'granted') this.queuedAt.delete(gate);
     return { tenure, ballot };
   }
 
@@ -138,7 +139,7 @@ export class Acquisition {
 
   private lineUp(gate: WatchedMaster): { queues: readonly string[]; waiter: string; waited: number } {
     const { listener, woken } = this.context;
-    this.queuedAt.add(gate);
+    (this.queuedAt ??= new Set()).add(gate);
     gate.listen(listener, (key) => woken(gate, key));
     return { queues: this.names.queues, waiter: listener, waited: Math.floor(this.waiter.waited) };
   }

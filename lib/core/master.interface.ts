@@ -93,9 +93,9 @@ export interface AcquireRequest extends WithdrawableRequest {
   /** A refusal must tell how long the keys stay held, even where that costs the server more. */
   readonly explain: boolean;
   /** Draws a fencing token from the counters, not smaller than `floor` if the master's own clock allows that. */
-  readonly fence?: FenceCounters & { readonly floor: number };
+  readonly fence?: (FenceCounters & { readonly floor: number }) | undefined;
   /** Where to wait if the keys are held; absent if the asker does not wait at this master. */
-  readonly queue?: QueueTicket;
+  readonly queue?: QueueTicket | undefined;
 }
 
 /** A place in the queues of some keys at one master, for a process that wants to take them. */
@@ -114,7 +114,7 @@ export interface ExtendRequest extends WithdrawableRequest {
   /** New life of the keys in milliseconds. */
   readonly ttl: number;
   /** Raises the counters to the fencing token of the lock, where they are behind. */
-  readonly fence?: FenceCounters & { readonly token: number };
+  readonly fence?: (FenceCounters & { readonly token: number }) | undefined;
 }
 
 /**

@@ -22,11 +22,11 @@ export type Outcome = 'granted' | 'held' | 'unavailable';
 export class Ballot {
   /** The decision. Never rejects. */
   readonly decided: Promise<this>;
-  private readonly answers: (Answer | undefined)[];
+  private readonly answers: (Answer | undefined)[] = [];
   private readonly quorum: number;
   private readonly timer: Timer;
   private open = true;
-  private readonly counted: number[] = [];
+  private counted: number[] | undefined;
   private grants = 0;
   private pending: number;
   private decide!: (ballot: this) => void;
@@ -37,14 +37,18 @@ export class Ballot {
     clock: Clock,
     timeout: number,
     /** How a master is asked, where that takes more than the request. */
-    ask: Asking = (master, reply) => master.ask(request, reply),
+    ask?: Asking,
   ) {
-    this.answers = new Array<undefined>(masters.length).fill(undefined);
     this.quorum = quorumOf(masters.length);
     this.pending = masters.length;
     this.decided = new Promise((resolve) => (this.decide = resolve));
     this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()));
-    masters.forEach((master, index) => ask(master, (answer) => this.count(index, answer)));
+    for (let index = 0; index < masters.length; index++) this.answers.push(undefined);
+    masters.forEach((master, index) => {
+      const reply = (answer: Answer): void => this.count(index, answer);
+      if (ask) ask(master, reply);
+      else master.ask(request, reply);
+    });
   }
 
   /** What the answers counted so far amount to. */
@@ -67,7 +71,7 @@ export class Ballot {
 
   /** The fencing counters of the masters whose grants were counted. */
   get fences(): readonly number[] {
-    return this.counted;
+    return this.counted ?? [];
   }
 
   /** What each master answered. */
@@ -87,6 +91,7 @@ export class Ballot {
 
   /** The masters on which the request may take effect, now or later. */
   get reached(): readonly Master[] {
+    if (this.answers.every(mayHaveReached)) return this.masters;
     return this.masters.filter((_, index) => mayHaveReached(this.answers[index]));
   }
 
@@ -119,7 +124,7 @@ export class Ballot {
     this.pending--;
     if (answer.kind === 'granted') {
       this.grants++;
-      if (answer.fence !== undefined) this.counted.push(answer.fence);
+      if (answer.fence !== undefined) (this.counted ??= []).push(answer.fence);
     }
     if (this.grants >= this.quorum || this.grants + this.pending < this.quorum) this.close();
   }

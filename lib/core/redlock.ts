@@ -37,11 +37,14 @@ export class Redlock {
   private readonly gates: Gates;
   private readonly context: AcquisitionContext;
   private readonly queue = new WaitQueue();
+  private readonly queuePrefix: string;
   private readonly waiting = new Map<Waiter, readonly string[]>();
   /** What is held, with its place in the local queue. */
   private readonly held = new Map<Lease, Place | undefined>();
   private readonly leases: LeaseContext;
-  private readonly releases = new Set<Promise<void>>();
+  /** Releases that have not been answered. */
+  private releasing = 0;
+  private released: (() => void) | undefined;
   private stopped = false;
   private idle: (() => void) | undefined;
 
@@ -56,6 +59,7 @@ export class Redlock {
     for (const master of this.masters) master.onReady(() => this.excludeTwins());
     this.gates = new Gates(this.masters, clock);
     this.quorum = quorumOf(masters.length);
+    this.queuePrefix = ownName(settings, 'queue:');
     this.context = {
       masters: this.masters,
       gates: this.gates,
@@ -159,7 +163,7 @@ export class Redlock {
 
   /** Closes the connections. Releases under way get `masterTimeout` to arrive. */
   async close(): Promise<void> {
-    await Promise.all(this.releases);
+    if (this.releasing > 0) await new Promise<void>((resolve) => (this.released = resolve));
     for (const master of this.masters) master.listen(this.context.listener, undefined);
     await Promise.all(this.masters.map((master) => master.close()));
   }
@@ -190,9 +194,13 @@ export class Redlock {
 
   /** Remembers a release until it has been answered. */
   private track(released: Promise<void>): void {
-    this.releases.add(released);
-    void released.then(() => this.releases.delete(released));
+    this.releasing++;
+    void released.then(this.endRelease);
   }
+
+  private readonly endRelease = (): void => {
+    if (--this.releasing === 0) this.released?.();
+  };
 
   /** One server has one vote, whatever the number of addresses under which it is known. */
   private excludeTwins(): void {
@@ -220,8 +228,8 @@ export class Redlock {
   private namesOf(resources: readonly string[]): KeyNames {
     const sorted = resources.length > 1 ? [...resources].sort() : resources;
     const keys = sorted.map((resource) => this.keyOf(resource));
-    const queues = sorted.map((resource) => ownName(this.settings, `queue:${resource}`));
-    return this.settings.fencing ? { keys, queues, counters: countersOf(keys) } : { keys, queues };
+    const queues = sorted.map((resource) => this.queuePrefix + resource);
+    return { keys, queues, counters: this.settings.fencing ? countersOf(keys) : undefined };
   }
 
   private keyOf(resource: string): string {

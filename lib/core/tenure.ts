@@ -19,9 +19,12 @@ export interface KeyNames {
   readonly keys: readonly string[];
   /** Queues of the keys, in the same order. */
   readonly queues: readonly string[];
-  /** Counters of the keys, in the same order; absent without fencing. */
-  readonly counters?: FenceCounters;
+  /** Counters of the keys, in the same order; `undefined` without fencing. */
+  readonly counters: FenceCounters | undefined;
 }
+
+const NEVER: Instant = Object.freeze({ monotonic: 0, wall: 0 });
+const NONE: readonly Master[] = Object.freeze([]);
 
 /**
  * What one token holds on the masters: the three rounds of the algorithm, and how long their result may be relied on.
@@ -30,10 +33,11 @@ export interface KeyNames {
  */
 export class Tenure {
   /** When the round began that the validity counts from. */
-  private since: Instant;
+  private since: Instant = NEVER;
   /** Milliseconds from `since`. */
   private validity = 0;
-  private readonly reached = new Set<Master>();
+  /** Where something may have to be released. */
+  private reached: readonly Master[] = NONE;
   /** What the round under way asks for. */
   private requests: readonly (AcquireRequest | ExtendRequest)[] = [];
   private ballot: Ballot | undefined;
@@ -50,9 +54,7 @@ export class Tenure {
     private readonly token: string,
     /** Where others wait for the keys. */
     private readonly gate?: Master,
-  ) {
-    this.since = clock.read();
-  }
+  ) {}
 
   /** Milliseconds for which the lock may still be relied on; zero or less when it may not. */
   get remaining(): number {
@@ -72,7 +74,7 @@ export class Tenure {
   /** Tries to take all keys on a quorum of masters. It worked if `remaining` is positive afterwards. */
   async acquire(ttl: number, timeout: number, explain: boolean): Promise<Ballot> {
     const started = this.clock.read();
-    const ballot = await this.hold(this.masters, { ...this.acquisition(ttl), explain }, timeout);
+    const ballot = await this.hold(this.masters, this.acquisition(ttl, started, explain), timeout);
     if (ballot.outcome === 'granted') this.succeed(started, ttl, ballot);
     return ballot;
   }
@@ -91,11 +93,10 @@ export class Tenure {
     explain: boolean,
   ): Promise<Ballot> {
     const started = this.clock.read();
-    const request = this.acquisition(ttl);
-    const first = await this.hold([gate], { ...request, explain: true, queue: ticket }, timeout);
+    const first = await this.hold([gate], this.acquisition(ttl, started, true, ticket), timeout);
     const [answer] = first.answered;
     if (first.outcome !== 'granted' || !answer) return first;
-    const rest = { ...request, explain };
+    const rest = this.acquisition(ttl, started, explain);
     const ballot = await this.hold(this.masters, rest, timeout, (master, reply) =>
       master === gate ? reply(answer) : master.ask(rest, reply),
     );
@@ -109,9 +110,8 @@ export class Tenure {
    */
   async acquireReserved(gate: Master, ttl: number, timeout: number, ticket: QueueTicket): Promise<Ballot> {
     const started = this.clock.read();
-    const request = this.acquisition(ttl);
-    const atGate = { ...request, explain: true, queue: ticket };
-    const elsewhere = { ...request, explain: false };
+    const atGate = this.acquisition(ttl, started, true, ticket);
+    const elsewhere = this.acquisition(ttl, started, false);
     const round = new ReservedRound(gate, atGate, elsewhere);
     const others = this.masters.filter((master) => master !== gate);
     // The gate first: until the others are asked, the old holder's release has had a little more time to get there.
@@ -129,10 +129,8 @@ export class Tenure {
     if (this.reliableFor(ttl) < this.remaining) this.believe(started, ttl);
     const timeout = Math.min(masterTimeoutFor(this.settings, ttl), Math.max(this.remaining, 0));
     const { keys, counters } = this.names;
-    const request: ExtendRequest = {
-      ...{ op: 'extend', keys, token: this.token, ttl, withdrawn: false },
-      ...(counters && { fence: { ...counters, token: this.fence.token } }),
-    };
+    const fence = counters && { fields: counters.fields, token: this.fence.token };
+    const request: ExtendRequest = { op: 'extend', keys, token: this.token, ttl, withdrawn: false, fence };
     const ballot = await this.hold(this.masters, request, timeout);
     // An answer that comes after the old validity counts for nothing: another holder may have come and gone.
     const extended = ballot.outcome === 'granted' && this.remaining > 0;
@@ -162,14 +160,11 @@ export class Tenure {
   async release(keepFor: number): Promise<void> {
     this.released = true;
     this.withdraw();
-    if (this.reached.size === 0) return;
+    if (this.reached.length === 0) return;
     const ttl = Math.max(keepFor, this.life);
     const { keys, queues } = this.names;
     const request = { op: 'release', keys, queues, token: this.token, keepFor, ttl } as const;
-    const masters = [...this.reached];
-    // The gate last: whoever it wakes finds the keys free on the other masters, too.
-    if (this.gate && this.reached.has(this.gate)) masters.push(...masters.splice(masters.indexOf(this.gate), 1));
-    await new Ballot(masters, request, this.clock, this.settings.masterTimeout).decided;
+    await new Ballot(withLast(this.reached, this.gate), request, this.clock, this.settings.masterTimeout).decided;
   }
 
   /** Ends the round that is under way: whoever has not answered has not answered in time. */
@@ -177,14 +172,11 @@ export class Tenure {
     this.ballot?.giveUp();
   }
 
-  private acquisition(ttl: number): Omit<AcquireRequest, 'explain'> {
+  private acquisition(ttl: number, now: Instant, explain: boolean, queue?: QueueTicket): AcquireRequest {
     const { keys, counters } = this.names;
     // Microseconds, so that whoever comes later starts higher even where the counters were lost.
-    const floor = Math.floor(this.clock.read().wall * 1_000);
-    return {
-      ...{ op: 'acquire', keys, token: this.token, ttl, withdrawn: false },
-      ...(counters && { fence: { ...counters, floor } }),
-    };
+    const fence = counters && { fields: counters.fields, floor: Math.floor(now.wall * 1_000) };
+    return { op: 'acquire', keys, token: this.token, ttl, explain, withdrawn: false, fence, queue };
   }
 
   private async hold(
@@ -198,7 +190,7 @@ export class Tenure {
     this.life = Math.max(this.life, request.ttl);
     this.ballot = new Ballot(masters, request, this.clock, timeout, ask);
     const ballot = await this.ballot.decided;
-    for (const master of ballot.reached) this.reached.add(master);
+    this.noteReached(ballot);
     return ballot;
   }
 
@@ -219,6 +211,18 @@ export class Tenure {
   /** What has been sent will be followed by its release; nothing else may be sent after that. */
   private withdraw(): void {
     for (const request of this.requests) request.withdrawn = true;
-    for (const master of this.ballot?.reached ?? []) this.reached.add(master);
+    if (this.ballot) this.noteReached(this.ballot);
   }
+
+  private noteReached({ reached }: Ballot): void {
+    if (this.reached.length === this.masters.length) return;
+    const more = reached.filter((master) => !this.reached.includes(master));
+    this.reached = this.reached.length === 0 ? reached : [...this.reached, ...more];
+  }
+}
+
+/** The gate last: whoever it wakes finds the keys free on the other masters, too. */
+function withLast(masters: readonly Master[], last: Master | undefined): readonly Master[] {
+  if (last === undefined || masters.at(-1) === last || !masters.includes(last)) return masters;
+  return [...masters.filter((master) => master !== last), last];
 }

@@ -115,19 +115,50 @@ export class Waiter {
   }
 }
 
-/** A place in the lines of some resources. */
-export interface Place {
-  /** Whether nobody is ahead of this place, in any of its lines. */
-  readonly isFirst: boolean;
-  /** What the masters said last to whoever contends at the head of these lines; `undefined` if it was granted. */
-  refusal: Ballot | undefined;
-  /** Gives the place up. Idempotent. */
-  leave(): void;
+/** One who stands in a line. */
+interface Stand {
+  readonly line: Line;
+  readonly waiter: Waiter;
+  ahead: Stand | undefined;
+  behind: Stand | undefined;
+  left: boolean;
 }
 
+/** Those who want one resource, in the order in which they came. */
 interface Line {
-  readonly waiters: Set<Waiter>;
+  readonly resource: string;
+  first: Stand | undefined;
+  last: Stand | undefined;
+  /** What the masters said last to whoever contends at its head. */
   refusal: Ballot | undefined;
+}
+
+/** A place in the lines of some resources. */
+export class Place {
+  /** @internal */
+  constructor(
+    private readonly queue: WaitQueue,
+    private readonly stands: readonly Stand[],
+  ) {}
+
+  /** Whether nobody is ahead of this place, in any of its lines. */
+  get isFirst(): boolean {
+    return this.stands.every(({ ahead }) => ahead === undefined);
+  }
+
+  /** What the masters said last to whoever contends at the head of these lines; `undefined` if it was granted. */
+  get refusal(): Ballot | undefined {
+    return this.stands.find(({ line }) => line.refusal)?.line.refusal;
+  }
+
+  set refusal(refusal: Ballot | undefined) {
+    for (const { line } of this.stands) line.refusal = refusal;
+  }
+
+  /** Gives the place up. Idempotent. */
+  leave(): void {
+    for (const stand of this.stands) this.queue.leave(stand);
+  }
 }
 
 /**
@@ -142,20 +173,10 @@ export class WaitQueue {
 
   /** Joins the lines of all resources, at their ends. */
   join(resources: readonly string[], waiter: Waiter): Place {
-    const lines = resources.map((resource) => this.lineOf(resource));
-    for (const line of lines) line.waiters.add(waiter);
-    return {
-      get isFirst() {
-        return lines.every((line) => firstOf(line) === waiter);
-      },
-      get refusal() {
-        return lines.find((line) => line.refusal)?.refusal;
-      },
-      set refusal(refusal: Ballot | undefined) {
-        for (const line of lines) line.refusal = refusal;
-      },
-      leave: () => this.leave(resources, waiter),
-    };
+    return new Place(
+      this,
+      resources.map((resource) => this.stand(resource, waiter)),
+    );
   }
 
   /** Whether nobody stands in any of the lines. */
@@ -165,12 +186,12 @@ export class WaitQueue {
 
   /** Tells all heads of lines that it is worth another try. */
   wakeAll(): void {
-    for (const line of this.lines.values()) firstOf(line)?.wake();
+    for (const { first } of this.lines.values()) first?.waiter.wake();
   }
 
   /** Tells the head of a line that it is next. Returns false if nobody waits there. */
   call(resource: string): boolean {
-    const first = firstOf(this.lines.get(resource));
+    const first = this.lines.get(resource)?.first?.waiter;
     if (!first || first.hasEnded) return false;
     first.wake('next');
     return true;
@@ -178,28 +199,38 @@ export class WaitQueue {
 
   /** Tells those at the head of the lines that it is worth another try. */
   wakeFirst(resources: readonly string[]): void {
-    for (const resource of resources) firstOf(this.lines.get(resource))?.wake();
+    for (const resource of resources) this.lines.get(resource)?.first?.waiter.wake();
+  }
+
+  /** @internal */
+  leave(stand: Stand): void {
+    if (stand.left) return;
+    stand.left = true;
+    const { line, ahead, behind } = stand;
+    if (ahead) ahead.behind = behind;
+    else line.first = behind;
+    if (behind) behind.ahead = ahead;
+    else line.last = ahead;
+    if (!line.first) this.lines.delete(line.resource);
+    // Nothing has changed for the head when somebody behind it gives up.
+    else if (!ahead) line.first.waiter.wake();
+  }
+
+  private stand(resource: string, waiter: Waiter): Stand {
+    const line = this.lineOf(resource);
+    const stand: Stand = { line, waiter, ahead: line.last, behind: undefined, left: false };
+    if (line.last) line.last.behind = stand;
+    else line.first = stand;
+    line.last = stand;
+    return stand;
   }
 
   private lineOf(resource: string): Line {
     let line = this.lines.get(resource);
-    if (!line) this.lines.set(resource, (line = { waiters: new Set(), refusal: undefined }));
+    if (!line) {
+      line = { resource, first: undefined, last: undefined, refusal: undefined };
+      this.lines.set(resource, line);
+    }
     return line;
   }
-
-  private leave(resources: readonly string[], waiter: Waiter): void {
-    for (const resource of resources) {
-      const line = this.lines.get(resource);
-      if (!line) continue;
-      const first = firstOf(line);
-      line.waiters.delete(waiter);
-      if (line.waiters.size === 0) this.lines.delete(resource);
-      // Nothing has changed for the head when somebody behind it gives up.
-      else if (first === waiter) firstOf(line)?.wake();
-    }
-  }
-}
-
-function firstOf(line: Line | undefined): Waiter | undefined {
-  return line?.waiters.values().next().value;
 }
