@@ -9,7 +9,7 @@ import {
 } from '@nestjs/common';
 import { Observable } from 'rxjs';
 import type { Duration } from './core/duration.js';
-import { resolveResources } from './core/settings.js';
+import { resolveResources } from './core/resources.js';
 import type { LockedMethodOptions, LockResource } from './lock-options.interface.js';
 import { getLockServiceToken } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';

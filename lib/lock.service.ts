@@ -3,14 +3,8 @@ import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from './co
 import type { Lock } from './core/lock.js';
 import { checkOptionNames } from './core/option-names.js';
 import type { Inspection, Redlock } from './core/redlock.js';
-import {
-  ACQUIRE_OPTION_NAMES,
-  type AcquireOptions,
-  resolveCall,
-  resolveFlag,
-  resolveResources,
-  type Settings,
-} from './core/settings.js';
+import { resolveResources } from './core/resources.js';
+import { ACQUIRE_OPTION_NAMES, type AcquireOptions, resolveCall, resolveFlag, type Settings } from './core/settings.js';
 import type { Status } from './core/status.js';
 import { Hold } from './hold.js';
 import { LockContext } from './lock-context.js';

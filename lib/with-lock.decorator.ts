@@ -3,7 +3,7 @@ import { Inject } from '@nestjs/common';
 import { isObservable } from 'rxjs';
 import type { Duration } from './core/duration.js';
 import { LockNotAcquiredError, RedlockConfigError } from './core/errors.js';
-import { resolveResources } from './core/settings.js';
+import { resolveResources } from './core/resources.js';
 import type { Hold } from './hold.js';
 import type { LockedMethodOptions, LockResource } from './lock-options.interface.js';
 import { getLockServiceToken } from './lock-service.token.js';

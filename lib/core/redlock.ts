@@ -11,6 +11,7 @@ import type { Master } from './master.interface.js';
 import type { Observer } from './observer.js';
 import { askAll, quorumOf } from './quorum.js';
 import type { Random } from './random.js';
+import { startOfKeys } from './resources.js';
 import { type CallSettings, ownName, type Settings } from './settings.js';
 import { type Status, statusOf } from './status.js';
 import type { KeyNames, Tenure } from './tenure.js';
@@ -36,6 +37,7 @@ export class Redlock {
   private readonly quorum: number;
   private readonly gates: Gates;
   private readonly context: AcquisitionContext;
+  private readonly startOfKeys: string;
   private readonly queue = new WaitQueue();
   private readonly waiting = new Map<Waiter, readonly string[]>();
   private readonly held = new Set<Lease>();
@@ -54,6 +56,7 @@ export class Redlock {
     for (const master of this.masters) master.onReady(() => this.excludeTwins());
     this.gates = new Gates(this.masters, clock);
     this.quorum = quorumOf(masters.length);
+    this.startOfKeys = startOfKeys(settings.keyPrefix);
     this.context = {
       masters: this.masters,
       gates: this.gates,
@@ -206,7 +209,7 @@ export class Redlock {
       this.queue.wakeAll();
       return;
     }
-    const resource = key.slice(this.settings.keyPrefix.length);
+    const resource = key.slice(this.startOfKeys.length);
     if (this.queue.call(resource)) return;
     // Whoever waited has given up meanwhile: the next one's turn.
     const { keys, queues } = this.namesOf([resource]);
@@ -221,6 +224,6 @@ export class Redlock {
   }
 
   private keyOf(resource: string): string {
-    return this.settings.keyPrefix + resource;
+    return this.startOfKeys + resource;
   }
 }
