@@ -1,10 +1,11 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { RedlockConfigError } from '../core/errors.js';
+import { redactUrl } from '../core/shown.js';
 import { OWN_SETTINGS } from './own-settings.js';
 import type { RedisClient, RedisClientOptions, RedisClientSource } from './redis-client.interface.js';
 import type { RedisMasterContext } from './recognition.js';
 import { RedisMaster } from './redis-master.js';
-import { redactUrl, settingsOfUrl } from './redis-url.js';
+import { settingsOfUrl } from './redis-url.js';
 
 /**
  * Where a master is: `redis://` or `rediss://` URL, path of a unix socket, options of an ioredis client, or such a

@@ -7,6 +7,7 @@ const TIME_LIMIT = 20_000;
 
 // The same runs everywhere: a random seed would fail a change that has nothing to do with what it found. To search, run
 // with `PROPERTY_SEED=<number>`; a failure prints seed and path, which `fc.assert(..., { seed, path })` replays.
-fc.configureGlobal({ seed: Number(process.env['PROPERTY_SEED'] ?? SEED), interruptAfterTimeLimit: TIME_LIMIT });
+fc.configureGlobal({ seed: Number(process.env['PROPERTY_SEED'] ?? SEED) });
+fc.installGlobalPlugin(fc.interruptAfterTimeLimit(TIME_LIMIT));
 
 export { fc };
