@@ -17,6 +17,11 @@ const LOCKED_METHOD_OPTION_NAMES: readonly string[] = [
   'service',
 ] satisfies (keyof LockedMethodOptions)[];
 
+const WITH_LOCK_OPTION_NAMES: readonly string[] = [
+  ...ACQUIRE_OPTION_NAMES,
+  'reentrant',
+] satisfies (keyof WithLockOptions)[];
+
 /**
  * Distributed locks, to inject into any provider.
  *
@@ -61,6 +66,7 @@ export class LockService {
     ttl?: Duration,
     options: Omit<AcquireOptions, 'wait'> = {},
   ): Promise<Lock | null> {
+    checkOptionNames('options', options, ACQUIRE_OPTION_NAMES);
     try {
       return await this.acquire(resource, ttl, { ...options, wait: 0 });
     } catch (error) {
@@ -85,7 +91,9 @@ export class LockService {
     work: (lock: Lock) => T | PromiseLike<T>,
     options: WithLockOptions = {},
   ): Promise<T> {
-    const hold = await this.hold(resolveResources('resource', resource), ttl, options);
+    const resources = resolveResources('resource', resource);
+    if (typeof work !== 'function') throw new RedlockConfigError('work', work, 'must be a function');
+    const hold = await this.hold(resources, ttl, options);
     return hold.during(() => work(hold.lock));
   }
 
@@ -126,6 +134,7 @@ export class LockService {
    * @internal
    */
   async hold(resources: readonly string[], ttl: Duration | undefined, options: WithLockOptions): Promise<Hold> {
+    checkOptionNames('options', options, WITH_LOCK_OPTION_NAMES);
     const { reentrant = false, ...rest } = options;
     const call = resolveCall(this.settings, ttl, { ...rest, extend: rest.extend ?? true });
     if (resolveFlag('reentrant', reentrant)) {

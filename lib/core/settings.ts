@@ -272,6 +272,15 @@ function resolveDriftFactor(value: unknown): number {
 }
 
 function resolveSignal(option: string, value: unknown): AbortSignal | undefined {
-  if (value === undefined || value instanceof AbortSignal) return value;
+  if (value === undefined || isSignal(value)) return value;
   throw new RedlockConfigError(option, value, 'must be an AbortSignal');
+}
+
+/** Also looks inside, since an object may only inherit from a signal. */
+function isSignal(value: unknown): value is AbortSignal {
+  try {
+    return value instanceof AbortSignal && typeof value.aborted === 'boolean';
+  } catch {
+    return false;
+  }
 }
