@@ -1,10 +1,13 @@
 import { Inject } from '@nestjs/common';
+import { RedlockConfigError } from './core/errors.js';
+import type { LockedMethodOptions } from './lock-options.interface.js';
 
 /**
  * Injection token of a lock service, and the property that hosts of `@WithLock` keep theirs under. A registered symbol
  * rather than the class, so that two copies of this package in one process still mean the same service.
  */
 export function getLockServiceToken(name?: string): symbol {
+  checkServiceName('name', name);
   // The text is what Nest shows when it cannot find the service.
   const [which, options] = name === undefined ? ['', '...'] : [` "${name}"`, `{ name: '${name}', ... }`];
   return Symbol.for(`LockService${which} of nestjs-redlock: import RedlockModule.forRoot(${options})`);
@@ -13,4 +16,22 @@ export function getLockServiceToken(name?: string): symbol {
 /** Injects the lock service that was registered with this `name`; without a name, the one registered without. */
 export function InjectLockService(name?: string): PropertyDecorator & ParameterDecorator {
   return Inject(getLockServiceToken(name));
+}
+
+/** Injection token of the lock service that the options of `@WithLock` or `LockInterceptor` name. */
+export function tokenFor(where: string, options: LockedMethodOptions): symbol {
+  let service: string | undefined;
+  try {
+    ({ service } = options);
+  } catch {
+    throw new RedlockConfigError(where, options, 'must have an object of options that can be read');
+  }
+  checkServiceName(`${where}: service`, service);
+  return getLockServiceToken(service);
+}
+
+/** @throws {RedlockConfigError} unless it is `undefined` or can tell a lock service from others */
+export function checkServiceName(option: string, name: unknown): void {
+  if (name === undefined || (typeof name === 'string' && name !== '')) return;
+  throw new RedlockConfigError(option, name, 'must be a text that is not empty');
 }

@@ -9,9 +9,9 @@ import {
 } from '@nestjs/common';
 import { Observable } from 'rxjs';
 import type { Duration } from './core/duration.js';
-import { resolveResources } from './core/settings.js';
+import { resolveResources } from './core/resources.js';
 import type { LockedMethodOptions, LockResource } from './lock-options.interface.js';
-import { getLockServiceToken } from './lock-service.token.js';
+import { tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 import { LockedStream, responseOf } from './locked-stream.js';
 import { holdOr } from './with-lock.decorator.js';
@@ -41,11 +41,12 @@ export function LockInterceptor(
   ttl?: Duration,
   options: LockedMethodOptions = {},
 ): Type<NestInterceptor> {
+  const token = tokenFor('LockInterceptor', options);
   const fixed = typeof key === 'function' ? undefined : resolveResources('LockInterceptor: key', key);
 
   @Injectable()
   class LockMixin implements NestInterceptor {
-    constructor(@Inject(getLockServiceToken(options.service)) private readonly locks: LockService) {
+    constructor(@Inject(token) private readonly locks: LockService) {
       locks.check('LockInterceptor', ttl, options);
     }
 

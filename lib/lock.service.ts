@@ -3,14 +3,8 @@ import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from './co
 import type { Lock } from './core/lock.js';
 import { checkOptionNames } from './core/option-names.js';
 import type { Inspection, Redlock } from './core/redlock.js';
-import {
-  ACQUIRE_OPTION_NAMES,
-  type AcquireOptions,
-  resolveCall,
-  resolveFlag,
-  resolveResources,
-  type Settings,
-} from './core/settings.js';
+import { resolveResources } from './core/resources.js';
+import { ACQUIRE_OPTION_NAMES, type AcquireOptions, resolveCall, resolveFlag, type Settings } from './core/settings.js';
 import type { Status } from './core/status.js';
 import { Hold } from './hold.js';
 import { LockContext } from './lock-context.js';
@@ -22,6 +16,11 @@ const LOCKED_METHOD_OPTION_NAMES: readonly string[] = [
   'onLocked',
   'service',
 ] satisfies (keyof LockedMethodOptions)[];
+
+const WITH_LOCK_OPTION_NAMES: readonly string[] = [
+  ...ACQUIRE_OPTION_NAMES,
+  'reentrant',
+] satisfies (keyof WithLockOptions)[];
 
 /**
  * Distributed locks, to inject into any provider.
@@ -67,6 +66,7 @@ export class LockService {
     ttl?: Duration,
     options: Omit<AcquireOptions, 'wait'> = {},
   ): Promise<Lock | null> {
+    checkOptionNames('options', options, ACQUIRE_OPTION_NAMES);
     try {
       return await this.acquire(resource, ttl, { ...options, wait: 0 });
     } catch (error) {
@@ -91,7 +91,9 @@ export class LockService {
     work: (lock: Lock) => T | PromiseLike<T>,
     options: WithLockOptions = {},
   ): Promise<T> {
-    const hold = await this.hold(resolveResources('resource', resource), ttl, options);
+    const resources = resolveResources('resource', resource);
+    if (typeof work !== 'function') throw new RedlockConfigError('work', work, 'must be a function');
+    const hold = await this.hold(resources, ttl, options);
     return hold.during(() => work(hold.lock));
   }
 
@@ -132,6 +134,7 @@ export class LockService {
    * @internal
    */
   async hold(resources: readonly string[], ttl: Duration | undefined, options: WithLockOptions): Promise<Hold> {
+    checkOptionNames('options', options, WITH_LOCK_OPTION_NAMES);
     const { reentrant = false, ...rest } = options;
     const call = resolveCall(this.settings, ttl, { ...rest, extend: rest.extend ?? true });
     if (resolveFlag('reentrant', reentrant)) {

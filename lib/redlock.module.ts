@@ -9,19 +9,23 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { RedlockConfigError } from './core/errors.js';
+import { checkOptionNames } from './core/option-names.js';
 import { resolveFlag } from './core/settings.js';
 import { LOCK_SERVICE, LockExplorer, SERVICE_NAME } from './lock.explorer.js';
-import { getLockServiceToken } from './lock-service.token.js';
+import { checkServiceName, getLockServiceToken } from './lock-service.token.js';
 import { LockService } from './lock.service.js';
-import { checkIsObject, createRedlockRuntime, RedlockRuntime } from './redlock.runtime.js';
+import { checkIsObject, createRedlockRuntime, MODULE_OPTION_NAMES, RedlockRuntime } from './redlock.runtime.js';
 import {
   type ASYNC_OPTIONS_TYPE,
   ConfigurableModuleClass,
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
 } from './redlock.module-definition.js';
-import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
+import type { MasterSource, RedlockModuleExtras, RedlockModuleOptions } from './redlock-module-options.interface.js';
+
+const FOR_ROOT_OPTION_NAMES: readonly string[] = [...MODULE_OPTION_NAMES, 'isGlobal', 'name'] satisfies (
+  keyof RedlockModuleExtras | keyof RedlockModuleOptions
+)[];
 
 /** Registers a {@link LockService} over a set of Redis masters. */
 @Module({ imports: [DiscoveryModule] })
@@ -42,12 +46,15 @@ export class RedlockModule
    */
   static override forRoot(options: readonly MasterSource[] | typeof OPTIONS_TYPE): DynamicModule {
     const given: typeof OPTIONS_TYPE = isList(options) ? { masters: options } : options;
+    // Here and not only at boot: what Nest copies of the options is not what was given.
     checkIsObject(given);
+    checkOptionNames('options', given, FOR_ROOT_OPTION_NAMES);
     return withLockService(super.forRoot(given), given);
   }
 
   /** Like {@link forRoot}, with options from `useFactory`, `useClass` or `useExisting`. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    checkIsObject(options);
     return withLockService(super.forRootAsync(options), options);
   }
 
@@ -102,7 +109,5 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
 
 function checkExtras({ name, isGlobal }: { name?: unknown; isGlobal?: unknown }): void {
   if (isGlobal !== undefined) resolveFlag('isGlobal', isGlobal);
-  if (name !== undefined && (typeof name !== 'string' || name === '')) {
-    throw new RedlockConfigError('name', name, 'must be a text that is not empty');
-  }
+  checkServiceName('name', name);
 }

@@ -1,5 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
-import { SystemClock } from './core/clock.js';
+import { type Clock, SystemClock } from './core/clock.js';
 import { parseDuration } from './core/duration.js';
 import { describeAnswer, type MasterReport, RedlockConfigError } from './core/errors.js';
 import { GRANTED, type Master } from './core/master.interface.js';
@@ -15,7 +15,8 @@ import { redisMaster, refuseTwins } from './redis/master-source.js';
 import type { RedisMasterContext } from './redis/recognition.js';
 import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
 
-const MODULE_OPTION_NAMES: readonly string[] = [
+/** What the options of a lock service may be called. */
+export const MODULE_OPTION_NAMES = [
   'masters',
   ...REDLOCK_OPTION_NAMES,
   'enabled',
@@ -23,7 +24,12 @@ const MODULE_OPTION_NAMES: readonly string[] = [
   'connectTimeout',
   'drainTimeout',
   'clock',
-] satisfies (keyof RedlockModuleOptions)[];
+] as const satisfies (keyof RedlockModuleOptions)[];
+
+const CLOCK: readonly (keyof Clock)[] = ['read', 'schedule', 'afterInput'];
+const MASTER: readonly (keyof Master)[] = [
+  ...(['ask', 'connect', 'problem', 'identity', 'reconnect', 'onReady', 'listen', 'close'] as const),
+];
 
 const DEFAULT_CONNECT_TIMEOUT = 5_000;
 const DEFAULT_DRAIN_TIMEOUT = 5_000;
@@ -61,13 +67,17 @@ export async function createRedlockRuntime(
   logger: LoggerService,
 ): Promise<RedlockRuntime> {
   checkModuleOptionNames(options);
-  const settings = resolveSettings(options, Array.isArray(options.masters) ? options.masters.length : 1);
-  const connectTimeout = parseDuration('connectTimeout', options.connectTimeout ?? DEFAULT_CONNECT_TIMEOUT, 1);
-  const drainTimeout = parseDuration('drainTimeout', options.drainTimeout ?? DEFAULT_DRAIN_TIMEOUT, 0);
-  const lazy = resolveFlag('lazyConnect', options.lazyConnect ?? false);
-  const enabled = resolveFlag('enabled', options.enabled ?? true);
+  const settings = resolveSettings(options, countOf(options.masters));
+  // By default only what is not given: null is a value.
+  const { connectTimeout: connectOption = DEFAULT_CONNECT_TIMEOUT, lazyConnect = false, enabled: use = true } = options;
+  const { drainTimeout: drainOption = DEFAULT_DRAIN_TIMEOUT, clock = new SystemClock() } = options;
+  const connectTimeout = parseDuration('connectTimeout', connectOption, 1);
+  const drainTimeout = parseDuration('drainTimeout', drainOption, 0);
+  const lazy = resolveFlag('lazyConnect', lazyConnect);
+  const enabled = resolveFlag('enabled', use);
+  if (!has(clock, CLOCK)) throw new RedlockConfigError('clock', clock, `must have the methods ${CLOCK.join(', ')}`);
   const surroundings = {
-    clock: options.clock ?? new SystemClock(),
+    clock,
     random: new SystemRandom(),
     observer: logTo(logger),
   };
@@ -116,18 +126,41 @@ function checkModuleOptionNames(options: unknown): asserts options is RedlockMod
 
 function createMasters(sources: unknown, context: RedisMasterContext): Master[] {
   if (sources === 'memory') return [new MemoryMaster(context.clock)];
-  if (!Array.isArray(sources) || sources.length === 0) {
+  const count = countOf(sources);
+  if (count === undefined) {
     throw new RedlockConfigError('masters', sources, `must be a list of at least one master, or 'memory'`);
   }
-  const masters = sources.map((source: MasterSource, index) =>
-    isMaster(source) ? source : redisMaster(`masters[${index}]`, source, context),
+  // Not by map, which passes over holes.
+  const masters = Array.from({ length: count }, (_, index) =>
+    createMaster(`masters[${index}]`, (sources as MasterSource[])[index] as MasterSource, context),
   );
   refuseTwins('masters', masters);
   return masters;
 }
 
-function isMaster(source: unknown): source is Master {
-  return typeof source === 'object' && source !== null && 'ask' in source && typeof source.ask === 'function';
+/** Number of masters; `undefined` if it is no list of any. */
+function countOf(sources: unknown): number | undefined {
+  try {
+    return Array.isArray(sources) && sources.length > 0 ? sources.length : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function createMaster(option: string, source: MasterSource, context: RedisMasterContext): Master {
+  if (!has(source, ['ask'])) return redisMaster(option, source, context);
+  if (has(source, MASTER) && typeof Reflect.get(source, 'name') === 'string') return source as Master;
+  throw new RedlockConfigError(option, source, `must have a name and the methods ${MASTER.join(', ')}`);
+}
+
+/** Whether it is an object with these methods. */
+function has(value: unknown, methods: readonly string[]): value is object {
+  try {
+    if (typeof value !== 'object' || value === null) return false;
+    return methods.every((method) => typeof Reflect.get(value, method) === 'function');
+  } catch {
+    return false;
+  }
 }
 
 function announce(logger: LoggerService, masters: readonly Master[], settings: Settings): void {

@@ -3,10 +3,10 @@ import { Inject } from '@nestjs/common';
 import { isObservable } from 'rxjs';
 import type { Duration } from './core/duration.js';
 import { LockNotAcquiredError, RedlockConfigError } from './core/errors.js';
-import { resolveResources } from './core/settings.js';
+import { resolveResources } from './core/resources.js';
 import type { Hold } from './hold.js';
 import type { LockedMethodOptions, LockResource } from './lock-options.interface.js';
-import { getLockServiceToken } from './lock-service.token.js';
+import { tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 
 /** What to lock: fixed, or worked out from the arguments of the method. */
@@ -56,7 +56,7 @@ export function WithLock<const Key extends LockKey>(key: Key, ttl?: Duration, op
   ): void => {
     const where = `@WithLock on ${nameOf(target)}.${String(property)}`;
     const method = checkMethod(where, target, descriptor);
-    const host = getLockServiceToken(options.service);
+    const host = tokenFor(where, options);
     const fixed = typeof key === 'function' ? undefined : resolveResources(`${where}: key`, key);
     declare(target, { method: where, ttl, options });
     injectLockService(target, host);

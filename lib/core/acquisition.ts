@@ -4,6 +4,7 @@ import type { Gates } from './gates.js';
 import { type Ballot, quorumOf } from './quorum.js';
 import type { Random } from './random.js';
 import { type CallSettings, masterTimeoutFor, type Settings } from './settings.js';
+import { showNames } from './shown.js';
 import { type KeyNames, Tenure } from './tenure.js';
 import type { Place, Waiter } from './wait-queue.js';
 import type { WatchedMaster } from './watched-master.js';
@@ -166,7 +167,7 @@ export class Acquisition {
     if (!refusal || refusal.outcome === 'held') {
       return new LockNotAcquiredError(resources, report, call.wait, refusal?.freeAfter);
     }
-    const what = `lock ${resources.map((resource) => JSON.stringify(resource)).join(', ')}`;
+    const what = `lock ${showNames(resources)}`;
     const intent = refusal.outcome === 'granted' ? `${what} before its validity has ended` : what;
     return new QuorumUnavailableError(intent, resources, report, quorumOf(masters.length), masters.length);
   }

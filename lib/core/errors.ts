@@ -1,4 +1,5 @@
 import type { Answer } from './master.interface.js';
+import { show, showNames } from './shown.js';
 
 /** What one master answered. `undefined`: the outcome was certain before it did. */
 export interface MasterReport {
@@ -47,7 +48,11 @@ export class LockNotAcquiredError extends LockError {
     readonly retryAfter: number | undefined,
   ) {
     const budget = waited > 0 ? ` within ${waited} ms` : '';
-    super(`${list(resources)} is held by someone else: not acquired${budget}${tellAll(answers)}`, resources, answers);
+    super(
+      `${showNames(resources)} is held by someone else: not acquired${budget}${tellAll(answers)}`,
+      resources,
+      answers,
+    );
   }
 }
 
@@ -98,7 +103,7 @@ export class LockLostError extends LockError {
     override readonly cause: LockLostCause,
     answers: readonly MasterReport[] = [],
   ) {
-    super(`lost the lock on ${list(resources)}: ${LOST[cause]}${tellAll(answers)}`, resources, answers);
+    super(`lost the lock on ${showNames(resources)}: ${LOST[cause]}${tellAll(answers)}`, resources, answers);
   }
 }
 
@@ -110,9 +115,9 @@ export class LockReentryError extends LockError {
   constructor(resources: readonly string[], held: readonly string[], reentrant: boolean) {
     super(
       reentrant
-        ? `this call chain holds ${list(held)}, but not all of ${list(resources)} under one lock: ` +
+        ? `this call chain holds ${showNames(held)}, but not all of ${showNames(resources)} under one lock: ` +
             `take all of them together in the outer call`
-        : `this call chain already holds ${list(held)}: the nested call for ${list(resources)} would wait for itself. ` +
+        : `this call chain already holds ${showNames(held)}: the nested call for ${showNames(resources)} would wait for itself. ` +
             `Pass \`reentrant: true\` to run it inside the lock that is held`,
       resources,
     );
@@ -125,7 +130,7 @@ export class LockServiceStoppedError extends LockError {
   readonly statusCode = 503;
 
   constructor(resources: readonly string[]) {
-    super(`${list(resources)} was not acquired: the lock service is shutting down`, resources);
+    super(`${showNames(resources)} was not acquired: the lock service is shutting down`, resources);
   }
 }
 
@@ -133,21 +138,23 @@ export class LockServiceStoppedError extends LockError {
 export class RedlockConfigError extends LockError {
   readonly code = 'LOCK_CONFIG';
   readonly statusCode = 500;
+  readonly #value: unknown;
 
   constructor(
     /** Name of the option. */
     readonly option: string,
-    /** What was given. */
-    readonly value: unknown,
+    value: unknown,
     /** What it must be. */
     readonly requirement: string,
   ) {
     super(`${option} ${requirement}, got ${show(value)}`);
+    this.#value = value;
   }
-}
 
-function list(resources: readonly string[]): string {
-  return resources.map((resource) => show(resource)).join(', ') || 'nothing';
+  /** What was given. Whoever prints or serializes the error does not find it: it may be long, or carry a password. */
+  get value(): unknown {
+    return this.#value;
+  }
 }
 
 function tellAll(answers: readonly MasterReport[]): string {
@@ -173,25 +180,4 @@ export function describeAnswer(answer: Answer | undefined): string {
     case 'refused':
       return `${answer.code} ${answer.reason}`.trim();
   }
-}
-
-const SHOWN_LENGTH = 100;
-
-function show(value: unknown): string {
-  let text: string;
-  try {
-    text = typeof value === 'string' ? JSON.stringify(value) : showObject(value);
-  } catch {
-    text = typeof value;
-  }
-  return text.length > SHOWN_LENGTH ? `${text.slice(0, SHOWN_LENGTH)}…` : text;
-}
-
-/** Objects are named by their kind only: they may carry a password. */
-function showObject(value: unknown): string {
-  if (typeof value === 'function') return `function ${value.name}`.trim();
-  if (Array.isArray(value)) return value.length === 0 ? '[]' : `an array of ${value.length}`;
-  if (typeof value === 'object' && value !== null)
-    return `an object (${(value.constructor as { name: string } | undefined)?.name ?? 'no class'})`;
-  return typeof value === 'bigint' ? `${value}n` : String(value);
 }

@@ -1,18 +1,44 @@
 import { RedlockConfigError } from './errors.js';
 
 /**
- * @throws {RedlockConfigError} for a name that no option has; the message offers the nearest one that exists. It does
- * not tell the value: nobody knows what it is, it could be a password.
+ * @throws {RedlockConfigError} unless it is an object that can be read, with known options of its own. The message offers
+ * the nearest name that exists. It does not tell the value: nobody knows what it is, it could be a password.
  */
-export function checkOptionNames(where: string, given: object, known: readonly string[]): void {
-  for (const name of Object.keys(given)) {
-    if (known.includes(name)) continue;
-    throw new RedlockConfigError(where, name, `may hold known options only (${suggestion(name, known)})`);
+export function checkOptionNames(where: string, given: unknown, known: readonly string[]): asserts given is object {
+  try {
+    checkNames(where, given, known);
+  } catch (error) {
+    throw error instanceof RedlockConfigError ? error : notOptions(where, given);
   }
+}
+
+/** Reads every option once, so that a getter that throws does it here. */
+function checkNames(where: string, given: unknown, known: readonly string[]): void {
+  if (typeof given !== 'object' || given === null || !isPlain(given)) throw notOptions(where, given);
+  for (const name of Object.keys(given)) {
+    if (!known.includes(name)) {
+      throw new RedlockConfigError(where, name, `may hold known options only (${suggestion(name, known)})`);
+    }
+    Reflect.get(given, name);
+  }
+  // Copies of the options, which are made on the way, would not have it.
+  const inherited = known.find((name) => name in given && !Object.hasOwn(given, name));
+  if (inherited !== undefined) throw new RedlockConfigError(where, inherited, 'must not inherit an option');
+}
+
+/** Instances of classes may hold options; what is built in does not. */
+function isPlain(given: object): boolean {
+  return /^\[object (?:Object|Module)\]$/.test(Object.prototype.toString.call(given));
+}
+
+function notOptions(where: string, given: unknown): RedlockConfigError {
+  return new RedlockConfigError(where, given, 'must be an object of options that can be read');
 }
 
 function suggestion(name: string, known: readonly string[]): string {
   const [nearest] = known
+    // Others are too far away, and a long name would take long to compare.
+    .filter((candidate) => Math.abs(candidate.length - name.length) <= candidate.length)
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .filter(({ candidate, distance }) => distance <= Math.max(2, candidate.length / 3))
     .sort((a, b) => a.distance - b.distance);

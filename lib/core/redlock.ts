@@ -11,6 +11,7 @@ import type { Master } from './master.interface.js';
 import type { Observer } from './observer.js';
 import { askAll, quorumOf } from './quorum.js';
 import type { Random } from './random.js';
+import { startOfKeys } from './resources.js';
 import { type CallSettings, ownName, type Settings } from './settings.js';
 import { type Status, statusOf } from './status.js';
 import type { KeyNames, Tenure } from './tenure.js';
@@ -36,8 +37,9 @@ export class Redlock {
   private readonly quorum: number;
   private readonly gates: Gates;
   private readonly context: AcquisitionContext;
+  private readonly startOfKeys: string;
   private readonly queue = new WaitQueue();
-  private readonly queuePrefix: string;
+  private readonly startOfQueues: string;
   private readonly waiting = new Map<Waiter, readonly string[]>();
   /** What is held, with its place in the local queue. */
   private readonly held = new Map<Lease, Place | undefined>();
@@ -59,7 +61,8 @@ export class Redlock {
     for (const master of this.masters) master.onReady(() => this.excludeTwins());
     this.gates = new Gates(this.masters, clock);
     this.quorum = quorumOf(masters.length);
-    this.queuePrefix = ownName(settings, 'queue:');
+    this.startOfKeys = startOfKeys(settings.keyPrefix);
+    this.startOfQueues = ownName(settings, 'queue:');
     this.context = {
       masters: this.masters,
       gates: this.gates,
@@ -218,7 +221,7 @@ export class Redlock {
       this.queue.wakeAll();
       return;
     }
-    const resource = key.slice(this.settings.keyPrefix.length);
+    const resource = key.slice(this.startOfKeys.length);
     if (this.queue.call(resource)) return;
     // Whoever waited has given up meanwhile: the next one's turn.
     const { keys, queues } = this.namesOf([resource]);
@@ -228,11 +231,11 @@ export class Redlock {
   private namesOf(resources: readonly string[]): KeyNames {
     const sorted = resources.length > 1 ? [...resources].sort() : resources;
     const keys = sorted.map((resource) => this.keyOf(resource));
-    const queues = sorted.map((resource) => this.queuePrefix + resource);
+    const queues = sorted.map((resource) => this.startOfQueues + resource);
     return { keys, queues, counters: this.settings.fencing ? countersOf(keys) : undefined };
   }
 
   private keyOf(resource: string): string {
-    return this.settings.keyPrefix + resource;
+    return this.startOfKeys + resource;
   }
 }

@@ -1,6 +1,7 @@
 import { type Duration, MAX_DURATION, parseDuration } from './duration.js';
 import { RedlockConfigError } from './errors.js';
 import { checkOptionNames } from './option-names.js';
+import { ownNameAfter, resolveKeyPrefix } from './resources.js';
 
 /** What can be set for all locks of a service. */
 export interface RedlockOptions {
@@ -49,7 +50,8 @@ export interface RedlockOptions {
    */
   fencing?: boolean;
   /**
-   * Prefix of every key written to the masters.
+   * Prefix of every key written to the masters. Services with different prefixes never share a key: unless the prefix
+   * is one word and a colon, a NUL character and `key:` follow it, so that `app:` and `app:jobs:` stay apart.
    * @default 'lock:'
    */
   keyPrefix?: string;
@@ -132,8 +134,6 @@ const DEFAULT_MAX_TTL = 30_000;
 const DEFAULT_MASTER_TIMEOUT = 50;
 const DEFAULT_DRIFT_FACTOR = 0.01;
 const DEFAULT_KEY_PREFIX = 'lock:';
-/** Begins what follows the prefix in names of our own. */
-const OWN = '\0';
 
 /** With fewer masters, one that waits leaves no quorum. */
 const GUARDED_FROM = 3;
@@ -208,25 +208,9 @@ export function resolveTtl(settings: Settings, ttl: Duration | undefined, option
   return milliseconds;
 }
 
-/** @throws {RedlockConfigError} unless the value is one resource name or a list of some. Duplicates are dropped. */
-export function resolveResources(option: string, value: unknown): readonly string[] {
-  const names: unknown[] = Array.isArray(value) ? [...(value as unknown[])] : [value];
-  const culprit = names.findIndex((name) => typeof name !== 'string' || name === '');
-  if (names.length === 0 || culprit >= 0) {
-    const shown = names.length === 0 ? value : names[culprit];
-    throw new RedlockConfigError(option, shown, 'must be a text that is not empty, or a list of some');
-  }
-  const resources = names as string[];
-  const reserved = resources.find((name) => name.startsWith(OWN));
-  if (reserved !== undefined) {
-    throw new RedlockConfigError(option, reserved, 'must not begin with a NUL character, which marks names of our own');
-  }
-  return [...new Set(resources)];
-}
-
 /** A name of our own on the masters, out of the way of all resources. */
 export function ownName(settings: Settings, name: string): string {
-  return settings.keyPrefix + OWN + name;
+  return ownNameAfter(settings.keyPrefix, name);
 }
 
 /** How far this client's clock and a server's may run apart during a ttl, in milliseconds. */
@@ -287,12 +271,16 @@ function resolveDriftFactor(value: unknown): number {
   return value;
 }
 
-function resolveKeyPrefix(value: unknown): string {
-  if (typeof value !== 'string') throw new RedlockConfigError('keyPrefix', value, 'must be a text');
-  return value;
+function resolveSignal(option: string, value: unknown): AbortSignal | undefined {
+  if (value === undefined || isSignal(value)) return value;
+  throw new RedlockConfigError(option, value, 'must be an AbortSignal');
 }
 
-function resolveSignal(option: string, value: unknown): AbortSignal | undefined {
-  if (value === undefined || value instanceof AbortSignal) return value;
-  throw new RedlockConfigError(option, value, 'must be an AbortSignal');
+/** Also looks inside, since an object may only inherit from a signal. */
+function isSignal(value: unknown): value is AbortSignal {
+  try {
+    return value instanceof AbortSignal && typeof value.aborted === 'boolean';
+  } catch {
+    return false;
+  }
 }

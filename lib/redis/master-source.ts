@@ -1,16 +1,23 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { RedlockConfigError } from '../core/errors.js';
+import { redactUrl } from '../core/shown.js';
 import { OWN_SETTINGS } from './own-settings.js';
 import type { RedisClient, RedisClientOptions, RedisClientSource } from './redis-client.interface.js';
 import type { RedisMasterContext } from './recognition.js';
 import { RedisMaster } from './redis-master.js';
-import { redactUrl, settingsOfUrl } from './redis-url.js';
+import { settingsOfUrl } from './redis-url.js';
 
 /**
  * Where a master is: `redis://` or `rediss://` URL, path of a unix socket, options of an ioredis client, or such a
  * client (of ioredis 5 or 6), whose settings are copied.
  */
 export type RedisMasterSource = string | RedisOptions | RedisClientSource;
+
+const DEFAULT_HOST = 'localhost';
+const SENTINEL_PORT = 26_379;
+/** Names, IPv4 and IPv6 addresses, also with a zone. */
+const HOST = /^(?:[\p{L}\p{M}\p{N}._-]+|[0-9a-f:.]+(?:%[\w.-]+)?)$/iu;
+const PRINTABLE = /^\P{C}+$/u;
 
 const REQUIREMENT =
   'must be a redis:// or rediss:// URL, the path of a unix socket, ioredis options or an ioredis client';
@@ -49,11 +56,21 @@ export function refuseTwins(option: string, masters: readonly { readonly name: s
  */
 export function redisMaster(option: string, source: RedisMasterSource, context: RedisMasterContext): RedisMaster {
   const client = clientFrom(option, source);
-  checkAddress(option, client.options);
   return new RedisMaster(addressOf(client.options), client, context);
 }
 
+/** Whatever a source does when it is read, it is the source that cannot work. */
 function clientFrom(option: string, source: unknown): RedisClient {
+  try {
+    const client = copyOf(option, source);
+    checkAddress(option, client.options);
+    return client;
+  } catch (error) {
+    throw error instanceof RedlockConfigError ? error : new RedlockConfigError(option, source, REQUIREMENT);
+  }
+}
+
+function copyOf(option: string, source: unknown): RedisClient {
   if (typeof source === 'string') return clientFromUrl(option, source);
   if (typeof source !== 'object' || source === null) throw new RedlockConfigError(option, source, REQUIREMENT);
   if ('isCluster' in source && source.isCluster === true) {
@@ -77,21 +94,48 @@ function clientFromOptions(option: string, options: RedisOptions): RedisClient {
     // Otherwise a misspelled option would mean a server on this machine.
     throw new RedlockConfigError(option, options, `must say where the server is: ${names.join(', ')}`);
   }
-  const { sentinels } = options;
-  if (sentinels && !(Array.isArray(sentinels) && sentinels.length > 0)) {
-    throw new RedlockConfigError(`${option}.sentinels`, sentinels, 'must be a list of at least one');
-  }
+  // Before the client looks at them.
+  if (options.sentinels) checkSentinels(option, options.sentinels, options.name);
   return new Redis({ ...options, ...OWN_SETTINGS });
 }
 
-function checkAddress(option: string, { host, port, path, sentinels }: RedisClientOptions): void {
-  if (sentinels) return;
-  if (path) {
-    if (typeof path === 'string') return;
-    throw new RedlockConfigError(`${option}.path`, path, 'must be a text');
+function checkAddress(option: string, { host, port, path, sentinels, name }: RedisClientOptions): void {
+  if (sentinels) checkSentinels(option, sentinels, name);
+  else if (path) checkPath(`${option}.path`, path);
+  else checkEndpoint(option, host, port);
+}
+
+function checkSentinels(option: string, sentinels: unknown, name: unknown): void {
+  if (!Array.isArray(sentinels) || sentinels.length === 0) {
+    throw new RedlockConfigError(`${option}.sentinels`, sentinels, 'must be a list of at least one');
   }
+  Array.from(sentinels, (sentinel: unknown, i) => {
+    const where = `${option}.sentinels[${i}]`;
+    if (typeof sentinel !== 'object' || sentinel === null) {
+      throw new RedlockConfigError(where, sentinel, 'must say where the sentinel is: host, port');
+    }
+    const { host = DEFAULT_HOST, port = SENTINEL_PORT } = sentinel as { host?: unknown; port?: unknown };
+    checkEndpoint(where, host, port);
+  });
+  if (name != null && (typeof name !== 'string' || !PRINTABLE.test(name))) {
+    throw new RedlockConfigError(`${option}.name`, name, 'must be a printable text');
+  }
+}
+
+function checkPath(option: string, path: unknown): void {
+  if (typeof path !== 'string') throw new RedlockConfigError(option, path, 'must be a text');
+  if (path.includes('://') || !PRINTABLE.test(path)) {
+    throw new RedlockConfigError(option, path, 'must be the path of a unix socket');
+  }
+}
+
+function checkEndpoint(option: string, host: unknown, port: unknown): void {
   if (typeof host !== 'string' || host === '') {
     throw new RedlockConfigError(`${option}.host`, host, 'must be a text that is not empty');
+  }
+  if (!HOST.test(host)) {
+    // It names the master in every log: what is not an address could be a password.
+    throw new RedlockConfigError(`${option}.host`, redactUrl(host), 'must be the name or address of a host alone');
   }
   if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535) {
     throw new RedlockConfigError(`${option}.port`, port, 'must be from 1 to 65535');
@@ -105,8 +149,8 @@ function addressOf({ host, port, path, sentinels, name }: RedisClientOptions): s
 }
 
 function endpointOf({
-  host = 'localhost',
-  port = 26_379,
+  host = DEFAULT_HOST,
+  port = SENTINEL_PORT,
 }: {
   host?: string | undefined;
   port?: number | undefined;

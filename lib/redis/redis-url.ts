@@ -27,14 +27,6 @@ export function settingsOfUrl(text: string): RedisOptions | string {
   }));
 }
 
-/** A URL as it may be shown: without user, password and parameters. */
-export function redactUrl(text: string): string {
-  const end = text.lastIndexOf('@') + 1;
-  const start = /^[a-z]+:\/\//i.exec(text)?.[0] ?? '';
-  const shown = end === 0 ? text : `${start}***@${text.slice(end)}`;
-  return shown.replace(/[?#].*/, '');
-}
-
 function settingsOfPath(text: string): RedisOptions | string {
   const [path = '', query] = text.split('?', 2);
   return withParameters(new URLSearchParams(query), '', () => ({ path }));

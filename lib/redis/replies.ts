@@ -15,6 +15,9 @@ const SCRIPT_ERROR = /^ERR Error running script .*@user_script: ?\d+: (?:@user_s
 /** In a script, a missing permission is told without the code that it has elsewhere. */
 const NO_PERMISSION = /^ERR (?=The user executing the script can't )/;
 
+/** Since Redis 7.2, who may not do something. */
+const NAMED_USER = /\bUser .+ has no permissions/;
+
 /** What the script's answer to one request means. */
 export function answerFrom(reply: unknown): Answer {
   if (reply === FREE) return GRANTED;
@@ -54,8 +57,11 @@ export function isReply(error: unknown): error is Error {
 /** The message of an error, without what must not be told. */
 export function tell(error: unknown, secrets: readonly string[]): string {
   const [line = ''] = messageOf(error).split(/[\r\n]/, 1);
-  const text = line.replace(ECHO, '').replace(PLACE, '');
-  const safe = secrets.reduce((safer, secret) => safer.replaceAll(secret, '***'), text);
+  const text = line.replace(ECHO, '').replace(PLACE, '').replace(NAMED_USER, 'This user has no permissions');
+  // The longest first: one may be a part of another.
+  const safe = [...secrets]
+    .sort((a, b) => b.length - a.length)
+    .reduce((safer, secret) => safer.replaceAll(secret, '***'), text);
   return safe.slice(0, REASON_LENGTH);
 }
 

@@ -229,8 +229,11 @@ describe('LockService refuses', () => {
     await expect(service.inspect(anything(['a', 'b']))).rejects.toMatchObject({ option: 'resource' });
   });
 
-  it('work that is no function, and leaves nothing', async () => {
-    await expect(service.withLock('a', 100, anything('work'))).rejects.toThrow(TypeError);
+  it('work that is no function, and asks no master', async () => {
+    await expect(service.withLock('a', 100, anything('work'))).rejects.toMatchObject({
+      name: 'RedlockConfigError',
+      option: 'work',
+    });
   });
 });
 

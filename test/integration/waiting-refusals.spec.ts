@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { resolveResources } from '../../lib/core/settings.js';
+import { resolveResources } from '../../lib/core/resources.js';
 import { type CountingContender, Crowd } from '../support/crowd.js';
 import { eventually } from '../support/eventually.js';
 
@@ -90,7 +90,7 @@ describe('Waiting at masters that refuse', () => {
   });
 
   it('is not possible for a resource that is named like something of our own', () => {
-    expect(() => resolveResources('resource', '\0queue:k')).toThrow(/must not begin with a NUL/);
-    expect(() => resolveResources('resource', ['a', '\0wake:x'])).toThrow(/must not begin with a NUL/);
+    expect(() => resolveResources('resource', '\0queue:k')).toThrow(/must not contain a NUL/);
+    expect(() => resolveResources('resource', ['a', '\0wake:x'])).toThrow(/must not contain a NUL/);
   });
 });

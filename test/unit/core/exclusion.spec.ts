@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import { fc } from '../../support/properties.js';
 import type { Lock } from '../../../lib/core/lock.js';
 import { Rig } from '../support/rig.js';
 import type { Behaviour } from '../support/scripted-master.js';

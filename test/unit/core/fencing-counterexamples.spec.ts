@@ -1,6 +1,6 @@
 // Two shorter ways to agree on a token that look right and are not, on the same schedules as the right one.
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import { fc } from '../../support/properties.js';
 import { agree } from '../../../lib/core/fencing.js';
 
 /** What one master has of one key. */

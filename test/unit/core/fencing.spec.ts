@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import { fc } from '../../support/properties.js';
 import { LockLostError, RedlockConfigError } from '../../../lib/core/errors.js';
 import { agree, countersOf } from '../../../lib/core/fencing.js';
 import { Rig } from '../support/rig.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import { fc } from '../../support/properties.js';
 import type { Answer, InspectRequest } from '../../../lib/core/master.interface.js';
 import { askAll, Ballot, type Outcome, quorumOf } from '../../../lib/core/quorum.js';
 import {

@@ -2,13 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { MAX_DURATION, parseDuration } from '../../../lib/core/duration.js';
 import { RedlockConfigError } from '../../../lib/core/errors.js';
 import { checkOptionNames } from '../../../lib/core/option-names.js';
+import { resolveResources } from '../../../lib/core/resources.js';
 import {
   type AcquireOptions,
   driftOf,
   masterTimeoutFor,
   type RedlockOptions,
   resolveCall,
-  resolveResources,
   resolveSettings,
   resolveTtl,
 } from '../../../lib/core/settings.js';
@@ -228,7 +228,7 @@ describe('resources', () => {
 
   it('cannot be mistaken for names of our own', () => {
     expect(errorOf(() => resolveResources('resource', ['a', '\0queue:a'])).message).toContain(
-      'resource must not begin with a NUL character',
+      'resource must not contain a NUL character',
     );
   });
 });

@@ -1,13 +1,8 @@
 import type { LockLostError } from '../../../lib/core/errors.js';
 import type { Lock } from '../../../lib/core/lock.js';
 import { Redlock } from '../../../lib/core/redlock.js';
-import {
-  type AcquireOptions,
-  type RedlockOptions,
-  resolveCall,
-  resolveResources,
-  resolveSettings,
-} from '../../../lib/core/settings.js';
+import { resolveResources } from '../../../lib/core/resources.js';
+import { type AcquireOptions, type RedlockOptions, resolveCall, resolveSettings } from '../../../lib/core/settings.js';
 import { type Behaviour, ScriptedMaster } from './scripted-master.js';
 import { TestClock } from './test-clock.js';
 

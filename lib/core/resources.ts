@@ -1,0 +1,73 @@
+import { RedlockConfigError } from './errors.js';
+
+/** All of them go into one script, and a server does nothing else meanwhile. */
+const MOST_NAMES = 1_000;
+/** Of all names together, in UTF-16 code units: they are sent in one piece. */
+const MOST_TEXT = 2 ** 20;
+/** UTF-8 has no lone surrogates and makes the same character of all of them: different names would be one lock. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
+/** Begins what follows the prefix in names of our own. */
+const OWN = '\0';
+/** No prefix of this form begins with another one. */
+const ONE_WORD = /^[^:]*:$/;
+
+/** @throws {RedlockConfigError} unless the value is one resource name or a list of some. Duplicates are dropped. */
+export function resolveResources(option: string, value: unknown): readonly string[] {
+  const names = listOf(option, value);
+  const culprit = names.findIndex((name) => typeof name !== 'string' || name === '');
+  if (names.length === 0 || culprit >= 0) throw noNames(option, names.length === 0 ? value : names[culprit]);
+  const resources = names as string[];
+  const length = resources.reduce((sum, name) => sum + name.length, 0);
+  if (length > MOST_TEXT) {
+    throw new RedlockConfigError(option, resources[0], `must have at most ${MOST_TEXT} characters, not ${length}`);
+  }
+  for (const name of resources) checkText(option, name);
+  return [...new Set(resources)];
+}
+
+/** @throws {RedlockConfigError} unless it is a text that can begin the names on the masters */
+export function resolveKeyPrefix(value: unknown): string {
+  if (typeof value !== 'string') throw new RedlockConfigError('keyPrefix', value, 'must be a text');
+  checkText('keyPrefix', value);
+  return value;
+}
+
+/**
+ * What stands before a resource in the name of its key.
+ *
+ * With `app:` and `app:jobs:`, nobody could tell where the prefix of `app:jobs:1` ends: what follows is only free to be
+ * anything after one word and a colon. Other prefixes get an end that no resource contains.
+ */
+export function startOfKeys(keyPrefix: string): string {
+  return ONE_WORD.test(keyPrefix) ? keyPrefix : ownNameAfter(keyPrefix, 'key:');
+}
+
+/** A name of our own, out of the way of all resources, after whatever prefix. */
+export function ownNameAfter(keyPrefix: string, name: string): string {
+  return keyPrefix + OWN + name;
+}
+
+/** A copy, item by item: arrays may have holes and iterators of their own. */
+function listOf(option: string, value: unknown): readonly unknown[] {
+  try {
+    if (!Array.isArray(value)) return [value];
+    if (value.length <= MOST_NAMES) return Array.from({ length: value.length }, (_, i) => (value as unknown[])[i]);
+  } catch {
+    throw noNames(option, value);
+  }
+  throw new RedlockConfigError(option, value, `must be at most ${MOST_NAMES} names`);
+}
+
+function noNames(option: string, value: unknown): RedlockConfigError {
+  return new RedlockConfigError(option, value, 'must be a text that is not empty, or a list of some');
+}
+
+function checkText(option: string, text: string): void {
+  if (text.includes(OWN)) {
+    throw new RedlockConfigError(option, text, 'must not contain a NUL character, which marks names of our own');
+  }
+  if (LONE_SURROGATE.test(text)) {
+    const requirement = 'must not contain half a surrogate pair, which no server could tell from another';
+    throw new RedlockConfigError(option, text, requirement);
+  }
+}

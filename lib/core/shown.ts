@@ -1,0 +1,59 @@
+const SHOWN_LENGTH = 100;
+/** Of a list of names. */
+const MOST_SHOWN = 10;
+/** What looks like an address with credentials. */
+const ADDRESS = /@|%40|:\/\//i;
+/** What a terminal or a reader of logs could take for something else. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/** A value as it may stand in a message: short, on one line, and without credentials. */
+export function show(value: unknown): string {
+  try {
+    if (typeof value !== 'string') return shorten(showObject(value));
+    return showText(ADDRESS.test(value) ? redactUrl(value) : value);
+  } catch {
+    return typeof value;
+  }
+}
+
+/** Names of resources as they may stand in a message. */
+export function showNames(names: readonly string[]): string {
+  const more = names.length > MOST_SHOWN ? ` and ${names.length - MOST_SHOWN} more` : '';
+  return names.slice(0, MOST_SHOWN).map(showText).join(', ') + more || 'nothing';
+}
+
+/** A URL as it may be shown: without user, password and parameters. */
+export function redactUrl(text: string): string {
+  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? '';
+  const rest = text.slice(scheme.length);
+  const start = rest.lastIndexOf('@') + 1;
+  const host = rest.slice(start);
+  // Whether an @ is the one before the host, or stands in a password or in a parameter, cannot be told.
+  if (/[/?#]/.test(rest.slice(0, start)) || /%40/i.test(host)) return `${scheme}***`;
+  return `${scheme}${start > 0 ? '***@' : ''}${host.replace(/[?#].*/s, '')}`;
+}
+
+function showText(text: string): string {
+  return shorten(JSON.stringify(text));
+}
+
+function shorten(text: string): string {
+  const beginning = text.slice(0, SHOWN_LENGTH).replace(UNPRINTABLE, escape);
+  return text.length > SHOWN_LENGTH ? `${beginning}…` : beginning;
+}
+
+function escape(character: string): string {
+  return `\\u{${character.codePointAt(0)?.toString(16)}}`;
+}
+
+/** Objects are named by their kind only: they may carry a password. */
+function showObject(value: unknown): string {
+  if (typeof value === 'function') return `function ${value.name}`.trim();
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : `an array of ${value.length}`;
+  if (typeof value === 'object' && value !== null) return `an object (${classOf(value)})`;
+  return typeof value === 'bigint' ? `${value}n` : String(value);
+}
+
+function classOf({ constructor }: { readonly constructor?: unknown }): string {
+  return typeof constructor === 'function' ? constructor.name : 'no class';
+}

@@ -1,0 +1,198 @@
+import { inspect } from 'node:util';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import {
+  type AcquireOptions,
+  InjectLockService,
+  type LockedMethodOptions,
+  LockInterceptor,
+  LockService,
+  RedlockConfigError,
+  RedlockModule,
+  WithLock,
+} from 'nestjs-redlock';
+import { memoryMasters } from 'nestjs-redlock/testing';
+import { anything, optionObjects } from '../support/hostile.js';
+import { fc } from '../support/properties.js';
+import { boot, closeAll } from './support/applications.js';
+import { Locks } from './support/locks.js';
+
+afterEach(closeAll);
+
+/** What a user without types could write. */
+const untyped = (value: unknown): never => value as never;
+
+/** Settles with what the action does; if it fails, then with an error that says enough and not too much. */
+async function attempt<T>(action: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await action();
+  } catch (error) {
+    // What a signal gives that has aborted already.
+    if (error instanceof DOMException && error.name === 'AbortError') return undefined;
+    expect(error).toBeInstanceOf(RedlockConfigError);
+    expect((error as Error).message.length).toBeLessThan(400);
+    return undefined;
+  }
+}
+
+const refusalOf = async (action: () => unknown): Promise<RedlockConfigError> => {
+  try {
+    await action();
+  } catch (error) {
+    expect(error).toBeInstanceOf(RedlockConfigError);
+    return error as RedlockConfigError;
+  }
+  throw new Error('it was not refused');
+};
+
+const MODULE_OPTIONS = ['ttl', 'wait', 'maxTtl', 'keyPrefix', 'enabled', 'clock', 'isGlobal'];
+const CALL_OPTIONS = ['wait', 'extend', 'maxHold', 'signal', 'reentrant', 'onLocked', 'service'];
+
+describe('Whatever is given', () => {
+  it('to forRoot: it boots, or is refused by name', async () => {
+    await fc.assert(
+      fc.asyncProperty(optionObjects(MODULE_OPTIONS), async ({ value }) => {
+        if (typeof value === 'object' && value !== null && Object.isExtensible(value)) {
+          Reflect.defineProperty(value, 'masters', { value: 'memory', enumerable: true });
+        }
+        await attempt(() => boot({ imports: [RedlockModule.forRoot(untyped(value))] }));
+        await closeAll();
+      }),
+      { numRuns: 60 },
+    );
+  }, 60_000);
+
+  it('to forRoot as it is: it boots, or is refused by name', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(anything, optionObjects(MODULE_OPTIONS)), async ({ value }) => {
+        await attempt(() => void RedlockModule.forRoot(untyped(value)));
+        await attempt(() => void RedlockModule.forRoot({ masters: untyped([value]) }));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('to the service: it locks, or is refused by name, and nothing is left', async () => {
+    const locks = new Locks(3);
+    const service = (await boot({ imports: [locks.module()] })).get(LockService);
+    let ran = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        anything,
+        fc.option(anything, { nil: undefined }),
+        optionObjects(CALL_OPTIONS),
+        async (...given) => {
+          const [resource, ttl, options] = given.map((boxed) => boxed?.value) as [
+            string,
+            number,
+            AcquireOptions | undefined,
+          ];
+          for (const call of [
+            async () => (await service.acquire(resource, ttl, options)).release(),
+            async () => (await service.tryAcquire(resource, ttl, options))?.release(),
+            async () => (await service.tryAcquire('b', ttl))?.release(),
+            async () => service.inspect(resource),
+            () => service.withLock('c', 100, () => ran++, options),
+          ]) {
+            await attempt<unknown>(call);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+    expect(ran).toBeGreaterThan(0);
+    await locks.expectNothingLeft();
+  }, 60_000);
+
+  it('to a decorator or an interceptor: it is refused by name at once, or at boot', async () => {
+    await fc.assert(
+      fc.asyncProperty(anything, optionObjects(CALL_OPTIONS), async ({ value: key }, { value: options }) => {
+        const decorate = (): object => {
+          class Jobs {
+            @WithLock(key as string, undefined, options as LockedMethodOptions)
+            async run(): Promise<void> {}
+          }
+          return Jobs;
+        };
+        await attempt(decorate);
+        await attempt(() => void LockInterceptor(untyped(key), undefined, untyped(options)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('Options that are data from elsewhere', () => {
+  it('cannot turn locking off by their prototype', async () => {
+    const options: unknown = JSON.parse('{"masters": "memory", "__proto__": {"enabled": false}}');
+    const refusal = await refusalOf(() => boot({ imports: [RedlockModule.forRoot(untyped(options))] }));
+    expect(refusal).toMatchObject({ option: 'options', value: '__proto__' });
+    const inherited = Object.assign(Object.create({ enabled: false }) as object, { masters: 'memory' });
+    expect(await refusalOf(() => boot({ imports: [RedlockModule.forRoot(untyped(inherited))] }))).toMatchObject({
+      option: 'options',
+      value: 'enabled',
+    });
+    expect(
+      await refusalOf(() => boot({ imports: [RedlockModule.forRootAsync({ useFactory: () => untyped(options) })] })),
+    ).toMatchObject({ value: '__proto__' });
+  });
+
+  it.each(['enabled', 'lazyConnect', 'connectTimeout', 'drainTimeout', 'clock'])(
+    'refuse null for %s: it is a value, not an absence',
+    async (name) => {
+      const options = untyped({ masters: 'memory', [name]: null });
+      expect((await refusalOf(() => boot({ imports: [RedlockModule.forRoot(options)] }))).option).toBe(name);
+    },
+  );
+
+  it.each<[string, () => unknown, string]>([
+    ['a list with a hole', () => Object.assign(new Array(2), { 0: memoryMasters()[0] }), 'masters[1]'],
+    ['half a master', () => [{ ask: () => undefined }], 'masters[0]'],
+    [
+      'a master without a name',
+      () => [Object.assign(Object.create(memoryMasters()[0]!) as object, { name: 5 })],
+      'masters[0]',
+    ],
+  ])('refuse as masters %s', async (_, masters, option) => {
+    const start = () => boot({ imports: [RedlockModule.forRoot({ masters: untyped(masters()) })] });
+    expect((await refusalOf(start)).option).toBe(option);
+  });
+
+  it('refuse half a clock, and nothing in place of the options of forRootAsync', async () => {
+    const half = untyped({ masters: 'memory', clock: { read: () => 0 } });
+    expect((await refusalOf(() => boot({ imports: [RedlockModule.forRoot(half)] }))).message).toBe(
+      'clock must have the methods read, schedule, afterInput, got an object (Object)',
+    );
+    expect((await refusalOf(() => RedlockModule.forRootAsync(untyped(null)))).option).toBe('options');
+  });
+
+  it.each(['', 5, null, Symbol('x'), {}])('refuse %p as the name of a lock service', async (service) => {
+    const name = untyped(service);
+    expect((await refusalOf(() => InjectLockService(name))).option).toBe('name');
+    expect((await refusalOf(() => LockInterceptor('a', 10, { service: name }))).option).toBe(
+      'LockInterceptor: service',
+    );
+    const decorate = WithLock('a', 10, { service: name }) as MethodDecorator;
+    class Jobs {
+      async run(): Promise<void> {}
+    }
+    const use = () => untyped(decorate(Jobs.prototype, 'run', { value: async () => Promise.resolve() }));
+    expect((await refusalOf(use)).option).toBe('@WithLock on Jobs.run: service');
+  });
+
+  it.each([
+    'redis://user:hunter2@host',
+    'user:hunter2@host',
+    { hots: 'a', password: 'hunter2' },
+    [{ hots: 'a', password: 'hunter2' }],
+    { masters: 'redis://user:hunter2@host' },
+    { masters: { host: 'a', password: 'hunter2' } },
+    { masters: [{ host: 'redis://user:hunter2@host' }] },
+    { masters: [{ path: 'redis://user:hunter2@host' }] },
+    { masters: ['redis://host?password=x@hunter2'] },
+    { masters: ['redis://hunter2%40host'] },
+    { masters: 'memory', password: 'hunter2' },
+  ])('never print a password of %j', async (options) => {
+    const error = await refusalOf(() => boot({ imports: [RedlockModule.forRoot(untyped(options))] }));
+    expect([error.message, error.stack, JSON.stringify(error), inspect(error)].join('\n')).not.toContain('hunter2');
+  });
+});

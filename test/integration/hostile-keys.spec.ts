@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { LockNotAcquiredError } from '../../lib/core/errors.js';
+import { names, prefixes } from '../support/hostile.js';
+import { type Masters, startMasters } from '../support/masters.js';
+import { fc } from '../support/properties.js';
+import { Contender } from '../support/redlocks.js';
+
+const MiB = 2 ** 20;
+/** What is asked here is long, and the machine may be slow. */
+const PATIENT = { ttl: '30s', masterTimeout: '5s', maxTtl: '30s' } as const;
+
+describe('Odd names on a real server', () => {
+  let masters: Masters;
+  let client: Redis;
+
+  beforeAll(async () => {
+    masters = await startMasters(1);
+    client = new Redis(masters.servers[0]!.port, '127.0.0.1');
+  }, 30_000);
+  afterAll(async () => {
+    client.disconnect();
+    await masters.stop();
+  });
+
+  /** Names of all keys, as bytes. */
+  async function keys(): Promise<string[]> {
+    return (await client.keysBuffer('*')).map((key) => key.toString('utf8'));
+  }
+
+  it('are one resource exactly when the text is the same', async () => {
+    await using one = await Contender.on(masters.urls, PATIENT);
+    await using other = await Contender.on(masters.urls, PATIENT);
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(names, { minLength: 2, maxLength: 4 }), async ([first = '', ...others]) => {
+        await using lock = await one.acquire(first, '30s', { wait: 0 });
+        await expect(other.acquire(first, '30s', { wait: 0 })).rejects.toThrow(LockNotAcquiredError);
+        expect(await other.redlock.inspect(first)).toMatchObject({ state: 'held' });
+        await using rest = await other.acquire(others, '30s', { wait: 0 });
+        expect([lock.isHeld, rest.isHeld]).toEqual([true, true]);
+        const held = (await keys()).filter((key) => !key.includes('\0'));
+        expect(held.sort()).toEqual([first, ...others].map((name) => `lock:${name}`).sort());
+      }),
+      { numRuns: 150 },
+    );
+    expect((await keys()).filter((key) => !key.includes('\0'))).toEqual([]);
+  }, 60_000);
+
+  it('are handed over from one process to the next, and leave no queue', async () => {
+    await using one = await Contender.on(masters.urls, PATIENT);
+    await using other = await Contender.on(masters.urls, PATIENT);
+    await fc.assert(
+      fc.asyncProperty(names, async (name) => {
+        const lock = await one.acquire(name, '30s', { wait: 0 });
+        const waiting = other.acquire(name, '30s', { wait: '20s' });
+        await lock.release();
+        await (await waiting).release();
+        expect((await keys()).filter((key) => !key.endsWith('\0fences'))).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  }, 60_000);
+
+  it('never reach another prefix', async () => {
+    const distinct = fc.uniqueArray(prefixes, { minLength: 2, maxLength: 2 });
+    await fc.assert(
+      fc.asyncProperty(distinct, names, async ([shorter = '', longer = ''], name) => {
+        await using one = await Contender.on(masters.urls, { ...PATIENT, keyPrefix: shorter });
+        await using other = await Contender.on(masters.urls, { ...PATIENT, keyPrefix: longer });
+        // What of the name would make it one of the other prefix.
+        const trick = longer.startsWith(shorter) ? longer.slice(shorter.length) + name : name;
+        await using lock = await one.acquire(trick, '30s', { wait: 0 });
+        await using apart = await other.acquire(name, '30s', { wait: 0 });
+        expect([lock.isHeld, apart.isHeld]).toEqual([true, true]);
+      }),
+      {
+        numRuns: 30,
+        examples: [
+          [['app:', 'app:jobs:'], '1'],
+          [['', 'lock:'], 'a'],
+          [['app', 'app:'], 'a'],
+        ],
+      },
+    );
+  }, 60_000);
+
+  it('may be 1 MiB long, wait in a queue included', async () => {
+    await using one = await Contender.on(masters.urls, PATIENT);
+    await using other = await Contender.on(masters.urls, PATIENT);
+    const [long, same] = ['é'.repeat(MiB / 2), 'é'.repeat(MiB / 2 - 1)];
+    const lock = await one.acquire(long, '30s', { wait: 0 });
+    await using apart = await other.acquire(same, '30s', { wait: 0 });
+    const waiting = other.acquire(long, '30s', { wait: '20s' });
+    await lock.release();
+    await using next = await waiting;
+    expect([lock.isHeld, apart.isHeld, next.isHeld]).toEqual([false, true, true]);
+  }, 60_000);
+
+  it('may be a thousand at once', async () => {
+    await using one = await Contender.on(masters.urls, PATIENT);
+    const many = Array.from({ length: 1_000 }, (_, i) => `${i}*[?]{`);
+    const lock = await one.acquire(many, '30s', { wait: 0 });
+    await expect(one.acquire(['x', '999*[?]{'], '30s', { wait: 0 })).rejects.toThrow(LockNotAcquiredError);
+    expect(await lock.fencingToken()).toBeGreaterThan(0);
+    await lock.extend();
+    await lock.release();
+    expect((await keys()).filter((key) => !key.endsWith('\0fences'))).toEqual([]);
+  }, 60_000);
+});

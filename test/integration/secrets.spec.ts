@@ -1,0 +1,236 @@
+import { inspect } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { INestApplicationContext, LoggerService } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import { type Lock, LockService, type MasterSource, RedlockModule } from '../../lib/index.js';
+import { RedisServer } from '../../scripts/redis-servers.mjs';
+import { eventually } from '../support/eventually.js';
+
+/** With everything that is encoded in a URL. */
+const PASSWORD = 'pä ss@w/o?r#d%:1';
+const USER = 'user-nobody-may-see';
+const encoded = encodeURIComponent(PASSWORD);
+const SENTINEL = 'sentinel-password-nobody-may-see';
+const TOKEN_LIKE = /\b[0-9a-f]{40}\b/;
+
+/** Everything that anybody was told: by the logger, on the console, by errors and by answers. */
+class Told implements LoggerService {
+  readonly lines: string[] = [];
+  log = (...args: unknown[]): void => this.keep(...args);
+  warn = (...args: unknown[]): void => this.keep(...args);
+  error = (...args: unknown[]): void => this.keep(...args);
+  fatal = (...args: unknown[]): void => this.keep(...args);
+  debug = (...args: unknown[]): void => this.keep(...args);
+  verbose = (...args: unknown[]): void => this.keep(...args);
+
+  /** In every way in which somebody could print it. */
+  keep(...args: unknown[]): void {
+    for (const arg of args) {
+      this.lines.push(
+        String(arg),
+        `${JSON.stringify(arg) as string | undefined}`,
+        inspect(arg, { depth: 10, getters: true }),
+      );
+      if (arg instanceof Error) this.keep(arg.message, arg.stack, arg.cause);
+    }
+  }
+
+  get text(): string {
+    return this.lines.join('\n');
+  }
+}
+
+let told: Told;
+let servers: RedisServer[];
+let apps: INestApplicationContext[];
+
+beforeEach(() => {
+  told = new Told();
+  [servers, apps] = [[], []];
+  for (const method of ['log', 'warn', 'error', 'info', 'debug'] as const) {
+    jest.spyOn(console, method).mockImplementation((...args) => told.keep(...args));
+  }
+});
+afterEach(async () => {
+  await Promise.all(apps.map((app) => app.close()));
+  await Promise.all(servers.map((server) => server.stop()));
+  jest.restoreAllMocks();
+  expect(told.lines.length).toBeGreaterThan(0);
+  for (const secret of [PASSWORD, encoded, encoded.toLowerCase(), encodeURI(PASSWORD), USER, SENTINEL]) {
+    expect(told.text).not.toContain(secret);
+  }
+  expect(told.text).not.toMatch(TOKEN_LIKE);
+});
+
+async function serve(...args: string[]): Promise<RedisServer> {
+  const user = ['--user', USER, 'on', `>${PASSWORD}`, '~*', '&*', '+@all'];
+  const server = await RedisServer.start({ args: [...user, '--requirepass', PASSWORD, ...args] });
+  servers.push(server);
+  return server;
+}
+
+const urlOf = ({ port }: RedisServer, user = USER, password = encoded): string =>
+  `redis://${user}:${password}@127.0.0.1:${port}`;
+
+async function start(masters: readonly MasterSource[], options: object = {}): Promise<LockService> {
+  const module = RedlockModule.forRoot({ masters, connectTimeout: '10s', wait: 0, ...options });
+  const app = await (
+    await Test.createTestingModule({ imports: [module] })
+      .setLogger(told)
+      .compile()
+  ).init();
+  apps.push(app);
+  return app.get(LockService);
+}
+
+/** What a call fails with. */
+async function failure(call: Promise<unknown>): Promise<Error> {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(Error);
+  told.keep(error);
+  return error as Error;
+}
+
+/** What an operator types. */
+async function operate({ port }: RedisServer, command: string, ...args: string[]): Promise<unknown> {
+  const client = new Redis(port, '127.0.0.1', { username: USER, password: PASSWORD, maxRetriesPerRequest: 0 });
+  try {
+    return await client.call(command, ...args);
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** The value of a key on the server: the token. */
+const tokenOf = (server: RedisServer, resource: string) =>
+  operate(server, 'GET', `lock:${resource}`) as Promise<string>;
+
+async function lookAround(service: LockService, ...locks: Lock[]): Promise<void> {
+  told.keep(service.status(), await service.inspect('a'), service, ...locks);
+}
+
+describe('Nobody is told a secret', () => {
+  it('by an application that works and shuts down with a lock still held', async () => {
+    const server = await serve();
+    const service = await start([urlOf(server)], { drainTimeout: 0 });
+    const lock = await service.acquire('a', '10s');
+    const token = await tokenOf(server, 'a');
+    expect(token.length).toBeGreaterThan(20);
+    await failure(service.acquire('a', '10s'));
+    await lookAround(service, lock);
+    await apps.pop()?.close();
+    told.keep(lock.loss);
+    expect(lock.loss).toMatchObject({ cause: 'shutdown' });
+    expect(told.text).not.toContain(token);
+  }, 30_000);
+
+  it.each<[string, (server: RedisServer) => MasterSource]>([
+    ['a URL', (server) => urlOf(server, USER, encodeURIComponent(`${PASSWORD}x`))],
+    ['options', ({ port }) => ({ host: '127.0.0.1', port, username: USER, password: `${PASSWORD}x` })],
+    [
+      'a client',
+      ({ port }) => new Redis(port, '127.0.0.1', { lazyConnect: true, username: USER, password: `${PASSWORD}x` }),
+    ],
+  ])(
+    'by a boot with a wrong password in %s',
+    async (_, source) => {
+      const server = await serve();
+      const error = await failure(start([source(server)], { connectTimeout: '1s' }));
+      expect(error).toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
+      // Between two attempts there is another reason.
+      const service = await start([source(server)], { lazyConnect: true });
+      await eventually(() => {
+        const status = service.status();
+        told.keep(status);
+        return /WRONGPASS/.test(status.masters[0]?.reason ?? '');
+      });
+    },
+    30_000,
+  );
+
+  it('by a boot without a server, and sentinels that are not there', async () => {
+    const sentinel = { host: '127.0.0.1', port: 1 };
+    const masters = [
+      'redis://' + `${USER}:${encoded}@127.0.0.1:1`,
+      { sentinels: [sentinel], name: 'm', password: PASSWORD, sentinelPassword: SENTINEL },
+    ];
+    const error = await failure(start(masters, { connectTimeout: 200 }));
+    expect(error.message).toMatch(/cannot start within 200 ms/);
+  }, 30_000);
+
+  it.each([
+    `http://${USER}:${encoded}@host`,
+    `redis://${USER}:${encoded}@host:99999`,
+    `redis://${USER}:${PASSWORD}@host`,
+    `redis://host?username=${USER}&password=${encoded}`,
+    `${USER}:${encoded}@host:6379`,
+    `redis://${USER}%3A${encoded}%40host`,
+  ])('by a boot with the URL %#', async (url) => {
+    const error = await failure(start([url]));
+    expect(error.name).toBe('RedlockConfigError');
+  });
+
+  it('by a server that refuses commands and repeats them', async () => {
+    const renamed = ['SET', 'EVALSHA'].flatMap((name) => ['--rename-command', name, '']);
+    const service = await start([urlOf(await serve(...renamed))], { fencing: false });
+    const error = await failure(service.acquire('a'));
+    expect(error.message).toMatch(/unknown command/i);
+    await lookAround(service);
+  }, 30_000);
+
+  it('by a server that does not know AUTH', async () => {
+    const server = await RedisServer.start({ args: ['--rename-command', 'AUTH', '', '--rename-command', 'HELLO', ''] });
+    servers.push(server);
+    const service = await start([urlOf(server)], { lazyConnect: true });
+    const { masters } = service.status();
+    expect(masters).toHaveLength(1);
+    await eventually(() => service.status().masters[0]?.reason !== 'not connected yet');
+    await failure(service.acquire('a'));
+    await lookAround(service);
+  }, 30_000);
+
+  it('by a server that names the user who may not', async () => {
+    const server = await serve();
+    const service = await start([urlOf(server)], { fencing: false });
+    await operate(server, 'ACL', 'SETUSER', USER, '-set', '-eval', '-evalsha');
+    const error = await failure(service.acquire('a'));
+    expect(error.message).toContain('NOPERM');
+    await lookAround(service);
+  }, 30_000);
+
+  it('by a lock that is lost to somebody else, and by one that runs out', async () => {
+    const server = await serve();
+    const service = await start([urlOf(server)]);
+    const lock = await service.acquire('a', '1s', { extend: true });
+    const token = await tokenOf(server, 'a');
+    const expiring = await service.acquire('b', '1s', { extend: true });
+    const other = await tokenOf(server, 'b');
+    await operate(server, 'SET', 'lock:a', 'somebody else');
+    await eventually(() => lock.loss !== undefined);
+    server.pause();
+    await eventually(() => expiring.loss !== undefined);
+    told.keep(lock.loss, expiring.loss, lock.signal.reason);
+    expect([lock.loss?.cause, expiring.loss?.cause]).toEqual(['owner-changed', 'expired']);
+    const error = await failure(service.acquire('c'));
+    expect(error.message).toMatch(/no answer|silent|unreachable/);
+    await lookAround(service, lock, expiring);
+    server.resume();
+    for (const secret of [token, other]) expect(told.text).not.toContain(secret);
+  }, 30_000);
+
+  it('by masters that wait after a flush', async () => {
+    const all = await Promise.all([serve(), serve(), serve()]);
+    const service = await start(
+      all.map((server) => urlOf(server)),
+      { lazyConnect: true, maxTtl: '20s' },
+    );
+    await eventually(() => service.status().masters.every(({ state }) => state === 'quarantined'));
+    const error = await failure(service.acquire('a'));
+    expect(error.message).toContain('does not vote for');
+    await lookAround(service);
+  }, 30_000);
+});

@@ -1,0 +1,85 @@
+import { inspect } from 'node:util';
+import { fc } from './properties.js';
+
+/** Parts of which names are made that try to be something else: prefixes, names of our own, commands, patterns. */
+const PARTS = [
+  ...['lock', 'app', 'jobs', 'key', 'queue', 'wake', 'incarnation', 'fences', 'reserved for ', ':', '::'],
+  ...['*', '?', '[a-z]', '{tag}', '{', '}', '\\', '/', '../', ' ', '\n', '\r\n', '\t', '%00', '%s', '"', "'"],
+  ...['$3\r\nfoo\r\n', '*1\r\n$8\r\nFLUSHALL\r\n', 'EVAL', 'ARGV[1]', '\x1b[31m', '\x7f', '\x9b', '\u2028', '\u202e'],
+  ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', 'null', 'undefined', 'NaN', '0'],
+  ...['é', 'e\u0301', '\u{1f512}', '\u{1f468}\u200d\u{1f469}', '\ufffd', '\ufeff', 'ß', 'ẞ', 'İ', 'ﬀ'],
+];
+
+/** What no name may contain. */
+const FORBIDDEN = ['\0', '\0key:', '\0queue:', '\ud800', '\udbff', '\udc00', '\udfff'];
+
+/** Names that can be locked, however odd. */
+export const names = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.array(fc.constantFrom(...PARTS), { minLength: 1, maxLength: 5 }).map((all) => all.join('')),
+  },
+  fc.constantFrom(...PARTS),
+  fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }).filter((text) => !text.includes('\0')),
+);
+
+/** Names of which some cannot be locked. */
+export const anyNames = fc.oneof(
+  names,
+  fc.array(fc.constantFrom(...PARTS, ...FORBIDDEN), { maxLength: 5 }).map((all) => all.join('')),
+  fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 10 }).map((units) => String.fromCharCode(...units)),
+);
+
+/** Prefixes of which many begin with each other. */
+export const prefixes = fc.oneof(
+  fc.array(fc.constantFrom('app', 'jobs', ':', 'key', '{a}'), { maxLength: 4 }).map((all) => all.join('')),
+  names,
+);
+
+const throwing = (): never => {
+  throw new TypeError('from inside');
+};
+
+const ODD: readonly unknown[] = [
+  ...[NaN, Infinity, -Infinity, -0, -1, 0.5, 1e21, 2 ** 31, Number.MIN_VALUE, Number.MAX_SAFE_INTEGER + 2, 10n],
+  ...['', ' ', '10', '1e3ms', '-5s', '0x10ms', '５s', '5s\n', '١s', `${'9'.repeat(1_000)}h`, '__proto__', '\ud800'],
+  ...[new Date(10_000), { valueOf: () => 10_000 }, { toString: () => '10s' }, Symbol('10s'), () => 10_000],
+  ...[new Proxy({}, { get: throwing }), new Proxy({}, { ownKeys: throwing }), new Proxy([], { get: throwing })],
+  ...[Object.create(AbortSignal.prototype), { [Symbol.toPrimitive]: throwing }, AbortSignal.abort(), /x/, new Map()],
+  ...[new Proxy({}, { getPrototypeOf: throwing, has: throwing }), Object.create(null), Object.freeze(['a'])],
+];
+
+/** In a box, since some of the values do something when they are looked at, which fast-check does. */
+export interface Boxed {
+  readonly value: unknown;
+}
+
+// Shown without looking at it, too.
+const boxed = (value: unknown): Boxed => ({ value, [fc.toStringMethod]: () => inspect(value) }) as Boxed;
+
+/** Whatever somebody could write in place of an option. */
+export const anything: fc.Arbitrary<Boxed> = fc.oneof(
+  fc
+    .anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true, withSparseArray: true })
+    .map(boxed),
+  fc.anything({ withBoxedValues: true, withTypedArray: true, stringUnit: 'binary' }).map(boxed),
+  fc.nat(ODD.length - 1).map((index) => boxed(ODD[index])),
+);
+
+/** Objects that hold `names` with values from anywhere, and now and then something that is no such object. */
+export function optionObjects(names: readonly string[]): fc.Arbitrary<Boxed> {
+  const name = fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...names) }, fc.constantFrom('toString', 'ttI', 'x'));
+  const likely = fc.constantFrom(0, 50, 10_000, '5s', true).map(boxed);
+  const entries = fc.array(fc.tuple(name, fc.oneof(anything, likely)), { maxLength: 3 });
+  const makeFrom = (make: (options: object) => object): fc.Arbitrary<Boxed> =>
+    entries.map((all) => boxed(make(Object.fromEntries(all.map(([option, { value }]) => [option, value])))));
+  return fc.oneof(
+    { weight: 4, arbitrary: makeFrom((options) => options) },
+    makeFrom((options) => Object.freeze(options)),
+    makeFrom((options) => Object.assign(Object.create(null) as object, options)),
+    makeFrom((options) => Object.create(options) as object),
+    makeFrom((options) => JSON.parse(`{"__proto__":${JSON.stringify(Object.keys(options))}}`) as object),
+    name.map((option) => boxed(Object.defineProperty({}, option, { get: throwing, enumerable: true }))),
+    anything,
+  );
+}
