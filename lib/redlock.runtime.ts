@@ -184,6 +184,7 @@ function logTo(logger: LoggerService): Observer {
         `master ${master} does not vote for ${Math.ceil(milliseconds)} ms, since ${reason}: ` +
           `it may have forgotten locks that are held (maxTtl bounds the time, restartGuard turns it off)`,
       ),
+    masterRefused: (master, reason) => void logger.warn(`master ${master} does not vote: ${reason}`),
     masterVotesAgain: (master) => void logger.log(`master ${master} votes again`),
     masterAtRisk: (master, risk) => void logger.warn(`master ${master}: ${risk}`),
     masterSilent: (master) => void logger.warn(`master ${master} has stopped answering: it is only probed`),

@@ -31,7 +31,7 @@ process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
 async function prepare() {
   await ensureDependencies();
   console.log(`Redis server: ${await ensureRedisServer()}`);
-  console.log(`PostgreSQL: ${await ensurePostgres()}`);
+  console.log(`PostgreSQL: ${(await ensurePostgres()) ?? 'none, so the sample that guards a row uses SQLite only'}`);
   await ensureBuild();
 }
 

@@ -8,7 +8,9 @@ export interface Observer {
   masterSilent?(master: string): void;
   /** The votes of a master do not count for a while, because it may have forgotten locks. */
   masterQuarantined?(master: string, reason: string, milliseconds: number): void;
-  /** The votes of a master that was quarantined count again. */
+  /** A master has lost its vote for as long as it is what it is: a replica, or a server that has a vote already. */
+  masterRefused?(master: string, reason: string): void;
+  /** The votes of a master that was quarantined or refused count again. */
   masterVotesAgain?(master: string): void;
   /** A master works, but is set up in a way that can cost locks. */
   masterAtRisk?(master: string, risk: string): void;

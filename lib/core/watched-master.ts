@@ -101,7 +101,10 @@ export class WatchedMaster implements Master {
 
   /** Why this master must not vote, although it could: it is the same server as another one. */
   exclude(reason: string | undefined): void {
+    if (reason === this.excluded) return;
     this.excluded = reason;
+    if (reason !== undefined) this.observer.masterRefused?.(this.name, reason);
+    else this.observer.masterVotesAgain?.(this.name);
   }
 
   identity(): MasterIdentity {

@@ -101,11 +101,14 @@ export class Recognition {
     do {
       const { report, asked, fault } = await handshake(evaluate, this.marker, this.incarnation, clock);
       this.report = report;
+      const before = this.fault;
       this.fault = fault;
+      if (fault !== undefined && fault !== before) this.context.observer.masterRefused?.(this.name, fault);
       if (fault !== undefined) return;
       this.bound = boundScript(report.run ?? '');
       this.lookAtClock(asked, report.time, settings.ttl);
       this.tell(report);
+      if (before !== undefined && !this.quarantine) this.context.observer.masterVotesAgain?.(this.name);
       // Meanwhile there may have been a reason to distrust it, which the others must learn of.
     } while (this.incarnation?.distrusted !== undefined);
   }

@@ -1,16 +1,15 @@
-import { EventEmitter, once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { countersName, countersOf } from '../../lib/core/fencing.js';
 import { resolveSettings } from '../../lib/core/settings.js';
-import type { FenceTask, Message, Section } from '../processes/fence.js';
+import type { FenceTask } from '../processes/fence.js';
 import { compileLibrary, type Program, start } from '../support/compiled.js';
 import { eventually } from '../support/eventually.js';
 import { type Masters, startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
+import { Register } from '../support/register.js';
+import { disorderOf, duplicatesOf, overlapsOf } from '../support/sections.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 /** For a longer look: `FENCING_MS=300000`. The seed decides which faults come when; what they meet is up to the machine. */
@@ -58,7 +57,16 @@ describe('Eight processes and five masters, with kills, pauses and partitions', 
         const summary = { seed: FENCING_SEED, sections: sections.length, refused, ...faults };
         process.stdout.write(`fencing: ${JSON.stringify(summary)}\n`);
         expect(sections.length).toBeGreaterThan(100);
-        for (const key of KEYS) expectOrder(sections.filter(({ keys }) => keys.includes(key)));
+        for (const { token } of sections) expect(Number.isSafeInteger(token) && token > 0).toBe(true);
+        for (const key of KEYS) {
+          const ofKey = sections.filter(({ keys }) => keys.includes(key));
+          expect(duplicatesOf(ofKey)).toEqual([]);
+          expect(disorderOf(ofKey)).toEqual([]);
+          expect(overlapsOf(ofKey)).toEqual([]);
+          // Without an overlap, this is the order of the sections, and the tokens must say the same.
+          const tokens = [...ofKey].sort((a, b) => a.since - b.since).map(({ token }) => token);
+          expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
+        }
         expect(register.staleAccepted).toEqual([]);
       } finally {
         for (const program of programs) program.kill();
@@ -67,33 +75,6 @@ describe('Eight processes and five masters, with kills, pauses and partitions', 
     },
     60_000 + 2 * Number(FENCING_MS),
   );
-
-  function expectOrder(sections: readonly Section[]): void {
-    expect(new Set(sections.map(({ token }) => token)).size).toBe(sections.length);
-    for (const section of sections) expect(Number.isSafeInteger(section.token) && section.token > 0).toBe(true);
-
-    const byStart = [...sections].sort((a, b) => a.asked - b.asked);
-    const bySince = [...sections].sort((a, b) => a.since - b.since);
-    const disorder: [Section, Section][] = [];
-    let before: Section | undefined;
-    let next = 0;
-    for (const section of byStart) {
-      for (; bySince[next] && bySince[next]!.since < section.asked; next++) {
-        if (!before || bySince[next]!.token > before.token) before = bySince[next]!;
-      }
-      if (before && before.token >= section.token) disorder.push([before, section]);
-    }
-    expect(disorder).toEqual([]);
-
-    // Sections that were seen to be under the lock from the first moment to the last.
-    const overlaps = bySince.flatMap((section, i) => {
-      const previous = bySince[i - 1];
-      return previous && previous.until > section.since ? [[previous, section]] : [];
-    });
-    expect(overlaps).toEqual([]);
-    // Without an overlap, this is the order of the sections, and the tokens must say the same.
-    expect(bySince.map(({ token }) => token)).toEqual(bySince.map(({ token }) => token).sort((a, b) => a - b));
-  }
 });
 
 describe('A fencing token, on real servers', () => {
@@ -182,65 +163,6 @@ describe('A fencing token, on real servers', () => {
     return { problem: master.problem(), quarantine: master.identity().quarantine };
   }
 });
-
-/** A resource that refuses smaller tokens than the largest it has seen, and keeps the books for the test. */
-class Register implements AsyncDisposable {
-  readonly sections: Section[] = [];
-  /** Writes and claims that came too late. */
-  refused = 0;
-  /** Tokens of accepted writes that were smaller than that of a write before them. */
-  readonly staleAccepted: number[] = [];
-  private readonly claims = new EventEmitter();
-  private readonly largest = new Map<string, number>();
-  private readonly written = new Map<string, number>();
-  private readonly server = createServer((socket) => {
-    socket.setNoDelay();
-    socket.on('error', () => {});
-    createInterface(socket).on('line', (line) => {
-      const message = JSON.parse(line) as Message;
-      if (message.op === 'section') this.sections.push(message.section);
-      else socket.write(this.accepts(message) ? 'accepted\n' : 'refused\n');
-    });
-  });
-
-  static async open(): Promise<Register> {
-    const register = new Register();
-    register.server.listen(0, '127.0.0.1');
-    await once(register.server, 'listening');
-    return register;
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
-  }
-
-  /** Which process claims the resource next; `undefined` if it is over before. */
-  async nextClaim(over: AbortSignal): Promise<number | undefined> {
-    return once(this.claims, 'claim', { signal: over }).then(
-      ([id]) => id as number,
-      () => undefined,
-    );
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await new Promise((resolve) => this.server.close(resolve));
-  }
-
-  private accepts({ op, id, keys, token }: Exclude<Message, { op: 'section' }>): boolean {
-    if (keys.some((key) => token < (this.largest.get(key) ?? 0))) {
-      this.refused++;
-      return false;
-    }
-    if (op === 'claim') this.claims.emit('claim', id);
-    for (const key of keys) {
-      this.largest.set(key, token);
-      if (op !== 'write') continue;
-      if (token <= (this.written.get(key) ?? 0)) this.staleAccepted.push(token);
-      this.written.set(key, token);
-    }
-    return true;
-  }
-}
 
 interface World {
   /** A whole number below the bound. */

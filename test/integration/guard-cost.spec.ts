@@ -15,11 +15,11 @@ const MOST = 5;
 it('with guard and fencing, to acquire is one round trip, and a script of few commands', async () => {
   await using masters = await startMasters(1);
   const { port } = masters.servers[0]!;
-  const options = { ttl: TTL, maxTtl: TTL, masterTimeout: 250, restartGuard: true, fencing: true };
+  const options = { ttl: TTL, maxTtl: TTL, masterTimeout: TTL / 4, restartGuard: true, fencing: true };
   await using contender = await Contender.on(masters.urls, options);
   await eventually(() => contender.redlock.status().canVote);
   const plain = new Redis(port, '127.0.0.1');
-  const ratios: number[] = [];
+  const costs: { readonly guarded: number; readonly bare: number }[] = [];
   const commandRatios: number[] = [];
   try {
     for (let round = 0; round < ROUNDS; round++) {
@@ -36,17 +36,22 @@ it('with guard and fencing, to acquire is one round trip, and a script of few co
       await command(port, 'CONFIG', 'RESETSTAT');
       const between = await used(port);
       for (let i = 0; i < LOCKS; i++) await plain.set(`plain:${round}:${i}`, 'x'.repeat(22), 'PX', TTL, 'NX');
-      ratios.push((guarded - atFirst) / ((await used(port)) - between));
+      costs.push({ guarded: guarded - atFirst, bare: (await used(port)) - between });
       const bare = String(await command(port, 'INFO', 'commandstats'));
       commandRatios.push(field(stats, 'evalsha', 'usec_per_call') / field(bare, 'set', 'usec_per_call'));
     }
   } finally {
     plain.disconnect();
   }
-  report(`server time of an acquisition with guard and fencing, in times of SET NX PX: ${shown(ratios)}`);
+  // What else the machine does can only add to a round, of either kind: the best of each are what they cost.
+  const least = (kind: 'guarded' | 'bare'): number => Math.min(...costs.map((cost) => cost[kind]));
+  const ratio = least('guarded') / least('bare');
+  const ratios = costs.map(({ guarded, bare }) => guarded / bare);
+  report(`server time of an acquisition with guard and fencing, in times of SET NX PX: ${ratio.toFixed(1)}`);
+  report(`the same round by round: ${shown(ratios)}`);
   report(`the same without reading and writing the socket: ${shown(commandRatios)}`);
-  // The best round: what else the machine does can only add to it. All that the server does for a request counts.
-  expect(Math.min(...ratios)).toBeLessThan(MOST);
+  // All that the server does for a request counts, reading and writing the socket, too.
+  expect(ratio).toBeLessThan(MOST);
 }, 60_000);
 
 /** Seconds of processor time that the server has used. */

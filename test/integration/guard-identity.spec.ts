@@ -68,7 +68,8 @@ describe('At run time', () => {
     await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     await using proxy = await StickyProxy.to(b!.port);
-    await using contender = await Contender.on([a!.url, proxy.url, c!.url], OPTIONS);
+    const masterRefused = jest.fn();
+    await using contender = await Contender.on([a!.url, proxy.url, c!.url], OPTIONS, { masterRefused });
     await eventually(() => [0, 1, 2].every((index) => stateOf(contender, index) === 'voting'));
     await c!.kill();
     await eventually(() => stateOf(contender, 2) === 'down');
@@ -76,6 +77,9 @@ describe('At run time', () => {
     for (let i = 0; i < 3; i++) await expect(contender.acquire(`x:${i}`, TTL, { wait: 0 })).rejects.toThrow();
     expect(stateOf(contender, 1)).toBe('refused');
     expect(contender.redlock.status().canVote).toBe(false);
+    expect(masterRefused.mock.calls).toEqual([
+      [contender.masters[1]!.name, `it is the same server as ${contender.masters[0]!.name}`],
+    ]);
   });
 
   it('a server that does not tell who it is works all the same, after its quarantine', async () => {
@@ -106,10 +110,16 @@ describe('A master whose clock is stepped forward by a minute', () => {
       return;
     }
     const server = await RedisServer.start({ env: shim.env });
-    const master = redisMaster('masters[0]', server.url, contextOf(OPTIONS));
+    const told: string[] = [];
+    const observer = {
+      masterQuarantined: (_: string, reason: string, left: number) => void told.push(`${reason}: ${left > 0}`),
+      masterVotesAgain: () => void told.push('votes again'),
+    };
+    const master = redisMaster('masters[0]', server.url, contextOf(OPTIONS, observer));
     try {
       await master.connect();
       await eventually(() => master.identity().quarantine === undefined);
+      await eventually(() => told.at(-1) !== undefined && told.at(-1) === 'votes again');
       const options = { ttl: TTL, explain: true };
       expect(await ask(master, acquiring(['a'], 'first', options))).toMatchObject({ kind: 'granted' });
       shim.step(60_000);
@@ -132,6 +142,9 @@ describe('A master whose clock is stepped forward by a minute', () => {
       await other.close();
       await eventually(() => master.identity().quarantine === undefined);
       expect(await ask(master, acquiring(['c'], 'fourth', options))).toMatchObject({ kind: 'granted' });
+      await eventually(() => told.length >= 4);
+      expect(told.slice(-2)).toEqual([expect.stringMatching(/its clock jumped forward by .*: true/), 'votes again']);
+      expect(told.filter((line) => line.includes('clock'))).toHaveLength(1);
     } finally {
       await master.close();
       await server.stop();

@@ -9,6 +9,7 @@ import { SystemRandom } from '../../lib/core/random.js';
 import { Redlock } from '../../lib/core/redlock.js';
 import { type RedlockOptions, resolveCall, resolveSettings } from '../../lib/core/settings.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
+import { type Protocol, useProtocol } from '../support/wrong-protocols.js';
 
 export interface FenceTask {
   readonly id: number;
@@ -19,6 +20,10 @@ export interface FenceTask {
   readonly milliseconds: number;
   /** How far the wall clock is ahead, in milliseconds. */
   readonly ahead: number;
+  /** How masters confirm a token. The right way is the product's own. */
+  readonly protocol?: Protocol;
+  /** Waits to be told before each step: to acquire, to ask for the token, to write. */
+  readonly steered?: boolean;
 }
 
 /** One critical section. Times are microseconds of the machine's monotonic clock, the same for all processes. */
@@ -33,9 +38,10 @@ export interface Section {
   readonly until: number;
 }
 
-/** What the register is told; it answers `claim` and `write` with whether it accepts. */
+/** What the register is told; it answers `claim` and `write` with whether it accepts, and `ready` when to go on. */
 export type Message =
   | { readonly op: 'claim' | 'write'; readonly id: number; readonly keys: readonly string[]; readonly token: number }
+  | { readonly op: 'ready'; readonly id: number }
   | { readonly op: 'section'; readonly section: Section };
 
 class SkewedClock extends SystemClock {
@@ -46,12 +52,14 @@ class SkewedClock extends SystemClock {
 }
 
 const task = JSON.parse(process.argv[2] ?? '') as FenceTask;
-const { id, urls, options, keys, register, milliseconds, ahead } = task;
+const { id, urls, options, keys, register, milliseconds, ahead, protocol = 'right', steered = false } = task;
 const clock = new SkewedClock();
 const random = new SystemRandom();
 const settings = resolveSettings(options, urls.length);
 const surroundings = { clock, random, observer: {} };
-const redlock = new Redlock(redisMasters('masters', urls, { ...surroundings, settings }), settings, surroundings);
+const masters = redisMasters('masters', urls, { ...surroundings, settings });
+const endProtocol = useProtocol(protocol, masters, urls);
+const redlock = new Redlock(masters, settings, surroundings);
 
 const socket = connect(register, '127.0.0.1').setNoDelay();
 const answers = createInterface(socket)[Symbol.asyncIterator]();
@@ -60,27 +68,39 @@ const ask = async (op: 'claim' | 'write', names: readonly string[], token: numbe
   tell({ op, id, keys: names, token });
   return (await answers.next()).value === 'accepted';
 };
+/** A step of one that is steered. */
+const step = async (): Promise<void> => {
+  if (!steered) return;
+  tell({ op: 'ready', id });
+  await answers.next();
+};
 const now = (): number => Number(process.hrtime.bigint() / 1_000n);
 
-redlock.open();
+if (steered) await redlock.connect(10_000);
+else redlock.open();
 const end = performance.now() + milliseconds;
-while (performance.now() < end) {
+do {
   try {
     await enter();
   } catch (error) {
     if (!(error instanceof LockError)) throw error;
   }
-}
+} while (performance.now() < end);
 await redlock.close();
+endProtocol();
 socket.end();
 
 async function enter(): Promise<void> {
   const chosen = Math.random() < 0.2 ? keys : [keys[Math.floor(Math.random() * keys.length)] as string];
+  const extend = !steered && Math.random() < 0.5;
+  await step();
   const asked = now();
-  const call = resolveCall(settings, undefined, { wait: 1_000, extend: Math.random() < 0.5 });
+  const call = resolveCall(settings, undefined, { wait: 1_000, extend });
   await using lock = await redlock.acquire(chosen, call);
+  await step();
   const token = await lock.fencingToken();
   const since = now();
+  await step();
   let until = since;
   if (await ask('claim', chosen, token)) {
     await sleep(Math.random() * 10);

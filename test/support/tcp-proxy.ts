@@ -7,6 +7,18 @@ export class Wire {
   delay = 0;
   /** Swallows everything while the connection stays open, as a firewall that drops packets does. */
   blackHole = false;
+  private holding: Promise<void> | undefined;
+  private letGo: (() => void) | undefined;
+
+  /** Keeps everything that arrives, however long that takes; `pass` lets it through, in order. */
+  hold(): void {
+    this.holding ??= new Promise((resolve) => (this.letGo = resolve));
+  }
+
+  pass(): void {
+    this.letGo?.();
+    this.holding = undefined;
+  }
 
   /** Carries `from` to `to`, in order, whatever the delays are. */
   join(from: Socket, to: Socket): void {
@@ -14,8 +26,9 @@ export class Wire {
     from.on('data', (chunk) => {
       if (this.blackHole) return;
       const arrived = performance.now();
-      const delay = this.delay;
+      const { delay, holding } = this;
       last = last.then(async () => {
+        await holding;
         const left = arrived + delay - performance.now();
         if (left > 0) await new Promise<void>((resolve) => setTimeout(resolve, left));
         if (to.writable) to.write(chunk);

@@ -2,7 +2,7 @@ import type { RedlockModuleOptions } from 'nestjs-redlock';
 
 /** How an instance of the application is set up. */
 export interface Config {
-  /** URL of the PostgreSQL database, see https://www.postgresql.org/docs/current/libpq-connect.html */
+  /** `postgres://...`, or `file:` and the path of an SQLite file. */
   database: string;
   /** Port to listen on; `0` takes a free one. */
   port: number;
@@ -20,7 +20,7 @@ export const TTL = 1_000;
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const urls = required(env, 'REDIS_URLS', 'the URLs of the masters with commas between');
   return {
-    database: required(env, 'DATABASE_URL', 'the URL of a PostgreSQL database'),
+    database: required(env, 'DATABASE_URL', 'the URL of a PostgreSQL database, or `file:` and a path'),
     port: Number(env.PORT ?? 3000),
     fenced: env.FENCED !== 'off',
     freeze: env.FREEZE === 'on',

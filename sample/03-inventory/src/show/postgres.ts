@@ -1,19 +1,11 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
-
-/** Where Debian keeps the versions that it has, and where others keep the only one. */
-const VERSIONS = '/usr/lib/postgresql';
-const OTHER_FOLDERS = ['/usr/local/pgsql/bin', '/opt/homebrew/opt/postgresql/bin', '/usr/local/opt/postgresql/bin'];
-
-const HELP =
-  'No PostgreSQL on this machine: install it (postgres and initdb, no service needed), ' +
-  'or set DATABASE_URL to a database in which a table may be created';
 
 /** How long a server may take to start, in milliseconds. */
 const STARTS_WITHIN = 20_000;
@@ -36,10 +28,8 @@ export class Postgres {
     private readonly guard: ChildProcess,
   ) {}
 
-  /** Rejects with what to do where there is none. */
-  static async start(): Promise<Postgres> {
-    const programs = findPrograms();
-    if (!programs) throw new Error(HELP);
+  /** @param programs folder of the server's programs */
+  static async start(programs: string): Promise<Postgres> {
     const folder = mkdtempSync(join(tmpdir(), 'pg-'));
     try {
       const user = unprivileged(folder);
@@ -88,17 +78,6 @@ export class Postgres {
       }
     }
   }
-}
-
-/** Folder of the server's programs, the newest version first; `undefined` if there are none. */
-function findPrograms(): string | undefined {
-  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).sort((a, b) => Number(b) - Number(a)) : [];
-  const folders = [
-    ...(process.env.PATH ?? '').split(delimiter).filter(Boolean),
-    ...versions.map((version) => join(VERSIONS, version, 'bin')),
-    ...OTHER_FOLDERS,
-  ];
-  return folders.find((folder) => existsSync(join(folder, 'postgres')) && existsSync(join(folder, 'initdb')));
 }
 
 /** PostgreSQL refuses to run as root: another user gets the folder then. */

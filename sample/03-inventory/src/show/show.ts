@@ -1,7 +1,7 @@
 import { ensureRedisServer, RedisServer } from '../../../../scripts/redis-servers.mjs';
 import { TTL } from '../config.js';
 import { Instance } from './instance.js';
-import { Postgres } from './postgres.js';
+import { startDatabase, type StartDatabase } from './start-database.js';
 
 const ITEM = 'last-teapots';
 const IN_STOCK = 10;
@@ -28,18 +28,18 @@ export interface Surroundings {
 }
 
 /** Takes `REDIS_URLS` and `DATABASE_URL` where they are set, and starts what is missing. */
-export async function surround(log: (line: string) => void): Promise<Surroundings> {
+export async function surround(
+  log: (line: string) => void,
+  start: StartDatabase = startDatabase,
+): Promise<Surroundings> {
   const cleanUps: (() => Promise<void>)[] = [];
   const stop = async (): Promise<void> => {
     for (const cleanUp of cleanUps.splice(0)) await cleanUp();
   };
   try {
-    let { DATABASE_URL, REDIS_URLS } = process.env;
-    if (!DATABASE_URL) {
-      const database = await Postgres.start();
-      cleanUps.push(() => database.stop());
-      DATABASE_URL = database.url;
-    }
+    let { REDIS_URLS } = process.env;
+    const database = await start(log);
+    cleanUps.push(() => database.stop());
     if (!REDIS_URLS) {
       await ensureRedisServer();
       const masters: RedisServer[] = [];
@@ -50,7 +50,7 @@ export async function surround(log: (line: string) => void): Promise<Surrounding
       REDIS_URLS = masters.map(({ url }) => url).join(',');
       log(`Three masters have just been started: their votes count in ${TTL} ms and a second, when no lock is older.`);
     }
-    return { env: { DATABASE_URL, REDIS_URLS }, stop };
+    return { env: { DATABASE_URL: database.url, REDIS_URLS }, stop };
   } catch (error) {
     await stop();
     throw error;

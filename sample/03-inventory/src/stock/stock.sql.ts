@@ -1,8 +1,6 @@
-// The guard: each row remembers the largest fencing token that it has seen.
+// The guard: each row remembers the largest fencing token that it has seen. PostgreSQL and SQLite alike.
 
-// The lock of the database: two instances that start together would create it together.
 export const CREATE = `
-  SELECT pg_advisory_xact_lock(1);
   CREATE TABLE IF NOT EXISTS stock (
     item  text   PRIMARY KEY,
     count bigint NOT NULL,

@@ -1,13 +1,13 @@
 import { Inject, Injectable, NotFoundException, type OnModuleInit } from '@nestjs/common';
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.token.js';
-import { Database } from '../database.js';
+import { Database } from '../database/database.js';
 import { StaleWriteError } from './stale-write.error.js';
 import { CLAIM, CREATE, PUT, READ, WRITE, WRITE_UNGUARDED } from './stock.sql.js';
 
 interface Row {
-  /** A text, as the driver gives every bigint. */
-  count: string;
+  /** PostgreSQL's driver gives every bigint as a text. */
+  count: string | number;
 }
 
 /** The rows, guarded by the fencing tokens of the locks under which they are written. */
@@ -19,7 +19,7 @@ export class StockTable implements OnModuleInit {
   ) {}
 
   async onModuleInit(): Promise<void> {
-    await this.database.run(CREATE);
+    await this.database.create(CREATE);
   }
 
   async read(item: string): Promise<number> {

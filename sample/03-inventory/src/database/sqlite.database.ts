@@ -1,0 +1,36 @@
+import Connection from 'libsql';
+import { Database } from './database.js';
+
+/** How long a statement waits for those of other processes, in milliseconds. */
+const BUSY_WITHIN = 5_000;
+
+/** An SQLite file. Statements run at once and keep the process from doing anything else meanwhile. */
+export class SqliteDatabase extends Database {
+  private readonly connection: Connection.Database;
+
+  constructor(path: string) {
+    super();
+    this.connection = new Connection(path);
+    this.connection.exec(`PRAGMA busy_timeout = ${BUSY_WITHIN}`);
+  }
+
+  create(statement: string): Promise<void> {
+    return this.promise(() => void this.connection.exec(statement));
+  }
+
+  query<Row extends object>(statement: string, parameters: readonly unknown[]): Promise<Row[]> {
+    return this.promise(() => {
+      const prepared = this.connection.prepare(statement.replace(/\$(\d+)/g, '?$1'));
+      return prepared.all(...parameters) as Row[];
+    });
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.promise(() => void this.connection.close());
+  }
+
+  /** What fails rejects, as with any other database. */
+  private promise<T>(statement: () => T): Promise<T> {
+    return new Promise((resolve) => resolve(statement()));
+  }
+}

@@ -1,0 +1,44 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ensurePostgres } from '../../../../scripts/ensure-postgres.mjs';
+import { Postgres } from './postgres.js';
+
+/** A database for as long as the show lasts. */
+export interface RunningDatabase {
+  /** As `DATABASE_URL` has it. */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** @param log is told which database it is, and why */
+export type StartDatabase = (log: (line: string) => void) => Promise<RunningDatabase>;
+
+/** That of `DATABASE_URL`, else a PostgreSQL server where it is installed or can be, else an SQLite file. */
+export async function startDatabase(
+  log: (line: string) => void,
+  ensure: typeof ensurePostgres = ensurePostgres,
+): Promise<RunningDatabase> {
+  const { DATABASE_URL } = process.env;
+  if (DATABASE_URL) {
+    log('Database: that of DATABASE_URL.');
+    return { url: DATABASE_URL, stop: () => Promise.resolve() };
+  }
+  const programs = await ensure(log);
+  if (programs) {
+    log(`Database: PostgreSQL, since it is installed (${programs}).`);
+    return Postgres.start(programs);
+  }
+  log('Database: an SQLite file, since there is no PostgreSQL.');
+  return startSqlite(log);
+}
+
+/** A file in a temporary folder. */
+export const startSqlite: StartDatabase = () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sqlite-'));
+  const stop = (): Promise<void> => {
+    rmSync(folder, { recursive: true, force: true });
+    return Promise.resolve();
+  };
+  return Promise.resolve({ url: `file:${join(folder, 'stock.db')}`, stop });
+};

@@ -1,0 +1,84 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { LockService, QuorumUnavailableError, RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
+import { command } from '../support/command.js';
+import { eventually } from '../support/eventually.js';
+import { type Masters, startMasters } from '../support/masters.js';
+import { boot, closeAll, logs } from './support/applications.js';
+
+const start = (options: RedlockModuleOptions) => boot({ imports: [RedlockModule.forRoot(options)] });
+
+/** What was logged about one master, in order. */
+function saidOf(port: number): string[] {
+  return logs.filter((line) => line.includes(`master 127.0.0.1:${port} `));
+}
+
+afterEach(closeAll);
+
+describe('An application that boots together with its masters', () => {
+  it('is told what it waits for and how to change that, and budgets count as usual', async () => {
+    await using masters = await startMasters(3);
+    // Long enough to be under way however slow the boot is, short enough to wait for.
+    const app = await start({ masters: [...masters.urls], ttl: '2s', maxTtl: '5s', masterTimeout: '500ms' });
+    const locks = app.get(LockService);
+    expect(locks.status()).toMatchObject({ canVote: false, quorum: 2 });
+    for (const { port } of masters.servers) {
+      const reason = 'since it was started a short while ago: it may have forgotten locks that are held';
+      const options = '\\(maxTtl bounds the time, restartGuard turns it off\\)';
+      const line = new RegExp(`^warn master 127\\.0\\.0\\.1:${port} does not vote for \\d+ ms, ${reason} ${options}$`);
+      expect(saidOf(port)).toEqual([expect.stringMatching(line)]);
+    }
+
+    const refused = await locks.acquire('a', undefined, { wait: 0 }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(QuorumUnavailableError);
+    // As many as it takes to know that a quorum is impossible.
+    const answers = String(refused).match(/does not vote for \d+ ms more, it was started .*? \(see restartGuard\)/g);
+    expect(answers?.length).toBeGreaterThanOrEqual(2);
+    const asked = performance.now();
+    await expect(locks.acquire('a', undefined, { wait: '100ms' })).rejects.toBeInstanceOf(QuorumUnavailableError);
+    expect(performance.now() - asked).toBeGreaterThanOrEqual(95);
+
+    await expect(locks.withLock('a', undefined, () => 'done', { wait: '30s' })).resolves.toBe('done');
+    await eventually(() => masters.servers.every(({ port }) => saidOf(port).length === 2));
+    for (const { port } of masters.servers) expect(saidOf(port)[1]).toBe(`log master 127.0.0.1:${port} votes again`);
+    expect(locks.status()).toMatchObject({ canVote: true, masters: Array(3).fill({ state: 'voting' }) });
+  }, 60_000);
+
+  it('gets its first lock within the usual budget with the settings for trying things out', async () => {
+    await using masters = await startMasters(3);
+    const app = await start({ masters: [...masters.urls], ttl: '2s', maxTtl: '2s', masterTimeout: '500ms' });
+    await expect(app.get(LockService).withLock('a', undefined, () => 'done')).resolves.toBe('done');
+  }, 30_000);
+});
+
+describe('A master that loses its vote while the application runs', () => {
+  let masters: Masters;
+
+  beforeAll(async () => {
+    masters = await startMasters(3);
+  });
+  afterAll(() => masters.stop());
+
+  it('is told once with the reason, and once when it votes again', async () => {
+    const [a, b] = masters.servers;
+    const app = await start({ masters: [...masters.urls], restartGuard: false });
+    await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);
+    const reconnect = () => command(b!.port, 'CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await reconnect();
+    const stateOf = () => app.get(LockService).status().masters[1]?.state;
+    await eventually(() => stateOf() === 'refused');
+    // However often it comes back as what it is.
+    const before = await handshakesOf(b!.port);
+    await eventually(async () => (await handshakesOf(b!.port)) >= before + 2);
+    await command(b!.port, 'REPLICAOF', 'NO', 'ONE');
+    await eventually(() => stateOf() === 'voting');
+    expect(saidOf(b!.port)).toEqual([
+      expect.stringMatching(/^warn master \S+ does not vote: it is a replica/),
+      expect.stringMatching(/^log master \S+ votes again$/),
+    ]);
+  }, 60_000);
+
+  async function handshakesOf(port: number): Promise<number> {
+    const stats = String(await command(port, 'INFO', 'commandstats'));
+    return Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+  }
+});
