@@ -1,7 +1,7 @@
 // The schedules of test/unit/core/fencing-counterexamples.spec.ts, with processes on real servers: what the protocols do
 // wrong is wrong outside of a model, too, and is seen by the checks that the right one passes.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { countersOf } from '../../lib/core/fencing.js';
+import { countersName, countersOf } from '../../lib/core/fencing.js';
 import { resolveSettings } from '../../lib/core/settings.js';
 import type { FenceTask, Section } from '../processes/fence.js';
 import { command } from '../support/command.js';
@@ -55,7 +55,8 @@ afterEach(async () => {
 /** Starts both processes, and gives the masters counters that are far ahead of every clock. */
 async function begin(protocol: Protocol, counters: readonly number[]): Promise<void> {
   base = Date.now() * 1_000 + 30_000_000;
-  const { hash, fields } = countersOf(SETTINGS, [SETTINGS.keyPrefix + KEY]);
+  const hash = countersName(SETTINGS);
+  const { fields } = countersOf([SETTINGS.keyPrefix + KEY]);
   await Promise.all(
     counters.map((counter, index) =>
       command(masters.servers[index]!.port, 'HSET', hash, String(fields[0]), String(base + counter)),

@@ -7,6 +7,7 @@ import { type Instant, SystemClock } from '../../lib/core/clock.js';
 import { LockError } from '../../lib/core/errors.js';
 import { SystemRandom } from '../../lib/core/random.js';
 import { Redlock } from '../../lib/core/redlock.js';
+import { countersName } from '../../lib/core/fencing.js';
 import { type RedlockOptions, resolveCall, resolveSettings } from '../../lib/core/settings.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
 import { type Protocol, useProtocol } from '../support/wrong-protocols.js';
@@ -58,7 +59,7 @@ const random = new SystemRandom();
 const settings = resolveSettings(options, urls.length);
 const surroundings = { clock, random, observer: {} };
 const masters = redisMasters('masters', urls, { ...surroundings, settings });
-const endProtocol = useProtocol(protocol, masters, urls);
+const endProtocol = useProtocol(protocol, masters, urls, countersName(settings));
 const redlock = new Redlock(masters, settings, surroundings);
 
 const socket = connect(register, '127.0.0.1').setNoDelay();

@@ -17,15 +17,24 @@ local raised = string.format('%.0f', fence)
 for i = 2, #ARGV do redis.call('HSET', KEYS[1], ARGV[i], raised) end
 return raised`;
 
-/** Makes masters confirm tokens by another protocol. Returns what ends it. */
-export function useProtocol(protocol: Protocol, masters: readonly Master[], urls: readonly string[]): () => void {
+/**
+ * Makes masters confirm tokens by another protocol. Returns what ends it.
+ *
+ * @param counters name of the hash of counters
+ */
+export function useProtocol(
+  protocol: Protocol,
+  masters: readonly Master[],
+  urls: readonly string[],
+  counters: string,
+): () => void {
   if (protocol === 'right') return () => undefined;
   if (protocol === 'without adopting') {
     for (const master of masters) withoutAdopting(master);
     return () => undefined;
   }
   const clients = urls.map((url) => new Redis(url));
-  masters.forEach((master, index) => toAnyMajority(master, clients[index]!));
+  masters.forEach((master, index) => toAnyMajority(master, clients[index]!, counters));
   return () => {
     for (const client of clients) client.disconnect();
   };
@@ -37,9 +46,9 @@ function withoutAdopting(master: Master): void {
   });
 }
 
-function toAnyMajority(master: Master, client: Redis): void {
-  replaceConfirm(master, ({ fence: { hash, token, fields } }, reply) => {
-    client.eval(RAISE, 1, hash, token, ...fields).then(
+function toAnyMajority(master: Master, client: Redis, counters: string): void {
+  replaceConfirm(master, ({ fence: { token, fields } }, reply) => {
+    client.eval(RAISE, 1, counters, token, ...fields).then(
       (raised) => reply({ kind: 'granted', fence: Number(raised) }),
       (error: unknown) => reply({ kind: 'unreachable', reason: String(error), sent: true }),
     );
