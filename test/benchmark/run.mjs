@@ -1,4 +1,4 @@
-// npm run bench -- <suite> [--quick] [--check] [--json file]
+// npm run bench -- <suite> [--quick] [--check] [--masters 1,3,5] [--only contender,...] [--json file]
 //
 // Contenders are interleaved round by round in one run on one machine: compare ratios, not figures of different runs.
 import { readdir, writeFile } from 'node:fs/promises';
@@ -13,6 +13,7 @@ const { values: options, positionals } = parseArgs({
     check: { type: 'boolean', default: false },
     json: { type: 'string' },
     masters: { type: 'string' },
+    only: { type: 'string' },
   },
 });
 
@@ -34,6 +35,7 @@ for (const name of positionals.length > 0 ? positionals : known) {
   const { figures, checks } = await run({
     quick: options.quick,
     masters: options.masters?.split(',').map(Number),
+    only: options.only?.split(','),
   });
   printChecks(checks);
   console.log(`\n${name}: ${Math.round((performance.now() - began) / 1000)} s on ${cpus().length} cores`);
