@@ -1,3 +1,4 @@
+import { ratioOf } from '../measure/rounds.mjs';
 import { atLeast, atMost, below, exactly } from '../promises.mjs';
 import { FLOOR, isPeer, LIMIT, OURS, PLAIN } from './contenders.mjs';
 
@@ -36,7 +37,7 @@ function clientChecks(on, contenders) {
   return against
     .filter(([other]) => contenders[other] && contenders[OURS])
     .map(([other, check, limit, bound]) => {
-      const ratio = contenders[OURS].client.median / contenders[other].client.median;
+      const ratio = ratioOf(contenders[OURS].client, contenders[other].client);
       return check(`${on}: client CPU per lock ${limit} ${bound} of ${other}`, ratio, bound);
     });
 }
@@ -44,12 +45,12 @@ function clientChecks(on, contenders) {
 function rateChecks(on, masters, contenders) {
   const peers = Object.entries(contenders).filter(([name]) => isPeer(name));
   if (peers.length === 0) return [];
-  const fastest = Math.max(...peers.map(([, { rate }]) => rate.median));
+  const [fastest] = peers.map(([, { rate }]) => rate).sort((a, b) => b.median - a.median);
   const bounds = masters === 1 ? { [OURS]: 1, [PLAIN]: 1 } : { [OURS]: 1.3, [PLAIN]: 1.8 };
   return Object.entries(bounds)
     .filter(([name]) => contenders[name])
     .map(([name, bound]) => {
-      const ratio = contenders[name].rate.median / fastest;
+      const ratio = ratioOf(contenders[name].rate, fastest);
       return atLeast(`${on}: locks/s of ${name} at least ${bound} of the fastest peer`, ratio, bound);
     });
 }

@@ -3,7 +3,7 @@ export const PLAIN = 'ours-plain';
 export const FLOOR = 'floor-ioredis';
 export const LIMIT = 'floor-resp';
 
-/** Other libraries, with the largest number of masters that they work with. */
+/** Other libraries, with the largest number of masters in this comparison. */
 const PEERS = {
   redlock5: 5,
   redlock4: 5,

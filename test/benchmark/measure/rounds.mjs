@@ -16,7 +16,12 @@ export async function inRounds({ rounds, warmUps = 0 }, contenders, measure) {
   return found;
 }
 
-/** Median, smallest and largest of one figure in all rounds. */
-export function spread(values) {
-  return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
+/** Median, smallest and largest of one figure, and what it was in each round. */
+export function spread(rounds) {
+  return { median: median(rounds), min: Math.min(...rounds), max: Math.max(...rounds), rounds };
+}
+
+/** How one contender's figure compares with another's: the median of what it was within each round. */
+export function ratioOf(mine, other) {
+  return median(mine.rounds.map((value, round) => value / other.rounds[round]));
 }
