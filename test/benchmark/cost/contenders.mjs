@@ -22,3 +22,7 @@ export function contendersFor(masters, only) {
   const all = [LIMIT, FLOOR, OURS, PLAIN, ...peers];
   return only ? all.filter((contender) => contender === FLOOR || only.includes(contender)) : all;
 }
+
+/** Those of them that are libraries. */
+export const librariesFor = (masters, only) =>
+  contendersFor(masters, only).filter((name) => name !== FLOOR && name !== LIMIT);

@@ -24,18 +24,30 @@ export class WorkerProcess {
 
   end() {
     if (this.#process.connected) this.#process.disconnect();
+    // It may be too busy to notice.
+    const late = setTimeout(() => this.#kill(), 2_000);
+    this.#process.once('exit', () => clearTimeout(late));
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) clearTimeout(late);
   }
 
-  /** For a process that does not react any more. */
-  kill() {
-    this.#process.kill('SIGKILL');
-  }
-
-  run(name, task = {}) {
+  /** @param limit milliseconds after which a task that does not come back is given up, and the process with it */
+  run(name, task = {}, limit = 180_000) {
     const id = this.#ids++;
     return new Promise((resolve, reject) => {
-      this.#open.set(id, { resolve, reject });
+      const late = setTimeout(() => {
+        this.#kill();
+        reject(new Error(`${name} did not come back within ${limit} ms`));
+      }, limit);
+      const settled = (settle) => (value) => {
+        clearTimeout(late);
+        settle(value);
+      };
+      this.#open.set(id, { resolve: settled(resolve), reject: settled(reject) });
       this.#process.send({ id, name, task });
     });
+  }
+
+  #kill() {
+    this.#process.kill('SIGKILL');
   }
 }

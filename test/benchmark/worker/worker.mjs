@@ -2,6 +2,7 @@
 import { contend } from './contend.mjs';
 import { cycles } from './cycles.mjs';
 import { load } from './load.mjs';
+import { strain } from './strain.mjs';
 import { handLocally } from './local-hand-off.mjs';
 import { cycle, ping, refuse } from './uncontended.mjs';
 
@@ -18,6 +19,7 @@ const TASKS = {
     await Promise.all(Object.values(connected).map((contender) => contender.close()));
   },
   cycles: (task) => cycles(connected[task.contender], task),
+  strain: (task) => strain(connected[task.contender], task),
   load: (task) => load(connected[task.contender], task),
   contend: (task) => contend(connected[task.contender], task),
   cycle: (task) => cycle(connected[task.contender], task),
