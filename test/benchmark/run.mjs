@@ -1,4 +1,4 @@
-// npm run bench -- <suite> [--quick] [--check] [--masters 1,3,5] [--only contender,...] [--json file]
+// npm run bench -- <suite> [--quick] [--check] [--masters 1,3,5] [--only contender,...] [--json file] [--svg file]
 //
 // Contenders are interleaved round by round in one run on one machine: compare ratios, not figures of different runs.
 import { readdir, writeFile } from 'node:fs/promises';
@@ -12,6 +12,7 @@ const { values: options, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
     json: { type: 'string' },
+    svg: { type: 'string' },
     masters: { type: 'string' },
     only: { type: 'string' },
   },
@@ -25,11 +26,17 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
+const names = positionals.length > 0 ? positionals : known;
+if (options.svg && !names.includes('cost')) {
+  console.error('What is plotted is what the suite cost finds: name it, too');
+  process.exit(2);
+}
+
 await prepare();
 const { printChecks } = await import('./report.mjs');
 const results = {};
 let broken = 0;
-for (const name of positionals.length > 0 ? positionals : known) {
+for (const name of names) {
   const { run } = await import(new URL(`${name}.mjs`, folder));
   const began = performance.now();
   const { figures, checks } = await run({
@@ -43,4 +50,8 @@ for (const name of positionals.length > 0 ? positionals : known) {
   broken += checks.filter(({ kept }) => !kept).length;
 }
 if (options.json) await writeFile(options.json, `${JSON.stringify(results, undefined, 2)}\n`);
+if (options.svg) {
+  const { plotOf } = await import('./cost/plot.mjs');
+  await writeFile(options.svg, plotOf(results.cost.figures.at(-1)));
+}
 process.exit(options.check && broken > 0 ? 1 : 0);

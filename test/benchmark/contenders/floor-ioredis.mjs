@@ -1,4 +1,4 @@
-import { disconnectAll, ioredisClients } from './clients.mjs';
+import { disconnectAll, ioredisClients } from './ioredis-clients.mjs';
 import { newToken, RELEASE } from './floor.mjs';
 
 /** What a lock must cost with ioredis if nothing is done about it: the commands to all masters, and nothing else. */

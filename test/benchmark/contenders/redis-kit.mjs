@@ -1,9 +1,13 @@
 import { Redlock } from '@redis-kit/lock';
-import { nodeRedisClients } from './clients.mjs';
+import { createClient } from 'redis';
 import { holdWith } from './hold.mjs';
 
+const EXTEND_BEFORE_END = 1_000;
+
 export async function connect(urls) {
-  const clients = await nodeRedisClients(urls);
+  const clients = urls.map((url) => createClient({ url }));
+  for (const client of clients) client.on('error', () => {});
+  await Promise.all(clients.map((client) => client.connect()));
   const redlock = new Redlock(clients);
   return {
     async acquire(key, ttl) {
@@ -11,7 +15,8 @@ export async function connect(urls) {
       if (!lock) throw new Error('not acquired');
       return () => lock.release();
     },
-    hold: holdWith((key, ttl, work) => redlock.withLock(key, ttl, work)),
+    // It extends only if it is told when.
+    hold: holdWith((key, ttl, work) => redlock.withLock(key, ttl, work, { extensionThresholdMs: EXTEND_BEFORE_END })),
     close: async () => clients.forEach((client) => client.destroy()),
   };
 }

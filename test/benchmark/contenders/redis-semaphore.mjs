@@ -1,5 +1,5 @@
 import { RedlockMutex } from 'redis-semaphore';
-import { disconnectAll, ioredisClients } from './clients.mjs';
+import { disconnectAll, ioredisClients } from './ioredis-clients.mjs';
 
 /** It extends every lock unless told not to. */
 const NO_EXTENSION = { refreshInterval: 0 };

@@ -1,5 +1,5 @@
 import { createRedlock, IoredisAdapter } from 'redlock-universal';
-import { disconnectAll, ioredisClients } from './clients.mjs';
+import { disconnectAll, ioredisClients } from './ioredis-clients.mjs';
 import { holdWith } from './hold.mjs';
 
 export async function connect(urls) {

@@ -1,5 +1,5 @@
 import Redlock from 'redlock4';
-import { disconnectAll, ioredisClients } from './clients.mjs';
+import { disconnectAll, ioredisClients } from './ioredis-clients.mjs';
 
 export async function connect(urls) {
   const clients = await ioredisClients(urls);

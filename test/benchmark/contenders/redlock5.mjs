@@ -1,5 +1,5 @@
 import Redlock from 'redlock';
-import { disconnectAll, ioredisClients } from './clients.mjs';
+import { disconnectAll, ioredisClients } from './ioredis-clients.mjs';
 import { holdWith } from './hold.mjs';
 
 /** As it comes; only the number of attempts to acquire is not limited, since it is time that ends a round here. */

@@ -5,7 +5,7 @@ const COUNTED = 50;
 /** Commands that the servers get for one lock, acquired and released, per contender. */
 export async function commandsPerLock({ crew, urls, ttl }) {
   const commands = {};
-  for (const contender of crew.contenders) {
+  for (const contender of crew.members) {
     const counter = await CommandCounter.start(urls);
     await crew.run(contender, 'cycles', { count: COUNTED, ttl });
     commands[contender] = (await counter.stop()) / COUNTED;

@@ -26,3 +26,6 @@ export function contendersFor(masters, only) {
 /** Those of them that are libraries. */
 export const librariesFor = (masters, only) =>
   contendersFor(masters, only).filter((name) => name !== FLOOR && name !== LIMIT);
+
+/** Who takes part in a quick run where each has to be measured alone. */
+export const FEW = [OURS, 'redlock5', 'redis-semaphore'];

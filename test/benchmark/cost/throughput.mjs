@@ -4,7 +4,7 @@ import { inRounds, spread } from '../measure/rounds.mjs';
 /** What a lock costs at one concurrency: per contender its rate and the CPU on both sides, and how noisy it was. */
 export async function throughput({ crew, load, ttl }, { concurrency, duration, rounds, warmUps }) {
   const noise = [];
-  const measured = await inRounds({ rounds, warmUps }, crew.contenders, async (contender, round) => {
+  const measured = await inRounds({ rounds, warmUps }, crew.members, async (contender, round) => {
     if (round >= 0) noise.push(fixedWork());
     const before = await load.cpu();
     const { locks, elapsed, cpu, failures } = await crew.run(contender, 'load', { concurrency, duration, ttl });

@@ -4,29 +4,32 @@ import { WorkerProcess } from './worker-process.mjs';
 export class Crew {
   #workers = new Map();
 
-  /** @param settings for the contenders; `ttl` is what all locks will be taken for */
-  static async connect(contenders, urls, settings) {
+  /**
+   * @param members names of contenders; one that takes part several times has something after an `@`
+   * @param settings for the contenders; `ttl` is what all locks will be taken for
+   */
+  static async connect(members, urls, settings) {
     const crew = new Crew();
-    const connecting = contenders.map((contender) => {
-      const worker = new WorkerProcess();
-      crew.#workers.set(contender, worker);
-      return worker.run('connect', { contender, urls, settings });
+    const connecting = members.map((member) => {
+      crew.#workers.set(member, new WorkerProcess());
+      return crew.run(member, 'connect', { urls, settings });
     });
     try {
       await Promise.all(connecting);
     } catch (error) {
-      await crew.end();
+      crew.end();
       throw error;
     }
     return crew;
   }
 
-  get contenders() {
+  get members() {
     return [...this.#workers.keys()];
   }
 
-  run(contender, name, task) {
-    return this.#workers.get(contender).run(name, { contender, ...task });
+  run(member, name, task) {
+    const [contender] = member.split('@');
+    return this.#workers.get(member).run(name, { contender, ...task });
   }
 
   end() {

@@ -1,6 +1,9 @@
 // One process of the pool. It is told what to do by the parent, one task at a time.
 import { contend } from './contend.mjs';
 import { cycles } from './cycles.mjs';
+import { decorator } from './decorator.mjs';
+import { hold, letGo, rest, timers } from './hold.mjs';
+import { randomKeys, visitKeys } from './key-space.mjs';
 import { load } from './load.mjs';
 import { strain } from './strain.mjs';
 import { handLocally } from './local-hand-off.mjs';
@@ -19,6 +22,13 @@ const TASKS = {
     await Promise.all(Object.values(connected).map((contender) => contender.close()));
   },
   cycles: (task) => cycles(connected[task.contender], task),
+  decorator: (task) => decorator(task),
+  hold: (task) => hold(connected[task.contender], task),
+  rest: (task) => rest(connected[task.contender], task),
+  letGo,
+  timers: (task) => timers(connected[task.contender], task),
+  visitKeys: (task) => visitKeys(connected[task.contender], task),
+  randomKeys: (task) => randomKeys(connected[task.contender], task),
   strain: (task) => strain(connected[task.contender], task),
   load: (task) => load(connected[task.contender], task),
   contend: (task) => contend(connected[task.contender], task),

@@ -1,19 +1,10 @@
 import { Redis } from 'ioredis';
-import { createClient } from 'redis';
 
 /** Connections of ioredis, as it comes. A server that goes away is no news here. */
 export async function ioredisClients(urls) {
   const clients = urls.map((url) => new Redis(url));
   for (const client of clients) client.on('error', () => {});
   await Promise.all(clients.map((client) => client.ping()));
-  return clients;
-}
-
-/** Connections of node-redis, as it comes. */
-export async function nodeRedisClients(urls) {
-  const clients = urls.map((url) => createClient({ url }));
-  for (const client of clients) client.on('error', () => {});
-  await Promise.all(clients.map((client) => client.connect()));
   return clients;
 }
 
