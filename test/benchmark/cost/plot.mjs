@@ -4,7 +4,7 @@ import { FLOOR, LIMIT, OURS, PLAIN } from './contenders.mjs';
 
 const TITLES = {
   [OURS]: 'nestjs-redlock',
-  [PLAIN]: 'nestjs-redlock, no fencing, no guard',
+  [PLAIN]: 'nestjs-redlock, no fencing or guard',
   redlock5: 'redlock 5',
   redlock4: 'redlock 4',
   'redis-kit': '@redis-kit/lock',
@@ -15,7 +15,7 @@ const TITLES = {
 
 const ROW = 24;
 const BAR = 14;
-const LABELS = 236;
+const LABELS = 262;
 const PANEL = 250;
 const GAP = 84;
 const TOP = 64;

@@ -18,7 +18,11 @@ export function printThroughput(masters, { concurrency, contenders, noise }) {
   for (const [name, { failures }] of Object.entries(contenders)) {
     if (failures.length > 0) console.log(`  ${name}: ${failures[0][0]}`);
   }
-  console.log(`  the same work on the CPU took ${range(noise)} ms`);
+  const { min, max } = floor.client;
+  console.log(
+    `  noise: ${FLOOR} itself differed by ${times(max / min)} between rounds; always the same work on the CPU`,
+  );
+  console.log(`  took ${range(noise)} ms`);
 }
 
 export function printCommands(masters, commands) {

@@ -13,6 +13,7 @@ export function checksOf({ many, besideHeld, acrossKeys }) {
 
 function manyChecks(ours) {
   if (!ours) return [];
+  if (ours.gaveUp) return [{ promise: 'many locks can be held', found: ours.gaveUp, kept: false }];
   const on = `${ours.count} held`;
   return [
     noMore(`${on}: at most 1.5 KiB each`, ours.bytes / KIB, 'KiB', 1.5),

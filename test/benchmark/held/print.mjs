@@ -8,8 +8,13 @@ export function printMany(title, contenders) {
   printTable(title, [
     ['', 'KiB each', 'timers each', 'commands/s', 'per lock, ttl and master', 'client CPU %', 'lost'],
     ...Object.entries(contenders).map(([name, found]) => [
-      ...[name, figure(found.bytes / KIB), figure(found.timers), figure(found.commandRate)],
-      ...[figure(found.commandsPerTtl), figure(100 * found.share), found.failures],
+      ...[
+        found.gaveUp ? `${name}: ${found.gaveUp}` : name,
+        figure(found.bytes / KIB),
+        figure(found.timers),
+        figure(found.commandRate),
+      ],
+      ...[figure(found.commandsPerTtl), figure(100 * found.share), found.failures ?? '-'],
     ]),
   ]);
 }

@@ -10,7 +10,7 @@ export async function onField({ masters, contenders, ttl }, work) {
     crew = await Crew.connect(contenders, urls, { ttl });
     return await work({ crew, urls, servers, ttl });
   } finally {
-    crew?.end();
+    await crew?.end();
     await Promise.all(servers.map((server) => server.stop()));
   }
 }

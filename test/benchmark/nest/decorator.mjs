@@ -12,6 +12,6 @@ export async function decoratorOverhead(lengths) {
       added: spread(pairs.map(({ decorated, direct }) => decorated - direct)),
     };
   } finally {
-    worker.end();
+    await worker.end();
   }
 }

@@ -8,8 +8,8 @@ const TTL = 3_000;
 const MASTERS = 5;
 
 const LENGTHS = {
-  usual: { duration: 800, rounds: 3, long: { [OURS]: 60_000, other: 5_000 } },
-  quick: { duration: 400, rounds: 2, long: { [OURS]: 12_000, other: 2_500 } },
+  usual: { duration: 600, rounds: 3, long: { [OURS]: 60_000, other: 3_000 } },
+  quick: { duration: 400, rounds: 2, long: { [OURS]: 12_000, other: 2_000 } },
 };
 
 /** What masters that fail do to latency, throughput and memory. Each contender has servers of its own. */

@@ -31,7 +31,9 @@ export async function run({ quick, only = quick ? FEW : undefined }) {
   const contenders = librariesFor(many.masters, only).filter((name) => !WITHOUT_EXTENSION.includes(name));
   const found = { many: {} };
   const manyDone = onField({ ...many, contenders }, async (field) => {
-    for (const name of contenders) found.many[name] = await holdMany(field, name, many);
+    for (const name of contenders) {
+      found.many[name] = await holdMany(field, name, many).catch((error) => ({ gaveUp: String(error.message) }));
+    }
     printMany(`${many.count} locks held and extended, N = ${many.masters}, ttl ${many.ttl / 1000} s`, found.many);
   });
   // Its masters are started now, so that the time after which they vote is over by then.

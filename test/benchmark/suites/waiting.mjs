@@ -44,6 +44,6 @@ export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5] }) {
       await Promise.all(servers.map((server) => server.stop()));
     }
   }
-  pool.end();
+  await pool.end();
   return { figures, checks: figures.flatMap(checksOf) };
 }

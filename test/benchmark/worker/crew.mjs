@@ -17,7 +17,7 @@ export class Crew {
     try {
       await Promise.all(connecting);
     } catch (error) {
-      crew.end();
+      await crew.end();
       throw error;
     }
     return crew;
@@ -33,6 +33,6 @@ export class Crew {
   }
 
   end() {
-    for (const worker of this.#workers.values()) worker.end();
+    return Promise.all([...this.#workers.values()].map((worker) => worker.end()));
   }
 }

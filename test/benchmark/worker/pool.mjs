@@ -14,6 +14,6 @@ export class Pool {
   }
 
   end() {
-    for (const worker of this.#workers) worker.end();
+    return Promise.all(this.#workers.map((worker) => worker.end()));
   }
 }

@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url));
@@ -7,6 +8,7 @@ const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url));
 export class WorkerProcess {
   // With the collector at hand, to see what is left in memory.
   #process = fork(WORKER, { execArgv: ['--expose-gc'] });
+  #ended = once(this.#process, 'exit');
   #open = new Map();
   #ids = 0;
 
@@ -17,17 +19,18 @@ export class WorkerProcess {
       if (error) reject(new Error(`in a worker: ${error}`));
       else resolve(result);
     });
-    this.#process.on('exit', (code) => {
+    this.#ended.then(([code]) => {
       for (const { reject } of this.#open.values()) reject(new Error(`A worker ended with ${code}`));
     });
   }
 
-  end() {
-    if (this.#process.connected) this.#process.disconnect();
+  /** Resolves when the process has ended. */
+  async end() {
     // It may be too busy to notice.
     const late = setTimeout(() => this.#kill(), 2_000);
-    this.#process.once('exit', () => clearTimeout(late));
-    if (this.#process.exitCode !== null || this.#process.signalCode !== null) clearTimeout(late);
+    if (this.#process.connected) this.#process.disconnect();
+    await this.#ended;
+    clearTimeout(late);
   }
 
   /** @param limit milliseconds after which a task that does not come back is given up, and the process with it */
