@@ -39,10 +39,14 @@ let broken = 0;
 for (const name of names) {
   const { run } = await import(new URL(`${name}.mjs`, folder));
   const began = performance.now();
+  // What goes wrong in one suite is told, and the others run.
   const { figures, checks } = await run({
     quick: options.quick,
     masters: options.masters?.split(',').map(Number),
     only: options.only?.split(','),
+  }).catch((error) => {
+    console.error(error);
+    return { figures: undefined, checks: [{ promise: `${name} runs to its end`, found: error.message, kept: false }] };
   });
   printChecks(checks);
   console.log(`\n${name}: ${Math.round((performance.now() - began) / 1000)} s on ${cpus().length} cores`);
@@ -50,7 +54,7 @@ for (const name of names) {
   broken += checks.filter(({ kept }) => !kept).length;
 }
 if (options.json) await writeFile(options.json, `${JSON.stringify(results, undefined, 2)}\n`);
-if (options.svg) {
+if (options.svg && results.cost.figures) {
   const { plotOf } = await import('./cost/plot.mjs');
   await writeFile(options.svg, plotOf(results.cost.figures.at(-1)));
 }
