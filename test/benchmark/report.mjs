@@ -24,3 +24,7 @@ export function figure(value) {
 }
 
 export const times = (ratio) => `${figure(ratio)}x`;
+
+/** Median, smallest and largest. */
+export const range = ({ median, min, max }) =>
+  Number.isFinite(median) ? `${figure(median)} (${figure(min)}-${figure(max)})` : '-';

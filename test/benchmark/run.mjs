@@ -1,4 +1,4 @@
-// npm run bench -- <suite> [--quick] [--check] [--json file]
+// npm run bench -- <suite> [--quick] [--check] [--masters 1,3,5] [--only contender,...] [--json file] [--svg file]
 //
 // Contenders are interleaved round by round in one run on one machine: compare ratios, not figures of different runs.
 import { readdir, writeFile } from 'node:fs/promises';
@@ -12,7 +12,9 @@ const { values: options, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
     json: { type: 'string' },
+    svg: { type: 'string' },
     masters: { type: 'string' },
+    only: { type: 'string' },
   },
 });
 
@@ -24,16 +26,27 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
+const names = positionals.length > 0 ? positionals : known;
+if (options.svg && !names.includes('cost')) {
+  console.error('What is plotted is what the suite cost finds: name it, too');
+  process.exit(2);
+}
+
 await prepare();
 const { printChecks } = await import('./report.mjs');
 const results = {};
 let broken = 0;
-for (const name of positionals.length > 0 ? positionals : known) {
+for (const name of names) {
   const { run } = await import(new URL(`${name}.mjs`, folder));
   const began = performance.now();
+  // What goes wrong in one suite is told, and the others run.
   const { figures, checks } = await run({
     quick: options.quick,
     masters: options.masters?.split(',').map(Number),
+    only: options.only?.split(','),
+  }).catch((error) => {
+    console.error(error);
+    return { figures: undefined, checks: [{ promise: `${name} runs to its end`, found: error.message, kept: false }] };
   });
   printChecks(checks);
   console.log(`\n${name}: ${Math.round((performance.now() - began) / 1000)} s on ${cpus().length} cores`);
@@ -41,4 +54,8 @@ for (const name of positionals.length > 0 ? positionals : known) {
   broken += checks.filter(({ kept }) => !kept).length;
 }
 if (options.json) await writeFile(options.json, `${JSON.stringify(results, undefined, 2)}\n`);
+if (options.svg && results.cost.figures) {
+  const { plotOf } = await import('./cost/plot.mjs');
+  await writeFile(options.svg, plotOf(results.cost.figures.at(-1)));
+}
 process.exit(options.check && broken > 0 ? 1 : 0);

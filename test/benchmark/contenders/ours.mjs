@@ -1,19 +1,35 @@
-import 'reflect-metadata';
-import { NestFactory } from '@nestjs/core';
-import { LockService, RedlockModule } from '../../../dist/esm/index.js';
+import { sleep } from '../measure/numbers.mjs';
+import { LockService, NestFactory, RedlockModule } from './library.mjs';
 
-export async function connect(urls) {
-  const app = await NestFactory.createApplicationContext(RedlockModule.forRoot(urls), { logger: false });
+/** With every safety on. A short `maxTtl` ends the quarantine of masters that were just started sooner. */
+export const connect = (urls, { ttl } = {}) => connectWith(urls, { ttl, maxTtl: ttl });
+
+export async function connectWith(urls, options) {
+  const module = RedlockModule.forRoot({ masters: urls, wait: '5m', ...options });
+  const app = await NestFactory.createApplicationContext(module, { logger: false });
   const locks = app.get(LockService);
+  await allVote(locks);
   return {
     async acquire(key, ttl) {
-      const lock = await locks.acquire(key, ttl, { wait: '5m' });
+      const lock = await locks.acquire(key, ttl);
       return () => lock.release();
     },
     async tryAcquire(key, ttl) {
       const lock = await locks.tryAcquire(key, ttl);
       return lock && (() => lock.release());
     },
+    async hold(key, ttl) {
+      const lock = await locks.acquire(key, ttl, { extend: true });
+      return () => lock.release();
+    },
     close: () => app.close(),
   };
+}
+
+async function allVote(locks) {
+  const deadline = performance.now() + 60_000;
+  while (!locks.status().masters.every(({ state }) => state === 'voting')) {
+    if (performance.now() > deadline) throw new Error(`no vote: ${JSON.stringify(locks.status())}`);
+    await sleep(20);
+  }
 }

@@ -1,17 +1,14 @@
-import { Redis } from 'ioredis';
 import Redlock from 'redlock4';
+import { disconnectAll, ioredisClients } from './ioredis-clients.mjs';
 
 export async function connect(urls) {
-  const clients = urls.map((url) => new Redis(url));
-  await Promise.all(clients.map((client) => client.ping()));
+  const clients = await ioredisClients(urls);
   const redlock = new Redlock(clients, { retryCount: -1 });
   return {
     async acquire(key, ttl) {
       const lock = await redlock.lock(key, ttl);
       return () => lock.unlock();
     },
-    async close() {
-      for (const client of clients) client.disconnect();
-    },
+    close: async () => disconnectAll(clients),
   };
 }

@@ -1,12 +1,12 @@
-import { Redis } from 'ioredis';
 import Redlock from 'redlock';
+import { disconnectAll, ioredisClients } from './ioredis-clients.mjs';
+import { holdWith } from './hold.mjs';
 
 /** As it comes; only the number of attempts to acquire is not limited, since it is time that ends a round here. */
 export const connect = (urls) => connectWith(urls, {});
 
 export async function connectWith(urls, settings) {
-  const clients = urls.map((url) => new Redis(url));
-  await Promise.all(clients.map((client) => client.ping()));
+  const clients = await ioredisClients(urls);
   const redlock = new Redlock(clients, settings);
   // Every refusal is an 'error' event.
   redlock.on('error', () => {});
@@ -15,8 +15,7 @@ export async function connectWith(urls, settings) {
       const lock = await redlock.acquire([key], ttl, { retryCount: 1_000_000 });
       return () => lock.release();
     },
-    async close() {
-      for (const client of clients) client.disconnect();
-    },
+    hold: holdWith((key, ttl, work) => redlock.using([key], ttl, work)),
+    close: async () => disconnectAll(clients),
   };
 }

@@ -3,7 +3,7 @@ import { checksOf } from '../waiting/checks.mjs';
 import { contention, crowdInOneProcess } from '../waiting/contention.mjs';
 import { handOffLatency } from '../waiting/latency.mjs';
 import { localHandOff } from '../waiting/local-hand-off.mjs';
-import { uncontended } from '../waiting/uncontended.mjs';
+import { LONGEST_TTL, uncontended } from '../waiting/uncontended.mjs';
 import { Pool } from '../worker/pool.mjs';
 import { printWaiting } from '../waiting/print.mjs';
 
@@ -23,7 +23,7 @@ export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5] }) {
   for (const count of masters) {
     const servers = await Promise.all(Array.from({ length: count }, () => RedisServer.start()));
     const urls = servers.map(({ url }) => url);
-    for (const contender of CONTENDERS) await pool.run('connect', { contender, urls });
+    for (const contender of CONTENDERS) await pool.run('connect', { contender, urls, settings: { ttl: LONGEST_TTL } });
     try {
       const bench = { pool, urls, ...lengths };
       const found = {
@@ -44,6 +44,6 @@ export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5] }) {
       await Promise.all(servers.map((server) => server.stop()));
     }
   }
-  pool.end();
+  await pool.end();
   return { figures, checks: figures.flatMap(checksOf) };
 }

@@ -1,4 +1,4 @@
-import { figure, times } from '../report.mjs';
+import { atLeast, atMost, exactly } from '../promises.mjs';
 
 /** What waiting by wake-up promises, against what was found with one number of masters. */
 export function checksOf(found) {
@@ -43,7 +43,3 @@ function contentionChecks(on, { processes, waiters, contenders }, { masters }) {
     exactly(`${where}: no overlap`, ours.overlaps, 0),
   ];
 }
-
-const atLeast = (promise, ratio, bound) => ({ promise, found: times(ratio), kept: ratio >= bound });
-const atMost = (promise, ratio, bound) => ({ promise, found: times(ratio), kept: ratio <= bound });
-const exactly = (promise, value, wanted) => ({ promise, found: figure(value), kept: value === wanted });

@@ -1,5 +1,11 @@
 // One process of the pool. It is told what to do by the parent, one task at a time.
 import { contend } from './contend.mjs';
+import { cycles } from './cycles.mjs';
+import { decorator } from './decorator.mjs';
+import { hold, letGo, rest, timers } from './hold.mjs';
+import { randomKeys, visitKeys } from './key-space.mjs';
+import { load } from './load.mjs';
+import { strain } from './strain.mjs';
 import { handLocally } from './local-hand-off.mjs';
 import { cycle, ping, refuse } from './uncontended.mjs';
 
@@ -7,13 +13,24 @@ const connected = {};
 const occupied = {};
 
 const TASKS = {
-  async connect({ contender, urls }) {
+  async connect({ contender, urls, settings }) {
     const { connect } = await import(`../contenders/${contender}.mjs`);
-    connected[contender] = await connect(urls);
+    const found = await connect(urls, settings);
+    connected[contender] = { cycle: async (key, ttl) => (await found.acquire(key, ttl))(), ...found };
   },
   async close() {
     await Promise.all(Object.values(connected).map((contender) => contender.close()));
   },
+  cycles: (task) => cycles(connected[task.contender], task),
+  decorator: (task) => decorator(task),
+  hold: (task) => hold(connected[task.contender], task),
+  rest: (task) => rest(connected[task.contender], task),
+  letGo,
+  timers: (task) => timers(connected[task.contender], task),
+  visitKeys: (task) => visitKeys(connected[task.contender], task),
+  randomKeys: (task) => randomKeys(connected[task.contender], task),
+  strain: (task) => strain(connected[task.contender], task),
+  load: (task) => load(connected[task.contender], task),
   contend: (task) => contend(connected[task.contender], task),
   cycle: (task) => cycle(connected[task.contender], task),
   refuse: (task) => refuse(connected[task.contender], task),

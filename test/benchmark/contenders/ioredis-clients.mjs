@@ -1,0 +1,11 @@
+import { Redis } from 'ioredis';
+
+/** Connections of ioredis, as it comes. A server that goes away is no news here. */
+export async function ioredisClients(urls) {
+  const clients = urls.map((url) => new Redis(url));
+  for (const client of clients) client.on('error', () => {});
+  await Promise.all(clients.map((client) => client.ping()));
+  return clients;
+}
+
+export const disconnectAll = (clients) => clients.forEach((client) => client.disconnect());

@@ -1,0 +1,56 @@
+import { ratioOf } from '../measure/rounds.mjs';
+import { atLeast, atMost, below, exactly } from '../promises.mjs';
+import { FLOOR, isPeer, LIMIT, OURS, PLAIN } from './contenders.mjs';
+
+/** The concurrency that the promises are about. */
+export const PROMISED = 64;
+
+/** What is promised about the cost of a lock, against what was found with one number of masters. */
+export function checksOf({ masters, commands, throughput }) {
+  const on = `N = ${masters}`;
+  const { contenders } = throughput.find(({ concurrency }) => concurrency === PROMISED);
+  return [
+    ...throughput.flatMap((found) => failureChecks(on, found)),
+    ...(commands[OURS] === undefined
+      ? []
+      : [exactly(`${on}: a lock is 2 commands per master`, commands[OURS] / masters, 2)]),
+    ...rateChecks(on, masters, contenders),
+    ...(masters === 5 ? clientChecks(on, contenders) : []),
+  ];
+}
+
+function failureChecks(on, { concurrency, contenders }) {
+  return [OURS, PLAIN]
+    .filter((name) => contenders[name])
+    .map((name) =>
+      exactly(`${on}, ${concurrency} at a time: no failure of ${name}`, contenders[name].failures.length, 0),
+    );
+}
+
+function clientChecks(on, contenders) {
+  const against = [
+    ['redlock5', atMost, 'at most', 0.5],
+    ['redlock-universal', atMost, 'at most', 0.35],
+    [FLOOR, below, 'below', 1],
+    [LIMIT, atMost, 'at most', 2.5],
+  ];
+  return against
+    .filter(([other]) => contenders[other] && contenders[OURS])
+    .map(([other, check, limit, bound]) => {
+      const ratio = ratioOf(contenders[OURS].client, contenders[other].client);
+      return check(`${on}: client CPU per lock ${limit} ${bound} of ${other}`, ratio, bound);
+    });
+}
+
+function rateChecks(on, masters, contenders) {
+  const peers = Object.entries(contenders).filter(([name]) => isPeer(name));
+  if (peers.length === 0) return [];
+  const [fastest] = peers.map(([, { rate }]) => rate).sort((a, b) => b.median - a.median);
+  const bounds = masters === 1 ? { [OURS]: 1, [PLAIN]: 1 } : { [OURS]: 1.3, [PLAIN]: 1.8 };
+  return Object.entries(bounds)
+    .filter(([name]) => contenders[name])
+    .map(([name, bound]) => {
+      const ratio = ratioOf(contenders[name].rate, fastest);
+      return atLeast(`${on}: locks/s of ${name} at least ${bound} of the fastest peer`, ratio, bound);
+    });
+}

@@ -1,0 +1,14 @@
+import { CommandCounter } from '../measure/command-counter.mjs';
+
+const COUNTED = 50;
+
+/** Commands that the servers get for one lock, acquired and released, per contender. */
+export async function commandsPerLock({ crew, urls, ttl }) {
+  const commands = {};
+  for (const contender of crew.members) {
+    const counter = await CommandCounter.start(urls);
+    await crew.run(contender, 'cycles', { count: COUNTED, ttl });
+    commands[contender] = (await counter.stop()) / COUNTED;
+  }
+  return commands;
+}

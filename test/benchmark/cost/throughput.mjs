@@ -1,0 +1,21 @@
+import { fixedWork } from '../measure/noise.mjs';
+import { inRounds, spread } from '../measure/rounds.mjs';
+
+/** What a lock costs at one concurrency: per contender its rate and the CPU on both sides, and how noisy it was. */
+export async function throughput({ crew, load, ttl }, { concurrency, duration, rounds, warmUps }) {
+  const noise = [];
+  const measured = await inRounds({ rounds, warmUps }, crew.members, async (contender, round) => {
+    if (round >= 0) noise.push(fixedWork());
+    const before = await load.cpu();
+    const { locks, elapsed, cpu, failures } = await crew.run(contender, 'load', { concurrency, duration, ttl });
+    const server = (await load.cpu()) - before;
+    return { rate: (locks / elapsed) * 1000, client: cpu / locks, server: server / locks, failures };
+  });
+  const contenders = {};
+  for (const [contender, found] of measured) {
+    const of = (name) => spread(found.map((figures) => figures[name]));
+    const failures = found.flatMap(({ failures }) => Object.entries(failures));
+    contenders[contender] = { rate: of('rate'), client: of('client'), server: of('server'), failures };
+  }
+  return { concurrency, contenders, noise: spread(noise) };
+}

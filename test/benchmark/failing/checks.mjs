@@ -1,0 +1,26 @@
+import { OURS } from '../cost/contenders.mjs';
+import { atMost, exactly, noMore } from '../promises.mjs';
+
+const MB = 1024 * 1024;
+/** What the rest of the heap may vary by between two collections. */
+const SLACK = 2;
+
+export function checksOf({ hung, dead, longHung }) {
+  if (!hung[OURS]) return [];
+  const gaveUp = [hung, dead, longHung].map((scene) => scene[OURS].gaveUp).find(Boolean);
+  if (gaveUp) return [{ promise: 'masters that fail can be measured', found: gaveUp, kept: false }];
+  const { up, down } = hung[OURS];
+  return [
+    atMost('one hung of five: p99 of ours at most 1.5 of its p99 with all up', down.p99 / up.p99, 1.5),
+    exactly('one hung of five: no failure of ours', down.failures.length, 0),
+    exactly('two dead of five: no failure of ours', dead[OURS].down.failures.length, 0),
+    memoryCheck(longHung[OURS]),
+  ];
+}
+
+function memoryCheck({ memory, seconds }) {
+  // What is kept for the hung master is all there after the longest ttl: from then on nothing may be added.
+  const settled = memory[Math.floor(memory.length / 3)];
+  const promise = `one hung for ${Math.round(seconds)} s: memory of ours grows in its last two thirds by at most ${SLACK} MB`;
+  return noMore(promise, (memory.at(-1) - settled) / MB, 'MB', SLACK);
+}

@@ -1,0 +1,6 @@
+/** Bytes that this process still needs: in the heap, and in buffers outside of it. */
+export function heldInMemory() {
+  globalThis.gc();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}

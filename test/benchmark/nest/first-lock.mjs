@@ -1,0 +1,23 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { inRounds, spread } from '../measure/rounds.mjs';
+
+const SCRIPT = fileURLToPath(new URL('../worker/first-lock.mjs', import.meta.url));
+const TTL = 3_000;
+
+/** Milliseconds from the start of a process to its first lock, by steps, per contender. */
+export async function firstLock(url, contenders, { rounds }) {
+  const measured = await inRounds({ rounds, warmUps: 1 }, contenders, async (contender) => {
+    const { stdout } = await promisify(execFile)(process.execPath, [SCRIPT, contender, url, String(TTL)], {
+      timeout: 30_000,
+    });
+    return JSON.parse(stdout);
+  });
+  const found = {};
+  for (const [contender, times] of measured) {
+    const of = (name) => spread(times.map((figures) => figures[name]));
+    found[contender] = { imported: of('imported'), connected: of('connected'), locked: of('locked') };
+  }
+  return found;
+}

@@ -1,0 +1,47 @@
+import { checksOf, PROMISED } from '../cost/checks.mjs';
+import { commandsPerLock } from '../cost/commands.mjs';
+import { contendersFor } from '../cost/contenders.mjs';
+import { printCommands, printThroughput } from '../cost/print.mjs';
+import { throughput } from '../cost/throughput.mjs';
+import { onField } from '../measure/field.mjs';
+import { ServerLoad } from '../measure/server-load.mjs';
+
+/** Longer than any pause of a busy machine; it is also how long masters that were just started wait to vote. */
+const TTL = 3_000;
+
+const LENGTHS = {
+  usual: [
+    { concurrency: 16, duration: 250, rounds: 3, warmUps: 3 },
+    { concurrency: PROMISED, duration: 250, rounds: 7, warmUps: 1 },
+    { concurrency: 256, duration: 250, rounds: 3, warmUps: 1 },
+  ],
+  quick: [{ concurrency: PROMISED, duration: 160, rounds: 5, warmUps: 3 }],
+};
+
+/** What a lock costs that nobody else wants: CPU of the client and of the servers, locks per second, commands. */
+export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5], only }) {
+  const scenes = quick ? LENGTHS.quick : LENGTHS.usual;
+  const figures = [];
+  for (const count of masters) {
+    const contenders = contendersFor(count, only);
+    figures.push(await onField({ masters: count, contenders, ttl: TTL }, (field) => measure(field, scenes)));
+  }
+  return { figures, checks: figures.flatMap(checksOf) };
+}
+
+async function measure(field, scenes) {
+  const masters = field.urls.length;
+  const load = await ServerLoad.watch(field.urls);
+  try {
+    const found = { masters, throughput: [] };
+    for (const scene of scenes) {
+      found.throughput.push(await throughput({ ...field, load }, scene));
+      printThroughput(masters, found.throughput.at(-1));
+    }
+    found.commands = await commandsPerLock(field);
+    printCommands(masters, found.commands);
+    return found;
+  } finally {
+    load.close();
+  }
+}

@@ -1,0 +1,37 @@
+import { FEW, librariesFor, OURS } from '../cost/contenders.mjs';
+import { checksOf } from '../failing/checks.mjs';
+import { printMemory, printScene } from '../failing/print.mjs';
+import { dead, hung, longHung } from '../failing/scenes.mjs';
+import { onField } from '../measure/field.mjs';
+
+const TTL = 3_000;
+const MASTERS = 5;
+
+const LENGTHS = {
+  usual: { duration: 600, rounds: 3, long: { [OURS]: 60_000, other: 3_000 } },
+  quick: { duration: 400, rounds: 2, long: { [OURS]: 12_000, other: 2_000 } },
+};
+
+/** What masters that fail do to latency, throughput and memory. Each contender has servers of its own. */
+export async function run({ quick, only = quick ? FEW : undefined }) {
+  const { long, ...lengths } = quick ? LENGTHS.quick : LENGTHS.usual;
+  const contenders = librariesFor(MASTERS, only);
+  const found = { hung: {}, dead: {}, longHung: {} };
+  for (const name of contenders) found.hung[name] = await alone(name, (field) => hung(field, name, lengths));
+  printScene('One hung of five, 8 at a time', found.hung);
+  for (const name of contenders) found.dead[name] = await alone(name, (field) => dead(field, name, lengths));
+  printScene('Two dead of five, 8 at a time', found.dead);
+  for (const name of contenders) {
+    const duration = long[name] ?? long.other;
+    const sampled = Array.from({ length: 11 }, (_, i) => ((i + 1) * duration) / 12);
+    found.longHung[name] = await alone(name, (field) => longHung(field, name, { duration, sampled }));
+  }
+  printMemory('One hung of five for long, 8 at a time', found.longHung);
+  return { figures: found, checks: checksOf(found) };
+}
+
+/** Whatever a library does when masters fail, the others are measured. */
+function alone(name, scene) {
+  const field = { masters: MASTERS, contenders: [name], ttl: TTL };
+  return onField(field, scene).catch((error) => ({ gaveUp: String(error.message).slice(0, 80) }));
+}

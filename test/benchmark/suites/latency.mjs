@@ -1,0 +1,25 @@
+import { contendersFor } from '../cost/contenders.mjs';
+import { checksOf } from '../latency/checks.mjs';
+import { oneByOne } from '../latency/one-by-one.mjs';
+import { printLatency } from '../latency/print.mjs';
+import { onField } from '../measure/field.mjs';
+
+const TTL = 3_000;
+
+const LENGTHS = {
+  usual: { rounds: 7, count: 300 },
+  quick: { rounds: 5, count: 120 },
+};
+
+/** How long a lock takes that nobody else wants, with no other at the same time. */
+export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5], only }) {
+  const lengths = quick ? LENGTHS.quick : LENGTHS.usual;
+  const figures = [];
+  for (const count of masters) {
+    const field = { masters: count, contenders: contendersFor(count, only), ttl: TTL };
+    const contenders = await onField(field, (bench) => oneByOne(bench, lengths));
+    printLatency(count, contenders);
+    figures.push({ masters: count, contenders });
+  }
+  return { figures, checks: figures.flatMap(checksOf) };
+}

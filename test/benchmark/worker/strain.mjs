@@ -1,0 +1,46 @@
+import { sleep } from '../measure/numbers.mjs';
+import { heldInMemory } from '../measure/memory.mjs';
+
+let keys = 0;
+
+/**
+ * Acquires and releases, so many at a time, for so many milliseconds, and comes back then even if a lock does not: what
+ * is still under way has taken its time until then.
+ */
+export async function strain(contender, { concurrency, duration, ttl, sampled = [] }) {
+  const times = [];
+  const underWay = new Set();
+  const failures = new Map();
+  const memory = [heldInMemory()];
+  const start = performance.now();
+  const end = start + duration;
+  let over = false;
+
+  async function loop() {
+    while (!over && performance.now() < end) {
+      const attempt = { began: performance.now() };
+      underWay.add(attempt);
+      try {
+        await contender.cycle(`strain:${process.pid}:${keys++}`, ttl);
+        if (!over) times.push(performance.now() - attempt.began);
+      } catch (error) {
+        const why = String(error?.message ?? error).slice(0, 200);
+        failures.set(why, (failures.get(why) ?? 0) + 1);
+        // What fails at once must not keep everything else from happening.
+        await sleep(1);
+      }
+      underWay.delete(attempt);
+    }
+  }
+
+  for (let i = 0; i < concurrency; i++) void loop();
+  for (const at of [...sampled, duration]) {
+    await sleep(start + at - performance.now());
+    memory.push(heldInMemory());
+  }
+  over = true;
+  const now = performance.now();
+  const locks = times.length;
+  for (const { began } of underWay) times.push(now - began);
+  return { locks, times, elapsed: now - start, memory, failures: Object.fromEntries(failures) };
+}

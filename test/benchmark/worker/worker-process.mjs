@@ -1,0 +1,56 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url));
+
+/** A process that does one task after the other. */
+export class WorkerProcess {
+  // With the collector at hand, to see what is left in memory.
+  #process = fork(WORKER, { execArgv: ['--expose-gc'] });
+  #ended = once(this.#process, 'exit');
+  #open = new Map();
+  #ids = 0;
+
+  constructor() {
+    this.#process.on('message', ({ id, result, error }) => {
+      const { resolve, reject } = this.#open.get(id);
+      this.#open.delete(id);
+      if (error) reject(new Error(`in a worker: ${error}`));
+      else resolve(result);
+    });
+    this.#ended.then(([code]) => {
+      for (const { reject } of this.#open.values()) reject(new Error(`A worker ended with ${code}`));
+    });
+  }
+
+  /** Resolves when the process has ended. */
+  async end() {
+    // It may be too busy to notice.
+    const late = setTimeout(() => this.#kill(), 2_000);
+    if (this.#process.connected) this.#process.disconnect();
+    await this.#ended;
+    clearTimeout(late);
+  }
+
+  /** @param limit milliseconds after which a task that does not come back is given up, and the process with it */
+  run(name, task = {}, limit = 180_000) {
+    const id = this.#ids++;
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => {
+        this.#kill();
+        reject(new Error(`${name} did not come back within ${limit} ms`));
+      }, limit);
+      const settled = (settle) => (value) => {
+        clearTimeout(late);
+        settle(value);
+      };
+      this.#open.set(id, { resolve: settled(resolve), reject: settled(reject) });
+      this.#process.send({ id, name, task });
+    });
+  }
+
+  #kill() {
+    this.#process.kill('SIGKILL');
+  }
+}
