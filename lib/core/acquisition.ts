@@ -2,6 +2,7 @@ import type { Clock } from './clock.js';
 import { type LockError, LockNotAcquiredError, QuorumUnavailableError } from './errors.js';
 import type { Gates } from './gates.js';
 import { type Ballot, quorumOf } from './quorum.js';
+import { Looks } from './looks.js';
 import type { Random } from './random.js';
 import { type CallSettings, masterTimeoutFor, type Settings } from './settings.js';
 import { showNames } from './shown.js';
@@ -9,10 +10,6 @@ import { type KeyNames, Tenure } from './tenure.js';
 import type { Place, Waiter } from './wait-queue.js';
 import type { WatchedMaster } from './watched-master.js';
 
-/** Wake-ups can be lost: a waiter also looks for itself, at random moments within these bounds, in milliseconds. */
-const LOOK_AFTER = { least: 250, most: 750 };
-/** After a split vote or a failure, the first retry comes at a random moment within this bound, in milliseconds. */
-const RETRY_WITHIN = 20;
 /** Masters set their keys one after the other and expire them to the millisecond: come back so much later. */
 const EXPIRY_RESOLUTION = 2;
 
@@ -42,8 +39,7 @@ type Step = 'everybody' | 'gate' | 'reserved';
  */
 export class Acquisition {
   private refusal: Ballot | undefined;
-  /** Attempts in a row after which the gate's word was of no use: it gave none, or the other masters disagreed. */
-  private failures = 0;
+  private readonly looks: Looks;
   /** The masters in whose queues this acquisition stands. */
   private queuedAt: Set<WatchedMaster> | undefined;
 
@@ -54,7 +50,9 @@ export class Acquisition {
     private readonly call: CallSettings,
     private readonly waiter: Waiter,
     private readonly place: Place | undefined,
-  ) {}
+  ) {
+    this.looks = new Looks(context.random);
+  }
 
   /** @throws {LockError} when the budget has ended; and what the waiter was stopped with */
   async run(): Promise<Tenure> {
@@ -111,31 +109,29 @@ export class Acquisition {
     const ticket = this.lineUp(gate);
     return step === 'reserved'
       ? tenure.acquireReserved(gate, ttl, timeout, ticket)
-      : tenure.acquireThrough(gate, ttl, timeout, ticket, this.failures > 0);
+      : tenure.acquireThrough(gate, ttl, timeout, ticket, this.looks.areFailing);
   }
 
   /** Waits until another attempt makes sense, and tells which. */
   private async rest(step: Step, ballot: Ballot): Promise<Step> {
+    const { looks } = this;
+    const { gates } = this.context;
     const held = ballot.outcome === 'held';
-    if (step !== 'everybody' && held && !ballot.isSplit) this.failures = 0;
-    else if (step !== 'everybody' || !held) this.failures++;
+    if (step !== 'everybody' && held && !ballot.isSplit) looks.noteRefusal();
+    else if (step !== 'everybody' || !held) looks.noteFailure();
     if (step !== 'everybody' && ballot.outcome === 'unavailable') return 'everybody';
-    // Back to a gate that fails only after a while: it may fail at once, again and again.
-    if (step === 'everybody' && held && this.failures === 0) return 'gate';
-    const look = this.delay();
+    if (step === 'everybody' && held && !looks.areFailing) return 'gate';
+    const calls = gates.calls(gates.gateOf(this.names.keys[0] as string));
+    const look = looks.delay(calls);
     const expiry = ballot.freeAfter === undefined ? Infinity : ballot.freeAfter + EXPIRY_RESOLUTION;
     const woken = await this.waiter.pause(Math.min(look, expiry));
+    if (woken) looks.noteWakeUp();
+    else looks.noteQuiet();
     // Of several keys, others may be held.
     if (woken === 'next' && this.names.keys.length === 1) return 'reserved';
-    // What the gate says need not be what a quorum says: ask that now and then.
-    return step === 'everybody' || woken || ballot.isSplit || expiry <= look ? 'gate' : 'everybody';
-  }
-
-  private delay(): number {
-    const { least, most } = LOOK_AFTER;
-    const chance = this.context.random.fraction();
-    if (this.failures === 0) return least + chance * (most - least);
-    return Math.max(1, chance * Math.min(most, RETRY_WITHIN * 2 ** this.failures));
+    if (step === 'everybody' || woken || ballot.isSplit || expiry <= look) return 'gate';
+    // A key without an expiry is no lock of ours: only the other masters can tell when it does not count.
+    return looks.isWide(calls) || expiry === Infinity ? 'everybody' : 'gate';
   }
 
   private lineUp(gate: WatchedMaster): { queues: readonly string[]; waiter: string; waited: number } {

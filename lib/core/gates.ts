@@ -13,6 +13,8 @@ const CROWDED_FOR = 1_000;
  */
 export class Gates {
   private readonly crowded = new Map<string, Instant>();
+  /** Masters that have woken this process since it listens there. */
+  private readonly calling = new Set<WatchedMaster>();
 
   constructor(
     private readonly masters: readonly WatchedMaster[],
@@ -28,6 +30,21 @@ export class Gates {
       if (master?.isUsable) return master;
     }
     return undefined;
+  }
+
+  /** Whether a master is known to wake this process: it has done so since the connection for that is there. */
+  calls(master: WatchedMaster | undefined): boolean {
+    return master !== undefined && this.calling.has(master);
+  }
+
+  /** A master has woken this process. */
+  noteCall(master: WatchedMaster): void {
+    this.calling.add(master);
+  }
+
+  /** A master may not have woken this process when it should have. */
+  noteSilence(master: WatchedMaster): void {
+    this.calling.delete(master);
   }
 
   /** Whether other processes were seen waiting for one of these keys a moment ago. */

@@ -218,9 +218,11 @@ export class Redlock {
   /** A master says that this process is next, or that it may have said so unheard. */
   private wake(master: WatchedMaster, key: string | undefined): void {
     if (key === undefined) {
+      this.gates.noteSilence(master);
       this.queue.wakeAll();
       return;
     }
+    this.gates.noteCall(master);
     const resource = key.slice(this.startOfKeys.length);
     if (this.queue.call(resource)) return;
     // Whoever waited has given up meanwhile: the next one's turn.

@@ -20,7 +20,7 @@ export class WakeUps {
     private readonly clock: Clock,
   ) {
     client.on('ready', () => this.subscribe());
-    client.on('close', () => (this.subscribed = false));
+    client.on('close', () => this.lose());
     client.on('end', () => this.open(backoff(Infinity)));
     // Why there is no connection is told by the one for commands.
     client.on('error', () => undefined);
@@ -48,6 +48,13 @@ export class WakeUps {
     if (this.closed) return;
     if (delay > 0) this.retry = this.clock.schedule(delay, () => this.open(0)).unref();
     else this.client.connect().catch(() => undefined);
+  }
+
+  /** Who waits at a master that may be gone looks for another one. */
+  private lose(): void {
+    const { subscribed } = this;
+    this.subscribed = false;
+    if (subscribed && !this.closed) this.listener(undefined);
   }
 
   private subscribe(): void {

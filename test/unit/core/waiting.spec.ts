@@ -1,13 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockNotAcquiredError, LockServiceStoppedError, QuorumUnavailableError } from '../../../lib/core/errors.js';
-import { Rig } from '../support/rig.js';
+import type { WakeUp } from '../../../lib/core/master.interface.js';
+import { Rig, type RigOptions } from '../support/rig.js';
 import { hangs, obeysAfter, obeysInSilence, only, says, unreachable } from '../support/scripted-master.js';
 
 /** A rig whose resource `a` is held by another process, that never lets go. */
-async function contended(options = {}) {
+async function contended({ ttl = 10_000, ...options }: RigOptions & { ttl?: number } = {}) {
   const rig = new Rig(options);
   const other = new Rig({}, rig);
-  const holder = await other.lock('a', { ttl: 10_000, extend: true });
+  const holder = await other.lock('a', { ttl, extend: true });
   return { rig, other, holder };
 }
 
@@ -154,17 +155,71 @@ describe('a waiter', () => {
     expect([...asked].sort()).toEqual([1, 1, 2]);
   });
 
-  it('looks for itself at bounded intervals, without polling', async () => {
-    const { rig } = await contended({ masters: 1 });
+  /** Lets the gate of `a` call this process once, so that it knows that wake-ups arrive. */
+  async function callOnce({ rig, other, holder }: Awaited<ReturnType<typeof contended>>, ttl = 30_000): Promise<void> {
+    const lock = rig.acquire('a', { wait: 1_000 });
+    await rig.clock.settle();
+    await holder.release();
+    await (await lock).release();
+    await other.lock('a', { ttl, extend: true });
+  }
+
+  /** Milliseconds between one request to the first master and the next, over a long wait. */
+  async function pauses(rig: Rig): Promise<number[]> {
     for (const master of rig.masters) master.asked.length = 0;
+    rig.follow(rig.acquire('a', { wait: 60_000 }));
+    await rig.clock.advance(60_000);
+    const times = rig.masters[0]!.times('acquire').filter((at, i, all) => at !== all[i - 1]);
+    return times.slice(1).map((at, i) => at - times[i]!);
+  }
+
+  it.each([
+    [0, [250, 500, 1_000, 4_000 / 3]],
+    [0.999, [749.5, 1_499, 2_998, 3_997.3]],
+  ])(
+    'looks for itself at growing intervals, long before its place could expire (chance: %d)',
+    async (chance, grown) => {
+      const stage = await contended({ masters: 1 });
+      const { rig } = stage;
+      await callOnce(stage);
+      rig.fraction = chance;
+      const found = await pauses(rig);
+      found.slice(0, 4).forEach((pause, i) => expect(pause).toBeCloseTo(grown[i]!, 0));
+      for (const pause of found.slice(4)) expect(pause).toBeCloseTo(grown[3]!, 0);
+      expect(found.length).toBeGreaterThan(14);
+    },
+  );
+
+  it('asks the gate alone when it looks, and everybody now and then', async () => {
+    const stage = await contended({ masters: 5 });
+    const { rig } = stage;
+    await callOnce(stage);
+    await pauses(rig);
+    const asked = rig.masters.map((master) => master.requests('acquire').length).sort((a, b) => a - b);
+    // Once at the beginning, and at every eighth of some 24 looks.
+    expect(asked.slice(0, 4)).toEqual([4, 4, 4, 4]);
+    expect(asked[4]).toBeGreaterThan(24);
+  });
+
+  it.each(['has never been called', 'may have missed a call'])('that %s looks often, and everywhere', async (why) => {
+    const stage = await contended({ masters: 3, ttl: 30_000 });
+    const { rig } = stage;
+    const wakeUps: WakeUp[] = [];
+    for (const master of rig.masters) {
+      const listen = master.listen.bind(master);
+      master.listen = (waiter, wakeUp) => {
+        if (wakeUp) wakeUps.push(wakeUp);
+        listen(waiter, wakeUp);
+      };
+    }
+    if (why === 'may have missed a call') {
+      await callOnce(stage);
+      for (const wakeUp of wakeUps.splice(0)) wakeUp(undefined);
+    }
     rig.fraction = 0.999;
-    rig.follow(rig.acquire('a', { wait: 5_000 }));
-    await rig.clock.advance(5_000);
-    const times = rig.masters[0]!.times('acquire');
-    const pauses = times.slice(1).map((at, i) => at - times[i]!);
-    expect(Math.max(...pauses)).toBeLessThanOrEqual(750);
-    expect(times.length).toBeGreaterThan(6);
-    expect(times.length).toBeLessThan(20);
+    const found = await pauses(rig);
+    expect(Math.max(...found)).toBeLessThanOrEqual(750);
+    for (const master of rig.masters) expect(master.requests('acquire').length).toBeGreaterThan(70);
   });
 
   it('leaves no place in a queue behind, whatever came of it', async () => {
