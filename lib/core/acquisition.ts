@@ -2,15 +2,19 @@ import type { Clock } from './clock.js';
 import { type LockError, LockNotAcquiredError, QuorumUnavailableError } from './errors.js';
 import type { Gates } from './gates.js';
 import { type Ballot, quorumOf } from './quorum.js';
+import { Collection } from './collection.js';
 import { Looks } from './looks.js';
 import type { Random } from './random.js';
 import { type CallSettings, masterTimeoutFor, type Settings } from './settings.js';
-import { type KeyNames, Tenure } from './tenure.js';
+import { type Holding, type KeyNames, Tenure } from './tenure.js';
 import type { Place, Waiter } from './wait-queue.js';
 import type { WatchedMaster } from './watched-master.js';
 
 /** Masters set their keys one after the other and expire them to the millisecond: come back so much later. */
 const EXPIRY_RESOLUTION = 2;
+
+/** Who wants several resources and has been passed over for so many milliseconds takes them one by one. */
+const PATIENCE = 1_000;
 
 /** What an acquisition needs from its surroundings. */
 export interface AcquisitionContext {
@@ -39,6 +43,8 @@ type Step = 'everybody' | 'gate' | 'reserved';
 export class Acquisition {
   private refusal: Ballot | undefined;
   private readonly looks: Looks;
+  /** Whether a master called for it. If it still waits afterwards, that was in vain. */
+  private calledInVain = false;
   private readonly queuedAt = new Set<WatchedMaster>();
 
   constructor(
@@ -52,19 +58,22 @@ export class Acquisition {
     this.looks = new Looks(context.random);
   }
 
-  /** @throws {LockError} when the budget has ended; and what the waiter was stopped with */
-  async run(): Promise<Tenure> {
+  /**
+   * @param step what the first attempt is, for somebody who has made others before
+   * @throws {LockError} when the budget has ended; and what the waiter was stopped with
+   */
+  async run(step?: Step): Promise<Holding> {
     try {
-      return await this.contend();
+      return await this.contend(step);
     } finally {
-      for (const master of this.queuedAt) this.leave(master);
+      this.leaveAll();
     }
   }
 
-  private async contend(): Promise<Tenure> {
+  private async contend(first?: Step): Promise<Holding> {
     const { waiter, place, call } = this;
-    const queued = place !== undefined && !place.isFirst;
-    let step: Step | undefined;
+    const queued = first !== undefined || (place !== undefined && !place.isFirst);
+    let step = first;
     for (let attempt = 1; ; attempt++) {
       while (place && !place.isFirst && !waiter.isOver) await waiter.pause();
       waiter.check();
@@ -82,8 +91,41 @@ export class Acquisition {
       waiter.check();
       // An attempt that the deadline cut short says less than the one before.
       if (ballot.outcome === 'held' || timeout === full) this.note(ballot);
+      const collected = this.isPassedOver ? await this.collect() : undefined;
+      if (collected) return collected;
       step = await this.rest(step, ballot);
     }
+  }
+
+  /** Whether others had their turn again and again, because one of several resources was always held. */
+  private get isPassedOver(): boolean {
+    return this.names.keys.length > 1 && this.calledInVain && this.waiter.waited >= PATIENCE;
+  }
+
+  /**
+   * Takes the resources one after the other, and keeps what it has while it waits for the next, where it is one of
+   * those who wait for that alone. In sorted order: no two that do so can wait for each other.
+   */
+  private async collect(): Promise<Holding | undefined> {
+    const { context, resources, call, waiter, place } = this;
+    const collection = new Collection(context.clock, call);
+    // Nobody needs to be called for what he cannot take.
+    this.leaveAll();
+    try {
+      for (const names of eachOf(this.names)) {
+        collection.add(await new Acquisition(context, resources, names, call, waiter, place).run('gate'));
+      }
+      waiter.interrupt = () => collection.giveUp();
+      const holding = await collection.complete();
+      waiter.interrupt = undefined;
+      waiter.check();
+      if (holding) return holding;
+    } catch (error) {
+      context.releasing(collection.release());
+      throw error;
+    }
+    context.releasing(collection.release());
+    return undefined;
   }
 
   private async attempt(step: Step, timeout: number, mayFollow: boolean): Promise<{ tenure: Tenure; ballot: Ballot }> {
@@ -123,6 +165,7 @@ export class Acquisition {
     const look = looks.delay(calls);
     const expiry = ballot.freeAfter === undefined ? Infinity : ballot.freeAfter + EXPIRY_RESOLUTION;
     const woken = await this.waiter.pause(Math.min(look, expiry));
+    if (woken === 'next') this.calledInVain = true;
     if (woken) looks.noteWakeUp();
     else looks.noteQuiet();
     // Of several keys, others may be held.
@@ -139,9 +182,11 @@ export class Acquisition {
     return { queues: this.names.queues, waiter: listener, waited: Math.floor(this.waiter.waited) };
   }
 
-  private leave(master: WatchedMaster): void {
+  private leaveAll(): void {
     const { keys, queues } = this.names;
-    master.ask({ op: 'leave', keys, queues, waiter: this.context.listener }, () => undefined);
+    const request = { op: 'leave', keys, queues, waiter: this.context.listener } as const;
+    for (const master of this.queuedAt) master.ask(request, () => undefined);
+    this.queuedAt.clear();
   }
 
   private giveBack(tenure: Tenure): void {
@@ -170,4 +215,13 @@ export class Acquisition {
     const { masters, settings, clock, random } = this.context;
     return new Tenure(masters, settings, clock, this.names, random.token(), gate);
   }
+}
+
+/** The names of each single resource. */
+function eachOf({ keys, queues, counters }: KeyNames): KeyNames[] {
+  return keys.map((key, i) => ({
+    keys: [key],
+    queues: queues.slice(i, i + 1),
+    ...(counters && { counters: { hash: counters.hash, fields: counters.fields.slice(i, i + 1) } }),
+  }));
 }

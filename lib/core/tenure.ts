@@ -23,12 +23,34 @@ export interface KeyNames {
   readonly counters?: FenceCounters;
 }
 
+/** How an extension ended. */
+export interface Extension {
+  readonly extended: boolean;
+  readonly ballot: Ballot;
+}
+
+/** What a lock has on the masters. */
+export interface Holding {
+  /** Milliseconds for which it may still be relied on; zero or less when it may not. */
+  readonly remaining: number;
+  /** When the round began that the validity counts from. */
+  readonly validSince: Instant;
+  /** Tries to give the keys a new life. */
+  extend(ttl: number): Promise<Extension>;
+  /** Agrees on a fencing token, not smaller than `atLeast`; `undefined` if there was no agreement. */
+  confirm(atLeast?: number): Promise<number | undefined>;
+  /** Gives the keys up. Resolves at a quorum; never rejects. */
+  release(keepFor: number): Promise<void>;
+  /** Ends the round that is under way. */
+  giveUp(): void;
+}
+
 /**
  * What one token holds on the masters: the three rounds of the algorithm, and how long their result may be relied on.
  *
  * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
  */
-export class Tenure {
+export class Tenure implements Holding {
   /** When the round began that the validity counts from. */
   private since: Instant;
   /** Milliseconds from `since`. */
@@ -118,7 +140,7 @@ export class Tenure {
   }
 
   /** Tries to give the keys a new life. It worked if the answer is true. */
-  async extend(ttl: number): Promise<{ readonly extended: boolean; readonly ballot: Ballot }> {
+  async extend(ttl: number): Promise<Extension> {
     const started = this.clock.read();
     // A shorter ttl may take effect on the masters even if their answers never arrive.
     if (this.reliableFor(ttl) < this.remaining) this.believe(started, ttl);
@@ -139,9 +161,10 @@ export class Tenure {
    * Rounds towards a fencing token, as many as are needed: a token stands when a quorum says exactly that while the keys
    * are ours. A larger answer is progress, so another round follows at once. Returns `undefined` if there was none.
    */
-  async confirm(): Promise<number | undefined> {
+  async confirm(atLeast = 0): Promise<number | undefined> {
     const { keys, counters } = this.names;
     if (!counters) throw new RedlockConfigError('fencing', false, 'must be true for fencing tokens');
+    if (atLeast > this.fence.token) this.fence = { token: atLeast, agreed: false };
     while (!this.fence.agreed) {
       const { token } = this.fence;
       const request: ConfirmRequest = { op: 'confirm', keys, token: this.token, fence: { ...counters, token } };
