@@ -2,16 +2,20 @@ import type { Clock } from './clock.js';
 import { type LockError, LockNotAcquiredError, QuorumUnavailableError } from './errors.js';
 import type { Gates } from './gates.js';
 import { type Ballot, quorumOf } from './quorum.js';
+import { Collection } from './collection.js';
 import { Looks } from './looks.js';
 import type { Random } from './random.js';
 import { type CallSettings, masterTimeoutFor, type Settings } from './settings.js';
 import { showNames } from './shown.js';
-import { type KeyNames, Tenure } from './tenure.js';
+import { type Holding, type KeyNames, Tenure } from './tenure.js';
 import type { Place, Waiter } from './wait-queue.js';
 import type { WatchedMaster } from './watched-master.js';
 
 /** Masters set their keys one after the other and expire them to the millisecond: come back so much later. */
 const EXPIRY_RESOLUTION = 2;
+
+/** Who wants several resources and has been passed over for so many milliseconds takes them one by one. */
+const PATIENCE = 1_000;
 
 /** What an acquisition needs from its surroundings. */
 export interface AcquisitionContext {
@@ -39,7 +43,9 @@ type Step = 'everybody' | 'gate' | 'reserved';
  */
 export class Acquisition {
   private refusal: Ballot | undefined;
-  private readonly looks: Looks;
+  private pace: Looks | undefined;
+  /** Whether a master called for it. If it still waits afterwards, that was in vain. */
+  private calledInVain = false;
   /** The masters in whose queues this acquisition stands. */
   private queuedAt: Set<WatchedMaster> | undefined;
 
@@ -50,23 +56,24 @@ export class Acquisition {
     private readonly call: CallSettings,
     private readonly waiter: Waiter,
     private readonly place: Place | undefined,
-  ) {
-    this.looks = new Looks(context.random);
-  }
+  ) {}
 
-  /** @throws {LockError} when the budget has ended; and what the waiter was stopped with */
-  async run(): Promise<Tenure> {
+  /**
+   * @param step what the first attempt is, for somebody who has made others before
+   * @throws {LockError} when the budget has ended; and what the waiter was stopped with
+   */
+  async run(step?: Step): Promise<Holding> {
     try {
-      return await this.contend();
+      return await this.contend(step);
     } finally {
-      if (this.queuedAt) for (const master of this.queuedAt) this.leave(master);
+      this.leaveAll();
     }
   }
 
-  private async contend(): Promise<Tenure> {
+  private async contend(first?: Step): Promise<Holding> {
     const { waiter, place, call } = this;
-    const queued = place !== undefined && !place.isFirst;
-    let step: Step | undefined;
+    const queued = first !== undefined || (place !== undefined && !place.isFirst);
+    let step = first;
     for (let attempt = 1; ; attempt++) {
       while (place && !place.isFirst && !waiter.isOver) await waiter.pause();
       waiter.check();
@@ -77,35 +84,66 @@ export class Acquisition {
       step ??= call.wait > 0 && this.context.gates.areCrowded(this.names.keys) ? 'gate' : 'everybody';
       const full = masterTimeoutFor(this.context.settings, call.ttl);
       const timeout = isGuaranteed ? full : Math.min(full, waiter.left);
-      const { tenure, ballot } = await this.attempt(step, timeout, attempt === 1 && call.wait > 0);
+      const gate = this.context.gates.gateOf(this.names.keys[0] as string);
+      const tenure = this.newTenure(gate);
+      waiter.interrupt = tenure;
+      // A refusal is only worth explaining if there is no better chance to ask.
+      const ballot = await this.attempt(tenure, step, gate, timeout, attempt > 1 || call.wait === 0);
+      waiter.interrupt = undefined;
+      // Granted at the gate: the place in its queue is gone.
+      if (gate && this.queuedAt && ballot.reportOf(gate.name).answer?.kind === 'granted') this.queuedAt.delete(gate);
       if (ballot.outcome === 'granted' && tenure.remaining > 0 && !waiter.isStopped) return tenure;
       // A gate that refuses for certain has nothing to give back, and nobody else was asked.
       if (step !== 'gate' || ballot.outcome !== 'held' || ballot.isSplit) this.giveBack(tenure);
       waiter.check();
       // An attempt that the deadline cut short says less than the one before.
       if (ballot.outcome === 'held' || timeout === full) this.note(ballot);
+      const collected = this.isPassedOver ? await this.collect() : undefined;
+      if (collected) return collected;
       step = await this.rest(step, ballot);
     }
   }
 
-  private async attempt(step: Step, timeout: number, mayFollow: boolean): Promise<{ tenure: Tenure; ballot: Ballot }> {
-    const { call, waiter } = this;
-    const gate = this.context.gates.gateOf(this.names.keys[0] as string);
-    const tenure = this.newTenure(gate);
-    waiter.interrupt = () => tenure.giveUp();
-    // A refusal is only worth explaining if there is no better chance to ask.
-    const ballot =
-      gate && step !== 'everybody'
-        ? await this.ask(tenure, gate, step, timeout)
-        : await tenure.acquire(call.ttl, timeout, !mayFollow);
-    waiter.interrupt = undefined;
-    // Granted at the gate: the place in its queue is gone.
-    if (gate && this.queuedAt && ballot.reportOf(gate.name).answer?.kind === 'granted') this.queuedAt.delete(gate);
-    return { tenure, ballot };
+  /** Whether others had their turn again and again, because one of several resources was always held. */
+  private get isPassedOver(): boolean {
+    return this.names.keys.length > 1 && this.calledInVain && this.waiter.waited >= PATIENCE;
   }
 
-  private ask(tenure: Tenure, gate: WatchedMaster, step: Step, timeout: number): Promise<Ballot> {
+  /**
+   * Takes the resources one after the other, and keeps what it has while it waits for the next, where it is one of
+   * those who wait for that alone. In sorted order: no two that do so can wait for each other.
+   */
+  private async collect(): Promise<Holding | undefined> {
+    const { context, resources, call, waiter, place } = this;
+    const collection = new Collection(context.clock, call);
+    // Nobody needs to be called for what he cannot take.
+    this.leaveAll();
+    try {
+      for (const names of eachOf(this.names)) {
+        collection.add(await new Acquisition(context, resources, names, call, waiter, place).run('gate'));
+      }
+      waiter.interrupt = collection;
+      const holding = await collection.complete();
+      waiter.interrupt = undefined;
+      waiter.check();
+      if (holding) return holding;
+    } catch (error) {
+      context.releasing(collection.release());
+      throw error;
+    }
+    context.releasing(collection.release());
+    return undefined;
+  }
+
+  private attempt(
+    tenure: Tenure,
+    step: Step,
+    gate: WatchedMaster | undefined,
+    timeout: number,
+    explain: boolean,
+  ): Promise<Ballot> {
     const { ttl } = this.call;
+    if (!gate || step === 'everybody') return tenure.acquire(ttl, timeout, explain);
     const ticket = this.lineUp(gate);
     return step === 'reserved'
       ? tenure.acquireReserved(gate, ttl, timeout, ticket)
@@ -125,6 +163,7 @@ export class Acquisition {
     const look = looks.delay(calls);
     const expiry = ballot.freeAfter === undefined ? Infinity : ballot.freeAfter + EXPIRY_RESOLUTION;
     const woken = await this.waiter.pause(Math.min(look, expiry));
+    if (woken === 'next') this.calledInVain = true;
     if (woken) looks.noteWakeUp();
     else looks.noteQuiet();
     // Of several keys, others may be held.
@@ -141,9 +180,16 @@ export class Acquisition {
     return { queues: this.names.queues, waiter: listener, waited: Math.floor(this.waiter.waited) };
   }
 
-  private leave(master: WatchedMaster): void {
+  private get looks(): Looks {
+    return (this.pace ??= new Looks(this.context.random));
+  }
+
+  private leaveAll(): void {
+    if (!this.queuedAt) return;
     const { keys, queues } = this.names;
-    master.ask({ op: 'leave', keys, queues, waiter: this.context.listener }, () => undefined);
+    const request = { op: 'leave', keys, queues, waiter: this.context.listener } as const;
+    for (const master of this.queuedAt) master.ask(request, () => undefined);
+    this.queuedAt = undefined;
   }
 
   private giveBack(tenure: Tenure): void {
@@ -172,4 +218,13 @@ export class Acquisition {
     const { masters, settings, clock, random } = this.context;
     return new Tenure(masters, settings, clock, this.names, random.token(), gate);
   }
+}
+
+/** The names of each single resource. */
+function eachOf({ keys, queues, counters }: KeyNames): KeyNames[] {
+  return keys.map((key, i) => ({
+    keys: [key],
+    queues: queues.slice(i, i + 1),
+    counters: counters && { fields: counters.fields.slice(i, i + 1) },
+  }));
 }

@@ -4,7 +4,7 @@ import type { Observer } from './observer.js';
 import type { Ballot } from './quorum.js';
 import type { Random } from './random.js';
 import type { CallSettings } from './settings.js';
-import type { Tenure } from './tenure.js';
+import type { Holding } from './tenure.js';
 
 /** The first extension comes after this share of the ttl. */
 const EXTEND_AFTER = 1 / 3;
@@ -53,7 +53,7 @@ export class Lease {
 
   constructor(
     readonly resources: readonly string[],
-    private readonly tenure: Tenure,
+    private readonly tenure: Holding,
     private readonly call: CallSettings,
     private readonly context: LeaseContext,
   ) {

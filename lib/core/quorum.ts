@@ -36,6 +36,8 @@ export class Ballot {
     request: Request,
     clock: Clock,
     timeout: number,
+    /** What is to be done before anybody learns of the decision. */
+    private readonly conclude?: (ballot: Ballot) => void,
     /** How a master is asked, where that takes more than the request. */
     ask?: Asking,
   ) {
@@ -132,6 +134,7 @@ export class Ballot {
   private close(): void {
     this.open = false;
     this.timer.cancel();
+    this.conclude?.(this);
     this.decide(this);
   }
 }

@@ -14,7 +14,7 @@ import type { Random } from './random.js';
 import { startOfKeys } from './resources.js';
 import { type CallSettings, ownName, type Settings } from './settings.js';
 import { type Status, statusOf } from './status.js';
-import type { KeyNames, Tenure } from './tenure.js';
+import type { Holding, KeyNames } from './tenure.js';
 import { type Place, Waiter, WaitQueue } from './wait-queue.js';
 import { WatchedMaster } from './watched-master.js';
 
@@ -171,7 +171,7 @@ export class Redlock {
     await Promise.all(this.masters.map((master) => master.close()));
   }
 
-  private hold(resources: readonly string[], call: CallSettings, tenure: Tenure, place: Place | undefined): Lock {
+  private hold(resources: readonly string[], call: CallSettings, tenure: Holding, place: Place | undefined): Lock {
     if (place) place.refusal = undefined;
     const lease = new Lease(resources, tenure, call, this.leases);
     this.held.set(lease, place);

@@ -23,6 +23,30 @@ export interface KeyNames {
   readonly counters: FenceCounters | undefined;
 }
 
+/** How an extension ended. */
+export interface Extension {
+  readonly extended: boolean;
+  readonly ballot: Ballot;
+}
+
+/** What a lock has on the masters. */
+export interface Holding {
+  /** Milliseconds for which it may still be relied on; zero or less when it may not. */
+  readonly remaining: number;
+  /** Like {@link remaining}, where the clock has just been read. */
+  remainingAt(now: Instant): number;
+  /** When the round began that the validity counts from. */
+  readonly validSince: Instant;
+  /** Tries to give the keys a new life. */
+  extend(ttl: number): Promise<Extension>;
+  /** Agrees on a fencing token, not smaller than `atLeast`; `undefined` if there was no agreement. */
+  confirm(atLeast?: number): Promise<number | undefined>;
+  /** Gives the keys up. Resolves at a quorum; never rejects. */
+  release(keepFor: number): Promise<void>;
+  /** Ends the round that is under way. */
+  giveUp(): void;
+}
+
 const NEVER: Instant = Object.freeze({ monotonic: 0, wall: 0 });
 const NONE: readonly Master[] = Object.freeze([]);
 
@@ -31,7 +55,7 @@ const NONE: readonly Master[] = Object.freeze([]);
  *
  * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
  */
-export class Tenure {
+export class Tenure implements Holding {
   /** When the round began that the validity counts from. */
   private since: Instant = NEVER;
   /** Milliseconds from `since`. */
@@ -39,7 +63,9 @@ export class Tenure {
   /** Where something may have to be released. */
   private reached: readonly Master[] = NONE;
   /** What the round under way asks for. */
-  private requests: readonly (AcquireRequest | ExtendRequest)[] = [];
+  private request: AcquireRequest | ExtendRequest | undefined;
+  /** The same, where the gate is asked for more. */
+  private requestAtGate: AcquireRequest | undefined;
   private ballot: Ballot | undefined;
   private released = false;
   private fence: FenceState = { token: 0, agreed: false };
@@ -72,11 +98,10 @@ export class Tenure {
   }
 
   /** Tries to take all keys on a quorum of masters. It worked if `remaining` is positive afterwards. */
-  async acquire(ttl: number, timeout: number, explain: boolean): Promise<Ballot> {
+  acquire(ttl: number, timeout: number, explain: boolean): Promise<Ballot> {
     const started = this.clock.read();
-    const ballot = await this.hold(this.masters, this.acquisition(ttl, started, explain), timeout);
-    if (ballot.outcome === 'granted') this.succeed(started, ttl, ballot);
-    return ballot;
+    const succeed = (ballot: Ballot): void => this.succeed(started, ttl, ballot);
+    return this.hold(this.masters, this.acquisition(ttl, started, explain), timeout, succeed);
   }
 
   /**
@@ -97,33 +122,30 @@ export class Tenure {
     const [answer] = first.answered;
     if (first.outcome !== 'granted' || !answer) return first;
     const rest = this.acquisition(ttl, started, explain);
-    const ballot = await this.hold(this.masters, rest, timeout, (master, reply) =>
+    const succeed = (ballot: Ballot): void => this.succeed(started, ttl, ballot);
+    return this.hold(this.masters, rest, timeout, succeed, (master, reply) =>
       master === gate ? reply(answer) : master.ask(rest, reply),
     );
-    if (ballot.outcome === 'granted') this.succeed(started, ttl, ballot);
-    return ballot;
   }
 
   /**
    * Like {@link acquireThrough}, for a key that the gate has just kept for this process: the other masters need not
    * wait for what it says.
    */
-  async acquireReserved(gate: Master, ttl: number, timeout: number, ticket: QueueTicket): Promise<Ballot> {
+  acquireReserved(gate: Master, ttl: number, timeout: number, ticket: QueueTicket): Promise<Ballot> {
     const started = this.clock.read();
     const atGate = this.acquisition(ttl, started, true, ticket);
     const elsewhere = this.acquisition(ttl, started, false);
     const round = new ReservedRound(gate, atGate, elsewhere);
     const others = this.masters.filter((master) => master !== gate);
     // The gate first: until the others are asked, the old holder's release has had a little more time to get there.
-    const ballot = await this.hold([gate, ...others], elsewhere, timeout, (master, reply) => round.ask(master, reply), [
-      atGate,
-    ]);
-    if (ballot.outcome === 'granted') this.succeed(started, ttl, ballot);
-    return ballot;
+    const succeed = (ballot: Ballot): void => this.succeed(started, ttl, ballot);
+    const ask: Asking = (master, reply) => round.ask(master, reply);
+    return this.hold([gate, ...others], elsewhere, timeout, succeed, ask, atGate);
   }
 
   /** Tries to give the keys a new life. It worked if the answer is true. */
-  async extend(ttl: number): Promise<{ readonly extended: boolean; readonly ballot: Ballot }> {
+  async extend(ttl: number): Promise<Extension> {
     const started = this.clock.read();
     // A shorter ttl may take effect on the masters even if their answers never arrive.
     if (this.reliableFor(ttl) < this.remaining) this.believe(started, ttl);
@@ -142,9 +164,10 @@ export class Tenure {
    * Rounds towards a fencing token, as many as are needed: a token stands when a quorum says exactly that while the keys
    * are ours. A larger answer is progress, so another round follows at once. Returns `undefined` if there was none.
    */
-  async confirm(): Promise<number | undefined> {
+  async confirm(atLeast = 0): Promise<number | undefined> {
     const { keys, counters } = this.names;
     if (!counters) throw new RedlockConfigError('fencing', false, 'must be true for fencing tokens');
+    if (atLeast > this.fence.token) this.fence = { token: atLeast, agreed: false };
     while (!this.fence.agreed) {
       const { token } = this.fence;
       const request: ConfirmRequest = { op: 'confirm', keys, token: this.token, fence: { ...counters, token } };
@@ -157,14 +180,15 @@ export class Tenure {
   }
 
   /** Gives the keys up, wherever a request for them may have arrived. Resolves at a quorum; never rejects. */
-  async release(keepFor: number): Promise<void> {
+  release(keepFor: number): Promise<void> {
     this.released = true;
     this.withdraw();
-    if (this.reached.length === 0) return;
+    if (this.reached.length === 0) return Promise.resolve();
     const ttl = Math.max(keepFor, this.life);
     const { keys, queues } = this.names;
     const request = { op: 'release', keys, queues, token: this.token, keepFor, ttl } as const;
-    await new Ballot(withLast(this.reached, this.gate), request, this.clock, this.settings.masterTimeout).decided;
+    const { masterTimeout } = this.settings;
+    return new Ballot(withLast(this.reached, this.gate), request, this.clock, masterTimeout).decided.then(nothing);
   }
 
   /** Ends the round that is under way: whoever has not answered has not answered in time. */
@@ -179,19 +203,23 @@ export class Tenure {
     return { op: 'acquire', keys, token: this.token, ttl, explain, withdrawn: false, fence, queue };
   }
 
-  private async hold(
+  private hold(
     masters: readonly Master[],
     request: AcquireRequest | ExtendRequest,
     timeout: number,
+    succeed?: (ballot: Ballot) => void,
     ask?: Asking,
-    more: readonly AcquireRequest[] = [],
+    requestAtGate?: AcquireRequest,
   ): Promise<Ballot> {
-    this.requests = [request, ...more];
+    this.request = request;
+    this.requestAtGate = requestAtGate;
     this.life = Math.max(this.life, request.ttl);
-    this.ballot = new Ballot(masters, request, this.clock, timeout, ask);
-    const ballot = await this.ballot.decided;
-    this.noteReached(ballot);
-    return ballot;
+    const conclude = (ballot: Ballot): void => {
+      this.noteReached(ballot);
+      if (ballot.outcome === 'granted') succeed?.(ballot);
+    };
+    this.ballot = new Ballot(masters, request, this.clock, timeout, conclude, ask);
+    return this.ballot.decided;
   }
 
   private succeed(started: Instant, ttl: number, { fences }: Ballot): void {
@@ -210,7 +238,8 @@ export class Tenure {
 
   /** What has been sent will be followed by its release; nothing else may be sent after that. */
   private withdraw(): void {
-    for (const request of this.requests) request.withdrawn = true;
+    if (this.request) this.request.withdrawn = true;
+    if (this.requestAtGate) this.requestAtGate.withdrawn = true;
     if (this.ballot) this.noteReached(this.ballot);
   }
 
@@ -225,4 +254,8 @@ export class Tenure {
 function withLast(masters: readonly Master[], last: Master | undefined): readonly Master[] {
   if (last === undefined || masters.at(-1) === last || !masters.includes(last)) return masters;
   return [...masters.filter((master) => master !== last), last];
+}
+
+function nothing(): void {
+  // What the masters answered to a release concerns nobody.
 }

@@ -18,7 +18,7 @@ export class Waiter {
   private waking: Waking | undefined;
   private ended = false;
   /** Cuts short what this waiter is doing instead of pausing; called when it is stopped. */
-  interrupt: (() => void) | undefined;
+  interrupt: { giveUp(): void } | undefined;
 
   constructor(
     private readonly clock: Clock,
@@ -66,7 +66,7 @@ export class Waiter {
   /** Ends what this waiter is doing, and every later pause, by throwing `reason`. */
   stop(reason: unknown): void {
     this.stopped ??= { reason };
-    this.interrupt?.();
+    this.interrupt?.giveUp();
     this.resume?.();
   }
 

@@ -1,0 +1,56 @@
+import type { Instant } from './clock.js';
+import type { Extension, Holding } from './tenure.js';
+
+/** What was taken in several parts and is held as one lock: it lives as long as the first part that ends. */
+export class TenureSet implements Holding {
+  private readonly parts: Holding[] = [];
+
+  add(part: Holding): void {
+    this.parts.push(part);
+  }
+
+  get remaining(): number {
+    return this.first.remaining;
+  }
+
+  remainingAt(now: Instant): number {
+    return Math.min(...this.parts.map((part) => part.remainingAt(now)));
+  }
+
+  get validSince(): Instant {
+    return this.first.validSince;
+  }
+
+  async extend(ttl: number): Promise<Extension> {
+    const extensions = await Promise.all(this.parts.map((part) => part.extend(ttl)));
+    const failed = extensions.filter(({ extended }) => !extended);
+    const told = failed.find(({ ballot }) => ballot.ownedByOther) ?? failed[0] ?? extensions[0];
+    return told as Extension;
+  }
+
+  /** One token for all parts: larger than the tokens of each, so that every part has to agree to the largest. */
+  async confirm(atLeast = 0): Promise<number | undefined> {
+    let token = atLeast;
+    while (this.remaining > 0) {
+      const least = token;
+      const tokens = await Promise.all(this.parts.map((part) => part.confirm(least)));
+      const agreed = tokens.filter((each) => each !== undefined);
+      if (agreed.length < tokens.length) return undefined;
+      token = Math.max(...agreed);
+      if (agreed.every((each) => each === token)) return token;
+    }
+    return undefined;
+  }
+
+  async release(keepFor: number): Promise<void> {
+    await Promise.all(this.parts.map((part) => part.release(keepFor)));
+  }
+
+  giveUp(): void {
+    for (const part of this.parts) part.giveUp();
+  }
+
+  private get first(): Holding {
+    return this.parts.reduce((first, part) => (part.remaining < first.remaining ? part : first));
+  }
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import { type Holding, Tenure } from '../../../lib/core/tenure.js';
+import { TenureSet } from '../../../lib/core/tenure-set.js';
+import { resolveSettings } from '../../../lib/core/settings.js';
+import { countersOf } from '../../../lib/core/fencing.js';
+import { MemoryMaster } from '../../../lib/memory/memory-master.js';
+import { TestClock } from '../support/test-clock.js';
+
+/** Tenures of one key each on the same masters, and the largest token that earlier holders of each key had. */
+async function rig(earlier: readonly number[]) {
+  const clock = new TestClock();
+  const settings = resolveSettings({});
+  const masters = [1, 2, 3].map((i) => new MemoryMaster(clock, `m${i}`));
+  const set = new TenureSet();
+  const parts: Holding[] = [];
+  for (const [i, token] of earlier.entries()) {
+    const keys = [`key ${i}`];
+    const counters = countersOf(keys);
+    const tenure = new Tenure(masters, settings, clock, { keys, queues: [`queue ${i}`], counters }, `secret ${i}`);
+    await tenure.acquire(10_000, 50, false);
+    await tenure.confirm(token + 1);
+    parts.push(tenure);
+    set.add(tenure);
+  }
+  return { clock, masters, set, parts };
+}
+
+const LATER = Date.UTC(2001, 0, 1) * 1_000;
+
+describe('a lock of several parts', () => {
+  it('has one fencing token, larger than those of all earlier holders, on which every part agrees', async () => {
+    for (const earlier of [
+      [LATER, 0],
+      [0, LATER],
+    ]) {
+      const { set, parts } = await rig(earlier);
+      expect(await set.confirm()).toBe(LATER + 1);
+      for (const part of parts) expect(await part.confirm()).toBe(LATER + 1);
+    }
+  });
+
+  it('has no token without an agreement of every part', async () => {
+    const { set, parts } = await rig([0, LATER]);
+    await parts[0]!.release(0);
+    expect(await set.confirm()).toBeUndefined();
+  });
+
+  it('lives as long as the part that ends first, and is extended as a whole or not', async () => {
+    const { clock, masters, set, parts } = await rig([0, 0]);
+    await parts[1]!.extend(2_000);
+    expect(set.remaining).toBe(2_000 - 22);
+    await clock.advance(100);
+    expect((await set.extend(5_000)).extended).toBe(true);
+    expect(set.remaining).toBe(5_000 - 52);
+    expect(set.validSince.monotonic).toBe(100);
+    const stolen = {
+      op: 'release',
+      keys: ['key 1'],
+      queues: ['queue 1'],
+      token: 'secret 1',
+      keepFor: 0,
+      ttl: 1,
+    } as const;
+    for (const master of masters) {
+      master.ask(stolen, () => undefined);
+      const request = { op: 'acquire', keys: ['key 1'], token: 'other', ttl: 5_000, explain: false } as const;
+      master.ask({ ...request, withdrawn: false }, () => undefined);
+    }
+    const { extended, ballot } = await set.extend(5_000);
+    expect([extended, ballot.ownedByOther]).toEqual([false, true]);
+    await set.release(0);
+    expect(masters.map(({ size }) => size)).toEqual([1, 1, 1]);
+  });
+});
