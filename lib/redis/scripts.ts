@@ -169,21 +169,28 @@ function extend(fences: boolean): string {
   return `
 local count = tonumber(ARGV[3])
 ${refuseIf('owner and owner ~= ARGV[1]')}
+local step = 0
 for i = 1, count do
-  if redis.call('EXISTS', KEYS[i]) == 0 then redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end
+  if redis.call('EXISTS', KEYS[i]) == 0 then
+    redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2])
+    step = 1
+  end
 end
 for i = 1, count do redis.call('PEXPIRE', KEYS[i], ARGV[2]) end
 ${fences ? raiseCounters('pcall') : ''}
 return ${FREE}`;
 }
 
-/** Raises the counters of the keys to the fencing token in ARGV[4], where they are behind. */
+/**
+ * Raises the counters of the keys to the fencing token in ARGV[4], where they are behind, and by a `step` beyond what
+ * they are: a key that is set again may have been another one's meanwhile, whose token must not become ours, too.
+ */
 function raiseCounters(call: 'call' | 'pcall'): string {
   return `
 local fence = tonumber(ARGV[4])
 for i = 1, count do
   local counter = redis.${call}('HGET', KEYS[#KEYS], ARGV[4 + i])
-  if type(counter) ~= 'table' then fence = math.max(fence, tonumber(counter or 0)) end
+  if type(counter) ~= 'table' then fence = math.max(fence, tonumber(counter or 0) + step) end
 end
 local raised = string.format('%.0f', fence)
 for i = 1, count do redis.${call}('HSET', KEYS[#KEYS], ARGV[4 + i], raised) end`;
@@ -195,6 +202,7 @@ local count = tonumber(ARGV[3])
 for i = 1, count do
   if redis.call('GET', KEYS[i]) ~= ARGV[1] then return 0 end
 end
+local step = 0
 ${raiseCounters('call')}
 return string.format('%d %s 0', ${FREE}, raised)`;
 
