@@ -7,6 +7,8 @@ export class Wire {
   delay = 0;
   /** Swallows everything while the connection stays open, as a firewall that drops packets does. */
   blackHole = false;
+  /** Bytes that get through per millisecond, a few at a time. */
+  pace = Infinity;
 
   /** Carries `from` to `to`, in order, whatever the delays are. */
   join(from: Socket, to: Socket): void {
@@ -18,10 +20,20 @@ export class Wire {
       last = last.then(async () => {
         const left = arrived + delay - performance.now();
         if (left > 0) await new Promise<void>((resolve) => setTimeout(resolve, left));
-        if (to.writable) to.write(chunk);
+        await this.deliver(chunk, to);
       });
     });
     from.once('end', () => void last.then(() => to.end()));
+  }
+
+  private async deliver(chunk: Buffer, to: Socket): Promise<void> {
+    let rest = chunk;
+    while (rest.length > this.pace && to.writable) {
+      to.write(rest.subarray(0, this.pace));
+      rest = rest.subarray(this.pace);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    if (to.writable) to.write(rest);
   }
 }
 
@@ -35,6 +47,7 @@ export class TcpProxy implements AsyncDisposable {
   refuse = false;
 
   readonly #open = new Set<Socket>();
+  readonly #upstreams = new Set<Socket>();
   readonly #server: Server;
 
   private constructor(readonly target: { readonly port: number; readonly host?: string }) {
@@ -73,6 +86,11 @@ export class TcpProxy implements AsyncDisposable {
     for (const socket of this.#open) socket.resetAndDestroy();
   }
 
+  /** The server loses its connections, and the clients are not told: theirs stay open, and nobody is there. */
+  halfOpen(): void {
+    for (const socket of this.#upstreams) socket.destroy();
+  }
+
   async close(): Promise<void> {
     this.reset();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
@@ -88,6 +106,8 @@ export class TcpProxy implements AsyncDisposable {
       return;
     }
     const server = connect({ host: '127.0.0.1', noDelay: true, allowHalfOpen: true, ...this.target });
+    this.#upstreams.add(server);
+    server.once('close', () => this.#upstreams.delete(server));
     this.#track(client, server);
     this.#track(server, client);
     this.requests.join(client, server);
