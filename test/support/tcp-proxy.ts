@@ -83,7 +83,7 @@ export class TcpProxy implements AsyncDisposable {
 
   /** RST on every open connection. */
   reset(): void {
-    for (const socket of this.#open) socket.resetAndDestroy();
+    for (const socket of this.#open) reset(socket);
   }
 
   /** The server loses its connections, and the clients are not told: theirs stay open, and nobody is there. */
@@ -117,10 +117,16 @@ export class TcpProxy implements AsyncDisposable {
   // A connection that breaks on one side breaks on the other, as it would without a proxy.
   #track(socket: Socket, peer: Socket): void {
     this.#open.add(socket);
-    socket.on('error', () => peer.resetAndDestroy());
+    socket.on('error', () => reset(peer));
     socket.once('close', () => {
       this.#open.delete(socket);
       if (socket.errored) peer.destroy();
     });
   }
+}
+
+/** A socket that is being shut down cannot be reset: its handle would never close, and Node would not exit. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
 }
