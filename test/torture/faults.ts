@@ -9,6 +9,7 @@ export interface World {
   readonly cluster: Cluster;
   readonly crew: Crew;
   readonly register: Register;
+  readonly keys: readonly string[];
 }
 
 /** What is done to each target, from the beginning until it is healed. */

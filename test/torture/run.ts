@@ -50,7 +50,9 @@ export async function torture(options: TortureOptions): Promise<Evidence> {
     await crew.untilReady();
     const plan = options.plan ?? planOf({ seed, milliseconds, masters, workers, clocks: cluster.hasClocks });
     const accepted = (): number => register.writes.filter((write) => write.accepted).length;
-    const nemesis = new Nemesis({ cluster, crew, register }, plan, (phase) => progress?.(phase, accepted()));
+    const nemesis = new Nemesis({ cluster, crew, register, keys: KEYS }, plan, (phase) =>
+      progress?.(phase, accepted()),
+    );
     const begun = now();
     await nemesis.run();
     const over = now();
