@@ -206,8 +206,11 @@ export class MemoryMaster implements Master {
   private extend({ keys, token, ttl, fence }: ExtendRequest): Answer {
     const held = this.longestHeld(keys, token);
     if (held) return held;
+    // A key that is set again may have been another one's meanwhile, whose fencing token must not become ours, too.
+    const isSetAgain = keys.some((key) => this.remainingOf(key) === 0);
     this.set(keys, token, ttl);
-    if (fence) this.counters.raise(fence);
+    if (fence && isSetAgain) this.counters.draw({ ...fence, floor: fence.token });
+    else if (fence) this.counters.raise(fence);
     return GRANTED;
   }
 

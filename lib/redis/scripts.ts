@@ -122,10 +122,10 @@ local function draw(fields, floor, is_ours)
   return drawn
 end
 
--- Raises the counters to a fencing token, where they are behind, and tells what they are then.
-local function raise(fields, fence)
+-- Raises the counters to a fencing token, and by a step beyond what they are; tells what they are then.
+local function raise(fields, fence, step)
   for _, field in ipairs(fields) do
-    fence = math.max(fence, tonumber(call('HGET', counters, field) or 0))
+    fence = math.max(fence, tonumber(call('HGET', counters, field) or 0) + step)
   end
   local raised = text(fence)
   for _, field in ipairs(fields) do call('HSET', counters, field, raised) end
@@ -194,12 +194,17 @@ function operations.extend()
 
   local longest = longest_hold(keys, token)
   if longest ~= ${FREE} then return longest end
+  local step = 0
   for _, key in ipairs(keys) do
-    if call('EXISTS', key) == 0 then call('SET', key, token, 'PX', ttl) end
+    if call('EXISTS', key) == 0 then
+      call('SET', key, token, 'PX', ttl)
+      step = 1
+    end
   end
   for _, key in ipairs(keys) do call('PEXPIRE', key, ttl) end
-  -- The lock does not depend on its fencing token.
-  if fence then pcall(raise, fields, fence) end
+  -- The lock does not depend on its fencing token. A key that is set again may have been another one's meanwhile, whose
+  -- token must not become ours, too.
+  if fence then pcall(raise, fields, fence, step) end
   return ${FREE}
 end
 
@@ -210,7 +215,7 @@ function operations.confirm()
   for _, key in ipairs(keys) do
     if call('GET', key) ~= token then return 0 end
   end
-  return ${FREE} .. ' ' .. raise(fields, fence)
+  return ${FREE} .. ' ' .. raise(fields, fence, 0)
 end
 
 function operations.release()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { Answer, Master } from '../../lib/core/master.interface.js';
+import type { Answer, Granted, Master } from '../../lib/core/master.interface.js';
 import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
 
@@ -129,6 +129,24 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expectHeldFor(await ask(master, inspecting(key)), 0, 10_000);
         expect(await ask(master, inspecting(absent))).toEqual(GRANTED);
       });
+    });
+
+    it('gives a key that is set again a larger fencing token than whoever held it meanwhile', async () => {
+      const counters = { hash: 'contract:fences', fields: [7] };
+      const fence = { ...counters, floor: 1 };
+      const mine = (await ask(master, acquiring([key], 'mine', { fence }))) as Granted;
+      await ask(master, releasing([key], 'mine'));
+      const yours = (await ask(master, acquiring([key], 'yours', { fence }))) as Granted;
+      await ask(master, releasing([key], 'yours'));
+
+      const token = mine.fence!;
+      await ask(master, { ...extending([key], 'mine'), fence: { ...counters, token } });
+      const request = { op: 'confirm', keys: [key], token: 'mine', fence: { ...counters, token } } as const;
+      const confirmed = (await ask(master, request)) as Granted;
+      expect(confirmed.fence).toBeGreaterThan(yours.fence!);
+      // While it is ours, it stays what it is.
+      await ask(master, { ...extending([key], 'mine'), fence: { ...counters, token } });
+      expect(await ask(master, request)).toEqual(confirmed);
     });
 
     describe('release', () => {

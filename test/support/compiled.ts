@@ -12,14 +12,14 @@ export interface Compiled extends AsyncDisposable {
   readonly folder: string;
 }
 
-/** Compiles lib/ and test/support/ as they are now, whatever dist/ holds. */
+/** Compiles lib/ and what tests run in processes of their own, as they are now, whatever dist/ holds. */
 export async function compileLibrary(): Promise<Compiled> {
   // Inside the repository, from where packages can be found.
   const cache = join(ROOT, 'node_modules/.cache');
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, 'compiled-'));
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-  for (const part of ['lib', 'test/support', 'test/processes']) {
+  for (const part of ['lib', 'test/support', 'test/processes', 'test/torture']) {
     const files = await readdir(join(ROOT, part), { recursive: true });
     const sources = files.filter((file) => file.endsWith('.ts')).map((file) => join(part, file));
     await Promise.all(sources.map((file) => compile(file, folder)));

@@ -7,6 +7,8 @@ export class Wire {
   delay = 0;
   /** Swallows everything while the connection stays open, as a firewall that drops packets does. */
   blackHole = false;
+  /** Bytes that get through per millisecond, a few at a time. */
+  pace = Infinity;
   private holding: Promise<void> | undefined;
   private letGo: (() => void) | undefined;
 
@@ -31,10 +33,20 @@ export class Wire {
         await holding;
         const left = arrived + delay - performance.now();
         if (left > 0) await new Promise<void>((resolve) => setTimeout(resolve, left));
-        if (to.writable) to.write(chunk);
+        await this.deliver(chunk, to);
       });
     });
     from.once('end', () => void last.then(() => to.end()));
+  }
+
+  private async deliver(chunk: Buffer, to: Socket): Promise<void> {
+    let rest = chunk;
+    while (rest.length > this.pace && to.writable) {
+      to.write(rest.subarray(0, this.pace));
+      rest = rest.subarray(this.pace);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    if (to.writable) to.write(rest);
   }
 }
 
@@ -48,6 +60,7 @@ export class TcpProxy implements AsyncDisposable {
   refuse = false;
 
   readonly #open = new Set<Socket>();
+  readonly #upstreams = new Set<Socket>();
   readonly #server: Server;
 
   private constructor(readonly target: { readonly port: number; readonly host?: string }) {
@@ -83,7 +96,12 @@ export class TcpProxy implements AsyncDisposable {
 
   /** RST on every open connection. */
   reset(): void {
-    for (const socket of this.#open) socket.resetAndDestroy();
+    for (const socket of this.#open) reset(socket);
+  }
+
+  /** The server loses its connections, and the clients are not told: theirs stay open, and nobody is there. */
+  halfOpen(): void {
+    for (const socket of this.#upstreams) socket.destroy();
   }
 
   async close(): Promise<void> {
@@ -101,6 +119,8 @@ export class TcpProxy implements AsyncDisposable {
       return;
     }
     const server = connect({ host: '127.0.0.1', noDelay: true, allowHalfOpen: true, ...this.target });
+    this.#upstreams.add(server);
+    server.once('close', () => this.#upstreams.delete(server));
     this.#track(client, server);
     this.#track(server, client);
     this.requests.join(client, server);
@@ -110,10 +130,16 @@ export class TcpProxy implements AsyncDisposable {
   // A connection that breaks on one side breaks on the other, as it would without a proxy.
   #track(socket: Socket, peer: Socket): void {
     this.#open.add(socket);
-    socket.on('error', () => peer.resetAndDestroy());
+    socket.on('error', () => reset(peer));
     socket.once('close', () => {
       this.#open.delete(socket);
       if (socket.errored) peer.destroy();
     });
   }
+}
+
+/** A socket that is being shut down cannot be reset: its handle would never close, and Node would not exit. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
 }

@@ -1,0 +1,55 @@
+// What `npm run torture` runs, on a fresh clone too: test/torture, compiled, on the library as it is built. Imports
+// nothing but Node's own modules and these scripts before everything else is there.
+import { mkdtemp, readFile, rm, writeFile, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { ensureBuild } from './ensure-build.mjs';
+import { ensureDependencies } from './ensure-dependencies.mjs';
+import { ensureRedisServer } from './redis-servers.mjs';
+import { root } from './run.mjs';
+
+let compiled;
+let leaving;
+for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 })) {
+  // Servers and workers have guards, which end them when this process has ended.
+  process.on(signal, () => void leave().finally(() => process.exit(code)));
+}
+
+try {
+  process.chdir(root);
+  await ensureDependencies();
+  console.log(`Redis server: ${await ensureRedisServer()}`);
+  await ensureBuild();
+  const { compileLibrary } = await compilerOfTests();
+  compiled = await compileLibrary();
+  // What servers and workers leave in temporary folders goes with it, however this ends.
+  process.env.TMPDIR = compiled.folder;
+  await import(pathToFileURL(join(compiled.folder, 'test/torture/main.js')).href);
+} catch (error) {
+  if (!leaving) console.error(error instanceof Error ? (error.stack ?? error.message) : error);
+  process.exitCode = 1;
+} finally {
+  await leave();
+}
+
+/** test/support/compiled.ts, which compiles the rest. */
+async function compilerOfTests() {
+  const { transform } = await import('@swc/core');
+  const source = await readFile(join(root, 'test/support/compiled.ts'), 'utf8');
+  const parser = { syntax: 'typescript' };
+  const { code } = await transform(source, { configFile: false, swcrc: false, jsc: { target: 'es2022', parser } });
+  const cache = join(root, 'node_modules/.cache');
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtemp(join(cache, 'compiler-'));
+  try {
+    await writeFile(join(folder, 'compiled.mjs'), code);
+    return await import(pathToFileURL(join(folder, 'compiled.mjs')).href);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function leave() {
+  leaving ??= compiled?.[Symbol.asyncDispose]() ?? Promise.resolve();
+  return leaving;
+}

@@ -1,0 +1,112 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Compiled, compileLibrary } from '../support/compiled.js';
+import { overlaps } from '../torture/check-exclusion.js';
+import { check, type Verdict } from '../torture/checker.js';
+import type { Evidence } from '../torture/evidence.js';
+import { type FaultKind, KINDS } from '../torture/kinds.js';
+import type { Plan, PlannedFault } from '../torture/plan.js';
+import { complaints } from '../torture/report.js';
+import { torture, type TortureOptions } from '../torture/run.js';
+import { statisticsOf } from '../torture/statistics.js';
+
+/** For another schedule: `TORTURE_SEED=2`. What the faults meet is up to the machine. */
+const seed = Number(process.env['TORTURE_SEED'] ?? 1);
+/** Of the plan, in milliseconds; a slow machine takes longer. */
+const SHORT = 20_000;
+/** What is done may take this much longer than planned. */
+const WITHIN = 240_000;
+
+let compiled: Compiled;
+beforeAll(async () => {
+  compiled = await compileLibrary();
+}, 60_000);
+afterAll(async () => {
+  await compiled[Symbol.asyncDispose]();
+});
+
+function run(options: Partial<TortureOptions> = {}): Promise<Evidence> {
+  return torture({
+    ...{ seed, milliseconds: SHORT, masters: 5, workers: 4 },
+    program: join(compiled.folder, 'test/torture/worker.js'),
+    library: pathToFileURL(join(compiled.folder, 'lib/index.js')).href,
+    ...options,
+  });
+}
+
+describe('Five masters, four processes, and every kind of fault', () => {
+  it(
+    'nobody overlaps, writes late, hangs, is told late, or leaves anything behind',
+    async () => {
+      const evidence = await run();
+      const verdict = check(evidence);
+      const violations = Object.values(verdict).flat();
+      if (violations.length > 0) process.stdout.write(`seed ${seed}${complaints(evidence, verdict).join('\n')}\n`);
+      expect(countsOf(verdict)).toEqual(Object.fromEntries(Object.keys(verdict).map((name) => [name, 0])));
+
+      const { faults, operations, sections, writesAccepted } = statisticsOf(evidence);
+      // Setting a server's clock takes Linux and a C compiler.
+      const hasClocks = Object.entries(faults).some(([kind, times]) => isAboutClocks(kind) && times > 0);
+      const missing = Object.entries(faults).filter(
+        ([kind, times]) => times === 0 && (hasClocks || !isAboutClocks(kind)),
+      );
+      expect(missing).toEqual([]);
+      // Most of the time, a majority can vote: a part of what is asked for must be granted, and written to.
+      const asked = [...operations].filter(([name]) => name.startsWith('acquire')).map(([, times]) => times);
+      const all = asked.reduce((sum, times) => sum + times, 0);
+      expect(sections / all).toBeGreaterThan(0.1);
+      expect(writesAccepted / sections).toBeGreaterThan(0.5);
+      for (const key of evidence.keys) expect(sectionsOn(evidence, key)).toBeGreaterThan(0);
+    },
+    WITHIN,
+  );
+
+  function sectionsOn({ workers }: Evidence, key: string): number {
+    return workers
+      .flatMap(({ events }) => events)
+      .filter((event) => event.kind === 'granted' && event.keys.includes(key)).length;
+  }
+
+  function isAboutClocks(kind: string): boolean {
+    return KINDS[kind as FaultKind].needsClock === true;
+  }
+});
+
+describe('What the checker sees where something is wrong', () => {
+  it(
+    'overlaps, when masters that forgot may vote',
+    async () => {
+      // Three of five forget again and again what they have granted, and grant it to whoever asks next.
+      const flushes = Array.from({ length: 25 }, (_, i) => fault(i * 240, 'FLUSHALL', [0, 1, 2]));
+      const evidence = await run({ restartGuard: false, plan: planWith(flushes, 6_000) });
+      expect(overlaps(evidence).filter(({ forbidden }) => forbidden).length).toBeGreaterThan(0);
+      expect(countsOf(check(evidence))['overlaps between believers']).toBeGreaterThan(0);
+    },
+    WITHIN,
+  );
+
+  it(
+    'late writes, when the resource does not look at fencing tokens and a holder is stopped before it writes',
+    async () => {
+      const stops = Array.from({ length: 6 }, (_, i) => fault(i * 900, 'holder stopped before its write', [0], 1_500));
+      const evidence = await run({ fenced: false, plan: planWith(stops, 8_000) });
+      expect(countsOf(check(evidence))['stale writes accepted']).toBeGreaterThan(0);
+      // The locks themselves were right.
+      expect(countsOf(check(evidence))['overlaps between believers']).toBe(0);
+    },
+    WITHIN,
+  );
+
+  function fault(at: number, kind: FaultKind, targets: readonly number[], lasts = 0): PlannedFault {
+    return { at, kind, targets, lasts, size: 0 };
+  }
+
+  function planWith(faults: readonly PlannedFault[], milliseconds: number): Plan {
+    return { phases: [{ name: 'faults', from: 0, to: milliseconds }], faults };
+  }
+});
+
+function countsOf(verdict: Verdict): Record<string, number> {
+  return Object.fromEntries(Object.entries(verdict).map(([name, { length }]) => [name, length]));
+}

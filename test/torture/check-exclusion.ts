@@ -1,0 +1,105 @@
+import type { Evidence, Violation } from './evidence.js';
+import { type Belief, beliefsIn, beliefsOf, mustExclude } from './sections.js';
+
+/** Two who believed to hold a key at the same time. */
+export interface Overlap extends Violation {
+  /** Whether no assumption was broken. */
+  readonly forbidden: boolean;
+}
+
+export function overlaps({ keys, phases, workers }: Evidence): Overlap[] {
+  const beliefs = beliefsOf({ workers });
+  return keys.flatMap((key) => {
+    const found: Overlap[] = [];
+    let longest: Belief | undefined;
+    for (const belief of beliefsIn(key, beliefs)) {
+      if (longest && longest.to > belief.from && belief.to > belief.from) {
+        const length = Math.min(longest.to, belief.to) - belief.from;
+        const who = `${longest.section} and ${belief.section}`;
+        const message = `${who} believed to hold ${key} at the same time, for ${length.toFixed(1)} ms`;
+        found.push({ at: belief.from, message, forbidden: mustExclude(phases, longest, belief) });
+      }
+      if (!longest || belief.to > longest.to) longest = belief;
+    }
+    return found;
+  });
+}
+
+/** Tokens that were given twice for one key. In every phase. */
+export function duplicateTokens({ keys, workers }: Evidence): Violation[] {
+  const beliefs = beliefsOf({ workers });
+  return keys.flatMap((key) => {
+    const owners = new Map<number, Belief>();
+    return beliefsIn(key, beliefs).flatMap((belief) => {
+      if (belief.token === undefined) return [];
+      const owner = owners.get(belief.token);
+      owners.set(belief.token, belief);
+      const message = `${owner?.section} and ${belief.section} have the same token ${belief.token} for ${key}`;
+      return owner ? [{ at: belief.from, message }] : [];
+    });
+  });
+}
+
+/**
+ * Tokens that are not larger than one before: who asks when another one knows its token gets a larger one, in every
+ * phase; and so does, while no assumption is broken, who comes after another one.
+ */
+export function unorderedTokens({ keys, phases, workers }: Evidence): Violation[] {
+  const beliefs = beliefsOf({ workers }).filter(({ token }) => token !== undefined);
+  return keys.flatMap((key) => {
+    const inOrder = beliefsIn(key, beliefs);
+    const violations: Violation[] = [];
+    const complain = (before: Belief, after: Belief): void => {
+      const message = `${after.section} came after ${before.section} for ${key}, but has ${after.token}, not more than ${before.token}`;
+      violations.push({ at: after.from, message });
+    };
+    const known = [...inOrder].sort((a, b) => knownAt(a) - knownAt(b));
+    let largest: Belief | undefined;
+    let next = 0;
+    for (const belief of [...inOrder].sort((a, b) => a.asked - b.asked)) {
+      for (let one = known[next]; one && knownAt(one) < belief.asked; one = known[++next]) {
+        if (!largest || tokenOf(one) > tokenOf(largest)) largest = one;
+      }
+      if (largest && tokenOf(largest) >= tokenOf(belief)) complain(largest, belief);
+    }
+    for (const [i, belief] of inOrder.entries()) {
+      const before = inOrder[i - 1];
+      if (!before || before.to > belief.from || !mustExclude(phases, before, belief)) continue;
+      if (tokenOf(before) >= tokenOf(belief)) complain(before, belief);
+    }
+    return violations;
+  });
+}
+
+/**
+ * Writes of an earlier section that were accepted after a write of a later one. Later is who asked when the earlier one
+ * knew its token, in every phase; and, while no assumption is broken, who began to believe when the other had ceased to.
+ * Nothing here looks at the tokens.
+ */
+export function staleWrites({ keys, phases, workers, writes }: Evidence): Violation[] {
+  const beliefs = new Map(beliefsOf({ workers }).map((belief) => [belief.section, belief]));
+  return keys.flatMap((key) => {
+    let lastAsked: Belief | undefined;
+    let lastBegun: Belief | undefined;
+    return writes.flatMap((write) => {
+      const belief = beliefs.get(write.section);
+      if (!write.accepted || !belief || !write.keys.includes(key)) return [];
+      const late = [
+        lastAsked && lastAsked.asked > knownAt(belief) ? lastAsked : undefined,
+        lastBegun && lastBegun.from >= belief.to && mustExclude(phases, lastBegun, belief) ? lastBegun : undefined,
+      ].find((later) => later !== undefined);
+      if (!lastAsked || belief.asked > lastAsked.asked) lastAsked = belief;
+      if (!lastBegun || belief.from > lastBegun.from) lastBegun = belief;
+      const message = `a write of ${belief.section} to ${key} was accepted after one of ${late?.section}, which came later`;
+      return late ? [{ at: write.at, message }] : [];
+    });
+  });
+}
+
+function knownAt({ tokenAt = Infinity }: Belief): number {
+  return tokenAt;
+}
+
+function tokenOf({ token = 0 }: Belief): number {
+  return token;
+}

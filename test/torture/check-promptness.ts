@@ -1,0 +1,54 @@
+import type { Evidence, Violation } from './evidence.js';
+
+/** So much longer than its budget may an operation take, in milliseconds: far more than a timer needs, and no hang. */
+const OPERATION_SLACK = 500;
+/** So much later than the end of the validity may a loss be told, in milliseconds. */
+const LOSS_SLACK = 50;
+
+/** Operations that took longer than they may, not counting the time for which their process did not run. */
+export function hungOperations({ workers }: Evidence): Violation[] {
+  return workers.flatMap(({ name, events, killedAt }) => {
+    const ends = new Map(events.flatMap((event) => (event.kind === 'settled' ? [[event.id, event] as const] : [])));
+    return events.flatMap((event) => {
+      if (event.kind !== 'asked') return [];
+      const { op, id, at, within } = event;
+      const end = ends.get(id);
+      if (!end) return killedAt === undefined ? [{ at, message: `${op} of ${name} never settled` }] : [];
+      const took = end.at - at - end.stalled;
+      if (took <= within + OPERATION_SLACK) return [];
+      const message = `${op} of ${name} took ${took.toFixed()} ms instead of ${within.toFixed()} until it was ${end.how}`;
+      return [{ at, message }];
+    });
+  });
+}
+
+/** Holders that were not told in time, or not at all, that the validity of their lock had ended. */
+export function lateLosses({ workers }: Evidence): Violation[] {
+  return workers.flatMap(({ events }) =>
+    events.flatMap((event) => {
+      if ((event.kind !== 'lost' && event.kind !== 'left') || event.due === undefined) return [];
+      const late = event.at - event.due - event.stalled;
+      if (late <= LOSS_SLACK) return [];
+      const told = event.kind === 'lost' ? 'was told of its loss' : 'was not told of its loss';
+      return [{ at: event.at, message: `${event.section} ${told} ${late.toFixed()} ms after its validity had ended` }];
+    }),
+  );
+}
+
+/** Errors that nobody caught. */
+export function unhandledErrors({ workers }: Evidence): Violation[] {
+  return workers.flatMap(({ name, events }) =>
+    events.flatMap((event) =>
+      event.kind === 'unhandled' ? [{ at: event.at, message: `unhandled in ${name}: ${event.message}` }] : [],
+    ),
+  );
+}
+
+/** Processes that did not end by themselves, with code 0, after their application was closed. */
+export function stuckProcesses({ workers }: Evidence): Violation[] {
+  return workers.flatMap(({ name, events, exit, killedAt }) => {
+    if (exit === 0 || killedAt !== undefined) return [];
+    const closed = events.some(({ kind }) => kind === 'closed') ? 'closed' : 'not closed';
+    return [{ at: events.at(-1)?.at ?? 0, message: `${name}, ${closed}, ended with ${exit}` }];
+  });
+}

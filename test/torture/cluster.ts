@@ -1,0 +1,96 @@
+import { Redis } from 'ioredis';
+import { RedisServer } from '../../scripts/redis-servers.mjs';
+import { buildClockShim, type ClockShim } from '../support/clock-shim.js';
+import { command } from '../support/command.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import type { GhostKey } from './evidence.js';
+
+/** What outlives all locks: a hash of bounded size, and the marker of the master. */
+const LASTING = /\0(?:fences|incarnation)$/;
+/** Queues are short, and end by themselves. */
+const QUEUE = /\0queue:/;
+
+/** One master: a server, the way to it, and its clock. */
+export class Node {
+  /** By how many milliseconds the clock is wrong. */
+  private offset = 0;
+
+  private constructor(
+    readonly server: RedisServer,
+    readonly proxy: TcpProxy,
+    private readonly shim: ClockShim | undefined,
+  ) {}
+
+  static async start(): Promise<Node> {
+    const shim = buildClockShim();
+    const server = await RedisServer.start(shim ? { env: shim.env } : {});
+    return new Node(server, await TcpProxy.to(server.port), shim);
+  }
+
+  get hasClock(): boolean {
+    return this.shim !== undefined;
+  }
+
+  /** Past the proxy. */
+  command(name: string, ...args: (string | number)[]): Promise<unknown> {
+    return command(this.server.port, name, ...args);
+  }
+
+  stepClock(milliseconds: number): void {
+    this.offset += milliseconds;
+    this.shim?.step(this.offset);
+  }
+
+  async keys(): Promise<{ readonly key: string; readonly ttl: number }[]> {
+    const client = new Redis(this.server.port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
+    try {
+      const keys = await client.keys('*');
+      return await Promise.all(keys.map(async (key) => ({ key, ttl: await client.pttl(key) })));
+    } finally {
+      client.disconnect();
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.proxy.close();
+    await this.server.stop();
+    this.shim?.[Symbol.dispose]();
+  }
+}
+
+export class Cluster implements AsyncDisposable {
+  private constructor(readonly nodes: readonly Node[]) {}
+
+  static async start(count: number): Promise<Cluster> {
+    const starts = await Promise.allSettled(Array.from({ length: count }, () => Node.start()));
+    const nodes = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+    const cluster = new Cluster(nodes);
+    const failed = starts.find((start) => start.status === 'rejected');
+    if (!failed) return cluster;
+    await cluster[Symbol.asyncDispose]();
+    throw failed.reason;
+  }
+
+  get urls(): string[] {
+    return this.nodes.map(({ proxy }) => proxy.url);
+  }
+
+  get hasClocks(): boolean {
+    return this.nodes.every(({ hasClock }) => hasClock);
+  }
+
+  /** Keys that should be gone when every lock has ended. */
+  async ghosts(): Promise<GhostKey[]> {
+    const keys = await Promise.all(this.nodes.map((node) => node.keys()));
+    return keys.flatMap((list, master) =>
+      list
+        // -2: it expired between the two questions.
+        .filter(({ key, ttl }) => ttl !== -2 && !LASTING.test(key) && !(QUEUE.test(key) && ttl >= 0))
+        .map((key) => ({ master, ...key })),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.stop()));
+  }
+}

@@ -1,0 +1,55 @@
+// What scripts/torture.mjs runs when everything is there.
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { check } from './checker.js';
+import { assumptionsOf, complaints, summary } from './report.js';
+import { torture } from './run.js';
+
+const DEFAULT_SECONDS = 60;
+/** Less leaves no time for every kind of fault. */
+const LEAST_SECONDS = 20;
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string' },
+    seconds: { type: 'string' },
+    seed: { type: 'string' },
+    masters: { type: 'string', default: '5' },
+    workers: { type: 'string', default: '4' },
+  },
+});
+const seconds = number('minutes', values.minutes, 0) * 60 + number('seconds', values.seconds, 0) || DEFAULT_SECONDS;
+const seed = number('seed', values.seed ?? String(1 + Math.floor(Math.random() * 2 ** 31)), 1);
+const masters = number('masters', values.masters, 3);
+const workers = number('workers', values.workers, 2);
+if (seconds < LEAST_SECONDS) throw new Error(`--seconds must be at least ${LEAST_SECONDS}, for every kind of fault`);
+
+const replay = `npm run torture -- --seconds ${seconds} --seed ${seed} --masters ${masters} --workers ${workers}`;
+console.log(`${masters} masters, ${workers} workers, ${seconds} s of faults, seed ${seed}`);
+const start = performance.now();
+const evidence = await torture({
+  ...{ seed, masters, workers, milliseconds: seconds * 1_000 },
+  program: join(import.meta.dirname, 'worker.js'),
+  // What users get.
+  library: pathToFileURL(join(process.cwd(), 'dist/esm/index.js')).href,
+  progress: (phase, accepted) => {
+    const at = ((performance.now() - start) / 1_000).toFixed(1).padStart(6);
+    console.log(`${at} s  ${phase.name} (${assumptionsOf(phase)}); ${accepted} writes so far`);
+  },
+});
+const verdict = check(evidence);
+const violations = Object.values(verdict).flat();
+console.log(summary(evidence, verdict).join('\n'));
+for (const line of complaints(evidence, verdict)) console.log(line);
+if (violations.length > 0) {
+  console.log(`\nThe same faults again, though real processes meet them a little differently each time:\n  ${replay}`);
+  process.exitCode = 1;
+}
+console.log(`\n${violations.length} violations. Seed ${seed}, ${((performance.now() - start) / 1_000).toFixed(1)} s.`);
+
+function number(name: string, text: string | undefined, least: number): number {
+  const value = Number(text ?? 0);
+  if (Number.isFinite(value) && value >= least) return value;
+  throw new Error(`--${name} must be a number from ${least}`);
+}

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../support/eventually.js';
+import type { AppliedFault, Phase } from './evidence.js';
+import { carryOut, type World } from './faults.js';
+import { type Kind, KINDS } from './kinds.js';
+import { now } from './now.js';
+import type { Plan, PlannedFault } from './plan.js';
+
+/** When all is healed, everybody must come to everything within this many milliseconds, also on a slow machine. */
+const RECOVERED_WITHIN = 30_000;
+
+/** Carries out a plan, and notes what was done when. */
+export class Nemesis {
+  readonly faults: AppliedFault[] = [];
+  readonly phases: Phase[] = [];
+  /** What is under way at each target: a slow machine may need longer than planned. */
+  private readonly busy = new Map<string, Promise<void>>();
+  private restarting: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly world: World,
+    private readonly plan: Plan,
+    private readonly enter: (phase: Phase) => void,
+  ) {}
+
+  /** Resolves at the end of the last phase. */
+  async run(): Promise<void> {
+    let under: Promise<void>[] = [];
+    for (const { name, from, to } of this.plan.phases) {
+      const begun = now();
+      const phase = { name, from: begun, to: Infinity };
+      this.phases.push(phase);
+      this.enter(phase);
+      for (const fault of this.plan.faults.filter(({ at }) => from <= at && at < to)) {
+        await sleep(Math.max(0, begun + fault.at - from - now()));
+        const applying = this.apply(fault);
+        // Told at the end of the phase.
+        applying.catch(() => undefined);
+        under.push(applying);
+      }
+      await sleep(Math.max(0, begun + to - from - now()));
+      // A phase is not over before all is healed.
+      await Promise.all(under);
+      under = [];
+      if (name === 'calm') await this.untilAllWritten(begun);
+      phase.to = now();
+    }
+  }
+
+  /** How long that takes is up to the machine; what is missing after this is told by the checker. */
+  private async untilAllWritten(since: number): Promise<void> {
+    const { register, keys } = this.world;
+    const isWritten = (key: string): boolean =>
+      register.writes.some((write) => write.at > since && write.accepted && write.keys.includes(key));
+    await eventually(() => keys.every(isWritten), RECOVERED_WITHIN).catch(() => undefined);
+  }
+
+  private async apply(fault: PlannedFault): Promise<void> {
+    const { kind, targets } = fault;
+    const { target, needsWitnesses, newWorker }: Kind = KINDS[kind];
+    const names = targets.map((index) => `${target === 'worker' ? 'worker' : 'master'} ${index}`);
+    const before = Promise.all([this.restarting, ...names.map((name) => this.busy.get(name))]);
+    const act = async (): Promise<void> => {
+      await before;
+      // The plan leaves time enough, but not for every machine.
+      if (needsWitnesses) await eventually(() => this.world.crew.areReady, 60_000);
+      const at = now();
+      await carryOut(this.world, fault);
+      this.faults.push({ kind, targets, at, until: now() });
+    };
+    const acting = act();
+    if (newWorker) this.restarting = acting;
+    for (const name of names) this.busy.set(name, acting);
+    await acting;
+  }
+}

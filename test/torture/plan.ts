@@ -1,0 +1,196 @@
+import { Dice } from './dice.js';
+import { type FaultKind, type Kind, KEPT, KINDS } from './kinds.js';
+
+/** Locks live for at most this long, in milliseconds: short, so that masters that forgot vote again soon. */
+export const MAX_TTL = 1_000;
+/** For how long a master that forgot does not vote: `maxTtl`, the drift, and the second to which uptime is rounded. */
+export const QUARANTINE = MAX_TTL * 1.01 + 2 + 1_000;
+/** Until a master is back with everybody after a fault: start of a process, and the longest delay of a reconnect. */
+const COMEBACK = 2_000;
+/** No process may meet a master for the first time so shortly before or after it forgot without a new run. */
+const WITNESSED = 4_000;
+const SETTLING = 3_000;
+const CALM = 1_500;
+const CYCLE = 30_000;
+
+export interface PlannedFault {
+  /** Milliseconds from the start. */
+  readonly at: number;
+  readonly kind: FaultKind;
+  /** Numbers of masters or of workers. */
+  readonly targets: readonly number[];
+  /** Milliseconds until it is healed. */
+  readonly lasts: number;
+  /** From 0 to 1: how bad it is, where that can be chosen. */
+  readonly size: number;
+}
+
+export interface PlannedPhase {
+  readonly name: 'faults' | 'assumptions broken' | 'settling' | 'calm';
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface Plan {
+  readonly phases: readonly PlannedPhase[];
+  readonly faults: readonly PlannedFault[];
+}
+
+export interface PlanOptions {
+  readonly seed: number;
+  readonly milliseconds: number;
+  readonly masters: number;
+  readonly workers: number;
+  /** Whether the clock of a master can be set. */
+  readonly clocks: boolean;
+}
+
+/** What is done when. The same options give the same plan. */
+export function planOf(options: PlanOptions): Plan {
+  const phases = phasesOf(options.milliseconds);
+  const scheduler = new Scheduler(options);
+  for (const phase of phases) {
+    if (phase.name === 'faults') scheduler.fill(phase);
+    if (phase.name === 'assumptions broken') scheduler.breakAssumptions(phase);
+  }
+  return { phases, faults: scheduler.faults };
+}
+
+function phasesOf(milliseconds: number): PlannedPhase[] {
+  const phases: PlannedPhase[] = [];
+  const add = (name: PlannedPhase['name'], length: number): void => {
+    const from = phases.at(-1)?.to ?? 0;
+    phases.push({ name, from, to: from + length });
+  };
+  const cycles = Math.max(1, Math.round((milliseconds - CALM) / CYCLE));
+  const cycle = (milliseconds - CALM) / cycles;
+  const broken = Math.min(3_000, cycle / 10);
+  for (let i = 0; i < cycles; i++) {
+    add('faults', cycle - broken - SETTLING);
+    add('assumptions broken', broken);
+    add('settling', SETTLING);
+  }
+  add('calm', CALM);
+  return phases;
+}
+
+interface Target {
+  /** From when on it can be the target of another fault. */
+  free: number;
+  /** Until when its votes are missing. */
+  impaired: number;
+  /** Until when they are missing because it forgot. */
+  forgot: number;
+}
+
+/** Chooses faults that can be at the same time without breaking an assumption. */
+class Scheduler {
+  readonly faults: PlannedFault[] = [];
+  private readonly dice: Dice;
+  private readonly masters: Target[];
+  private readonly workers: Target[];
+  private deck: FaultKind[] = [];
+  private lastNewWorker = -Infinity;
+  private lastWitnessed = -Infinity;
+
+  constructor(private readonly options: PlanOptions) {
+    const targets = (count: number): Target[] =>
+      Array.from({ length: count }, () => ({ free: -Infinity, impaired: -Infinity, forgot: -Infinity }));
+    this.dice = new Dice(options.seed);
+    this.masters = targets(options.masters);
+    this.workers = targets(options.workers);
+  }
+
+  /** Every kind once before any kind twice, as far as they fit; several at a time. */
+  fill({ from, to }: PlannedPhase): void {
+    for (let at = from; at < to; at += this.dice.between(50, 400)) {
+      if (this.deck.length === 0) this.deck = this.dice.shuffle(this.kinds);
+      // Mostly a majority can vote; now and then it cannot.
+      const limit = this.dice.chance(0.85) ? this.minority : this.options.masters;
+      const fitting = this.deck
+        .map((kind) => ({ kind, fault: this.faultOf(kind, at, to, limit) }))
+        .find(({ fault }) => fault);
+      if (!fitting?.fault) continue;
+      this.deck.splice(this.deck.indexOf(fitting.kind), 1);
+      this.add(fitting.fault);
+    }
+  }
+
+  /** Each kind at least once, and none of them so seldom that it meets nobody. */
+  breakAssumptions({ from, to }: PlannedPhase): void {
+    const rare: FaultKind = 'FLUSHALL met by a new process';
+    const rareAt = this.dice.between(from, to);
+    for (let at = from; at < to; at += this.dice.between(100, 300)) this.break('keys deleted by an operator', at);
+    this.break(rare, rareAt);
+    this.faults.sort((a, b) => a.at - b.at);
+  }
+
+  private break(kind: FaultKind, at: number): void {
+    const targets = this.dice.shuffle(this.masters.map((_, index) => index)).slice(0, this.minority + 1);
+    this.add({ at, kind, lasts: 0, size: this.dice.fraction(), targets });
+  }
+
+  private get kinds(): FaultKind[] {
+    const kinds = Object.entries<Kind>(KEPT).filter(([, kind]) => this.options.clocks || !kind.needsClock);
+    return kinds.map(([name]) => name as FaultKind);
+  }
+
+  private get minority(): number {
+    return Math.ceil(this.options.masters / 2) - 1;
+  }
+
+  private faultOf(name: FaultKind, at: number, end: number, limit: number): PlannedFault | undefined {
+    const kind = KINDS[name];
+    const [least, most] = kind.lasts;
+    const lasts = this.dice.between(least, most);
+    if (at + lasts > end || !this.isWitnessed(kind, at)) return undefined;
+    const targets = kind.target === 'worker' ? this.freeWorkers(at) : this.freeMasters(kind, at, limit);
+    return targets && { at, kind: name, targets, lasts, size: this.dice.fraction() };
+  }
+
+  /** Who meets a master for the first time, and who was away while it began a new run, could not notice. */
+  private isWitnessed(kind: Kind, at: number): boolean {
+    if (kind.newWorker) return this.lastWitnessed + WITNESSED <= at;
+    if (!kind.needsWitnesses) return true;
+    const someStopped = this.workers.some(({ free }) => free + COMEBACK > at);
+    return !someStopped && this.lastNewWorker + WITNESSED <= at;
+  }
+
+  /** One worker is always there to notice. */
+  private freeWorkers(at: number): number[] | undefined {
+    const free = this.workers.flatMap((worker, index) => (worker.free <= at ? [index] : []));
+    return free.length > 1 ? [this.dice.pick(free)] : undefined;
+  }
+
+  private freeMasters(kind: Kind, at: number, limit: number): number[] | undefined {
+    // Everybody has met it again since the last fault.
+    const since = kind.needsWitnesses ? at - COMEBACK : at;
+    const free = this.masters.flatMap((master, index) => (master.free <= since ? [index] : []));
+    const count = kind.target === 'majority' ? this.minority + 1 : 1;
+    if (free.length < count) return undefined;
+    const forgot = this.masters.filter((master) => master.forgot > at).length;
+    const impaired = this.masters.filter((master) => master.impaired > at).length;
+    if (kind.target === 'majority' ? forgot > 0 : impaired + 1 > limit) return undefined;
+    // No assumption, but what leaves something to look at: mostly, a minority forgets at a time.
+    if (kind.target === 'master' && kind.forgets && forgot + 1 > this.minority) return undefined;
+    return this.dice.shuffle(free).slice(0, count);
+  }
+
+  private add(fault: PlannedFault): void {
+    this.faults.push(fault);
+    const { at, lasts, targets } = fault;
+    const kind: Kind = KINDS[fault.kind];
+    const healed = at + lasts;
+    const votes = kind.forgets ? healed + QUARANTINE : healed;
+    for (const target of targets) {
+      const { free, impaired, forgot } = (kind.target === 'worker' ? this.workers : this.masters)[target] as Target;
+      Object.assign((kind.target === 'worker' ? this.workers : this.masters)[target] as Target, {
+        free: Math.max(free, votes + 300),
+        impaired: Math.max(impaired, votes),
+        forgot: kind.forgets ? votes : forgot,
+      });
+    }
+    if (kind.newWorker) this.lastNewWorker = at;
+    if (kind.needsWitnesses) this.lastWitnessed = at;
+  }
+}

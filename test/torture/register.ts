@@ -1,0 +1,75 @@
+import { EventEmitter, once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { now } from './now.js';
+
+/** A write that reached the register. */
+export interface Write {
+  readonly section: string;
+  readonly worker: number;
+  readonly keys: readonly string[];
+  readonly token: number;
+  readonly at: number;
+  readonly accepted: boolean;
+}
+
+/** What a worker sends. */
+export type WriteRequest = Omit<Write, 'at' | 'accepted'>;
+
+/** The resource: accepts a write only with a token that is not smaller than the largest that it has seen. */
+export class Register implements AsyncDisposable {
+  readonly writes: Write[] = [];
+  private readonly largest = new Map<string, number>();
+  private readonly events = new EventEmitter();
+  private readonly sockets = new Set<Socket>();
+  private readonly server = createServer({ noDelay: true }, (socket) => this.serve(socket));
+
+  /** @param fenced `false` accepts everything, to see what that does */
+  private constructor(private readonly fenced: boolean) {}
+
+  static async open(fenced: boolean): Promise<Register> {
+    const register = new Register(fenced);
+    register.server.listen(0, '127.0.0.1');
+    await once(register.server, 'listening');
+    return register;
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  /** The worker whose write is accepted next; `undefined` if that takes longer than `within` milliseconds. */
+  async nextWriter(within: number): Promise<number | undefined> {
+    const signal = AbortSignal.timeout(within);
+    return once(this.events, 'write', { signal }).then(
+      ([write]) => (write as Write).worker,
+      () => undefined,
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private serve(socket: Socket): void {
+    this.sockets.add(socket);
+    socket.on('close', () => this.sockets.delete(socket));
+    const lines = createInterface(socket);
+    // Workers are killed.
+    for (const emitter of [socket, lines]) emitter.on('error', () => undefined);
+    lines.on('line', (line) => {
+      socket.write(this.accept(JSON.parse(line) as WriteRequest) ? 'accepted\n' : 'refused\n');
+    });
+  }
+
+  private accept(request: WriteRequest): boolean {
+    const { keys, token } = request;
+    const accepted = !this.fenced || keys.every((key) => token >= (this.largest.get(key) ?? 0));
+    if (accepted) for (const key of keys) this.largest.set(key, token);
+    const write = { ...request, at: now(), accepted };
+    this.writes.push(write);
+    if (accepted) this.events.emit('write', write);
+    return accepted;
+  }
+}

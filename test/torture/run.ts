@@ -1,0 +1,72 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Cluster } from './cluster.js';
+import { Crew } from './crew.js';
+import type { Evidence, Phase } from './evidence.js';
+import { Nemesis } from './nemesis.js';
+import { now } from './now.js';
+import { MAX_TTL, type Plan, planOf } from './plan.js';
+import { Register } from './register.js';
+
+export interface TortureOptions {
+  readonly seed: number;
+  readonly milliseconds: number;
+  readonly masters: number;
+  readonly workers: number;
+  /** Path of the compiled worker.ts. */
+  readonly program: string;
+  /** URL of the library's entry. */
+  readonly library: string;
+  /** What is done when, in place of the plan that the seed gives. */
+  readonly plan?: Plan;
+  /** `false` to see what happens without it. */
+  readonly restartGuard?: boolean;
+  /** `false` to see what a resource gets to hear that does not look at fencing tokens. */
+  readonly fenced?: boolean;
+  /** Told of each phase as it begins, with the number of writes that were accepted so far. */
+  readonly progress?: (phase: Phase, accepted: number) => void;
+}
+
+const KEYS = ['a', 'b', 'c', 'd', 'e'];
+const ACTORS = 4;
+/** More than `maxTtl`: a key that was set at the very end, on a master whose clock is a little slow. */
+const GHOSTS_AFTER = MAX_TTL + 250;
+
+/** Starts masters and workers, wreaks what is planned, ends everything, and gives what there is to judge. */
+export async function torture(options: TortureOptions): Promise<Evidence> {
+  const { seed, milliseconds, masters, workers, program, library } = options;
+  const { restartGuard = true, fenced = true, progress } = options;
+  const folder = await mkdtemp(join(tmpdir(), 'redlock-torture-'));
+  try {
+    await using cluster = await Cluster.start(masters);
+    await using register = await Register.open(fenced);
+    const started = now();
+    await using crew = new Crew({
+      ...{ program, folder, library, workers, seed, restartGuard },
+      ...{ masters: cluster.urls, register: register.port, maxTtl: MAX_TTL, keys: KEYS, actors: ACTORS },
+    });
+    await crew.untilReady();
+    const plan = options.plan ?? planOf({ seed, milliseconds, masters, workers, clocks: cluster.hasClocks });
+    const accepted = (): number => register.writes.filter((write) => write.accepted).length;
+    const nemesis = new Nemesis({ cluster, crew, register, keys: KEYS }, plan, (phase) =>
+      progress?.(phase, accepted()),
+    );
+    const begun = now();
+    await nemesis.run();
+    const over = now();
+    await crew.end();
+    await sleep(GHOSTS_AFTER);
+    const ghosts = await cluster.ghosts();
+    const phases: Phase[] = [
+      { name: 'start', from: started, to: begun },
+      ...nemesis.phases,
+      { name: 'end', from: over, to: now() },
+    ];
+    const { faults } = nemesis;
+    return { keys: KEYS, phases, faults, workers: await crew.records(), writes: register.writes, ghosts };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,56 @@
+import type { Evidence, Phase, WorkerRecord } from './evidence.js';
+
+/** Time for which somebody believed to hold some keys, as far as that is certain. */
+export interface Belief {
+  readonly section: string;
+  readonly keys: readonly string[];
+  /** When the lock was asked for. */
+  readonly asked: number;
+  readonly from: number;
+  readonly to: number;
+  readonly token?: number;
+  /** When the token was known. */
+  readonly tokenAt?: number;
+}
+
+/** The beliefs of all workers; see `Section` for what a worker says. */
+export function beliefsOf({ workers }: Pick<Evidence, 'workers'>): Belief[] {
+  return workers.flatMap(beliefsOfWorker);
+}
+
+function beliefsOfWorker({ events, killedAt = Infinity }: WorkerRecord): Belief[] {
+  const beliefs = new Map<string, { -readonly [Name in keyof Belief]: Belief[Name] }>();
+  for (const event of events) {
+    if (event.kind === 'granted') {
+      const { section, keys, asked, at, until } = event;
+      beliefs.set(section, { section, keys, asked, from: at, to: Math.max(at, Math.min(until, killedAt)) });
+    }
+    const belief = 'section' in event ? beliefs.get(event.section) : undefined;
+    if (!belief) continue;
+    // The last look counts: it covers what came before, and replaces what was promised.
+    if (event.kind === 'looked') belief.to = Math.min(event.until, killedAt);
+    if (event.kind === 'token') Object.assign(belief, { token: event.token, tokenAt: event.at });
+    if (event.kind === 'lost' || event.kind === 'left') belief.to = Math.min(belief.to, event.at);
+  }
+  return [...beliefs.values()];
+}
+
+/** The beliefs in one key, in the order in which they began. */
+export function beliefsIn(key: string, beliefs: readonly Belief[]): Belief[] {
+  return beliefs.filter(({ keys }) => keys.includes(key)).sort((a, b) => a.from - b.from);
+}
+
+/** Whether both began in one phase in which no assumption was broken: then they must exclude each other. */
+export function mustExclude(phases: readonly Phase[], a: Belief, b: Belief): boolean {
+  const phase = phaseAt(phases, a.from);
+  return phase !== undefined && assumptionsHold(phase) && phaseAt(phases, b.from) === phase;
+}
+
+/** After what broke an assumption, locks from then may live on for a while. */
+export function assumptionsHold({ name }: Phase): boolean {
+  return name !== 'assumptions broken' && name !== 'settling';
+}
+
+function phaseAt(phases: readonly Phase[], at: number): Phase | undefined {
+  return phases.find(({ from, to }) => from <= at && at < to);
+}

@@ -1,0 +1,48 @@
+import { overlaps } from './check-exclusion.js';
+import type { Evidence } from './evidence.js';
+import { type FaultKind, KINDS } from './kinds.js';
+import { beliefsOf } from './sections.js';
+
+/** What a run did, in numbers. */
+export interface Statistics {
+  readonly faults: Readonly<Record<FaultKind, number>>;
+  /** How often each operation ended how. */
+  readonly operations: ReadonlyMap<string, number>;
+  readonly sections: number;
+  /** Why holders lost their locks, and how often. */
+  readonly losses: ReadonlyMap<string, number>;
+  readonly writesAccepted: number;
+  readonly writesRefused: number;
+  /** While an assumption was broken, or what was granted then lived on. */
+  readonly overlapsAllowed: number;
+}
+
+export function statisticsOf(evidence: Evidence): Statistics {
+  const { workers, writes } = evidence;
+  const faults = Object.fromEntries(Object.keys(KINDS).map((kind) => [kind, 0])) as Record<FaultKind, number>;
+  for (const { kind } of evidence.faults) faults[kind]++;
+  const operations: string[] = [];
+  const losses: string[] = [];
+  for (const { events } of workers) {
+    const names = new Map<number, string>();
+    for (const event of events) {
+      if (event.kind === 'asked') names.set(event.id, event.op);
+      if (event.kind === 'settled') operations.push(`${names.get(event.id)}: ${event.how}`);
+      if (event.kind === 'lost') losses.push(event.why);
+    }
+  }
+  const writesAccepted = writes.filter(({ accepted }) => accepted).length;
+  return {
+    ...{ faults, writesAccepted, writesRefused: writes.length - writesAccepted },
+    operations: tally(operations),
+    losses: tally(losses),
+    sections: beliefsOf(evidence).length,
+    overlapsAllowed: overlaps(evidence).filter(({ forbidden }) => !forbidden).length,
+  };
+}
+
+function tally(names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names.toSorted()) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,97 @@
+import { openSync, writeSync } from 'node:fs';
+import { now } from './now.js';
+import type { Pulse } from './pulse.js';
+
+export type Operation = 'acquire' | 'extend' | 'token' | 'release' | 'close';
+
+/**
+ * What a worker says about itself. `at` is read before what could be late: before the lock is looked at, before a
+ * release is called; for what the worker is told, after it was told.
+ */
+export type TraceEvent =
+  | { readonly kind: 'ready' | 'closed'; readonly at: number }
+  /** An operation began that must settle within so many milliseconds. */
+  | {
+      readonly kind: 'asked';
+      readonly op: Operation;
+      readonly id: number;
+      readonly at: number;
+      readonly within: number;
+    }
+  /** It settled; for `stalled` milliseconds in between, the process did not run. */
+  | {
+      readonly kind: 'settled';
+      readonly id: number;
+      readonly at: number;
+      readonly stalled: number;
+      readonly how: string;
+    }
+  /** A lock was granted, and may be relied on until then unless it is extended. */
+  | {
+      readonly kind: 'granted';
+      readonly section: string;
+      readonly keys: readonly string[];
+      readonly asked: number;
+      readonly at: number;
+      readonly until: number;
+    }
+  /** The holder looked: the lock may be relied on until then. */
+  | { readonly kind: 'looked'; readonly section: string; readonly at: number; readonly until: number }
+  | { readonly kind: 'token'; readonly section: string; readonly at: number; readonly token: number }
+  /** The signal of the lock aborted, or its holder is about to give it up. `due` is the end of the validity, if known. */
+  | {
+      readonly kind: 'lost' | 'left';
+      readonly section: string;
+      readonly at: number;
+      readonly due?: number | undefined;
+      readonly stalled: number;
+      readonly why: string;
+    }
+  | { readonly kind: 'unhandled'; readonly at: number; readonly message: string };
+
+/** Omit that keeps the members of a union apart. */
+type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+/** Writes what a worker says to a file, at once: what was said before a SIGKILL is not lost with the process. */
+export class Trace {
+  private readonly file: number;
+  private lastId = 0;
+
+  constructor(
+    path: string,
+    private readonly pulse: Pulse,
+  ) {
+    this.file = openSync(path, 'a');
+  }
+
+  say(event: TraceEvent): void {
+    writeSync(this.file, `${JSON.stringify(event)}\n`);
+  }
+
+  /** Says what happened now, with the time for which the process did not run since `due`. */
+  saySince(due: number | undefined, event: Without<Extract<TraceEvent, { kind: 'lost' | 'left' }>, 'at' | 'stalled'>) {
+    const at = now();
+    this.say({ ...event, at, due, stalled: due === undefined ? 0 : this.pulse.stalledBetween(due, at) });
+  }
+
+  /** Says that an operation begins. The result says how it settled. */
+  ask(op: Operation, within: number): Asked {
+    const id = ++this.lastId;
+    const at = now();
+    this.say({ kind: 'asked', op, id, at, within });
+    let open = true;
+    const settle = (how: string): void => {
+      if (!open) return;
+      open = false;
+      const end = now();
+      this.say({ kind: 'settled', id, at: end, stalled: this.pulse.stalledBetween(at, end), how });
+    };
+    return { at, settle };
+  }
+}
+
+export interface Asked {
+  readonly at: number;
+  /** Only the first call counts. */
+  settle(how: string): void;
+}
