@@ -3,12 +3,14 @@ import { inRounds, spread } from '../measure/rounds.mjs';
 const CONCURRENCY = 64;
 
 /** What a lock costs while few or many others are held: a process for each number of them. */
-export async function besideHeld({ crew, ttl }, { heights, duration, rounds }) {
+export async function besideHeld({ crew, ttl }, { heights, duration, rounds, warmUp }) {
+  const task = { concurrency: CONCURRENCY, duration, ttl };
   for (const [i, member] of crew.members.entries()) {
+    // Who takes many locks to hold them is compiled by then; the others must be, too.
+    await crew.run(member, 'load', { ...task, duration: warmUp });
     await crew.run(member, 'hold', { count: heights[i], ttl, extended: false });
   }
-  const task = { concurrency: CONCURRENCY, duration, ttl };
-  const measured = await inRounds({ rounds, warmUps: 3 }, crew.members, async (member) => {
+  const measured = await inRounds({ rounds, warmUps: 1 }, crew.members, async (member) => {
     const { cpu, locks } = await crew.run(member, 'load', task);
     return cpu / locks;
   });

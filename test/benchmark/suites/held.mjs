@@ -12,6 +12,7 @@ const LENGTHS = {
   usual: {
     many: { masters: 5, ttl: 10_000, count: 10_000 },
     scale: { masters: 3, ttl: 60_000, duration: 300, rounds: 5 },
+    warmUp: 3_000,
     heights: [1, 1_000, 10_000, 100_000],
     spaces: [10, 1_000, 100_000, 1_000_000],
     limit: 30_000,
@@ -19,6 +20,7 @@ const LENGTHS = {
   quick: {
     many: { masters: 3, ttl: 3_000, count: 2_000 },
     scale: { masters: 3, ttl: 12_000, duration: 200, rounds: 3 },
+    warmUp: 1_000,
     heights: [1, 1_000, 10_000],
     spaces: [10, 1_000, 20_000],
     limit: 2_000,
