@@ -79,7 +79,7 @@ export class Acquisition {
       waiter.check();
       // Whoever finds nobody ahead makes one attempt in full, however small its budget.
       const isGuaranteed = attempt === 1 && !queued;
-      if (waiter.isOver && !isGuaranteed) throw this.failure();
+      if (!isGuaranteed && waiter.isOver) throw this.failure();
 
       step ??= call.wait > 0 && this.context.gates.areCrowded(this.names.keys) ? 'gate' : 'everybody';
       const full = masterTimeoutFor(this.context.settings, call.ttl);

@@ -32,6 +32,9 @@ export function countersOf(keys: readonly string[]): FenceCounters {
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
  */
 export function agree(token: number, answers: readonly number[], quorum: number): FenceState {
-  const largest = Math.max(token, ...answers);
-  return { token: largest, agreed: answers.filter((answer) => answer === largest).length >= quorum };
+  let largest = token;
+  for (const answer of answers) largest = Math.max(largest, answer);
+  let repeated = 0;
+  for (const answer of answers) if (answer === largest) repeated++;
+  return { token: largest, agreed: repeated >= quorum };
 }

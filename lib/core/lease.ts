@@ -30,8 +30,6 @@ export interface LeaseContext {
   readonly observer: Observer;
   readonly quorum: number;
   readonly masters: number;
-  /** Called once, when the lock is given up or lost. */
-  readonly ended: (lease: Lease, released: Promise<void>) => void;
 }
 
 /**
@@ -56,6 +54,8 @@ export class Lease {
     private readonly tenure: Holding,
     private readonly call: CallSettings,
     private readonly context: LeaseContext,
+    /** Called once, when the lock is given up or lost. */
+    private readonly ended: (released: Promise<void>) => void,
   ) {
     this.acquiredAt = tenure.validSince;
     this.ttl = call.ttl;
@@ -174,7 +174,7 @@ export class Lease {
     const { minHold } = this.call;
     const keepFor = minHold === 0 ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
     const released = this.tenure.release(keepFor);
-    this.context.ended(this, released);
+    this.ended(released);
     return released;
   }
 

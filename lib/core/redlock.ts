@@ -6,6 +6,7 @@ import { countersOf } from './fencing.js';
 import { Gates } from './gates.js';
 import { type Inspection, summarize } from './inspection.js';
 import { Lease, type LeaseContext } from './lease.js';
+import { LinkedList } from './linked-list.js';
 import { Lock } from './lock.js';
 import type { Master } from './master.interface.js';
 import type { Observer } from './observer.js';
@@ -40,9 +41,8 @@ export class Redlock {
   private readonly startOfKeys: string;
   private readonly queue = new WaitQueue();
   private readonly startOfQueues: string;
-  private readonly waiting = new Map<Waiter, readonly string[]>();
-  /** What is held, with its place in the local queue. */
-  private readonly held = new Map<Lease, Place | undefined>();
+  private readonly waiting = new LinkedList<{ readonly waiter: Waiter; readonly resources: readonly string[] }>();
+  private readonly held = new LinkedList<Lease>();
   private readonly leases: LeaseContext;
   /** Releases that have not been answered. */
   private releasing = 0;
@@ -73,10 +73,7 @@ export class Redlock {
       releasing: (released) => this.track(released),
       woken: (master, key) => this.wake(master, key),
     };
-    this.leases = {
-      ...{ clock, random, observer, quorum: this.quorum, masters: masters.length },
-      ended: (lease, released) => this.letGo(lease, released),
-    };
+    this.leases = { clock, random, observer, quorum: this.quorum, masters: masters.length };
   }
 
   /** Opens the connections and does not wait for them. */
@@ -119,7 +116,7 @@ export class Redlock {
     const waiter = new Waiter(this.surroundings.clock, call.wait, call.signal);
     // Whoever does not wait makes its one attempt past those who do.
     const place = call.wait > 0 || this.queue.isEmpty(resources) ? this.queue.join(resources, waiter) : undefined;
-    this.waiting.set(waiter, resources);
+    const waiting = this.waiting.add({ waiter, resources });
     try {
       const acquisition = new Acquisition(this.context, resources, this.namesOf(resources), call, waiter, place);
       return this.hold(resources, call, await acquisition.run(), place);
@@ -127,7 +124,7 @@ export class Redlock {
       place?.leave();
       throw error;
     } finally {
-      this.waiting.delete(waiter);
+      waiting.leave();
       waiter.end();
       this.tellIfIdle();
     }
@@ -144,7 +141,7 @@ export class Redlock {
   /** Refuses new acquisitions from now on, and ends those that wait. Locks that are held are kept. */
   stop(): void {
     this.stopped = true;
-    for (const [waiter, resources] of this.waiting) waiter.stop(new LockServiceStoppedError(resources));
+    for (const { waiter, resources } of this.waiting.values) waiter.stop(new LockServiceStoppedError(resources));
   }
 
   /**
@@ -161,7 +158,7 @@ export class Redlock {
         };
       });
     }
-    for (const lease of [...this.held.keys()]) lease.lose('shutdown');
+    for (const lease of this.held.values) lease.lose('shutdown');
   }
 
   /** Closes the connections. Releases under way get `masterTimeout` to arrive. */
@@ -173,22 +170,19 @@ export class Redlock {
 
   private hold(resources: readonly string[], call: CallSettings, tenure: Holding, place: Place | undefined): Lock {
     if (place) place.refusal = undefined;
-    const lease = new Lease(resources, tenure, call, this.leases);
-    this.held.set(lease, place);
+    const lease: Lease = new Lease(resources, tenure, call, this.leases, (released) => {
+      held.leave();
+      this.track(released);
+      if (place) place.leave();
+      else this.queue.wakeFirst(resources);
+      this.tellIfIdle();
+    });
+    const held = this.held.add(lease);
     return new Lock(lease, this.settings);
   }
 
-  private letGo(lease: Lease, released: Promise<void>): void {
-    const place = this.held.get(lease);
-    this.held.delete(lease);
-    this.track(released);
-    if (place) place.leave();
-    else this.queue.wakeFirst(lease.resources);
-    this.tellIfIdle();
-  }
-
   private get isIdle(): boolean {
-    return this.held.size === 0 && this.waiting.size === 0;
+    return this.held.isEmpty && this.waiting.isEmpty;
   }
 
   private tellIfIdle(): void {
@@ -231,9 +225,12 @@ export class Redlock {
   }
 
   private namesOf(resources: readonly string[]): KeyNames {
-    const sorted = resources.length > 1 ? [...resources].sort() : resources;
-    const keys = sorted.map((resource) => this.keyOf(resource));
-    const queues = sorted.map((resource) => this.startOfQueues + resource);
+    const keys: string[] = [];
+    const queues: string[] = [];
+    for (const resource of resources.length > 1 ? [...resources].sort() : resources) {
+      keys.push(this.keyOf(resource));
+      queues.push(this.startOfQueues + resource);
+    }
     return { keys, queues, counters: this.settings.fencing ? countersOf(keys) : undefined };
   }
 

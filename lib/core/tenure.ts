@@ -244,9 +244,8 @@ export class Tenure implements Holding {
   }
 
   private noteReached({ reached }: Ballot): void {
-    if (this.reached.length === this.masters.length) return;
-    const more = reached.filter((master) => !this.reached.includes(master));
-    this.reached = this.reached.length === 0 ? reached : [...this.reached, ...more];
+    if (this.reached.length === 0) this.reached = reached;
+    else if (this.reached.length < this.masters.length) this.reached = [...new Set([...this.reached, ...reached])];
   }
 }
 

@@ -1,31 +1,44 @@
 import type { Timer } from './clock.js';
+import { LinkedList, type Member } from './linked-list.js';
 
-/** Callbacks that are due in the same millisecond, in the order in which they were scheduled. */
+/** Timers that are due in the same millisecond, in the order in which they were scheduled. */
 interface Slot {
   readonly due: number;
-  first: QueuedTimer | undefined;
-  last: QueuedTimer | undefined;
+  readonly timers: LinkedList<QueuedTimer>;
 }
 
 class QueuedTimer implements Timer {
-  before: QueuedTimer | undefined;
-  after: QueuedTimer | undefined;
-  isRef = true;
+  private readonly member: Member<QueuedTimer>;
+  private isRef = true;
+  private callback: (() => void) | undefined;
 
   constructor(
+    { timers }: Slot,
+    callback: () => void,
     private readonly queue: TimerQueue,
-    readonly callback: () => void,
-    /** `undefined` once it has run or was cancelled. */
-    public slot: Slot | undefined,
-  ) {}
+  ) {
+    this.callback = callback;
+    this.member = timers.add(this);
+  }
 
   cancel(): void {
-    this.queue.cancel(this);
+    this.take();
   }
 
   unref(): this {
-    this.queue.unref(this);
+    if (this.isRef && this.callback) this.queue.dropRef();
+    this.isRef = false;
     return this;
+  }
+
+  /** Takes the timer out of the queue, and its callback, if that was still to be called. */
+  take(): (() => void) | undefined {
+    const { callback } = this;
+    if (!callback) return undefined;
+    this.callback = undefined;
+    this.member.leave();
+    if (this.isRef) this.queue.dropRef();
+    return callback;
   }
 }
 
@@ -51,18 +64,13 @@ export class TimerQueue {
 
   /** When the next timer is due; `undefined` if there is none. */
   get nextDue(): number | undefined {
-    while (this.heap[0]?.first === undefined && this.heap.length > 0) this.dropFirst();
+    while (this.heap[0]?.timers.isEmpty) this.dropFirst();
     return this.heap[0]?.due;
   }
 
   /** @param due a whole number of milliseconds */
   add(due: number, callback: () => void): Timer {
-    const slot = this.slots.get(due) ?? this.open(due);
-    const timer = new QueuedTimer(this, callback, slot);
-    timer.before = slot.last;
-    if (slot.last) slot.last.after = timer;
-    else slot.first = timer;
-    slot.last = timer;
+    const timer = new QueuedTimer(this.slots.get(due) ?? this.open(due), callback, this);
     if (++this.refs === 1) this.refsChanged(true);
     return timer;
   }
@@ -70,37 +78,17 @@ export class TimerQueue {
   /** Runs what is due, in its order. */
   run(now: number): void {
     for (let due = this.nextDue; due !== undefined && due <= now; due = this.nextDue) {
-      const timer = this.heap[0]?.first as QueuedTimer;
-      this.cancel(timer);
-      timer.callback();
+      this.heap[0]?.timers.first?.take()?.();
     }
   }
 
   /** @internal */
-  cancel(timer: QueuedTimer): void {
-    const { slot, before, after } = timer;
-    if (!slot) return;
-    timer.slot = undefined;
-    if (before) before.after = after;
-    else slot.first = after;
-    if (after) after.before = before;
-    else slot.last = before;
-    if (timer.isRef) this.release();
-  }
-
-  /** @internal */
-  unref(timer: QueuedTimer): void {
-    if (!timer.isRef) return;
-    timer.isRef = false;
-    if (timer.slot) this.release();
-  }
-
-  private release(): void {
+  dropRef(): void {
     if (--this.refs === 0) this.refsChanged(false);
   }
 
   private open(due: number): Slot {
-    const slot: Slot = { due, first: undefined, last: undefined };
+    const slot: Slot = { due, timers: new LinkedList() };
     this.slots.set(due, slot);
     const { heap } = this;
     let at = heap.length;

@@ -1,4 +1,5 @@
 import { type Clock, elapsedSince, type Instant, type Timer } from './clock.js';
+import { LinkedList, type Member } from './linked-list.js';
 import type { Ballot } from './quorum.js';
 
 /** Why a waiter is woken: a master keeps a key for it, or something else has changed that is worth a look. */
@@ -115,22 +116,17 @@ export class Waiter {
   }
 }
 
-/** One who stands in a line. */
-interface Stand {
-  readonly line: Line;
-  readonly waiter: Waiter;
-  ahead: Stand | undefined;
-  behind: Stand | undefined;
-  left: boolean;
-}
-
 /** Those who want one resource, in the order in which they came. */
 interface Line {
   readonly resource: string;
-  first: Stand | undefined;
-  last: Stand | undefined;
+  readonly waiters: LinkedList<Waiter>;
   /** What the masters said last to whoever contends at its head. */
   refusal: Ballot | undefined;
+}
+
+interface Stand {
+  readonly line: Line;
+  readonly member: Member<Waiter>;
 }
 
 /** A place in the lines of some resources. */
@@ -143,7 +139,7 @@ export class Place {
 
   /** Whether nobody is ahead of this place, in any of its lines. */
   get isFirst(): boolean {
-    return this.stands.every(({ ahead }) => ahead === undefined);
+    return this.stands.every(standsFirst);
   }
 
   /** What the masters said last to whoever contends at the head of these lines; `undefined` if it was granted. */
@@ -186,12 +182,12 @@ export class WaitQueue {
 
   /** Tells all heads of lines that it is worth another try. */
   wakeAll(): void {
-    for (const { first } of this.lines.values()) first?.waiter.wake();
+    for (const { waiters } of this.lines.values()) waiters.first?.wake();
   }
 
   /** Tells the head of a line that it is next. Returns false if nobody waits there. */
   call(resource: string): boolean {
-    const first = this.lines.get(resource)?.first?.waiter;
+    const first = this.lines.get(resource)?.waiters.first;
     if (!first || first.hasEnded) return false;
     first.wake('next');
     return true;
@@ -199,38 +195,34 @@ export class WaitQueue {
 
   /** Tells those at the head of the lines that it is worth another try. */
   wakeFirst(resources: readonly string[]): void {
-    for (const resource of resources) this.lines.get(resource)?.first?.waiter.wake();
+    for (const resource of resources) this.lines.get(resource)?.waiters.first?.wake();
   }
 
   /** @internal */
-  leave(stand: Stand): void {
-    if (stand.left) return;
-    stand.left = true;
-    const { line, ahead, behind } = stand;
-    if (ahead) ahead.behind = behind;
-    else line.first = behind;
-    if (behind) behind.ahead = ahead;
-    else line.last = ahead;
-    if (!line.first) this.lines.delete(line.resource);
+  leave({ line, member }: Stand): void {
+    if (member.hasLeft) return;
+    const wasFirst = member.isFirst;
+    member.leave();
+    if (line.waiters.isEmpty) this.lines.delete(line.resource);
     // Nothing has changed for the head when somebody behind it gives up.
-    else if (!ahead) line.first.waiter.wake();
+    else if (wasFirst) line.waiters.first?.wake();
   }
 
   private stand(resource: string, waiter: Waiter): Stand {
     const line = this.lineOf(resource);
-    const stand: Stand = { line, waiter, ahead: line.last, behind: undefined, left: false };
-    if (line.last) line.last.behind = stand;
-    else line.first = stand;
-    line.last = stand;
-    return stand;
+    return { line, member: line.waiters.add(waiter) };
   }
 
   private lineOf(resource: string): Line {
     let line = this.lines.get(resource);
     if (!line) {
-      line = { resource, first: undefined, last: undefined, refusal: undefined };
+      line = { resource, waiters: new LinkedList(), refusal: undefined };
       this.lines.set(resource, line);
     }
     return line;
   }
+}
+
+function standsFirst({ member }: Stand): boolean {
+  return member.isFirst;
 }

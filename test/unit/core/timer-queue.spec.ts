@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import { fc } from '../../support/properties.js';
 import type { Timer } from '../../../lib/core/clock.js';
 import { TimerQueue } from '../../../lib/core/timer-queue.js';
 
