@@ -1,7 +1,7 @@
 // One process of the pool. It is told what to do by the parent, one task at a time.
 import { contend } from './contend.mjs';
 import { handLocally } from './local-hand-off.mjs';
-import { cycle, ping, refuse } from './uncontended.mjs';
+import { cycle, ping, refuse, setByScript } from './uncontended.mjs';
 
 const connected = {};
 const occupied = {};
@@ -22,6 +22,7 @@ const TASKS = {
   },
   vacate: ({ key }) => occupied[key](),
   ping,
+  setByScript,
   handLocally,
 };
 
