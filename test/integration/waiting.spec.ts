@@ -47,6 +47,21 @@ describe('Requests per hand-off', () => {
     30_000,
   );
 
+  it('are no more when sections are long: those who wait look rarely', async () => {
+    await using crowd = await Crowd.of(8, 5);
+    await Promise.all(
+      crowd.contenders.map(async (contender) => {
+        // Who has never been called looks often, and those who begin together split the votes.
+        await takeTurns(contender, 3, 100);
+        contender.reset();
+        await takeTurns(contender, 3, 100);
+      }),
+    );
+    const perTurn = crowd.requests / (3 * 8);
+    report(`requests per hand-off, 5 masters, 8 processes, sections of 100 ms: ${perTurn.toFixed(2)} (alone: 10)`);
+    expect(perTurn).toBeLessThanOrEqual(15);
+  }, 30_000);
+
   it('inside a process are those of a lock that nobody wants', async () => {
     await using crowd = await Crowd.of(1, 5);
     const [contender] = crowd.contenders as [CountingContender];
@@ -61,10 +76,10 @@ describe('Requests per hand-off', () => {
     expect(await crowd.subscribers()).toEqual([0, 0, 0, 0, 0]);
   });
 
-  async function takeTurns(contender: CountingContender, times: number): Promise<void> {
+  async function takeTurns(contender: CountingContender, times: number, section = 1): Promise<void> {
     for (let i = 0; i < times; i++) {
       const lock = await contender.acquire('k', '30s', WAIT);
-      await sleep(1);
+      await sleep(section);
       await lock.release();
     }
   }

@@ -27,6 +27,26 @@ export async function refuse(contender, { key, ttl, count }) {
   return times;
 }
 
+/**
+ * Milliseconds of a script that sets one key, `pause` milliseconds between one and the next: the least that a lock in
+ * one round trip can be.
+ */
+export async function setByScript({ url, count, pause }) {
+  const client = new Redis(url);
+  const sha = await client.script('LOAD', "return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])");
+  const key = `round-trip:${process.pid}`;
+  const times = [];
+  for (let i = 0; i < count; i++) {
+    await sleep(pause);
+    const start = sharedNow();
+    await client.evalsha(sha, 1, key, 'token', 1_000);
+    times.push(sharedNow() - start);
+  }
+  await client.del(key);
+  client.disconnect();
+  return times;
+}
+
 /** Milliseconds of a PING to all of some servers at once, `pause` milliseconds between one and the next. */
 export async function ping({ urls, count, pause }) {
   const clients = urls.map((url) => new Redis(url));

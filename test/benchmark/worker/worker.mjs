@@ -7,7 +7,7 @@ import { randomKeys, visitKeys } from './key-space.mjs';
 import { load } from './load.mjs';
 import { strain } from './strain.mjs';
 import { handLocally } from './local-hand-off.mjs';
-import { cycle, ping, refuse } from './uncontended.mjs';
+import { cycle, ping, refuse, setByScript } from './uncontended.mjs';
 
 const connected = {};
 const occupied = {};
@@ -39,6 +39,7 @@ const TASKS = {
   },
   vacate: ({ key }) => occupied[key](),
   ping,
+  setByScript,
   handLocally,
 };
 
