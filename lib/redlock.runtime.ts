@@ -12,6 +12,7 @@ import { REDLOCK_OPTION_NAMES, resolveFlag, resolveSettings, type Settings } fro
 import { LockService } from './lock.service.js';
 import { MemoryMaster } from './memory/memory-master.js';
 import { redisMaster, refuseTwins } from './redis/master-source.js';
+import { RequestEncoder } from './redis/request-encoding.js';
 import type { RedisMasterContext } from './redis/recognition.js';
 import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
 
@@ -86,7 +87,7 @@ export async function createRedlockRuntime(
     const open = (): Redlock => new Redlock([openMaster], settings, surroundings);
     return new RedlockRuntime(new LockService(open, settings), open(), 0);
   }
-  const masters = createMasters(options.masters, { ...surroundings, settings });
+  const masters = createMasters(options.masters, { ...surroundings, settings, encoder: new RequestEncoder() });
   const redlock = new Redlock(masters, settings, surroundings);
   const runtime = new RedlockRuntime(new LockService(() => redlock, settings), redlock, drainTimeout);
   announce(logger, masters, settings);

@@ -8,6 +8,7 @@ import { ClockGuard } from './clock-guard.js';
 import { type Evaluate, handshake } from './handshake.js';
 import type { Report } from './identity.js';
 import { Incarnation } from './incarnation.js';
+import type { RequestEncoder } from './request-encoding.js';
 import { boundScript, type Script } from './scripts.js';
 
 /** What a master on a server needs to know of its surroundings. */
@@ -16,6 +17,8 @@ export interface RedisMasterContext {
   readonly settings: Settings;
   readonly random: Random;
   readonly observer: Observer;
+  /** Shared by all masters that are asked the same. */
+  readonly encoder: RequestEncoder;
 }
 
 /** Who a server is, and since when it has been that: what decides whether its votes count. */

@@ -13,7 +13,7 @@ import { Connection } from './connection.js';
 import { Recognition, type RedisMasterContext } from './recognition.js';
 import type { RedisClient } from './redis-client.interface.js';
 import { answerFrom, answerToSet, isReply, refusalFrom } from './replies.js';
-import { encode, isPlain, type Parameters } from './request-encoding.js';
+import { isPlain, type RequestEncoder } from './request-encoding.js';
 import { UNMARKED } from './scripts.js';
 import { WakeUps } from './wake-ups.js';
 
@@ -40,6 +40,7 @@ export class RedisMaster implements Master {
   private readonly clock: Clock;
   private readonly connection: Connection;
   private readonly recognition: Recognition;
+  private readonly encoder: RequestEncoder;
   private asked: Asked[] = [];
   private unanswered = 0;
   private drained: (() => void) | undefined;
@@ -53,6 +54,7 @@ export class RedisMaster implements Master {
     context: RedisMasterContext,
   ) {
     this.clock = context.clock;
+    this.encoder = context.encoder;
     this.recognition = new Recognition(name, context);
     this.connection = new Connection(client, context.clock, {
       greet: () => this.recognize(),
@@ -154,10 +156,10 @@ export class RedisMaster implements Master {
     notKnown: (unknown: readonly Asked[], why: Answer) => void,
   ): void {
     const { script, mark, counters } = this.recognition;
-    const parameters: Parameters = [command === 'EVAL' ? script.text : script.sha1, 0];
-    parameters.push(mark?.marker ?? '', mark?.nonce ?? '', counters);
-    const mayQueue = this.wakeUps?.isListening ?? false;
-    for (const { request } of asked) encode(parameters, request, mayQueue);
+    const requests = asked.map(({ request }) => request);
+    const text = this.encoder.encode(requests, this.wakeUps?.isListening ?? false);
+    const known = command === 'EVAL' ? script.text : script.sha1;
+    const parameters = [known, 0, mark?.marker ?? '', mark?.nonce ?? '', counters, text];
     const sent = this.clock.read();
     this.client.call(command, parameters).then(
       (values) => this.read(asked, values as readonly unknown[], sent, notKnown),

@@ -132,29 +132,8 @@ local function raise(fields, fence, step)
   return raised
 end`;
 
-/** How the parts of a request are read. An absent number or name is empty. */
-const READING = `
-local at = 3
-
-local function take()
-  at = at + 1
-  return ARGV[at]
-end
-
-local function take_list(count)
-  local list = {}
-  for i = 1, count do list[i] = ARGV[at + i] end
-  at = at + count
-  return list
-end
-
-local function take_keys()
-  return take_list(tonumber(take()))
-end`;
-
 /**
- * One function for each operation of a request. It reads all that belongs to the request before it does anything, so
- * that the next one is found whatever happens.
+ * One function for each operation, with the parts of a request as `request-encoding.ts` orders them.
  *
  * - acquire: a token is drawn before the keys are set. If there is no memory for a counter, nothing has happened.
  * - extend: the absent keys first. If there is no memory for them, the others are not refreshed either. EXISTS and not
@@ -164,34 +143,21 @@ end`;
 const OPERATIONS = `
 local operations = {}
 
-function operations.acquire()
-  local keys, token, ttl = take_keys(), take(), take()
-  local floor = tonumber(take())
-  local fields = floor and take_list(#keys)
-  local waiter = take()
-  local waited, queues, reserved
-  if waiter ~= '' then
-    waited, queues, reserved = tonumber(take()), take_list(#keys), 'reserved for ' .. waiter
-  end
-
+function operations.acquire(keys, token, ttl, fields, floor, queues, waiter, waited)
   if not is_marked() then return ${UNMARKED} end
-  local longest, held, first = longest_hold(keys, token, reserved)
+  local longest, held, first = longest_hold(keys, token, waiter and 'reserved for ' .. waiter)
   if longest ~= ${FREE} then
-    if queues then queue_up(keys, queues, held, waiter, waited) end
+    if waiter then queue_up(keys, queues, held, waiter, waited) end
     return longest
   end
   if marker ~= '' then clock() end
-  local drawn = floor and draw(fields, floor, first == token)
+  local drawn = #fields > 0 and draw(fields, floor, first == token)
   for _, key in ipairs(keys) do call('SET', key, token, 'PX', ttl) end
-  local status = queues and leave_queues(queues, waiter) and ${FREE_AMONG_OTHERS} or ${FREE}
+  local status = waiter and leave_queues(queues, waiter) and ${FREE_AMONG_OTHERS} or ${FREE}
   return drawn and status .. ' ' .. drawn or status
 end
 
-function operations.extend()
-  local keys, token, ttl = take_keys(), take(), take()
-  local fence = tonumber(take())
-  local fields = fence and take_list(#keys)
-
+function operations.extend(keys, token, ttl, fields, fence)
   local longest = longest_hold(keys, token)
   if longest ~= ${FREE} then return longest end
   local step = 0
@@ -204,24 +170,18 @@ function operations.extend()
   for _, key in ipairs(keys) do call('PEXPIRE', key, ttl) end
   -- The lock does not depend on its fencing token. A key that is set again may have been another one's meanwhile, whose
   -- token must not become ours, too.
-  if fence then pcall(raise, fields, fence, step) end
+  if #fields > 0 then pcall(raise, fields, fence, step) end
   return ${FREE}
 end
 
-function operations.confirm()
-  local keys, token, fence = take_keys(), take(), tonumber(take())
-  local fields = take_list(#keys)
-
+function operations.confirm(keys, token, _, fields, fence)
   for _, key in ipairs(keys) do
     if call('GET', key) ~= token then return 0 end
   end
   return ${FREE} .. ' ' .. raise(fields, fence, 0)
 end
 
-function operations.release()
-  local keys, token, keep_for = take_keys(), take(), take()
-  local queues = take_list(#keys)
-
+function operations.release(keys, token, keep_for, queues)
   local trouble
   local crowded = false
   for i, key in ipairs(keys) do
@@ -229,8 +189,8 @@ function operations.release()
     if type(owner) == 'table' then
       trouble = owner
     elseif owner == token or not owner then
-      if owner and keep_for == '0' then call('DEL', key) end
-      if owner and keep_for ~= '0' then call('PEXPIRE', key, keep_for) end
+      if owner and keep_for == 0 then call('DEL', key) end
+      if owner and keep_for > 0 then call('PEXPIRE', key, keep_for) end
       if wake_next(key, queues[i]) then crowded = true end
     elseif string.find(owner, 'reserved for ', 1, true) == 1 then
       crowded = true
@@ -239,10 +199,7 @@ function operations.release()
   return trouble or (crowded and ${FREE_AMONG_OTHERS}) or ${FREE}
 end
 
-function operations.leave()
-  local keys, waiter = take_keys(), take()
-  local queues = take_list(#keys)
-
+function operations.leave(keys, waiter, queues)
   for i, key in ipairs(keys) do
     pcall_redis('ZREM', queues[i], waiter)
     if pcall_redis('GET', key) == 'reserved for ' .. waiter then
@@ -253,30 +210,30 @@ function operations.leave()
   return ${FREE}
 end
 
-function operations.inspect()
-  return (longest_hold(take_keys()))
+function operations.inspect(keys)
+  return (longest_hold(keys))
 end`;
 
 /** Answers each request. What goes wrong with one does not touch the others: its answer is the error. */
 const ANSWER_ALL = `
 local answers = {}
-while at < #ARGV do
-  local done, answer = pcall(operations[take()])
+for i, request in ipairs(cjson.decode(ARGV[4])) do
+  local done, answer = pcall(operations[request[1]], unpack(request, 2))
   -- Before Redis 7 an error is a text that begins with its place.
   if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
-  answers[#answers + 1] = answer
+  answers[i] = answer
 end
 answers[#answers + 1] = time and text(time[1] * 1000 + math.floor(time[2] / 1000)) or '0'
 return answers`;
 
-const BODY = [COMMON, LONGEST_HOLD, QUEUES, FENCES, READING, OPERATIONS, ANSWER_ALL].join('\n').trim();
+const BODY = [COMMON, LONGEST_HOLD, QUEUES, FENCES, OPERATIONS, ANSWER_ALL].join('\n').trim();
 
 /**
  * The script that answers requests, for one run of a server: its id is part of the text, and so of the digest. Another
  * server behind the same address does not know it, not even over a connection that has survived in a proxy.
  *
  * ARGV: the marker of the incarnation and its nonce, both empty if nobody looks at them; the hash of counters; the
- * requests. The answers come in the same order, then the server's clock in milliseconds, or 0 if nobody needed it.
+ * requests, as one JSON text: taking it apart costs less than as many arguments do. The answers come in the same order, then the server's clock in milliseconds, or 0 if nobody needed it.
  *
  * All names come in ARGV and none in KEYS, which is for servers that share out keys among themselves, and those are
  * refused: a key that this user must not touch then fails the request that it belongs to, and not its neighbours.

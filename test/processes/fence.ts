@@ -9,6 +9,7 @@ import { SystemRandom } from '../../lib/core/random.js';
 import { Redlock } from '../../lib/core/redlock.js';
 import { countersName } from '../../lib/core/fencing.js';
 import { type RedlockOptions, resolveCall, resolveSettings } from '../../lib/core/settings.js';
+import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
 import { type Protocol, useProtocol } from '../support/wrong-protocols.js';
 
@@ -58,7 +59,7 @@ const clock = new SkewedClock();
 const random = new SystemRandom();
 const settings = resolveSettings(options, urls.length);
 const surroundings = { clock, random, observer: {} };
-const masters = redisMasters('masters', urls, { ...surroundings, settings });
+const masters = redisMasters('masters', urls, { ...surroundings, settings, encoder: new RequestEncoder() });
 const endProtocol = useProtocol(protocol, masters, urls, countersName(settings));
 const redlock = new Redlock(masters, settings, surroundings);
 
