@@ -224,7 +224,11 @@ ${refuseIf('owner')}
 return ${FREE}`;
 
 /** The scripts that a master runs. */
-export type Scripts = ReturnType<typeof boundScripts>;
+export type Scripts = ReturnType<typeof bind>;
+
+/** So many runs of servers are remembered: whoever connects again usually meets the same ones. */
+const MOST_BOUND = 64;
+const bound = new Map<string, Scripts>();
 
 /**
  * All scripts, for one run of a server: its id is part of every text, and so of every digest. Another server behind the
@@ -233,7 +237,16 @@ export type Scripts = ReturnType<typeof boundScripts>;
  * @param run id of the run; empty if the server does not tell
  * @param marked whether acquiring looks at the marker of the incarnation
  */
-export function boundScripts(run: string, marked: boolean) {
+export function boundScripts(run: string, marked: boolean): Scripts {
+  const name = `${run} ${marked}`;
+  let scripts = bound.get(name);
+  if (scripts) return scripts;
+  if (bound.size >= MOST_BOUND) bound.clear();
+  bound.set(name, (scripts = bind(run, marked)));
+  return scripts;
+}
+
+function bind(run: string, marked: boolean) {
   const script = (body: string): Script => {
     const text = `${body.trim()}\n-- for ${run}`;
     return { text, sha1: createHash('sha1').update(text).digest('hex') };
