@@ -32,6 +32,13 @@ export interface AcquisitionContext {
 
 type Step = 'everybody' | 'gate';
 
+/** What came of one attempt, and who was asked. */
+interface Attempt {
+  readonly tenure: Tenure;
+  readonly ballot: Ballot;
+  readonly asked: Step;
+}
+
 /**
  * One acquisition, from the first attempt until it is granted or the waiting budget has ended.
  *
@@ -76,10 +83,10 @@ export class Acquisition {
       step ??= call.wait > 0 && this.context.gates.areCrowded(this.names.keys) ? 'gate' : 'everybody';
       const full = masterTimeoutFor(this.context.settings, call.ttl);
       const timeout = isGuaranteed ? full : Math.min(full, waiter.left);
-      const { tenure, ballot } = await this.attempt(step, timeout, attempt === 1 && call.wait > 0);
+      const { tenure, ballot, asked } = await this.attempt(step, timeout, attempt === 1 && call.wait > 0);
       if (ballot.outcome === 'granted' && tenure.remaining > 0 && !waiter.isStopped) return tenure;
       // A gate that refuses for certain has nothing to give back, and nobody else was asked.
-      if (step === 'everybody' || ballot.outcome !== 'held' || ballot.isSplit) this.giveBack(tenure);
+      if (asked === 'everybody' || ballot.outcome !== 'held' || ballot.isSplit) this.giveBack(tenure);
       waiter.check();
       // An attempt that the deadline cut short says less than the one before.
       if (ballot.outcome === 'held' || timeout === full) this.note(ballot);
@@ -87,7 +94,7 @@ export class Acquisition {
     }
   }
 
-  private async attempt(step: Step, timeout: number, mayFollow: boolean): Promise<{ tenure: Tenure; ballot: Ballot }> {
+  private async attempt(step: Step, timeout: number, mayFollow: boolean): Promise<Attempt> {
     const { call, waiter } = this;
     const gate = step === 'gate' ? this.context.gates.gateOf(this.names.keys[0] as string) : undefined;
     const tenure = this.newTenure();
@@ -99,7 +106,8 @@ export class Acquisition {
     waiter.interrupt = undefined;
     // Granted at the gate: the place in its queue is gone.
     if (gate && ballot.outcome === 'granted') this.queuedAt.delete(gate);
-    return { tenure, ballot };
+    // Without a usable gate there is nobody to ask first.
+    return { tenure, ballot, asked: gate ? 'gate' : 'everybody' };
   }
 
   /** Waits until another attempt makes sense, and tells which. */
