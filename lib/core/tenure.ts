@@ -161,6 +161,8 @@ export class Tenure {
     timeout: number,
     before?: { readonly master: Master; readonly answer: Answer },
   ): Promise<Ballot> {
+    // Whatever is still on its way for the round before need not be sent again: this one does the same and more.
+    if (this.request) this.request.withdrawn = true;
     this.request = request;
     this.life = Math.max(this.life, request.ttl);
     this.ballot = new Ballot(masters, request, this.clock, timeout, before);
