@@ -104,7 +104,11 @@ export const MUTANTS = [
       'passedSince({ monotonic, wall }: Instant)',
     ],
   ],
-  ['sent again after its release', TENURE, ['if (this.request) this.request.withdrawn = true;', '']],
+  [
+    'sent again after its release',
+    TENURE,
+    ['withdraw(): void {\n    if (this.request) this.request.withdrawn = true;', 'withdraw(): void {'],
+  ],
   [
     'last come, first served',
     'lib/core/wait-queue.ts',
