@@ -147,6 +147,8 @@ export class FaultInjector {
         server?.data.keys();
         endpoint.clock.step(fault.by);
         if (fault.by > 0) endpoint.lostAt = world.scheduler.now;
+        // What is kept for a while (minHold) is kept for longer.
+        else endpoint.mayKeepKeys = true;
     }
   }
 
