@@ -85,6 +85,8 @@ export class Acquisition {
       const full = masterTimeoutFor(this.context.settings, call.ttl);
       const timeout = isGuaranteed ? full : Math.min(full, waiter.left);
       const gate = this.context.gates.gateOf(this.names.keys[0] as string);
+      // Without a usable gate there is nobody to ask first.
+      if (!gate) step = 'everybody';
       const tenure = this.newTenure(gate);
       waiter.interrupt = tenure;
       // A refusal is only worth explaining if there is no better chance to ask.

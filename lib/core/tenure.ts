@@ -211,6 +211,8 @@ export class Tenure implements Holding {
     ask?: Asking,
     requestAtGate?: AcquireRequest,
   ): Promise<Ballot> {
+    // Whatever is still on its way for the round before need not be sent again: this one does the same and more.
+    if (this.request) this.request.withdrawn = true;
     this.request = request;
     this.requestAtGate = requestAtGate;
     this.life = Math.max(this.life, request.ttl);

@@ -9,7 +9,7 @@ const MOST_RACES = 10;
  * KEYS: the marker. ARGV: nonce and max that it must have; run, nonce, from, max. Compare and set, unless another server
  * has taken the place of the one that was asked.
  */
-const MARK = `
+export const MARK = `
 local info = redis.pcall('INFO', 'server')
 local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
 if run and run ~= ARGV[3] then return 0 end

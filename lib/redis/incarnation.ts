@@ -1,4 +1,4 @@
-import { type Clock, elapsedSince, type Instant } from '../core/clock.js';
+import type { Clock, Instant } from '../core/clock.js';
 import type { Quarantine } from '../core/master.interface.js';
 import type { Marker, Report } from './identity.js';
 
@@ -65,7 +65,7 @@ export class Incarnation {
   get quarantined(): Quarantine | undefined {
     if (!this.quarantine) return undefined;
     const { reason, since, length } = this.quarantine;
-    const remaining = length - elapsedSince(this.clock, since);
+    const remaining = length - this.passedSince(since);
     return remaining > 0 ? { reason, remaining } : undefined;
   }
 
@@ -119,16 +119,24 @@ export class Incarnation {
     if (this.distrust === distrust) this.distrust = undefined;
     // What was waited for once is over, even if the server's clock is set back.
     if (isKnown) return;
-    this.begin(reason, asked, Math.min(marker.from - time, longest) + elapsedSince(this.clock, asked));
+    this.begin(reason, asked, Math.min(marker.from - time, longest) + this.passedSince(asked));
   }
 
   private begin(reason: string, since: Instant, length: number): void {
-    const left = length - elapsedSince(this.clock, since);
+    const left = length - this.passedSince(since);
     if (left <= 0) return;
     const running = this.quarantined;
     // What this client counts on its own clock does not end earlier because a server's clock says so.
     if (running && running.remaining > left) return;
     this.quarantine = { reason: running?.reason ?? reason, since, length };
+  }
+
+  /**
+   * On the monotonic clock alone: the locks of others do not end earlier because somebody sets this machine's wall clock
+   * forward. That it stands still while the machine is suspended lets the master wait longer.
+   */
+  private passedSince({ monotonic }: Instant): number {
+    return Math.max(0, this.clock.read().monotonic - monotonic);
   }
 
   private isReplaced(marker: Marker): boolean {

@@ -24,6 +24,17 @@ describe('release()', () => {
     expect(lock.remaining()).toBe(0);
   });
 
+  it('withdraws every request that may still be on its way, also the one before the last', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a');
+    await lock.extend();
+    await lock.release();
+    for (const master of rig.masters) {
+      const requests = [...master.requests('acquire'), ...master.requests('extend')];
+      expect(requests.map(({ withdrawn }) => withdrawn)).toEqual([true, true]);
+    }
+  });
+
   it('is no loss: the signal does not abort', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a');

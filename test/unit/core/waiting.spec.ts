@@ -2,7 +2,16 @@ import { describe, expect, it } from '@jest/globals';
 import { LockNotAcquiredError, LockServiceStoppedError, QuorumUnavailableError } from '../../../lib/core/errors.js';
 import type { WakeUp } from '../../../lib/core/master.interface.js';
 import { Rig, type RigOptions } from '../support/rig.js';
-import { hangs, obeysAfter, obeysInSilence, only, says, unreachable } from '../support/scripted-master.js';
+import {
+  hangs,
+  held,
+  obeysAfter,
+  obeysInSilence,
+  only,
+  says,
+  tellsAfter,
+  unreachable,
+} from '../support/scripted-master.js';
 
 /** A rig whose resource `a` is held by another process, that never lets go. */
 async function contended({ ttl = 10_000, ...options }: RigOptions & { ttl?: number } = {}) {
@@ -242,6 +251,19 @@ describe('a waiter', () => {
     await rig.clock.settle();
     expect(last.state).toBe('fulfilled');
     expect(queued()).toEqual([0, 0, 0]);
+  });
+
+  it('gives back what it got late where no master can be asked first', async () => {
+    const rig = new Rig();
+    for (const master of rig.masters) master.known = { quarantine: { reason: 'it was restarted', remaining: 60_000 } };
+    rig.script(2, only('acquire', says(held)));
+    // Granted, and told after the others have decided.
+    rig.masters[2]!.behaviour = only('acquire', tellsAfter(10));
+    const lock = rig.follow(rig.acquire('a', { ttl: 10_000, wait: 100 }));
+    await rig.clock.advance(200);
+    expect(lock.state).toBe('rejected');
+    expect(rig.masters[2]!.requests('acquire').length).toBeGreaterThan(1);
+    expect(rig.keys).toEqual([0, 0, 0]);
   });
 
   it('is no hot loop even if chance always says zero', async () => {

@@ -65,6 +65,17 @@ describe('A client that meets a master', () => {
     expect(first.nonce).toBe(marker!.nonce);
   });
 
+  it('lets it wait no less because somebody sets the wall clock of the client forward', () => {
+    server.startedAt = clock.read().monotonic;
+    const incarnation = met();
+    clock.stepWall(FULL);
+    expect(remaining(incarnation)).toBe(FULL);
+    clock.stall(FULL - 1);
+    expect(remaining(incarnation)).toBe(1);
+    clock.stall(1);
+    expect(incarnation.quarantined).toBeUndefined();
+  });
+
   it('lets it wait for the rest if it was started a short while ago', () => {
     server.startedAt = clock.read().monotonic - 10_900;
     expect(met().quarantined).toEqual({ reason: 'it was started a short while ago', remaining: FULL - 10_000 });

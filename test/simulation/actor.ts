@@ -1,0 +1,175 @@
+import { elapsedBetween, type Instant } from '../../lib/core/clock.js';
+import { LockNotAcquiredError, LockLostError, QuorumUnavailableError } from '../../lib/core/errors.js';
+import type { Lock } from '../../lib/core/lock.js';
+import { masterTimeoutFor, resolveCall } from '../../lib/core/settings.js';
+import type { SimNode } from './node.js';
+import { Violation } from './properties/violation.js';
+import type { Operation } from './schedule.js';
+import type { World } from './world.js';
+
+/** What timers and turns of the event loop add to a wait, in milliseconds. */
+const LATENESS = 10;
+
+/** One operation of a schedule, done by a process as an application would do it. */
+export class Actor {
+  /** Whether it waits for a lock, and was not told to give up. */
+  isWaiting = false;
+  hasFailed = false;
+  isDone = false;
+  private abort: AbortController | undefined;
+  private abortedAt: number | undefined;
+  private asked:
+    { readonly at: number; readonly stopped: number; readonly read: Instant; readonly error: number } | undefined;
+  private open = 0;
+
+  constructor(
+    readonly name: string,
+    readonly node: SimNode,
+    readonly operation: Operation,
+    private readonly world: World,
+  ) {}
+
+  begin(): void {
+    const { node, operation } = this;
+    const { wait, extend, minHold, ttl, abortAfter } = operation;
+    const { process } = node;
+    const maxHold = Math.max(ttl, 60_000);
+    if (abortAfter !== undefined) this.abort = new AbortController();
+    const signal = this.abort && { signal: this.abort.signal };
+    const call = resolveCall(node.settings, ttl, { wait, extend, minHold, maxHold, ...signal });
+    this.asked = {
+      ...{ at: this.world.scheduler.now, stopped: process.stopped },
+      ...{ read: process.read(), error: process.clocks.error },
+    };
+    this.isWaiting = true;
+    this.world.trace(this.name, () => `asks for ${operation.resources.join(', ')} (ttl ${ttl}, wait ${wait})`);
+    if (abortAfter !== undefined) this.world.later(node, abortAfter, () => this.giveUp());
+    this.track(node.redlock.acquire(operation.resources, call)).then(
+      (lock) => this.guard(() => this.work(lock)),
+      (error: unknown) => this.guard(() => this.refused(error)),
+    );
+  }
+
+  private work(lock: Lock): void {
+    const { node, operation, world } = this;
+    const { work, tokenAt, newTtl } = operation;
+    this.isWaiting = false;
+    if (this.abortedAt !== undefined) this.fail(`got a lock after it had given up`);
+    world.granted(this);
+    const began = world.beliefs.begin(this.name, node, operation.resources);
+    world.trace(this.name, () => `has it, for ${lock.remaining().toFixed(1)} ms`);
+    lock.signal.addEventListener('abort', () => world.trace(this.name, () => `is told: ${lock.loss?.message ?? ''}`));
+    if (tokenAt !== undefined) world.later(node, tokenAt * work, () => this.askForToken(lock, began));
+    if (newTtl !== undefined) world.later(node, work / 2, () => this.extend(lock, newTtl));
+    world.later(node, work, () => this.release(lock));
+  }
+
+  private askForToken(lock: Lock, began: number): void {
+    this.track(lock.fencingToken()).then(
+      (token) =>
+        this.guard(() => {
+          this.world.trace(this.name, () => `has the token ${token}`);
+          this.world.tokens.note(this.operation.resources, token, this.name, began);
+        }),
+      (error: unknown) => this.guard(() => this.expect(error, [LockLostError])),
+    );
+  }
+
+  private extend(lock: Lock, ttl: number): void {
+    this.track(lock.extend(ttl)).then(
+      () => this.world.trace(this.name, () => `has extended it to ${ttl}`),
+      (error: unknown) => this.guard(() => this.expect(error, [LockLostError, QuorumUnavailableError])),
+    );
+  }
+
+  private release(lock: Lock): void {
+    const { node, world } = this;
+    const { stopped } = node.process;
+    const at = world.scheduler.now;
+    world.trace(this.name, () => (lock.isHeld ? 'releases' : 'has lost it'));
+    void this.track(lock.release()).then(() =>
+      this.guard(() => {
+        this.checkDuration('releasing', at, stopped, node.settings.masterTimeout);
+        this.isDone = true;
+      }),
+    );
+  }
+
+  private refused(error: unknown): void {
+    this.isWaiting = false;
+    this.isDone = true;
+    this.hasFailed = true;
+    this.world.trace(this.name, () => `gets nothing: ${String(error)}`);
+    if (this.abortedAt !== undefined) {
+      if (this.abortedAt < this.world.scheduler.now) this.fail('was not told at once that its waiting was over');
+      return;
+    }
+    this.expect(error, [LockNotAcquiredError, QuorumUnavailableError]);
+    const { node, operation, asked } = this;
+    if (!asked) return;
+    const { wait, ttl } = operation;
+    // Through the gate, an attempt is two rounds.
+    const attempt = masterTimeoutFor(node.settings, ttl) * (wait > 0 ? 2 : 1);
+    this.checkDuration('waiting', asked.at, asked.stopped, wait + attempt);
+    const clockWasSet = Math.abs(node.process.clocks.error - asked.error) > 1 + (wait + attempt) * 0.1;
+    const elapsed = elapsedBetween(asked.read, node.process.read());
+    if (elapsed < wait && !clockWasSet) this.fail(`waited ${elapsed.toFixed(1)} ms of ${wait} ms`);
+  }
+
+  private giveUp(): void {
+    if (!this.isWaiting) return;
+    this.abortedAt = this.world.scheduler.now;
+    this.isWaiting = false;
+    this.abort?.abort(new Error('enough'));
+  }
+
+  /** Not counting the time in which the process did not run. */
+  private checkDuration(what: string, since: number, stopped: number, bound: number): void {
+    const { process } = this.node;
+    const took = (this.world.scheduler.now - since - (process.stopped - stopped)) * process.clocks.rate;
+    if (took > bound + LATENESS) this.fail(`${what} took ${took.toFixed(1)} ms, not ${bound} ms at most`);
+  }
+
+  private expect(error: unknown, kinds: readonly (new (...args: never[]) => Error)[]): void {
+    if (kinds.some((kind) => error instanceof kind)) return;
+    const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.world.report(new Violation('no error nobody expects', this.world.scheduler.now, `${this.name}: ${told}`));
+  }
+
+  private fail(message: string): never {
+    throw new Violation('a wait is as long as its budget', this.world.scheduler.now, `${this.name} ${message}`);
+  }
+
+  /** When it asked for its lock, in true time; before that, never. */
+  get askedAt(): number {
+    return this.asked?.at ?? Infinity;
+  }
+
+  /** What it may give up by. */
+  get signal(): AbortSignal | undefined {
+    return this.abort?.signal;
+  }
+
+  /** Number of promises of the library that have not settled. */
+  get pending(): number {
+    return this.open;
+  }
+
+  private async track<T>(promise: Promise<T>): Promise<T> {
+    this.open++;
+    try {
+      return await promise;
+    } finally {
+      this.open--;
+    }
+  }
+
+  /** What goes wrong in a callback of a promise must not get lost. */
+  private guard(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.world.report(error);
+    }
+  }
+}

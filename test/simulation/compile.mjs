@@ -1,0 +1,40 @@
+// The library and the simulation as JavaScript: Node 20 runs no TypeScript. A mutant of the library is a copy of its own.
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { transform } from '@swc/core';
+
+const root = join(import.meta.dirname, '../..');
+const parts = ['lib/core', 'lib/redis', 'test/simulation'];
+
+/** Compiles everything that a run needs. `change` may replace the text of a file. */
+export async function compile(change = (_, text) => text) {
+  const cache = join(root, 'node_modules/.cache');
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtemp(join(cache, 'simulation-'));
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+  await Promise.all((await sources()).map((file) => compileFile(file, folder, change)));
+  return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+async function sources() {
+  const lists = parts.map(async (part) => {
+    const files = await readdir(join(root, part), { recursive: true });
+    return files.filter((file) => /(?<!\.spec|\.d)\.ts$/.test(file)).map((file) => join(part, file));
+  });
+  return (await Promise.all(lists)).flat();
+}
+
+async function compileFile(file, folder, change) {
+  const text = change(file, await readFile(join(root, file), 'utf8'));
+  const { code } = await transform(text, {
+    filename: file,
+    configFile: false,
+    swcrc: false,
+    sourceMaps: 'inline',
+    jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+    module: { type: 'es6' },
+  });
+  const target = join(folder, file.replace(/\.ts$/, '.js'));
+  await mkdir(dirname(target), { recursive: true });
+  await writeFile(target, code);
+}

@@ -1,0 +1,148 @@
+import type { Clock, Instant, Timer } from '../../../lib/core/clock.js';
+import type { Chance } from './chance.js';
+import type { MachineClock } from './machine-clock.js';
+import type { Planned, Scheduler } from './scheduler.js';
+
+/** How late a timer fires on a machine that is not busy, in milliseconds. */
+export const TIMER_LATENESS = 0.3;
+/** How long one turn of the event loop takes, in milliseconds. */
+const TURN = 0.01;
+
+interface PendingTimer {
+  readonly due: number;
+  readonly callback: () => void;
+  planned: Planned | undefined;
+}
+
+/**
+ * One client process and its event loop: its timers, what it reads from its sockets, and its pauses.
+ *
+ * A paused process does nothing, whatever its clocks say. When it goes on, the timers that are due come first, then what
+ * has arrived meanwhile: that is the order of Node's event loop.
+ */
+export class SimProcess implements Clock {
+  private readonly timers = new Set<PendingTimer>();
+  private readonly inbox: (() => void)[] = [];
+  private catchingUp = false;
+  private pauses = 0;
+  private dead = false;
+  /** Since when it has run without a pause, in true time. */
+  runsSince = 0;
+  /** Milliseconds of true time for which it has been stopped. */
+  private stoppedFor = 0;
+  private stoppedAt = 0;
+
+  constructor(
+    readonly name: string,
+    private readonly scheduler: Scheduler,
+    readonly clocks: MachineClock,
+    private readonly chance: Chance,
+  ) {}
+
+  get isRunning(): boolean {
+    return this.pauses === 0 && !this.dead;
+  }
+
+  get isDead(): boolean {
+    return this.dead;
+  }
+
+  /** Number of the library's timers that have not fired yet. */
+  get pendingTimers(): number {
+    return this.timers.size;
+  }
+
+  /** Milliseconds of true time for which it has not run so far. */
+  get stopped(): number {
+    return this.stoppedFor + (this.pauses > 0 ? this.scheduler.now - this.stoppedAt : 0);
+  }
+
+  read(): Instant {
+    return this.clocks.read();
+  }
+
+  schedule(delay: number, callback: () => void): Timer {
+    // Like Node: whole milliseconds, counted from a loop time that is a whole number, too.
+    const due = Math.floor(this.read().monotonic) + Math.max(1, Math.trunc(delay));
+    const pending: PendingTimer = { due, callback, planned: undefined };
+    this.timers.add(pending);
+    if (this.isRunning) this.plan(pending);
+    const timer: Timer = {
+      cancel: () => {
+        this.timers.delete(pending);
+        pending.planned?.cancel();
+      },
+      unref: () => timer,
+    };
+    return timer;
+  }
+
+  afterInput(callback: () => void): void {
+    this.scheduler.after(2 * TURN, () => this.receive(callback));
+  }
+
+  afterTurn(callback: () => void): void {
+    this.scheduler.after(0, () => this.receive(callback));
+  }
+
+  /** What comes from outside: now, or when the process goes on. */
+  receive(action: () => void): void {
+    if (this.dead) return;
+    if (this.isRunning && !this.catchingUp) action();
+    else this.inbox.push(action);
+  }
+
+  /** Stops for a while. The monotonic clock of a suspended machine stops, too. */
+  pause(milliseconds: number, suspend: 'pause' | 'suspend'): void {
+    if (this.dead) return;
+    if (this.pauses++ === 0) this.stop();
+    const suspends = suspend === 'suspend' && !this.clocks.isSuspended;
+    if (suspends) this.clocks.suspend();
+    this.scheduler.after(milliseconds, () => {
+      if (suspends) this.clocks.resume();
+      if (--this.pauses === 0) this.goOn();
+    });
+  }
+
+  /** Ends for good, without a word. */
+  die(): void {
+    this.dead = true;
+    for (const { planned } of this.timers) planned?.cancel();
+    this.timers.clear();
+    this.inbox.length = 0;
+  }
+
+  private stop(): void {
+    this.stoppedAt = this.scheduler.now;
+    for (const { planned } of this.timers) planned?.cancel();
+  }
+
+  private goOn(): void {
+    if (this.dead) return;
+    this.stoppedFor += this.scheduler.now - this.stoppedAt;
+    this.runsSince = this.scheduler.now;
+    for (const timer of [...this.timers].sort((a, b) => a.due - b.due)) this.plan(timer);
+    // What is in the sockets is read after the timers that are due, and before what arrives from now on.
+    if (this.inbox.length === 0 || this.catchingUp) return;
+    this.catchingUp = true;
+    this.scheduler.after(TURN, () => this.readOn());
+  }
+
+  private readOn(): void {
+    this.catchingUp = false;
+    if (!this.isRunning) return;
+    this.inbox.shift()?.();
+    if (this.inbox.length === 0) return;
+    this.catchingUp = true;
+    this.scheduler.after(0, () => this.readOn());
+  }
+
+  private plan(timer: PendingTimer): void {
+    const left = timer.due - this.read().monotonic;
+    const delay = left <= 0 ? 0 : left / this.clocks.rate + this.chance.fraction() * TIMER_LATENESS;
+    timer.planned = this.scheduler.after(delay, () => {
+      this.timers.delete(timer);
+      timer.callback();
+    });
+  }
+}

@@ -1,0 +1,181 @@
+import { Redis } from 'ioredis';
+import { RedisServer } from '../../scripts/redis-servers.mjs';
+import { EPOCH, MachineClock } from './engine/machine-clock.js';
+import { Scheduler } from './engine/scheduler.js';
+import type { ModelFault } from './server/operations.js';
+import { ReplyError } from './server/database.js';
+import { SimServer } from './server/sim-server.js';
+
+type Words = readonly (string | number)[];
+
+/** A value with its numbers of milliseconds apart, which differ a little. */
+interface Comparable {
+  readonly text: string;
+  readonly times: readonly number[];
+}
+
+/** What both servers made of one command. */
+export interface Comparison {
+  readonly command: string;
+  readonly real: string;
+  readonly simulated: string;
+}
+
+/**
+ * A real server and a simulated one that get the same commands.
+ *
+ * The simulated clock is set to the real one before each command. What the real server's clock does until the answer is
+ * there bounds the difference of all times that are told: no machine is too slow for that.
+ */
+export class ModelPair implements AsyncDisposable {
+  private readonly scheduler = new Scheduler();
+  readonly simulated: SimServer;
+  /** Milliseconds by which times may differ. */
+  private slack = 2;
+  readonly heard = { real: [] as string[], simulated: [] as string[] };
+
+  private constructor(
+    private readonly server: RedisServer,
+    private readonly client: Redis,
+    private readonly subscriber: Redis,
+    run: string,
+    faults: ReadonlySet<ModelFault>,
+  ) {
+    this.simulated = new SimServer(run, new MachineClock(this.scheduler, 1, 0), faults);
+    subscriber.on('message', (channel, message) => void this.heard.real.push(`${channel} ${message}`));
+  }
+
+  /** On a server of its own. */
+  static async started(faults: ReadonlySet<ModelFault> = new Set()): Promise<ModelPair> {
+    const server = await RedisServer.start();
+    const { port } = server;
+    const settings = { maxRetriesPerRequest: 0, retryStrategy: () => null };
+    const [client, subscriber] = [new Redis(port, '127.0.0.1', settings), new Redis(port, '127.0.0.1', settings)];
+    const [, run = ''] = /run_id:(\w+)/.exec(await client.info('server')) ?? [];
+    return new ModelPair(server, client, subscriber, run, faults);
+  }
+
+  async listen(channel: string): Promise<void> {
+    await this.subscriber.subscribe(channel);
+    const push = (name: string, message: string): void => void this.heard.simulated.push(`${name} ${message}`);
+    this.simulated.subscribe(channel, { push });
+  }
+
+  /** Lets both carry out one command, and compares what they answer. */
+  async call(command: string, args: Words): Promise<Comparison> {
+    const before = await this.setClock();
+    const real: unknown = await this.client.call(command, ...args).catch((error: unknown) => error);
+    const simulated = this.simulated.answer(command, args);
+    this.slack += (await this.milliseconds()) - before + 1;
+    const [one, other] = [this.comparable(real), this.comparable(simulated)];
+    const isNear = one.times.every((time, i) => Math.abs(time - (other.times[i] ?? 0)) <= this.slack);
+    const show = ({ text, times }: Comparable): string => `${text}${isNear ? '' : ` ${times.join(' ')}`}`;
+    return { command, real: show(one), simulated: show(other) };
+  }
+
+  /** What an operator does to the real server, and how that looks on the simulated one. */
+  async operate(real: readonly string[], simulate: (server: SimServer) => void): Promise<void> {
+    await this.client.call(real[0] as string, ...real.slice(1));
+    await this.setClock();
+    simulate(this.simulated);
+  }
+
+  /** All keys with their values, as both have them. */
+  async contents(): Promise<{ readonly real: object; readonly simulated: object }> {
+    const real: [string, unknown][] = [];
+    for (const key of (await this.client.keys('*')).sort()) real.push([key, await this.valueOf(key)]);
+    await this.setClock();
+    const copy = this.simulated.data.copy();
+    const simulated = this.simulated.data
+      .keys()
+      .sort()
+      .map((key): [string, unknown] => [key, plain(copy.get(key)?.value)]);
+    return { real: Object.fromEntries(real), simulated: Object.fromEntries(simulated) };
+  }
+
+  /** Resolves when everything that was published has arrived. */
+  async settle(): Promise<void> {
+    const arrived = new Promise((resolve) => this.subscriber.once('message', resolve));
+    await this.subscriber.subscribe('the end');
+    await this.client.publish('the end', 'now');
+    await arrived;
+    while (!this.heard.real.includes('the end now')) await new Promise((resolve) => setImmediate(resolve));
+    this.heard.real.splice(this.heard.real.indexOf('the end now'), 1);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.client.disconnect();
+    this.subscriber.disconnect();
+    await this.server.stop();
+  }
+
+  private async setClock(): Promise<number> {
+    const now = await this.milliseconds();
+    this.scheduler.now = now - EPOCH;
+    return now;
+  }
+
+  private async milliseconds(): Promise<number> {
+    const [seconds, microseconds] = await this.client.time();
+    return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+  }
+
+  private comparable(reply: unknown): Comparable {
+    if (reply instanceof ReplyError || reply instanceof Error) return { text: errorCode(reply), times: [] };
+    if (typeof reply === 'number' && reply >= 0) return { text: 'milliseconds', times: [reply] };
+    if (Array.isArray(reply)) return isReport(reply) ? comparableReport(reply) : this.comparableAnswers(reply);
+    return { text: String(reply), times: [] };
+  }
+
+  /** Answers to requests, and the clock, which is 0 if nobody needed it. */
+  private comparableAnswers(replies: readonly unknown[]): Comparable {
+    const all = replies.slice(0, -1).map((reply) => this.comparable(reply));
+    const time = Number(replies.at(-1));
+    const text = [...all.map((one) => one.text), time === 0 ? 'no time' : 'time'].join(', ');
+    return { text, times: [...all.flatMap(({ times }) => times), time] };
+  }
+
+  private async valueOf(key: string): Promise<unknown> {
+    const type = await this.client.type(key);
+    if (type === 'string') return this.client.get(key);
+    if (type === 'hash') return this.client.hgetall(key);
+    return (await this.client.zrange(key, '0', '-1')).sort();
+  }
+}
+
+function plain(value: string | Map<string, string | number> | undefined): unknown {
+  if (typeof value === 'string' || value === undefined) return value;
+  const entries = [...value];
+  return typeof entries[0]?.[1] === 'number' ? entries.map(([name]) => name).sort() : Object.fromEntries(entries);
+}
+
+/** Of texts only; answers hold numbers, or end with a time. */
+function isReport(reply: readonly unknown[]): reply is readonly string[] {
+  return String(reply[0]).includes('run_id:');
+}
+
+function errorCode({ message }: Error): string {
+  const code = /^(?:ERR Error running script .*?-)?([A-Z]+)/.exec(message)?.[1];
+  return `error ${code}`;
+}
+
+/** Of what INFO says, what the library looks at. */
+function comparableReport([
+  server = '',
+  replication = '',
+  memory = '',
+  time,
+  ...marker
+]: readonly string[]): Comparable {
+  const field = (text: string, name: string): string => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(text)?.[1] ?? '';
+  const facts = [
+    field(server, 'run_id'),
+    field(server, 'redis_mode'),
+    field(replication, 'role'),
+    /^0*$/.test(field(replication, 'master_replid2')) ? 'never promoted' : 'promoted',
+    field(memory, 'maxmemory') === '0' ? 'no limit' : 'limited',
+    field(memory, 'maxmemory_policy'),
+    ...marker,
+  ];
+  return { text: facts.join(' '), times: [Number(time)] };
+}

@@ -1,0 +1,161 @@
+// The simulated server is only worth something if it does what a real one does: both get the same commands.
+import { describe, expect, it } from '@jest/globals';
+import type { FenceCounters, Request } from '../../lib/core/master.interface.js';
+import { RequestEncoder } from '../../lib/redis/request-encoding.js';
+import { MARK } from '../../lib/redis/handshake.js';
+import { REPORT } from '../../lib/redis/identity.js';
+import { boundScript } from '../../lib/redis/scripts.js';
+import { Chance } from './engine/chance.js';
+import { ModelPair } from './model-pair.js';
+
+const KEYS = ['a', 'b'];
+const TOKENS = ['token1', 'token2', 'token3'];
+/** The last one listens to nothing. */
+const WAITERS = ['wake1', 'wake2', 'deaf'];
+const LISTENING = 2;
+const MARKER = 'marker';
+const STEPS = 400;
+/** Long enough for any machine: what expires is told to. */
+const LONG = 3_600_000;
+
+/** A trace of commands that chance chooses. */
+class Trace {
+  private nonce = '';
+  private waited = 0;
+
+  constructor(
+    private readonly pair: ModelPair,
+    private readonly chance: Chance,
+    private readonly marked: boolean,
+  ) {}
+
+  /** One command on both servers; returns what differs. */
+  async step(): Promise<object | undefined> {
+    const { chance } = this;
+    if (chance.happens(0.15)) {
+      await this.operate();
+      return undefined;
+    }
+    const { real, simulated, command } = chance.happens(0.12) ? await this.identify() : await this.request();
+    return real === simulated ? undefined : { command, real, simulated };
+  }
+
+  private async request() {
+    const { chance, marked, pair } = this;
+    if (!marked && chance.happens(0.1)) {
+      return pair.call('SET', [chance.pick(KEYS), chance.pick(TOKENS), 'PX', LONG, 'NX']);
+    }
+    const requests = Array.from({ length: chance.whole(1, 3) }, () => this.anyRequest());
+    const script = boundScript('run');
+    const mark = marked ? [MARKER, this.nonce] : ['', ''];
+    const args = [0, ...mark, 'fences', new RequestEncoder().encode(requests, true)];
+    const outcome = await pair.call('EVALSHA', [script.sha1, ...args]);
+    if (!outcome.real.includes('NOSCRIPT')) return { ...outcome, command: requests.map(({ op }) => op).join(' ') };
+    return pair.call('EVAL', [script.text, ...args]);
+  }
+
+  private anyRequest(): Request {
+    const { chance } = this;
+    const keys = chance.pick([['a'], ['b'], KEYS]);
+    const queues = keys.map((key) => `queue:${key}`);
+    const token = chance.pick(TOKENS);
+    const counters: FenceCounters = { fields: keys.map((key) => key.charCodeAt(0)) };
+    const ttl = LONG * chance.whole(1, 3);
+    const isFenced = chance.happens(0.5);
+    const waiter = chance.pick(WAITERS);
+    switch (
+      chance.pick(['acquire', 'acquire', 'acquire', 'extend', 'confirm', 'release', 'release', 'leave', 'inspect'])
+    ) {
+      case 'acquire': {
+        // No two of them wait since the same moment, however long the commands take.
+        this.waited += 1_000_000;
+        const queue = { queues, waiter, waited: chance.happens(0.5) ? this.waited : 1_000_000_000 - this.waited };
+        const fence = { ...counters, floor: chance.pick([0, chance.whole(1, 1_000_000), chance.whole(1, 1e15)]) };
+        return {
+          ...{ op: 'acquire', keys, token, ttl, explain: true, withdrawn: false },
+          ...(chance.happens(0.6) && { queue }),
+          ...(isFenced && { fence }),
+        };
+      }
+      case 'extend': {
+        const fence = { ...counters, token: chance.whole(1, 1e15) };
+        return { ...{ op: 'extend', keys, token, ttl, withdrawn: false }, ...(isFenced && { fence }) };
+      }
+      case 'confirm':
+        return { op: 'confirm', keys, token, fence: { ...counters, token: chance.whole(1, 1e15) } };
+      case 'release':
+        return { op: 'release', keys, queues, token, keepFor: chance.pick([0, 0, LONG]), ttl };
+      case 'leave':
+        return { op: 'leave', keys, queues, waiter };
+      default:
+        return { op: 'inspect', keys };
+    }
+  }
+
+  private identify() {
+    const { chance, pair } = this;
+    if (chance.happens(0.5)) return pair.call('EVAL', [REPORT, 1, MARKER]);
+    const { run } = pair.simulated;
+    const next = `nonce${chance.whole(1, 1_000_000)}`;
+    const before = chance.happens(0.8) ? this.nonce : 'another';
+    const max = before === '' ? '' : '30000';
+    const whose = chance.happens(0.9) ? run : 'f'.repeat(40);
+    if (before === this.nonce && whose === run) this.nonce = next;
+    return pair.call('EVAL', [MARK, 1, MARKER, before, max, whose, next, 1_000, 30_000]);
+  }
+
+  private async operate(): Promise<void> {
+    const { chance, pair } = this;
+    const key = chance.pick(KEYS);
+    switch (chance.pick(['expire', 'expire', 'expire', 'scripts', 'flush', 'full', 'replica'])) {
+      case 'expire':
+        return pair.operate(['PEXPIRE', key, '-1'], ({ data }) => void data.forget(key));
+      case 'scripts':
+        return pair.operate(['SCRIPT', 'FLUSH'], ({ scripts }) => scripts.clear());
+      case 'flush':
+        this.nonce = '';
+        return pair.operate(['FLUSHALL'], ({ data }) => data.clear());
+      case 'full':
+        return this.during(['CONFIG', 'SET', 'maxmemory', '1'], ['CONFIG', 'SET', 'maxmemory', '0'], 'full');
+      default:
+        return this.during(['REPLICAOF', '127.0.0.1', '1'], ['REPLICAOF', 'NO', 'ONE'], 'replica');
+    }
+  }
+
+  private async during(begin: readonly string[], end: readonly string[], state: 'full' | 'replica'): Promise<void> {
+    const { pair } = this;
+    await pair.operate(begin, (simulated) => {
+      if (state === 'full') simulated.data.isFull = true;
+      else simulated.demote();
+    });
+    const outcomes = [await this.request(), await this.request(), await this.request()];
+    for (const { real, simulated, command } of outcomes) {
+      expect({ state, command, answer: simulated }).toEqual({ state, command, answer: real });
+    }
+    await pair.operate(end, (simulated) => {
+      simulated.data.isFull = false;
+      simulated.promote();
+    });
+  }
+}
+
+describe('The simulated server', () => {
+  const cases = [1, 2, 3, 4, 5, 6, 7, 8].map((seed) => [seed, seed % 2 === 0 ? 'with' : 'without'] as const);
+
+  it.each(cases)(
+    'answers like a real one, keeps the same and wakes the same (seed %i, %s a marker)',
+    async (seed, mark) => {
+      await using pair = await ModelPair.started();
+      for (const waiter of WAITERS.slice(0, LISTENING)) await pair.listen(waiter);
+      const trace = new Trace(pair, new Chance(seed), mark === 'with');
+      for (let step = 0; step < STEPS; step++) {
+        expect({ step, difference: await trace.step() }).toEqual({ step, difference: undefined });
+      }
+      const { real, simulated } = await pair.contents();
+      expect(simulated).toEqual(real);
+      await pair.settle();
+      expect(pair.heard.simulated).toEqual(pair.heard.real);
+      expect(pair.heard.real.length).toBeGreaterThan(0);
+    },
+  );
+});

@@ -1,0 +1,46 @@
+import { Chance } from '../engine/chance.js';
+import type { Operation, Schedule } from '../schedule.js';
+
+const LONG = 10_000;
+const [A, B, C] = [0, 1, 2];
+const [FAST, FIRST, SECOND] = [0, 1, 2];
+
+/**
+ * The known counter-example to agreeing on a token without adopting larger answers (see
+ * test/unit/core/fencing-counterexamples.spec.ts), which chance would need too long to find: six things have to happen in
+ * one order. Chance still decides when exactly.
+ */
+export function duplicateToken(seed: number): Schedule {
+  const chance = new Chance(seed);
+  const soon = (): number => Math.round(chance.fraction() * 3);
+  const begins = 600 + soon();
+  return {
+    seed,
+    options: { ttl: LONG, maxTtl: LONG, wait: 1_000 },
+    servers: [A, B, C].map(() => ({ rate: 1, offset: 0, uptime: 100_000 })),
+    // One clock is ahead: the counters of whoever comes later are counted up one by one.
+    processes: [15_000, 0, 0].map((offset) => ({ rate: 1, offset, startsAt: 0 })),
+    operations: [
+      operation(FAST, 160, { work: 10, tokenAt: 0 }),
+      // Told different counters by A and B, the first holder asks for its token late.
+      operation(FIRST, begins, { work: 1_000, tokenAt: 0.5 }),
+      operation(SECOND, begins + 12 + soon(), { work: 20, tokenAt: 0 }),
+    ],
+    faults: [
+      // B misses the first lock,
+      { kind: 'cut', at: 158, process: FAST, server: B, cut: 'now' },
+      // the first holder is late at C,
+      { kind: 'partition', at: begins - 5, process: FIRST, server: C, direction: 'out', lasts: 60 },
+      // and its lock is forgotten by B.
+      { kind: 'evict', at: begins + 5 + soon(), server: B },
+    ],
+    latency: 0.5,
+  };
+}
+
+function operation(process: number, at: number, how: Pick<Operation, 'work' | 'tokenAt'>): Operation {
+  return {
+    ...{ at, process, resources: ['a'], ttl: LONG, wait: 0, extend: false, minHold: 0 },
+    ...{ newTtl: undefined, abortAfter: undefined, ...how },
+  };
+}

@@ -1,0 +1,86 @@
+import { EVERYTHING, generate, type Profile } from '../generator.js';
+import type { Schedule } from '../schedule.js';
+import type { ModelFault } from '../server/operations.js';
+import { duplicateToken } from './duplicate-token.js';
+
+/** Schedules in which a mutant matters more often than in any. */
+interface MutantProfile {
+  readonly profile: Profile;
+  /** In place of schedules of that profile. */
+  readonly schedule?: (seed: number) => Schedule;
+  /** The fault in the model of a script, for a mutant of its text. */
+  readonly modelFaults?: ReadonlySet<ModelFault>;
+}
+
+const GUARDED: Profile = { ...EVERYTHING, masters: [3], guard: [undefined], drifts: [200e-6], offsets: [5] };
+const CROWDED: Profile = { ...GUARDED, processes: [3, 4], resources: [['a']] };
+const SLOW: Profile = { ...CROWDED, faults: ['slow', 'partition', 'hang', 'pause'], latencies: [20] };
+
+/** Counters that differ from master to master, since clocks are behind them, and locks that overlap. */
+const OVERLAPPING: Profile = {
+  ...{ ...CROWDED, faults: ['evict', 'evict', 'evict', 'evict', 'partition', 'hang', 'cut'], mostFaults: 30 },
+  ...{
+    operations: [10, 16],
+    offsets: [20_000],
+    ttls: [1_000],
+    latencies: [2, 10],
+    extended: 0,
+    tokensAt: [0, 0, 0.1, 0.5],
+    dataAfterCrash: ['kept'],
+  },
+};
+
+/** By the name of the mutant. */
+export const PROFILES: Readonly<Record<string, MutantProfile>> = {
+  'start time taken after replies': { profile: { ...SLOW, ttls: [300, 1_000] } },
+  'elapsed ignored': { profile: SLOW },
+  'drift ignored': { profile: { ...GUARDED, faults: ['hang'], drifts: [0.009], ttls: [1_000, 3_000] } },
+  'quorum minus one': { profile: { ...CROWDED, faults: ['partition', 'cut', 'hang'] } },
+  'unconditional delete': { profile: SLOW, modelFaults: new Set(['release-deletes-any']) },
+  'release only to granters': { profile: { ...SLOW, faults: ['hang', 'slow', 'partition'], ttls: [10_000] } },
+  'extension without owner check': {
+    profile: {
+      ...{ ...CROWDED, faults: ['partition', 'partition', 'crash'], mostFaults: 10, operations: [8, 14] },
+      ...{ extended: 1, ttls: [100], latencies: [5] },
+    },
+    modelFaults: new Set(['extend-takes-any']),
+  },
+  'extension counted after the old validity': {
+    profile: { ...GUARDED, faults: ['suspend'], mostFaults: 10, extended: 1, ttls: [100, 300], latencies: [10] },
+  },
+  'heal after the deadline': {
+    profile: { ...CROWDED, faults: ['hang', 'pause', 'suspend', 'partition'], extended: 1 },
+  },
+  'quarantined votes counted': { profile: { ...CROWDED, faults: ['crash', 'promote', 'flush'] } },
+  'NOSCRIPT taken as reload': { profile: { ...CROWDED, faults: ['promote'], ttls: [1_000, 3_000] } },
+  'wall clock only': { profile: { ...CROWDED, faults: ['wallJump'] } },
+  'monotonic only across a suspend': { profile: { ...CROWDED, faults: ['suspend'], ttls: [100, 300] } },
+  'unconditional fence write-back': {
+    profile: OVERLAPPING,
+    modelFaults: new Set(['confirm-writes-any']),
+  },
+  'larger answers not adopted': { profile: OVERLAPPING, schedule: duplicateToken },
+  'wake-up trusted without the timer': { profile: { ...CROWDED, faults: ['cut', 'pause', 'crash'] } },
+  'token reused across attempts': { profile: { ...SLOW, faults: ['scriptFlush', 'slow', 'hang'], mostFaults: 8 } },
+  'marker not looked at': {
+    profile: { ...CROWDED, faults: ['flush'] },
+    modelFaults: new Set(['acquire-ignores-marker']),
+  },
+  'clock of a server not looked at': { profile: { ...CROWDED, faults: ['serverJump'] } },
+  'quarantine ended by the wall clock': {
+    profile: { ...CROWDED, faults: ['wallJump', 'crash', 'promote'], mostFaults: 8 },
+  },
+  'sent again after its release': {
+    profile: { ...SLOW, faults: ['scriptFlush', 'slow', 'hang'], ttls: [10_000], mostFaults: 8 },
+  },
+  'last come, first served': { profile: { ...CROWDED, processes: [2] } },
+  'timer of a lock kept': { profile: { ...GUARDED, ttls: [10_000] } },
+  'listener of a caller kept': { profile: GUARDED },
+  'budget counted from each attempt': { profile: CROWDED },
+};
+
+/** The schedule of a seed that is meant for a mutant. */
+export function scheduleFor(mutant: string, seed: number): Schedule {
+  const { schedule, profile } = PROFILES[mutant] ?? {};
+  return schedule?.(seed) ?? generate(seed, profile);
+}

@@ -1,0 +1,125 @@
+import type { SimProcess } from '../engine/process.js';
+import type { Scheduler } from '../engine/scheduler.js';
+import type { Endpoint } from './endpoint.js';
+import { type Link, Pipe } from './link.js';
+
+/** The side of a connection that opened it. */
+export interface Owner {
+  readonly onReply: (reply: unknown) => void;
+  readonly onMessage: (channel: string, message: string) => void;
+  readonly onClosed: () => void;
+}
+
+/** How the next thing that travels over a connection gets lost. */
+export type Cut = 'now' | 'request' | 'reply';
+
+/**
+ * One TCP connection. What is lost is lost with the connection, and nothing arrives twice: a copy of a packet is dropped
+ * by TCP, and the client resends nothing after a reconnect (`autoResendUnfulfilledCommands: false`).
+ */
+export class Connection {
+  private readonly out: Pipe;
+  private readonly in: Pipe;
+  private cut: Cut | undefined;
+  private isOpen = true;
+  private isClosedHere = false;
+  private readonly push = (channel: string, message: string): void =>
+    this.in.send(() => this.arrive(() => this.owner.onMessage(channel, message)));
+  private readonly peer = { push: this.push };
+
+  constructor(
+    private readonly owner: Owner,
+    private readonly process: SimProcess,
+    private readonly endpoint: Endpoint,
+    private readonly link: Link,
+    private readonly scheduler: Scheduler,
+  ) {
+    this.out = new Pipe(scheduler, link, 'out');
+    this.in = new Pipe(scheduler, link, 'in');
+    endpoint.connections.add(this);
+  }
+
+  get processName(): string {
+    return this.process.name;
+  }
+
+  /** Whether a request or a reply is on its way. */
+  get isBusy(): boolean {
+    return this.out.isBusy || this.in.isBusy;
+  }
+
+  send(command: string, args: readonly (string | number)[]): void {
+    this.out.send(() => {
+      if (this.cut === 'request') this.reset(0);
+      else this.endpoint.receive(this, () => this.carryOut(command, args));
+    });
+  }
+
+  /** Says goodbye. What was sent before arrives before. */
+  close(): void {
+    this.out.send(() =>
+      this.endpoint.receive(this, () => {
+        this.drop();
+        this.in.send(() => this.tellClosed());
+      }),
+    );
+  }
+
+  /** Breaks the connection, now or when the next thing travels over it. */
+  break(cut: Cut): void {
+    if (cut === 'now') this.reset(0);
+    else this.cut = cut;
+  }
+
+  /** Ends it with everything that is on its way; the client learns of it as soon as something reaches it. */
+  reset(delay: number): void {
+    if (!this.isOpen) return;
+    this.drop();
+    this.out.close();
+    this.in.close();
+    const tell = (): void => void this.scheduler.after(delay + this.link.delay(), () => this.tellClosed());
+    if (this.link.isBlocked('in')) this.link.whenFree('in', tell);
+    else tell();
+  }
+
+  private drop(): void {
+    this.isOpen = false;
+    this.endpoint.mayKeepKeys = true;
+    this.endpoint.connections.delete(this);
+    this.endpoint.server?.forget(this.peer);
+  }
+
+  private carryOut(command: string, args: readonly (string | number)[]): void {
+    const { server } = this.endpoint;
+    if (!server || !this.isOpen) return;
+    const reply = this.answer(command, args);
+    if (this.cut === 'reply') this.reset(0);
+    else this.in.send(() => this.arrive(() => this.owner.onReply(reply)));
+  }
+
+  private answer(command: string, args: readonly (string | number)[]): unknown {
+    const { server } = this.endpoint;
+    if (command === 'INFO') return 'ready';
+    if (command !== 'SUBSCRIBE') return server?.answer(command, args);
+    server?.subscribe(String(args[0]), this.peer);
+    return 1;
+  }
+
+  private arrive(action: () => void): void {
+    this.process.receive(() => {
+      if (!this.isClosedHere) action();
+    });
+  }
+
+  private tellClosed(): void {
+    this.arrive(() => {
+      this.isClosedHere = true;
+      this.owner.onClosed();
+    });
+  }
+
+  /** The client does not wait for the other side to say goodbye, too. */
+  abandon(): void {
+    this.tellClosed();
+  }
+}

@@ -1,0 +1,54 @@
+import { getEventListeners } from 'node:events';
+import type { Endpoint } from '../network/endpoint.js';
+import type { SimNode } from '../node.js';
+import type { World } from '../world.js';
+import { Violation } from './violation.js';
+
+/** What stays on a master whatever comes and goes: bounded, and the same for every key. */
+const STAYS = /\0(?:incarnation|fences)$/;
+/** Names of our own, such as queues. */
+const OWN = '\0';
+
+/** No key of a lock is left where nothing kept its release from arriving. */
+export function checkReleased({ endpoints, scheduler, settings }: World): void {
+  for (const endpoint of endpoints) {
+    if (endpoint.mayKeepKeys) continue;
+    const locks = keysOf(endpoint).filter((key) => !key.startsWith(settings.keyPrefix + OWN));
+    if (locks.length > 0) fail(scheduler.now, `${endpoint.name} still has ${JSON.stringify(locks)}`);
+  }
+}
+
+/** Nothing is left anywhere, once everything that expires has expired. */
+export function checkNothingLeft({ endpoints, scheduler }: World): void {
+  for (const endpoint of endpoints) {
+    const keys = keysOf(endpoint).filter((key) => !STAYS.test(key));
+    if (keys.length > 0) fail(scheduler.now, `${endpoint.name} still has ${JSON.stringify(keys)}`);
+  }
+}
+
+/** No timer, listener or promise of the library is left in any process that has nothing else to do, such as to wait. */
+export function checkIdle({ nodes, actors, scheduler }: World, isCalm: (node: SimNode) => boolean): void {
+  for (const node of nodes) {
+    const { process } = node;
+    if (process.isDead || process.pendingTimers === 0 || !isCalm(node)) continue;
+    outlives(scheduler.now, `${process.name} has ${process.pendingTimers} timers left`);
+  }
+  for (const actor of actors) {
+    if (actor.node.process.isDead) continue;
+    if (actor.pending > 0) outlives(scheduler.now, `${actor.pending} promises of ${actor.name} have not settled`);
+    const listeners = actor.signal ? getEventListeners(actor.signal, 'abort').length : 0;
+    if (listeners > 0) outlives(scheduler.now, `${actor.name} still listens to the signal of its caller`);
+  }
+}
+
+function keysOf({ server }: Endpoint): string[] {
+  return server?.data.keys() ?? [];
+}
+
+function fail(at: number, message: string): never {
+  throw new Violation('nothing is left', at, message);
+}
+
+function outlives(at: number, message: string): never {
+  throw new Violation('nothing outlives its lock', at, message);
+}

@@ -1,0 +1,67 @@
+import type { Scheduler } from '../engine/scheduler.js';
+import { Violation } from './violation.js';
+
+interface Numbered {
+  readonly resources: readonly string[];
+  readonly token: number;
+  readonly holder: string;
+  /** When the attempt that was granted began, and when its token stood; in true time. */
+  readonly began: number;
+  readonly stood: number;
+}
+
+/**
+ * Fencing tokens are unique for each resource, and larger than those that stood before the attempt began.
+ *
+ * While counters are kept, that is demanded whatever the clocks do. A master that has lost its counters goes on from the
+ * wall clock of whoever asks it (section 9 of the protocol): with the restart guard that is right if these clocks differ
+ * by less than maxTtl; without it, or where the guard cannot know of the loss, for attempts that are further apart than
+ * the clocks.
+ */
+export class Tokens {
+  /** How far the wall clocks of the processes have been apart at most, in milliseconds. */
+  spread = 0;
+  countersLost: 'never' | 'guarded' | 'unguarded' = 'never';
+  private readonly given: Numbered[] = [];
+
+  constructor(
+    private readonly scheduler: Scheduler,
+    private readonly maxTtl: number,
+  ) {}
+
+  loseCounters(guarded: 'guarded' | 'unguarded'): void {
+    if (this.countersLost !== 'unguarded') this.countersLost = guarded;
+  }
+
+  note(resources: readonly string[], token: number, holder: string, began: number): void {
+    const { now } = this.scheduler;
+    const numbered = { resources, token, holder, began, stood: now };
+    if (!Number.isSafeInteger(token) || token <= 0) this.fail(`the token of ${holder} is ${token}`);
+    for (const earlier of this.given) if (sharesResource(earlier, numbered)) this.compare(earlier, numbered);
+    this.given.push(numbered);
+  }
+
+  private compare(earlier: Numbered, later: Numbered): void {
+    const apart = later.began - earlier.stood;
+    if (!this.countersCount && apart <= this.spread) return;
+    if (earlier.token === later.token) {
+      this.fail(`${earlier.holder} and ${later.holder} have the same token, ${later.token}`);
+    }
+    if (apart > 0 && earlier.token > later.token) {
+      this.fail(`the token of ${later.holder}, ${later.token}, is smaller than ${earlier.token} of ${earlier.holder}`);
+    }
+  }
+
+  private get countersCount(): boolean {
+    if (this.countersLost === 'never') return true;
+    return this.countersLost === 'guarded' && this.spread < this.maxTtl;
+  }
+
+  private fail(message: string): never {
+    throw new Violation('fencing tokens', this.scheduler.now, message);
+  }
+}
+
+function sharesResource(one: Numbered, other: Numbered): boolean {
+  return one.resources.some((resource) => other.resources.includes(resource));
+}

@@ -1,0 +1,193 @@
+import { Chance } from './engine/chance.js';
+import { settlePromises } from './engine/microtasks.js';
+import { checkIdle, checkNothingLeft, checkReleased } from './properties/leftovers.js';
+import { type Property, Violation } from './properties/violation.js';
+import { endOf, type Operation, type Schedule } from './schedule.js';
+import type { ModelFault } from './server/operations.js';
+import { World } from './world.js';
+
+/** How a run ended. */
+export interface Result {
+  readonly property: Property | undefined;
+  readonly message: string | undefined;
+  /** Assumptions of the protocol that the run has broken. */
+  readonly broken: readonly string[];
+  /** The same for the same course of events. */
+  readonly fingerprint: number;
+  readonly events: number;
+  readonly grants: number;
+}
+
+export interface RunOptions {
+  readonly modelFaults?: ReadonlySet<ModelFault>;
+  readonly log?: (line: string) => void;
+}
+
+/** What is there to do after the faults before anybody can lock again, apart from locks and quarantines: reconnecting. */
+const RECONNECTED_WITHIN = 16_000;
+/** How long a queue lives that nobody joins. */
+const QUEUE_LIFE = 5_000;
+const SECOND = 1_000;
+const TIMERS_WITHIN = 50;
+/** Beyond that, something goes round in circles. */
+const MOST_EVENTS = 100_000;
+
+/** Plays a schedule until everything is over, and checks everything that is promised. */
+export async function play(schedule: Schedule, { modelFaults = new Set(), log }: RunOptions = {}): Promise<Result> {
+  const { random } = Math;
+  const chance = new Chance(schedule.seed, 99);
+  // The delays between two attempts to connect are the only chance that is not injected.
+  Math.random = () => chance.fraction();
+  const rejections: unknown[] = [];
+  const onRejection = (reason: unknown): void => void rejections.push(reason);
+  process.on('unhandledRejection', onRejection);
+  const world = new World(schedule, modelFaults, log);
+  try {
+    // Out of the promise reaction that this may be called from.
+    const error = await new Promise<unknown>((resolve) =>
+      setImmediate(() => resolve(attempt(() => new Course(world).run()))),
+    );
+    Math.random = random;
+    // Node tells of rejections that nobody has handled after that.
+    await new Promise((resolve) => setImmediate(resolve));
+    const [rejection] = rejections;
+    return resultOf(world, error ?? rejection);
+  } finally {
+    Math.random = random;
+    process.off('unhandledRejection', onRejection);
+  }
+}
+
+function attempt(action: () => void): unknown {
+  try {
+    action();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+function resultOf({ assumptions, scheduler, actors }: World, error: unknown): Result {
+  const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const isViolation = error instanceof Violation;
+  return {
+    property: error === undefined ? undefined : isViolation ? error.property : 'no error nobody expects',
+    message: error === undefined ? undefined : isViolation ? `${error.message} (at ${error.at.toFixed(3)} ms)` : told,
+    broken: [...assumptions.broken],
+    fingerprint: scheduler.fingerprint,
+    events: scheduler.steps,
+    grants: actors.filter(({ isDone, hasFailed }) => isDone && !hasFailed).length,
+  };
+}
+
+function votes({ state }: { readonly state: string }): boolean {
+  return state === 'voting';
+}
+
+class Course {
+  constructor(private readonly world: World) {}
+
+  run(): void {
+    const { world } = this;
+    const { schedule, settings, scheduler } = world;
+    const end = endOf(schedule);
+    this.until(end);
+    const probes = this.probe(end);
+    // Whoever waits does so by a clock of its own, which may be slow.
+    this.until(this.deadline(end) * 1.03 + SECOND, () => world.actors.every((actor) => this.isOver(actor)));
+    this.checkProgress(probes);
+    this.until(scheduler.now + 3 * SECOND);
+    checkReleased(world);
+    // A timer that ends a quarantine is a little late.
+    const calm = new Set(world.nodes.filter(({ redlock }) => redlock.status().masters.every(votes)));
+    this.until(scheduler.now + TIMERS_WITHIN);
+    checkIdle(world, (node) => calm.has(node));
+    // Locks that nobody released, and queues that nobody left.
+    this.until(scheduler.now + settings.maxTtl + QUEUE_LIFE + this.setBack + SECOND);
+    checkNothingLeft(world);
+    if (world.assumptions.ratesAreNormal) checkIdle(world, () => true);
+    this.close();
+    checkIdle(world, () => true);
+  }
+
+  /** Lets everything happen until a moment, or until there is nothing left to wait for. */
+  private until(moment: number, isEnough?: () => boolean): void {
+    const { world } = this;
+    const { scheduler } = world;
+    while (scheduler.step(moment)) {
+      settlePromises();
+      world.check();
+      if (scheduler.steps > MOST_EVENTS)
+        throw new Violation('progress', scheduler.now, 'something goes round in circles');
+      if (isEnough?.()) return;
+    }
+    scheduler.now = Math.max(scheduler.now, moment);
+  }
+
+  /** Every process that lives asks for a lock once the faults are over, and must get it. */
+  private probe(end: number) {
+    const { world } = this;
+    const wait = Math.ceil(this.deadline(end) - end);
+    return world.nodes.flatMap(({ process }, index) => {
+      if (process.isDead) return [];
+      const operation: Operation = {
+        ...{ at: end + 5 * (index + 1), process: index, resources: index === 0 ? ['a', 'b'] : ['a'], wait },
+        ...{ ttl: world.settings.ttl, extend: false, minHold: 0, work: 1 },
+        ...{ tokenAt: 0, newTtl: undefined, abortAfter: undefined },
+      };
+      return [world.add(`${process.name}/probe`, operation)];
+    });
+  }
+
+  /** When everybody must have had its lock: work, locks that nobody released, a quarantine, and one that began late. */
+  private deadline(end: number): number {
+    const { schedule, settings } = this.world;
+    const work = Math.max(...schedule.operations.map((operation) => operation.work));
+    const waiting = Math.max(...schedule.operations.map((operation) => operation.wait));
+    const quarantine = settings.maxTtl * 1.02 + 2 * SECOND;
+    return end + work + waiting + settings.maxTtl + 2 * quarantine + this.setBack + RECONNECTED_WITHIN;
+  }
+
+  /** Keys on a master whose clock was set back live longer by that. */
+  private get setBack(): number {
+    const jumps = this.world.schedule.faults.map((fault) => (fault.kind === 'serverJump' ? Math.max(0, -fault.by) : 0));
+    return jumps.reduce((sum, by) => sum + by, 0);
+  }
+
+  private isOver({ isDone, node, pending }: World['actors'][number]): boolean {
+    return node.process.isDead || (isDone && pending === 0);
+  }
+
+  private checkProgress(probes: World['actors']): void {
+    const { world } = this;
+    const { now } = world.scheduler;
+    for (const actor of world.actors) {
+      if (!this.isOver(actor)) throw new Violation('progress', now, `${actor.name} is still busy`);
+    }
+    if (!world.assumptions.ratesAreNormal) return;
+    for (const { name, hasFailed } of probes) {
+      if (hasFailed) throw new Violation('progress', now, `${name} got no lock although all faults are over`);
+    }
+  }
+
+  private close(): void {
+    const { world } = this;
+    let closed = 0;
+    const living = world.nodes.filter(({ process }) => !process.isDead);
+    for (const { redlock } of living) {
+      redlock.stop();
+      const count = (): void => {
+        closed++;
+      };
+      redlock.drain(0).then(
+        () => redlock.close().then(count, (error: unknown) => world.report(error)),
+        (error: unknown) => world.report(error),
+      );
+    }
+    settlePromises();
+    this.until(world.scheduler.now + 3 * SECOND);
+    if (closed < living.length) {
+      throw new Violation('nothing outlives its lock', world.scheduler.now, 'a process does not close');
+    }
+  }
+}

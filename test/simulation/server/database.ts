@@ -1,0 +1,158 @@
+/** An error that a server answers with. Known by its name, like that of the real client. */
+export class ReplyError extends Error {
+  override readonly name = 'ReplyError';
+}
+
+const OOM = `OOM command not allowed when used memory > 'maxmemory'.`;
+const READONLY = `READONLY You can't write against a read only replica.`;
+
+interface Entry<T> {
+  readonly value: T;
+  /** On the server's wall clock, in milliseconds; `Infinity` for what does not expire. */
+  expiresAt: number;
+}
+
+type Value = string | Map<string, string> | Map<string, number>;
+
+/**
+ * The keys of one server, and the few commands that the library uses. What is of another type than it should be is not
+ * modelled: the integration tests have that.
+ */
+export class Database {
+  isFull = false;
+  isReadOnly = false;
+  /** Once something was written, a script is not stopped by full memory any more. */
+  private dirty = false;
+
+  constructor(
+    private readonly wall: () => number,
+    private entries = new Map<string, Entry<Value>>(),
+  ) {}
+
+  /** A command or script begins. */
+  begin(): void {
+    this.dirty = false;
+  }
+
+  /** A copy, as a replica or a file on disk has it. */
+  copy(): Map<string, Entry<Value>> {
+    const copyOf = (value: Value): Value =>
+      typeof value === 'string' ? value : new Map<string, never>(value as never);
+    return new Map([...this.entries].map(([key, { value, expiresAt }]) => [key, { value: copyOf(value), expiresAt }]));
+  }
+
+  keys(): string[] {
+    return [...this.entries.keys()].filter((key) => this.alive(key));
+  }
+
+  clear(): void {
+    this.entries.clear();
+  }
+
+  forget(key: string): boolean {
+    return this.entries.delete(key);
+  }
+
+  get(key: string): string | undefined {
+    return this.alive(key) as string | undefined;
+  }
+
+  exists(key: string): boolean {
+    return this.alive(key) !== undefined;
+  }
+
+  /** Milliseconds; -1 without an end, -2 without a key. */
+  pttl(key: string): number {
+    if (!this.exists(key)) return -2;
+    const { expiresAt } = this.entries.get(key) as Entry<Value>;
+    return expiresAt === Infinity ? -1 : Math.max(0, expiresAt - this.wall());
+  }
+
+  set(key: string, value: string, ttl: number): void {
+    this.grow();
+    this.entries.set(key, { value, expiresAt: this.wall() + ttl });
+  }
+
+  del(key: string): void {
+    this.write();
+    this.entries.delete(key);
+  }
+
+  pexpire(key: string, ttl: number): void {
+    this.write();
+    if (!this.exists(key)) return;
+    const entry = this.entries.get(key) as Entry<Value>;
+    entry.expiresAt = this.wall() + ttl;
+    if (ttl <= 0) this.entries.delete(key);
+  }
+
+  hget(key: string, field: string): string | undefined {
+    return (this.alive(key) as Map<string, string> | undefined)?.get(field);
+  }
+
+  hset(key: string, field: string, value: string): void {
+    this.grow();
+    const hash = (this.alive(key) as Map<string, string> | undefined) ?? new Map<string, string>();
+    hash.set(field, value);
+    if (!this.entries.has(key)) this.entries.set(key, { value: hash, expiresAt: Infinity });
+  }
+
+  /** Adds a member unless it is there. */
+  zadd(key: string, member: string, score: number): void {
+    this.grow();
+    const scores = (this.alive(key) as Map<string, number> | undefined) ?? new Map<string, number>();
+    if (!scores.has(member)) scores.set(member, score);
+    if (!this.entries.has(key)) this.entries.set(key, { value: scores, expiresAt: Infinity });
+  }
+
+  zrem(key: string, member: string): void {
+    this.write();
+    const scores = this.alive(key) as Map<string, number> | undefined;
+    scores?.delete(member);
+    if (scores?.size === 0) this.entries.delete(key);
+  }
+
+  /** The member with the smallest score, which is removed; among equals, the first by name. */
+  zpopmin(key: string): string | undefined {
+    this.write();
+    const scores = this.alive(key) as Map<string, number> | undefined;
+    let first: [string, number] | undefined;
+    for (const entry of scores ?? []) if (!first || isBefore(entry, first)) first = entry;
+    if (!scores || !first) return undefined;
+    scores.delete(first[0]);
+    if (scores.size === 0) this.entries.delete(key);
+    return first[0];
+  }
+
+  private alive(key: string): Value | undefined {
+    const entry = this.entries.get(key);
+    if (!entry) return undefined;
+    if (this.wall() <= entry.expiresAt) return entry.value;
+    this.entries.delete(key);
+    return undefined;
+  }
+
+  private grow(): void {
+    if (this.isFull && !this.dirty && !this.isReadOnly) throw new ReplyError(OOM);
+    this.write();
+  }
+
+  private write(): void {
+    if (this.isReadOnly) throw new ReplyError(READONLY);
+    this.dirty = true;
+  }
+}
+
+function isBefore([name, score]: [string, number], [otherName, otherScore]: [string, number]): boolean {
+  return score < otherScore || (score === otherScore && name < otherName);
+}
+
+/** What `redis.pcall` is for: an error that does not end the script. */
+export function protect<T>(command: () => T): T | undefined {
+  try {
+    return command();
+  } catch (error) {
+    if (error instanceof ReplyError) return undefined;
+    throw error;
+  }
+}

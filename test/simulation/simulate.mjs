@@ -1,0 +1,86 @@
+// npm run simulate: many schedules of the real library in virtual time, or one of them once more, or all mutants.
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { compile } from './compile.mjs';
+import { runMutants } from './mutants/run-mutants.mjs';
+import { Workers } from './workers.mjs';
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '10000' },
+    seed: { type: 'string', default: '1' },
+    faults: { type: 'string' },
+    workers: { type: 'string', default: String(Math.max(1, availableParallelism())) },
+    replay: { type: 'string' },
+    mutants: { type: 'boolean', default: false },
+    mutant: { type: 'string' },
+  },
+});
+const command = `npm run simulate --${values.faults ? ` --faults ${values.faults}` : ''}`;
+const faults = values.faults?.split(',');
+
+if (values.mutants || values.mutant !== undefined) process.exitCode = await mutants();
+else if (values.replay !== undefined) process.exitCode = await replay(Number(values.replay));
+else process.exitCode = await simulate(whole('runs'), whole('seed'));
+
+function whole(name) {
+  const number = Number(values[name]);
+  if (!Number.isSafeInteger(number) || number < 0) throw new Error(`--${name} must be a whole number`);
+  return number;
+}
+
+/** Plays the schedules of many seeds; the first that fails, in the order of seeds, is shown and shortened. */
+async function simulate(runs, seed) {
+  const compiled = await compile();
+  const workers = new Workers(compiled.folder, whole('workers'));
+  const began = performance.now();
+  try {
+    const total = await workers.playMany({ seed, runs, faults }, (done) => tell(done, runs, began));
+    const seconds = (performance.now() - began) / 1_000;
+    const each = (number) => (number / total.runs).toFixed(1);
+    console.log(
+      `${total.runs} schedules in ${seconds.toFixed(1)} s: ${(total.runs / seconds).toFixed(0)} per second, ` +
+        `each ${each(total.events)} events and ${each(total.grants)} locks; fingerprint ${total.fingerprint}`,
+    );
+    for (const [assumption, count] of Object.entries(total.broken).sort(([, a], [, b]) => b - a)) {
+      console.log(`  ${String(count).padStart(8)}  broke an assumption: ${assumption}`);
+    }
+    console.log(`  ${String(total.sound).padStart(8)}  broke none`);
+    if (total.failures.length === 0) {
+      console.log('No promise was broken.');
+      return 0;
+    }
+    await workers.show(total.failures[0], { faults, shrink: true, command }, console.log);
+    console.log(`\n${total.failures.length} schedules failed: ${total.failures.slice(0, 20).join(', ')}`);
+    return 1;
+  } finally {
+    await workers.end();
+    await compiled.remove();
+  }
+}
+
+async function replay(seed) {
+  const compiled = await compile();
+  const workers = new Workers(compiled.folder, 1);
+  try {
+    const result = await workers.show(seed, { faults, shrink: false, command }, console.log);
+    return result.property === undefined ? 0 : 1;
+  } finally {
+    await workers.end();
+    await compiled.remove();
+  }
+}
+
+async function mutants() {
+  const results = await runMutants(
+    { name: values.mutant, workers: whole('workers'), seed: whole('seed') },
+    console.log,
+  );
+  return results.every(({ property }) => property !== undefined) ? 0 : 1;
+}
+
+function tell(done, runs, began) {
+  if (!process.stderr.isTTY) return;
+  const rate = (done / (performance.now() - began)) * 1_000;
+  process.stderr.write(`\r${done} of ${runs}, ${rate.toFixed(0)} per second ${done === runs ? '\n' : ''}`);
+}

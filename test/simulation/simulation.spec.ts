@@ -1,0 +1,55 @@
+// A short run of what `npm run simulate` does for longer: the real library in virtual time, with every kind of fault.
+import { describe, expect, it } from '@jest/globals';
+import { EVERYTHING, generate } from './generator.js';
+import { play } from './run.js';
+import type { Schedule } from './schedule.js';
+import { show } from './show.js';
+
+const SCHEDULES = 300;
+/** The whole suite runs on slow machines, too. */
+const PATIENCE = 120_000;
+
+async function traceOf(seed: number): Promise<string[]> {
+  const lines: string[] = [];
+  await show(generate(seed), { shrink: false, command: 'npm run simulate --' }, (line) => lines.push(line));
+  return lines;
+}
+
+describe('The library on simulated masters', () => {
+  it(
+    'keeps its promises in schedules that nobody chose',
+    async () => {
+      let [sound, grants] = [0, 0];
+      for (let seed = 1; seed <= SCHEDULES; seed++) {
+        const { property, message, broken, grants: given } = await play(generate(seed));
+        expect({ seed, property, message }).toEqual({ seed, property: undefined, message: undefined });
+        sound += broken.length === 0 ? 1 : 0;
+        grants += given;
+      }
+      // Most of them are allowed to show mutual exclusion, and have locks to show it with.
+      expect(sound).toBeGreaterThan(SCHEDULES / 2);
+      expect(grants).toBeGreaterThan(2 * SCHEDULES);
+    },
+    PATIENCE,
+  );
+
+  it('is replayed bit for bit from the seed', async () => {
+    const once = await traceOf(7);
+    expect(await traceOf(7)).toEqual(once);
+    expect(once.length).toBeGreaterThan(10);
+    expect(await traceOf(8)).not.toEqual(once);
+  });
+
+  it('takes the same course whether or not somebody reads the trace', async () => {
+    const silent = await play(generate(9));
+    const traced = await play(generate(9), { log: () => undefined });
+    expect(traced).toEqual(silent);
+  });
+
+  it('says which assumption a run has broken', async () => {
+    const schedule = generate(3, { ...EVERYTHING, masters: [3], guard: [false], faults: [] });
+    const crash = { kind: 'crash', at: 300, server: 0, down: 100, data: 'lost', lag: 1 } as const;
+    const broken: Schedule = { ...schedule, faults: [crash] };
+    expect((await play(broken)).broken).toContain('a master lost data, and there is no restart guard');
+  });
+});

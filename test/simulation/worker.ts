@@ -1,0 +1,80 @@
+// What a thread does: plays schedules, and tells what came of them.
+import { parentPort } from 'node:worker_threads';
+import { EVERYTHING, FAULTS, generate } from './generator.js';
+import { PROFILES, scheduleFor } from './mutants/profiles.js';
+import { play, type Result, type RunOptions } from './run.js';
+import type { FaultKind, Schedule } from './schedule.js';
+import { show } from './show.js';
+
+interface Choice {
+  /** Kinds of faults, if not all of them. */
+  readonly faults?: readonly FaultKind[];
+  /** Name of a profile that is meant for one mutant. */
+  readonly mutant?: string;
+}
+
+type Request =
+  | (Choice & { readonly op: 'play'; readonly from: number; readonly to: number; readonly stopAtFirst: boolean })
+  | (Choice & { readonly op: 'show'; readonly seed: number; readonly shrink: boolean; readonly command: string });
+
+/** What came of some schedules. */
+export interface Summary {
+  runs: number;
+  events: number;
+  grants: number;
+  /** Those that broke no assumption. */
+  sound: number;
+  fingerprint: number;
+  readonly broken: Record<string, number>;
+  readonly failures: number[];
+  first: (Result & { readonly seed: number }) | undefined;
+}
+
+// Errors that are told in full are told by `show`, which plays the schedule again.
+Error.stackTraceLimit = 0;
+
+parentPort?.on('message', (request: Request) => {
+  void (request.op === 'play' ? playMany(request) : showOne(request)).then((answer) => parentPort?.postMessage(answer));
+});
+
+async function playMany({ from, to, stopAtFirst, ...choice }: Extract<Request, { op: 'play' }>): Promise<Summary> {
+  const { schedule, options } = chosen(choice);
+  const summary: Summary = {
+    ...{ runs: 0, events: 0, grants: 0, sound: 0, fingerprint: 0, broken: {}, failures: [], first: undefined },
+  };
+  for (let seed = from; seed < to; seed++) {
+    const result = await play(schedule(seed), options);
+    summary.runs++;
+    summary.events += result.events;
+    summary.grants += result.grants;
+    summary.sound += result.broken.length === 0 ? 1 : 0;
+    summary.fingerprint = (summary.fingerprint + result.fingerprint) >>> 0;
+    for (const name of result.broken) summary.broken[name] = (summary.broken[name] ?? 0) + 1;
+    if (result.property === undefined) continue;
+    summary.failures.push(seed);
+    summary.first ??= { ...result, seed };
+    if (stopAtFirst) break;
+  }
+  return summary;
+}
+
+async function showOne({ seed, shrink, command, ...choice }: Extract<Request, { op: 'show' }>) {
+  Error.stackTraceLimit = 20;
+  const { schedule, options } = chosen(choice);
+  const lines: string[] = [];
+  const result = await show(schedule(seed), { ...options, shrink, command }, (line) => lines.push(line));
+  Error.stackTraceLimit = 0;
+  return { lines, result };
+}
+
+function chosen({ faults, mutant }: Choice): {
+  readonly schedule: (seed: number) => Schedule;
+  readonly options: RunOptions;
+} {
+  const unknown = faults?.find((kind) => !FAULTS.includes(kind));
+  if (unknown !== undefined) throw new Error(`no such fault: ${unknown}; there are ${[...new Set(FAULTS)].join(', ')}`);
+  const profile = faults ? { ...EVERYTHING, faults } : EVERYTHING;
+  if (mutant === undefined) return { schedule: (seed) => generate(seed, profile), options: {} };
+  const { modelFaults } = PROFILES[mutant] ?? {};
+  return { schedule: (seed) => scheduleFor(mutant, seed), options: modelFaults ? { modelFaults } : {} };
+}

@@ -1,0 +1,74 @@
+// Threads that play schedules. Each has the whole library for itself; what comes out does not depend on their number.
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+
+/** Schedules that a thread plays at a time. */
+const CHUNK = 250;
+
+export class Workers {
+  constructor(folder, count) {
+    const file = join(folder, 'test/simulation/worker.js');
+    // Much of what a run leaves behind is dead at once: more room for it, and less to copy.
+    const resourceLimits = { maxYoungGenerationSizeMb: 64 };
+    this.threads = Array.from({ length: count }, () => new Worker(file, { resourceLimits }));
+  }
+
+  /** Plays the schedules from one seed on. */
+  async playMany({ seed, runs, faults, mutant, stopAtFirst = false, seconds = Infinity }, progress = () => undefined) {
+    const total = {
+      runs: 0,
+      events: 0,
+      grants: 0,
+      sound: 0,
+      fingerprint: 0,
+      broken: {},
+      failures: [],
+      first: undefined,
+    };
+    let next = seed;
+    const end = seed + runs;
+    const deadline = performance.now() + seconds * 1_000;
+    const isEnough = () => next >= end || (stopAtFirst && total.failures.length > 0) || performance.now() > deadline;
+    const work = async (thread) => {
+      while (!isEnough()) {
+        const from = next;
+        next = Math.min(end, from + (stopAtFirst ? 20 : CHUNK));
+        add(total, await ask(thread, { op: 'play', from, to: next, faults, mutant, stopAtFirst }));
+        progress(total.runs);
+      }
+    };
+    await Promise.all(this.threads.map(work));
+    total.failures.sort((a, b) => a - b);
+    return total;
+  }
+
+  /** Plays one schedule again, and tells all about it. */
+  async show(seed, options, print) {
+    const { lines, result } = await ask(this.threads[0], { op: 'show', seed, ...options });
+    for (const line of lines) print(line);
+    return result;
+  }
+
+  async end() {
+    await Promise.all(this.threads.map((thread) => thread.terminate()));
+  }
+}
+
+async function ask(thread, request) {
+  thread.postMessage(request);
+  const [answer] = await once(thread, 'message');
+  return answer;
+}
+
+function add(total, part) {
+  total.runs += part.runs;
+  total.events += part.events;
+  total.grants += part.grants;
+  total.sound += part.sound;
+  // The order in which parts come in must not matter.
+  total.fingerprint = (total.fingerprint + part.fingerprint) >>> 0;
+  for (const [name, count] of Object.entries(part.broken)) total.broken[name] = (total.broken[name] ?? 0) + count;
+  total.failures.push(...part.failures);
+  if (part.first && !(total.first && total.first.seed < part.first.seed)) total.first = part.first;
+}
