@@ -18,7 +18,7 @@ export class CountingContender extends Contender {
   }
 
   static async over(urls: readonly string[], options?: RedlockOptions): Promise<CountingContender> {
-    const counting = redisMasters('masters', urls, contextOf()).map((master) => new CountingMaster(master));
+    const counting = redisMasters('masters', urls, contextOf(options)).map((master) => new CountingMaster(master));
     const contender = new CountingContender(counting, options);
     await contender.redlock.connect(10_000);
     return contender;
