@@ -225,5 +225,5 @@ export class Lease {
 }
 
 function usual(since: Instant, ttl: number): NextExtension {
-  return { since, delay: ttl * EXTEND_AFTER, slack: ttl * EXTEND_SLACK };
+  return { since, delay: Math.floor(ttl * EXTEND_AFTER), slack: Math.floor(ttl * EXTEND_SLACK) };
 }

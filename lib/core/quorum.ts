@@ -53,6 +53,11 @@ export class Ballot {
     });
   }
 
+  /** Whether it is not decided yet. */
+  get isOpen(): boolean {
+    return this.open;
+  }
+
   /** What the answers counted so far amount to. */
   get outcome(): Outcome {
     if (this.grants >= this.quorum) return 'granted';

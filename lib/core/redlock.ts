@@ -225,12 +225,9 @@ export class Redlock {
   }
 
   private namesOf(resources: readonly string[]): KeyNames {
-    const keys: string[] = [];
-    const queues: string[] = [];
-    for (const resource of resources.length > 1 ? [...resources].sort() : resources) {
-      keys.push(this.keyOf(resource));
-      queues.push(this.startOfQueues + resource);
-    }
+    const sorted = resources.length > 1 ? [...resources].sort() : resources;
+    const keys = sorted.map((resource) => this.keyOf(resource));
+    const queues = sorted.map((resource) => this.startOfQueues + resource);
     return { keys, queues, counters: this.settings.fencing ? countersOf(keys) : undefined };
   }
 

@@ -13,15 +13,15 @@ const ONE_WORD = /^[^:]*:$/;
 
 /** @throws {RedlockConfigError} unless the value is one resource name or a list of some. Duplicates are dropped. */
 export function resolveResources(option: string, value: unknown): readonly string[] {
+  if (typeof value === 'string' && value !== '') {
+    checkNames(option, [value]);
+    return [value];
+  }
   const names = listOf(option, value);
   const culprit = names.findIndex((name) => typeof name !== 'string' || name === '');
   if (names.length === 0 || culprit >= 0) throw noNames(option, names.length === 0 ? value : names[culprit]);
   const resources = names as string[];
-  const length = resources.reduce((sum, name) => sum + name.length, 0);
-  if (length > MOST_TEXT) {
-    throw new RedlockConfigError(option, resources[0], `must have at most ${MOST_TEXT} characters, not ${length}`);
-  }
-  for (const name of resources) checkText(option, name);
+  checkNames(option, resources);
   return [...new Set(resources)];
 }
 
@@ -56,6 +56,15 @@ function listOf(option: string, value: unknown): readonly unknown[] {
     throw noNames(option, value);
   }
   throw new RedlockConfigError(option, value, `must be at most ${MOST_NAMES} names`);
+}
+
+function checkNames(option: string, names: readonly string[]): void {
+  let length = 0;
+  for (const name of names) length += name.length;
+  if (length > MOST_TEXT) {
+    throw new RedlockConfigError(option, names[0], `must have at most ${MOST_TEXT} characters, not ${length}`);
+  }
+  for (const name of names) checkText(option, name);
 }
 
 function noNames(option: string, value: unknown): RedlockConfigError {

@@ -66,6 +66,7 @@ export class Tenure implements Holding {
   private request: AcquireRequest | ExtendRequest | undefined;
   /** The same, where the gate is asked for more. */
   private requestAtGate: AcquireRequest | undefined;
+  /** The round under way. */
   private ballot: Ballot | undefined;
   private released = false;
   private fence: FenceState = { token: 0, agreed: false };
@@ -217,11 +218,14 @@ export class Tenure implements Holding {
     this.requestAtGate = requestAtGate;
     this.life = Math.max(this.life, request.ttl);
     const conclude = (ballot: Ballot): void => {
+      // Whatever has been asked until now may have taken effect: nothing more is to be learnt from this round.
+      this.ballot = undefined;
       this.noteReached(ballot);
       if (ballot.outcome === 'granted') succeed?.(ballot);
     };
-    this.ballot = new Ballot(masters, request, this.clock, timeout, conclude, ask);
-    return this.ballot.decided;
+    const ballot = new Ballot(masters, request, this.clock, timeout, conclude, ask);
+    if (ballot.isOpen) this.ballot = ballot;
+    return ballot.decided;
   }
 
   private succeed(started: Instant, ttl: number, { fences }: Ballot): void {

@@ -1,6 +1,6 @@
-import type { AcquireRequest, Request } from '../core/master.interface.js';
+import type { AcquireRequest, FenceCounters, Request } from '../core/master.interface.js';
 
-const NO_FIELDS: readonly number[] = Object.freeze([]);
+const NO_FIELDS: readonly string[] = Object.freeze([]);
 
 /**
  * Writes requests as the script of `scripts.ts` reads them. What one master is sent the others are mostly sent, too, so
@@ -31,12 +31,12 @@ function partsOf(request: Request, mayQueue: boolean): unknown[] {
       return partsOfAcquisition(request, mayQueue);
     case 'extend': {
       const { token, ttl, fence } = request;
-      return [op, keys, token, Math.ceil(ttl), fence?.fields ?? NO_FIELDS, fence?.token ?? 0];
+      return [op, keys, token, text(ttl), fieldsOf(fence), fence?.token ?? 0];
     }
     case 'confirm':
-      return [op, keys, request.token, 0, request.fence.fields, request.fence.token];
+      return [op, keys, request.token, '', fieldsOf(request.fence), request.fence.token];
     case 'release':
-      return [op, keys, request.token, Math.ceil(request.keepFor), request.queues];
+      return [op, keys, request.token, text(request.keepFor), request.queues];
     case 'leave':
       return [op, keys, request.waiter, request.queues];
     case 'inspect':
@@ -46,9 +46,18 @@ function partsOf(request: Request, mayQueue: boolean): unknown[] {
 
 function partsOfAcquisition(request: AcquireRequest, mayQueue: boolean): unknown[] {
   const { op, keys, token, ttl, fence, queue } = request;
-  const parts = [op, keys, token, Math.ceil(ttl), fence?.fields ?? NO_FIELDS, fence?.floor ?? 0];
+  const parts = [op, keys, token, text(ttl), fieldsOf(fence), fence?.floor ?? 0];
   if (queue && mayQueue) parts.push(queue.queues, queue.waiter, Math.floor(queue.waited));
   return parts;
+}
+
+/** Lua would turn a number into text again for each command, and that is slow. */
+function text(milliseconds: number): string {
+  return String(Math.ceil(milliseconds));
+}
+
+function fieldsOf(counters: FenceCounters | undefined): readonly string[] {
+  return counters?.fields.map(String) ?? NO_FIELDS;
 }
 
 /** What `SET ... NX` can do: it neither tells the remaining time nor draws a fencing token, nor takes several keys. */

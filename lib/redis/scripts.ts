@@ -189,8 +189,8 @@ function operations.release(keys, token, keep_for, queues)
     if type(owner) == 'table' then
       trouble = owner
     elseif owner == token or not owner then
-      if owner and keep_for == 0 then call('DEL', key) end
-      if owner and keep_for > 0 then call('PEXPIRE', key, keep_for) end
+      if owner and keep_for == '0' then call('DEL', key) end
+      if owner and keep_for ~= '0' then call('PEXPIRE', key, keep_for) end
       if wake_next(key, queues[i]) then crowded = true end
     elseif string.find(owner, 'reserved for ', 1, true) == 1 then
       crowded = true

@@ -110,7 +110,7 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
     case 'acquire':
       return answerAcquisition(batch, keys, rest);
     case 'extend':
-      return extend(server, keys, rest[0] as string, rest[1] as number, countersOf(batch, rest));
+      return extend(server, keys, rest[0] as string, Number(rest[1]), countersOf(batch, rest));
     case 'confirm': {
       const counters = countersOf(batch, rest);
       if (!counters) throw new Error('a token without counters');
@@ -118,7 +118,7 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
       return raised === undefined ? 0 : `${FREE} ${raised}`;
     }
     case 'release':
-      return release(server, keys, rest[2] as string[], rest[0] as string, rest[1] as number);
+      return release(server, keys, rest[2] as string[], rest[0] as string, Number(rest[1]));
     case 'leave':
       return leave(server, keys, rest[1] as string[], rest[0] as string);
     case 'inspect':
@@ -135,7 +135,7 @@ function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly
   const grantsTellTime = marking !== undefined || counters !== undefined;
   try {
     const { status, fence } = acquire(server, {
-      ...{ keys, token, ttl },
+      ...{ keys, token, ttl: Number(ttl) },
       ...(queues && waiter !== undefined && waited !== undefined && { queue: { queues, waiter, waited } }),
       ...(marking && { mark: marking }),
       ...(counters && { fence: { ...counters, floor: counters.token } }),
@@ -152,8 +152,8 @@ function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly
 
 type Acquisition = readonly [
   token: string,
-  ttl: number,
-  fields: readonly number[],
+  ttl: string,
+  fields: readonly string[],
   floor: number,
   queues?: readonly string[],
   waiter?: string,
@@ -162,8 +162,8 @@ type Acquisition = readonly [
 
 /** `undefined` where no fencing token is asked for. */
 function countersOf({ hash }: Batch, rest: readonly unknown[]) {
-  const [, , fields, token] = rest as [unknown, unknown, readonly number[], number];
-  return fields.length === 0 ? undefined : { hash, fields: fields.map(String), token };
+  const [, , fields, token] = rest as [unknown, unknown, readonly string[], number];
+  return fields.length === 0 ? undefined : { hash, fields, token };
 }
 
 function report({ data, info, time }: Executor, marker: string | undefined): string[] {
