@@ -122,6 +122,14 @@ export class LockService {
   }
 
   /**
+   * Like {@link status}, but asks the masters: tells their latencies, and notices those that hang. Takes as long as the
+   * slowest master, at most the module's `masterTimeout`.
+   */
+  probe(): Promise<Status> {
+    return this.redlock().probe();
+  }
+
+  /**
    * The application has shut down.
    * @internal
    */

@@ -9,6 +9,7 @@ import { Lease, type LeaseContext } from './lease.js';
 import { Lock } from './lock.js';
 import type { Master } from './master.interface.js';
 import type { Observer } from './observer.js';
+import { probe } from './probe.js';
 import { askAll, quorumOf } from './quorum.js';
 import type { Random } from './random.js';
 import { startOfKeys } from './resources.js';
@@ -139,6 +140,12 @@ export class Redlock {
     const request = { op: 'inspect', keys: [this.keyOf(resource)] } as const;
     const masters = await askAll(this.masters, request, clock, this.settings.masterTimeout);
     return summarize(resource, masters);
+  }
+
+  /** Asks all masters how they are doing. */
+  probe(): Promise<Status> {
+    const { settings, surroundings } = this;
+    return probe(this.masters, ownName(settings, 'probe'), surroundings.clock, settings.masterTimeout);
   }
 
   /** Refuses new acquisitions from now on, and ends those that wait. Locks that are held are kept. */
