@@ -5,6 +5,7 @@ import type { Ballot } from './quorum.js';
 import type { Random } from './random.js';
 import type { CallSettings } from './settings.js';
 import type { Holding } from './tenure.js';
+import type { Watch } from './watch.js';
 
 /** The first extension comes after this share of the ttl. */
 const EXTEND_AFTER = 1 / 3;
@@ -56,6 +57,7 @@ export class Lease {
     private readonly tenure: Holding,
     private readonly call: CallSettings,
     private readonly context: LeaseContext,
+    readonly watch?: Watch,
   ) {
     this.acquiredAt = tenure.validSince;
     this.ttl = call.ttl;
@@ -171,6 +173,7 @@ export class Lease {
 
   private end(now: Instant): Promise<void> {
     this.timer?.cancel();
+    this.watch?.ended(this.lost);
     const { minHold } = this.call;
     const keepFor = minHold === 0 ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
     const released = this.tenure.release(keepFor);
