@@ -59,6 +59,7 @@ export default defineConfig(
             layer('core', ['core']),
             layer('redis', ['core', 'redis']),
             layer('memory', ['core', 'memory']),
+            layer('telemetry', ['core', 'telemetry']),
             { target: './lib', from: './lib/index.ts', message: 'index.ts is for users of the package.' },
           ],
         },
@@ -73,6 +74,12 @@ export default defineConfig(
   {
     files: ['lib/redis/**/*.ts'],
     rules: { 'no-restricted-imports': packages('^(?!\\.|node:|ioredis$)', 'This layer knows ioredis and Node only.') },
+  },
+  {
+    files: ['lib/telemetry/**/*.ts'],
+    rules: {
+      'no-restricted-imports': packages('^(?!\\.|@opentelemetry/api$)', 'This layer knows OpenTelemetry only.'),
+    },
   },
   {
     // The algorithm gets time and randomness from outside, so that a test or a simulation can own both.

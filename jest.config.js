@@ -9,7 +9,7 @@ export default {
     // TypeScript sources import each other by the name of the emitted file.
     '^(\\.{1,2}/.*)\\.js$': '$1',
     '^nestjs-redlock$': '<rootDir>/lib/index.ts',
-    '^nestjs-redlock/testing$': '<rootDir>/lib/testing.ts',
+    '^nestjs-redlock/(opentelemetry|terminus|testing)$': '<rootDir>/lib/$1.ts',
   },
   setupFiles: ['reflect-metadata'],
   transform: {

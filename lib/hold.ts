@@ -24,7 +24,7 @@ export class Hold {
 
   /** Runs a piece of the work in the context of the lock. */
   run<T>(work: () => T): T {
-    return this.context.run(this, work);
+    return this.context.run(this, this.lock.observed(work));
   }
 
   /** Runs the whole work and ends the hold. The work's own error comes first, unchanged and at once. */

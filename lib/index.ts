@@ -18,6 +18,12 @@ export {
 } from './core/errors.js';
 export { Lock } from './core/lock.js';
 export type { Answer, Master } from './core/master.interface.js';
+export type {
+  AcquisitionObserver,
+  Observer as LockObserver,
+  OnHeld,
+  Progress as AcquisitionProgress,
+} from './core/observer.js';
 export type { Inspection } from './core/redlock.js';
 export type { MasterStatus, Status } from './core/status.js';
 export type { AcquireOptions, RedlockOptions } from './core/settings.js';

@@ -1,6 +1,7 @@
 import { type Duration } from './core/duration.js';
 import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from './core/errors.js';
 import type { Lock } from './core/lock.js';
+import type { OnHeld } from './core/observer.js';
 import { checkOptionNames } from './core/option-names.js';
 import type { Inspection, Redlock } from './core/redlock.js';
 import { resolveResources } from './core/resources.js';
@@ -50,11 +51,8 @@ export class LockService {
    * @throws {RedlockConfigError} an argument cannot work
    * @throws the reason of `options.signal`, when it aborts during waiting
    */
-  async acquire(resource: LockResource, ttl?: Duration, options: AcquireOptions = {}): Promise<Lock> {
-    const resources = resolveResources('resource', resource);
-    const call = resolveCall(this.settings, ttl, options);
-    this.refuseReentry(resources);
-    return this.redlock().acquire(resources, call);
+  acquire(resource: LockResource, ttl?: Duration, options: AcquireOptions = {}): Promise<Lock> {
+    return this.take(resource, ttl, options, 'fail');
   }
 
   /**
@@ -68,7 +66,7 @@ export class LockService {
   ): Promise<Lock | null> {
     checkOptionNames('options', options, ACQUIRE_OPTION_NAMES);
     try {
-      return await this.acquire(resource, ttl, { ...options, wait: 0 });
+      return await this.take(resource, ttl, { ...options, wait: 0 }, 'skip');
     } catch (error) {
       if (error instanceof LockNotAcquiredError) return null;
       throw error;
@@ -122,6 +120,14 @@ export class LockService {
   }
 
   /**
+   * Like {@link status}, but asks the masters: tells their latencies, and notices those that hang. Takes as long as the
+   * slowest master, at most the module's `masterTimeout`.
+   */
+  probe(): Promise<Status> {
+    return this.redlock().probe();
+  }
+
+  /**
    * The application has shut down.
    * @internal
    */
@@ -133,7 +139,12 @@ export class LockService {
    * Takes a lock for work that is about to start, or finds the one that it may run inside.
    * @internal
    */
-  async hold(resources: readonly string[], ttl: Duration | undefined, options: WithLockOptions): Promise<Hold> {
+  async hold(
+    resources: readonly string[],
+    ttl: Duration | undefined,
+    options: WithLockOptions,
+    onHeld: OnHeld = 'fail',
+  ): Promise<Hold> {
     checkOptionNames('options', options, WITH_LOCK_OPTION_NAMES);
     const { reentrant = false, ...rest } = options;
     const call = resolveCall(this.settings, ttl, { ...rest, extend: rest.extend ?? true });
@@ -142,7 +153,7 @@ export class LockService {
       if (outer) return outer.join();
     }
     this.refuseReentry(resources, reentrant);
-    return Hold.of(await this.redlock().acquire(resources, call), this.context);
+    return Hold.of(await this.redlock().acquire(resources, call, onHeld), this.context);
   }
 
   /**
@@ -159,6 +170,18 @@ export class LockService {
       throw new RedlockConfigError(`${where}: onLocked`, onLocked, `must be 'throw', 'skip' or a function`);
     }
     resolveCall(this.settings, ttl, rest, where);
+  }
+
+  private async take(
+    resource: LockResource,
+    ttl: Duration | undefined,
+    options: AcquireOptions,
+    onHeld: OnHeld,
+  ): Promise<Lock> {
+    const resources = resolveResources('resource', resource);
+    const call = resolveCall(this.settings, ttl, options);
+    this.refuseReentry(resources);
+    return this.redlock().acquire(resources, call, onHeld);
   }
 
   private refuseReentry(resources: readonly string[], reentrant = false): void {

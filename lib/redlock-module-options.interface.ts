@@ -1,6 +1,7 @@
 import type { Clock } from './core/clock.js';
 import type { Duration } from './core/duration.js';
 import type { Master } from './core/master.interface.js';
+import type { Observer } from './core/observer.js';
 import type { RedlockOptions } from './core/settings.js';
 import type { RedisMasterSource } from './redis/master-source.js';
 
@@ -43,6 +44,11 @@ export interface RedlockModuleOptions extends RedlockOptions {
    * @default the clocks of this process
    */
   clock?: Clock;
+  /**
+   * Who else hears what happens, beside the log: for example `openTelemetry()` of `nestjs-redlock/opentelemetry`.
+   * @default []
+   */
+  observers?: readonly Observer[];
 }
 
 /** What is said where the module is registered, because Nest must know it before the options. */

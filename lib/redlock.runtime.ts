@@ -4,6 +4,7 @@ import { parseDuration } from './core/duration.js';
 import { describeAnswer, type MasterReport, RedlockConfigError } from './core/errors.js';
 import { GRANTED, type Master } from './core/master.interface.js';
 import type { Observer } from './core/observer.js';
+import { combine } from './core/observers.js';
 import { checkOptionNames } from './core/option-names.js';
 import { quorumOf } from './core/quorum.js';
 import { SystemRandom } from './core/random.js';
@@ -25,6 +26,7 @@ export const MODULE_OPTION_NAMES = [
   'connectTimeout',
   'drainTimeout',
   'clock',
+  'observers',
 ] as const satisfies (keyof RedlockModuleOptions)[];
 
 const CLOCK: readonly (keyof Clock)[] = ['read', 'schedule', 'afterInput'];
@@ -77,16 +79,14 @@ export async function createRedlockRuntime(
   const lazy = resolveFlag('lazyConnect', lazyConnect);
   const enabled = resolveFlag('enabled', use);
   if (!has(clock, CLOCK)) throw new RedlockConfigError('clock', clock, `must have the methods ${CLOCK.join(', ')}`);
-  const surroundings = {
-    clock,
-    random: new SystemRandom(),
-    observer: logTo(logger),
-  };
+  const random = new SystemRandom();
+  const observer = observerOf(options.observers, logger);
   if (!enabled) {
     logger.warn('locking is disabled by `enabled: false`: everything runs without locks');
-    const open = (): Redlock => new Redlock([openMaster], settings, surroundings);
+    const open = (): Redlock => new Redlock([openMaster], settings, { clock, random, observer: logTo(logger) });
     return new RedlockRuntime(new LockService(open, settings), open(), 0);
   }
+  const surroundings = { clock, random, observer };
   const masters = createMasters(options.masters, { ...surroundings, settings, encoder: new RequestEncoder() });
   const redlock = new Redlock(masters, settings, surroundings);
   const runtime = new RedlockRuntime(new LockService(() => redlock, settings), redlock, drainTimeout);
@@ -175,6 +175,15 @@ function announce(logger: LoggerService, masters: readonly Master[], settings: S
 
 function warnOfMissing(logger: LoggerService, missing: readonly MasterReport[]): void {
   for (const { master, answer } of missing) logger.warn(`master ${master} does not vote: ${describeAnswer(answer)}`);
+}
+
+function observerOf(observers: unknown, logger: LoggerService): Observer {
+  if (observers === undefined) return logTo(logger);
+  if (!Array.isArray(observers) || !observers.every((each) => has(each, []))) {
+    throw new RedlockConfigError('observers', observers, 'must be a list of observers');
+  }
+  const failed = (error: unknown): void => void logger.error(`an observer of locks threw: ${String(error)}`);
+  return combine([logTo(logger), ...(observers as Observer[])], failed);
 }
 
 function logTo(logger: LoggerService): Observer {

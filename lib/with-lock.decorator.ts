@@ -94,7 +94,8 @@ export async function holdOr(
 ): Promise<Hold | { otherwise: unknown }> {
   const { onLocked = 'throw', service: _, ...rest } = options;
   try {
-    return await service.hold(resources, ttl, onLocked === 'skip' ? { ...rest, wait: rest.wait ?? 0 } : rest);
+    if (onLocked === 'throw') return await service.hold(resources, ttl, rest);
+    return await service.hold(resources, ttl, onLocked === 'skip' ? { ...rest, wait: rest.wait ?? 0 } : rest, 'skip');
   } catch (error) {
     if (onLocked === 'throw' || !(error instanceof LockNotAcquiredError)) throw error;
     return { otherwise: onLocked === 'skip' ? undefined : await onLocked(error) };

@@ -42,6 +42,8 @@ type Step = 'everybody' | 'gate' | 'reserved';
  * first, the others only when the gate has granted, and otherwise waits there until it is woken.
  */
 export class Acquisition {
+  /** Attempts that were made so far. */
+  attempts = 0;
   private refusal: Ballot | undefined;
   private pace: Looks | undefined;
   /** Whether a master called for it. If it still waits afterwards, that was in vain. */
@@ -82,6 +84,7 @@ export class Acquisition {
       if (!isGuaranteed && waiter.isOver) throw this.failure();
 
       step ??= call.wait > 0 && this.context.gates.areCrowded(this.names.keys) ? 'gate' : 'everybody';
+      this.attempts = attempt;
       const full = masterTimeoutFor(this.context.settings, call.ttl);
       const timeout = isGuaranteed ? full : Math.min(full, waiter.left);
       const gate = this.context.gates.gateOf(this.names.keys[0] as string);

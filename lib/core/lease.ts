@@ -1,10 +1,13 @@
 import { type Clock, elapsedBetween, type Instant, type Timer } from './clock.js';
 import { type LockLostCause, LockLostError, type MasterReport, QuorumUnavailableError } from './errors.js';
+import type { Member } from './linked-list.js';
 import type { Observer } from './observer.js';
 import type { Ballot } from './quorum.js';
 import type { Random } from './random.js';
 import type { CallSettings } from './settings.js';
 import type { Holding } from './tenure.js';
+import type { Place } from './wait-queue.js';
+import type { Watch } from './watch.js';
 
 /** The first extension comes after this share of the ttl. */
 const EXTEND_AFTER = 1 / 3;
@@ -30,6 +33,8 @@ export interface LeaseContext {
   readonly observer: Observer;
   readonly quorum: number;
   readonly masters: number;
+  /** Called once, when the lock is given up or lost. */
+  readonly ended: (lease: Lease, released: Promise<void>) => void;
 }
 
 /**
@@ -39,6 +44,8 @@ export interface LeaseContext {
  * One timer serves both the next extension and the end of the validity.
  */
 export class Lease {
+  /** Where it stands among all that is held. */
+  member: Member<Lease> | undefined;
   private readonly acquiredAt: Instant;
   private ttl: number;
   private timer: Timer | undefined;
@@ -54,8 +61,9 @@ export class Lease {
     private readonly tenure: Holding,
     private readonly call: CallSettings,
     private readonly context: LeaseContext,
-    /** Called once, when the lock is given up or lost. */
-    private readonly ended: (released: Promise<void>) => void,
+    readonly watch?: Watch,
+    /** Where it stands in the lines of this process. */
+    readonly place?: Place,
   ) {
     this.acquiredAt = tenure.validSince;
     this.ttl = call.ttl;
@@ -171,10 +179,11 @@ export class Lease {
 
   private end(now: Instant): Promise<void> {
     this.timer?.cancel();
+    this.watch?.ended(this.lost);
     const { minHold } = this.call;
     const keepFor = minHold === 0 ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
     const released = this.tenure.release(keepFor);
-    this.ended(released);
+    this.context.ended(this, released);
     return released;
   }
 

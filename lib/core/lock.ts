@@ -83,6 +83,14 @@ export class Lock implements AsyncDisposable {
     return this.#lease.release();
   }
 
+  /**
+   * The same work, as observers want it to run under the lock.
+   * @internal
+   */
+  observed<T>(work: () => T): () => T {
+    return this.#lease.watch?.around(work) ?? work;
+  }
+
   /** Releases at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.#lease.release();

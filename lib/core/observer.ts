@@ -1,9 +1,22 @@
 import type { LockLostError } from './errors.js';
+import type { Answer, Request } from './master.interface.js';
 
 /** What somebody who keeps a log or counts events may want to hear. Called synchronously; must not throw. */
 export interface Observer {
+  /**
+   * Somebody begins to acquire a lock; called in its asynchronous context. What is returned hears how it goes on.
+   *
+   * @param onHeld what a refusal is to whoever asks
+   */
+  acquiring?(resources: readonly string[], onHeld: OnHeld): AcquisitionObserver | undefined;
   /** A lock was lost while its holder relied on it. */
   lockLost?(error: LockLostError): void;
+  /**
+   * A master has answered, or was not asked because it is silent.
+   *
+   * @param milliseconds since it was asked
+   */
+  masterAnswered?(master: string, operation: Request['op'], answer: Answer, milliseconds: number): void;
   /** A master has left several requests unanswered: from now on it is only probed. */
   masterSilent?(master: string): void;
   /** The votes of a master do not count for a while, because it may have forgotten locks. */
@@ -16,4 +29,33 @@ export interface Observer {
   masterAtRisk?(master: string, risk: string): void;
   /** A master that was silent answers again. */
   masterAnswersAgain?(master: string): void;
+}
+
+/** What a refusal is to whoever asks for a lock: an error, or one of two answers that it expects. */
+export type OnHeld = 'fail' | 'skip';
+
+/** How an acquisition went. */
+export interface Progress {
+  /** Rounds of questions to the masters. */
+  readonly attempts: number;
+  /** Milliseconds from the call to its outcome. */
+  readonly taken: number;
+  /** Milliseconds of that in which it asked nobody and waited: for its turn, or for a better moment. */
+  readonly waited: number;
+}
+
+/** Hears of one acquisition, and of the lock that comes of it. */
+export interface AcquisitionObserver {
+  /** The lock was acquired. */
+  granted?(progress: Progress): void;
+  /** It was not, for this reason: an error of this library, or the reason of a signal. */
+  failed?(error: unknown, progress: Progress): void;
+  /**
+   * The lock that was granted has been released, or lost.
+   *
+   * @param held for how many milliseconds
+   */
+  ended?(held: number, loss: LockLostError | undefined): void;
+  /** Runs work that is done under the lock. */
+  within?<T>(work: () => T): T;
 }

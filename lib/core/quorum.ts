@@ -146,13 +146,13 @@ export class Ballot {
 
 /** Asks all masters and waits for every answer, though not longer than the timeout. */
 export function askAll(
-  masters: readonly Master[],
+  masters: readonly Pick<Master, 'name' | 'ask'>[],
   request: Request,
   clock: Clock,
   timeout: number,
 ): Promise<readonly MasterReport[]> {
   return new Promise((resolve) => {
-    const answers = new Map<Master, Answer>();
+    const answers = new Map<Pick<Master, 'name' | 'ask'>, Answer>();
     const finish = (): void => {
       timer.cancel();
       resolve(masters.map((master) => ({ master: master.name, answer: answers.get(master) ?? TIMED_OUT })));

@@ -9,7 +9,8 @@ import { Lease, type LeaseContext } from './lease.js';
 import { LinkedList } from './linked-list.js';
 import { Lock } from './lock.js';
 import type { Master } from './master.interface.js';
-import type { Observer } from './observer.js';
+import type { Observer, OnHeld } from './observer.js';
+import { probe } from './probe.js';
 import { askAll, quorumOf } from './quorum.js';
 import type { Random } from './random.js';
 import { startOfKeys } from './resources.js';
@@ -17,6 +18,7 @@ import { type CallSettings, ownName, type Settings } from './settings.js';
 import { type Status, statusOf } from './status.js';
 import type { Holding, KeyNames } from './tenure.js';
 import { type Place, Waiter, WaitQueue } from './wait-queue.js';
+import { Watch } from './watch.js';
 import { WatchedMaster } from './watched-master.js';
 
 export type { Inspection } from './inspection.js';
@@ -73,7 +75,10 @@ export class Redlock {
       releasing: (released) => this.track(released),
       woken: (master, key) => this.wake(master, key),
     };
-    this.leases = { clock, random, observer, quorum: this.quorum, masters: masters.length };
+    this.leases = {
+      ...{ clock, random, observer, quorum: this.quorum, masters: masters.length },
+      ended: (lease, released) => this.letGo(lease, released),
+    };
   }
 
   /** Opens the connections and does not wait for them. */
@@ -105,22 +110,29 @@ export class Redlock {
   /**
    * Takes all resources together, waiting for them within the budget.
    *
+   * @param onHeld what a refusal is to whoever asks, for observers
    * @throws {LockNotAcquiredError} somebody else held a resource until the budget had ended
    * @throws {QuorumUnavailableError} too few masters could vote until the budget had ended
    * @throws {LockServiceStoppedError} `stop` was called
    * @throws the reason of the signal, when it aborts
    */
-  async acquire(resources: readonly string[], call: CallSettings): Promise<Lock> {
+  async acquire(resources: readonly string[], call: CallSettings, onHeld: OnHeld = 'fail'): Promise<Lock> {
     call.signal?.throwIfAborted();
     if (this.stopped) throw new LockServiceStoppedError(resources);
-    const waiter = new Waiter(this.surroundings.clock, call.wait, call.signal);
+    const { clock, observer } = this.surroundings;
+    const watch = Watch.begin(observer, clock, resources, onHeld);
+    const waiter = new Waiter(clock, call.wait, call.signal);
+    if (watch) waiter.paused = 0;
     // Whoever does not wait makes its one attempt past those who do.
     const place = call.wait > 0 || this.queue.isEmpty(resources) ? this.queue.join(resources, waiter) : undefined;
     const waiting = this.waiting.add({ waiter, resources });
+    const acquisition = new Acquisition(this.context, resources, this.namesOf(resources), call, waiter, place);
     try {
-      const acquisition = new Acquisition(this.context, resources, this.namesOf(resources), call, waiter, place);
-      return this.hold(resources, call, await acquisition.run(), place);
+      const tenure = await acquisition.run();
+      watch?.granted(acquisition.attempts, waiter.paused);
+      return this.hold(resources, call, tenure, place, watch);
     } catch (error) {
+      watch?.failed(error, acquisition.attempts, waiter.paused);
       place?.leave();
       throw error;
     } finally {
@@ -136,6 +148,12 @@ export class Redlock {
     const request = { op: 'inspect', keys: [this.keyOf(resource)] } as const;
     const masters = await askAll(this.masters, request, clock, this.settings.masterTimeout);
     return summarize(resource, masters);
+  }
+
+  /** Asks all masters how they are doing. */
+  probe(): Promise<Status> {
+    const { settings, surroundings } = this;
+    return probe(this.masters, ownName(settings, 'probe'), surroundings.clock, settings.masterTimeout);
   }
 
   /** Refuses new acquisitions from now on, and ends those that wait. Locks that are held are kept. */
@@ -168,17 +186,25 @@ export class Redlock {
     await Promise.all(this.masters.map((master) => master.close()));
   }
 
-  private hold(resources: readonly string[], call: CallSettings, tenure: Holding, place: Place | undefined): Lock {
+  private hold(
+    resources: readonly string[],
+    call: CallSettings,
+    tenure: Holding,
+    place: Place | undefined,
+    watch: Watch | undefined,
+  ): Lock {
     if (place) place.refusal = undefined;
-    const lease: Lease = new Lease(resources, tenure, call, this.leases, (released) => {
-      held.leave();
-      this.track(released);
-      if (place) place.leave();
-      else this.queue.wakeFirst(resources);
-      this.tellIfIdle();
-    });
-    const held = this.held.add(lease);
+    const lease = new Lease(resources, tenure, call, this.leases, watch, place);
+    lease.member = this.held.add(lease);
     return new Lock(lease, this.settings);
+  }
+
+  private letGo({ member, place, resources }: Lease, released: Promise<void>): void {
+    member?.leave();
+    this.track(released);
+    if (place) place.leave();
+    else this.queue.wakeFirst(resources);
+    this.tellIfIdle();
   }
 
   private get isIdle(): boolean {

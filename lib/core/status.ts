@@ -19,9 +19,11 @@ export interface MasterStatus {
   readonly remaining?: number;
   /** Version of the server, where it tells. */
   readonly version?: string;
+  /** Milliseconds in which it answered, where it was asked. */
+  readonly latency?: number;
 }
 
-/** How the masters are doing, as far as this process knows without asking them. */
+/** How the masters are doing. */
 export interface Status {
   /** Number of masters that must vote. */
   readonly quorum: number;
@@ -30,11 +32,15 @@ export interface Status {
   readonly masters: readonly MasterStatus[];
 }
 
-/** What is known of all masters. */
+/** What is known of all masters without asking them. */
 export function statusOf(masters: readonly WatchedMaster[]): Status {
+  return summarize(masters.map(statusOfMaster));
+}
+
+/** What the masters amount to. */
+export function summarize(masters: readonly MasterStatus[]): Status {
   const quorum = quorumOf(masters.length);
-  const statuses = masters.map(statusOfMaster);
-  return { quorum, canVote: statuses.filter(({ state }) => state === 'voting').length >= quorum, masters: statuses };
+  return { quorum, canVote: masters.filter(({ state }) => state === 'voting').length >= quorum, masters };
 }
 
 function statusOfMaster(watched: WatchedMaster): MasterStatus {

@@ -18,6 +18,8 @@ export class Waiter {
   private resume: (() => void) | undefined;
   private waking: Waking | undefined;
   private ended = false;
+  /** Milliseconds that were spent in pauses; `undefined` unless somebody wants to know. */
+  paused: number | undefined;
   /** Cuts short what this waiter is doing instead of pausing; called when it is stopped. */
   interrupt: { giveUp(): void } | undefined;
 
@@ -87,11 +89,13 @@ export class Waiter {
     if (this.waking || this.isOver || delay === 0) return this.takeWakeUp();
     if (!this.deadline) this.awaitDeadline();
     let timer: Timer | undefined;
+    const began = this.paused === undefined ? undefined : this.clock.read().monotonic;
     await new Promise<void>((resolve) => {
       this.resume = resolve;
       if (delay !== undefined && delay < this.left) timer = this.clock.schedule(delay, resolve);
     });
     this.resume = undefined;
+    if (began !== undefined) this.paused = (this.paused ?? 0) + this.clock.read().monotonic - began;
     timer?.cancel();
     this.check();
     return this.takeWakeUp();

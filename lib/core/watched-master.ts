@@ -1,5 +1,6 @@
 import { type Clock, elapsedSince, type Instant } from './clock.js';
 import type {
+  Answer,
   Master,
   MasterIdentity,
   ReleaseRequest,
@@ -73,6 +74,7 @@ export class WatchedMaster implements Master {
     }
     if (request.op === 'release') this.owe(this.owedFor(request));
     reply(NOT_ASKED);
+    this.observer.masterAnswered?.(this.name, request.op, NOT_ASKED, 0);
     if (this.probeIsDue()) this.forward({ op: 'inspect', keys: request.keys }, () => undefined, undefined);
   }
 
@@ -128,14 +130,20 @@ export class WatchedMaster implements Master {
   private forward(request: Request, reply: Reply, owed: OwedRelease | undefined): void {
     this.waitingSince ??= this.clock.read();
     this.unanswered++;
+    const asked = this.observer.masterAnswered && this.clock.read();
     this.inner.ask(request, (answer) => {
       this.unanswered--;
+      if (asked) this.tellOf(request, answer, asked);
       if (answer.kind !== 'unreachable') this.heard();
       else if (request.op === 'release') this.owe(owed ?? this.owedFor(request));
       if (answer.kind === 'granted' && answer.crowded) this.crowded(request.keys);
       reply(answer);
     });
     if (this.unanswered >= SUSPICIOUS && !this.silent && !this.suspecting) this.suspect();
+  }
+
+  private tellOf({ op }: Request, answer: Answer, asked: Instant): void {
+    this.observer.masterAnswered?.(this.name, op, answer, this.clock.read().monotonic - asked.monotonic);
   }
 
   private get isOverdue(): boolean {

@@ -1,5 +1,7 @@
 import type { LockLostError } from '../../../lib/core/errors.js';
 import type { Lock } from '../../../lib/core/lock.js';
+import type { Observer, OnHeld } from '../../../lib/core/observer.js';
+import { combine } from '../../../lib/core/observers.js';
 import { Redlock } from '../../../lib/core/redlock.js';
 import { resolveResources } from '../../../lib/core/resources.js';
 import { type AcquireOptions, type RedlockOptions, resolveCall, resolveSettings } from '../../../lib/core/settings.js';
@@ -8,6 +10,8 @@ import { TestClock } from './test-clock.js';
 
 export interface RigOptions extends RedlockOptions {
   masters?: number;
+  /** Who else hears what happens. */
+  observer?: Observer;
 }
 
 export interface Request extends AcquireOptions {
@@ -25,9 +29,15 @@ export class Rig {
   readonly silences: string[] = [];
   /** What every random fraction is. */
   fraction = 0.5;
+  /** What observers threw. */
+  readonly faults: unknown[] = [];
   private readonly settings;
+  private readonly own: Observer = {
+    lockLost: (error) => this.losses.push(error),
+    masterSilent: (name) => this.silences.push(name),
+  };
 
-  constructor({ masters = 3, ...options }: RigOptions = {}, shared?: Rig) {
+  constructor({ masters = 3, observer, ...options }: RigOptions = {}, shared?: Rig) {
     this.clock = shared?.clock ?? new TestClock();
     this.masters =
       shared?.masters ?? Array.from({ length: masters }, (_, i) => new ScriptedMaster(this.clock, `m${i + 1}`));
@@ -35,15 +45,17 @@ export class Rig {
     this.redlock = new Redlock(this.masters, this.settings, {
       clock: this.clock,
       random: { token: () => `secret-${++tokens}`, fraction: () => this.fraction },
-      observer: {
-        lockLost: (error) => this.losses.push(error),
-        masterSilent: (name) => this.silences.push(name),
-      },
+      observer: combine([this.own, ...(observer ? [observer] : [])], (error) => this.faults.push(error)),
     });
   }
 
-  acquire(resource: string | readonly string[], { ttl, ...options }: Request = {}): Promise<Lock> {
-    return this.redlock.acquire(resolveResources('resource', resource), resolveCall(this.settings, ttl, options));
+  acquire(
+    resource: string | readonly string[],
+    { ttl, ...options }: Request = {},
+    onHeld: OnHeld = 'fail',
+  ): Promise<Lock> {
+    const call = resolveCall(this.settings, ttl, options);
+    return this.redlock.acquire(resolveResources('resource', resource), call, onHeld);
   }
 
   /** Acquires, letting things happen that need no time. */

@@ -1,0 +1,55 @@
+import type { Clock } from './clock.js';
+import { describeAnswer } from './errors.js';
+import type { Answer, Reply, Request } from './master.interface.js';
+import { askAll } from './quorum.js';
+import { type MasterStatus, type Status, statusOf, summarize } from './status.js';
+import type { WatchedMaster } from './watched-master.js';
+
+/**
+ * Asks all masters about a key that nobody uses, and tells how they are doing: what is known without asking may be as
+ * old as the last lock.
+ */
+export async function probe(
+  masters: readonly WatchedMaster[],
+  key: string,
+  clock: Clock,
+  timeout: number,
+): Promise<Status> {
+  const asked = clock.read().monotonic;
+  const latencies = new Map<string, number>();
+  const timed = masters.map((master) => ({
+    name: master.name,
+    ask: (request: Request, reply: Reply): void =>
+      master.ask(request, (answer) => {
+        latencies.set(master.name, clock.read().monotonic - asked);
+        reply(answer);
+      }),
+  }));
+  const reports = await askAll(timed, { op: 'inspect', keys: [key] }, clock, timeout);
+  return summarize(
+    statusOf(masters).masters.map((known, index) =>
+      statusAfter(known, reports[index]?.answer, latencies.get(known.master)),
+    ),
+  );
+}
+
+function statusAfter(known: MasterStatus, answer: Answer | undefined, latency: number | undefined): MasterStatus {
+  switch (answer?.kind) {
+    case 'granted':
+    case 'held':
+    case 'quarantined':
+      return latency === undefined ? known : { ...known, latency };
+    case 'refused':
+      return isVoting(known) ? { ...known, state: 'refused', reason: describeAnswer(answer) } : known;
+    case 'unreachable':
+      return isVoting(known) ? { ...known, state: 'down', reason: answer.reason } : known;
+    case 'timeout':
+    case undefined:
+      return isVoting(known) ? { ...known, state: 'silent', reason: 'no answer in time' } : known;
+  }
+}
+
+/** Otherwise the reason that is known says more than the answer. */
+function isVoting({ state }: MasterStatus): boolean {
+  return state === 'voting';
+}

@@ -1,0 +1,48 @@
+import type { Clock } from './clock.js';
+import type { LockLostError } from './errors.js';
+import { around } from './observers.js';
+import type { AcquisitionObserver, Observer, OnHeld, Progress } from './observer.js';
+
+/** Measures one acquisition, and the lock that comes of it, for an observer. There is none if nobody listens. */
+export class Watch {
+  private since: number;
+
+  private constructor(
+    private readonly observer: AcquisitionObserver,
+    private readonly clock: Clock,
+  ) {
+    this.since = this.now;
+  }
+
+  static begin(observer: Observer, clock: Clock, resources: readonly string[], onHeld: OnHeld): Watch | undefined {
+    const listener = observer.acquiring?.(resources, onHeld);
+    return listener && new Watch(listener, clock);
+  }
+
+  granted(attempts: number, waited = 0): void {
+    this.observer.granted?.(this.progress(attempts, waited));
+    this.since = this.now;
+  }
+
+  failed(error: unknown, attempts: number, waited = 0): void {
+    this.observer.failed?.(error, this.progress(attempts, waited));
+  }
+
+  ended(loss: LockLostError | undefined): void {
+    this.observer.ended?.(this.now - this.since, loss);
+  }
+
+  /** The same work, as the observer wants it to run. */
+  around<T>(work: () => T): () => T {
+    return around(work, this.observer);
+  }
+
+  private progress(attempts: number, waited: number): Progress {
+    return { attempts, waited, taken: this.now - this.since };
+  }
+
+  /** One clock is enough to measure by, and the other one has a resolution of a millisecond only. */
+  private get now(): number {
+    return this.clock.read().monotonic;
+  }
+}

@@ -1,0 +1,60 @@
+import { Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import type { MasterStatus } from './core/status.js';
+import { getLockServiceToken } from './lock-service.token.js';
+import type { LockService } from './lock.service.js';
+
+/** What the health check shows of the masters. */
+export interface RedlockHealthDetails extends Record<string, unknown> {
+  /** Number of masters that must vote. */
+  readonly quorum: number;
+  /** Each master: `state`, `latency`, `version`, and why it does not vote and how much longer. Milliseconds. */
+  readonly masters: readonly MasterStatus[];
+}
+
+export interface RedlockHealthOptions {
+  /** Name of the lock service to look at, where the module is registered with a `name`. */
+  readonly service?: string;
+}
+
+/**
+ * Health of the masters for `@nestjs/terminus`: up while a quorum of them can vote.
+ *
+ * ```ts
+ * @Get() @HealthCheck()
+ * check() { return this.health.check([() => this.redlock.isHealthy('redlock')]); }
+ * ```
+ */
+@Injectable()
+export class RedlockHealthIndicator {
+  constructor(
+    private readonly indicators: HealthIndicatorService,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  /**
+   * Asks all masters, for at most `masterTimeout`.
+   *
+   * @param key under which the result appears
+   */
+  async isHealthy<const Key extends string = 'redlock'>(
+    key: Key = 'redlock' as Key,
+    { service }: RedlockHealthOptions = {},
+  ): Promise<HealthIndicatorResult<Key, 'up' | 'down', RedlockHealthDetails>> {
+    const locks = this.modules.get<LockService>(getLockServiceToken(service), { strict: false });
+    const { quorum, canVote, masters } = await locks.probe();
+    const details: RedlockHealthDetails = { quorum, masters: masters.map(rounded) };
+    const indicator = this.indicators.check(key);
+    return canVote ? indicator.up(details) : indicator.down(details);
+  }
+}
+
+function rounded(status: MasterStatus): MasterStatus {
+  const { remaining, latency } = status;
+  return {
+    ...status,
+    ...(remaining !== undefined && { remaining: Math.ceil(remaining) }),
+    ...(latency !== undefined && { latency: Math.round(latency * 100) / 100 }),
+  };
+}

@@ -1,0 +1,57 @@
+import type { Counter, Histogram, Meter, UpDownCounter } from '@opentelemetry/api';
+
+/** Seconds. From a master nearby to the waiting budget. */
+const MOMENTS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+/** Seconds. From a few commands to the longest hold. */
+const HOLDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
+
+/** Everything that is measured. Durations are seconds, as everywhere in OpenTelemetry. */
+export class Instruments {
+  readonly acquireDuration: Histogram;
+  readonly waitDuration: Histogram;
+  readonly holdDuration: Histogram;
+  readonly waiters: UpDownCounter;
+  readonly held: UpDownCounter;
+  readonly lost: Counter;
+  readonly masterAnswers: Counter;
+  readonly masterLatency: Histogram;
+
+  constructor(meter: Meter) {
+    this.acquireDuration = meter.createHistogram('redlock.acquire.duration', {
+      ...seconds(MOMENTS),
+      description: 'From the call to its outcome.',
+    });
+    this.waitDuration = meter.createHistogram('redlock.wait.duration', {
+      ...seconds(MOMENTS),
+      description: 'How much of it was spent waiting, of those that had to wait.',
+    });
+    this.holdDuration = meter.createHistogram('redlock.hold.duration', {
+      ...seconds(HOLDS),
+      description: 'From the grant to the release or the loss.',
+    });
+    this.waiters = meter.createUpDownCounter('redlock.waiters', {
+      unit: '{acquisition}',
+      description: 'Acquisitions that have no outcome yet.',
+    });
+    this.held = meter.createUpDownCounter('redlock.locks.held', {
+      unit: '{lock}',
+      description: 'Locks that this process holds.',
+    });
+    this.lost = meter.createCounter('redlock.locks.lost', {
+      unit: '{lock}',
+      description: 'Locks that were lost while their holders relied on them.',
+    });
+    this.masterAnswers = meter.createCounter('redlock.master.answers', {
+      unit: '{answer}',
+      description: 'What the masters answered.',
+    });
+    this.masterLatency = meter.createHistogram('redlock.master.latency', {
+      ...seconds(MOMENTS),
+      description: 'In which time the masters answered.',
+    });
+  }
+}
+
+function seconds(boundaries: readonly number[]) {
+  return { unit: 's', advice: { explicitBucketBoundaries: [...boundaries] } };
+}

@@ -1,0 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { WithLock } from 'nestjs-redlock';
+
+/** How long the carrier takes, in milliseconds. */
+const PICKUP = 100;
+
+@Injectable()
+export class OrdersService {
+  @WithLock((id: string) => `order:${id}`, '5s', { onLocked: 'skip' })
+  async ship(id: string): Promise<{ shipped: string } | undefined> {
+    await sleep(PICKUP);
+    return { shipped: id };
+  }
+}

@@ -1,0 +1,179 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get, Inject } from '@nestjs/common';
+import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
+import { LockService, RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
+import { RedlockHealthIndicator, RedlockHealthModule } from 'nestjs-redlock/terminus';
+import { memoryMasters } from 'nestjs-redlock/testing';
+import { eventually } from '../support/eventually.js';
+import { startMasters } from '../support/masters.js';
+import { closeAll, listen } from './support/applications.js';
+
+@Controller()
+class HealthController {
+  constructor(
+    @Inject(HealthCheckService) private readonly health: HealthCheckService,
+    @Inject(RedlockHealthIndicator) private readonly redlock: RedlockHealthIndicator,
+  ) {}
+
+  @Get('health')
+  @HealthCheck()
+  check() {
+    return this.health.check([() => this.redlock.isHealthy()]);
+  }
+
+  @Get('health/:service')
+  @HealthCheck()
+  checkBilling() {
+    return this.health.check([() => this.redlock.isHealthy('locks of billing', { service: 'billing' })]);
+  }
+}
+
+const services = [RedlockHealthModule, TerminusModule.forRoot({ errorLogStyle: 'json' })];
+
+async function start(...options: (RedlockModuleOptions & { name?: string })[]) {
+  const modules = options.map((each) => RedlockModule.forRoot(each));
+  return listen({ imports: [...modules, ...services], controllers: [HealthController] });
+}
+
+interface Health {
+  readonly status: number;
+  /** What is told of the one indicator, whether it is up or down. */
+  readonly details: Record<string, { status: string; quorum: number; masters: Record<string, unknown>[] }>;
+}
+
+async function healthOf(url: string, path = '/health'): Promise<Health> {
+  const response = await fetch(url + path);
+  const { details } = (await response.json()) as Health;
+  return { status: response.status, details };
+}
+
+async function statesOf(url: string): Promise<unknown[]> {
+  const { details } = await healthOf(url);
+  return details.redlock!.masters.map(({ state }) => state);
+}
+
+/** Wide enough for a busy machine, so that only what hangs is taken for hanging. */
+const PATIENT = { masterTimeout: '2s', restartGuard: false } as const;
+
+afterEach(closeAll);
+
+describe('The health check on real servers', () => {
+  it('is up, with the latency and the version of each master', async () => {
+    await using masters = await startMasters(3);
+    const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
+    const { status, details } = await healthOf(url);
+    expect(status).toBe(200);
+    expect(details).toEqual({
+      redlock: {
+        status: 'up',
+        quorum: 2,
+        masters: masters.servers.map(({ port }) => ({
+          master: `127.0.0.1:${port}`,
+          state: 'voting',
+          latency: expect.any(Number),
+          version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+        })),
+      },
+    });
+    for (const { latency } of details.redlock!.masters) {
+      expect(latency).toBeGreaterThan(0);
+      expect(latency).toBeLessThanOrEqual(2_000);
+    }
+  }, 30_000);
+
+  it('stays up and names the master that is down, and is down with a majority of them', async () => {
+    await using masters = await startMasters(3);
+    const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
+    const [first, second] = masters.servers;
+
+    await first!.kill();
+    const degraded = await healthOf(url);
+    expect(degraded.status).toBe(200);
+    expect(degraded.details.redlock).toMatchObject({
+      status: 'up',
+      masters: [{ state: 'down', reason: expect.any(String) }, { state: 'voting' }, { state: 'voting' }],
+    });
+    expect(degraded.details.redlock!.masters[0]).not.toHaveProperty('latency');
+
+    await second!.kill();
+    const down = await healthOf(url);
+    expect(down.status).toBe(503);
+    expect(down.details.redlock).toMatchObject({
+      status: 'down',
+      quorum: 2,
+      masters: [{ state: 'down' }, { state: 'down' }, { state: 'voting', latency: expect.any(Number) }],
+    });
+
+    await first!.restart();
+    await eventually(async () => (await healthOf(url)).status === 200);
+    await expect(statesOf(url)).resolves.toEqual(['voting', 'down', 'voting']);
+  }, 60_000);
+
+  it('notices a master that hangs although nobody asks for a lock', async () => {
+    await using masters = await startMasters(3);
+    const { url } = await start({ ...PATIENT, masterTimeout: '300ms', masters: [...masters.urls] });
+    masters.servers[2]!.pause();
+    const { details } = await healthOf(url);
+    expect(details.redlock!.masters[2]).toMatchObject({ state: 'silent', reason: 'no answer in time' });
+    masters.servers[2]!.resume();
+    await eventually(async () => (await statesOf(url))[2] === 'voting');
+  }, 30_000);
+
+  it('is down while a majority is quarantined, with the reason and the time that is left', async () => {
+    await using masters = await startMasters(3);
+    const { url } = await start({ masters: [...masters.urls], masterTimeout: '2s' });
+    const { status, details } = await healthOf(url);
+    expect(status).toBe(503);
+    for (const master of details.redlock!.masters) {
+      expect(master).toMatchObject({
+        state: 'quarantined',
+        reason: 'it was started a short while ago',
+        latency: expect.any(Number),
+      });
+      expect(master.remaining).toBeGreaterThan(0);
+      // The default `maxTtl`, what clocks may run apart meanwhile, and the resolution of a server's uptime.
+      expect(master.remaining).toBeLessThanOrEqual(30_000 + 302 + 1_000);
+      expect(Number.isInteger(master.remaining)).toBe(true);
+    }
+  }, 30_000);
+
+  it('is up as soon as the quarantine has ended', async () => {
+    await using masters = await startMasters(3);
+    const { url } = await start({ masters: [...masters.urls], ttl: '1s', maxTtl: '1s', masterTimeout: '250ms' });
+    await eventually(async () => (await healthOf(url)).status === 200);
+    expect((await statesOf(url)).filter((state) => state === 'voting').length).toBeGreaterThanOrEqual(2);
+  }, 60_000);
+});
+
+describe('The health check of several lock services', () => {
+  it('looks at the one it is told', async () => {
+    const [orders, billing] = [memoryMasters(3), memoryMasters(3)];
+    const { url } = await start({ masters: orders }, { masters: billing, name: 'billing' });
+    for (const master of billing.slice(1)) master.takeDown();
+    await expect(healthOf(url)).resolves.toMatchObject({ status: 200, details: { redlock: { status: 'up' } } });
+    await expect(healthOf(url, '/health/billing')).resolves.toMatchObject({
+      status: 503,
+      details: {
+        'locks of billing': {
+          status: 'down',
+          masters: [{ state: 'voting' }, { state: 'down', reason: 'taken down' }, { state: 'down' }],
+        },
+      },
+    });
+  });
+
+  it('says which module is missing when there is none of that name', async () => {
+    const { app } = await start({ masters: memoryMasters(1) });
+    const indicator = app.get(RedlockHealthIndicator, { strict: false });
+    await expect(indicator.isHealthy('locks', { service: 'billing' })).rejects.toThrow("forRoot({ name: 'billing'");
+  });
+
+  it('is what a program gets by itself, too', async () => {
+    const { app } = await start({ masters: memoryMasters(1) });
+    await expect(app.get(LockService).probe()).resolves.toEqual({
+      quorum: 1,
+      canVote: true,
+      masters: [{ master: 'memory-1', state: 'voting', latency: expect.any(Number) }],
+    });
+  });
+});
