@@ -59,11 +59,16 @@ export default defineConfig(
             layer('core', ['core']),
             layer('redis', ['core', 'redis']),
             layer('memory', ['core', 'memory']),
+            layer('cli', ['core', 'redis', 'cli']),
+            { target: './lib/*.ts', from: './lib/cli', message: 'The library works without its command line.' },
             { target: './lib', from: './lib/index.ts', message: 'index.ts is for users of the package.' },
           ],
         },
       ],
-      'no-restricted-imports': packages('^@nestjs/[^/]+/', "Nest's private files move between releases."),
+      'no-restricted-imports': packages(
+        '^@nestjs/[^/]+/|^(?:commander|cli-table3)$',
+        "Nest's private files move between releases, and the packages of the command line are not for the library.",
+      ),
     },
   },
   {
@@ -73,6 +78,15 @@ export default defineConfig(
   {
     files: ['lib/redis/**/*.ts'],
     rules: { 'no-restricted-imports': packages('^(?!\\.|node:|ioredis$)', 'This layer knows ioredis and Node only.') },
+  },
+  {
+    files: ['lib/cli/**/*.ts'],
+    rules: {
+      'no-restricted-imports': packages(
+        '^(?!\\.|node:|commander$|cli-table3$)',
+        'No Nest, and ioredis by lib/redis only.',
+      ),
+    },
   },
   {
     // The algorithm gets time and randomness from outside, so that a test or a simulation can own both.
