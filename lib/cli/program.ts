@@ -2,6 +2,9 @@ import { Command, CommanderError } from 'commander';
 import { LockError } from '../core/errors.js';
 import { type CommonOptions, contextOf, type Context, MASTERS_VARIABLE, UsageError } from './context.js';
 import { doctor } from './doctor.js';
+import { inspect } from './inspect.js';
+import { list } from './list.js';
+import { release, type ReleaseOptions } from './release.js';
 import type { Terminal } from './terminal.js';
 
 /** What the process ends with. */
@@ -13,6 +16,8 @@ const INTRODUCTION = [
     'a password is better kept in the file or the variable than on the command line. Credentials are never shown.',
   'Exit status: 0 if all is well, 1 if there is a problem, 2 if it was called in a way that cannot work.',
 ].join('\n\n');
+
+const KEY = 'name of the lock as the application gives it, without the prefix';
 
 /** Runs a command line. Resolves with the exit status. */
 export async function run(args: readonly string[], version: string, terminal: Terminal): Promise<number> {
@@ -46,6 +51,28 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
   common(program.command('doctor'))
     .description('examine the masters: a table, what to change, and a verdict')
     .action((options: CommonOptions) => start(options, doctor));
+  common(program.command('inspect'))
+    .description('tell who says what about one lock; exit status 1 if too few masters answer')
+    .argument('<key>', KEY)
+    .action((key: string, options: CommonOptions) => start(options, (context) => inspect(context, key)));
+  common(program.command('list'))
+    .description(
+      'list the locks that are held, by SCAN (the user needs +scan); exit status 1 if a master does not answer',
+    )
+    .argument('[pattern]', 'of their names, such as "order:*"', '*')
+    .action((pattern: string, options: CommonOptions) => start(options, (context) => list(context, pattern)));
+  common(program.command('release'))
+    .description('take a lock away from its holder, on all masters, and print a line for the audit')
+    .argument('<key>', KEY)
+    .option('--force', 'needed, since somebody may rely on it')
+    .option('--yes', 'do not ask')
+    .option(
+      '--at-once',
+      'free it now, for a holder that is certainly gone; otherwise its time is not extended any more',
+    )
+    .action((key: string, options: CommonOptions & ReleaseOptions) =>
+      start(options, (context) => release(context, key, options)),
+    );
   return program;
 }
 

@@ -250,7 +250,7 @@ describe('The masters', () => {
   it('are explained by --help, for each command', async () => {
     const all = await cli(['--help']);
     expect(all.status).toBe(0);
-    for (const name of ['doctor']) {
+    for (const name of ['doctor', 'inspect', 'list', 'release']) {
       expect(all.stdout).toMatch(new RegExp(`^  ${name}\\b`, 'm'));
       const { status, stdout } = await cli([name, '--help']);
       expect([status, stdout.split('\n')[0]]).toEqual([0, expect.stringContaining(`Usage: nestjs-redlock ${name}`)]);
