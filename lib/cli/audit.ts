@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import { showNames } from '../core/shown.js';
-import { milliseconds } from './table.js';
+import { duration } from './table.js';
 
 /** Who has taken which lock away, when, and where. */
 export interface AuditRecord {
@@ -34,7 +34,7 @@ export function auditLine(record: AuditRecord): string {
   const places = `${taken.length} of ${masters} masters (${taken.join(', ') || 'none'})`;
   const others = unreached.length > 0 ? `, not on ${unreached.join(', ')}` : '';
   const verb = released ? 'released' : 'failed to release';
-  return `audit: ${at} ${showNames([by])} ${verb} ${showNames([resource])} (${mode}, ${milliseconds(left)} left) on ${places}${others}`;
+  return `audit: ${at} ${showNames([by])} ${verb} ${showNames([resource])} (${mode}, ${duration(left)} left) on ${places}${others}`;
 }
 
 /** A container may run under a number that has no name. */

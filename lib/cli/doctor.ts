@@ -3,7 +3,7 @@ import type { Context } from './context.js';
 import { middleOf } from './clock-offset.js';
 import { type Examination, examine, type Persistence } from './examination.js';
 import { clockErrorOf, type Finding, judge, twinOf, type Verdict } from './findings.js';
-import { milliseconds, table } from './table.js';
+import { duration, table } from './table.js';
 import type { Terminal } from './terminal.js';
 
 /** The beginning of a run id tells servers apart. */
@@ -57,12 +57,12 @@ function columnOf(one: Examination, examined: readonly Examination[], verdict: V
     version: report?.version ?? '-',
     role: report?.role ?? '-',
     run: report?.run?.slice(0, SHOWN_OF_RUN) ?? '-',
-    uptime: milliseconds(report?.uptime),
+    uptime: duration(report?.uptime),
     persistence: persistence ? wordsOn(persistence) : '-',
     eviction: report ? (report.eviction ?? 'none') : '-',
     permissions: unreachable ? '-' : missing.length === 0 ? 'complete' : `${missing.length} missing`,
     clock: clock ? offsetFrom(one, examined) : '-',
-    latency: latency ? milliseconds(latency.median) : '-',
+    latency: latency ? duration(latency.median) : '-',
   };
 }
 
@@ -83,7 +83,7 @@ function wordsOn({ appendOnly, fsync, snapshots }: Persistence): string {
 function offsetFrom(one: Examination, examined: readonly Examination[]): string {
   const distance = clockErrorOf(one, examined) ?? 0;
   const width = one.clock ? one.clock.most - middleOf(one.clock) : 0;
-  return `${distance > 0 ? '+' : ''}${milliseconds(distance)} ± ${milliseconds(width)}`;
+  return `${distance > 0 ? '+' : ''}${duration(distance)} ± ${duration(width)}`;
 }
 
 function tell({ level, master, what, advice }: Finding, terminal: Terminal): string {
@@ -99,7 +99,7 @@ function summaryOf({ healthy, masters, quorum, voters, findings }: Verdict): str
       ? 'no lock can be taken'
       : spare === 0
         ? 'locks work, but no further master may fail'
-        : `locks work, and ${spare} more may fail`;
+        : `locks work, and ${spare}${voters.length < masters ? ' more' : ''} may fail`;
   const state = healthy ? 'healthy' : `${count} ${count === 1 ? 'problem' : 'problems'}`;
   return `${state}: ${voters.length} of ${masters} masters can vote, ${quorum} must; ${outlook}`;
 }

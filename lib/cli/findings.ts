@@ -4,7 +4,7 @@ import { certainDistance, medianOf } from './clock-offset.js';
 import type { Failure } from './contact.js';
 import type { Examination } from './examination.js';
 import { isVital } from './permissions.js';
-import { milliseconds } from './table.js';
+import { duration } from './table.js';
 
 /** Something that is wrong, or that is good to know. */
 export interface Finding {
@@ -127,7 +127,7 @@ function onDisk({ persistence }: Examination): Unplaced | undefined {
 function onClock(one: Examination, examined: readonly Examination[]): Unplaced | undefined {
   const distance = clockErrorOf(one, examined) ?? 0;
   if (Math.abs(distance) <= CLOCK_TOLERANCE) return undefined;
-  const what = `its clock is ${milliseconds(Math.abs(distance))} ${distance > 0 ? 'ahead of' : 'behind'} the others`;
+  const what = `its clock is ${duration(Math.abs(distance))} ${distance > 0 ? 'ahead of' : 'behind'} the others`;
   return problem(what, 'set it over the network (chrony, ntpd) by slewing: when it steps, keys expire early or late');
 }
 
@@ -135,7 +135,7 @@ function onLatency({ latency }: Examination): Unplaced | undefined {
   const { masterTimeout } = DEFAULTS;
   // The fastest, since what measures may be slow itself.
   if (!latency || latency.fastest < masterTimeout) return undefined;
-  const what = `even its fastest answer took ${milliseconds(latency.fastest)}, when seen from here`;
+  const what = `even its fastest answer took ${duration(latency.fastest)}, when seen from here`;
   return note(
     what,
     `where the application runs, masterTimeout (${masterTimeout} ms by default) must be longer than that`,
@@ -147,13 +147,10 @@ function onQuarantine({ report }: Examination): Unplaced | undefined {
   const { marker, run, time, uptime } = report;
   const advice = 'wait; the restart guard ends this by itself, and maxTtl bounds it';
   const left = marker && marker.run === run ? marker.from - time : 0;
-  if (left > 0) return note(`its votes do not count for ${milliseconds(left)} more`, advice);
+  if (left > 0) return note(`its votes do not count for ${duration(left)} more`, advice);
   const young = DEFAULTS.maxTtl - uptime;
   if (young <= 0 || (marker && marker.run === run)) return undefined;
-  return note(
-    `it was started ${milliseconds(uptime)} ago: its votes may not count for up to ${milliseconds(young)}`,
-    advice,
-  );
+  return note(`it was started ${duration(uptime)} ago: its votes may not count for up to ${duration(young)}`, advice);
 }
 
 function onAll(examined: readonly Examination[]): Finding[] {

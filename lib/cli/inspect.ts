@@ -5,7 +5,7 @@ import { resolveResources } from '../core/resources.js';
 import { showNames } from '../core/shown.js';
 import type { Context } from './context.js';
 import { inSession } from './session.js';
-import { milliseconds, table } from './table.js';
+import { duration, table } from './table.js';
 
 /** Tells who says what about a resource. Resolves with the exit status: 1 if too few masters answered. */
 export async function inspect(context: Context, key: string): Promise<number> {
@@ -25,8 +25,7 @@ export async function inspect(context: Context, key: string): Promise<number> {
 export function summaryOf({ resource, state, remaining, masters }: Inspection): string {
   const held = masters.filter(({ answer }) => answer?.kind === 'held').length;
   const count = `${held} of ${masters.length} masters, ${quorumOf(masters.length)} make a lock`;
-  const left =
-    state === 'held' && remaining !== undefined ? `, for ${milliseconds(remaining)} unless it is extended` : '';
+  const left = state === 'held' && remaining !== undefined ? `, for ${duration(remaining)} unless it is extended` : '';
   return `${showNames([resource])} is ${state}${left} (held on ${count})`;
 }
 

@@ -6,8 +6,9 @@ import type { Settings } from '../core/settings.js';
 import { showNames } from '../core/shown.js';
 import { type Contact, type Failure, isFailure } from './contact.js';
 import type { Context } from './context.js';
+import { literally } from './pattern.js';
 import { answerOf, inSession, type Session } from './session.js';
-import { milliseconds, table } from './table.js';
+import { duration, table } from './table.js';
 
 /** Keys that a server looks at before it serves others. */
 const SCANNED_AT_ONCE = 500;
@@ -66,7 +67,7 @@ function answerIn(found: Found, resource: string): Answer {
 /** SCAN may tell a key twice, and one that has gone meanwhile. */
 async function scan(contact: Contact, { keyPrefix }: Settings, pattern: string): Promise<Found | Failure> {
   const start = startOfKeys(keyPrefix);
-  const match = start.replace(/[*?[\]\\]/g, '\\$&') + pattern;
+  const match = literally(start) + pattern;
   const found = new Map<string, number | undefined>();
   let cursor = '0';
   do {
@@ -89,12 +90,7 @@ function rowOf({ resource, state, remaining, masters }: Inspection): string[] {
   const held = masters.filter(({ answer }) => answer?.kind === 'held').length;
   // Somebody gave up, or a master was away when it was released.
   const words = state === 'free' ? 'leftover' : state;
-  return [
-    showNames([resource]),
-    words,
-    state === 'held' ? milliseconds(remaining) : '-',
-    `${held} of ${masters.length}`,
-  ];
+  return [showNames([resource]), words, state === 'held' ? duration(remaining) : '-', `${held} of ${masters.length}`];
 }
 
 function brief({ resource, state, remaining, masters }: Inspection): object {

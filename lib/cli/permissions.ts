@@ -1,6 +1,7 @@
 import { ownName, type Settings } from '../core/settings.js';
 import { startOfKeys } from '../core/resources.js';
 import { type Contact, type Failure, isFailure, type Outcome } from './contact.js';
+import { literally } from './pattern.js';
 
 /** Something that a lock needs and its user must not do. */
 export interface MissingPermission {
@@ -74,7 +75,7 @@ function missingIn(command: string, outcome: Outcome, { keyPrefix }: Settings): 
 
   function isAboutName({ reason }: Failure): string | undefined {
     if (/\bto run the\b/.test(reason)) return undefined;
-    const pattern = `${keyPrefix.replace(/[*?[\]\\]/g, '\\$&')}*`;
+    const pattern = `${literally(keyPrefix)}*`;
     return /\bchannels?\b/.test(reason) ? `&${pattern}` : `~${pattern}`;
   }
 }

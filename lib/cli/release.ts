@@ -5,7 +5,7 @@ import { showNames } from '../core/shown.js';
 import { type AuditRecord, auditLine, operator } from './audit.js';
 import { type Context, UsageError } from './context.js';
 import { inSession, type Session } from './session.js';
-import { milliseconds, table } from './table.js';
+import { duration, table } from './table.js';
 import { find, type Found, free, type Held, revoke } from './taking.js';
 
 /** How a release was asked for. */
@@ -66,7 +66,7 @@ function nothingToDo({ revoked, unasked }: Found, resource: string, { terminal, 
   const enough = sources.length - unasked.length >= quorumOf(sources.length);
   const [first] = revoked;
   const state = first
-    ? `was released already, and is free in at most ${milliseconds(first.entry.remaining)}`
+    ? `was released already, and is free in at most ${duration(first.entry.remaining)}`
     : 'is not held';
   const reason = `${showNames([resource])} ${enough ? state : 'may be held: too few masters can be asked'}`;
   if (json) terminal.print(JSON.stringify({ resource, released: false, reason }, null, 2));
@@ -76,7 +76,7 @@ function nothingToDo({ revoked, unasked }: Found, resource: string, { terminal, 
 
 function showFound({ held, revoked, unasked }: Found, resource: string, { terminal }: Context): void {
   const row = ({ member, entry }: Held, state: string): string[] => {
-    return [member.contact.name, `${state}, ${milliseconds(entry.remaining)} left`];
+    return [member.contact.name, `${state}, ${duration(entry.remaining)} left`];
   };
   const rows = [
     ...held.map((one) => row(one, 'held')),
@@ -111,7 +111,7 @@ function report(record: AuditRecord, unreached: readonly MasterReport[], { termi
   for (const { master, answer } of unreached) {
     terminal.complain(`${master} may still have it: ${describeAnswer(answer)}`);
   }
-  const when = mode === 'at-once' ? 'now' : `in at most ${milliseconds(left)}`;
+  const when = mode === 'at-once' ? 'now' : `in at most ${duration(left)}`;
   if (released) terminal.print(terminal.paint('bold', `${showNames([resource])} is free ${when}`));
   else terminal.complain('too few masters gave it up: its holder may still rely on it');
   terminal.print(auditLine(record));

@@ -97,16 +97,20 @@ describe('list', () => {
     const names = async (prefix: string) =>
       (await listed(masters.urls, '--prefix', prefix)).locks.map((l) => l.resource);
     expect([await names('app:'), await names('app:jobs:'), await names('lock:')]).toEqual([['a'], ['b'], []]);
+    // A prefix is no pattern.
+    expect(await names('a*:')).toEqual([]);
   }, 60_000);
 
   it('says which masters it could not ask', async () => {
     await using masters = await startMasters(3);
     await masters.servers[0]!.kill();
     await command(masters.servers[1]!.port, 'ACL', 'SETUSER', 'default', '-scan');
+    await command(masters.servers[2]!.port, 'REPLICAOF', '127.0.0.1', masters.servers[1]!.port);
     const ended = await cli(['list', ...on(masters.urls), '--timeout', '2s']);
     expect(ended.status).toBe(1);
     expect(ended.stderr).toMatch(/was not asked: .*ECONNREFUSED/);
     expect(ended.stderr).toMatch(/was not asked: .*scan/);
+    expect(ended.stderr).toMatch(/was not asked: it is a replica/);
   }, 60_000);
 });
 
@@ -118,7 +122,10 @@ describe('release', () => {
     const lock = await contender.acquire('order:1', 6_000, { extend: true });
     const waiting = next.acquire('order:1', 6_000, { wait: '60s' });
     let lostFirst: boolean | undefined;
-    void waiting.then(() => (lostFirst = lock.loss !== undefined));
+    waiting.then(
+      () => (lostFirst = lock.loss !== undefined),
+      () => undefined,
+    );
     const { status, stdout } = await release(masters.urls, 'order:1', ['--force', '--yes']);
     expect(status).toBe(0);
     const [audit = ''] = stdout.split('\n').filter((line) => line.startsWith('audit: '));

@@ -57,7 +57,7 @@ describe('The verdict', () => {
   });
 
   it.each<[string, Partial<Examination>, string]>([
-    ['ahead', { clock: { least: 1_500, most: 1_510 } }, 'its clock is 1499 ms ahead of the others'],
+    ['ahead', { clock: { least: 1_500, most: 1_510 } }, 'its clock is 1.5 s ahead of the others'],
     ['behind', { clock: { least: -90_010, most: -90_001 } }, 'its clock is 90.0 s behind the others'],
   ])('names a clock that is certainly %s', (_, of, what) => {
     const { healthy, findings, voters } = judge(beside(of));
@@ -74,7 +74,7 @@ describe('The verdict', () => {
     const marker = { run: 'a', nonce: 'n', from: 5_000, maxTtl: 30_000 };
     const told = (of: Partial<Report>) => brief(judge(beside({ report: report({ run: 'a', ...of }) })).findings);
     expect(told({ marker, time: 1_000, uptime: 2_000 })).toEqual([
-      ['note', 'a', 'its votes do not count for 4000 ms more'],
+      ['note', 'a', 'its votes do not count for 4.0 s more'],
     ]);
     expect(told({ marker, time: 6_000, uptime: 2_000 })).toEqual([]);
     expect(told({ uptime: 2_000 })).toEqual([['note', 'a', expect.stringContaining('for up to 28.0 s')]]);
