@@ -110,6 +110,19 @@ describe('doctor', () => {
     60_000,
   );
 
+  it('tells no password to a reader when a server repeats it', async () => {
+    const args = ['AUTH', 'HELLO'].flatMap((name) => ['--rename-command', name, '']);
+    const server = await RedisServer.start({ args });
+    try {
+      const ended = await doctor([server.url.replace('redis://', `redis://:${encoded}@`)]);
+      expect(ended.status).toBe(1);
+      expect(problemsIn(ended)).toEqual([expect.stringMatching(/unknown command/i)]);
+      expectSilenceAbout(PASSWORD, ended);
+    } finally {
+      await server.stop();
+    }
+  }, 60_000);
+
   it('tells whether locks survive the masters that are dead', async () => {
     await using masters = await startMasters(3);
     const [a, b] = masters.servers;

@@ -221,6 +221,19 @@ describe('release', () => {
     expect(ended.stdout).toContain(`(127.0.0.1:${c!.port})`);
   }, 60_000);
 
+  it('counts the masters that gave the lock up when it was tried before', async () => {
+    await using masters = await startMasters(3);
+    const [a, b, c] = masters.servers;
+    for (const { port } of [a!, c!]) await command(port, 'SET', 'lock:x', 'token', 'PX', 60_000);
+    const args = ['release', 'x', '--force', '--yes', '--timeout', '2s'];
+    await cli([...args, ...on([a!.url])]);
+    await b!.kill();
+    const ended = await cli([...args, ...on(masters.urls)]);
+    expect(ended.status).toBe(0);
+    expect(ended.stdout).toMatch(/released already/);
+    expect(ended.stdout).toMatch(/ released "x" .* on 1 of 3 masters \(127\.0\.0\.1:\d+\), not on /);
+  }, 60_000);
+
   it('has nothing to do for a lock that is free, or was released already', async () => {
     await using masters = await startMasters(1);
     expect(await release(masters.urls, 'x', ['--force'])).toMatchObject({
