@@ -60,11 +60,16 @@ export default defineConfig(
             layer('redis', ['core', 'redis']),
             layer('memory', ['core', 'memory']),
             layer('telemetry', ['core', 'telemetry']),
+            layer('cli', ['core', 'redis', 'cli']),
+            { target: './lib/*.ts', from: './lib/cli', message: 'The library works without its command line.' },
             { target: './lib', from: './lib/index.ts', message: 'index.ts is for users of the package.' },
           ],
         },
       ],
-      'no-restricted-imports': packages('^@nestjs/[^/]+/', "Nest's private files move between releases."),
+      'no-restricted-imports': packages(
+        '^@nestjs/[^/]+/|^(?:commander|cli-table3)$',
+        "Nest's private files move between releases, and the packages of the command line are not for the library.",
+      ),
     },
   },
   {
@@ -79,6 +84,15 @@ export default defineConfig(
     files: ['lib/telemetry/**/*.ts'],
     rules: {
       'no-restricted-imports': packages('^(?!\\.|@opentelemetry/api$)', 'This layer knows OpenTelemetry only.'),
+    },
+  },
+  {
+    files: ['lib/cli/**/*.ts'],
+    rules: {
+      'no-restricted-imports': packages(
+        '^(?!\\.|node:|commander$|cli-table3$)',
+        'No Nest, and ioredis by lib/redis only.',
+      ),
     },
   },
   {

@@ -55,8 +55,20 @@ export function refuseTwins(option: string, masters: readonly { readonly name: s
  * @throws {RedlockConfigError} if the source cannot work
  */
 export function redisMaster(option: string, source: RedisMasterSource, context: RedisMasterContext): RedisMaster {
+  const { name, client } = redisClient(option, source);
+  return new RedisMaster(name, client, context);
+}
+
+/** A client that is not connected yet, and the address of its server. */
+export interface NamedClient {
+  readonly name: string;
+  readonly client: RedisClient;
+}
+
+/** @throws {RedlockConfigError} if the source cannot work */
+export function redisClient(option: string, source: RedisMasterSource): NamedClient {
   const client = clientFrom(option, source);
-  return new RedisMaster(addressOf(client.options), client, context);
+  return { name: addressOf(client.options), client };
 }
 
 /** Whatever a source does when it is read, it is the source that cannot work. */

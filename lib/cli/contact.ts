@@ -1,0 +1,89 @@
+import type { RedisMasterSource } from '../redis/master-source.js';
+import { redisClient } from '../redis/master-source.js';
+import type { RedisClient } from '../redis/redis-client.interface.js';
+import { isReply, refusalFrom, tell } from '../redis/replies.js';
+
+/** What a server answered to one command. */
+export type Outcome = { readonly value: unknown } | Failure;
+
+/** Why there is no value: what the server said, or `UNREACHABLE`, in words that hold no secret. */
+export interface Failure {
+  readonly code: string;
+  readonly reason: string;
+}
+
+/** Whether the server could not be asked, or did what it was asked. */
+export function isFailure(outcome: Outcome): outcome is Failure {
+  return 'code' in outcome;
+}
+
+/** A connection to one server for a few commands. It is opened once, and not again when it breaks. */
+export class Contact {
+  readonly name: string;
+  private readonly client: RedisClient;
+  private readonly secrets: readonly string[];
+  private trouble: string | undefined;
+
+  constructor(
+    option: string,
+    source: RedisMasterSource,
+    private readonly timeout: number,
+  ) {
+    const { name, client } = redisClient(option, source);
+    this.name = name;
+    // A server that is loading its data says so by itself.
+    this.client = client.duplicate({ enableReadyCheck: false, retryStrategy: null });
+    const { password, sentinelPassword } = client.options;
+    this.secrets = [password, sentinelPassword].flatMap((secret) => (secret ? [secret] : []));
+  }
+
+  /** Tells why there is no connection, if there is none. */
+  async open(): Promise<Failure | undefined> {
+    const ready = new Promise<void>((resolve, reject) => {
+      this.client.on('error', (error) => {
+        this.trouble ??= tell(error, this.secrets);
+        reject(new Error(this.trouble));
+      });
+      this.client.on('close', () => reject(new Error('the connection was closed')));
+      this.client.on('ready', () => resolve());
+      // How it ends is told by events.
+      this.client.connect().catch(() => undefined);
+    });
+    const opened = await this.settle(ready);
+    // A refused login is told after the connection has been called ready.
+    const outcome = isFailure(opened) ? opened : await this.call('TIME');
+    if (!isFailure(outcome)) return undefined;
+    if (this.trouble !== undefined)
+      return { code: /^[A-Z]+(?= )/.exec(this.trouble)?.[0] ?? 'UNREACHABLE', reason: this.trouble };
+    // Without the permission to ask for the time there is still a connection.
+    return outcome.code === 'UNREACHABLE' || outcome.code === 'NOAUTH' ? outcome : undefined;
+  }
+
+  call(command: string, ...args: (string | number)[]): Promise<Outcome> {
+    return this.settle(this.client.call(command, args));
+  }
+
+  /** Nothing else can be called afterwards. */
+  subscribe(channel: string): Promise<Outcome> {
+    return this.settle(this.client.subscribe(channel));
+  }
+
+  close(): void {
+    this.client.disconnect();
+  }
+
+  private async settle(answer: Promise<unknown>): Promise<Outcome> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`no answer within ${this.timeout} ms`)), this.timeout);
+    });
+    try {
+      return { value: await Promise.race([answer, late]) };
+    } catch (error) {
+      if (isReply(error)) return refusalFrom(error, this.secrets);
+      return { code: 'UNREACHABLE', reason: this.trouble ?? tell(error, this.secrets) };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import { parseDuration } from '../core/duration.js';
+import { resolveSettings, type Settings } from '../core/settings.js';
+import { refuseTwins, redisClient } from '../redis/master-source.js';
+import type { Terminal } from './terminal.js';
+
+/** A variable for what should not stand on a command line, where every user of the machine can read it. */
+export const MASTERS_VARIABLE = 'REDLOCK_MASTERS';
+
+/** What all commands have in common, as it was typed. */
+export interface CommonOptions {
+  readonly master?: readonly string[];
+  readonly mastersFile?: string;
+  readonly prefix?: string;
+  readonly timeout: string;
+  readonly json?: boolean;
+}
+
+/** What all commands work with. */
+export interface Context {
+  /** URLs with credentials: never to be shown. */
+  readonly sources: readonly string[];
+  readonly settings: Settings;
+  /** How long one answer may take, in milliseconds. */
+  readonly timeout: number;
+  readonly json: boolean;
+  readonly terminal: Terminal;
+}
+
+/** It was called in a way that cannot work. */
+export class UsageError extends Error {}
+
+/**
+ * @throws {UsageError} if no master is named
+ * @throws {RedlockConfigError} if one of them cannot be one, or an option cannot work
+ */
+export function contextOf(options: CommonOptions, terminal: Terminal): Context {
+  const timeout = parseDuration('--timeout', options.timeout, 1, 60_000);
+  const sources = sourcesOf(options);
+  const clients = sources.map((source, index) => redisClient(`masters[${index}]`, source));
+  refuseTwins('masters', clients);
+  // Without the guard: whoever only looks leaves no marker.
+  const settings = resolveSettings({
+    ...{ ttl: Math.max(10_000, 4 * timeout), maxTtl: Math.max(30_000, 4 * timeout), masterTimeout: timeout },
+    ...{ restartGuard: false, ...(options.prefix !== undefined && { keyPrefix: options.prefix }) },
+  });
+  return { sources, settings, timeout, json: options.json ?? false, terminal };
+}
+
+function sourcesOf({ master = [], mastersFile }: CommonOptions): readonly string[] {
+  const named = [...master, ...(mastersFile === undefined ? [] : linesOf(mastersFile))];
+  const sources = named.length > 0 ? named : splitAt(',', process.env[MASTERS_VARIABLE] ?? '');
+  if (sources.length > 0) return sources;
+  throw new UsageError(`no masters: give --master <url> for each, --masters-file <path>, or ${MASTERS_VARIABLE}`);
+}
+
+function linesOf(path: string): string[] {
+  try {
+    return splitAt('\n', readFileSync(path, 'utf8')).filter((line) => !line.startsWith('#'));
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    throw new UsageError(`the file of --masters-file cannot be read: ${code}`);
+  }
+}
+
+function splitAt(separator: string, text: string): string[] {
+  return text
+    .split(separator)
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}

@@ -1,0 +1,34 @@
+import { describeAnswer, type MasterReport } from '../core/errors.js';
+import type { Inspection } from '../core/inspection.js';
+import { quorumOf } from '../core/quorum.js';
+import { resolveResources } from '../core/resources.js';
+import { showNames } from '../core/shown.js';
+import type { Context } from './context.js';
+import { inSession } from './session.js';
+import { duration, table } from './table.js';
+
+/** Tells who says what about a resource. Resolves with the exit status: 1 if too few masters answered. */
+export async function inspect(context: Context, key: string): Promise<number> {
+  const [resource = ''] = resolveResources('key', key);
+  const inspection = await inSession(context, ({ redlock }) => redlock.inspect(resource));
+  const { terminal, json } = context;
+  if (json) terminal.print(JSON.stringify(inspection, null, 2));
+  else {
+    const rows = inspection.masters.map((report) => [report.master, wordsOn(report)]);
+    terminal.print(table(['master', 'says'], rows));
+    terminal.print(terminal.paint('bold', summaryOf(inspection)));
+  }
+  return inspection.state === 'unknown' ? 1 : 0;
+}
+
+/** What the masters amount to, in one line. */
+export function summaryOf({ resource, state, remaining, masters }: Inspection): string {
+  const held = masters.filter(({ answer }) => answer?.kind === 'held').length;
+  const count = `${held} of ${masters.length} masters, ${quorumOf(masters.length)} make a lock`;
+  const left = state === 'held' && remaining !== undefined ? `, for ${duration(remaining)} unless it is extended` : '';
+  return `${showNames([resource])} is ${state}${left} (held on ${count})`;
+}
+
+function wordsOn({ answer }: MasterReport): string {
+  return answer?.kind === 'granted' ? 'free' : describeAnswer(answer);
+}

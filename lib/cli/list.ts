@@ -1,0 +1,99 @@
+import type { MasterReport } from '../core/errors.js';
+import { type Inspection, summarize } from '../core/inspection.js';
+import { type Answer, GRANTED } from '../core/master.interface.js';
+import { startOfKeys } from '../core/resources.js';
+import type { Settings } from '../core/settings.js';
+import { showNames } from '../core/shown.js';
+import { type Contact, type Failure, isFailure } from './contact.js';
+import type { Context } from './context.js';
+import { literally } from './pattern.js';
+import { answerOf, inSession, type Session } from './session.js';
+import { duration, table } from './table.js';
+
+/** Keys that a server looks at before it serves others. */
+const SCANNED_AT_ONCE = 500;
+/** Begins names of our own, wherever it stands. */
+const NUL = '\0';
+
+/** What a master has: remaining milliseconds by resource, `undefined` for a key that does not expire. */
+type Found = ReadonlyMap<string, number | undefined>;
+
+/**
+ * Lists the locks on all masters. Resolves with the exit status: 1 if a master could not be asked.
+ *
+ * @param pattern of resource names, in the manner of SCAN
+ */
+export async function list(context: Context, pattern: string): Promise<number> {
+  const { terminal, json, settings } = context;
+  const { locks, unasked } = await inSession(context, (session) => listIn(session, settings, pattern));
+  if (json) terminal.print(JSON.stringify({ locks: locks.map(brief), unasked }, null, 2));
+  else {
+    if (locks.length > 0) terminal.print(table(['resource', 'state', 'remaining', 'masters'], locks.map(rowOf)));
+    terminal.print(terminal.paint('bold', `${locks.length} ${locks.length === 1 ? 'lock' : 'locks'}`));
+  }
+  for (const { master, answer } of unasked) {
+    const reason = answer && 'reason' in answer ? answer.reason : 'no answer';
+    terminal.complain(`${master} was not asked: ${reason}`);
+  }
+  return unasked.length > 0 ? 1 : 0;
+}
+
+interface Listing {
+  readonly locks: readonly Inspection[];
+  readonly unasked: readonly MasterReport[];
+}
+
+async function listIn({ members, absent }: Session, settings: Settings, pattern: string): Promise<Listing> {
+  const scans = await Promise.all(
+    members.map(async ({ contact }) => ({ master: contact.name, found: await scan(contact, settings, pattern) })),
+  );
+  const failed = scans.flatMap(({ master, found }) => ('code' in found ? [{ master, answer: answerOf(found) }] : []));
+  const unasked = [...absent, ...failed];
+  const asked = scans.flatMap(({ master, found }) => ('code' in found ? [] : [{ master, found }]));
+  const resources = [...new Set(asked.flatMap(({ found }) => [...found.keys()]))].sort();
+  const locks = resources.map((resource) =>
+    summarize(resource, [
+      ...asked.map(({ master, found }) => ({ master, answer: answerIn(found, resource) })),
+      ...unasked,
+    ]),
+  );
+  return { locks, unasked };
+}
+
+function answerIn(found: Found, resource: string): Answer {
+  return found.has(resource) ? { kind: 'held', remaining: found.get(resource) } : GRANTED;
+}
+
+/** SCAN may tell a key twice, and one that has gone meanwhile. */
+async function scan(contact: Contact, { keyPrefix }: Settings, pattern: string): Promise<Found | Failure> {
+  const start = startOfKeys(keyPrefix);
+  const match = literally(start) + pattern;
+  const found = new Map<string, number | undefined>();
+  let cursor = '0';
+  do {
+    const page = await contact.call('SCAN', cursor, 'MATCH', match, 'COUNT', SCANNED_AT_ONCE, 'TYPE', 'string');
+    if (isFailure(page)) return page;
+    const [next, keys] = page.value as [string, string[]];
+    const ours = keys.filter((key) => !key.includes(NUL, start.length));
+    const times = await Promise.all(ours.map((key) => contact.call('PTTL', key)));
+    for (const [i, time] of times.entries()) {
+      if (isFailure(time)) return time;
+      const left = Number(time.value);
+      if (left !== -2) found.set((ours[i] ?? '').slice(start.length), left < 0 ? undefined : left);
+    }
+    cursor = next;
+  } while (cursor !== '0');
+  return found;
+}
+
+function rowOf({ resource, state, remaining, masters }: Inspection): string[] {
+  const held = masters.filter(({ answer }) => answer?.kind === 'held').length;
+  // Somebody gave up, or a master was away when it was released.
+  const words = state === 'free' ? 'leftover' : state;
+  return [showNames([resource]), words, state === 'held' ? duration(remaining) : '-', `${held} of ${masters.length}`];
+}
+
+function brief({ resource, state, remaining, masters }: Inspection): object {
+  const heldOn = masters.filter(({ answer }) => answer?.kind === 'held').map(({ master }) => master);
+  return { resource, state, remaining, heldOn };
+}

@@ -1,0 +1,95 @@
+import { Command, CommanderError } from 'commander';
+import { LockError } from '../core/errors.js';
+import { type CommonOptions, contextOf, type Context, MASTERS_VARIABLE, UsageError } from './context.js';
+import { doctor } from './doctor.js';
+import { inspect } from './inspect.js';
+import { list } from './list.js';
+import { release, type ReleaseOptions } from './release.js';
+import type { Terminal } from './terminal.js';
+
+/** What the process ends with. */
+export const EXIT = Object.freeze({ fine: 0, problem: 1, usage: 2 });
+
+const INTRODUCTION = [
+  'Looks at the masters of nestjs-redlock, and at the locks on them.',
+  `Masters: --master once for each, --masters-file, or the variable ${MASTERS_VARIABLE} (separated by commas). A URL with ` +
+    'a password is better kept in the file or the variable than on the command line. Credentials are never shown.',
+  'Exit status: 0 if all is well, 1 if there is a problem, 2 if it was called in a way that cannot work.',
+].join('\n\n');
+
+const KEY = 'name of the lock as the application gives it, without the prefix';
+
+/** Runs a command line. Resolves with the exit status. */
+export async function run(args: readonly string[], version: string, terminal: Terminal): Promise<number> {
+  let status: number = EXIT.fine;
+  const program = programOf(version, terminal, async (options, action) => {
+    status = await action(contextOf(options, terminal));
+  });
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return status;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.fine : EXIT.usage;
+    if (!(error instanceof UsageError || error instanceof LockError)) throw error;
+    terminal.complain(`error: ${error.message}`);
+    return EXIT.usage;
+  }
+}
+
+type Start = (options: CommonOptions, action: (context: Context) => Promise<number>) => Promise<void>;
+
+function programOf(version: string, terminal: Terminal, start: Start): Command {
+  const program = new Command('nestjs-redlock')
+    .description(INTRODUCTION)
+    .version(version)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.print(text.trimEnd()),
+      writeErr: (text) => terminal.complain(text.trimEnd()),
+      outputError: (text, write) => write(withoutValues(text)),
+    });
+  common(program.command('doctor'))
+    .description('examine the masters: a table, what to change, and a verdict')
+    .action((options: CommonOptions) => start(options, doctor));
+  common(program.command('inspect'))
+    .description('tell who says what about one lock; exit status 1 if too few masters answer')
+    .argument('<key>', KEY)
+    .action((key: string, options: CommonOptions) => start(options, (context) => inspect(context, key)));
+  common(program.command('list'))
+    .description(
+      'list the locks that are held, by SCAN (the user needs +scan); exit status 1 if a master does not answer',
+    )
+    .argument('[pattern]', 'of their names, such as "order:*"', '*')
+    .action((pattern: string, options: CommonOptions) => start(options, (context) => list(context, pattern)));
+  common(program.command('release'))
+    .description('take a lock away from its holder, on all masters, and print a line for the audit')
+    .argument('<key>', KEY)
+    .option('--force', 'needed, since somebody may rely on it')
+    .option('--yes', 'do not ask')
+    .option(
+      '--at-once',
+      'free it now, for a holder that is certainly gone; otherwise its time is not extended any more',
+    )
+    .action((key: string, options: CommonOptions & ReleaseOptions) =>
+      start(options, (context) => release(context, key, options)),
+    );
+  return program;
+}
+
+function common(command: Command): Command {
+  return command
+    .option('-m, --master <url>', 'redis:// or rediss:// URL, or path of a unix socket (repeatable)', append)
+    .option('--masters-file <path>', 'a file with one URL on each line; lines that begin with # are comments')
+    .option('--prefix <text>', 'keyPrefix of the locks (default: "lock:")')
+    .option('--timeout <duration>', 'how long one answer may take', '2s')
+    .option('--json', 'print JSON');
+}
+
+function append(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
+}
+
+/** What was typed may be a URL with a password, in the wrong place. */
+function withoutValues(message: string): string {
+  return /@|%40|:\/\//i.test(message) ? message.replace(/'.*'/s, "'***'") : message;
+}

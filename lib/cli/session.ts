@@ -1,0 +1,97 @@
+import { RequestEncoder } from '../redis/request-encoding.js';
+import { SystemClock } from '../core/clock.js';
+import { type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
+import type { Answer } from '../core/master.interface.js';
+import { SystemRandom } from '../core/random.js';
+import { Redlock } from '../core/redlock.js';
+import { redisMasters } from '../redis/master-source.js';
+import type { RedisMaster } from '../redis/redis-master.js';
+import { Contact, type Failure, isFailure } from './contact.js';
+import type { Context } from './context.js';
+
+/** One master, as an application sees it, and a connection for what no application asks. */
+export interface Member {
+  readonly master: RedisMaster;
+  readonly contact: Contact;
+}
+
+/** All masters of a command that looks at locks. Those that an application would refuse have no say here, either. */
+export class Session {
+  private constructor(
+    readonly redlock: Redlock,
+    /** Masters that can be asked. */
+    readonly members: readonly Member[],
+    /** The others, and why they cannot. */
+    readonly absent: readonly MasterReport[],
+  ) {}
+
+  /** Connects to all masters, and gives up those that do not come within the time limit. */
+  static async open({ sources, settings, timeout }: Context): Promise<Session> {
+    const surroundings = {
+      clock: new SystemClock(),
+      random: new SystemRandom(),
+      observer: {},
+      encoder: new RequestEncoder(),
+    };
+    const masters = redisMasters('masters', sources, { ...surroundings, settings });
+    const redlock = new Redlock(masters, settings, surroundings);
+    // Whatever is wrong is told with each answer.
+    await redlock.connect(timeout).catch((error: unknown) => {
+      if (!(error instanceof QuorumUnavailableError || error instanceof RedlockConfigError)) throw error;
+    });
+    const { masters: states } = redlock.status();
+    const contacts = sources.map((source, index) => new Contact(`masters[${index}]`, source, timeout));
+    const reports = await Promise.all(
+      contacts.map(async (contact, index): Promise<MasterReport> => {
+        const { state = 'down', reason = 'not connected' } = states[index] ?? {};
+        const failure = state === 'voting' ? await contact.open() : { code: 'UNREACHABLE', reason };
+        return { master: contact.name, answer: failure && answerOf(failure) };
+      }),
+    );
+    const members = masters.flatMap((master, index) => {
+      const contact = contacts[index];
+      return contact && !reports[index]?.answer ? [{ master, contact }] : [];
+    });
+    return new Session(
+      redlock,
+      members,
+      reports.filter(({ answer }) => answer),
+    );
+  }
+
+  async close(): Promise<void> {
+    for (const { contact } of this.members) contact.close();
+    await this.redlock.close();
+  }
+}
+
+/** Opens the masters for an action, and closes them whatever happens. */
+export async function inSession<T>(context: Context, action: (session: Session) => Promise<T>): Promise<T> {
+  const session = await Session.open(context);
+  try {
+    return await action(session);
+  } finally {
+    await session.close();
+  }
+}
+
+/** What went wrong with one command, as the answer of a master. */
+export function answerOf({ code, reason }: Failure): Answer {
+  return code === 'UNREACHABLE' ? { kind: 'unreachable', reason, sent: false } : { kind: 'refused', code, reason };
+}
+
+/** The value of a key and for how many milliseconds more; `undefined` if there is none. */
+export interface Entry {
+  readonly value: string;
+  /** `undefined` for a key that does not expire. */
+  readonly remaining: number | undefined;
+}
+
+export async function readEntry(contact: Contact, key: string): Promise<Entry | Failure | undefined> {
+  const [value, left] = await Promise.all([contact.call('GET', key), contact.call('PTTL', key)]);
+  if (isFailure(value)) return value;
+  if (isFailure(left)) return left;
+  if (typeof value.value !== 'string') return undefined;
+  const remaining = Number(left.value);
+  return { value: value.value, remaining: remaining < 0 ? undefined : remaining };
+}

@@ -1,0 +1,254 @@
+import { describe, expect, it } from '@jest/globals';
+import { cli, on, startCli } from '../support/cli.js';
+import { command } from '../support/command.js';
+import { eventually } from '../support/eventually.js';
+import { leftovers } from '../support/leftovers.js';
+import { startMasters } from '../support/masters.js';
+import { Contender } from '../support/redlocks.js';
+
+/** Servers on busy machines. */
+const PATIENTLY = ['--timeout', '20s'];
+
+interface Listing {
+  readonly locks: readonly { readonly resource: string; readonly state: string; readonly heldOn: readonly string[] }[];
+  readonly unasked: readonly unknown[];
+}
+
+async function listed(urls: readonly string[], ...args: string[]): Promise<Listing> {
+  return JSON.parse((await cli(['list', ...args, ...on(urls), ...PATIENTLY, '--json'])).stdout) as Listing;
+}
+
+async function release(urls: readonly string[], resource: string, args: readonly string[], input?: string) {
+  return cli(['release', resource, ...args, ...on(urls), ...PATIENTLY], input === undefined ? {} : { input });
+}
+
+describe('inspect', () => {
+  it('tells who says what about a lock, and leaves nothing behind', async () => {
+    await using masters = await startMasters(3);
+    await using contender = await Contender.on(masters.urls);
+    const lock = await contender.acquire('order:1', '30s');
+    const held = await cli(['inspect', 'order:1', ...on(masters.urls), ...PATIENTLY]);
+    expect(held).toMatchObject({ status: 0, stderr: '' });
+    expect(held.stdout).toMatch(/"order:1" is held, for \d.* unless it is extended \(held on 3 of 3 masters/);
+    expect(held.stdout.match(/held for \d+ ms more/g)).toHaveLength(3);
+    const json = await cli(['inspect', 'order:1', ...on(masters.urls), ...PATIENTLY, '--json']);
+    expect(JSON.parse(json.stdout)).toMatchObject({ resource: 'order:1', state: 'held' });
+
+    await lock.release();
+    const free = await cli(['inspect', 'order:1', ...on(masters.urls), ...PATIENTLY]);
+    expect(free).toMatchObject({ status: 0, stdout: expect.stringContaining('"order:1" is free') });
+    for (const { port } of masters.servers) expect(await leftovers(port)).toEqual([]);
+  }, 60_000);
+
+  it('does not know when a majority is dead, and does not ask a replica', async () => {
+    await using masters = await startMasters(3);
+    const [a, b, c] = masters.servers;
+    await a!.kill();
+    await command(b!.port, 'REPLICAOF', '127.0.0.1', c!.port);
+    const { status, stdout } = await cli(['inspect', 'x', ...on(masters.urls), '--timeout', '2s']);
+    expect(status).toBe(1);
+    expect(stdout).toContain('"x" is unknown');
+    expect(stdout).toMatch(/ECONNREFUSED/);
+    expect(stdout).toMatch(/it is a replica/);
+  }, 60_000);
+});
+
+describe('list', () => {
+  it('finds locks by their names, on pages without end, and no names of our own', async () => {
+    await using masters = await startMasters(3);
+    await using contender = await Contender.on(masters.urls);
+    const lock = await contender.acquire('order:1', '30s');
+    for (const { port } of masters.servers) {
+      const sets = Array.from({ length: 1_500 }, (_, i) => `redis.call('SET', 'other:${i}', 1)`).join('\n');
+      await command(port, 'EVAL', sets, 0);
+      await command(port, 'HSET', 'lock:hash', 'a', 1);
+      for (const name of ['lock:order:2', 'lock:job', 'lock:[x]*', 'lock:\0own'])
+        await command(port, 'SET', name, 't', 'PX', 60_000);
+    }
+    await command(masters.servers[0]!.port, 'SET', 'lock:left', 't', 'PX', 60_000);
+    await command(masters.servers[0]!.port, 'SET', 'lock:\x1b[31mred\n', 't', 'PX', 60_000);
+
+    const { locks, unasked } = await listed(masters.urls);
+    expect(unasked).toEqual([]);
+    expect(locks.map(({ resource, state, heldOn }) => [resource, state, heldOn.length])).toEqual([
+      ['\x1b[31mred\n', 'free', 1],
+      ['[x]*', 'held', 3],
+      ['job', 'held', 3],
+      ['left', 'free', 1],
+      ['order:1', 'held', 3],
+      ['order:2', 'held', 3],
+    ]);
+    const orders = await listed(masters.urls, 'order:*');
+    expect(orders.locks.map(({ resource }) => resource)).toEqual(['order:1', 'order:2']);
+    const text = await cli(['list', ...on(masters.urls), ...PATIENTLY]);
+    expect(text.stdout).toMatch(/"left" +│ leftover +│ - +│ 1 of 3/);
+    expect(text.stdout).toContain('6 locks');
+    // A name is no way to write to a terminal.
+    expect(text.stdout).not.toContain('\x1b');
+    await lock.release();
+  }, 60_000);
+
+  it('keeps services with other prefixes apart', async () => {
+    await using masters = await startMasters(1);
+    await using plain = await Contender.on(masters.urls, { keyPrefix: 'app:' });
+    await using nested = await Contender.on(masters.urls, { keyPrefix: 'app:jobs:' });
+    await plain.acquire('a', '30s');
+    await nested.acquire('b', '30s');
+    const names = async (prefix: string) =>
+      (await listed(masters.urls, '--prefix', prefix)).locks.map((l) => l.resource);
+    expect([await names('app:'), await names('app:jobs:'), await names('lock:')]).toEqual([['a'], ['b'], []]);
+    // A prefix is no pattern.
+    expect(await names('a*:')).toEqual([]);
+  }, 60_000);
+
+  it('says which masters it could not ask', async () => {
+    await using masters = await startMasters(3);
+    await masters.servers[0]!.kill();
+    await command(masters.servers[1]!.port, 'ACL', 'SETUSER', 'default', '-scan');
+    await command(masters.servers[2]!.port, 'REPLICAOF', '127.0.0.1', masters.servers[1]!.port);
+    const ended = await cli(['list', ...on(masters.urls), '--timeout', '2s']);
+    expect(ended.status).toBe(1);
+    expect(ended.stderr).toMatch(/was not asked: .*ECONNREFUSED/);
+    expect(ended.stderr).toMatch(/was not asked: .*scan/);
+    expect(ended.stderr).toMatch(/was not asked: it is a replica/);
+  }, 60_000);
+});
+
+describe('release', () => {
+  it('takes a lock from a holder that extends it, who learns of the loss; nobody has it meanwhile', async () => {
+    await using masters = await startMasters(3);
+    await using contender = await Contender.on(masters.urls, { masterTimeout: 1_000 });
+    await using next = await Contender.on(masters.urls, { masterTimeout: 1_000 });
+    const lock = await contender.acquire('order:1', 6_000, { extend: true });
+    const waiting = next.acquire('order:1', 6_000, { wait: '60s' });
+    let lostFirst: boolean | undefined;
+    waiting.then(
+      () => (lostFirst = lock.loss !== undefined),
+      () => undefined,
+    );
+    const { status, stdout } = await release(masters.urls, 'order:1', ['--force', '--yes']);
+    expect(status).toBe(0);
+    const [audit = ''] = stdout.split('\n').filter((line) => line.startsWith('audit: '));
+    expect(audit).toMatch(
+      /^audit: \d{4}-\d\d-\d\dT[\d:.]+Z "\S+@\S+" released "order:1" \(revoked, .* left\) on 3 of 3/,
+    );
+    for (const { port } of masters.servers) expect(audit).toContain(`127.0.0.1:${port}`);
+
+    await eventually(() => lock.loss !== undefined);
+    expect(lock.loss?.cause).toBe('owner-changed');
+    expect(lock.signal.aborted).toBe(true);
+    const second = await waiting;
+    expect(lostFirst).toBe(true);
+    await second.release();
+  }, 90_000);
+
+  it('frees a lock of somebody who is gone at once, for whoever waits', async () => {
+    await using masters = await startMasters(3);
+    await using gone = await Contender.on(masters.urls, { maxTtl: '1h' });
+    await gone.acquire('job', '1h');
+    await using next = await Contender.on(masters.urls, { masterTimeout: 1_000 });
+    const waiting = next.acquire('job', '30s', { wait: '60s' });
+    const { status, stdout } = await release(masters.urls, 'job', ['--force', '--yes', '--at-once', '--json']);
+    expect(status).toBe(0);
+    const taken = masters.servers.map(({ port }) => `127.0.0.1:${port}`);
+    expect(JSON.parse(stdout)).toMatchObject({
+      resource: 'job',
+      mode: 'at-once',
+      released: true,
+      taken,
+      unreached: [],
+    });
+    await (await waiting).release();
+  }, 90_000);
+
+  it.each([
+    ['no', 'n\n', 1],
+    ['nothing', '', 1],
+    ['yes', 'yes\n', 0],
+  ])(
+    'asks, and is told: %s',
+    async (_, input, expected) => {
+      await using masters = await startMasters(1);
+      await using contender = await Contender.on(masters.urls);
+      await contender.acquire('order:1', '30s');
+      const before = await command(masters.servers[0]!.port, 'GET', 'lock:order:1');
+      const { status, stdout, stderr } = await release(masters.urls, 'order:1', ['--force'], input);
+      expect(status).toBe(expected);
+      expect(stderr).toContain('somebody who may be working');
+      expect(stderr).toContain('fencing token');
+      expect(stderr).toContain('Release it? Type yes: ');
+      expect(stdout.includes('audit: ')).toBe(expected === 0);
+      const after = await command(masters.servers[0]!.port, 'GET', 'lock:order:1');
+      expect(after === before).toBe(expected === 1);
+      // The token is a secret.
+      expect(stdout + stderr).not.toContain(String(before));
+    },
+    60_000,
+  );
+
+  it('is refused without --force, and touches nothing', async () => {
+    await using masters = await startMasters(1);
+    await command(masters.servers[0]!.port, 'SET', 'lock:x', 'token', 'PX', 60_000);
+    const ended = await release(masters.urls, 'x', ['--yes']);
+    expect(ended).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('--force') });
+    expect(await command(masters.servers[0]!.port, 'GET', 'lock:x')).toBe('token');
+  }, 60_000);
+
+  it('takes the lock that was shown, and not that of whoever came while it asked', async () => {
+    await using masters = await startMasters(1);
+    const [{ port }] = masters.servers as [(typeof masters.servers)[0]];
+    for (const args of [['--force'], ['--force', '--at-once']]) {
+      await command(port, 'SET', 'lock:x', 'first', 'PX', 60_000);
+      const running = await startCli(['release', 'x', ...args, ...on(masters.urls), ...PATIENTLY]);
+      await running.asked;
+      await command(port, 'SET', 'lock:x', 'second', 'PX', 60_000);
+      running.type('yes\n');
+      expect((await running.ended).status).toBe(0);
+      expect(await command(port, 'GET', 'lock:x')).toBe('second');
+    }
+  }, 60_000);
+
+  it('fails while a majority keeps the lock, and says so', async () => {
+    await using masters = await startMasters(3);
+    const [a, b, c] = masters.servers;
+    for (const { port } of masters.servers) await command(port, 'SET', 'lock:x', 'token', 'PX', 60_000);
+    await a!.kill();
+    await b!.kill();
+    const ended = await cli(['release', 'x', '--force', '--yes', ...on(masters.urls), '--timeout', '2s']);
+    expect(ended.status).toBe(1);
+    expect(ended.stderr).toContain('too few masters gave it up');
+    expect(ended.stdout).toMatch(/failed to release "x" .* on 1 of 3 masters \(127\.0\.0\.1:\d+\), not on /);
+    expect(ended.stdout).toContain(`(127.0.0.1:${c!.port})`);
+  }, 60_000);
+
+  it('counts the masters that gave the lock up when it was tried before', async () => {
+    await using masters = await startMasters(3);
+    const [a, b, c] = masters.servers;
+    for (const { port } of [a!, c!]) await command(port, 'SET', 'lock:x', 'token', 'PX', 60_000);
+    const args = ['release', 'x', '--force', '--yes', '--timeout', '2s'];
+    await cli([...args, ...on([a!.url])]);
+    await b!.kill();
+    const ended = await cli([...args, ...on(masters.urls)]);
+    expect(ended.status).toBe(0);
+    expect(ended.stdout).toMatch(/released already/);
+    expect(ended.stdout).toMatch(/ released "x" .* on 1 of 3 masters \(127\.0\.0\.1:\d+\), not on /);
+  }, 60_000);
+
+  it('has nothing to do for a lock that is free, or was released already', async () => {
+    await using masters = await startMasters(1);
+    expect(await release(masters.urls, 'x', ['--force'])).toMatchObject({
+      ...{ status: 0, stdout: expect.stringContaining('"x" is not held') },
+    });
+    await command(masters.servers[0]!.port, 'SET', 'lock:x', 'token', 'PX', 60_000);
+    expect((await release(masters.urls, 'x', ['--force', '--yes'])).status).toBe(0);
+    expect(await release(masters.urls, 'x', ['--force'])).toMatchObject({
+      ...{ status: 0, stdout: expect.stringContaining('"x" was released already') },
+    });
+    expect((await release(masters.urls, 'x', ['--force', '--yes', '--at-once'])).status).toBe(0);
+    expect(await leftovers(masters.servers[0]!.port)).toEqual([]);
+    // One that would never end by itself.
+    await command(masters.servers[0]!.port, 'SET', 'lock:x', 'token');
+    expect((await release(masters.urls, 'x', ['--force', '--yes'])).status).toBe(0);
+    expect(await leftovers(masters.servers[0]!.port)).toEqual([]);
+  }, 60_000);
+});

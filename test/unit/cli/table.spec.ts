@@ -1,0 +1,30 @@
+import { describe, expect, it } from '@jest/globals';
+import { duration, table } from '../../../lib/cli/table.js';
+
+describe('What people read', () => {
+  it.each<{ of: number | undefined; words: string }>([
+    { of: undefined, words: '-' },
+    { of: 0, words: '0.0 ms' },
+    { of: 0.26, words: '0.3 ms' },
+    { of: -12.4, words: '-12 ms' },
+    { of: 999, words: '999 ms' },
+    { of: 1_499, words: '1.5 s' },
+    { of: 119_000, words: '119.0 s' },
+    { of: 120_000, words: '2.0 min' },
+    { of: 7_200_000, words: '2.0 h' },
+    { of: -864_000_000, words: '-10.0 days' },
+  ])('$of ms is $words', ({ of, words }) => {
+    expect(duration(of)).toBe(words);
+  });
+
+  it('is a table without colours', () => {
+    const drawn = table(
+      ['a', 'b'],
+      [
+        ['1', 'x'],
+        ['2', 'y'],
+      ],
+    );
+    expect(drawn.split('\n')).toEqual(['┌───┬───┐', '│ a │ b │', '├───┼───┤', '│ 1 │ x │', '│ 2 │ y │', '└───┴───┘']);
+  });
+});
