@@ -23,6 +23,7 @@ export class Workers {
       sound: 0,
       fingerprint: 0,
       broken: {},
+      faults: {},
       failures: [],
       first: undefined,
     };
@@ -68,7 +69,12 @@ function add(total, part) {
   total.sound += part.sound;
   // The order in which parts come in must not matter.
   total.fingerprint = (total.fingerprint + part.fingerprint) >>> 0;
-  for (const [name, count] of Object.entries(part.broken)) total.broken[name] = (total.broken[name] ?? 0) + count;
+  addCounts(total.broken, part.broken);
+  addCounts(total.faults, part.faults);
   total.failures.push(...part.failures);
   if (part.first && !(total.first && total.first.seed < part.first.seed)) total.first = part.first;
+}
+
+function addCounts(totals, counts) {
+  for (const [name, count] of Object.entries(counts)) totals[name] = (totals[name] ?? 0) + count;
 }
