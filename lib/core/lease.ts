@@ -47,6 +47,8 @@ export class Lease {
   private releasing: Promise<void> | undefined;
   private extending: Promise<unknown> | undefined;
   private fencing: Promise<number> | undefined;
+  /** Ends the pause between two tries to agree on a fencing token. */
+  private goOn: (() => void) | undefined;
   private next: NextExtension;
 
   constructor(
@@ -149,7 +151,13 @@ export class Lease {
   }
 
   private pause(delay: number): Promise<void> {
-    return new Promise((resolve) => void this.context.clock.schedule(delay, resolve));
+    return new Promise((resolve) => {
+      const timer = this.context.clock.schedule(delay, resolve);
+      this.goOn = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
   }
 
   private isHeldAt(now: Instant): boolean {
@@ -171,6 +179,7 @@ export class Lease {
 
   private end(now: Instant): Promise<void> {
     this.timer?.cancel();
+    this.goOn?.();
     const { minHold } = this.call;
     const keepFor = minHold === 0 ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
     const released = this.tenure.release(keepFor);
