@@ -7,7 +7,8 @@ import { Looks } from './looks.js';
 import type { Random } from './random.js';
 import { type CallSettings, masterTimeoutFor, type Settings } from './settings.js';
 import { showNames } from './shown.js';
-import { type Holding, type KeyNames, Tenure } from './tenure.js';
+import type { KeyNames } from './key-names.js';
+import { type Holding, Tenure } from './tenure.js';
 import type { Place, Waiter } from './wait-queue.js';
 import type { WatchedMaster } from './watched-master.js';
 

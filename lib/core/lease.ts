@@ -18,14 +18,6 @@ const EXTEND_SLACK = 1 / 50;
 /** Timers have a resolution of a millisecond: less than that is no time to rely on. */
 const TIMER_RESOLUTION = 1;
 
-/** When the next extension is due. Milliseconds. */
-interface NextExtension {
-  readonly since: Instant;
-  readonly delay: number;
-  /** How much earlier it may be. */
-  readonly slack: number;
-}
-
 /** What a lease needs from its surroundings. */
 export interface LeaseContext {
   readonly clock: Clock;
@@ -54,7 +46,12 @@ export class Lease {
   private releasing: Promise<void> | undefined;
   private extending: Promise<unknown> | undefined;
   private fencing: Promise<number> | undefined;
-  private next: NextExtension;
+  /** Ends the pause between two tries to agree on a fencing token. */
+  private goOn: (() => void) | undefined;
+  /** When the next extension is due: so many milliseconds after a moment, or a little earlier. */
+  private nextAfter: number;
+  private nextSince: Instant;
+  private nextSlack: number;
 
   constructor(
     readonly resources: readonly string[],
@@ -67,7 +64,9 @@ export class Lease {
   ) {
     this.acquiredAt = tenure.validSince;
     this.ttl = call.ttl;
-    this.next = usual(this.acquiredAt, this.ttl);
+    this.nextSince = this.acquiredAt;
+    this.nextAfter = Math.floor(this.ttl * EXTEND_AFTER);
+    this.nextSlack = Math.floor(this.ttl * EXTEND_SLACK);
     this.arm();
   }
 
@@ -157,7 +156,13 @@ export class Lease {
   }
 
   private pause(delay: number): Promise<void> {
-    return new Promise((resolve) => void this.context.clock.schedule(delay, resolve));
+    return new Promise((resolve) => {
+      const timer = this.context.clock.schedule(delay, resolve);
+      this.goOn = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
   }
 
   private isHeldAt(now: Instant): boolean {
@@ -179,6 +184,7 @@ export class Lease {
 
   private end(now: Instant): Promise<void> {
     this.timer?.cancel();
+    this.goOn?.();
     this.watch?.ended(this.lost);
     const { minHold } = this.call;
     const keepFor = minHold === 0 ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
@@ -194,18 +200,24 @@ export class Lease {
     const now = clock.read();
     const remaining = this.remainingAt(now);
     const delay = this.call.extend && !this.extending ? Math.min(remaining, this.untilNext(now)) : remaining;
-    const slack = delay < remaining ? this.next.slack : 0;
+    const slack = delay < remaining ? this.nextSlack : 0;
     this.timer = clock.schedule(Math.max(0, Math.floor(delay)), () => this.tick(), slack).unref();
   }
 
+  private plan(since: Instant, after: number, slack: number): void {
+    this.nextSince = since;
+    this.nextAfter = Math.floor(after);
+    this.nextSlack = Math.floor(slack);
+  }
+
   private untilNext(now: Instant): number {
-    return this.next.delay - elapsedBetween(this.next.since, now);
+    return this.nextAfter - elapsedBetween(this.nextSince, now);
   }
 
   private tick(): void {
     const now = this.context.clock.read();
     if (!this.isHeldAt(now)) return;
-    const isDue = this.untilNext(now) < this.next.slack + TIMER_RESOLUTION;
+    const isDue = this.untilNext(now) < this.nextSlack + TIMER_RESOLUTION;
     if (this.call.extend && !this.extending && isDue) void this.extendOnce(this.ttl);
     else this.arm();
   }
@@ -219,20 +231,16 @@ export class Lease {
     if (this.isOver) return { extended: false, ballot };
     if (extended) {
       this.ttl = ttl;
-      this.next = usual(this.tenure.validSince, ttl);
+      this.plan(this.tenure.validSince, ttl * EXTEND_AFTER, ttl * EXTEND_SLACK);
     } else if (ballot.ownedByOther) {
       this.lose('owner-changed', ballot.report);
     } else {
       const { clock, random } = this.context;
       // The shorter of both: a refused change of the ttl leaves the validity of the one before, or less.
       const bound = Math.min(ttl, this.ttl) * RETRY_AFTER;
-      this.next = { since: clock.read(), delay: bound * (1 + random.fraction()) * 0.5, slack: 0 };
+      this.plan(clock.read(), bound * (1 + random.fraction()) * 0.5, 0);
     }
     this.arm();
     return { extended, ballot };
   }
-}
-
-function usual(since: Instant, ttl: number): NextExtension {
-  return { since, delay: Math.floor(ttl * EXTEND_AFTER), slack: Math.floor(ttl * EXTEND_SLACK) };
 }

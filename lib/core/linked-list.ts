@@ -7,7 +7,7 @@ export class Member<T> {
 
   /** @internal */
   constructor(
-    readonly value: T,
+    public value: T,
     private list: LinkedList<T> | undefined,
   ) {}
 

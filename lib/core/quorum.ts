@@ -40,6 +40,8 @@ export class Ballot {
     private readonly conclude?: (ballot: Ballot) => void,
     /** How a master is asked, where that takes more than the request. */
     ask?: Asking,
+    /** What is to be done when every master has answered, in time or not. */
+    private readonly settle?: () => void,
   ) {
     this.quorum = quorumOf(masters.length);
     this.pending = masters.length;
@@ -122,18 +124,19 @@ export class Ballot {
   }
 
   private count(index: number, answer: Answer): void {
-    // Answers that come after the decision still tell which masters hold something.
-    if (!this.open) {
-      if (this.answers[index] === undefined) this.answers[index] = answer;
-      return;
-    }
-    this.answers[index] = answer;
     this.pending--;
-    if (answer.kind === 'granted') {
-      this.grants++;
-      if (answer.fence !== undefined) (this.counted ??= []).push(answer.fence);
+    if (this.open) {
+      this.answers[index] = answer;
+      if (answer.kind === 'granted') {
+        this.grants++;
+        if (answer.fence !== undefined) (this.counted ??= []).push(answer.fence);
+      }
+      if (this.grants >= this.quorum || this.grants + this.pending < this.quorum) this.close();
+    } else {
+      // Answers that come after the decision still tell which masters hold something.
+      this.answers[index] ??= answer;
     }
-    if (this.grants >= this.quorum || this.grants + this.pending < this.quorum) this.close();
+    if (this.pending === 0) this.settle?.();
   }
 
   private close(): void {

@@ -2,9 +2,9 @@ import { Acquisition, type AcquisitionContext } from './acquisition.js';
 import type { Clock } from './clock.js';
 import { connectMasters } from './connect.js';
 import { LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
-import { countersOf } from './fencing.js';
 import { Gates } from './gates.js';
 import { type Inspection, summarize } from './inspection.js';
+import { Naming } from './key-names.js';
 import { Lease, type LeaseContext } from './lease.js';
 import { LinkedList } from './linked-list.js';
 import { Lock } from './lock.js';
@@ -13,10 +13,9 @@ import type { Observer, OnHeld } from './observer.js';
 import { probe } from './probe.js';
 import { askAll, quorumOf } from './quorum.js';
 import type { Random } from './random.js';
-import { startOfKeys } from './resources.js';
 import { type CallSettings, ownName, type Settings } from './settings.js';
 import { type Status, statusOf } from './status.js';
-import type { Holding, KeyNames } from './tenure.js';
+import type { Holding } from './tenure.js';
 import { type Place, Waiter, WaitQueue } from './wait-queue.js';
 import { Watch } from './watch.js';
 import { WatchedMaster } from './watched-master.js';
@@ -40,9 +39,8 @@ export class Redlock {
   private readonly quorum: number;
   private readonly gates: Gates;
   private readonly context: AcquisitionContext;
-  private readonly startOfKeys: string;
+  private readonly naming: Naming;
   private readonly queue = new WaitQueue();
-  private readonly startOfQueues: string;
   private readonly waiting = new LinkedList<{ readonly waiter: Waiter; readonly resources: readonly string[] }>();
   private readonly held = new LinkedList<Lease>();
   private readonly leases: LeaseContext;
@@ -63,8 +61,7 @@ export class Redlock {
     for (const master of this.masters) master.onReady(() => this.excludeTwins());
     this.gates = new Gates(this.masters, clock);
     this.quorum = quorumOf(masters.length);
-    this.startOfKeys = startOfKeys(settings.keyPrefix);
-    this.startOfQueues = ownName(settings, 'queue:');
+    this.naming = new Naming(settings);
     this.context = {
       masters: this.masters,
       gates: this.gates,
@@ -126,7 +123,7 @@ export class Redlock {
     // Whoever does not wait makes its one attempt past those who do.
     const place = call.wait > 0 || this.queue.isEmpty(resources) ? this.queue.join(resources, waiter) : undefined;
     const waiting = this.waiting.add({ waiter, resources });
-    const acquisition = new Acquisition(this.context, resources, this.namesOf(resources), call, waiter, place);
+    const acquisition = new Acquisition(this.context, resources, this.naming.namesOf(resources), call, waiter, place);
     try {
       const tenure = await acquisition.run();
       watch?.granted(acquisition.attempts, waiter.paused);
@@ -145,7 +142,7 @@ export class Redlock {
   /** Asks all masters about a resource. */
   async inspect(resource: string): Promise<Inspection> {
     const { clock } = this.surroundings;
-    const request = { op: 'inspect', keys: [this.keyOf(resource)] } as const;
+    const request = { op: 'inspect', keys: [this.naming.keyOf(resource)] } as const;
     const masters = await askAll(this.masters, request, clock, this.settings.masterTimeout);
     return summarize(resource, masters);
   }
@@ -193,7 +190,7 @@ export class Redlock {
     place: Place | undefined,
     watch: Watch | undefined,
   ): Lock {
-    if (place) place.refusal = undefined;
+    place?.hold();
     const lease = new Lease(resources, tenure, call, this.leases, watch, place);
     lease.member = this.held.add(lease);
     return new Lock(lease, this.settings);
@@ -243,21 +240,10 @@ export class Redlock {
       return;
     }
     this.gates.noteCall(master);
-    const resource = key.slice(this.startOfKeys.length);
+    const resource = this.naming.resourceOf(key);
     if (this.queue.call(resource)) return;
     // Whoever waited has given up meanwhile: the next one's turn.
-    const { keys, queues } = this.namesOf([resource]);
+    const { keys, queues } = this.naming.namesOf([resource]);
     master.ask({ op: 'leave', keys, queues, waiter: this.context.listener }, () => undefined);
-  }
-
-  private namesOf(resources: readonly string[]): KeyNames {
-    const sorted = resources.length > 1 ? [...resources].sort() : resources;
-    const keys = sorted.map((resource) => this.keyOf(resource));
-    const queues = sorted.map((resource) => this.startOfQueues + resource);
-    return { keys, queues, counters: this.settings.fencing ? countersOf(keys) : undefined };
-  }
-
-  private keyOf(resource: string): string {
-    return this.startOfKeys + resource;
   }
 }

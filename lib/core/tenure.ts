@@ -1,27 +1,11 @@
 import { type Clock, elapsedBetween, type Instant } from './clock.js';
 import { RedlockConfigError } from './errors.js';
-import { agree, type FenceState } from './fencing.js';
-import type {
-  AcquireRequest,
-  ConfirmRequest,
-  ExtendRequest,
-  FenceCounters,
-  Master,
-  QueueTicket,
-} from './master.interface.js';
+import { agree } from './fencing.js';
+import type { KeyNames } from './key-names.js';
+import type { AcquireRequest, ConfirmRequest, ExtendRequest, Master, QueueTicket } from './master.interface.js';
 import { type Asking, Ballot, quorumOf } from './quorum.js';
 import { ReservedRound } from './reserved-round.js';
 import { driftOf, masterTimeoutFor, type Settings } from './settings.js';
-
-/** What belongs to some resources on the masters. */
-export interface KeyNames {
-  /** Keys, sorted. */
-  readonly keys: readonly string[];
-  /** Queues of the keys, in the same order. */
-  readonly queues: readonly string[];
-  /** Counters of the keys, in the same order; `undefined` without fencing. */
-  readonly counters: FenceCounters | undefined;
-}
 
 /** How an extension ended. */
 export interface Extension {
@@ -69,7 +53,9 @@ export class Tenure implements Holding {
   /** The round under way. */
   private ballot: Ballot | undefined;
   private released = false;
-  private fence: FenceState = { token: 0, agreed: false };
+  /** The largest fencing counter seen, and whether it is agreed that this is the token. */
+  private fence = 0;
+  private isAgreed = false;
   /** Longest life in milliseconds that was asked for: until then there may be something to release. */
   private life = 0;
 
@@ -152,7 +138,7 @@ export class Tenure implements Holding {
     if (this.reliableFor(ttl) < this.remaining) this.believe(started, ttl);
     const timeout = Math.min(masterTimeoutFor(this.settings, ttl), Math.max(this.remaining, 0));
     const { keys, counters } = this.names;
-    const fence = counters && { fields: counters.fields, token: this.fence.token };
+    const fence = counters && { fields: counters.fields, token: this.fence };
     const request: ExtendRequest = { op: 'extend', keys, token: this.token, ttl, withdrawn: false, fence };
     const ballot = await this.hold(this.masters, request, timeout);
     // An answer that comes after the old validity counts for nothing: another holder may have come and gone.
@@ -168,16 +154,20 @@ export class Tenure implements Holding {
   async confirm(atLeast = 0): Promise<number | undefined> {
     const { keys, counters } = this.names;
     if (!counters) throw new RedlockConfigError('fencing', false, 'must be true for fencing tokens');
-    if (atLeast > this.fence.token) this.fence = { token: atLeast, agreed: false };
-    while (!this.fence.agreed) {
-      const { token } = this.fence;
+    if (atLeast > this.fence) {
+      this.fence = atLeast;
+      this.isAgreed = false;
+    }
+    let { isAgreed } = this;
+    while (!isAgreed) {
+      const token = this.fence;
       const request: ConfirmRequest = { op: 'confirm', keys, token: this.token, fence: { ...counters, token } };
       const timeout = Math.min(this.settings.masterTimeout, Math.max(this.remaining, 0));
       const { fences } = await new Ballot(this.masters, request, this.clock, timeout).decided;
-      this.fence = agree(token, fences, quorumOf(this.masters.length));
-      if (!this.fence.agreed && (this.fence.token === token || this.remaining <= 0)) return undefined;
+      isAgreed = this.agree(token, fences);
+      if (!isAgreed && (this.fence === token || this.remaining <= 0)) return undefined;
     }
-    return this.fence.token;
+    return this.fence;
   }
 
   /** Gives the keys up, wherever a request for them may have arrived. Resolves at a quorum; never rejects. */
@@ -223,14 +213,25 @@ export class Tenure implements Holding {
       this.noteReached(ballot);
       if (ballot.outcome === 'granted') succeed?.(ballot);
     };
-    const ballot = new Ballot(masters, request, this.clock, timeout, conclude, ask);
+    // Nothing is on its way any more that could have to be withdrawn.
+    const settle = (): void => {
+      if (this.request === request) this.request = this.requestAtGate = undefined;
+    };
+    const ballot = new Ballot(masters, request, this.clock, timeout, conclude, ask, settle);
     if (ballot.isOpen) this.ballot = ballot;
     return ballot.decided;
   }
 
   private succeed(started: Instant, ttl: number, { fences }: Ballot): void {
     this.believe(started, ttl);
-    this.fence = agree(0, fences, quorumOf(this.masters.length));
+    this.agree(0, fences);
+  }
+
+  private agree(token: number, answers: readonly number[]): boolean {
+    const state = agree(token, answers, quorumOf(this.masters.length));
+    this.fence = state.token;
+    this.isAgreed = state.agreed;
+    return state.agreed;
   }
 
   private believe(started: Instant, ttl: number): void {

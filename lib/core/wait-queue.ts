@@ -120,17 +120,28 @@ export class Waiter {
   }
 }
 
+/** Who stands in a line: somebody who waits, or holds. */
+interface Standing {
+  readonly hasEnded: boolean;
+  wake(why?: Waking): void;
+}
+
+/** Whoever holds stays at the head of the line, and has nothing to be woken for. */
+const HOLDER: Standing = { hasEnded: true, wake: () => undefined };
+
 /** Those who want one resource, in the order in which they came. */
-interface Line {
-  readonly resource: string;
-  readonly waiters: LinkedList<Waiter>;
+class Line extends LinkedList<Standing> {
   /** What the masters said last to whoever contends at its head. */
   refusal: Ballot | undefined;
+
+  constructor(readonly resource: string) {
+    super();
+  }
 }
 
 interface Stand {
   readonly line: Line;
-  readonly member: Member<Waiter>;
+  readonly member: Member<Standing>;
 }
 
 /** A place in the lines of some resources. */
@@ -153,6 +164,14 @@ export class Place {
 
   set refusal(refusal: Ballot | undefined) {
     for (const { line } of this.stands) line.refusal = refusal;
+  }
+
+  /** What stood here has got what it wanted, and keeps the place until it leaves. */
+  hold(): void {
+    for (const { line, member } of this.stands) {
+      line.refusal = undefined;
+      member.value = HOLDER;
+    }
   }
 
   /** Gives the place up. Idempotent. */
@@ -186,12 +205,12 @@ export class WaitQueue {
 
   /** Tells all heads of lines that it is worth another try. */
   wakeAll(): void {
-    for (const { waiters } of this.lines.values()) waiters.first?.wake();
+    for (const { first } of this.lines.values()) first?.wake();
   }
 
   /** Tells the head of a line that it is next. Returns false if nobody waits there. */
   call(resource: string): boolean {
-    const first = this.lines.get(resource)?.waiters.first;
+    const first = this.lines.get(resource)?.first;
     if (!first || first.hasEnded) return false;
     first.wake('next');
     return true;
@@ -199,7 +218,7 @@ export class WaitQueue {
 
   /** Tells those at the head of the lines that it is worth another try. */
   wakeFirst(resources: readonly string[]): void {
-    for (const resource of resources) this.lines.get(resource)?.waiters.first?.wake();
+    for (const resource of resources) this.lines.get(resource)?.first?.wake();
   }
 
   /** @internal */
@@ -207,20 +226,20 @@ export class WaitQueue {
     if (member.hasLeft) return;
     const wasFirst = member.isFirst;
     member.leave();
-    if (line.waiters.isEmpty) this.lines.delete(line.resource);
+    if (line.isEmpty) this.lines.delete(line.resource);
     // Nothing has changed for the head when somebody behind it gives up.
-    else if (wasFirst) line.waiters.first?.wake();
+    else if (wasFirst) line.first?.wake();
   }
 
   private stand(resource: string, waiter: Waiter): Stand {
     const line = this.lineOf(resource);
-    return { line, member: line.waiters.add(waiter) };
+    return { line, member: line.add(waiter) };
   }
 
   private lineOf(resource: string): Line {
     let line = this.lines.get(resource);
     if (!line) {
-      line = { resource, waiters: new LinkedList(), refusal: undefined };
+      line = new Line(resource);
       this.lines.set(resource, line);
     }
     return line;

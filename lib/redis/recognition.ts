@@ -11,6 +11,9 @@ import { Incarnation } from './incarnation.js';
 import type { RequestEncoder } from './request-encoding.js';
 import { boundScript, type Script } from './scripts.js';
 
+/** For a server that has not told yet who it is. */
+const UNBOUND = boundScript('');
+
 /** What a master on a server needs to know of its surroundings. */
 export interface RedisMasterContext {
   readonly clock: Clock;
@@ -30,7 +33,7 @@ export class Recognition {
   private readonly clockGuard: ClockGuard;
   private report: Report | undefined;
   private fault: string | undefined;
-  private bound: Script = boundScript('');
+  private bound: Script = UNBOUND;
   private running: Promise<void> | undefined;
   private end: Timer | undefined;
   private warned = false;

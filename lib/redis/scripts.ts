@@ -226,7 +226,9 @@ end
 answers[#answers + 1] = time and text(time[1] * 1000 + math.floor(time[2] / 1000)) or '0'
 return answers`;
 
-const BODY = [COMMON, LONGEST_HOLD, QUEUES, FENCES, OPERATIONS, ANSWER_ALL].join('\n').trim();
+const BODY = `${[COMMON, LONGEST_HOLD, QUEUES, FENCES, OPERATIONS, ANSWER_ALL].join('\n').trim()}\n-- for `;
+/** The digest of what all scripts begin with: every handshake needs one, and most of the text is always the same. */
+const BEGINNING = createHash('sha1').update(BODY);
 
 /**
  * The script that answers requests, for one run of a server: its id is part of the text, and so of the digest. Another
@@ -241,6 +243,5 @@ const BODY = [COMMON, LONGEST_HOLD, QUEUES, FENCES, OPERATIONS, ANSWER_ALL].join
  * @param run id of the run; empty if the server does not tell
  */
 export function boundScript(run: string): Script {
-  const text = `${BODY}\n-- for ${run}`;
-  return { text, sha1: createHash('sha1').update(text).digest('hex') };
+  return { text: BODY + run, sha1: BEGINNING.copy().update(run).digest('hex') };
 }

@@ -58,7 +58,10 @@ export class Actor {
     world.granted(this);
     const began = world.beliefs.begin(this.name, node, operation.resources);
     world.trace(this.name, () => `has it, for ${lock.remaining().toFixed(1)} ms`);
-    lock.signal.addEventListener('abort', () => world.trace(this.name, () => `is told: ${lock.loss?.message ?? ''}`));
+    // Only for the trace: signals cost much, and nothing depends on them.
+    if (world.isTraced) {
+      lock.signal.addEventListener('abort', () => world.trace(this.name, () => `is told: ${lock.loss?.message ?? ''}`));
+    }
     if (tokenAt !== undefined) world.later(node, tokenAt * work, () => this.askForToken(lock, began));
     if (newTtl !== undefined) world.later(node, work / 2, () => this.extend(lock, newTtl));
     world.later(node, work, () => this.release(lock));

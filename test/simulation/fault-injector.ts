@@ -42,6 +42,7 @@ export class FaultInjector {
     if (isWithoutServer && fault.kind !== 'serverJump') return;
     const victim = fault.kind === 'evict' ? this.victimOn(endpoint) : undefined;
     if (fault.kind === 'evict' && victim === undefined) return;
+    world.inflicted.push(fault.kind);
     world.assumptions.note(fault, endpoint, world.nodes);
     world.trace('fault', () => JSON.stringify(victim === undefined ? fault : { ...fault, victim }));
     if ('process' in fault && !('server' in fault)) this.hitProcess(fault, world.nodes[fault.process] as SimNode);

@@ -143,7 +143,7 @@ export class ModelPair implements AsyncDisposable {
   }
 }
 
-function plain(value: string | Map<string, string | number> | undefined): unknown {
+function plain(value: string | ReadonlyMap<string | number, string | number> | undefined): unknown {
   if (typeof value === 'string' || value === undefined) return value;
   const entries = [...value];
   return typeof entries[0]?.[1] === 'number' ? entries.map(([name]) => name).sort() : Object.fromEntries(entries);

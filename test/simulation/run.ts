@@ -2,7 +2,7 @@ import { Chance } from './engine/chance.js';
 import { settlePromises } from './engine/microtasks.js';
 import { checkIdle, checkNothingLeft, checkReleased } from './properties/leftovers.js';
 import { type Property, Violation } from './properties/violation.js';
-import { endOf, type Operation, type Schedule } from './schedule.js';
+import { endOf, type FaultKind, type Operation, type Schedule } from './schedule.js';
 import type { ModelFault } from './server/operations.js';
 import { World } from './world.js';
 
@@ -15,6 +15,8 @@ export interface Result {
   /** The same for the same course of events. */
   readonly fingerprint: number;
   readonly events: number;
+  /** Kinds of the faults that happened. */
+  readonly faults: readonly FaultKind[];
   readonly grants: number;
 }
 
@@ -67,7 +69,7 @@ function attempt(action: () => void): unknown {
   }
 }
 
-function resultOf({ assumptions, scheduler, actors }: World, error: unknown): Result {
+function resultOf({ assumptions, scheduler, actors, inflicted }: World, error: unknown): Result {
   const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const isViolation = error instanceof Violation;
   return {
@@ -76,6 +78,7 @@ function resultOf({ assumptions, scheduler, actors }: World, error: unknown): Re
     broken: [...assumptions.broken],
     fingerprint: scheduler.fingerprint,
     events: scheduler.steps,
+    faults: inflicted,
     grants: actors.filter(({ isDone, hasFailed }) => isDone && !hasFailed).length,
   };
 }

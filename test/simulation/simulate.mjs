@@ -42,6 +42,8 @@ async function simulate(runs, seed) {
       `${total.runs} schedules in ${seconds.toFixed(1)} s: ${(total.runs / seconds).toFixed(0)} per second, ` +
         `each ${each(total.events)} events and ${each(total.grants)} locks; fingerprint ${total.fingerprint}`,
     );
+    const kinds = Object.entries(total.faults).sort(([, a], [, b]) => b - a);
+    console.log(`faults: ${kinds.map(([kind, count]) => `${kind} ${count}`).join(', ')}`);
     for (const [assumption, count] of Object.entries(total.broken).sort(([, a], [, b]) => b - a)) {
       console.log(`  ${String(count).padStart(8)}  broke an assumption: ${assumption}`);
     }

@@ -1,6 +1,6 @@
 // What a thread does: plays schedules, and tells what came of them.
 import { parentPort } from 'node:worker_threads';
-import { EVERYTHING, FAULTS, generate } from './generator.js';
+import { FAULTS, generateAny } from './generator.js';
 import { PROFILES, scheduleFor } from './mutants/profiles.js';
 import { play, type Result, type RunOptions } from './run.js';
 import type { FaultKind, Schedule } from './schedule.js';
@@ -26,6 +26,8 @@ export interface Summary {
   sound: number;
   fingerprint: number;
   readonly broken: Record<string, number>;
+  /** How many faults of each kind there were. */
+  readonly faults: Record<string, number>;
   readonly failures: number[];
   first: (Result & { readonly seed: number }) | undefined;
 }
@@ -40,7 +42,8 @@ parentPort?.on('message', (request: Request) => {
 async function playMany({ from, to, stopAtFirst, ...choice }: Extract<Request, { op: 'play' }>): Promise<Summary> {
   const { schedule, options } = chosen(choice);
   const summary: Summary = {
-    ...{ runs: 0, events: 0, grants: 0, sound: 0, fingerprint: 0, broken: {}, failures: [], first: undefined },
+    ...{ runs: 0, events: 0, grants: 0, sound: 0, fingerprint: 0, broken: {}, faults: {}, failures: [] },
+    first: undefined,
   };
   for (let seed = from; seed < to; seed++) {
     const result = await play(schedule(seed), options);
@@ -50,6 +53,7 @@ async function playMany({ from, to, stopAtFirst, ...choice }: Extract<Request, {
     summary.sound += result.broken.length === 0 ? 1 : 0;
     summary.fingerprint = (summary.fingerprint + result.fingerprint) >>> 0;
     for (const name of result.broken) summary.broken[name] = (summary.broken[name] ?? 0) + 1;
+    for (const kind of result.faults) summary.faults[kind] = (summary.faults[kind] ?? 0) + 1;
     if (result.property === undefined) continue;
     summary.failures.push(seed);
     summary.first ??= { ...result, seed };
@@ -73,8 +77,7 @@ function chosen({ faults, mutant }: Choice): {
 } {
   const unknown = faults?.find((kind) => !FAULTS.includes(kind));
   if (unknown !== undefined) throw new Error(`no such fault: ${unknown}; there are ${[...new Set(FAULTS)].join(', ')}`);
-  const profile = faults ? { ...EVERYTHING, faults } : EVERYTHING;
-  if (mutant === undefined) return { schedule: (seed) => generate(seed, profile), options: {} };
+  if (mutant === undefined) return { schedule: (seed) => generateAny(seed, faults), options: {} };
   const { modelFaults } = PROFILES[mutant] ?? {};
   return { schedule: (seed) => scheduleFor(mutant, seed), options: modelFaults ? { modelFaults } : {} };
 }

@@ -1,7 +1,11 @@
 // Threads that play schedules. Each has the whole library for itself; what comes out does not depend on their number.
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
+
+// What one run has left must not be placed among what lives long: from there it keeps alive what later runs leave behind.
+setFlagsFromString('--no-allocation-site-pretenuring');
 
 /** Schedules that a thread plays at a time. */
 const CHUNK = 250;
@@ -23,6 +27,7 @@ export class Workers {
       sound: 0,
       fingerprint: 0,
       broken: {},
+      faults: {},
       failures: [],
       first: undefined,
     };
@@ -68,7 +73,12 @@ function add(total, part) {
   total.sound += part.sound;
   // The order in which parts come in must not matter.
   total.fingerprint = (total.fingerprint + part.fingerprint) >>> 0;
-  for (const [name, count] of Object.entries(part.broken)) total.broken[name] = (total.broken[name] ?? 0) + count;
+  addCounts(total.broken, part.broken);
+  addCounts(total.faults, part.faults);
   total.failures.push(...part.failures);
   if (part.first && !(total.first && total.first.seed < part.first.seed)) total.first = part.first;
+}
+
+function addCounts(totals, counts) {
+  for (const [name, count] of Object.entries(counts)) totals[name] = (totals[name] ?? 0) + count;
 }

@@ -11,7 +11,7 @@ import { SimNode } from './node.js';
 import { Beliefs } from './properties/beliefs.js';
 import { Tokens } from './properties/tokens.js';
 import { Violation } from './properties/violation.js';
-import type { Operation, Schedule } from './schedule.js';
+import type { FaultKind, Operation, Schedule } from './schedule.js';
 import type { ModelFault } from './server/operations.js';
 import { runId, SimServer } from './server/sim-server.js';
 
@@ -21,6 +21,8 @@ export class World {
   readonly endpoints: readonly Endpoint[];
   readonly nodes: readonly SimNode[];
   readonly actors: Actor[] = [];
+  /** The faults that have happened so far. */
+  readonly inflicted: FaultKind[] = [];
   readonly assumptions: Assumptions;
   readonly beliefs: Beliefs;
   readonly tokens: Tokens;

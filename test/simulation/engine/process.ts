@@ -23,6 +23,9 @@ interface PendingTimer {
 export class SimProcess implements Clock {
   private readonly timers = new Set<PendingTimer>();
   private readonly inbox: (() => void)[] = [];
+  /** What comes after the turn that began with this event. */
+  private turn: (() => void)[] = [];
+  private turnOf = -1;
   private catchingUp = false;
   private pauses = 0;
   private dead = false;
@@ -81,8 +84,16 @@ export class SimProcess implements Clock {
     this.scheduler.after(2 * TURN, () => this.receive(callback));
   }
 
+  /** What several masters are asked in one turn is sent in one. */
   afterTurn(callback: () => void): void {
-    this.scheduler.after(0, () => this.receive(callback));
+    if (this.turnOf === this.scheduler.steps) {
+      this.turn.push(callback);
+      return;
+    }
+    const turn = [callback];
+    this.turn = turn;
+    this.turnOf = this.scheduler.steps;
+    this.scheduler.after(0, () => this.receive(() => runAll(turn)));
   }
 
   /** What comes from outside: now, or when the process goes on. */
@@ -145,4 +156,8 @@ export class SimProcess implements Clock {
       timer.callback();
     });
   }
+}
+
+function runAll(callbacks: readonly (() => void)[]): void {
+  for (const callback of callbacks) callback();
 }

@@ -116,6 +116,12 @@ export const MUTANTS = [
     ['withdraw(): void {\n    if (this.request) this.request.withdrawn = true;', 'withdraw(): void {'],
   ],
   [
+    'an extension does not withdraw the acquisition',
+    TENURE,
+    ['if (this.request) this.request.withdrawn = true;\n    this.request = request;', 'this.request = request;'],
+  ],
+  ['no gate, nothing given back', 'lib/core/acquisition.ts', [`if (!gate) step = 'everybody';`, '']],
+  [
     'last come, first served',
     'lib/core/linked-list.ts',
     [

@@ -73,6 +73,15 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'sent again after its release': {
     profile: { ...SLOW, faults: ['scriptFlush', 'slow', 'hang'], ttls: [10_000], mostFaults: 8 },
   },
+  'an extension does not withdraw the acquisition': {
+    profile: {
+      ...{ ...SLOW, faults: ['flush', 'scriptFlush', 'slow', 'hang', 'partition'], ttls: [1_000, 10_000] },
+      ...{ mostFaults: 10, extended: 1 },
+    },
+  },
+  'no gate, nothing given back': {
+    profile: { ...SLOW, faults: ['hang', 'slow', 'partition', 'crash'], ttls: [10_000], mostFaults: 8 },
+  },
   'last come, first served': { profile: { ...CROWDED, processes: [2] } },
   'timer of a lock kept': { profile: { ...GUARDED, ttls: [10_000] } },
   'listener of a caller kept': { profile: GUARDED },

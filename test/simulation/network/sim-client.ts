@@ -36,6 +36,7 @@ export class SimClient implements RedisClient, Owner {
   private connecting: Pending | undefined;
   private dialing: Planned | undefined;
   private retry: Planned | undefined;
+  private abandoning: Planned | undefined;
   private attempts = 0;
   private manuallyClosing = false;
   private isClosing = false;
@@ -94,7 +95,7 @@ export class SimClient implements RedisClient, Owner {
       const { connection } = this;
       this.isClosing = true;
       connection.close();
-      this.after(DISCONNECT_WITHIN, () => connection.abandon());
+      this.abandoning = this.after(DISCONNECT_WITHIN, () => connection.abandon());
     } else if (this.status === 'wait') {
       this.onClosed();
     }
@@ -118,6 +119,7 @@ export class SimClient implements RedisClient, Owner {
   }
 
   onClosed(): void {
+    this.abandoning?.cancel();
     this.connection = undefined;
     this.isClosing = false;
     this.become('close');

@@ -1,14 +1,10 @@
-import { createHash } from 'node:crypto';
-import { MARK } from '../../../lib/redis/handshake.js';
-import { REPORT } from '../../../lib/redis/identity.js';
-import { boundScript, FREE, FREE_AMONG_OTHERS, UNMARKED } from '../../../lib/redis/scripts.js';
+import { FREE, FREE_AMONG_OTHERS, UNMARKED } from '../../../lib/redis/scripts.js';
 import { ReplyError } from './database.js';
 import { acquire, type Acquire, confirm, extend, inspect, leave, mark, release, type Surface } from './operations.js';
+import { scriptOf, scriptWithDigest, type SeenScript } from './seen-scripts.js';
 
 // The only file that knows how a request is put into a command and an answer into a reply. Scripts are recognized by
 // their texts, and carried out by their models in operations.ts.
-
-type ScriptName = 'requests' | 'report' | 'mark';
 
 /** The server that carries out a command. */
 export interface Executor extends Surface {
@@ -19,14 +15,6 @@ export interface Executor extends Surface {
   readonly info: () => readonly [string, string, string];
 }
 
-const known = new Map<string, ScriptName>();
-const digests = new Map<string, string>();
-const texts = new Map<string, string>();
-
-known.set(withoutRun(boundScript('').text), 'requests');
-known.set(REPORT, 'report');
-known.set(MARK, 'mark');
-
 /** Carries out one command. @throws {ReplyError} */
 export function execute(server: Executor, command: string, args: readonly (string | number)[]): unknown {
   server.data.begin();
@@ -35,17 +23,15 @@ export function execute(server: Executor, command: string, args: readonly (strin
     case 'SET':
       return setUnlessHeld(server, words);
     case 'SCRIPT':
-      server.scripts.add(digestOf(words[1] as string));
-      return digestOf(words[1] as string);
+      return load(server, words[1] as string).digest;
     case 'EVAL':
-      server.scripts.add(digestOf(words[0] as string));
-      return evaluate(server, words[0] as string, words);
+      return evaluate(server, load(server, words[0] as string), words);
     case 'EVALSHA': {
-      const text = texts.get(words[0] as string);
-      if (text === undefined || !server.scripts.has(words[0] as string)) {
+      const script = scriptWithDigest(words[0] as string);
+      if (!script || !server.scripts.has(script.digest)) {
         throw new ReplyError('NOSCRIPT No matching script. Please use EVAL.');
       }
-      return evaluate(server, text, words);
+      return evaluate(server, script, words);
     }
     default:
       throw new Error(`the simulated server does not know ${command}`);
@@ -59,23 +45,23 @@ function setUnlessHeld({ data }: Executor, [key = '', token = '', , ttl]: readon
   return 'OK';
 }
 
-function evaluate(server: Executor, text: string, words: readonly string[]): unknown {
+function load(server: Executor, text: string): SeenScript {
   const script = scriptOf(text);
-  const count = Number(words[1]);
-  return call(server, script, words.slice(2, 2 + count), words.slice(2 + count).map(String));
+  server.scripts.add(script.digest);
+  return script;
 }
 
-function call(server: Executor, name: ScriptName, keys: readonly string[], argv: readonly string[]): unknown {
-  const [first = '', second = '', third = ''] = argv;
+function evaluate(server: Executor, { name }: SeenScript, words: readonly string[]): unknown {
+  const keys = Number(words[1]);
+  const argv = words.slice(2 + keys);
   switch (name) {
     case 'requests':
       return answerAll(server, argv);
     case 'report':
-      return report(server, keys[0]);
+      return report(server, keys === 0 ? undefined : words[2]);
     case 'mark': {
-      const [, , , nonce = '', from = '', max = ''] = argv;
-      const marking = { run: third, nonce, from, max };
-      return mark(server, keys[0] as string, { nonce: first, max: second }, marking, server.run);
+      const [oldNonce = '', oldMax = '', run = '', nonce = '', from = '', max = ''] = argv.map(String);
+      return mark(server, words[2] as string, { nonce: oldNonce, max: oldMax }, { run, nonce, from, max }, server.run);
     }
   }
 }
@@ -86,14 +72,14 @@ type Parts = readonly [op: string, keys: readonly string[], ...rest: unknown[]];
 interface Batch {
   readonly server: Executor;
   readonly hash: string;
-  readonly mark: Required<Acquire>['mark'] | undefined;
+  readonly mark: Acquire['mark'];
   /** Whether an answer needed the clock. */
   toldTime: boolean;
 }
 
 function answerAll(server: Executor, [marker = '', nonce = '', hash = '', text = '']: readonly string[]): unknown[] {
   const batch: Batch = { server, hash, mark: marker === '' ? undefined : { marker, nonce }, toldTime: false };
-  const answers = (JSON.parse(text) as Parts[]).map((parts): unknown => {
+  const answers: unknown[] = requestsIn(text).map((parts) => {
     try {
       return answer(batch, parts);
     } catch (error) {
@@ -101,7 +87,19 @@ function answerAll(server: Executor, [marker = '', nonce = '', hash = '', text =
       throw error;
     }
   });
-  return [...answers, batch.toldTime ? String(Math.floor(server.time() / 1_000)) : '0'];
+  answers.push(batch.toldTime ? String(Math.floor(server.time() / 1_000)) : '0');
+  return answers;
+}
+
+/** What one master is asked, the others are mostly asked, too. */
+const last: { text: string; requests: readonly Parts[] } = { text: '[]', requests: [] };
+
+function requestsIn(text: string): readonly Parts[] {
+  if (text !== last.text) {
+    last.requests = JSON.parse(text) as Parts[];
+    last.text = text;
+  }
+  return last.requests;
 }
 
 function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
@@ -134,12 +132,8 @@ function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly
   const counters = countersOf(batch, rest);
   const grantsTellTime = marking !== undefined || counters !== undefined;
   try {
-    const { status, fence } = acquire(server, {
-      ...{ keys, token, ttl: Number(ttl) },
-      ...(queues && waiter !== undefined && waited !== undefined && { queue: { queues, waiter, waited } }),
-      ...(marking && { mark: marking }),
-      ...(counters && { fence: { ...counters, floor: counters.token } }),
-    });
+    const queue = queues && waiter !== undefined && waited !== undefined ? { queues, waiter, waited } : undefined;
+    const { status, fence } = acquire(server, { keys, token, ttl: Number(ttl), queue, mark: marking, fence: counters });
     const isGranted = status === FREE || status === FREE_AMONG_OTHERS;
     if (isGranted ? grantsTellTime : status !== UNMARKED && waiter !== undefined) batch.toldTime = true;
     return fence === undefined ? status : `${status} ${fence}`;
@@ -170,26 +164,4 @@ function report({ data, info, time }: Executor, marker: string | undefined): str
   const fields = ['run', 'nonce', 'from', 'max'];
   const marking = fields.map((field) => (marker === undefined ? '' : (data.hget(marker, field) ?? '')));
   return [...info(), String(Math.floor(time() / 1_000)), ...marking];
-}
-
-function scriptOf(text: string): ScriptName {
-  const script = known.get(text) ?? known.get(withoutRun(text));
-  if (!script) throw new Error(`the simulated server has no model of this script: ${text}`);
-  known.set(text, script);
-  return script;
-}
-
-/** The last line holds the id of the run. */
-function withoutRun(text: string): string {
-  return text.slice(0, text.lastIndexOf('\n'));
-}
-
-function digestOf(text: string): string {
-  let digest = digests.get(text);
-  if (digest === undefined) {
-    digest = createHash('sha1').update(text).digest('hex');
-    digests.set(text, digest);
-    texts.set(digest, text);
-  }
-  return digest;
 }

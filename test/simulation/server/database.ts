@@ -12,7 +12,10 @@ interface Entry<T> {
   expiresAt: number;
 }
 
-type Value = string | Map<string, string> | Map<string, number>;
+/** Fencing counters have numbers for names. */
+type Hash = Map<string | number, string>;
+
+type Value = string | Hash | Map<string, number>;
 
 /**
  * The keys of one server, and the few commands that the library uses. What is of another type than it should be is not
@@ -86,13 +89,13 @@ export class Database {
     if (ttl <= 0) this.entries.delete(key);
   }
 
-  hget(key: string, field: string): string | undefined {
-    return (this.alive(key) as Map<string, string> | undefined)?.get(field);
+  hget(key: string, field: string | number): string | undefined {
+    return (this.alive(key) as Hash | undefined)?.get(field);
   }
 
-  hset(key: string, field: string, value: string): void {
+  hset(key: string, field: string | number, value: string): void {
     this.grow();
-    const hash = (this.alive(key) as Map<string, string> | undefined) ?? new Map<string, string>();
+    const hash = (this.alive(key) as Hash | undefined) ?? new Map<string | number, string>();
     hash.set(field, value);
     if (!this.entries.has(key)) this.entries.set(key, { value: hash, expiresAt: Infinity });
   }

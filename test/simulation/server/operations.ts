@@ -27,27 +27,30 @@ export interface Surface {
 export interface Counters {
   readonly hash: string;
   readonly fields: readonly string[];
+  /** What the client has: the counters shall not be smaller. */
+  readonly token: number;
 }
 
 export interface Acquire {
   readonly keys: readonly string[];
   readonly token: string;
   readonly ttl: number;
-  readonly queue?: { readonly queues: readonly string[]; readonly waiter: string; readonly waited: number };
-  readonly mark?: { readonly marker: string; readonly nonce: string };
-  readonly fence?: Counters & { readonly floor: number };
+  readonly queue: { readonly queues: readonly string[]; readonly waiter: string; readonly waited: number } | undefined;
+  readonly mark: { readonly marker: string; readonly nonce: string } | undefined;
+  readonly fence: Counters | undefined;
 }
 
 export interface Outcome {
   /** A status, or for how long the keys are held. */
   readonly status: number;
-  readonly fence?: string;
+  readonly fence: string | undefined;
 }
 
 export function acquire(server: Surface, { keys, token, ttl, queue, mark, fence }: Acquire): Outcome {
   const { data, faults } = server;
   const ignoresMark = faults.has('acquire-ignores-marker');
-  if (mark && !ignoresMark && data.hget(mark.marker, 'nonce') !== mark.nonce) return { status: UNMARKED };
+  if (mark && !ignoresMark && data.hget(mark.marker, 'nonce') !== mark.nonce)
+    return { status: UNMARKED, fence: undefined };
   const reserved = queue && reservedFor(queue.waiter);
   const first = data.get(keys[0] as string);
   const isHeld = keys.map((key) => {
@@ -57,7 +60,7 @@ export function acquire(server: Surface, { keys, token, ttl, queue, mark, fence 
   if (isHeld.includes(true)) {
     const longest = longestOf(data, keys, isHeld);
     if (queue) queueUp(server, keys, isHeld, queue);
-    return { status: longest };
+    return { status: longest, fence: undefined };
   }
   const drawn = fence && draw(server, fence, first === token);
   for (const key of keys) data.set(key, token, ttl);
@@ -66,7 +69,7 @@ export function acquire(server: Surface, { keys, token, ttl, queue, mark, fence 
     protect(() => data.zrem(name, queue?.waiter ?? ''));
     if (data.exists(name)) crowded = true;
   }
-  return { status: crowded ? FREE_AMONG_OTHERS : FREE, ...(drawn !== undefined && { fence: drawn }) };
+  return { status: crowded ? FREE_AMONG_OTHERS : FREE, fence: drawn };
 }
 
 export function extend(
@@ -74,7 +77,7 @@ export function extend(
   keys: readonly string[],
   token: string,
   ttl: number,
-  fence: (Counters & { readonly token: number }) | undefined,
+  fence: Counters | undefined,
 ): number {
   const takesAny = faults.has('extend-takes-any');
   const isHeld = keys.map((key) => ![undefined, token].includes(data.get(key)) && !takesAny);
@@ -95,7 +98,7 @@ export function confirm(
   { data, faults }: Surface,
   keys: readonly string[],
   token: string,
-  fence: Counters & { readonly token: number },
+  fence: Counters,
 ): string | undefined {
   const isOurs = keys.every((key) => data.get(key) === token) || faults.has('confirm-writes-any');
   return isOurs ? raise(data, fence, fence.token, 0) : undefined;
@@ -172,7 +175,7 @@ function queueUp(
   server: Surface,
   keys: readonly string[],
   isHeld: readonly boolean[],
-  { queues, waiter, waited }: Required<Acquire>['queue'],
+  { queues, waiter, waited }: NonNullable<Acquire['queue']>,
 ): void {
   const { data } = server;
   const since = Math.floor(server.time() / 1_000) - waited;
@@ -199,14 +202,15 @@ function wakeNext({ data, publish }: Surface, key: string, queue: string): boole
   return false;
 }
 
-function draw({ data, time, faults }: Surface, fence: Required<Acquire>['fence'], isOurs: boolean): string {
+function draw({ data, time, faults }: Surface, fence: Counters, isOurs: boolean): string {
   const { hash, fields } = fence;
-  const floor = faults.has('floor-is-ignored') ? 1 : fence.floor;
+  const floor = faults.has('floor-is-ignored') ? 1 : fence.token;
   let drawn = isOurs ? 0 : Math.min(floor, time() + MAX_CLOCK_SKEW * 1_000);
   const step = isOurs ? 0 : 1;
   for (const field of fields) drawn = Math.max(drawn, Number(data.hget(hash, field) ?? 0) + step);
-  for (const field of fields) data.hset(hash, field, String(drawn));
-  return String(drawn);
+  const text = String(drawn);
+  for (const field of fields) data.hset(hash, field, text);
+  return text;
 }
 
 function raise(data: Database, { hash, fields }: Counters, token: number, step: number): string {

@@ -3,7 +3,13 @@ import { type Executor, execute } from './commands.js';
 import { Database, ReplyError } from './database.js';
 import type { ModelFault } from './operations.js';
 
-const NEVER_A_REPLICA = '0'.repeat(40);
+// Parts of INFO that are always the same.
+const UNLIMITED = 'maxmemory:0\r\nmaxmemory_policy:noeviction\r\n';
+const LIMITED = 'maxmemory:1\r\nmaxmemory_policy:noeviction\r\n';
+const NEVER_A_REPLICA = {
+  master: `role:master\r\nmaster_replid2:${'0'.repeat(40)}\r\n`,
+  slave: `role:slave\r\nmaster_replid2:${'0'.repeat(40)}\r\n`,
+};
 
 /** What is left on disk, or on the replica, when a server is replaced. */
 export type Remains = ReturnType<Database['copy']>;
@@ -21,6 +27,8 @@ export class SimServer implements Executor {
   private readonly subscribers = new Map<string, Set<Peer>>();
   private readonly started: number;
   private promoted = false;
+  /** What INFO said last about the server itself. */
+  private told = { uptime: -1, text: '' };
 
   constructor(
     /** Tells this run of a server from all others. */
@@ -49,11 +57,13 @@ export class SimServer implements Executor {
     return peers?.size ?? 0;
   };
 
-  readonly info = (): readonly [string, string, string] => [
-    `run_id:${this.run}\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nuptime_in_seconds:${this.uptime}\r\n`,
-    `role:${this.data.isReadOnly ? 'slave' : 'master'}\r\nmaster_replid2:${this.promoted ? this.run : NEVER_A_REPLICA}\r\n`,
-    `maxmemory:${this.data.isFull ? 1 : 0}\r\nmaxmemory_policy:noeviction\r\n`,
-  ];
+  readonly info = (): readonly [string, string, string] => {
+    const { uptime } = this;
+    if (uptime !== this.told.uptime) this.told = { uptime, text: this.serverInfo(uptime) };
+    const role = this.data.isReadOnly ? 'slave' : 'master';
+    const replication = this.promoted ? `role:${role}\r\nmaster_replid2:${this.run}\r\n` : NEVER_A_REPLICA[role];
+    return [this.told.text, replication, this.data.isFull ? LIMITED : UNLIMITED];
+  };
 
   /** A value, or the error that the server answers with. */
   answer(command: string, args: readonly (string | number)[]): unknown {
@@ -87,6 +97,10 @@ export class SimServer implements Executor {
 
   private get wall(): number {
     return Math.floor(this.clock.wallTime);
+  }
+
+  private serverInfo(uptime: number): string {
+    return `run_id:${this.run}\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nuptime_in_seconds:${uptime}\r\n`;
   }
 
   private get uptime(): number {

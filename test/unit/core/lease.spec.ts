@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { LockLostError } from '../../../lib/core/errors.js';
 import { Rig } from '../support/rig.js';
 import {
+  granted,
   hangs,
   held,
   obeysAfter,
@@ -204,6 +205,22 @@ describe('a lock that is lost', () => {
     await rig.clock.advance(TTL - DRIFT);
     expect(rig.masters.map((master) => master.times('release'))).toEqual([[8_908], [8_908], [8_908]]);
     expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
+  it.each([
+    ['released', 100, 'released'],
+    ['lost', TTL - DRIFT, 'expired'],
+  ])('does not go on to ask for its fencing token once it is %s', async (_, ends, cause) => {
+    const rig = new Rig();
+    rig.scriptAll(only('acquire', says(granted), only('confirm', says(refused))));
+    const lock = await rig.lock('a', { ttl: TTL });
+    const asked = rig.follow(lock.fencingToken());
+    await rig.clock.advance(ends);
+    if (cause === 'released') await lock.release();
+    await rig.clock.advance(0);
+    // Neither that of the lock nor that of the pause between two tries.
+    expect(rig.clock.pendingTimers).toBe(0);
+    expect(asked).toMatchObject({ at: ends, reason: { cause } });
   });
 
   it('does not come back to life', async () => {

@@ -1,0 +1,63 @@
+import { countersOf } from './fencing.js';
+import type { FenceCounters } from './master.interface.js';
+import { startOfKeys } from './resources.js';
+import { ownName, type Settings } from './settings.js';
+
+/** What belongs to some resources on the masters. */
+export interface KeyNames {
+  /** Keys, sorted. */
+  readonly keys: readonly string[];
+  /** Queues of the keys, in the same order. */
+  readonly queues: readonly string[];
+  /** Counters of the keys, in the same order; `undefined` without fencing. */
+  readonly counters: FenceCounters | undefined;
+}
+
+/** How resources are called on the masters. */
+export class Naming {
+  private readonly startOfKeys: string;
+  private readonly startOfQueues: string;
+  readonly fencing: boolean;
+
+  constructor(settings: Settings) {
+    this.startOfKeys = startOfKeys(settings.keyPrefix);
+    this.startOfQueues = ownName(settings, 'queue:');
+    this.fencing = settings.fencing;
+  }
+
+  keyOf(resource: string): string {
+    return this.startOfKeys + resource;
+  }
+
+  resourceOf(key: string): string {
+    return key.slice(this.startOfKeys.length);
+  }
+
+  queueOf(key: string): string {
+    return this.startOfQueues + this.resourceOf(key);
+  }
+
+  namesOf(resources: readonly string[]): KeyNames {
+    const sorted = resources.length > 1 ? [...resources].sort() : resources;
+    return new DerivedNames(
+      sorted.map((resource) => this.keyOf(resource)),
+      this,
+    );
+  }
+}
+
+/** A lock that is held needs its keys only: the rest is worked out when it is used. */
+class DerivedNames implements KeyNames {
+  constructor(
+    readonly keys: readonly string[],
+    private readonly naming: Naming,
+  ) {}
+
+  get queues(): readonly string[] {
+    return this.keys.map((key) => this.naming.queueOf(key));
+  }
+
+  get counters(): FenceCounters | undefined {
+    return this.naming.fencing ? countersOf(this.keys) : undefined;
+  }
+}
