@@ -89,8 +89,6 @@ export class Acquisition {
       const full = masterTimeoutFor(this.context.settings, call.ttl);
       const timeout = isGuaranteed ? full : Math.min(full, waiter.left);
       const gate = this.context.gates.gateOf(this.names.keys[0] as string);
-      // Without a usable gate there is nobody to ask first.
-      if (!gate) step = 'everybody';
       const tenure = this.newTenure(gate);
       waiter.interrupt = tenure;
       // A refusal is only worth explaining if there is no better chance to ask.
@@ -99,8 +97,8 @@ export class Acquisition {
       // Granted at the gate: the place in its queue is gone.
       if (gate && this.queuedAt && ballot.reportOf(gate.name).answer?.kind === 'granted') this.queuedAt.delete(gate);
       if (ballot.outcome === 'granted' && tenure.remaining > 0 && !waiter.isStopped) return tenure;
-      // A gate that refuses for certain has nothing to give back, and nobody else was asked.
-      if (step !== 'gate' || ballot.outcome !== 'held' || ballot.isSplit) this.giveBack(tenure);
+      // A gate that refuses for certain has nothing to give back, and nobody else was asked, if there is a usable gate.
+      if (!gate || step !== 'gate' || ballot.outcome !== 'held' || ballot.isSplit) this.giveBack(tenure);
       waiter.check();
       // An attempt that the deadline cut short says less than the one before.
       if (ballot.outcome === 'held' || timeout === full) this.note(ballot);

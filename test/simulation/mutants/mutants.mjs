@@ -120,7 +120,7 @@ export const MUTANTS = [
     TENURE,
     ['if (this.request) this.request.withdrawn = true;\n    this.request = request;', 'this.request = request;'],
   ],
-  ['no gate, nothing given back', 'lib/core/acquisition.ts', [`if (!gate) step = 'everybody';`, '']],
+  ['no gate, nothing given back', 'lib/core/acquisition.ts', [`!gate || step !== 'gate'`, `step !== 'gate'`]],
   [
     'last come, first served',
     'lib/core/linked-list.ts',
