@@ -191,13 +191,11 @@ export class RedisMaster implements Master {
     if (unknown.length > 0) notKnown(unknown, LOST_DATA);
   }
 
-  /** What is asked has an effect only if it is answered: the server's clock may tell that keys have expired early. */
+  /** If the server's clock jumped ahead, its keys expired early: it is asked who it is, so that all learn of that. */
   private lookAtClock(asked: readonly Asked[], sent: Instant, time: number): void {
     if (!(time > 0)) return;
-    const shortest = Math.min(
-      ...asked.map(({ request }) => ('ttl' in request && request.op === 'acquire' ? request.ttl : Infinity)),
-    );
-    if (this.recognition.lookAtClock(sent, time, shortest)) this.recognize().catch(() => undefined);
+    const ttls = asked.map(({ request }) => (request.op === 'acquire' ? request.ttl : Infinity));
+    if (this.recognition.lookAtClock(sent, time, Math.min(...ttls))) this.recognize().catch(() => undefined);
   }
 
   /**
