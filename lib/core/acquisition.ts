@@ -7,9 +7,11 @@ import { Looks } from './looks.js';
 import type { Random } from './random.js';
 import { type CallSettings, masterTimeoutFor, type Settings } from './settings.js';
 import { showNames } from './shown.js';
-import type { KeyNames } from './key-names.js';
-import { type Holding, Tenure } from './tenure.js';
-import type { Place, Waiter } from './wait-queue.js';
+import type { Holding } from './holding.interface.js';
+import { eachOf, type KeyNames } from './key-names.js';
+import { Tenure } from './tenure.js';
+import type { Place } from './wait-queue.js';
+import type { Waiter } from './waiter.js';
 import type { WatchedMaster } from './watched-master.js';
 
 /** Masters set their keys one after the other and expire them to the millisecond: come back so much later. */
@@ -222,13 +224,4 @@ export class Acquisition {
     const { masters, settings, clock, random } = this.context;
     return new Tenure(masters, settings, clock, this.names, random.token(), gate);
   }
-}
-
-/** The names of each single resource. */
-function eachOf({ keys, queues, counters }: KeyNames): KeyNames[] {
-  return keys.map((key, i) => ({
-    keys: [key],
-    queues: queues.slice(i, i + 1),
-    counters: counters && { fields: counters.fields.slice(i, i + 1) },
-  }));
 }

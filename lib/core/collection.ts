@@ -1,7 +1,7 @@
 import { type Clock, elapsedSince, type Instant } from './clock.js';
 import type { Timer } from './clock.js';
 import type { CallSettings } from './settings.js';
-import type { Holding } from './tenure.js';
+import type { Holding } from './holding.interface.js';
 import { TenureSet } from './tenure-set.js';
 
 /** What has been collected is extended after this share of the ttl. */

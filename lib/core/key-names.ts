@@ -61,3 +61,12 @@ class DerivedNames implements KeyNames {
     return this.naming.fencing ? countersOf(this.keys) : undefined;
   }
 }
+
+/** The names of each single resource. */
+export function eachOf({ keys, queues, counters }: KeyNames): KeyNames[] {
+  return keys.map((key, i) => ({
+    keys: [key],
+    queues: queues.slice(i, i + 1),
+    counters: counters && { fields: counters.fields.slice(i, i + 1) },
+  }));
+}

@@ -5,7 +5,7 @@ import type { Observer } from './observer.js';
 import type { Ballot } from './quorum.js';
 import type { Random } from './random.js';
 import type { CallSettings } from './settings.js';
-import type { Holding } from './tenure.js';
+import type { Holding } from './holding.interface.js';
 import type { Place } from './wait-queue.js';
 import type { Watch } from './watch.js';
 

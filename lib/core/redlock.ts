@@ -15,8 +15,9 @@ import { askAll, quorumOf } from './quorum.js';
 import type { Random } from './random.js';
 import { type CallSettings, ownName, type Settings } from './settings.js';
 import { type Status, statusOf } from './status.js';
-import type { Holding } from './tenure.js';
-import { type Place, Waiter, WaitQueue } from './wait-queue.js';
+import type { Holding } from './holding.interface.js';
+import { type Place, WaitQueue } from './wait-queue.js';
+import { Waiter } from './waiter.js';
 import { Watch } from './watch.js';
 import { WatchedMaster } from './watched-master.js';
 

@@ -1,5 +1,5 @@
 import type { Instant } from './clock.js';
-import type { Extension, Holding } from './tenure.js';
+import type { Extension, Holding } from './holding.interface.js';
 
 /** What was taken in several parts and is held as one lock: it lives as long as the first part that ends. */
 export class TenureSet implements Holding {

@@ -1,35 +1,12 @@
 import { type Clock, elapsedBetween, type Instant } from './clock.js';
 import { RedlockConfigError } from './errors.js';
 import { agree } from './fencing.js';
+import type { Extension, Holding } from './holding.interface.js';
 import type { KeyNames } from './key-names.js';
 import type { AcquireRequest, ConfirmRequest, ExtendRequest, Master, QueueTicket } from './master.interface.js';
 import { type Asking, Ballot, quorumOf } from './quorum.js';
 import { ReservedRound } from './reserved-round.js';
 import { driftOf, masterTimeoutFor, type Settings } from './settings.js';
-
-/** How an extension ended. */
-export interface Extension {
-  readonly extended: boolean;
-  readonly ballot: Ballot;
-}
-
-/** What a lock has on the masters. */
-export interface Holding {
-  /** Milliseconds for which it may still be relied on; zero or less when it may not. */
-  readonly remaining: number;
-  /** Like {@link remaining}, where the clock has just been read. */
-  remainingAt(now: Instant): number;
-  /** When the round began that the validity counts from. */
-  readonly validSince: Instant;
-  /** Tries to give the keys a new life. */
-  extend(ttl: number): Promise<Extension>;
-  /** Agrees on a fencing token, not smaller than `atLeast`; `undefined` if there was no agreement. */
-  confirm(atLeast?: number): Promise<number | undefined>;
-  /** Gives the keys up. Resolves at a quorum; never rejects. */
-  release(keepFor: number): Promise<void>;
-  /** Ends the round that is under way. */
-  giveUp(): void;
-}
 
 const NEVER: Instant = Object.freeze({ monotonic: 0, wall: 0 });
 const NONE: readonly Master[] = Object.freeze([]);

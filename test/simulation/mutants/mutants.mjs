@@ -141,12 +141,12 @@ export const MUTANTS = [
   ],
   [
     'listener of a caller kept',
-    'lib/core/wait-queue.ts',
+    'lib/core/waiter.ts',
     [`if (this.abort) this.signal?.removeEventListener('abort', this.abort);`, ''],
   ],
   [
     'budget counted from each attempt',
-    'lib/core/wait-queue.ts',
+    'lib/core/waiter.ts',
     ['Math.max(0, this.budget - this.waited)', 'Math.max(0, this.budget * 1.1 - this.waited)'],
   ],
 ].map(([name, file, changes, model]) => ({ name, file, changes, isInModel: model !== undefined }));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Holding, Tenure } from '../../../lib/core/tenure.js';
+import type { Holding } from '../../../lib/core/holding.interface.js';
+import { Tenure } from '../../../lib/core/tenure.js';
 import { TenureSet } from '../../../lib/core/tenure-set.js';
 import { resolveSettings } from '../../../lib/core/settings.js';
 import { countersOf } from '../../../lib/core/fencing.js';
