@@ -235,7 +235,8 @@ const BEGINNING = createHash('sha1').update(BODY);
  * server behind the same address does not know it, not even over a connection that has survived in a proxy.
  *
  * ARGV: the marker of the incarnation and its nonce, both empty if nobody looks at them; the hash of counters; the
- * requests, as one JSON text: taking it apart costs less than as many arguments do. The answers come in the same order, then the server's clock in milliseconds, or 0 if nobody needed it.
+ * requests, as one JSON text: taking it apart costs less than as many arguments do. The answers come in the same order,
+ * then the server's clock in milliseconds, or 0 if nobody needed it.
  *
  * All names come in ARGV and none in KEYS, which is for servers that share out keys among themselves, and those are
  * refused: a key that this user must not touch then fails the request that it belongs to, and not its neighbours.
