@@ -45,6 +45,10 @@ export class Assumptions {
         return;
       case 'promote':
         if (!this.guarded) this.broken.add('a replica was promoted, and there is no restart guard');
+        // What is sent on the word of one server reaches another.
+        else if (fault.connections === 'kept' && endpoint && nodes.some((node) => node.isRecognizing(endpoint))) {
+          this.broken.add('a server was replaced while it was recognized, over a connection that survived');
+        }
         return;
       case 'flush':
         if (!this.guarded) this.broken.add('FLUSHALL, and there is no restart guard');

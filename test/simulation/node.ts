@@ -51,6 +51,11 @@ export class SimNode {
     return this.masters[endpoint.index]?.identity().run === run;
   }
 
+  /** Whether this process is finding out who answers there. */
+  isRecognizing(endpoint: Endpoint): boolean {
+    return this.clients.some((client) => client.isRecognizing(endpoint));
+  }
+
   /** Ends without a word. */
   die(): void {
     this.process.die();

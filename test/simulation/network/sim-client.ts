@@ -14,6 +14,7 @@ const DISCONNECT_WITHIN = 100;
 const FIRST_RETRY = 1_000;
 
 interface Pending {
+  readonly command?: string;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
 }
@@ -52,6 +53,13 @@ export class SimClient implements RedisClient, Owner {
     const handlers = this.handlers.get(event) ?? [];
     handlers.push(listener);
     this.handlers.set(event, handlers);
+  }
+
+  /** Whether an answer is awaited that tells who a server is, or a script is on its way to whom that was. */
+  isRecognizing(endpoint: Endpoint): boolean {
+    return (
+      this.route.endpoint === endpoint && this.pending.some(({ command }) => command === 'EVAL' || command === 'SCRIPT')
+    );
   }
 
   duplicate(): SimClient {
@@ -137,7 +145,7 @@ export class SimClient implements RedisClient, Owner {
 
   private request(command: string, args: readonly (string | number)[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.pending.push({ resolve, reject });
+      this.pending.push({ command, resolve, reject });
       this.connection?.send(command, args);
     });
   }
