@@ -133,7 +133,10 @@ function createMasters(sources: unknown, context: RedisMasterContext): Master[] 
   }
   // Not by map, which passes over holes.
   const masters = Array.from({ length: count }, (_, index) =>
-    createMaster(`masters[${index}]`, (sources as MasterSource[])[index] as MasterSource, context),
+    createMaster(`masters[${index}]`, (sources as MasterSource[])[index] as MasterSource, {
+      ...context,
+      isAlone: count === 1,
+    }),
   );
   refuseTwins('masters', masters);
   return masters;

@@ -22,6 +22,8 @@ export interface RedisMasterContext {
   readonly observer: Observer;
   /** Shared by all masters that are asked the same. */
   readonly encoder: RequestEncoder;
+  /** Whether there is no other master. */
+  readonly isAlone?: boolean;
 }
 
 /** Who a server is, and since when it has been that: what decides whether its votes count. */

@@ -21,6 +21,8 @@ import { WakeUps } from './wake-ups.js';
 const CLOSE_WITHIN = 500;
 /** Requests in one command: a server does nothing else while it answers them. */
 const MOST_AT_ONCE = 128;
+/** A master that is alone answers so many while the rest are still being asked; several leave the process no time to. */
+const MOST_AT_ONCE_ALONE = 32;
 
 const NO_ANSWER = 'the connection broke before the answer came';
 const LOST_DATA: Answer = Object.freeze({ kind: 'refused', code: 'UNMARKED', reason: 'its data was lost or replaced' });
@@ -41,6 +43,7 @@ export class RedisMaster implements Master {
   private readonly connection: Connection;
   private readonly recognition: Recognition;
   private readonly encoder: RequestEncoder;
+  private readonly mostAtOnce: number;
   private asked: Asked[] = [];
   private unanswered = 0;
   private drained: (() => void) | undefined;
@@ -55,6 +58,7 @@ export class RedisMaster implements Master {
   ) {
     this.clock = context.clock;
     this.encoder = context.encoder;
+    this.mostAtOnce = context.isAlone ? MOST_AT_ONCE_ALONE : MOST_AT_ONCE;
     this.recognition = new Recognition(name, context);
     this.connection = new Connection(client, context.clock, {
       greet: () => this.recognize(),
@@ -70,7 +74,8 @@ export class RedisMaster implements Master {
     }
     this.unanswered++;
     this.asked.push({ request, reply });
-    if (this.asked.length === 1) this.clock.afterTurn(() => this.sendAll());
+    if (this.asked.length === this.mostAtOnce) this.sendAll();
+    else if (this.asked.length === 1) this.clock.afterTurn(() => this.sendAll());
   }
 
   identity(): MasterIdentity {
@@ -129,8 +134,10 @@ export class RedisMaster implements Master {
 
   private sendAll(): void {
     const { asked } = this;
+    // Sent already, and nothing has been asked since.
+    if (asked.length === 0) return;
     this.asked = [];
-    for (let i = 0; i < asked.length; i += MOST_AT_ONCE) this.send(asked.slice(i, i + MOST_AT_ONCE));
+    this.send(asked);
   }
 
   private send(asked: readonly Asked[]): void {
