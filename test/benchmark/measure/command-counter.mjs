@@ -32,7 +32,8 @@ export class CommandCounter {
     lines.on('line', (line) => {
       const { source, name } = COMMAND.exec(line)?.groups ?? {};
       if (!name || source === 'lua' || OWN.has(name.toLowerCase())) return;
-      if (line.includes(`${about}"`)) this.#count += 1;
+      // As a name of its own, or within a JSON text.
+      if (line.includes(`${about}"`) || line.includes(`${about}\\"`)) this.#count += 1;
     });
     return socket;
   }
