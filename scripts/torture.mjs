@@ -26,7 +26,9 @@ try {
   process.env.TMPDIR = compiled.folder;
   await import(pathToFileURL(join(compiled.folder, 'test/torture/main.js')).href);
 } catch (error) {
-  if (!leaving) console.error(error instanceof Error ? (error.stack ?? error.message) : error);
+  // Where an option is wrong does not matter, where something else went wrong does.
+  const isAboutOption = error instanceof Error && error.message.startsWith('--');
+  if (!leaving) console.error(isAboutOption ? error.message : error);
   process.exitCode = 1;
 } finally {
   await leave();

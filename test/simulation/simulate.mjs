@@ -1,9 +1,7 @@
 // npm run simulate: many schedules of the real library in virtual time, or one of them once more, or all mutants.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { compile } from './compile.mjs';
-import { runMutants } from './mutants/run-mutants.mjs';
-import { Workers } from './workers.mjs';
+import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -19,14 +17,21 @@ const { values } = parseArgs({
 const command = `npm run simulate --${values.faults ? ` --faults ${values.faults}` : ''}`;
 const faults = values.faults?.split(',');
 
+// On a fresh clone the compiler is not there yet.
+await ensureDependencies();
+const { compile } = await import('./compile.mjs');
+const { runMutants } = await import('./mutants/run-mutants.mjs');
+const { Workers } = await import('./workers.mjs');
+
 if (values.mutants || values.mutant !== undefined) process.exitCode = await mutants();
-else if (values.replay !== undefined) process.exitCode = await replay(Number(values.replay));
+else if (values.replay !== undefined) process.exitCode = await replay(whole('replay'));
 else process.exitCode = await simulate(whole('runs'), whole('seed'));
 
 function whole(name) {
   const number = Number(values[name]);
-  if (!Number.isSafeInteger(number) || number < 0) throw new Error(`--${name} must be a whole number`);
-  return number;
+  if (Number.isSafeInteger(number) && number >= 0) return number;
+  console.error(`--${name} must be a whole number, not ${values[name]}`);
+  process.exit(2);
 }
 
 /** Plays the schedules of many seeds; the first that fails, in the order of seeds, is shown and shortened. */
