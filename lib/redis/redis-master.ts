@@ -75,7 +75,10 @@ export class RedisMaster implements Master {
     this.unanswered++;
     this.asked.push({ request, reply });
     if (this.asked.length === this.mostAtOnce) this.sendAll();
-    else if (this.asked.length === 1) this.clock.afterTurn(() => this.sendAll());
+    else if (this.asked.length > 1) return;
+    // Nothing is on its way: whoever comes alone need not wait for others, who go with the next command.
+    else if (this.unanswered === 1) this.clock.afterCallback(this.sendAll);
+    else this.clock.afterTurn(this.sendAll);
   }
 
   identity(): MasterIdentity {
@@ -132,25 +135,25 @@ export class RedisMaster implements Master {
     });
   }
 
-  private sendAll(): void {
+  private readonly sendAll = (): void => {
     const { asked } = this;
     // Sent already, and nothing has been asked since.
     if (asked.length === 0) return;
     this.asked = [];
     this.send(asked);
-  }
+  };
 
   private send(asked: readonly Asked[]): void {
     const problem = this.problem();
     const [first] = asked;
     if (problem) this.answerAll(asked, () => problem);
     else if (asked.length === 1 && first && isPlain(first.request) && !this.recognition.mark) this.set(first);
-    else this.run(asked, 'EVALSHA', (unknown, why) => this.runAgain(unknown, why));
+    else this.run(asked, 'evalsha', (unknown, why) => this.runAgain(unknown, why));
   }
 
   private set(asked: Asked): void {
     const { keys, token, ttl } = asked.request as Extract<Request, { op: 'acquire' }>;
-    this.client.call('SET', [...keys, token, 'PX', Math.ceil(ttl), 'NX']).then(
+    this.client.call('set', [...keys, token, 'PX', String(Math.ceil(ttl)), 'NX']).then(
       (value) => this.answer(asked, answerToSet(value)),
       (error: unknown) => this.answer(asked, this.failure(error, [asked])),
     );
@@ -159,14 +162,14 @@ export class RedisMaster implements Master {
   /** @param notKnown what to do if the server does not know the script, or not the marker any more */
   private run(
     asked: readonly Asked[],
-    command: 'EVALSHA' | 'EVAL',
+    command: 'evalsha' | 'eval',
     notKnown: (unknown: readonly Asked[], why: Answer) => void,
   ): void {
     const { script, mark, counters } = this.recognition;
     const requests = asked.map(({ request }) => request);
-    const text = this.encoder.encode(requests, this.wakeUps?.isListening ?? false);
-    const known = command === 'EVAL' ? script.text : script.sha1;
-    const parameters = [known, 0, mark?.marker ?? '', mark?.nonce ?? '', counters, text];
+    const parts = this.encoder.encode(requests, this.wakeUps?.isListening ?? false);
+    const known = command === 'eval' ? script.text : script.sha1;
+    const parameters = [known, '0', mark?.marker ?? '', mark?.nonce ?? '', counters, ...parts];
     const sent = this.clock.read();
     this.client.call(command, parameters).then(
       (values) => this.read(asked, values as readonly unknown[], sent, notKnown),
@@ -228,7 +231,7 @@ export class RedisMaster implements Master {
         return undefined;
       });
       // Known again: with its text, since it may not have been allowed to load the script.
-      if (again.length > 0) this.run(again, 'EVAL', (unknown, reason) => this.answerAll(unknown, () => reason));
+      if (again.length > 0) this.run(again, 'eval', (unknown, reason) => this.answerAll(unknown, () => reason));
     };
     this.recognize().then(goOn, goOn);
   }
@@ -236,7 +239,7 @@ export class RedisMaster implements Master {
   /** Asks the server who it is, and tells whether it may be used. */
   private async recognize(): Promise<boolean> {
     await this.recognition.run((script, keys, args) =>
-      this.client.call('EVAL', [script, keys.length, ...keys, ...args]),
+      this.client.call('eval', [script, keys.length, ...keys, ...args]),
     );
     const { fault } = this.recognition.identity;
     if (fault !== undefined) {
@@ -244,7 +247,7 @@ export class RedisMaster implements Master {
       return false;
     }
     // Nobody waits for this: the server carries it out before what is sent after it.
-    this.client.call('SCRIPT', ['LOAD', this.recognition.script.text]).catch(() => undefined);
+    this.client.call('script', ['LOAD', this.recognition.script.text]).catch(() => undefined);
     return true;
   }
 

@@ -4,23 +4,41 @@ const NO_FIELDS: readonly string[] = Object.freeze([]);
 
 /**
  * Writes requests as the script of `scripts.ts` reads them. What one master is sent the others are mostly sent, too, so
- * the last text is kept.
+ * the last ones are kept.
  */
 export class RequestEncoder {
   private requests: readonly Request[] = [];
   private mayQueue = false;
-  private text = '[]';
+  private last: readonly string[] = [];
 
-  /** @param mayQueue whether this process would hear that it is next; there is no use in waiting for that otherwise */
-  encode(requests: readonly Request[], mayQueue: boolean): string {
+  /**
+   * As few arguments as possible: several requests make one JSON text, which costs a server less to take apart than as
+   * many arguments do. One that comes alone, and is of the usual kind, needs no taking apart.
+   *
+   * @param mayQueue whether this process would hear that it is next; there is no use in waiting for that otherwise
+   */
+  encode(requests: readonly Request[], mayQueue: boolean): readonly string[] {
     const { requests: last } = this;
     const isSame = mayQueue === this.mayQueue && requests.length === last.length;
-    if (isSame && requests.every((request, i) => request === last[i])) return this.text;
+    if (isSame && requests.every((request, i) => request === last[i])) return this.last;
     this.requests = requests;
     this.mayQueue = mayQueue;
-    this.text = JSON.stringify(requests.map((request) => partsOf(request, mayQueue)));
-    return this.text;
+    const [alone] = requests;
+    this.last = (requests.length === 1 && alone && usual(alone)) || [
+      JSON.stringify(requests.map((request) => usual(request) ?? partsOf(request, mayQueue))),
+    ];
+    return this.last;
   }
+}
+
+/** What the script does for nearly every lock; `undefined` for everything else. */
+function usual(request: Request): readonly string[] | undefined {
+  const [key] = request.keys;
+  if (key === undefined || request.keys.length > 1) return undefined;
+  if (request.op === 'release' && request.keepFor === 0) return ['give', key, request.token, ...request.queues];
+  if (request.op !== 'acquire' || request.queue) return undefined;
+  const { token, ttl, fence } = request;
+  return ['take', key, token, text(ttl), String(fence?.floor ?? 0), ...fieldsOf(fence)];
 }
 
 /** Operation, keys, and what the operation needs. */

@@ -29,7 +29,7 @@ export interface Script {
 /** What the operations share. Most requests need no clock and many no marker: both are read once, when first needed. */
 const COMMON = `
 local call, pcall_redis = redis.call, redis.pcall
-local marker, nonce, counters = ARGV[1], ARGV[2], ARGV[3]
+local marker, nonce, counters, what = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local time, marked
 
 local function clock()
@@ -46,6 +46,53 @@ end
 -- Numbers become text by '%.0f' only: Lua's own way loses digits.
 local function text(number)
   return string.format('%.0f', number)
+end
+
+-- A fencing token: larger than every counter of the keys, and not smaller than the floor, which cannot be further ahead
+-- of this server's clock than clocks may be apart. Who asks again for what it holds already gets the same one.
+local function draw(fields, floor, is_ours)
+  local fence = math.min(floor, clock()[1] * 1000000 + clock()[2] + ${MAX_CLOCK_SKEW * 1_000})
+  if is_ours then fence = 0 end
+  local step = is_ours and 0 or 1
+  for _, field in ipairs(fields) do
+    fence = math.max(fence, tonumber(call('HGET', counters, field) or 0) + step)
+  end
+  local drawn = text(fence)
+  for _, field in ipairs(fields) do call('HSET', counters, field, drawn) end
+  return drawn
+end
+
+local function with_time(answers)
+  answers[#answers + 1] = time and text(time[1] * 1000 + math.floor(time[2] / 1000)) or '0'
+  return answers
+end`;
+
+/**
+ * What nearly every lock needs: one key that is free is taken, or one that is ours is given up while nobody waits for it.
+ * `nil` where it is not as expected: that is left to the operations. Who asks for no more than that does not wait until
+ * they have been defined, which is done anew for each run of a script and takes as long as what is asked.
+ */
+const USUAL = `
+local usual = {}
+
+function usual.take(key, token, ttl, floor, field)
+  if not is_marked() then return nil end
+  local set = pcall_redis('SET', key, token, 'PX', ttl, 'NX')
+  if not set or set.err then return nil end
+  if marker ~= '' then clock() end
+  local drawn = field and draw({ field }, tonumber(floor), false)
+  return drawn and ${FREE} .. ' ' .. drawn or ${FREE}
+end
+
+function usual.give(key, token, queue)
+  if pcall_redis('GET', key) ~= token or call('EXISTS', queue) == 1 then return nil end
+  call('DEL', key)
+  return ${FREE}
+end
+
+if usual[what] then
+  local answer = usual[what](unpack(ARGV, 5))
+  if answer then return with_time({ answer }) end
 end`;
 
 /**
@@ -108,20 +155,6 @@ local function leave_queues(queues, waiter)
 end`;
 
 const FENCES = `
--- A fencing token: larger than every counter of the keys, and not smaller than the floor, which cannot be further ahead
--- of this server's clock than clocks may be apart. Who asks again for what it holds already gets the same one.
-local function draw(fields, floor, is_ours)
-  local fence = math.min(floor, clock()[1] * 1000000 + clock()[2] + ${MAX_CLOCK_SKEW * 1_000})
-  if is_ours then fence = 0 end
-  local step = is_ours and 0 or 1
-  for _, field in ipairs(fields) do
-    fence = math.max(fence, tonumber(call('HGET', counters, field) or 0) + step)
-  end
-  local drawn = text(fence)
-  for _, field in ipairs(fields) do call('HSET', counters, field, drawn) end
-  return drawn
-end
-
 -- Raises the counters to a fencing token, and by a step beyond what they are; tells what they are then.
 local function raise(fields, fence, step)
   for _, field in ipairs(fields) do
@@ -212,21 +245,30 @@ end
 
 function operations.inspect(keys)
   return (longest_hold(keys))
+end
+
+function operations.take(key, token, ttl, floor, field)
+  return usual.take(key, token, ttl, floor, field)
+    or operations.acquire({ key }, token, ttl, { field }, tonumber(floor))
+end
+
+function operations.give(key, token, queue)
+  return usual.give(key, token, queue) or operations.release({ key }, token, '0', { queue })
 end`;
 
 /** Answers each request. What goes wrong with one does not touch the others: its answer is the error. */
 const ANSWER_ALL = `
 local answers = {}
-for i, request in ipairs(cjson.decode(ARGV[4])) do
+local requests = operations[what] and { { what, unpack(ARGV, 5) } } or cjson.decode(what)
+for i, request in ipairs(requests) do
   local done, answer = pcall(operations[request[1]], unpack(request, 2))
   -- Before Redis 7 an error is a text that begins with its place.
   if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
   answers[i] = answer
 end
-answers[#answers + 1] = time and text(time[1] * 1000 + math.floor(time[2] / 1000)) or '0'
-return answers`;
+return with_time(answers)`;
 
-const BODY = `${[COMMON, LONGEST_HOLD, QUEUES, FENCES, OPERATIONS, ANSWER_ALL].join('\n').trim()}\n-- for `;
+const BODY = `${[COMMON, USUAL, LONGEST_HOLD, QUEUES, FENCES, OPERATIONS, ANSWER_ALL].join('\n').trim()}\n-- for `;
 /** The digest of what all scripts begin with: every handshake needs one, and most of the text is always the same. */
 const BEGINNING = createHash('sha1').update(BODY);
 
@@ -234,9 +276,9 @@ const BEGINNING = createHash('sha1').update(BODY);
  * The script that answers requests, for one run of a server: its id is part of the text, and so of the digest. Another
  * server behind the same address does not know it, not even over a connection that has survived in a proxy.
  *
- * ARGV: the marker of the incarnation and its nonce, both empty if nobody looks at them; the hash of counters; the
- * requests, as one JSON text: taking it apart costs less than as many arguments do. The answers come in the same order,
- * then the server's clock in milliseconds, or 0 if nobody needed it.
+ * ARGV: the marker of the incarnation and its nonce, both empty if nobody looks at them; the hash of counters; what is
+ * asked, as `request-encoding.ts` writes it. The answers come in the same order, then the server's clock in milliseconds,
+ * or 0 if nobody needed it.
  *
  * All names come in ARGV and none in KEYS, which is for servers that share out keys among themselves, and those are
  * refused: a key that this user must not touch then fails the request that it belongs to, and not its neighbours.

@@ -94,7 +94,12 @@ export const MUTANTS = [
     'lib/core/acquisition.ts',
     ['this.names, random.token()', 'this.names, ((this.names as { reused?: string }).reused ??= random.token())'],
   ],
-  ['marker not looked at', SCRIPTS, ['if not is_marked() then', 'if is_marked() == 1 then'], 'model'],
+  [
+    'marker not looked at',
+    SCRIPTS,
+    ["marked = marker == '' or pcall_redis('HGET', marker, 'nonce') == nonce", 'marked = true'],
+    'model',
+  ],
   [
     'clock of a server not looked at',
     'lib/redis/recognition.ts',

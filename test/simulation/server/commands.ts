@@ -19,7 +19,7 @@ export interface Executor extends Surface {
 export function execute(server: Executor, command: string, args: readonly (string | number)[]): unknown {
   server.data.begin();
   const words = args as readonly string[];
-  switch (command) {
+  switch (command.toUpperCase()) {
     case 'SET':
       return setUnlessHeld(server, words);
     case 'SCRIPT':
@@ -77,9 +77,9 @@ interface Batch {
   toldTime: boolean;
 }
 
-function answerAll(server: Executor, [marker = '', nonce = '', hash = '', text = '']: readonly string[]): unknown[] {
+function answerAll(server: Executor, [marker = '', nonce = '', hash = '', ...what]: readonly string[]): unknown[] {
   const batch: Batch = { server, hash, mark: marker === '' ? undefined : { marker, nonce }, toldTime: false };
-  const answers: unknown[] = requestsIn(text).map((parts) => {
+  const answers: unknown[] = requestsIn(what).map((parts) => {
     try {
       return answer(batch, parts);
     } catch (error) {
@@ -94,12 +94,21 @@ function answerAll(server: Executor, [marker = '', nonce = '', hash = '', text =
 /** What one master is asked, the others are mostly asked, too. */
 const last: { text: string; requests: readonly Parts[] } = { text: '[]', requests: [] };
 
-function requestsIn(text: string): readonly Parts[] {
+function requestsIn([text = '', ...rest]: readonly string[]): readonly Parts[] {
+  if (text === 'take' || text === 'give') return [whole([text, ...rest])];
   if (text !== last.text) {
-    last.requests = JSON.parse(text) as Parts[];
+    last.requests = (JSON.parse(text) as (Parts | readonly string[])[]).map(whole);
     last.text = text;
   }
   return last.requests;
+}
+
+/** A short request in full. */
+function whole(parts: Parts | readonly string[]): Parts {
+  const [op, key = '', token, third = '', floor, ...fields] = parts as readonly string[];
+  if (op === 'take') return ['acquire', [key], token, third, fields, Number(floor)];
+  if (op === 'give') return ['release', [key], token, '0', [third]];
+  return parts as Parts;
 }
 
 function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
