@@ -12,7 +12,7 @@ import type {
 import { Connection } from './connection.js';
 import { Recognition, type RedisMasterContext } from './recognition.js';
 import type { RedisClient } from './redis-client.interface.js';
-import { answerFrom, answerToSet, isReply, refusalFrom } from './replies.js';
+import { answerFrom, answerToSet, isReply, millisecondsFrom, refusalFrom } from './replies.js';
 import { isPlain, type RequestEncoder } from './request-encoding.js';
 import { UNMARKED } from './scripts.js';
 import { WakeUps } from './wake-ups.js';
@@ -187,7 +187,7 @@ export class RedisMaster implements Master {
     sent: Instant,
     notKnown: (unknown: readonly Asked[], why: Answer) => void,
   ): void {
-    this.lookAtClock(asked, sent, Number(values[asked.length]));
+    this.lookAtClock(asked, sent, values[asked.length]);
     const { quarantine } = this.recognition;
     const unknown: Asked[] = [];
     this.answerAll(asked, (one, i) => {
@@ -202,10 +202,11 @@ export class RedisMaster implements Master {
   }
 
   /** If the server's clock jumped ahead, its keys expired early: it is asked who it is, so that all learn of that. */
-  private lookAtClock(asked: readonly Asked[], sent: Instant, time: number): void {
-    if (!(time > 0)) return;
-    const ttls = asked.map(({ request }) => (request.op === 'acquire' ? request.ttl : Infinity));
-    if (this.recognition.lookAtClock(sent, time, Math.min(...ttls))) this.recognize().catch(() => undefined);
+  private lookAtClock(asked: readonly Asked[], sent: Instant, time: unknown): void {
+    if (time === undefined) return;
+    let ttl = Infinity;
+    for (const { request } of asked) if (request.op === 'acquire' && request.ttl < ttl) ttl = request.ttl;
+    if (this.recognition.lookAtClock(sent, millisecondsFrom(time), ttl)) this.recognize().catch(() => undefined);
   }
 
   /**

@@ -42,6 +42,12 @@ export function answerToSet(reply: unknown): Answer {
   return reply === null ? HELD : GRANTED;
 }
 
+/** What TIME says, in milliseconds. */
+export function millisecondsFrom(time: unknown): number {
+  const [seconds, microseconds] = time as readonly [string, string];
+  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+}
+
 /** A server's error, split into its code and the rest, without what must not be told. */
 export function refusalFrom(error: Error, secrets: readonly string[]): Refused {
   const message = tell(error, secrets).replace(SCRIPT_ERROR, '').replace(NO_PERMISSION, 'NOPERM ');

@@ -26,73 +26,74 @@ export interface Script {
 // The script does not begin with `#!lua`: a server that is out of memory refuses such a script as a whole, but runs one
 // without, and only refuses the commands in it that need memory. PEXPIRE and DEL do not.
 
-/** What the operations share. Most requests need no clock and many no marker: both are read once, when first needed. */
-const COMMON = `
+/** What a script is given. Most requests need no clock and many no marker: both are read once, when first needed. */
+const GIVEN = `
 local call, pcall_redis = redis.call, redis.pcall
 local marker, nonce, counters, what = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local time, marked
+local time, marked`;
 
+/** Nothing is granted on the word of a server that has forgotten its marker, and so perhaps everything else. */
+const LOOK_AT_MARKER = `
+if marked == nil then marked = marker == '' or pcall_redis('HGET', marker, 'nonce') == nonce end`;
+/** How large a fencing token may be: not further ahead of this server's clock than clocks may be apart. */
+const LARGEST_FENCE = `time[1] * 1000000 + time[2] + ${MAX_CLOCK_SKEW * 1_000}`;
+
+/**
+ * Takes one key, if it is free; otherwise there is no `answer`, and it is left to the operations.
+ *
+ * Numbers become text by '%.0f' only: Lua's own way loses digits.
+ */
+const TAKE = `${LOOK_AT_MARKER}
+local set = marked and pcall_redis('SET', key, token, 'PX', ttl, 'NX')
+if set and not set.err then
+  answer = ${FREE}
+  if not time and (field or marker ~= '') then time = call('TIME') end
+  if field then
+    local after = (call('HGET', counters, field) or 0) + 1
+    local drawn = string.format('%.0f', math.max(after, math.min(floor, ${LARGEST_FENCE})))
+    call('HSET', counters, field, drawn)
+    answer = answer .. ' ' .. drawn
+  end
+end`;
+
+/** Gives one key up, if it is ours and nobody waits for it; otherwise like {@link TAKE}. */
+const GIVE = `
+if pcall_redis('GET', key) == token and call('EXISTS', queue) == 0 then
+  call('DEL', key)
+  answer = ${FREE}
+end`;
+
+/**
+ * Nearly every lock needs no more than this. It comes before any function is defined, which is done anew for each run of
+ * a script and takes longer than what is asked.
+ */
+const ALONE = `
+if what == 'take' then
+  local key, token, ttl, floor, field = unpack(ARGV, 5)
+  local answer
+  ${TAKE}
+  if answer then return { answer, time } end
+elseif what == 'give' then
+  local key, token, queue = unpack(ARGV, 5)
+  local answer
+  ${GIVE}
+  if answer then return { answer } end
+end`;
+
+/** What the operations share. */
+const COMMON = `
 local function clock()
   if not time then time = call('TIME') end
   return time
 end
 
--- Nothing is granted on the word of a server that has forgotten its marker, and so perhaps everything else.
 local function is_marked()
-  if marked == nil then marked = marker == '' or pcall_redis('HGET', marker, 'nonce') == nonce end
+  ${LOOK_AT_MARKER}
   return marked
 end
 
--- Numbers become text by '%.0f' only: Lua's own way loses digits.
 local function text(number)
   return string.format('%.0f', number)
-end
-
--- A fencing token: larger than every counter of the keys, and not smaller than the floor, which cannot be further ahead
--- of this server's clock than clocks may be apart. Who asks again for what it holds already gets the same one.
-local function draw(fields, floor, is_ours)
-  local fence = math.min(floor, clock()[1] * 1000000 + clock()[2] + ${MAX_CLOCK_SKEW * 1_000})
-  if is_ours then fence = 0 end
-  local step = is_ours and 0 or 1
-  for _, field in ipairs(fields) do
-    fence = math.max(fence, tonumber(call('HGET', counters, field) or 0) + step)
-  end
-  local drawn = text(fence)
-  for _, field in ipairs(fields) do call('HSET', counters, field, drawn) end
-  return drawn
-end
-
-local function with_time(answers)
-  answers[#answers + 1] = time and text(time[1] * 1000 + math.floor(time[2] / 1000)) or '0'
-  return answers
-end`;
-
-/**
- * What nearly every lock needs: one key that is free is taken, or one that is ours is given up while nobody waits for it.
- * `nil` where it is not as expected: that is left to the operations. Who asks for no more than that does not wait until
- * they have been defined, which is done anew for each run of a script and takes as long as what is asked.
- */
-const USUAL = `
-local usual = {}
-
-function usual.take(key, token, ttl, floor, field)
-  if not is_marked() then return nil end
-  local set = pcall_redis('SET', key, token, 'PX', ttl, 'NX')
-  if not set or set.err then return nil end
-  if marker ~= '' then clock() end
-  local drawn = field and draw({ field }, tonumber(floor), false)
-  return drawn and ${FREE} .. ' ' .. drawn or ${FREE}
-end
-
-function usual.give(key, token, queue)
-  if pcall_redis('GET', key) ~= token or call('EXISTS', queue) == 1 then return nil end
-  call('DEL', key)
-  return ${FREE}
-end
-
-if usual[what] then
-  local answer = usual[what](unpack(ARGV, 5))
-  if answer then return with_time({ answer }) end
 end`;
 
 /**
@@ -155,6 +156,20 @@ local function leave_queues(queues, waiter)
 end`;
 
 const FENCES = `
+-- A fencing token: larger than every counter of the keys, and not smaller than the floor. Who asks again for what it
+-- holds already gets the same one.
+local function draw(fields, floor, is_ours)
+  local time = clock()
+  local fence, step = math.min(floor, ${LARGEST_FENCE}), 1
+  if is_ours then fence, step = 0, 0 end
+  for _, field in ipairs(fields) do
+    fence = math.max(fence, tonumber(call('HGET', counters, field) or 0) + step)
+  end
+  local drawn = text(fence)
+  for _, field in ipairs(fields) do call('HSET', counters, field, drawn) end
+  return drawn
+end
+
 -- Raises the counters to a fencing token, and by a step beyond what they are; tells what they are then.
 local function raise(fields, fence, step)
   for _, field in ipairs(fields) do
@@ -248,12 +263,15 @@ function operations.inspect(keys)
 end
 
 function operations.take(key, token, ttl, floor, field)
-  return usual.take(key, token, ttl, floor, field)
-    or operations.acquire({ key }, token, ttl, { field }, tonumber(floor))
+  local answer
+  ${TAKE}
+  return answer or operations.acquire({ key }, token, ttl, { field }, tonumber(floor))
 end
 
 function operations.give(key, token, queue)
-  return usual.give(key, token, queue) or operations.release({ key }, token, '0', { queue })
+  local answer
+  ${GIVE}
+  return answer or operations.release({ key }, token, '0', { queue })
 end`;
 
 /** Answers each request. What goes wrong with one does not touch the others: its answer is the error. */
@@ -266,9 +284,10 @@ for i, request in ipairs(requests) do
   if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
   answers[i] = answer
 end
-return with_time(answers)`;
+answers[#answers + 1] = time
+return answers`;
 
-const BODY = `${[COMMON, USUAL, LONGEST_HOLD, QUEUES, FENCES, OPERATIONS, ANSWER_ALL].join('\n').trim()}\n-- for `;
+const BODY = `${[GIVEN, ALONE, COMMON, LONGEST_HOLD, QUEUES, FENCES, OPERATIONS, ANSWER_ALL].join('\n').trim()}\n-- for `;
 /** The digest of what all scripts begin with: every handshake needs one, and most of the text is always the same. */
 const BEGINNING = createHash('sha1').update(BODY);
 
@@ -277,8 +296,7 @@ const BEGINNING = createHash('sha1').update(BODY);
  * server behind the same address does not know it, not even over a connection that has survived in a proxy.
  *
  * ARGV: the marker of the incarnation and its nonce, both empty if nobody looks at them; the hash of counters; what is
- * asked, as `request-encoding.ts` writes it. The answers come in the same order, then the server's clock in milliseconds,
- * or 0 if nobody needed it.
+ * asked, as `request-encoding.ts` writes it. The answers come in the same order, then what TIME says, if anybody needed it.
  *
  * All names come in ARGV and none in KEYS, which is for servers that share out keys among themselves, and those are
  * refused: a key that this user must not touch then fails the request that it belongs to, and not its neighbours.

@@ -1,10 +1,16 @@
+import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { millisecondsFrom } from '../../lib/redis/replies.js';
+import type { Script } from '../../lib/redis/scripts.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { EPOCH, MachineClock } from './engine/machine-clock.js';
 import { Scheduler } from './engine/scheduler.js';
-import type { ModelFault } from './server/operations.js';
+import { LIVES, type ModelFault } from './server/operations.js';
 import { ReplyError } from './server/database.js';
 import { SimServer } from './server/sim-server.js';
+
+const HOUR = 3_600_000;
+const LASTING: typeof LIVES = { reservation: HOUR, queue: HOUR };
 
 type Words = readonly (string | number)[];
 
@@ -42,6 +48,7 @@ export class ModelPair implements AsyncDisposable {
     faults: ReadonlySet<ModelFault>,
   ) {
     this.simulated = new SimServer(run, new MachineClock(this.scheduler, 1, 0), faults);
+    this.simulated.lives = LASTING;
     subscriber.on('message', (channel, message) => void this.heard.real.push(`${channel} ${message}`));
   }
 
@@ -61,10 +68,18 @@ export class ModelPair implements AsyncDisposable {
     this.simulated.subscribe(channel, { push });
   }
 
+  /** Lets both run a script that answers requests. */
+  async run(script: Script, args: Words): Promise<Comparison> {
+    const real = lasting(script);
+    const outcome = await this.call('EVALSHA', [script.sha1, ...args], [real.sha1, ...args]);
+    if (!outcome.real.includes('NOSCRIPT')) return outcome;
+    return this.call('EVAL', [script.text, ...args], [real.text, ...args]);
+  }
+
   /** Lets both carry out one command, and compares what they answer. */
-  async call(command: string, args: Words): Promise<Comparison> {
+  async call(command: string, args: Words, realArgs = args): Promise<Comparison> {
     const before = await this.setClock();
-    const real: unknown = await this.client.call(command, ...args).catch((error: unknown) => error);
+    const real: unknown = await this.client.call(command, ...realArgs).catch((error: unknown) => error);
     const simulated = this.simulated.answer(command, args);
     this.slack += (await this.milliseconds()) - before + 1;
     const [one, other] = [this.comparable(real), this.comparable(simulated)];
@@ -127,12 +142,14 @@ export class ModelPair implements AsyncDisposable {
     return { text: String(reply), times: [] };
   }
 
-  /** Answers to requests, and the clock, which is 0 if nobody needed it. */
+  /** Answers to requests, and the clock, if anybody needed it. */
   private comparableAnswers(replies: readonly unknown[]): Comparable {
-    const all = replies.slice(0, -1).map((reply) => this.comparable(reply));
-    const time = Number(replies.at(-1));
-    const text = [...all.map((one) => one.text), time === 0 ? 'no time' : 'time'].join(', ');
-    return { text, times: [...all.flatMap(({ times }) => times), time] };
+    const time: unknown = replies.at(-1);
+    const answers = Array.isArray(time) ? replies.slice(0, -1) : replies;
+    const all = answers.map((reply) => this.comparable(reply));
+    const text = [...all.map((one) => one.text), Array.isArray(time) ? 'time' : 'no time'].join(', ');
+    const clock = Array.isArray(time) ? [millisecondsFrom(time)] : [];
+    return { text, times: [...all.flatMap(({ times }) => times), ...clock] };
   }
 
   private async valueOf(key: string): Promise<unknown> {
@@ -141,6 +158,19 @@ export class ModelPair implements AsyncDisposable {
     if (type === 'hash') return this.client.hgetall(key);
     return (await this.client.zrange(key, '0', '-1')).sort();
   }
+}
+
+/** The same script, under which nothing ends while the test runs: no two clocks agree on when that is. */
+function lasting(script: Script): Script {
+  const ends = [
+    [`'PX', ${LIVES.reservation})`, `'PX', ${LASTING.reservation})`],
+    [`queues[i], ${LIVES.queue})`, `queues[i], ${LASTING.queue})`],
+  ] as const;
+  const text = ends.reduce((before, [end, later]) => {
+    if (before.split(end).length !== 2) throw new Error(`the script has not exactly one ${end}`);
+    return before.replace(end, later);
+  }, script.text);
+  return { text, sha1: createHash('sha1').update(text).digest('hex') };
 }
 
 function plain(value: string | ReadonlyMap<string | number, string | number> | undefined): unknown {

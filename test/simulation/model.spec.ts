@@ -46,12 +46,9 @@ class Trace {
       return pair.call('SET', [chance.pick(KEYS), chance.pick(TOKENS), 'PX', LONG, 'NX']);
     }
     const requests = Array.from({ length: chance.whole(1, 3) }, () => this.anyRequest());
-    const script = boundScript('run');
     const mark = marked ? [MARKER, this.nonce] : ['', ''];
     const args = [0, ...mark, 'fences', ...new RequestEncoder().encode(requests, true)];
-    const outcome = await pair.call('EVALSHA', [script.sha1, ...args]);
-    if (!outcome.real.includes('NOSCRIPT')) return { ...outcome, command: requests.map(({ op }) => op).join(' ') };
-    return pair.call('EVAL', [script.text, ...args]);
+    return { ...(await pair.run(boundScript('run'), args)), command: requests.map(({ op }) => op).join(' ') };
   }
 
   private anyRequest(): Request {

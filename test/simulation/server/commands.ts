@@ -87,7 +87,10 @@ function answerAll(server: Executor, [marker = '', nonce = '', hash = '', ...wha
       throw error;
     }
   });
-  answers.push(batch.toldTime ? String(Math.floor(server.time() / 1_000)) : '0');
+  if (batch.toldTime) {
+    const time = server.time();
+    answers.push([String(Math.floor(time / 1e6)), String(Math.floor(time % 1e6))]);
+  }
   return answers;
 }
 

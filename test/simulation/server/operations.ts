@@ -5,8 +5,15 @@ import { type Database, protect } from './database.js';
 // What the scripts of lib/redis/scripts.ts do, said a second time in another language: whoever changes a script changes
 // its operation here. model.spec.ts runs both on the same traces and compares.
 
-/** How long a queue lives, how far clocks may be ahead, and how many dead waiters are skipped: as in the scripts. */
-const QUEUE_LIFE = 5_000;
+/** For how many milliseconds a key is kept for whoever was woken, and a queue for those who joined it. */
+export interface Lives {
+  readonly reservation: number;
+  readonly queue: number;
+}
+
+/** As in the scripts. */
+export const LIVES: Lives = { reservation: RESERVED_FOR, queue: 5_000 };
+/** How far clocks may be ahead, and how many dead waiters are skipped: as in the scripts. */
 const MAX_CLOCK_SKEW = 60_000;
 const MOST_SKIPPED = 100;
 
@@ -18,6 +25,7 @@ export type ModelFault =
 export interface Surface {
   readonly data: Database;
   readonly faults: ReadonlySet<ModelFault>;
+  readonly lives: Lives;
   /** Wall clock of the server, in microseconds. */
   readonly time: () => number;
   /** Returns how many heard it. */
@@ -183,7 +191,7 @@ function queueUp(
     const queue = queues[index] as string;
     if (isHeld[index]) {
       protect(() => data.zadd(queue, waiter, since));
-      protect(() => data.pexpire(queue, QUEUE_LIFE));
+      protect(() => data.pexpire(queue, server.lives.queue));
     } else if (data.get(key) === reservedFor(waiter)) {
       data.del(key);
       wakeNext(server, key, queue);
@@ -191,11 +199,11 @@ function queueUp(
   });
 }
 
-function wakeNext({ data, publish }: Surface, key: string, queue: string): boolean {
+function wakeNext({ data, lives, publish }: Surface, key: string, queue: string): boolean {
   for (let skipped = 0; skipped < MOST_SKIPPED; skipped++) {
     const waiter = protect(() => data.zpopmin(queue));
     if (waiter === undefined) return false;
-    if (!data.exists(key)) protect(() => data.set(key, reservedFor(waiter), RESERVED_FOR));
+    if (!data.exists(key)) protect(() => data.set(key, reservedFor(waiter), lives.reservation));
     if (publish(waiter, key) > 0) return true;
     if (data.get(key) === reservedFor(waiter)) data.del(key);
   }

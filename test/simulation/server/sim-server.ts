@@ -1,7 +1,7 @@
 import type { MachineClock } from '../engine/machine-clock.js';
 import { type Executor, execute } from './commands.js';
 import { Database, ReplyError } from './database.js';
-import type { ModelFault } from './operations.js';
+import { LIVES, type ModelFault } from './operations.js';
 
 // Parts of INFO that are always the same.
 const UNLIMITED = 'maxmemory:0\r\nmaxmemory_policy:noeviction\r\n';
@@ -24,6 +24,7 @@ export interface Peer {
 export class SimServer implements Executor {
   readonly data: Database;
   readonly scripts = new Set<string>();
+  lives = LIVES;
   private readonly subscribers = new Map<string, Set<Peer>>();
   private readonly started: number;
   private promoted = false;
