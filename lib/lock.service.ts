@@ -5,11 +5,21 @@ import type { OnHeld } from './core/observer.js';
 import { checkOptionNames } from './core/option-names.js';
 import type { Inspection, Redlock } from './core/redlock.js';
 import { resolveResources } from './core/resources.js';
-import { ACQUIRE_OPTION_NAMES, type AcquireOptions, resolveCall, resolveFlag, type Settings } from './core/settings.js';
+import {
+  ACQUIRE_OPTION_NAMES,
+  type AcquireOptions,
+  type CallSettings,
+  resolveCall,
+  resolveFlag,
+  type Settings,
+} from './core/settings.js';
 import type { Status } from './core/status.js';
 import { Hold } from './hold.js';
 import { LockContext } from './lock-context.js';
 import type { LockedMethodOptions, LockResource, WithLockOptions } from './lock-options.interface.js';
+
+/** Inherits nothing, not even from what somebody may have added to all objects. */
+const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as object);
 
 const LOCKED_METHOD_OPTION_NAMES: readonly string[] = [
   ...ACQUIRE_OPTION_NAMES.filter((name) => name !== 'signal'),
@@ -30,6 +40,8 @@ const WITH_LOCK_OPTION_NAMES: readonly string[] = [
  */
 export class LockService {
   private readonly context = new LockContext<Hold>();
+  /** What a ttl alone comes to. */
+  private usual: { readonly ttl: Duration | undefined; readonly call: CallSettings } | undefined;
 
   /** @internal */
   constructor(
@@ -51,7 +63,7 @@ export class LockService {
    * @throws {RedlockConfigError} an argument cannot work
    * @throws the reason of `options.signal`, when it aborts during waiting
    */
-  acquire(resource: LockResource, ttl?: Duration, options: AcquireOptions = {}): Promise<Lock> {
+  acquire(resource: LockResource, ttl?: Duration, options: AcquireOptions = NO_OPTIONS): Promise<Lock> {
     return this.take(resource, ttl, options, 'fail');
   }
 
@@ -179,9 +191,14 @@ export class LockService {
     onHeld: OnHeld,
   ): Promise<Lock> {
     const resources = resolveResources('resource', resource);
-    const call = resolveCall(this.settings, ttl, options);
+    const call = options === NO_OPTIONS ? this.usualCall(ttl) : resolveCall(this.settings, ttl, options);
     this.refuseReentry(resources);
     return this.redlock().acquire(resources, call, onHeld);
+  }
+
+  private usualCall(ttl: Duration | undefined): CallSettings {
+    if (!this.usual || this.usual.ttl !== ttl) this.usual = { ttl, call: resolveCall(this.settings, ttl, NO_OPTIONS) };
+    return this.usual.call;
   }
 
   private refuseReentry(resources: readonly string[], reentrant = false): void {

@@ -4,8 +4,6 @@ import { RedlockConfigError } from './errors.js';
 const MOST_NAMES = 1_000;
 /** Of all names together, in UTF-16 code units: they are sent in one piece. */
 const MOST_TEXT = 2 ** 20;
-/** UTF-8 has no lone surrogates and makes the same character of all of them: different names would be one lock. */
-const LONE_SURROGATE = /\p{Surrogate}/u;
 /** Begins what follows the prefix in names of our own. */
 const OWN = '\0';
 /** No prefix of this form begins with another one. */
@@ -75,7 +73,8 @@ function checkText(option: string, text: string): void {
   if (text.includes(OWN)) {
     throw new RedlockConfigError(option, text, 'must not contain a NUL character, which marks names of our own');
   }
-  if (LONE_SURROGATE.test(text)) {
+  // UTF-8 has no lone surrogates and makes the same character of all of them: different names would be one lock.
+  if (!text.isWellFormed()) {
     const requirement = 'must not contain half a surrogate pair, which no server could tell from another';
     throw new RedlockConfigError(option, text, requirement);
   }

@@ -31,8 +31,8 @@ export class ClockGuard {
    * @param allowance how far clocks may be apart, in milliseconds
    */
   jump(sent: Instant, received: Instant, time: number, allowance: number): number {
-    const samples = [this.lowestBefore, this.lowest].filter((sample) => sample !== undefined);
-    const ahead = Math.max(0, ...samples.map((sample) => aheadOf(sample, received, time)));
+    const { lowestBefore, lowest } = this;
+    const ahead = Math.max(0, aheadOf(lowestBefore, received, time), aheadOf(lowest, received, time));
     if (ahead > allowance) {
       this.windowBegan = undefined;
       this.lowest = undefined;
@@ -54,7 +54,8 @@ export class ClockGuard {
 }
 
 /** At most so much time has passed: the client's clock was read before the earlier sample and after the later one. */
-function aheadOf(earlier: Sample, received: Instant, time: number): number {
+function aheadOf(earlier: Sample | undefined, received: Instant, time: number): number {
+  if (!earlier) return 0;
   const passed = elapsedBetween(earlier.sent, received);
   return time - earlier.time - passed - passed * SLEW;
 }
