@@ -8,7 +8,14 @@ import { LockedFilter } from './locked.filter.js';
 import { Payments } from './payments.js';
 
 @Module({
-  imports: [GraphQLModule.forRoot<ApolloDriverConfig>({ driver: ApolloDriver, autoSchemaFile: true })],
+  imports: [
+    GraphQLModule.forRoot<ApolloDriverConfig>({
+      driver: ApolloDriver,
+      autoSchemaFile: true,
+      // Apollo adds the stack to `extensions` otherwise, unless NODE_ENV is production or test.
+      includeStacktraceInErrorResponses: false,
+    }),
+  ],
   providers: [CartsResolver, { provide: APP_FILTER, useClass: LockedFilter }],
 })
 export class AppModule {

@@ -4,8 +4,8 @@ import { GraphQLError } from 'graphql';
 import { LockNotAcquiredError } from 'nestjs-redlock';
 
 /**
- * Gives the client a code to look at and a time to come back. Without this filter it gets the message of the error, which
- * names the masters, and no code.
+ * Gives the client a code to look at and a time to come back. Without this filter it gets `INTERNAL_SERVER_ERROR`, and a
+ * message that names the masters.
  */
 @Catch(LockNotAcquiredError)
 export class LockedFilter implements GqlExceptionFilter {
