@@ -8,14 +8,17 @@ import { AppModule } from '../src/app.module.js';
 import type { Payments } from '../src/payments.js';
 
 const apps: INestApplication[] = [];
+const gates: Gate[] = [];
 
 afterEach(async () => {
+  for (const gate of gates.splice(0)) gate.stayOpen();
   await Promise.all(apps.splice(0).map((app) => app.close()));
 });
 
 /** Two instances of the application, and a payment provider that answers when the test says so. */
 async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   const gate = new Gate();
+  gates.push(gate);
   const payments: Payments = { charge: () => gate.pass() };
   const locks = { masters: memoryMasters(3), ...options };
   const [first, second] = [await start(locks, payments), await start(locks, payments)];

@@ -12,8 +12,10 @@ import type { Renderer } from '../src/renderer.js';
 
 const apps: INestApplication[] = [];
 const sockets: WebSocket[] = [];
+const gates: Gate[] = [];
 
 afterEach(async () => {
+  for (const gate of gates.splice(0)) gate.stayOpen();
   for (const socket of sockets.splice(0)) socket.terminate();
   await Promise.all(apps.splice(0).map((app) => app.close()));
 });
@@ -21,6 +23,7 @@ afterEach(async () => {
 /** Two instances of the application with a client each, and work that ends when the test says so. */
 async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   const gate = new Gate();
+  gates.push(gate);
   const renderer: Renderer = { render: () => gate.pass() };
   const locks = { masters: memoryMasters(3), ...options };
   const [first, second] = [await start(locks, renderer), await start(locks, renderer)];

@@ -12,8 +12,10 @@ import type { ExportsService } from '../src/exports.service.js';
 
 const apps: NestFastifyApplication[] = [];
 const streams: PassThrough[] = [];
+const gates: Gate[] = [];
 
 afterEach(async () => {
+  for (const gate of gates.splice(0)) gate.stayOpen();
   for (const stream of streams.splice(0)) stream.destroy();
   await Promise.all(apps.splice(0).map((app) => app.close()));
 });
@@ -21,6 +23,7 @@ afterEach(async () => {
 /** Two instances of the application, and exports whose rows come when the test writes them. */
 async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   const gate = new Gate();
+  gates.push(gate);
   const rows = (): PassThrough => {
     const stream = new PassThrough();
     stream.write('1\n');
