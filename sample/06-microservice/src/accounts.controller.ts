@@ -1,0 +1,41 @@
+import { Controller, UseFilters, UseInterceptors } from '@nestjs/common';
+import { MessagePattern, Payload } from '@nestjs/microservices';
+import { LockInterceptor, WithLock } from 'nestjs-redlock';
+import { Bank } from './bank.js';
+import { LockedFilter } from './locked.filter.js';
+
+export interface Booking {
+  account: string;
+  amount: number;
+}
+
+export interface Receipt {
+  booked: number;
+}
+
+const keyOf = ({ account }: Booking): string => `account:${account}`;
+
+@Controller()
+@UseFilters(LockedFilter)
+export class AccountsController {
+  constructor(private readonly bank: Bank) {}
+
+  /** Waits for its turn. The key comes from the arguments, so the payload has to be the first one. */
+  @MessagePattern('accounts.deposit')
+  @WithLock(keyOf, '5s')
+  async deposit(@Payload() { account, amount }: Booking): Promise<Receipt> {
+    await this.bank.book(account, amount);
+    return { booked: amount };
+  }
+
+  /**
+   * Does not wait: the caller is told at once. An interceptor locks before pipes run, and until the last message of a
+   * handler that answers with an Observable.
+   */
+  @MessagePattern('accounts.close')
+  @UseInterceptors(LockInterceptor((context) => keyOf(context.switchToRpc().getData<Booking>()), '5s', { wait: 0 }))
+  async close(@Payload() { account, amount }: Booking): Promise<Receipt> {
+    await this.bank.book(account, -amount);
+    return { booked: -amount };
+  }
+}

@@ -1,0 +1,2 @@
+/** Name of the queue. */
+export const QUEUE = 'invoices';

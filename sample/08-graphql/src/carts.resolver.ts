@@ -1,0 +1,25 @@
+import { Args, ID, Mutation, Query, Resolver } from '@nestjs/graphql';
+import { WithLock } from 'nestjs-redlock';
+import { Cart } from './cart.model.js';
+import { Payments } from './payments.js';
+
+@Resolver(() => Cart)
+export class CartsResolver {
+  private readonly paid = new Set<string>();
+
+  constructor(private readonly payments: Payments) {}
+
+  @Query(() => Cart)
+  cart(@Args('id', { type: () => ID }) id: string): Cart {
+    return { id, isPaid: this.paid.has(id) };
+  }
+
+  /** The key comes from the arguments of the method, in the order in which it has them. A second checkout is refused. */
+  @Mutation(() => Cart)
+  @WithLock((id: string) => `cart:${id}`, '5s', { wait: 0 })
+  async checkOut(@Args('id', { type: () => ID }) id: string): Promise<Cart> {
+    await this.payments.charge(id);
+    this.paid.add(id);
+    return this.cart(id);
+  }
+}

@@ -1,0 +1,87 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { RedlockModuleOptions } from 'nestjs-redlock';
+import { memoryMasters } from 'nestjs-redlock/testing';
+import { Gate } from '../../../test/support/gate.js';
+import { AppModule } from '../src/app.module.js';
+import type { Payments } from '../src/payments.js';
+
+const apps: INestApplication[] = [];
+const gates: Gate[] = [];
+
+afterEach(async () => {
+  for (const gate of gates.splice(0)) gate.stayOpen();
+  await Promise.all(apps.splice(0).map((app) => app.close()));
+});
+
+/** Two instances of the application, and a payment provider that answers when the test says so. */
+async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
+  const gate = new Gate();
+  gates.push(gate);
+  const payments: Payments = { charge: () => gate.pass() };
+  const locks = { masters: memoryMasters(3), ...options };
+  const [first, second] = [await start(locks, payments), await start(locks, payments)];
+  return { gate, first, second };
+}
+
+/** Checks out a cart, and resolves with what a client of GraphQL gets. */
+type CheckOut = (cart: string) => Promise<unknown>;
+
+async function start(locks: RedlockModuleOptions, payments: Payments): Promise<CheckOut> {
+  const app = await NestFactory.create(AppModule.register(locks, payments), { logger: false });
+  apps.push(app);
+  await app.listen(0, '127.0.0.1');
+  const url = `${await app.getUrl()}/graphql`;
+  return async (cart) => {
+    const query = `mutation ($cart: ID!) { checkOut(id: $cart) { id isPaid } }`;
+    const body = JSON.stringify({ query, variables: { cart } });
+    const response = await fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+    return response.json();
+  };
+}
+
+const paid = (id: string): unknown => ({ data: { checkOut: { id, isPaid: true } } });
+
+describe('a locked mutation', () => {
+  it('runs once at a time, and the client that comes second gets a code', async () => {
+    const { gate, first, second } = await startTwo();
+    const one = first('7');
+    await gate.arrived(1);
+    await expect(second('7')).resolves.toEqual({
+      data: null,
+      errors: [
+        expect.objectContaining({
+          message: 'Somebody else is working on this',
+          path: ['checkOut'],
+          extensions: { code: 'LOCK_NOT_ACQUIRED', retryAfter: expect.any(Number) },
+        }),
+      ],
+    });
+    expect(gate.arrivals).toBe(1);
+    gate.open();
+    await expect(one).resolves.toEqual(paid('7'));
+
+    const again = second('7');
+    await gate.arrived(2);
+    gate.open();
+    await expect(again).resolves.toEqual(paid('7'));
+  });
+
+  it('is not locked by other carts', async () => {
+    const { gate, first, second } = await startTwo();
+    const both = Promise.all([first('7'), second('8')]);
+    await gate.arrived(2);
+    gate.open();
+    await expect(both).resolves.toEqual([paid('7'), paid('8')]);
+  });
+
+  it('runs twice at once without the lock, which is what the tests above would see', async () => {
+    const { gate, first, second } = await startTwo({ enabled: false });
+    const both = Promise.all([first('7'), second('7')]);
+    await gate.arrived(2);
+    gate.open();
+    await expect(both).resolves.toEqual([paid('7'), paid('7')]);
+    expect(gate.crowd).toBe(2);
+  });
+});

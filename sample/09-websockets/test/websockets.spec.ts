@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { WsAdapter } from '@nestjs/platform-ws';
+import type { RedlockModuleOptions } from 'nestjs-redlock';
+import { memoryMasters } from 'nestjs-redlock/testing';
+import { WebSocket } from 'ws';
+import { Gate } from '../../../test/support/gate.js';
+import { AppModule } from '../src/app.module.js';
+import type { Renderer } from '../src/renderer.js';
+
+const apps: INestApplication[] = [];
+const sockets: WebSocket[] = [];
+const gates: Gate[] = [];
+
+afterEach(async () => {
+  for (const gate of gates.splice(0)) gate.stayOpen();
+  for (const socket of sockets.splice(0)) socket.terminate();
+  await Promise.all(apps.splice(0).map((app) => app.close()));
+});
+
+/** Two instances of the application with a client each, and work that ends when the test says so. */
+async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
+  const gate = new Gate();
+  gates.push(gate);
+  const renderer: Renderer = { render: () => gate.pass() };
+  const locks = { masters: memoryMasters(3), ...options };
+  const [first, second] = [await start(locks, renderer), await start(locks, renderer)];
+  return { gate, first, second };
+}
+
+/** Asks an instance to publish a document, and resolves with what the client hears. */
+type Publish = (document: string) => Promise<unknown>;
+
+async function start(locks: RedlockModuleOptions, renderer: Renderer): Promise<Publish> {
+  const app = await NestFactory.create(AppModule.register(locks, renderer), { logger: false });
+  apps.push(app);
+  app.useWebSocketAdapter(new WsAdapter(app));
+  await app.listen(0, '127.0.0.1');
+  const socket = new WebSocket((await app.getUrl()).replace('http', 'ws'));
+  sockets.push(socket);
+  await once(socket, 'open');
+  return async (document) => {
+    const heard = once(socket, 'message') as Promise<[Buffer]>;
+    socket.send(JSON.stringify({ event: 'publish', data: { document } }));
+    return JSON.parse(String((await heard)[0])) as unknown;
+  };
+}
+
+const published = (document: string): unknown => ({ event: 'published', data: { document } });
+
+describe('a locked message handler', () => {
+  it('runs once at a time, and the client that comes second is told', async () => {
+    const { gate, first, second } = await startTwo();
+    const one = first('terms');
+    await gate.arrived(1);
+    await expect(second('terms')).resolves.toEqual({
+      event: 'exception',
+      data: {
+        status: 'error',
+        code: 'LOCK_NOT_ACQUIRED',
+        message: 'Somebody else is publishing this document',
+        retryAfter: expect.any(Number),
+        cause: { pattern: 'publish', data: { document: 'terms' } },
+      },
+    });
+    expect(gate.arrivals).toBe(1);
+    gate.open();
+    await expect(one).resolves.toEqual(published('terms'));
+
+    const again = second('terms');
+    await gate.arrived(2);
+    gate.open();
+    await expect(again).resolves.toEqual(published('terms'));
+  });
+
+  it('is not locked by other documents', async () => {
+    const { gate, first, second } = await startTwo();
+    const both = Promise.all([first('terms'), second('prices')]);
+    await gate.arrived(2);
+    gate.open();
+    await expect(both).resolves.toEqual([published('terms'), published('prices')]);
+  });
+
+  it('runs twice at once without the lock, which is what the tests above would see', async () => {
+    const { gate, first, second } = await startTwo({ enabled: false });
+    const both = Promise.all([first('terms'), second('terms')]);
+    await gate.arrived(2);
+    gate.open();
+    await both;
+    expect(gate.crowd).toBe(2);
+  });
+});

@@ -1,0 +1,25 @@
+/** @type {import('jest').Config} */
+export default {
+  testEnvironment: 'node',
+  // A busy machine needs its time to start two applications.
+  testTimeout: 20_000,
+  rootDir: import.meta.dirname,
+  testRegex: '/test/.*\\.spec\\.ts$',
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  setupFiles: ['reflect-metadata'],
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: {
+          target: 'es2023',
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+          keepClassNames: true,
+        },
+        module: { type: 'es6' },
+      },
+    ],
+  },
+};

@@ -1,0 +1,119 @@
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { LockService, type RedlockModuleOptions } from 'nestjs-redlock';
+import { memoryMasters } from 'nestjs-redlock/testing';
+import { Gate } from '../../../test/support/gate.js';
+import { AppModule } from '../src/app.module.js';
+import type { ExportsService } from '../src/exports.service.js';
+
+const apps: NestFastifyApplication[] = [];
+const streams: PassThrough[] = [];
+const gates: Gate[] = [];
+
+afterEach(async () => {
+  for (const gate of gates.splice(0)) gate.stayOpen();
+  for (const stream of streams.splice(0)) stream.destroy();
+  await Promise.all(apps.splice(0).map((app) => app.close()));
+});
+
+/** Two instances of the application, and exports whose rows come when the test writes them. */
+async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
+  const gate = new Gate();
+  gates.push(gate);
+  const rows = (): PassThrough => {
+    const stream = new PassThrough();
+    stream.write('1\n');
+    streams.push(stream);
+    return stream;
+  };
+  const exports: ExportsService = { rows, refresh: () => gate.pass() };
+  const locks = { masters: memoryMasters(3), ...options };
+  const [first, second] = [await start(locks, exports), await start(locks, exports)];
+  return { gate, first, second };
+}
+
+/** One instance, as its clients see it. */
+interface Instance {
+  readonly locks: LockService;
+  readonly url: string;
+  read(id: string): Promise<Response>;
+  refresh(id: string): Promise<Response>;
+}
+
+async function start(options: RedlockModuleOptions, exports: ExportsService): Promise<Instance> {
+  const module = AppModule.register(options, exports);
+  const app = await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter(), { logger: false });
+  apps.push(app);
+  await app.listen(0, '127.0.0.1');
+  const url = await app.getUrl();
+  return {
+    locks: app.get(LockService),
+    url,
+    read: (id) => fetch(`${url}/exports/${id}`),
+    refresh: (id) => fetch(`${url}/exports/${id}/refresh`, { method: 'POST' }),
+  };
+}
+
+describe('a streamed response under LockInterceptor', () => {
+  it('keeps the lock until its last row', async () => {
+    const { first, second } = await startTwo();
+    // The response has begun, and has not ended.
+    const response = await first.read('7');
+    expect(response.status).toBe(200);
+    const refused = await second.read('7');
+    expect(refused.status).toBe(423);
+    await expect(refused.json()).resolves.toEqual({ statusCode: 423, message: 'Locked' });
+
+    streams[0]!.end('2\n');
+    await expect(response.text()).resolves.toBe('1\n2\n');
+    // The end of a response reaches the client before the lock reaches the masters again.
+    await (await second.locks.acquire('export:7')).release();
+    expect((await second.read('7')).status).toBe(200);
+  });
+
+  it('gives the lock up when the client goes away', async () => {
+    const { first, second } = await startTwo();
+    const client = get(`${first.url}/exports/7`);
+    await once(client, 'response');
+    expect((await second.read('7')).status).toBe(423);
+    client.destroy();
+    await (await second.locks.acquire('export:7')).release();
+    expect((await second.read('7')).status).toBe(200);
+  });
+
+  it('is not locked by other exports', async () => {
+    const { first, second } = await startTwo();
+    expect((await first.read('7')).status).toBe(200);
+    expect((await second.read('8')).status).toBe(200);
+  });
+});
+
+describe('a route with @WithLock', () => {
+  it('answers 423 while another instance is at it, by whichever route', async () => {
+    const { gate, first, second } = await startTwo();
+    const refreshed = first.refresh('7');
+    await gate.arrived(1);
+    expect((await second.refresh('7')).status).toBe(423);
+    expect((await second.read('7')).status).toBe(423);
+    gate.open();
+    expect((await refreshed).status).toBe(204);
+    expect((await second.read('7')).status).toBe(200);
+    expect(gate.arrivals).toBe(1);
+  });
+});
+
+describe('without locks', () => {
+  it('an export is read and refreshed at the same time, which is what the tests above would see', async () => {
+    const { gate, first, second } = await startTwo({ enabled: false });
+    expect((await first.read('7')).status).toBe(200);
+    expect((await second.read('7')).status).toBe(200);
+    const refreshed = second.refresh('7');
+    await gate.arrived(1);
+    gate.open();
+    expect((await refreshed).status).toBe(204);
+  });
+});

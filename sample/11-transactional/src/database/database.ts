@@ -1,0 +1,14 @@
+/** Runs statements; their parameters are `$1` and so on. */
+export interface Sql {
+  query<Row extends object>(statement: string, ...parameters: unknown[]): Promise<Row[]>;
+}
+
+/** The database that all instances share. */
+export abstract class Database implements Sql {
+  abstract query<Row extends object>(statement: string, ...parameters: unknown[]): Promise<Row[]>;
+
+  /** Commits when the work has ended, rolls back when it has failed. */
+  abstract transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+
+  abstract close(): Promise<void>;
+}

@@ -1,0 +1,45 @@
+// One instance of the application, which tells the test what it does and commits when the test says so. A process of its
+// own, because `@Transactional` knows one application per process, and because jest cannot load nestjs-cls, which is
+// CommonJS, together with Nest 12 on Node 20.
+import 'reflect-metadata';
+import { EventEmitter, once } from 'node:events';
+import { NestFactory } from '@nestjs/core';
+import { AppModule } from '../dist/app.module.js';
+import { openDatabase } from '../dist/database/open-database.js';
+import { Sales } from '../dist/sales/sales.js';
+
+const { DATABASE_URL, LOCK_MASTERS, LOCK } = process.env;
+const orders = new EventEmitter();
+process.on('message', ([order, ...details]) => orders.emit(order, ...details));
+const tell = (event, detail) => process.send([event, detail]);
+
+const real = await openDatabase(DATABASE_URL);
+const database = {
+  transaction: (work) =>
+    real.transaction(async (sql) => {
+      const result = await work({ query: (...statement) => queryAndTell(sql, statement) });
+      const told = once(orders, 'commit');
+      tell('wants to commit');
+      await told;
+      return result;
+    }),
+};
+const payments = { charge: async (customer) => tell('charges', customer) };
+const observer = { masterAnswered: (_master, _operation, { kind }) => kind === 'held' && tell('found it locked') };
+const locks = { masters: [LOCK_MASTERS], observers: [observer] };
+const options = { database, payments, lock: LOCK, locks };
+const app = await NestFactory.createApplicationContext(AppModule.register(options), { logger: ['error', 'warn'] });
+
+orders.on('sell', (customer) => void sell(customer));
+tell('is ready');
+
+async function queryAndTell(sql, statement) {
+  const rows = await sql.query(...statement);
+  if (statement[0].startsWith('SELECT')) tell('has read the stock');
+  return rows;
+}
+
+async function sell(customer) {
+  const outcome = app.get(Sales).sell('teapot', customer);
+  tell('is done', await outcome.then((left) => `sold, ${left} left`).catch((error) => error.message));
+}

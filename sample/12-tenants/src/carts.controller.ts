@@ -1,0 +1,32 @@
+import { Controller, Param, Post, UseInterceptors } from '@nestjs/common';
+import { LockInterceptor, WithLock } from 'nestjs-redlock';
+import { Payments } from './payments.js';
+import { tenantKey } from './tenant.js';
+
+@Controller('carts/:id')
+export class CartsController {
+  constructor(private readonly payments: Payments) {}
+
+  /** The key has the tenant of the request although no argument names it. */
+  @Post('checkout')
+  @WithLock((id: string) => tenantKey('cart', id), '5s', { wait: 0 })
+  async checkOut(@Param('id') id: string): Promise<void> {
+    await this.payments.charge(id);
+  }
+
+  /** The same lock, by the interceptor. */
+  @Post('cancellation')
+  @UseInterceptors(
+    LockInterceptor((context) => tenantKey('cart', context.switchToHttp().getRequest<Request>().params.id), '5s', {
+      wait: 0,
+    }),
+  )
+  async cancel(@Param('id') id: string): Promise<void> {
+    await this.payments.refund(id);
+  }
+}
+
+/** What the key needs of a request. */
+interface Request {
+  params: { id: string };
+}

@@ -1,0 +1,130 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { LockService, type RedlockModuleOptions } from 'nestjs-redlock';
+import { memoryMasters } from 'nestjs-redlock/testing';
+import { Gate } from '../../../test/support/gate.js';
+import { AppModule } from '../src/app.module.js';
+import type { Payments } from '../src/payments.js';
+import { parseTenantId, runFor, type TenantId, tenantKey } from '../src/tenant.js';
+
+const apps: INestApplication[] = [];
+const gates: Gate[] = [];
+
+afterEach(async () => {
+  for (const gate of gates.splice(0)) gate.stayOpen();
+  await Promise.all(apps.splice(0).map((app) => app.close()));
+});
+
+/** Two instances of the application, and a payment provider that answers when the test says so. */
+async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
+  const gate = new Gate();
+  gates.push(gate);
+  const payments: Payments = { charge: () => gate.pass(), refund: () => gate.pass() };
+  const locks = { masters: memoryMasters(3), ...options };
+  const [first, second] = [await start(locks, payments), await start(locks, payments)];
+  return { gate, first, second };
+}
+
+/** One instance, as its clients see it; resolves with the status. */
+interface Instance {
+  readonly locks: LockService;
+  post(path: string, headers: Record<string, string>): Promise<number>;
+}
+
+async function start(options: RedlockModuleOptions, payments: Payments): Promise<Instance> {
+  const app = await NestFactory.create(AppModule.register(options, payments), { logger: false });
+  apps.push(app);
+  await app.listen(0, '127.0.0.1');
+  const url = await app.getUrl();
+  const post = async (path: string, headers: Record<string, string>): Promise<number> => {
+    const response = await fetch(url + path, { method: 'POST', headers });
+    await response.arrayBuffer();
+    return response.status;
+  };
+  return { locks: app.get(LockService), post };
+}
+
+const acme = { 'x-tenant': 'acme' };
+const globex = { 'x-tenant': 'globex' };
+
+describe('the same cart', () => {
+  it('of two tenants is two carts', async () => {
+    const { gate, first, second } = await startTwo();
+    const both = Promise.all([first.post('/carts/7/checkout', acme), second.post('/carts/7/checkout', globex)]);
+    await gate.arrived(2);
+    await expect(first.locks.inspect('tenant:acme:cart:7')).resolves.toMatchObject({ state: 'held' });
+    await expect(first.locks.inspect('tenant:globex:cart:7')).resolves.toMatchObject({ state: 'held' });
+    gate.open();
+    await expect(both).resolves.toEqual([201, 201]);
+  });
+
+  it('of one tenant is locked, by whichever route and instance', async () => {
+    const { gate, first, second } = await startTwo();
+    const checkout = first.post('/carts/7/checkout', acme);
+    await gate.arrived(1);
+    await expect(second.post('/carts/7/checkout', acme)).resolves.toBe(423);
+    await expect(second.post('/carts/7/cancellation', acme)).resolves.toBe(423);
+    expect(gate.arrivals).toBe(1);
+    gate.open();
+    await expect(checkout).resolves.toBe(201);
+  });
+
+  it('of one tenant is not locked without locks, which is what the test above would see', async () => {
+    const { gate, first, second } = await startTwo({ enabled: false });
+    const both = Promise.all([first.post('/carts/7/checkout', acme), second.post('/carts/7/cancellation', acme)]);
+    await gate.arrived(2);
+    gate.open();
+    await expect(both).resolves.toEqual([201, 201]);
+    expect(gate.crowd).toBe(2);
+  });
+});
+
+describe('a request', () => {
+  it('without a tenant, or with one that could be part of a key, is refused', async () => {
+    const { gate, first } = await startTwo();
+    await expect(first.post('/carts/7/checkout', {})).resolves.toBe(400);
+    // The last one is what Node makes of two such headers.
+    for (const tenant of ['', 'acme:cart', 'acme:', '*', 'Acme', 'a b', 'acme,globex']) {
+      await expect(first.post('/carts/7/checkout', { 'x-tenant': tenant })).resolves.toBe(400);
+    }
+    expect(gate.arrivals).toBe(0);
+  });
+});
+
+describe('a key', () => {
+  const keyOf = (tenant: string, kind: 'cart' | 'order', id: string): string =>
+    runFor(parseTenantId(tenant)!, () => tenantKey(kind, id));
+
+  it.each(['a:b', '', '\0', 'a\0b', 'a\nb', ' ', '-a', 'a-', 'ä', 'a'.repeat(64), 7, undefined, ['a']])(
+    'has no tenant %j',
+    (tenant) => {
+      expect(parseTenantId(tenant)).toBeUndefined();
+    },
+  );
+
+  it('is different for each tenant, kind and id, whatever the id looks like', () => {
+    const ids = ['7', 'cart:7', '7:order', ':', '%3A', '%253A', '', '\0', 'a/b', 'tenant:b:cart:7', '7 ', 'ä'];
+    const keys = ['a', 'b', 'a-b', 'tenant'].flatMap((tenant) =>
+      (['cart', 'order'] as const).flatMap((kind) => ids.map((id) => keyOf(tenant, kind, id))),
+    );
+    expect(new Set(keys).size).toBe(4 * 2 * ids.length);
+    for (const key of keys) expect(key.split(':')).toHaveLength(4);
+  });
+
+  it('is refused outside of a request, rather than shared by all tenants', () => {
+    expect(() => tenantKey('cart', '7')).toThrow(/No tenant/);
+  });
+
+  it('follows the request through everything that it awaits', async () => {
+    const keys = await Promise.all(
+      ['a', 'b'].map((tenant) =>
+        runFor(tenant as TenantId, async () => {
+          await Promise.resolve();
+          return tenantKey('order', '1');
+        }),
+      ),
+    );
+    expect(keys).toEqual(['tenant:a:order:1', 'tenant:b:order:1']);
+  });
+});

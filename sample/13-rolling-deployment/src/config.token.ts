@@ -1,0 +1,2 @@
+/** Injection token of this instance's `Config`. */
+export const CONFIG = Symbol('Config');
