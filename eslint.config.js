@@ -12,6 +12,9 @@ const nodeGlobals = [
   ...['clearInterval', 'clearTimeout', 'setImmediate', 'setInterval', 'setTimeout'],
 ];
 
+/** What the page of a sample uses of a browser, beside what Node has, too. */
+const browserGlobals = ['EventSource', 'ResizeObserver', 'document', 'matchMedia'];
+
 export default defineConfig(
   globalIgnores(['**/dist/', '**/coverage/', '**/node_modules/']),
   js.configs.recommended,
@@ -149,6 +152,12 @@ export default defineConfig(
     files: ['**/*.js', '**/*.mjs'],
     languageOptions: {
       globals: Object.fromEntries(nodeGlobals.map((name) => [name, 'readonly'])),
+    },
+  },
+  {
+    files: ['sample/*/public/**/*.js'],
+    languageOptions: {
+      globals: Object.fromEntries(browserGlobals.map((name) => [name, 'readonly'])),
     },
   },
 );

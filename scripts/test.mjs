@@ -4,6 +4,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureBuild } from './ensure-build.mjs';
+import { ensureChromium } from './ensure-chromium.mjs';
 import { ensureDependencies } from './ensure-dependencies.mjs';
 import { ensurePostgres } from './ensure-postgres.mjs';
 import { ensureRedisServer } from './redis-servers.mjs';
@@ -32,6 +33,8 @@ async function prepare() {
   await ensureDependencies();
   console.log(`Redis server: ${await ensureRedisServer()}`);
   console.log(`PostgreSQL: ${(await ensurePostgres()) ?? 'none, so the sample that guards a row uses SQLite only'}`);
+  // Without one, the tests of the sample with a page fail and say so; the others need none.
+  console.log(`Chromium: ${await ensureChromium().catch((error) => error.message)}`);
   await ensureBuild();
 }
 

@@ -1,0 +1,23 @@
+let snapshotAt;
+let receivedAt;
+
+/** The server's clock is the only one; between its messages this page counts on. */
+export function setTime(at) {
+  snapshotAt = at;
+  receivedAt = performance.now();
+}
+
+/** Milliseconds since the Unix epoch; `undefined` before the first message. */
+export function now() {
+  return snapshotAt === undefined ? undefined : snapshotAt + performance.now() - receivedAt;
+}
+
+/** `2.4 s`, never less than nothing. */
+export function seconds(milliseconds) {
+  return `${(Math.max(0, milliseconds) / 1000).toFixed(1)} s`;
+}
+
+/** `14:03:07` */
+export function timeOfDay(at) {
+  return new Date(at).toLocaleTimeString('en-GB');
+}

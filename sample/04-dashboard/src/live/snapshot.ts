@@ -1,0 +1,37 @@
+import type { Inspection, MasterStatus } from 'nestjs-redlock';
+import type { ProcessState } from '../masters/local-masters.js';
+import type { Holder } from './lock-board.js';
+
+/** How everything is at one moment. */
+export interface Snapshot {
+  /** Milliseconds since the Unix epoch. */
+  readonly at: number;
+  readonly quorum: number;
+  readonly canVote: boolean;
+  readonly masters: readonly MasterView[];
+  readonly locks: readonly LockView[];
+  readonly instances: readonly InstanceView[];
+}
+
+/** What the library knows of a master, and what this application knows of its process. */
+export interface MasterView extends MasterStatus {
+  /** From 1. */
+  readonly number: number;
+  readonly pid: number | undefined;
+  readonly process: ProcessState;
+}
+
+export interface LockView {
+  readonly resource: string;
+  /** What each master says. */
+  readonly keys: readonly Inspection['state'][];
+  /** What the holder says. */
+  readonly holder: Holder | undefined;
+  readonly waiting: readonly string[];
+}
+
+export interface InstanceView {
+  readonly name: string;
+  readonly pid: number | undefined;
+  readonly process: ProcessState;
+}

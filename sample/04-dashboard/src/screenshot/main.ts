@@ -1,0 +1,61 @@
+// Takes the picture of the README: docs/dashboard.png, of real masters in trouble.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Logger } from '@nestjs/common';
+import type { Page } from 'playwright-core';
+import { readConfig } from '../config.js';
+import { start } from '../start.js';
+import { openBrowser } from './browser.js';
+
+const PICTURE = fileURLToPath(new URL('../../../../docs/dashboard.png', import.meta.url));
+const SIZE = { width: 1280, height: 800 };
+/** What fills the last minute before anything fails, and afterwards, in milliseconds. */
+const BEFORE = 30_000;
+const AFTER = 8_000;
+/** How much of its quarantine a master has behind it in the picture. */
+const INTO_QUARANTINE = 2_500;
+
+Logger.overrideLogger(['error', 'fatal']);
+const app = await start({ ...readConfig(process.env), port: 0 });
+try {
+  const browser = await openBrowser();
+  try {
+    const page = await browser.newPage({ viewport: SIZE, colorScheme: 'light' });
+    await page.goto(await app.getUrl());
+    await play(page);
+    await page.screenshot({ path: PICTURE });
+  } finally {
+    await browser.close();
+  }
+} finally {
+  await app.close();
+}
+
+/** Two of three masters stand still until a lock is lost; then one of them is restarted. */
+async function play(page: Page): Promise<void> {
+  const press = (name: string): Promise<void> => page.getByRole('button', { name, exact: true }).click();
+  await page.getByText('Quorum: 3 of 3 masters vote').waitFor();
+  await sleep(BEFORE);
+  // Just taken, so that it is still held when there is no quorum to extend it.
+  const taken = page.getByRole('log').getByText(/ nightly-report /);
+  await taken.nth(await taken.count()).waitFor();
+  await press('Pause master 2');
+  await press('Pause master 3');
+  await page
+    .getByRole('log')
+    .getByText(/ lost nightly-report /)
+    .waitFor();
+  await press('Resume master 2');
+  await press('Resume master 3');
+  await page.getByText('Quorum: 3 of 3 masters vote').waitFor();
+  await sleep(AFTER);
+  await press('Restart master 3');
+  await page
+    .getByRole('article', { name: 'Master 3' })
+    .getByText(/^quarantined for/)
+    .waitFor();
+  await sleep(INTO_QUARANTINE);
+  // No button is in focus, and none is under the pointer.
+  await page.mouse.move(0, 0);
+  await page.getByRole('heading', { level: 1 }).click();
+}

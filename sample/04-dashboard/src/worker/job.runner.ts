@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { LockError, LockService, WithLock } from 'nestjs-redlock';
+import type { Job } from '../config.js';
+import { JOBS } from './jobs.token.js';
+import { tell } from './news.js';
+
+/** How often the remaining time of a lock is told, in milliseconds. */
+const INTERVAL = 200;
+/** How long an instance rests after a job, at least and at most, in milliseconds. */
+const REST = [200, 1_200] as const;
+
+/** Has every job to do again and again, like every other instance. */
+@Injectable()
+export class JobRunner implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly stopping = new AbortController();
+
+  constructor(
+    @Inject(JOBS) private readonly jobs: readonly Job[],
+    private readonly locks: LockService,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    for (const job of this.jobs) void this.repeat(job);
+  }
+
+  beforeApplicationShutdown(): void {
+    this.stopping.abort();
+  }
+
+  /** Lasts for as long as the job takes, or the lock. */
+  @WithLock(({ resource }: Job) => resource, undefined, { wait: '1m' })
+  async run({ resource, takes }: Job): Promise<void> {
+    const lock = this.locks.current(resource);
+    if (!lock) return;
+    const end = performance.now() + between(takes);
+    const token = await lock.fencingToken();
+    while (lock.isHeld && performance.now() < end) {
+      tell({ kind: 'holding', resource, remaining: lock.remaining(), token });
+      await this.rest(INTERVAL, lock.signal);
+    }
+  }
+
+  private async repeat(job: Job): Promise<void> {
+    while (!this.stopping.signal.aborted) {
+      try {
+        await this.run(job);
+      } catch (error) {
+        // Lost, or no quorum for too long: the observer has told, and the next attempt may have more luck.
+        if (!(error instanceof LockError)) throw error;
+      }
+      await this.rest(between(REST));
+    }
+  }
+
+  /** Until then, or until somebody aborts it. */
+  private async rest(milliseconds: number, ...signals: AbortSignal[]): Promise<void> {
+    const signal = AbortSignal.any([this.stopping.signal, ...signals]);
+    await sleep(milliseconds, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+function between([shortest, longest]: readonly [number, number]): number {
+  return shortest + Math.random() * (longest - shortest);
+}

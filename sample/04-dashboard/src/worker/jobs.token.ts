@@ -1,0 +1,2 @@
+/** Injection token of the jobs that every instance has. */
+export const JOBS = Symbol('Jobs');

@@ -1,0 +1,176 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { Snapshot } from '../src/live/snapshot.js';
+import { openBrowser } from '../src/screenshot/browser.js';
+
+const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const ENSURE_CHROMIUM = fileURLToPath(new URL('../../../scripts/ensure-chromium.mjs', import.meta.url));
+/** How long a process may take to start or to end, in milliseconds. */
+const WITHIN = 60_000;
+
+let program: ChildProcess | undefined;
+
+afterEach(async () => {
+  if (!program || program.exitCode !== null || program.signalCode !== null) return;
+  const ended = once(program, 'exit');
+  program.kill('SIGKILL');
+  await ended;
+});
+
+/** Starts the program as its users do, and resolves with the address that it names. */
+async function serve(): Promise<string> {
+  program = spawn(process.execPath, [PROGRAM], {
+    env: { ...process.env, PORT: '0', NO_COLOR: '1' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  for await (const line of createInterface(program.stdout!)) {
+    const [, url] = /^The dashboard is at (\S+)$/.exec(line) ?? [];
+    if (!url) continue;
+    program.stdout!.resume();
+    return url;
+  }
+  throw new Error('it ended before it named its address');
+}
+
+/** Status of the answer. Unlike `fetch`, this sends whatever headers it is told to. */
+async function ask(method: string, url: string, headers: Record<string, string>): Promise<number | undefined> {
+  const sent = request(url, { method, headers }).end();
+  const [response] = (await once(sent, 'response')) as [NodeJS.ReadableStream & { statusCode?: number }];
+  sent.destroy();
+  return response.statusCode;
+}
+
+/** What a page is shown first. */
+async function look(url: string): Promise<Snapshot> {
+  const response = await fetch(`${url}/events`);
+  let text = '';
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    const [, data] = /^event: snapshot\n(?:id: .*\n)?data: (.*)\n/m.exec(text) ?? [];
+    if (data) return JSON.parse(data) as Snapshot;
+  }
+  throw new Error('the stream ended without a snapshot');
+}
+
+/** Runs to its end on a machine where nothing is installed. */
+async function runWithout(path: string): Promise<{ code: number; said: string }> {
+  const { REDIS_SERVER: _, CHROMIUM: __, ...env } = process.env;
+  const child = spawn(process.execPath, [path], {
+    env: { ...env, PATH: '/nowhere' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += String(chunk)));
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, said };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+async function untilGone(pids: readonly number[]): Promise<void> {
+  const end = performance.now() + WITHIN;
+  while (pids.some(isAlive)) {
+    if (performance.now() > end) throw new Error(`still there: ${pids.filter(isAlive).join()}`);
+    await sleep(50);
+  }
+}
+
+function processesIn({ masters, instances }: Snapshot): number[] {
+  return [...masters, ...instances].map(({ pid }) => pid!);
+}
+
+describe('The controls', () => {
+  it('listen to no other page, by whatever name it asks', async () => {
+    const url = await serve();
+    const { host, port } = new URL(url);
+    const kill = `${url}/masters/1/kill`;
+    const pid = (await look(url)).masters[0]!.pid!;
+    for (const headers of [
+      { host },
+      { host, origin: 'null' },
+      { host, origin: 'https://elsewhere.example' },
+      { host, origin: `http://127.0.0.1:${Number(port) + 1}` },
+      { host: `elsewhere.example:${port}`, origin: `http://elsewhere.example:${port}` },
+    ]) {
+      expect(await ask('POST', kill, headers)).toBe(403);
+    }
+    expect(await ask('GET', `${url}/events`, { host: `elsewhere.example:${port}` })).toBe(403);
+    expect(isAlive(pid)).toBe(true);
+
+    expect(await ask('POST', kill, { host, origin: url })).toBe(204);
+    expect(isAlive(pid)).toBe(false);
+    expect(await ask('POST', kill, { host, origin: url })).toBe(409);
+    expect(await ask('POST', `${url}/masters/4/kill`, { host, origin: url })).toBe(404);
+    expect(await ask('POST', `${url}/masters/1/flush`, { host, origin: url })).toBe(404);
+  }, 120_000);
+
+  it('do nothing for the page of somebody else in the same browser', async () => {
+    const url = await serve();
+    const pid = (await look(url)).masters[0]!.pid!;
+    const elsewhere = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>hello'));
+    await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
+    const browser = await openBrowser();
+    try {
+      const page = await browser.newPage();
+      await page.goto(`http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`);
+      const answered = page.waitForResponse(/masters\/1\/kill$/);
+      await page.evaluate(`void fetch('${url}/masters/1/kill', { method: 'POST', mode: 'no-cors' })`);
+      expect((await answered).status()).toBe(403);
+      expect(isAlive(pid)).toBe(true);
+    } finally {
+      await browser.close();
+      elsewhere.close();
+    }
+  }, 300_000);
+});
+
+describe('The program', () => {
+  it('leaves nothing behind when it is told to end, while a page is open', async () => {
+    const url = await serve();
+    const pids = processesIn(await look(url));
+    const stream = await fetch(`${url}/events`);
+    const ended = once(program!, 'exit');
+    program!.kill('SIGTERM');
+    // To its end: the server does not wait for the page to go away.
+    await Promise.all([stream.text(), ended]);
+    expect(pids).toHaveLength(6);
+    expect(pids.filter(isAlive)).toEqual([]);
+  }, 120_000);
+
+  it('leaves nothing behind when it is killed, not even what was paused', async () => {
+    const url = await serve();
+    const headers = { host: new URL(url).host, origin: url };
+    expect(await ask('POST', `${url}/masters/1/pause`, headers)).toBe(204);
+    expect(await ask('POST', `${url}/instances/A/pause`, headers)).toBe(204);
+    const pids = processesIn(await look(url));
+    program!.kill('SIGKILL');
+    await untilGone(pids);
+    expect(pids).toHaveLength(6);
+  }, 120_000);
+
+  it('says what is missing where there is no Redis server', async () => {
+    const { code, said } = await runWithout(PROGRAM);
+    expect(said).toMatch(/No redis-server or valkey-server on this machine. Install it/);
+    expect(code).toBe(1);
+  }, 120_000);
+});
+
+describe('The tests', () => {
+  it('say what is missing where there is no browser', async () => {
+    const { code, said } = await runWithout(ENSURE_CHROMIUM);
+    expect(said).toMatch(/No Chromium on this machine. Install it/);
+    expect(code).toBe(1);
+  }, 120_000);
+});

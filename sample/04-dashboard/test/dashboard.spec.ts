@@ -1,0 +1,186 @@
+import { execFileSync } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type INestApplication, Logger } from '@nestjs/common';
+import type { Browser } from 'playwright-core';
+import { LocalMasters } from '../src/masters/local-masters.js';
+import { openBrowser } from '../src/screenshot/browser.js';
+import { start } from '../src/start.js';
+import { CONFIG } from './config.js';
+import { DashboardPage, seen, until } from './dashboard-page.js';
+
+/** For one test, in milliseconds: whatever it waits for has a bound of its own. */
+const TEST = 180_000;
+
+let app: INestApplication;
+let browser: Browser;
+let page: DashboardPage;
+const cleanUps: (() => Promise<void>)[] = [];
+
+// A browser may have to be installed first.
+beforeAll(async () => {
+  Logger.overrideLogger(false);
+  browser = await openBrowser();
+  cleanUps.push(() => browser.close());
+  app = await start(CONFIG);
+  cleanUps.push(() => app.close());
+  page = await DashboardPage.open(browser, await app.getUrl());
+  await page.untilStatus('Quorum: 3 of 3 masters vote');
+  await until(() => page.holderOf('endless'), isInstance);
+}, 300_000);
+
+afterAll(async () => {
+  for (const cleanUp of cleanUps) await cleanUp();
+});
+
+const isInstance = (text: string): boolean => CONFIG.instances.includes(text);
+
+/** Of the process of a master, as the system sees it: `T` is stopped. */
+function processStateOf(number: number): string {
+  const pid = String(app.get(LocalMasters).find(number).pid);
+  return execFileSync('ps', ['-o', 'stat=', '-p', pid], { encoding: 'utf8' }).trim();
+}
+
+// The tests tell one story, on one page.
+describe('The dashboard', () => {
+  it(
+    'shows who holds a lock, on which masters, and who waits',
+    async () => {
+      const holder = await page.holderOf('endless');
+      for (const number of [1, 2, 3]) await seen(page.lock('endless').getByLabel(`master ${number}: has the key`));
+      const others = CONFIG.instances.filter((name) => name !== holder);
+      const waiting = await until(
+        () => page.waitingFor('endless'),
+        (names) => names.length === others.length,
+      );
+      expect(waiting).toEqual(others);
+    },
+    TEST,
+  );
+
+  it(
+    'counts the remaining time down, and up again when the lock is extended',
+    async () => {
+      const left = (): Promise<number> => page.remaining('endless');
+      const holder = await page.holderOf('endless');
+      const first = await left();
+      const less = await until(left, (milliseconds) => milliseconds < first);
+      await until(left, (milliseconds) => milliseconds > less);
+      expect(first).toBeLessThanOrEqual(3_000);
+      expect(await page.holderOf('endless')).toBe(holder);
+    },
+    TEST,
+  );
+
+  it(
+    'shows a master that was killed as down, while locks go on being handed over',
+    async () => {
+      await page.press('Kill master 1');
+      await seen(page.master(1).getByText('down', { exact: true }));
+      await seen(page.master(1).getByText('not running'));
+      expect(app.get(LocalMasters).find(1).pid).toBeUndefined();
+      await page.untilStatus('Quorum: 2 of 3 masters vote');
+      await page.untilHandedOn();
+      expect(await page.figure('losses')).toBe(0);
+      await seen(page.inLog('You: kill master 1'));
+      await seen(page.inLog('Master 1 is down'));
+    },
+    TEST,
+  );
+
+  it(
+    'shows a master that was restarted as quarantined with the time that is left, then as voting',
+    async () => {
+      const badge = page.master(1).getByText(/^quarantined for \d\.\d s$/);
+      const left = async (): Promise<number> => Number((await badge.innerText()).replace(/[^\d.]/g, ''));
+      await page.press('Restart master 1');
+      const first = await left();
+      const later = await until(left, (seconds) => seconds < first);
+      // `maxTtl`, its drift, and the second that is the resolution of a server's uptime.
+      expect(first).toBeLessThanOrEqual(6.1);
+      expect(later).toBeGreaterThan(0);
+      await seen(page.master(1).getByText('voting', { exact: true }));
+      await seen(page.inLog(/Master 1 is quarantined for \d\.\d s/));
+      await seen(page.inLog('Master 1 votes'));
+    },
+    TEST,
+  );
+
+  it(
+    'shows a master that was paused as silent, and nothing is lost',
+    async () => {
+      await page.press('Pause master 2');
+      await seen(page.master(2).getByText('silent', { exact: true }));
+      expect(processStateOf(2)).toMatch(/^T/);
+      await page.untilHandedOn();
+      expect(await page.figure('losses')).toBe(0);
+    },
+    TEST,
+  );
+
+  it(
+    'shows a loss when a second one is paused, and who holds the lock when both go on',
+    async () => {
+      await page.press('Pause master 3');
+      await page.untilStatus('No quorum: 1 of 3 masters vote');
+      await seen(page.lock('endless').getByLabel('master 3: does not say, it is silent'));
+      await seen(page.inLog(/[ABC] lost endless after .*: its validity ended before a quorum extended it/));
+      await seen(page.alert(/Latest loss, .*[ABC] lost /));
+      await seen(page.page.locator('#timeline .loss'));
+      expect(await page.figure('losses')).toBeGreaterThan(0);
+
+      await page.press('Resume master 2');
+      await page.press('Resume master 3');
+      await page.untilStatus('Quorum: 3 of 3 masters vote');
+      expect(processStateOf(2)).not.toMatch(/^T/);
+      await page.untilHandedOn();
+      expect(await until(() => page.holderOf('endless'), isInstance)).toMatch(/^[ABC]$/);
+    },
+    TEST,
+  );
+
+  it(
+    'shows that a holder which was paused has lost its lock to somebody else',
+    async () => {
+      const holder = await page.holderOf('endless');
+      await page.press(`Pause instance ${holder}`);
+      const next = await until(
+        () => page.holderOf('endless'),
+        (text) => isInstance(text) && text !== holder,
+      );
+      await seen(page.inLog(`${holder} → ${next} endless`));
+      const losses = page.inLog(`${holder} lost endless`);
+      const before = await losses.count();
+      await page.press(`Resume instance ${holder}`);
+      await losses.nth(before).waitFor();
+      // What it tells so late says nothing about whoever holds the lock now.
+      await page.untilHandedOn();
+      expect(await page.holderOf('endless')).toBe(next);
+    },
+    TEST,
+  );
+
+  it(
+    'tells a page that is opened later what has happened before',
+    async () => {
+      const late = await DashboardPage.open(browser, await app.getUrl());
+      await seen(late.alert(/Latest loss, .*[ABC] lost /));
+      await seen(late.inLog('lost endless'));
+      await seen(late.inLog('You: kill master 1'));
+      expect(await late.figure('losses')).toBe(await page.figure('losses'));
+      await late.page.close();
+    },
+    TEST,
+  );
+
+  it(
+    'can be read without hand-offs',
+    async () => {
+      const handOff = page.inLog('→').first();
+      await seen(handOff);
+      await page.page.getByLabel('with hand-offs').uncheck();
+      await handOff.waitFor({ state: 'hidden' });
+      expect(await page.inLog('lost endless').first().isVisible()).toBe(true);
+    },
+    TEST,
+  );
+});

@@ -1,0 +1,35 @@
+// Chromium for the sample with a page: its tests click the real buttons. playwright-core brings no browser of its own.
+import { fileURLToPath } from 'node:url';
+import { ensureProgram, onPath } from './ensure-program.mjs';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const PACKAGES = {
+  'apt-get': ['chromium'],
+  apk: ['chromium'],
+  dnf: ['chromium'],
+  brew: ['--cask', 'chromium'],
+};
+
+/** Path of the browser to start: `CHROMIUM` if set, else what PATH has; `undefined` if there is none. */
+export function findChromium() {
+  return process.env.CHROMIUM || NAMES.map(onPath).find(Boolean);
+}
+
+/** Like {@link findChromium}, but installs a browser where that needs no question. Rejects with the line to type. */
+export function ensureChromium() {
+  return ensureProgram(
+    'Chromium',
+    findChromium,
+    PACKAGES,
+    'https://www.chromium.org/getting-involved/download-chromium',
+  );
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    await ensureChromium();
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}
