@@ -13,7 +13,7 @@ const nodeGlobals = [
 ];
 
 export default defineConfig(
-  globalIgnores(['**/dist/', '**/coverage/', '**/node_modules/']),
+  globalIgnores(['**/dist/', 'build/', '**/coverage/', '**/node_modules/']),
   js.configs.recommended,
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
 

@@ -1,0 +1,47 @@
+// A block that begins with `// from <file>` quotes that file: its lines must stand there, one after the other, whatever
+// their indentation. A line `// ...` passes over some.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const GAP = /^(?:(?:\/\/|#|--) )?\.\.\.$/;
+
+export async function checkQuotation(file, block) {
+  const at = (index, message) => [{ file: file.name, line: block.line + index, message }];
+  const source = await readFile(join(file.folder, block.quotes), 'utf8').catch(() => undefined);
+  if (source === undefined) return at(0, `there is no ${block.quotes}`);
+  const lines = source.split(/\r?\n/).map(trim).filter(isText);
+  const passages = passagesOf(block);
+  if (passages.length === 0) return at(0, 'quotes nothing');
+
+  let from = 0;
+  for (const passage of passages) {
+    const { start, length } = longestMatch(passage, lines, from);
+    if (length < passage.length) return at(passage[length].index, `is not what ${block.quotes} says here`);
+    from = start + length;
+  }
+  return [];
+}
+
+/** What stands between the gaps, line by line. */
+function passagesOf({ lines }) {
+  const passages = [[]];
+  for (const [index, line] of lines.entries()) {
+    const text = trim(line);
+    if (GAP.test(text)) passages.push([]);
+    else if (index > 0 && isText(text)) passages.at(-1).push({ text, index });
+  }
+  return passages.filter((passage) => passage.length > 0);
+}
+
+function longestMatch(passage, lines, from) {
+  let best = { start: from, length: 0 };
+  for (let start = from; start < lines.length; start++) {
+    let length = 0;
+    while (length < passage.length && passage[length].text === lines[start + length]) length += 1;
+    if (length > best.length) best = { start, length };
+  }
+  return best;
+}
+
+const trim = (line) => line.trim();
+const isText = (line) => line !== '';
