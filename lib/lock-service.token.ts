@@ -5,6 +5,9 @@ import type { LockedMethodOptions } from './lock-options.interface.js';
 /**
  * Injection token of a lock service, and the property that hosts of `@WithLock` keep theirs under. A registered symbol
  * rather than the class, so that two copies of this package in one process still mean the same service.
+ *
+ * @param name as given to `RedlockModule.forRoot({ name })`; default: the service that was registered without one
+ * @throws {RedlockConfigError} for a name that is empty or no text
  */
 export function getLockServiceToken(name?: string): symbol {
   checkServiceName('name', name);
@@ -13,7 +16,11 @@ export function getLockServiceToken(name?: string): symbol {
   return Symbol.for(`LockService${which} of nestjs-redlock: import RedlockModule.forRoot(${options})`);
 }
 
-/** Injects the lock service that was registered with this `name`; without a name, the one registered without. */
+/**
+ * Injects the lock service that was registered with this `name`; without a name, the one registered without.
+ *
+ * @throws {RedlockConfigError} at class definition, for a name that is empty or no text
+ */
 export function InjectLockService(name?: string): PropertyDecorator & ParameterDecorator {
   return Inject(getLockServiceToken(name));
 }

@@ -33,6 +33,7 @@ export class RedlockModule
   extends ConfigurableModuleClass
   implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
 {
+  /** @internal */
   constructor(
     @Inject(RedlockRuntime) private readonly runtime: RedlockRuntime,
     @Inject(LockExplorer) private readonly explorer: LockExplorer,
@@ -41,6 +42,8 @@ export class RedlockModule
   }
 
   /**
+   * Registers a lock service.
+   *
    * @param options the masters, or all options; see {@link RedlockModuleOptions}. Bad options end the boot with a
    * `RedlockConfigError` that names the option, its value and what it must be.
    */
@@ -58,6 +61,7 @@ export class RedlockModule
     return withLockService(super.forRootAsync(options), options);
   }
 
+  /** Checks what decorators ask for, and hands the lock service to objects that Nest did not build from a class. */
   async onModuleInit(): Promise<void> {
     try {
       this.explorer.explore();
