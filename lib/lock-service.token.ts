@@ -1,6 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { RedlockConfigError } from './core/errors.js';
 import type { LockedMethodOptions } from './lock-options.interface.js';
+import type { LockService } from './lock.service.js';
 
 /**
  * Injection token of a lock service, and the property that hosts of `@WithLock` keep theirs under. A registered symbol
@@ -35,6 +36,14 @@ export function tokenFor(where: string, options: LockedMethodOptions): symbol {
   }
   checkServiceName(`${where}: service`, service);
   return getLockServiceToken(service);
+}
+
+/** @throws {RedlockConfigError} unless decorators and interceptors can use what stands in for the service in a test */
+export function checkLockService(where: string, locks: LockService): void {
+  if (typeof (locks as Partial<LockService> | undefined)?.check === 'function') return;
+  const requirement =
+    'cannot lock with a stub: in place of the LockService take memoryLockService() of nestjs-redlock/testing';
+  throw new RedlockConfigError(where, locks, requirement);
 }
 
 /** @throws {RedlockConfigError} unless it is `undefined` or can tell a lock service from others */

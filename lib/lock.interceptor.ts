@@ -11,7 +11,7 @@ import { Observable } from 'rxjs';
 import type { Duration } from './core/duration.js';
 import { resolveResources } from './core/resources.js';
 import type { LockedMethodOptions, LockResource } from './lock-options.interface.js';
-import { tokenFor } from './lock-service.token.js';
+import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 import { LockedStream, responseOf } from './locked-stream.js';
 import { holdOr } from './with-lock.decorator.js';
@@ -52,6 +52,7 @@ export function LockInterceptor(
   @Injectable()
   class LockMixin implements NestInterceptor {
     constructor(@Inject(token) private readonly locks: LockService) {
+      checkLockService('LockInterceptor', locks);
       locks.check('LockInterceptor', ttl, options);
     }
 

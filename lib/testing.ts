@@ -24,6 +24,7 @@ export type {
   WakeUp,
 } from './core/master.interface.js';
 export { ManualClock } from './memory/manual-clock.js';
+export { memoryLockService, type MemoryLockServiceOptions } from './memory-lock-service.js';
 export { MemoryMaster } from './memory/memory-master.js';
 
 /**
