@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +29,11 @@ export class Sentinel implements AsyncDisposable {
       `sentinel failover-timeout ${name} 5000`,
     ];
     await writeFile(config, lines.join('\n'));
-    const shell = spawn('/bin/sh', ['-c', SCRIPT, 'sentinel', findRedisServer() ?? 'redis-server', config], {
+    // The binary acts as what it is called, and some packages have it under the name of another program.
+    const binary = findRedisServer() ?? 'redis-server';
+    const program = join(folder, binary.includes('valkey') ? 'valkey-server' : 'redis-server');
+    await symlink(binary, program);
+    const shell = spawn('/bin/sh', ['-c', SCRIPT, 'sentinel', program, config], {
       stdio: ['pipe', 'ignore', 'ignore'],
     });
     const ended = once(shell, 'exit');
