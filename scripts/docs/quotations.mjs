@@ -1,9 +1,11 @@
 // A block that begins with `// from <file>` quotes that file: its lines must stand there, one after the other, whatever
-// their indentation. A line `// ...` passes over some.
+// their indentation. A line `// ...` passes over some, and so does `{ ... }` at the end of a line.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const GAP = /^(?:(?:\/\/|#|--) )?\.\.\.$/;
+/** A line of which only the beginning is quoted. Not what is spread: that is followed by a name. */
+const CUT = /^(.+?)\s*\{? \.\.\.(?!\w)/;
 
 export async function checkQuotation(file, block) {
   const at = (index, message) => [{ file: file.name, line: block.line + index, message }];
@@ -27,8 +29,10 @@ function passagesOf({ lines }) {
   const passages = [[]];
   for (const [index, line] of lines.entries()) {
     const text = trim(line);
+    const beginning = CUT.exec(text)?.[1];
     if (GAP.test(text)) passages.push([]);
-    else if (index > 0 && isText(text)) passages.at(-1).push({ text, index });
+    else if (index > 0 && isText(text)) passages.at(-1).push({ text: beginning ?? text, isCut: !!beginning, index });
+    if (beginning) passages.push([]);
   }
   return passages.filter((passage) => passage.length > 0);
 }
@@ -37,10 +41,14 @@ function longestMatch(passage, lines, from) {
   let best = { start: from, length: 0 };
   for (let start = from; start < lines.length; start++) {
     let length = 0;
-    while (length < passage.length && passage[length].text === lines[start + length]) length += 1;
+    while (length < passage.length && isQuoted(passage[length], lines[start + length])) length += 1;
     if (length > best.length) best = { start, length };
   }
   return best;
+}
+
+function isQuoted({ text, isCut }, line) {
+  return line === text || (isCut && line?.startsWith(text));
 }
 
 const trim = (line) => line.trim();

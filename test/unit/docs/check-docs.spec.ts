@@ -8,7 +8,7 @@ let folder: string;
 beforeAll(async () => {
   await mkdir('build', { recursive: true });
   folder = await mkdtemp(join(process.cwd(), 'build/check-docs-'));
-  await writeFile(join(folder, 'quoted.ts'), 'first();\n  second();\nthird();\nfourth();\n');
+  await writeFile(join(folder, 'quoted.ts'), 'first();\n  second(1, () => {\n  });\nthird();\nfourth();\n');
 });
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -68,6 +68,13 @@ third();
 fourth();
 \`\`\`
 
+\`\`\`ts
+// from quoted.ts
+first();
+second(1, () => { ... });
+fourth();
+\`\`\`
+
 \`\`\`sh
 npm run build && npx nestjs-redlock doctor # and npm run nothing
 \`\`\`
@@ -77,7 +84,7 @@ npm run build && npx nestjs-redlock doctor # and npm run nothing
 \`\`\`
 `;
     expect(await check('right.md', text)).toEqual({ status: 0, problems: [] });
-  });
+  }, 60_000);
 
   it('names file and line of everything that is wrong', async () => {
     const text = `# Title
@@ -106,6 +113,12 @@ third();
 \`\`\`ts
 // from nothing.ts
 first();
+\`\`\`
+
+\`\`\`ts
+// from quoted.ts
+first();
+second(2, () => { ... });
 \`\`\`
 
 \`\`\`sh
@@ -151,13 +164,14 @@ const open = 1;
       '15: TS2322',
       '21: is not what quoted.ts says here',
       '25: there is no nothing.ts',
-      '31: npm script "nothing" is not one of sample-01-orders',
-      '32: there is no scripts/nothing.mjs',
-      '36: no shell can read this',
-      '40: is no JSON',
-      '43: nobody knows how to check "tpyescript"',
-      '51: is a second twice.ts in this file',
-      '54: the block has no end',
+      '32: is not what quoted.ts says here',
+      '37: npm script "nothing" is not one of sample-01-orders',
+      '38: there is no scripts/nothing.mjs',
+      '42: no shell can read this',
+      '46: is no JSON',
+      '49: nobody knows how to check "tpyescript"',
+      '57: is a second twice.ts in this file',
+      '60: the block has no end',
     ]);
-  });
+  }, 60_000);
 });
