@@ -1,5 +1,5 @@
 // A block that begins with `// from <file>` quotes that file: its lines must stand there, one after the other, whatever
-// their indentation. A line `// ...` passes over some, and so does `{ ... }` at the end of a line.
+// their indentation and comments. A line `// ...` passes over some, and so does `{ ... }` at the end of a line.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -30,7 +30,7 @@ function passagesOf({ lines }) {
   for (const [index, line] of lines.entries()) {
     const text = trim(line);
     const beginning = CUT.exec(text)?.[1];
-    if (GAP.test(text)) passages.push([]);
+    if (GAP.test(line.trim())) passages.push([]);
     else if (index > 0 && isText(text)) passages.at(-1).push({ text: beginning ?? text, isCut: !!beginning, index });
     if (beginning) passages.push([]);
   }
@@ -51,5 +51,9 @@ function isQuoted({ text, isCut }, line) {
   return line === text || (isCut && line?.startsWith(text));
 }
 
-const trim = (line) => line.trim();
+/** Without indentation and comments. What looks like the beginning of a comment in an address has no blanks. */
+function trim(line) {
+  return line.replace(/^\s*(?:\/\/|\/?\*).*|\s\/\/ .*/, '').trim();
+}
+
 const isText = (line) => line !== '';

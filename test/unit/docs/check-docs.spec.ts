@@ -8,7 +8,10 @@ let folder: string;
 beforeAll(async () => {
   await mkdir('build', { recursive: true });
   folder = await mkdtemp(join(process.cwd(), 'build/check-docs-'));
-  await writeFile(join(folder, 'quoted.ts'), 'first();\n  second(1, () => {\n  });\nthird();\nfourth();\n');
+  await writeFile(
+    join(folder, 'quoted.ts'),
+    'first();\n  second(1, () => {\n  });\nthird(); // last but one\n// last\nfourth();\n',
+  );
 });
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
