@@ -17,7 +17,17 @@ export {
   type MasterReport,
 } from './core/errors.js';
 export { Lock } from './core/lock.js';
-export type { Answer, Master } from './core/master.interface.js';
+export type {
+  Answer,
+  Granted,
+  Held,
+  Master,
+  Quarantine,
+  Quarantined,
+  Refused,
+  TimedOut,
+  Unreachable,
+} from './core/master.interface.js';
 export type {
   AcquisitionObserver,
   Observer as LockObserver,
@@ -31,6 +41,8 @@ export { getLockServiceToken, InjectLockService } from './lock-service.token.js'
 export { LockInterceptor, type LockInterceptorKey } from './lock.interceptor.js';
 export type { LockedMethodOptions, LockResource, WithLockOptions } from './lock-options.interface.js';
 export { LockService } from './lock.service.js';
+export type { RedisMasterSource } from './redis/master-source.js';
+export type { RedisClientSource } from './redis/redis-client.interface.js';
 export type {
   MasterSource,
   RedlockModuleExtras,
@@ -38,4 +50,4 @@ export type {
   RedlockOptionsFactory,
 } from './redlock-module-options.interface.js';
 export { RedlockModule } from './redlock.module.js';
-export { WithLock, type LockKey } from './with-lock.decorator.js';
+export { WithLock, type LockableMethod, type LockKey, type LockKeyFits } from './with-lock.decorator.js';

@@ -1,10 +1,14 @@
 import { Inject } from '@nestjs/common';
 import { RedlockConfigError } from './core/errors.js';
 import type { LockedMethodOptions } from './lock-options.interface.js';
+import type { LockService } from './lock.service.js';
 
 /**
  * Injection token of a lock service, and the property that hosts of `@WithLock` keep theirs under. A registered symbol
  * rather than the class, so that two copies of this package in one process still mean the same service.
+ *
+ * @param name as given to `RedlockModule.forRoot({ name })`; default: the service that was registered without one
+ * @throws {RedlockConfigError} for a name that is empty or no text
  */
 export function getLockServiceToken(name?: string): symbol {
   checkServiceName('name', name);
@@ -13,7 +17,11 @@ export function getLockServiceToken(name?: string): symbol {
   return Symbol.for(`LockService${which} of nestjs-redlock: import RedlockModule.forRoot(${options})`);
 }
 
-/** Injects the lock service that was registered with this `name`; without a name, the one registered without. */
+/**
+ * Injects the lock service that was registered with this `name`; without a name, the one registered without.
+ *
+ * @throws {RedlockConfigError} at class definition, for a name that is empty or no text
+ */
 export function InjectLockService(name?: string): PropertyDecorator & ParameterDecorator {
   return Inject(getLockServiceToken(name));
 }
@@ -28,6 +36,14 @@ export function tokenFor(where: string, options: LockedMethodOptions): symbol {
   }
   checkServiceName(`${where}: service`, service);
   return getLockServiceToken(service);
+}
+
+/** @throws {RedlockConfigError} unless decorators and interceptors can use what stands in for the service in a test */
+export function checkLockService(where: string, locks: LockService): void {
+  if (typeof (locks as Partial<LockService> | undefined)?.check === 'function') return;
+  const requirement =
+    'cannot lock with a stub: in place of the LockService take memoryLockService() of nestjs-redlock/testing';
+  throw new RedlockConfigError(where, locks, requirement);
 }
 
 /** @throws {RedlockConfigError} unless it is `undefined` or can tell a lock service from others */

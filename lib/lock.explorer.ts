@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { RedlockConfigError } from './core/errors.js';
-import { getLockServiceToken } from './lock-service.token.js';
+import { checkLockService, getLockServiceToken } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 import { declarationsOf } from './with-lock.decorator.js';
 
@@ -60,7 +60,9 @@ export class LockExplorer {
     if (!prototype || this.checked.has(prototype)) return;
     this.checked.add(prototype);
     for (const { method, ttl, options } of declarationsOf(prototype)) {
-      if (this.isMine(options.service)) this.locks.check(method, ttl, options);
+      if (!this.isMine(options.service)) continue;
+      checkLockService(method, this.locks);
+      this.locks.check(method, ttl, options);
     }
   }
 

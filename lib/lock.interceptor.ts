@@ -11,15 +11,15 @@ import { Observable } from 'rxjs';
 import type { Duration } from './core/duration.js';
 import { resolveResources } from './core/resources.js';
 import type { LockedMethodOptions, LockResource } from './lock-options.interface.js';
-import { tokenFor } from './lock-service.token.js';
+import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 import { LockedStream, responseOf } from './locked-stream.js';
 import { holdOr } from './with-lock.decorator.js';
 
 /** What to lock: fixed, or worked out from the execution context. */
-export type LockInterceptorKey = LockResource | KeyFunction;
+export type LockInterceptorKey = LockResource | ((context: ExecutionContext) => LockResource | Promise<LockResource>);
 
-type KeyFunction = (context: ExecutionContext) => LockResource | Promise<LockResource>;
+type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => unknown>;
 
 /**
  * Locks a handler from before its pipes run until its response has ended: for HTTP on Express and Fastify, for RPC and
@@ -35,6 +35,11 @@ type KeyFunction = (context: ExecutionContext) => LockResource | Promise<LockRes
  * @param key what to lock: a name, several names to take together, or a function of the execution context
  * @param ttl life of the lock without extension, in milliseconds or as text like `'10s'`; default: the module's `ttl`
  * @param options see {@link LockedMethodOptions}
+ * @throws {RedlockConfigError} at class definition, for a key or a service name that cannot work; at boot, for a ttl or
+ * an option that cannot work
+ *
+ * Requests then fail with the errors of a method under `WithLock`. A stream whose lock is lost ends with
+ * `LockLostError`; one that the handler has handed over is closed.
  */
 export function LockInterceptor(
   key: LockInterceptorKey,
@@ -47,6 +52,7 @@ export function LockInterceptor(
   @Injectable()
   class LockMixin implements NestInterceptor {
     constructor(@Inject(token) private readonly locks: LockService) {
+      checkLockService('LockInterceptor', locks);
       locks.check('LockInterceptor', ttl, options);
     }
 

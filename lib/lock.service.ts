@@ -69,7 +69,9 @@ export class LockService {
 
   /**
    * Like {@link acquire}, but makes exactly one attempt, and resolves `null` if the resource is held by someone else.
-   * An outage still throws.
+   *
+   * @throws {QuorumUnavailableError} too few masters could vote: an outage is not an answer
+   * @throws whatever else {@link acquire} throws
    */
   async tryAcquire(
     resource: LockResource,
@@ -109,15 +111,21 @@ export class LockService {
 
   /**
    * The lock that the running call chain works under: inside `withLock`, `@WithLock` and `LockInterceptor`, also
-   * deep below them.
+   * deep below them. A lock of {@link acquire} belongs to no call chain.
    *
    * @param resource looks for the lock on this resource; default: the innermost lock
+   * @returns `undefined` where the call chain has no such lock; one that was lost meanwhile is still given
    */
   current(resource?: string): Lock | undefined {
     return this.context.find(({ lock }) => resource === undefined || lock.resources.includes(resource))?.lock;
   }
 
-  /** Asks all masters whether a resource is held, and for how long. Advisory: the answer may be old when it arrives. */
+  /**
+   * Asks all masters whether a resource is held, and for how long. Advisory: the answer may be old when it arrives.
+   * Takes as long as the slowest master, at most the module's `masterTimeout`. An outage is `unknown` and no error.
+   *
+   * @throws {RedlockConfigError} unless it is one resource
+   */
   async inspect(resource: string): Promise<Inspection> {
     const [name, ...others] = resolveResources('resource', resource);
     if (name === undefined || others.length > 0) {

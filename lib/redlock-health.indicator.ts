@@ -13,6 +13,7 @@ export interface RedlockHealthDetails extends Record<string, unknown> {
   readonly masters: readonly MasterStatus[];
 }
 
+/** Options of {@link RedlockHealthIndicator.isHealthy}. */
 export interface RedlockHealthOptions {
   /** Name of the lock service to look at, where the module is registered with a `name`. */
   readonly service?: string;
@@ -36,7 +37,9 @@ export class RedlockHealthIndicator {
   /**
    * Asks all masters, for at most `masterTimeout`.
    *
-   * @param key under which the result appears
+   * @param key under which the result appears; default: `'redlock'`
+   * @returns `up` while a quorum can vote, `down` otherwise; Terminus makes a 503 of that
+   * @throws if no `RedlockModule` is registered, or none with the name of `options.service`
    */
   async isHealthy<const Key extends string = 'redlock'>(
     key: Key = 'redlock' as Key,

@@ -6,8 +6,8 @@ import type { RedlockOptions } from './core/settings.js';
 import type { RedisMasterSource } from './redis/master-source.js';
 
 /**
- * One master: a URL (`redis://`, `rediss://`), the options of an ioredis client, or a client, whose settings are
- * copied: the library opens connections of its own and never touches the client's. Tests may give a
+ * One master: a URL (`redis://`, `rediss://`), the path of a unix socket, the options of an ioredis client, or a client,
+ * whose settings are copied: the library opens connections of its own and never touches the client's. Tests may give a
  * `MemoryMaster` of `nestjs-redlock/testing`.
  */
 export type MasterSource = RedisMasterSource | Master;
@@ -64,5 +64,6 @@ export interface RedlockModuleExtras {
 
 /** Gives the options in `forRootAsync({ useClass })` and `forRootAsync({ useExisting })`. */
 export interface RedlockOptionsFactory {
+  /** Called once, at boot. What it throws ends the boot. */
   createRedlockOptions(): RedlockModuleOptions | Promise<RedlockModuleOptions>;
 }

@@ -14,7 +14,7 @@ import { resolveFlag } from './core/settings.js';
 import { LOCK_SERVICE, LockExplorer, SERVICE_NAME } from './lock.explorer.js';
 import { checkServiceName, getLockServiceToken } from './lock-service.token.js';
 import { LockService } from './lock.service.js';
-import { checkIsObject, createRedlockRuntime, MODULE_OPTION_NAMES, RedlockRuntime } from './redlock.runtime.js';
+import { checkIsObject, MODULE_OPTION_NAMES } from './redlock.runtime.js';
 import {
   type ASYNC_OPTIONS_TYPE,
   ConfigurableModuleClass,
@@ -22,6 +22,7 @@ import {
   type OPTIONS_TYPE,
 } from './redlock.module-definition.js';
 import type { MasterSource, RedlockModuleExtras, RedlockModuleOptions } from './redlock-module-options.interface.js';
+import { RuntimeStarter } from './runtime-starter.js';
 
 const FOR_ROOT_OPTION_NAMES: readonly string[] = [...MODULE_OPTION_NAMES, 'isGlobal', 'name'] satisfies (
   keyof RedlockModuleExtras | keyof RedlockModuleOptions
@@ -33,14 +34,17 @@ export class RedlockModule
   extends ConfigurableModuleClass
   implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
 {
+  /** @internal */
   constructor(
-    @Inject(RedlockRuntime) private readonly runtime: RedlockRuntime,
+    @Inject(RuntimeStarter) private readonly runtime: RuntimeStarter,
     @Inject(LockExplorer) private readonly explorer: LockExplorer,
   ) {
     super();
   }
 
   /**
+   * Registers a lock service.
+   *
    * @param options the masters, or all options; see {@link RedlockModuleOptions}. Bad options end the boot with a
    * `RedlockConfigError` that names the option, its value and what it must be.
    */
@@ -58,6 +62,7 @@ export class RedlockModule
     return withLockService(super.forRootAsync(options), options);
   }
 
+  /** Checks what decorators ask for, and hands the lock service to objects that Nest did not build from a class. */
   async onModuleInit(): Promise<void> {
     try {
       this.explorer.explore();
@@ -87,19 +92,21 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
   const { name } = extras;
   checkExtras(extras);
   const token = getLockServiceToken(name);
+  // Only one service can answer to the class itself. Everything else leads to it, so that a test that replaces it
+  // replaces what decorators and interceptors use.
+  const service = name === undefined ? LockService : token;
   const providers: Provider[] = [
     {
-      provide: RedlockRuntime,
-      useFactory: (options: RedlockModuleOptions) => createRedlockRuntime(options, new Logger(LockService.name)),
+      provide: RuntimeStarter,
+      useFactory: (options: RedlockModuleOptions) => new RuntimeStarter(options, new Logger(LockService.name)),
       inject: [MODULE_OPTIONS_TOKEN],
     },
-    { provide: token, useFactory: (runtime: RedlockRuntime) => runtime.service, inject: [RedlockRuntime] },
-    { provide: LOCK_SERVICE, useExisting: token },
+    { provide: service, useFactory: (runtime: RuntimeStarter) => runtime.start(), inject: [RuntimeStarter] },
+    { provide: LOCK_SERVICE, useExisting: service },
     { provide: SERVICE_NAME, useValue: name ?? null },
     LockExplorer,
   ];
-  // Only one service can answer to the class itself.
-  if (name === undefined) providers.push({ provide: LockService, useExisting: token });
+  if (name === undefined) providers.push({ provide: token, useExisting: LockService });
   return {
     ...definition,
     providers: [...(definition.providers ?? []), ...providers],

@@ -7,7 +7,24 @@ import { type Clock, SystemClock } from './core/clock.js';
 import { MemoryMaster } from './memory/memory-master.js';
 
 export type { Clock, Instant, Timer } from './core/clock.js';
+export type {
+  AcquireRequest,
+  ConfirmRequest,
+  ExtendRequest,
+  FenceCounters,
+  FenceFloor,
+  FenceToken,
+  InspectRequest,
+  LeaveRequest,
+  MasterIdentity,
+  QueueTicket,
+  ReleaseRequest,
+  Reply as MasterReply,
+  Request as MasterRequest,
+  WakeUp,
+} from './core/master.interface.js';
 export { ManualClock } from './memory/manual-clock.js';
+export { memoryLockService, type MemoryLockServiceOptions } from './memory-lock-service.js';
 export { MemoryMaster } from './memory/memory-master.js';
 
 /**

@@ -10,9 +10,9 @@ import { tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 
 /** What to lock: fixed, or worked out from the arguments of the method. */
-export type LockKey = LockResource | KeyFunction;
+export type LockKey = LockResource | ((...args: never[]) => LockResource);
 
-type KeyFunction = (...args: never[]) => LockResource;
+type KeyFunction = Extract<LockKey, (...args: never[]) => unknown>;
 
 /** What one `@WithLock` asks for; read at boot to check it. */
 export interface LockDeclaration {
@@ -21,15 +21,19 @@ export interface LockDeclaration {
   readonly options: LockedMethodOptions;
 }
 
-type PromiseMethod = (...args: never[]) => PromiseLike<unknown>;
+/** What `@WithLock` can lock: a method that returns a promise. */
+export type LockableMethod = (...args: never[]) => PromiseLike<unknown>;
 
 /** Makes a method that the key function does not fit a compile error that says so. */
-type Fits<Key extends LockKey, Method extends PromiseMethod> = Key extends (...args: never[]) => unknown
+export type LockKeyFits<Key extends LockKey, Method extends LockableMethod> = Key extends (...args: never[]) => unknown
   ? Parameters<Method> extends Parameters<Key>
     ? unknown
     : Parameters<Method> extends [...Parameters<Key>, ...unknown[]]
       ? unknown
-      : { readonly error: 'the key function does not fit the arguments of this method' }
+      : {
+          /** What the compiler says of such a method. */
+          readonly error: 'the key function does not fit the arguments of this method';
+        }
   : unknown;
 
 const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
@@ -46,13 +50,25 @@ const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
  * @param key what to lock: a name, several names to take together, or a function of the method's arguments
  * @param ttl life of the lock without extension, in milliseconds or as text like `'10s'`; default: the module's `ttl`
  * @param options see {@link LockedMethodOptions}
- * @throws {RedlockConfigError} at class definition, on a static method, an accessor or a generator
+ * @throws {RedlockConfigError} at class definition, on a static method, an accessor or a generator, and for a key or a
+ * service name that cannot work; at boot, for a ttl or an option that cannot work
+ *
+ * The method then also rejects with:
+ * - {@link LockNotAcquiredError}: held by someone else until `wait` had ended, unless `onLocked` says otherwise
+ * - `QuorumUnavailableError`: too few masters could vote until `wait` had ended
+ * - `LockLostError`: the lock was lost while the method ran, even if it returned a value
+ * - `LockReentryError`: the call chain holds the resource already, and `reentrant` is not set
+ * - `LockServiceStoppedError`: the application is shutting down
+ * - {@link RedlockConfigError}: the key function gave no key, Nest does not know the object, or the method gave an
+ *   Observable or an async generator
+ *
+ * What the method throws itself is thrown as it is.
  */
 export function WithLock<const Key extends LockKey>(key: Key, ttl?: Duration, options: LockedMethodOptions = {}) {
-  return <Method extends PromiseMethod>(
+  return <Method extends LockableMethod>(
     target: object,
     property: string | symbol,
-    descriptor: TypedPropertyDescriptor<Method> & Fits<Key, Method>,
+    descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method>,
   ): void => {
     const where = `@WithLock on ${nameOf(target)}.${String(property)}`;
     const method = checkMethod(where, target, descriptor);
@@ -102,7 +118,7 @@ export async function holdOr(
   }
 }
 
-function checkMethod<Method extends PromiseMethod>(
+function checkMethod<Method extends LockableMethod>(
   where: string,
   target: object,
   descriptor: TypedPropertyDescriptor<Method> | undefined,

@@ -5,6 +5,7 @@ import { show, showNames } from './shown.js';
 export interface MasterReport {
   /** Name of the master, without credentials. */
   readonly master: string;
+  /** What it said. */
   readonly answer: Answer | undefined;
 }
 

@@ -3,6 +3,7 @@ import { quorumOf } from './quorum.js';
 
 /** What the masters say about a resource. Advisory: it may have changed by the time it is read. */
 export interface Inspection {
+  /** What was asked about. */
   readonly resource: string;
   /** `unknown` when too few masters answered to tell. */
   readonly state: 'held' | 'free' | 'unknown';

@@ -45,26 +45,42 @@ export interface MasterIdentity {
   readonly quarantine?: Quarantine | undefined;
 }
 
-/** Why, and for how many milliseconds more, the votes of a master do not count. */
+/** The votes of a master do not count for a while. */
 export interface Quarantine {
+  /** Why, in words that hold no secret. */
   readonly reason: string;
+  /** Milliseconds until they count again. */
   readonly remaining: number;
 }
 
 /** Called with the key that is free, or with `undefined` when wake-ups may have been missed. */
 export type WakeUp = (key: string | undefined) => void;
 
+/** Takes the one answer to a request. */
 export type Reply = (answer: Answer) => void;
 
 /** For how long a key that was released is kept for the process that is woken, in milliseconds. */
 export const RESERVED_FOR = 50;
 
+/** What a master can be asked, told apart by its `op`. */
 export type Request = AcquireRequest | ExtendRequest | ConfirmRequest | ReleaseRequest | LeaveRequest | InspectRequest;
 
 /** The counters that fencing tokens of some keys are drawn from. */
 export interface FenceCounters {
   /** The counter of each key, in the same order. */
   readonly fields: readonly number[];
+}
+
+/** The least that a fencing token may be. */
+export interface FenceFloor {
+  /** Microseconds since the Unix epoch, by the clock of whoever asks. */
+  readonly floor: number;
+}
+
+/** A fencing token that has been agreed on. */
+export interface FenceToken {
+  /** The number. */
+  readonly token: number;
 }
 
 interface KeyRequest {
@@ -87,13 +103,14 @@ interface WithdrawableRequest extends OwnerRequest {
 
 /** Take all keys, or none. */
 export interface AcquireRequest extends WithdrawableRequest {
+  /** Tells requests apart. */
   readonly op: 'acquire';
   /** Life of the keys in milliseconds. */
   readonly ttl: number;
   /** A refusal must tell how long the keys stay held, even where that costs the server more. */
   readonly explain: boolean;
   /** Draws a fencing token from the counters, not smaller than `floor` if the master's own clock allows that. */
-  readonly fence?: (FenceCounters & { readonly floor: number }) | undefined;
+  readonly fence?: (FenceCounters & FenceFloor) | undefined;
   /** Where to wait if the keys are held; absent if the asker does not wait at this master. */
   readonly queue?: QueueTicket | undefined;
 }
@@ -110,11 +127,12 @@ export interface QueueTicket {
 
 /** Refresh all keys that hold the token, set those that are absent again; refuse if one holds another token. */
 export interface ExtendRequest extends WithdrawableRequest {
+  /** Tells requests apart. */
   readonly op: 'extend';
   /** New life of the keys in milliseconds. */
   readonly ttl: number;
   /** Raises the counters to the fencing token of the lock, where they are behind. */
-  readonly fence?: (FenceCounters & { readonly token: number }) | undefined;
+  readonly fence?: (FenceCounters & FenceToken) | undefined;
 }
 
 /**
@@ -122,8 +140,10 @@ export interface ExtendRequest extends WithdrawableRequest {
  * changes no key.
  */
 export interface ConfirmRequest extends OwnerRequest {
+  /** Tells requests apart. */
   readonly op: 'confirm';
-  readonly fence: FenceCounters & { readonly token: number };
+  /** The counters, and what they are raised to. */
+  readonly fence: FenceCounters & FenceToken;
 }
 
 /**
@@ -131,6 +151,7 @@ export interface ConfirmRequest extends OwnerRequest {
  * listens is woken, and the key is kept for it alone during a moment.
  */
 export interface ReleaseRequest extends OwnerRequest {
+  /** Tells requests apart. */
   readonly op: 'release';
   /** Names of the queues, one for each key and in the same order. */
   readonly queues: readonly string[];
@@ -142,18 +163,23 @@ export interface ReleaseRequest extends OwnerRequest {
 
 /** Give up the places of a process in the queues of some keys, and wake the next if this one was next. */
 export interface LeaveRequest extends KeyRequest {
+  /** Tells requests apart. */
   readonly op: 'leave';
+  /** Names of the queues, one for each key and in the same order. */
   readonly queues: readonly string[];
+  /** The process, under the name by which it listens. */
   readonly waiter: string;
 }
 
 /** Tell whether one of the keys is held. */
 export interface InspectRequest extends KeyRequest {
+  /** Tells requests apart. */
   readonly op: 'inspect';
 }
 
 /** Yes: acquired, extended, released, or, for an inspection, free. */
 export interface Granted {
+  /** Tells answers apart. */
   readonly kind: 'granted';
   /** Whether other processes wait for one of the keys at this master, as far as it told. */
   readonly crowded?: boolean;
@@ -163,6 +189,7 @@ export interface Granted {
 
 /** Another token holds one of the keys. */
 export interface Held {
+  /** Tells answers apart. */
   readonly kind: 'held';
   /** Milliseconds until the holder's key expires, where the master told. */
   readonly remaining: number | undefined;
@@ -170,6 +197,7 @@ export interface Held {
 
 /** No connection. */
 export interface Unreachable {
+  /** Tells answers apart. */
   readonly kind: 'unreachable';
   /** Why, in words that hold no secret. */
   readonly reason: string;
@@ -179,6 +207,7 @@ export interface Unreachable {
 
 /** No answer in time. */
 export interface TimedOut {
+  /** Tells answers apart. */
   readonly kind: 'timeout';
   /** `false` when the master was known to be silent and was not even asked. */
   readonly sent: boolean;
@@ -186,6 +215,7 @@ export interface TimedOut {
 
 /** The server is there and says no for a reason of its own, such as `NOAUTH`, `READONLY` or `OOM`. */
 export interface Refused {
+  /** Tells answers apart. */
   readonly kind: 'refused';
   /** First word of the server's error. */
   readonly code: string;
@@ -195,9 +225,11 @@ export interface Refused {
 
 /** It granted, but it may have forgotten what it granted before: its vote does not count. */
 export interface Quarantined extends Quarantine {
+  /** Tells answers apart. */
   readonly kind: 'quarantined';
 }
 
+/** What a master says to a request, told apart by its `kind`. */
 export type Answer = Granted | Held | Unreachable | TimedOut | Refused | Quarantined;
 
 export const GRANTED: Granted = Object.freeze({ kind: 'granted' });

@@ -29,6 +29,7 @@ export interface Status {
   readonly quorum: number;
   /** Whether that many can vote now. */
   readonly canVote: boolean;
+  /** Each master, in the order in which they were given. */
   readonly masters: readonly MasterStatus[];
 }
 

@@ -1,12 +1,10 @@
 import type { Clock, Instant, Timer } from '../core/clock.js';
+import { queueMicrotask, setImmediate } from './event-loop.js';
 
 interface PendingTimer {
   readonly due: number;
   readonly callback: () => void;
 }
-
-// Kept from the start: a test that fakes timers must not stop this clock.
-const { setImmediate } = globalThis;
 
 /** Turns of the event loop after which everything that needs no time has happened. */
 const TURNS = 3;

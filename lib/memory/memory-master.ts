@@ -19,7 +19,7 @@ import {
   type Unreachable,
   type WakeUp,
 } from '../core/master.interface.js';
-
+import { queueMicrotask } from './event-loop.js';
 import { MemoryCounters } from './memory-counters.js';
 import { MemoryQueues } from './memory-queues.js';
 

@@ -1,4 +1,5 @@
 import type { WakeUp } from '../core/master.interface.js';
+import { queueMicrotask } from './event-loop.js';
 
 /** Who waits for which key, and who listens. */
 export class MemoryQueues {

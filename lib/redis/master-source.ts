@@ -89,7 +89,7 @@ function copyOf(option: string, source: unknown): RedisClient {
     const requirement = 'must be one independent server: the nodes of a Redis Cluster are not independent masters';
     throw new RedlockConfigError(option, source, requirement);
   }
-  if (isClient(source)) return source.duplicate(OWN_SETTINGS);
+  if (isClient(source)) return source.duplicate(OWN_SETTINGS) as RedisClient;
   if (!isPlainObject(source)) throw new RedlockConfigError(option, source, REQUIREMENT);
   return clientFromOptions(option, source);
 }

@@ -24,7 +24,10 @@ export interface RedisClientOptions {
 
 /** An ioredis client as a source of settings: it is copied, and otherwise left alone. */
 export interface RedisClientSource {
+  /** What ioredis says of the connection. */
   readonly status: string;
+  /** A client of a Redis Cluster is refused: its nodes are not independent masters. */
   readonly isCluster: boolean;
-  duplicate(override?: object): RedisClient;
+  /** Makes another client with the same settings, except for these. */
+  duplicate(override?: object): object;
 }

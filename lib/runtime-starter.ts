@@ -1,0 +1,30 @@
+import type { LoggerService } from '@nestjs/common';
+import type { LockService } from './lock.service.js';
+import type { RedlockModuleOptions } from './redlock-module-options.interface.js';
+import { createRedlockRuntime, type RedlockRuntime } from './redlock.runtime.js';
+
+/** Starts what a lock service runs on when the service is made: a test that puts another in its place connects to nothing. */
+export class RuntimeStarter {
+  private runtime: RedlockRuntime | undefined;
+
+  constructor(
+    private readonly options: RedlockModuleOptions,
+    private readonly logger: LoggerService,
+  ) {}
+
+  /** Checks all options, and connects to the masters. */
+  async start(): Promise<LockService> {
+    this.runtime = await createRedlockRuntime(this.options, this.logger);
+    return this.runtime.service;
+  }
+
+  /** Refuses new locks and ends waiting. */
+  stop(): void {
+    this.runtime?.stop();
+  }
+
+  /** Waits for the locks that are held, and closes the connections. */
+  async close(): Promise<void> {
+    await this.runtime?.close();
+  }
+}

@@ -1,0 +1,57 @@
+// Whether what the Markdown files say can be typed in: TypeScript compiles, shell can be read, JSON parses, quotations
+// are what the files say, links lead somewhere, and commands and files that are named are there.
+//
+// node scripts/check-docs.mjs [file.md ...]: those files; without any, all of the repository
+import { resolve } from 'node:path';
+import { checkCommandsInProse, checkShellBlock } from './docs/commands.mjs';
+import { checkLinks } from './docs/links.mjs';
+import { markdownFiles, readMarkdown } from './docs/markdown.mjs';
+import { checkQuotation } from './docs/quotations.mjs';
+import { checkTypeScript } from './docs/typescript.mjs';
+
+const TYPESCRIPT = new Set(['ts', 'typescript', 'diff']);
+const SHELL = new Set(['sh', 'bash', 'shell']);
+/** What is shown and cannot be checked: output, and languages for which nothing here reads them. */
+const SHOWN = new Set(['', 'text', 'sql', 'yaml', 'graphql', 'http', 'promql', 'dockerfile']);
+
+const paths = process.argv.slice(2).map((path) => resolve(path));
+const files = await Promise.all((paths.length > 0 ? paths : await markdownFiles()).map(readMarkdown));
+const blocks = files.flatMap((file) => file.blocks.map((block) => ({ file, block })));
+const code = blocks.filter(({ block }) => TYPESCRIPT.has(block.language) && !block.quotes);
+
+const problems = [
+  ...(await Promise.all(files.map(checkText))).flat(),
+  ...(await Promise.all(blocks.map(checkBlock))).flat(),
+  ...checkTypeScript(code),
+];
+problems.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
+for (const { file, line, message } of problems) console.error(`${file}:${line}: ${message}`);
+console.log(
+  problems.length > 0
+    ? `${problems.length} problems`
+    : `${files.length} Markdown files, ${blocks.length} blocks, ${code.length} of them compiled`,
+);
+process.exitCode = problems.length > 0 ? 1 : 0;
+
+async function checkText(file) {
+  const open = file.unclosed && { file: file.name, line: file.unclosed.line - 1, message: 'the block has no end' };
+  return [...(open ? [open] : []), ...checkCommandsInProse(file), ...(await checkLinks(file))];
+}
+
+async function checkBlock({ file, block }) {
+  const { language, quotes, text, line } = block;
+  if (quotes) return checkQuotation(file, block);
+  if (SHELL.has(language)) return checkShellBlock(file, block);
+  if (language === 'json') return checkJson(file.name, line, text);
+  if (TYPESCRIPT.has(language) || SHOWN.has(language)) return [];
+  return [{ file: file.name, line: line - 1, message: `nobody knows how to check "${language}"` }];
+}
+
+function checkJson(file, line, text) {
+  try {
+    JSON.parse(text);
+    return [];
+  } catch (error) {
+    return [{ file, line, message: `is no JSON: ${error.message}` }];
+  }
+}

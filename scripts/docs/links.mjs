@@ -1,0 +1,50 @@
+// Relative links and the paths that texts name: what they point at must be there.
+import { existsSync, statSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { root } from '../run.mjs';
+import { anchorsOf, lineAt, readMarkdown } from './markdown.mjs';
+
+const LINK = /\]\(\s*<?([^()\s>]+)>?(?:\s+"[^"]*")?\s*\)/g;
+const REFERENCE = /^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?$/gm;
+const HTML = /<(?:a|img|source)\b[^>]*?\b(?:href|src|srcset)="([^"\s]+)/g;
+const CODE = /(`+)(?:(?!`)[^])+?\1/g;
+/** A path into one of our folders, in code of its own: globs are looked at up to their first star. */
+const PATH = /^`((?:lib|test|scripts|sample|docs|\.ci|\.github)\/[\w./*-]+)`$/;
+
+export async function checkLinks(file) {
+  const problems = [];
+  const tell = (offset, message) => problems.push({ file: file.name, line: lineAt(file.prose, offset), message });
+  // What is code is no link. The blanks keep the offsets.
+  const text = file.prose.replace(CODE, (code) => code.replace(/[^\n]/g, ' '));
+  for (const pattern of [LINK, REFERENCE, HTML]) {
+    for (const match of text.matchAll(pattern)) {
+      const problem = await problemOf(match[1], file);
+      if (problem) tell(match.index, problem);
+    }
+  }
+  for (const match of file.prose.matchAll(CODE)) {
+    const path = PATH.exec(match[0])?.[1];
+    if (path && !exists(path, file)) tell(match.index, `there is no ${path}`);
+  }
+  return problems;
+}
+
+async function problemOf(target, file) {
+  if (/^[a-z][a-z\d+.-]*:/i.test(target)) return undefined;
+  const [path, anchor] = target.split('#');
+  const resolved = path === '' ? file.path : resolve(file.folder, decodeURIComponent(path));
+  if (relative(root, resolved).startsWith('..')) return `the link to ${target} leaves the repository`;
+  if (!existsSync(resolved)) return `the link to ${target} leads nowhere`;
+  if (anchor === undefined) return undefined;
+  if (!resolved.endsWith('.md')) return `the link to ${target} has an anchor, and is no Markdown file`;
+  const anchors = anchorsOf(resolved === file.path ? file : await readMarkdown(resolved));
+  return anchors.has(anchor) ? undefined : `the link to ${target} has an anchor that no heading there has`;
+}
+
+function exists(path, file) {
+  const fixed = path.includes('*') ? path.slice(0, path.indexOf('*')).replace(/[^/]*$/, '') : path;
+  return [root, file.folder].some((folder) => {
+    const full = join(folder, fixed);
+    return existsSync(full) && (!path.includes('*') || statSync(full).isDirectory());
+  });
+}

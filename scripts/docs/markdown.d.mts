@@ -1,0 +1,18 @@
+/** A fenced block of code. */
+export interface Block {
+  /** `ts`, `sh` and so on; empty if none is told. */
+  readonly language: string;
+  /** Number of the first line of the code. */
+  readonly line: number;
+  readonly text: string;
+  /** From a first line such as `// app.module.ts`. */
+  readonly fileName: string | undefined;
+}
+
+export interface MarkdownFile {
+  /** Path from the root of the repository. */
+  readonly name: string;
+  readonly blocks: readonly Block[];
+}
+
+export declare function readMarkdown(path: string): Promise<MarkdownFile>;

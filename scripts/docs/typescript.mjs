@@ -1,0 +1,71 @@
+// TypeScript in Markdown, compiled with the settings of the project. The blocks of a Markdown file are the files of a
+// folder beside it, which exists for the compiler only: there they find each other, and the packages of their project.
+import { dirname, join } from 'node:path';
+import ts from 'typescript';
+import { root } from '../run.mjs';
+
+/** The code of a block, with lines that are left out kept empty. Of a difference, it is what comes of it. */
+export function codeOf({ language, lines }) {
+  if (language !== 'diff') return lines.join('\n');
+  return lines.map((line) => (line.startsWith('-') ? '' : line.slice(1))).join('\n');
+}
+
+/** @param blocks pairs of a Markdown file and one of its blocks */
+export function checkTypeScript(blocks) {
+  const sources = new Map();
+  const problems = [];
+  for (const { file, block } of blocks) {
+    const path = pathOf(file, block);
+    if (sources.has(path)) {
+      problems.push({ file: file.name, line: block.line, message: `is a second ${block.fileName} in this file` });
+    }
+    // As many empty lines before it as stand before it in the Markdown file: positions are the same.
+    sources.set(path, { file, code: '\n'.repeat(block.line - 1) + codeOf(block) });
+  }
+  return [...problems, ...compile(sources)];
+}
+
+function pathOf(file, { fileName, line }) {
+  const name = fileName ?? `line-${line}.ts`;
+  return join(file.folder, `${file.name.split('/').at(-1)}.blocks`, name);
+}
+
+function compile(sources) {
+  if (sources.size === 0) return [];
+  const { options } = settings();
+  const host = ts.createCompilerHost(options);
+  const { fileExists, directoryExists, readFile, getSourceFile } = host;
+  const folders = new Set([...sources.keys()].map(dirname));
+  host.directoryExists = (path) => folders.has(path) || directoryExists(path);
+  host.fileExists = (path) => sources.has(path) || fileExists(path);
+  host.readFile = (path) => sources.get(path)?.code ?? readFile(path);
+  host.getSourceFile = (path, languageVersion, ...rest) => {
+    const source = sources.get(path);
+    if (!source) return getSourceFile(path, languageVersion, ...rest);
+    return ts.createSourceFile(path, source.code, languageVersion, true);
+  };
+  const program = ts.createProgram([...sources.keys()], options, host);
+  const ofAll = [...program.getOptionsDiagnostics(), ...program.getGlobalDiagnostics()];
+  const ofBlocks = [...sources.keys()].flatMap((path) => {
+    const sourceFile = program.getSourceFile(path);
+    return [...program.getSyntacticDiagnostics(sourceFile), ...program.getSemanticDiagnostics(sourceFile)];
+  });
+  return [...ofAll, ...ofBlocks].map((diagnostic) => problemOf(diagnostic, sources));
+}
+
+function settings() {
+  const path = join(root, 'tsconfig.json');
+  const { config, error } = ts.readConfigFile(path, ts.sys.readFile);
+  if (error) throw new Error(ts.flattenDiagnosticMessageText(error.messageText, '\n'));
+  const parsed = ts.parseJsonConfigFileContent({ ...config, include: [], files: ['lib/index.ts'] }, ts.sys, root);
+  // Also where a package.json says CommonJS: blocks know nothing of each other unless they import each other.
+  parsed.options.moduleDetection = ts.ModuleDetectionKind.Force;
+  return parsed;
+}
+
+function problemOf({ file: source, start, code, messageText }, sources) {
+  const message = `TS${code}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
+  if (!source) return { file: 'tsconfig.json', line: 1, message };
+  const { line } = source.getLineAndCharacterOfPosition(start);
+  return { file: sources.get(source.fileName).file.name, line: line + 1, message };
+}

@@ -1,0 +1,133 @@
+import { readFile } from 'node:fs/promises';
+import { type Meter } from '@opentelemetry/api';
+import { describe, expect, it } from '@jest/globals';
+import * as api from 'nestjs-redlock';
+import { parseDuration } from '../../lib/core/duration.js';
+import { resolveSettings } from '../../lib/core/settings.js';
+import { Instruments } from '../../lib/telemetry/instruments.js';
+
+const readme = await readFile('README.md', 'utf8');
+
+const isRule = (line: string | undefined): boolean => /^\|[ :-]+\|/.test(line ?? '');
+
+/** The rows of the tables under a heading, without their heads. */
+function tableUnder(heading: string): string[][] {
+  const [, section = ''] = readme.split(`\n## ${heading}\n`);
+  const lines = section.split('\n## ')[0]!.split('\n');
+  const rows = lines.filter((line, i) => line.startsWith('|') && !isRule(line) && !isRule(lines[i + 1]));
+  return rows.map((row) =>
+    row
+      .slice(1, -1)
+      .split('|')
+      .map((cell) => cell.trim()),
+  );
+}
+
+const inCode = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
+
+type OptionName =
+  | keyof api.RedlockModuleOptions
+  | keyof api.RedlockModuleExtras
+  | keyof api.AcquireOptions
+  | keyof api.WithLockOptions
+  | keyof api.LockedMethodOptions;
+
+/** Where each can be given. Does not compile unless it is complete. */
+const OPTIONS: Record<OptionName, 'module' | 'call' | 'both'> = {
+  clock: 'module',
+  connectTimeout: 'module',
+  drainTimeout: 'module',
+  driftFactor: 'module',
+  enabled: 'module',
+  extend: 'call',
+  fencing: 'module',
+  isGlobal: 'module',
+  keyPrefix: 'module',
+  lazyConnect: 'module',
+  masterTimeout: 'module',
+  masters: 'module',
+  maxHold: 'both',
+  maxTtl: 'module',
+  minHold: 'call',
+  name: 'module',
+  observers: 'module',
+  onLocked: 'call',
+  reentrant: 'call',
+  restartGuard: 'module',
+  service: 'call',
+  signal: 'call',
+  ttl: 'both',
+  wait: 'both',
+};
+
+const ERRORS = [
+  new api.LockNotAcquiredError([], [], 0, undefined),
+  new api.QuorumUnavailableError('', [], [], 2, 3),
+  new api.LockLostError([], 'expired'),
+  new api.LockReentryError([], [], false),
+  new api.LockServiceStoppedError([]),
+  new api.RedlockConfigError('', undefined, ''),
+];
+
+describe('The README', () => {
+  const options = tableUnder('Options').map(([name, where, fallback]) => ({
+    name: inCode(name!)[0]!,
+    where: where!,
+    fallback: fallback!,
+  }));
+
+  it('has all options and no other, and says where each can be given', () => {
+    const placeOf = (where: string): string => {
+      if (where.startsWith('module, call')) return 'both';
+      return where.startsWith('module') ? 'module' : 'call';
+    };
+    expect(Object.fromEntries(options.map(({ name, where }) => [name, placeOf(where)]))).toEqual(OPTIONS);
+  });
+
+  it('has the defaults that are in use', () => {
+    const settings = resolveSettings({}, 3);
+    const shown = Object.fromEntries(options.map(({ name, fallback }) => [name, fallback]));
+    for (const name of ['ttl', 'wait', 'maxHold', 'maxTtl'] as const) {
+      expect({ [name]: parseDuration(name, inCode(shown[name]!)[0]!.slice(1, -1), 0) }).toEqual({
+        [name]: settings[name],
+      });
+    }
+    expect(shown.masterTimeout).toMatch(new RegExp(`^${settings.masterTimeout} ms`));
+    expect(inCode(shown.driftFactor!)).toEqual([String(settings.driftFactor)]);
+    expect(inCode(shown.keyPrefix!)).toEqual([`'${settings.keyPrefix}'`]);
+    expect(inCode(shown.fencing!)).toEqual([String(settings.fencing)]);
+    expect([resolveSettings({}, 2).restartGuard, settings.restartGuard]).toEqual([false, true]);
+    expect(shown.restartGuard).toBe('`true` for three masters or more');
+  });
+
+  it('has all errors, with their codes and statuses', () => {
+    const classes = Object.values(api).filter(
+      (value) => typeof value === 'function' && value.prototype instanceof api.LockError,
+    );
+    expect(new Set(ERRORS.map(({ constructor }) => constructor))).toEqual(new Set(classes));
+    const told = tableUnder('Errors').map(([name, code, , status]) => [
+      ...inCode(name!),
+      ...inCode(code!),
+      /\b\d{3}\b/.exec(status!)?.[0],
+    ]);
+    expect(told.sort()).toEqual(ERRORS.map(({ name, code, statusCode }) => [name, code, String(statusCode)]).sort());
+  });
+
+  it('has all metrics, of their kinds', () => {
+    const made: string[] = [];
+    const maker =
+      (kind: string) =>
+      (name: string, { unit }: { unit: string }) => {
+        made.push(`${name}: ${unit === 's' ? `${kind}, s` : kind}`);
+      };
+    new Instruments({
+      createHistogram: maker('histogram'),
+      createCounter: maker('counter'),
+      createUpDownCounter: maker('up-down counter'),
+    } as unknown as Meter);
+    const told = tableUnder('Telemetry')
+      .filter(([name]) => !name!.startsWith('span'))
+      .flatMap(([name, kind]) => inCode(name!).map((each) => `${each}: ${kind!.replace('counters', 'counter')}`));
+    expect(told.sort()).toEqual(made.sort());
+  });
+});

@@ -1,0 +1,40 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { type MarkdownFile, readMarkdown } from '../../scripts/docs/markdown.mjs';
+
+await mkdir('build', { recursive: true });
+const folder = await mkdtemp(join(process.cwd(), 'build/recipes-'));
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Writes the blocks that are named as files. Their lines keep their numbers, so that a failure tells where to look. */
+async function write({ name, blocks }: MarkdownFile): Promise<string[]> {
+  const files = blocks.filter(({ language, fileName }) => language === 'ts' && fileName !== undefined);
+  const written = files.map(async ({ fileName, line, text }) => {
+    const path = join(folder, name, fileName!);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, '\n'.repeat(line - 1) + text);
+    return path;
+  });
+  return (await Promise.all(written)).filter((path) => path.endsWith('.spec.ts'));
+}
+
+const documents = await Promise.all(['README.md', 'docs/testing.md'].map((path) => readMarkdown(path)));
+const specs = (await Promise.all(documents.map(write))).flat();
+// Each registers its tests here.
+for (const spec of specs) await import(spec);
+
+describe('The recipes', () => {
+  it('are all there', () => {
+    expect(specs.map((path) => path.slice(folder.length + 1)).sort()).toEqual([
+      'README.md/app.spec.ts',
+      'docs/testing.md/app.spec.ts',
+      'docs/testing.md/contention.spec.ts',
+      'docs/testing.md/expiry.spec.ts',
+      'docs/testing.md/loss.spec.ts',
+      'docs/testing.md/order.service.spec.ts',
+      'docs/testing.md/outage.spec.ts',
+      'docs/testing.md/report.job.spec.ts',
+    ]);
+  });
+});

@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Observer } from '../../lib/core/observer.js';
+import type { RedlockOptions } from '../../lib/core/settings.js';
+import { RedisServer } from '../../scripts/redis-servers.mjs';
+import { command } from '../support/command.js';
+import { eventually } from '../support/eventually.js';
+import { Contender } from '../support/redlocks.js';
+import { Sentinel } from '../support/sentinel.js';
+
+const GROUP = 'locks';
+
+describe('A master behind a sentinel, whose replica is promoted without the last lock', () => {
+  let primary: RedisServer;
+  let replica: RedisServer;
+  let sentinel: Sentinel;
+
+  beforeEach(async () => {
+    primary = await RedisServer.start();
+    replica = await RedisServer.start({ args: ['--replicaof', `127.0.0.1 ${primary.port}`] });
+    sentinel = await Sentinel.watch(GROUP, primary.port);
+  }, 60_000);
+
+  afterEach(async () => {
+    await sentinel[Symbol.asyncDispose]();
+    await Promise.all([primary.stop(), replica.stop()]);
+  });
+
+  const contender = (options: RedlockOptions, observer: Observer = {}): Promise<Contender> =>
+    Contender.on(
+      [{ sentinels: [{ host: '127.0.0.1', port: sentinel.port }], name: GROUP }],
+      { masterTimeout: 1_000, ...options },
+      observer,
+      30_000,
+    );
+
+  async function failOver(): Promise<void> {
+    await primary.kill();
+    await eventually(async () => (await sentinel.primary(GROUP)) === replica.port, 30_000);
+    // As if replication had not come that far.
+    await command(replica.port, 'DEL', 'lock:a');
+  }
+
+  it('with the guard: votes when the lock must have ended, and says so', async () => {
+    const guarded = { ttl: 4_000, maxTtl: 4_000, restartGuard: true };
+    await using holder = await contender(guarded);
+    const lock = await holder.acquire('a', undefined, { wait: '30s' });
+    await failOver();
+    const reasons: string[] = [];
+    await using other = await contender(guarded, { masterQuarantined: (_, reason) => void reasons.push(reason) });
+    await using next = await other.acquire('a', undefined, { wait: '30s' });
+    expect([next.isHeld, lock.isHeld]).toEqual([true, false]);
+    expect(reasons).toContain('it was promoted from a replica');
+  }, 120_000);
+
+  it('without it, which is the default for one master: lets two hold one lock', async () => {
+    const unguarded = { ttl: '1m', maxTtl: '1m' } as const; // longer than any failover here
+    await using holder = await contender(unguarded);
+    const lock = await holder.acquire('a');
+    await failOver();
+    await using other = await contender(unguarded);
+    await using next = await other.acquire('a', undefined, { wait: '30s' });
+    expect([next.isHeld, lock.isHeld]).toEqual([true, true]);
+  }, 120_000);
+});

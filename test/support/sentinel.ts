@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findRedisServer } from '../../scripts/redis-servers.mjs';
+import { command } from './command.js';
+import { eventually } from './eventually.js';
+
+/** Starts a sentinel, and ends it when its standard input ends: with the test, or with the process of the test. */
+const SCRIPT = '"$1" "$2" --sentinel & pid=$!; read -r done; kill -9 "$pid"; wait "$pid"';
+
+/** A sentinel that watches one primary with its replica, and needs nobody's consent for a failover. */
+export class Sentinel implements AsyncDisposable {
+  private constructor(
+    readonly port: number,
+    private readonly end: () => Promise<void>,
+  ) {}
+
+  /** Resolves when it knows the primary and its replica. */
+  static async watch(name: string, primary: number): Promise<Sentinel> {
+    const port = await freePort();
+    const folder = await mkdtemp(join(tmpdir(), 'redlock-sentinel-'));
+    const config = join(folder, 'sentinel.conf');
+    const lines = [
+      ...['bind 127.0.0.1', `port ${port}`, `dir ${folder}`],
+      ...[`sentinel monitor ${name} 127.0.0.1 ${primary} 1`, `sentinel down-after-milliseconds ${name} 500`],
+      `sentinel failover-timeout ${name} 5000`,
+    ];
+    await writeFile(config, lines.join('\n'));
+    // The binary acts as what it is called, and some packages have it under the name of another program.
+    const binary = findRedisServer() ?? 'redis-server';
+    const program = join(folder, binary.includes('valkey') ? 'valkey-server' : 'redis-server');
+    await symlink(binary, program);
+    const shell = spawn('/bin/sh', ['-c', SCRIPT, 'sentinel', program, config], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    const ended = once(shell, 'exit');
+    const sentinel = new Sentinel(port, async () => {
+      shell.stdin.end();
+      await ended;
+      await rm(folder, { recursive: true, force: true });
+    });
+    try {
+      await eventually(async () => (await sentinel.replicas(name)) === 1);
+      return sentinel;
+    } catch (error) {
+      await sentinel.end();
+      throw error;
+    }
+  }
+
+  /** Port of the server that is the primary at the moment. */
+  async primary(name: string): Promise<number> {
+    const address = (await command(this.port, 'SENTINEL', 'get-master-addr-by-name', name)) as string[];
+    return Number(address[1]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+  }
+
+  private async replicas(name: string): Promise<number> {
+    const list = await command(this.port, 'SENTINEL', 'replicas', name).catch(() => []);
+    return (list as unknown[]).length;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

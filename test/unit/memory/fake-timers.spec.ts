@@ -1,0 +1,22 @@
+import { afterEach, expect, it, jest } from '@jest/globals';
+import { ManualClock, memoryLockService, memoryMasters } from 'nestjs-redlock/testing';
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+it('A test that fakes timers can lock on masters in memory, and move the clock of the locks', async () => {
+  jest.useFakeTimers();
+  const clock = new ManualClock();
+  const masters = memoryMasters(3, clock);
+  const [one, other] = [memoryLockService({ masters, clock }), memoryLockService({ masters, clock })];
+
+  const lock = await one.acquire('a', '10s', { extend: true });
+  const waiting = other.acquire('a', '10s', { wait: '1m' });
+  await clock.advance(30_000);
+  expect(lock.isHeld).toBe(true);
+  await lock.release();
+  await clock.settle();
+  await expect(waiting).resolves.toMatchObject({ isHeld: true });
+  expect(jest.getTimerCount()).toBe(0);
+});
