@@ -79,7 +79,7 @@ function printLatency(name, { roundTrip, pingToOne, pingToAll, hotPing, ours, 'r
   ];
   printTable(`${name}, from release in one process to work in the other (ms)`, [
     ['', 'p50', 'p99', 'in round trips', 'in PINGs to one', 'in PINGs to all', 'samples'],
-    row('round trip: SET in a script, two processes', roundTrip),
+    row('round trip: SET in a script, a quorum, two processes', roundTrip),
     row('PING to one, at the same pace', pingToOne),
     row('PING to all, at the same pace', pingToAll),
     row('PING to one, without pauses', hotPing),

@@ -28,23 +28,34 @@ export async function refuse(contender, { key, ttl, count }) {
 }
 
 /**
- * Milliseconds of a script that sets one key, `pause` milliseconds between one and the next: the least that a lock in
- * one round trip can be.
+ * Milliseconds until a quorum of the masters has run a script that sets one key, `pause` milliseconds between one and the
+ * next: the least that a lock in one round trip can be.
  */
-export async function setByScript({ url, count, pause }) {
-  const client = new Redis(url);
-  const sha = await client.script('LOAD', "return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])");
+export async function setByScript({ urls, count, pause }) {
+  const clients = urls.map((url) => new Redis(url));
+  const script = "return redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])";
+  const [sha] = await Promise.all(clients.map((client) => client.script('LOAD', script)));
   const key = `round-trip:${process.pid}`;
   const times = [];
   for (let i = 0; i < count; i++) {
     await sleep(pause);
     const start = sharedNow();
-    await client.evalsha(sha, 1, key, 'token', 1_000);
+    const answers = clients.map((client) => client.evalsha(sha, 1, key, 'token', 1_000));
+    await quorumOf(answers);
     times.push(sharedNow() - start);
+    await Promise.all(answers);
   }
-  await client.del(key);
-  client.disconnect();
+  await Promise.all(clients.map((client) => client.del(key)));
+  for (const client of clients) client.disconnect();
   return times;
+}
+
+/** Resolves when more than half of them have. */
+function quorumOf(answers) {
+  let missing = Math.floor(answers.length / 2) + 1;
+  return new Promise((resolve, reject) => {
+    for (const answer of answers) answer.then(() => --missing === 0 && resolve(), reject);
+  });
 }
 
 /** Milliseconds of a PING to all of some servers at once, `pause` milliseconds between one and the next. */
