@@ -3,6 +3,9 @@
 /** The lowest supported and the newest release of each line of Node. */
 export const NODES = ['20.19.0', '20.20.2', '22.12.0', '22.23.3', '24.0.0', '24.21.0'];
 
+/** What `nest new` of Nest 12 asks for, and newcomers have. */
+export const NEWCOMERS_NODE = '22.23.3';
+
 const NEST_11 = nest('11.2.10', '11.1.1');
 const NEST_12 = nest('12.5.1', '12.1.0');
 const IOREDIS_5 = { ioredis: '5.11.1' };
