@@ -67,9 +67,9 @@ const SETTINGS = [
  * `refused`: the compiler must say that and nothing else, and name it.
  */
 export const TYPE_CHECKS = [
-  ...checks('5.4.5', ['nodenext, ESM', 'nodenext, CommonJS', 'bundler']),
-  ...checks('5.9.3', ['node16, ESM', 'node16, CommonJS', 'nodenext, CommonJS', 'node10']),
-  ...checks('6.0.3', ['nodenext, ESM', 'nodenext, CommonJS', 'bundler', 'node10']),
+  ...checks('5.4.5', ['nodenext, ESM', 'bundler']),
+  ...checks('5.9.3', ['node16, CommonJS', 'nodenext, CommonJS', 'node10']),
+  ...checks('6.0.3', ['nodenext, ESM', 'nodenext, CommonJS', 'node10']),
   ...checks('7.0.2', ['nodenext, ESM', 'nodenext, CommonJS', 'node16, ESM', 'node16, CommonJS', 'bundler', 'node10']),
 ];
 
@@ -89,8 +89,7 @@ function refusal(typescript, setting, consumerName) {
   if (setting === 'node10' && typescript === '7.0.2')
     return { codes: ['TS5108'], names: 'node10', why: 'TypeScript 7 has no node10' };
   if (!consumerName.startsWith('nest12')) return undefined;
-  const cannotRequire = setting === 'node16, CommonJS' || (setting === 'nodenext, CommonJS' && typescript === '5.4.5');
-  return cannotRequire ? { codes: CANNOT_REQUIRE, names: '@nestjs/', why: ESM_ONLY } : undefined;
+  return setting === 'node16, CommonJS' ? { codes: CANNOT_REQUIRE, names: '@nestjs/', why: ESM_ONLY } : undefined;
 }
 
 function consumer(name, title, dependencies, shows = []) {

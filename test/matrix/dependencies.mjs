@@ -21,7 +21,7 @@ const PACKAGES = [
 /** One cell: nothing comes along that was not decided on. */
 export function dependencyCell(folder) {
   return {
-    ...{ table: 'dependencies', row: `the ${PACKAGES.length} packages below`, column: 'nothing else is installed' },
+    ...{ table: 'dependencies', row: `the ${PACKAGES.length} packages above`, column: 'nothing else is installed' },
     part: 'tree',
     run: async () => {
       const tree = JSON.parse(await outputOf('npm', ['ls', '--all', '--json', '--omit=dev'], { cwd: folder }));

@@ -33,7 +33,7 @@ export function newcomerCell({ tarball, node, version, masters, since }) {
       await writeJob(app, sectionOf(readme, 'A cron job on several instances'), masters);
       await outputOf('npm', ['run', 'build'], { cwd: app, env });
       await sleep(Math.max(0, since + QUARANTINE - Date.now()));
-      checkTicks(await ticksOf(app, node));
+      await watchTicks(app, node);
     },
   };
 }
@@ -107,8 +107,8 @@ export class Witness {
 }
 `;
 
-/** Starts three instances; resolves with what ran in each tick when enough ticks came to all of them. */
-async function ticksOf(app, node) {
+/** Starts three instances; resolves when enough ticks came to all of them and ran on one. */
+async function watchTicks(app, node) {
   const instances = [1, 2, 3].map(() => new Instance(node, ['dist/main.js'], app));
   try {
     const deadline = Date.now() + PATIENCE;
@@ -117,8 +117,9 @@ async function ticksOf(app, node) {
       // The last one may still be under way.
       const now = tickAt(Date.now());
       const ticks = countTicks(instances).filter(({ tick }) => tick < now);
-      if (ticks.filter(({ witness }) => witness === instances.length).length >= TICKS) return ticks;
       const output = instances.map((instance) => instance.output).join('\n');
+      checkTicks(ticks, output);
+      if (ticks.filter(({ witness, report }) => witness === instances.length && report === 1).length >= TICKS) return;
       ok(
         instances.every((instance) => instance.isRunning),
         `an instance has ended:\n${output}`,
@@ -148,9 +149,11 @@ function tickAt(time) {
   return Math.floor((time + 500) / (PERIOD * 1_000));
 }
 
-function checkTicks(ticks) {
+function checkTicks(ticks, output) {
   for (const { tick, report, witness } of ticks) {
     ok(report <= 1, `tick ${tick} ran ${report} times`);
-    if (witness === 3) equal(report, 1, `tick ${tick} came to three instances and ran ${report} times`);
+    // A machine so busy that no quorum answers in time is an outage, and then nothing runs.
+    const ran = report === 1 || witness < 3 || output.includes('QuorumUnavailableError');
+    ok(ran, `tick ${tick} came to three instances and did not run:\n${output}`);
   }
 }

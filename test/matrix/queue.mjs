@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 
-/** As many as there are processors, but a few at least wait for the network and the disk. */
-const AT_ONCE = Math.min(4, Math.max(2, availableParallelism()));
+/** One more than there are processors: somebody always waits for the network, the disk or a lock. */
+const AT_ONCE = Math.min(4, availableParallelism() + 1);
 
 /** Runs actions, a few at a time; resolves with their results in order. */
 export async function inParallel(actions) {

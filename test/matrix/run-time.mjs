@@ -34,7 +34,8 @@ export function runTimeCells({ consumer, folder, node, version, masters }) {
 /** Starts a program that prints what it has shown, when it has shown all of it. */
 async function shows(expected, node, args, options) {
   const output = await outputOf(node, args, options);
-  deepEqual(JSON.parse(output.trim().split('\n').at(-1)), expected);
+  const last = output.trim().split('\n').at(-1);
+  equal(last, JSON.stringify(expected), `ended before it had shown everything:\n${output}`);
 }
 
 /** The program as a shell starts it, found and run by the Node that comes first. */

@@ -9,13 +9,13 @@ export const account = { balance: 0 };
 export class Accounts {
   constructor(readonly locks: LockService) {}
 
-  @WithLock((id: string) => `account:${id}`, '2s')
+  @WithLock((id: string) => `account:${id}`, '4s')
   async deposit(id: string, amount: number): Promise<number> {
     this.locks.current(`account:${id}`)?.assertHeld();
     return depositUnlocked(amount);
   }
 
-  @WithLock('report', '2s', { onLocked: 'skip' })
+  @WithLock('report', '4s', { onLocked: 'skip' })
   async report(): Promise<string> {
     return 'written';
   }
@@ -32,16 +32,22 @@ export async function depositUnlocked(amount: number): Promise<number> {
 @Controller('carts')
 export class CartController {
   @Post('checkout')
-  @UseInterceptors(LockInterceptor('cart', '2s', { wait: 0 }))
+  @UseInterceptors(LockInterceptor('cart', '4s', { wait: 0 }))
   async checkOut(): Promise<string> {
     return 'checked out';
   }
 }
 
+/**
+ * What a busy machine needs: masters that may take a second to answer. And servers that have been started a moment ago do
+ * not vote for `maxTtl` and a second, so that the first locks have to wait.
+ */
+const PATIENT = { ttl: '4s', maxTtl: '4s', masterTimeout: '1s', wait: '20s' } as const;
+
 /** Boots one instance of an application that listens on a free port. */
 export async function start(locks: RedlockModuleOptions, imports: readonly Type[] = []) {
   @Module({
-    imports: [RedlockModule.forRoot({ ttl: '2s', maxTtl: '2s', ...locks }), ...imports],
+    imports: [RedlockModule.forRoot({ ...PATIENT, ...locks }), ...imports],
     providers: [Accounts],
     controllers: [CartController],
   })
