@@ -17,7 +17,7 @@ describe('What versions of this library have in common on a master', () => {
     const waiting = contender.acquire(['order:1'], 500, { wait: 15_000 });
     await eventually(async () => (await redis.exists('lock:\0queue:order:1')) === 1);
 
-    const [waiter, since] = await redis.zrange('lock:\0queue:order:1', 0, -1, 'WITHSCORES');
+    const [waiter, since] = await redis.zrange('lock:\0queue:order:1', '0', '-1', 'WITHSCORES');
     expect(waiter).toMatch(/^lock:\0wake:[0-9a-f]{40}$/);
     expect(Math.abs(Number(since) - Date.now())).toBeLessThan(60_000);
     await expect(redis.pubsub('CHANNELS')).resolves.toContain(waiter);
