@@ -81,14 +81,8 @@ export class ObservedAcquisition implements AcquisitionObserver {
 }
 
 function outcomeOf(error: unknown, onHeld: OnHeld): Outcome {
-  switch (isLockError(error) ? error.code : undefined) {
-    case 'LOCK_NOT_ACQUIRED':
-      return onHeld === 'skip' ? 'skipped' : 'held';
-    case 'QUORUM_UNAVAILABLE':
-      return 'unavailable';
-    case 'LOCK_SERVICE_STOPPED':
-      return 'stopped';
-    default:
-      return 'aborted';
-  }
+  const code = isLockError(error) ? error.code : '';
+  if (code === 'LOCK_NOT_ACQUIRED') return onHeld === 'skip' ? 'skipped' : 'held';
+  if (code === 'QUORUM_UNAVAILABLE') return 'unavailable';
+  return code === 'LOCK_SERVICE_STOPPED' ? 'stopped' : 'aborted';
 }

@@ -56,7 +56,7 @@ describe('an error', () => {
 });
 
 describe('an error of another copy of this package', () => {
-  const otherCopy = async (): Promise<typeof import('../../../lib/core/errors.js')> => {
+  const otherCopy = async () => {
     jest.resetModules();
     return import('../../../lib/core/errors.js');
   };
