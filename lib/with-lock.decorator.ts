@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Inject } from '@nestjs/common';
 import { isObservable } from 'rxjs';
 import type { Duration } from './core/duration.js';
-import { LockNotAcquiredError, RedlockConfigError } from './core/errors.js';
+import { isNotAcquired, RedlockConfigError } from './core/errors.js';
 import { resolveResources } from './core/resources.js';
 import type { Hold } from './hold.js';
 import type { LockedMethodOptions, LockResource } from './lock-options.interface.js';
@@ -113,7 +113,7 @@ export async function holdOr(
     if (onLocked === 'throw') return await service.hold(resources, ttl, rest);
     return await service.hold(resources, ttl, onLocked === 'skip' ? { ...rest, wait: rest.wait ?? 0 } : rest, 'skip');
   } catch (error) {
-    if (onLocked === 'throw' || !(error instanceof LockNotAcquiredError)) throw error;
+    if (onLocked === 'throw' || !isNotAcquired(error)) throw error;
     return { otherwise: onLocked === 'skip' ? undefined : await onLocked(error) };
   }
 }

@@ -9,6 +9,8 @@ export interface MasterReport {
   readonly answer: Answer | undefined;
 }
 
+const BRAND = Symbol.for('nestjs-redlock:error');
+
 /** Base of all errors of this library. */
 export abstract class LockError extends Error {
   /** Stable, for programs. */
@@ -27,6 +29,11 @@ export abstract class LockError extends Error {
   ) {
     super(message);
     this.name = new.target.name;
+  }
+
+  /** @internal */
+  get [BRAND](): true {
+    return true;
   }
 
   /** Same as {@link statusCode}: together with `expose` it makes an HTTP error that Nest 12 understands, too. */
@@ -156,6 +163,19 @@ export class RedlockConfigError extends LockError {
   get value(): unknown {
     return this.#value;
   }
+}
+
+/**
+ * Not by its class: with two copies of this package in one process, as ESM and as CommonJS or in two versions, the error
+ * may come from the other one.
+ */
+export function isLockError(error: unknown): error is LockError {
+  return error instanceof Error && BRAND in error;
+}
+
+/** Like {@link isLockError}, for a {@link LockNotAcquiredError}. */
+export function isNotAcquired(error: unknown): error is LockNotAcquiredError {
+  return isLockError(error) && error.code === 'LOCK_NOT_ACQUIRED';
 }
 
 function tellAll(answers: readonly MasterReport[]): string {

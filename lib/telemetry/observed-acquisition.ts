@@ -7,13 +7,7 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api';
-import {
-  LockError,
-  type LockLostError,
-  LockNotAcquiredError,
-  LockServiceStoppedError,
-  QuorumUnavailableError,
-} from '../core/errors.js';
+import { isLockError, type LockLostError } from '../core/errors.js';
 import type { AcquisitionObserver, OnHeld, Progress } from '../core/observer.js';
 import type { Instruments } from './instruments.js';
 
@@ -51,7 +45,7 @@ export class ObservedAcquisition implements AcquisitionObserver {
   failed(error: unknown, progress: Progress): void {
     const outcome = outcomeOf(error, this.onHeld);
     // Not its message, which names the resources.
-    if (error instanceof LockError) this.acquiring.setAttribute('error.type', error.code);
+    if (isLockError(error)) this.acquiring.setAttribute('error.type', error.code);
     this.conclude(outcome, progress);
   }
 
@@ -87,7 +81,8 @@ export class ObservedAcquisition implements AcquisitionObserver {
 }
 
 function outcomeOf(error: unknown, onHeld: OnHeld): Outcome {
-  if (error instanceof LockNotAcquiredError) return onHeld === 'skip' ? 'skipped' : 'held';
-  if (error instanceof QuorumUnavailableError) return 'unavailable';
-  return error instanceof LockServiceStoppedError ? 'stopped' : 'aborted';
+  const code = isLockError(error) ? error.code : '';
+  if (code === 'LOCK_NOT_ACQUIRED') return onHeld === 'skip' ? 'skipped' : 'held';
+  if (code === 'QUORUM_UNAVAILABLE') return 'unavailable';
+  return code === 'LOCK_SERVICE_STOPPED' ? 'stopped' : 'aborted';
 }

@@ -1,5 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import {
+  isLockError,
+  isNotAcquired,
   LockError,
   LockLostError,
   LockNotAcquiredError,
@@ -50,5 +52,26 @@ describe('an error', () => {
     ],
   ])('shows a bad value by its kind, not its content', (value, shown) => {
     expect(new RedlockConfigError('o', value, 'must be better').message).toBe(`o must be better, got ${shown}`);
+  });
+});
+
+describe('an error of another copy of this package', () => {
+  const otherCopy = async () => {
+    jest.resetModules();
+    return import('../../../lib/core/errors.js');
+  };
+
+  it('is recognized', async () => {
+    const other = await otherCopy();
+    const held = new other.LockNotAcquiredError(['a'], [], 0, undefined);
+    const lost = new other.LockLostError(['a'], 'expired');
+    expect(held).not.toBeInstanceOf(LockError);
+    expect([held, lost].map(isLockError)).toEqual([true, true]);
+    expect([held, lost].map(isNotAcquired)).toEqual([true, false]);
+  });
+
+  it('is not taken for an error of something else with the same code', () => {
+    const error = Object.assign(new Error('busy'), { code: 'LOCK_NOT_ACQUIRED' });
+    expect([isLockError(error), isNotAcquired(error)]).toEqual([false, false]);
   });
 });

@@ -1,0 +1,75 @@
+import { describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { eventually } from '../support/eventually.js';
+import { startMasters } from '../support/masters.js';
+import { Contender } from '../support/redlocks.js';
+
+const OPTIONS = { ttl: 500, maxTtl: 500, restartGuard: true };
+
+// Instances of two versions share their masters while a deployment rolls. What fails here is a breaking change, however
+// small it looks: see the policy in RELEASING.md.
+describe('What versions of this library have in common on a master', () => {
+  it('are a key, a queue, counters, a marker and a channel, by these names and of these types', async () => {
+    await using masters = await startMasters(1);
+    await using redis = disposable(new Redis(masters.servers[0]!.port));
+    await using contender = await Contender.on(masters.urls, OPTIONS);
+    await redis.set('lock:order:1', 'f'.repeat(40), 'PX', 60_000);
+    const waiting = contender.acquire(['order:1'], 500, { wait: 15_000 });
+    await eventually(async () => (await redis.exists('lock:\0queue:order:1')) === 1);
+
+    const [waiter, since] = await redis.zrange('lock:\0queue:order:1', '0', '-1', 'WITHSCORES');
+    expect(waiter).toMatch(/^lock:\0wake:[0-9a-f]{40}$/);
+    expect(Math.abs(Number(since) - Date.now())).toBeLessThan(60_000);
+    await expect(redis.pubsub('CHANNELS')).resolves.toContain(waiter);
+
+    // What a release by another version does.
+    await redis.zpopmin('lock:\0queue:order:1');
+    await redis.set('lock:order:1', `reserved for ${waiter}`, 'PX', 60_000);
+    await redis.publish(waiter!, 'lock:order:1');
+
+    const lock = await waiting;
+    const names = (await redis.keys('*')).sort();
+    await expect(Promise.all(names.map(async (name) => [name, await redis.type(name)]))).resolves.toEqual([
+      ['lock:\0fences', 'hash'],
+      ['lock:\0incarnation', 'hash'],
+      ['lock:order:1', 'string'],
+    ]);
+    await expect(redis.get('lock:order:1')).resolves.toMatch(/^[0-9a-f]{40}$/);
+    await lock.release();
+  });
+
+  it('are the fields of counters and of the marker', async () => {
+    await using masters = await startMasters(1);
+    await using redis = disposable(new Redis(masters.servers[0]!.port));
+    await using holder = await Contender.on(masters.urls, OPTIONS);
+    const lock = await holder.acquire(['order:1'], 500, { wait: 5_000 });
+    // The field is a part of what makes tokens grow: another one would begin anew.
+    await expect(redis.hgetall('lock:\0fences')).resolves.toEqual({ '45': String(await lock.fencingToken()) });
+    const marker = await redis.hgetall('lock:\0incarnation');
+    expect(Object.keys(marker).sort()).toEqual(['from', 'max', 'nonce', 'run']);
+    expect(marker).toMatchObject({ run: expect.stringMatching(/^[0-9a-f]{40}$/), max: '500' });
+    await lock.release();
+  });
+
+  it('is respected when somebody else has written it', async () => {
+    await using masters = await startMasters(1);
+    await using redis = disposable(new Redis(masters.servers[0]!.port));
+    const [, run] = /run_id:(\w+)/.exec(await redis.info('server'))!;
+    const from = Date.now() - 1;
+    await redis.hset('lock:\0incarnation', { run, nonce: 'another version', from, max: 500 });
+    await redis.hset('lock:\0fences', '45', '9000000000000000');
+    await redis.set('lock:order:2', 'f'.repeat(40), 'PX', 60_000);
+
+    await using contender = await Contender.on(masters.urls, OPTIONS);
+    const [status] = contender.redlock.status().masters;
+    expect(status).toMatchObject({ state: 'voting' });
+    await expect(contender.acquire('order:2', 500, { wait: 0 })).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
+    const lock = await contender.acquire('order:1', 500);
+    await expect(lock.fencingToken()).resolves.toBe(9_000_000_000_000_001);
+    await lock.release();
+  });
+});
+
+function disposable(redis: Redis): Redis & AsyncDisposable {
+  return Object.assign(redis, { [Symbol.asyncDispose]: async () => redis.disconnect() });
+}

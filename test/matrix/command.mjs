@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process';
+
+/** Longest time for one command: none of them should take a tenth of it. */
+const PATIENCE = 180_000;
+
+/** Runs a command without stdin; resolves with its exit code and all that it printed. */
+export function outcomeOf(command, args, { cwd, env } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const output = { stdout: '', stderr: '' };
+    for (const stream of ['stdout', 'stderr']) {
+      child[stream].setEncoding('utf8');
+      child[stream].on('data', (text) => (output[stream] += text));
+    }
+    const deadline = setTimeout(() => child.kill('SIGKILL'), PATIENCE);
+    child.once('error', (error) => {
+      clearTimeout(deadline);
+      reject(error);
+    });
+    child.once('close', (code, signal) => {
+      clearTimeout(deadline);
+      resolve({ code: code ?? signal, ...output });
+    });
+  });
+}
+
+/** What a command prints; any exit code other than 0 is an error with all of it. */
+export async function outputOf(command, args, options) {
+  const { code, stdout, stderr } = await outcomeOf(command, args, options);
+  if (code === 0) return stdout;
+  throw new Error(`${[command, ...args].join(' ')}: ${code}\n${stdout}${stderr}`.trimEnd());
+}
+
+const QUIET = ['--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline'];
+
+/** `npm install` of what the folder's package.json names. Nothing that is needed has an install script. */
+export function npmInstall(folder, ...args) {
+  return outputOf('npm', ['install', '--ignore-scripts', '--no-package-lock', ...QUIET, ...args], { cwd: folder });
+}

@@ -1,0 +1,21 @@
+// Started by Node once for each cell. Prints what has been shown; whatever fails ends it with 1.
+import { exerciseLocks, exerciseTestingKit } from './locks.js';
+
+const { MATRIX_MASTERS = '', MATRIX_PREFIX = '', MATRIX_BARE } = process.env;
+const masters = MATRIX_MASTERS.split(',');
+
+async function main(): Promise<void> {
+  const shown: string[] = [];
+  await exerciseLocks(masters, MATRIX_PREFIX);
+  shown.push('locks');
+  await exerciseTestingKit();
+  shown.push('testing');
+  if (MATRIX_BARE === undefined) {
+    const { exerciseOptionalPeers } = await import('./optional.js');
+    await exerciseOptionalPeers(masters, `${MATRIX_PREFIX}optional:`);
+    shown.push('terminus', 'opentelemetry');
+  }
+  console.log(JSON.stringify(shown));
+}
+
+void main();

@@ -1,0 +1,43 @@
+// What the package shows and what it does not, to ESM and to CommonJS. Prints what has been shown.
+import { equal, ok, rejects, throws } from 'node:assert/strict';
+import { createRequire } from 'node:module';
+
+const require = createRequire(import.meta.url);
+const { MATRIX_BARE } = process.env;
+const PRIVATE = [
+  'dist/esm/core/redlock.js',
+  'dist/cjs/core/redlock.js',
+  'dist/cjs/index.js',
+  'lib/index.ts',
+  'core/redlock.js',
+];
+const OPTIONAL = { terminus: '@nestjs/terminus', opentelemetry: '@opentelemetry/api' };
+const shown = [];
+
+for (const path of PRIVATE) {
+  const refused = { code: 'ERR_PACKAGE_PATH_NOT_EXPORTED' };
+  await rejects(import(`nestjs-redlock/${path}`), refused);
+  throws(() => require(`nestjs-redlock/${path}`), refused);
+}
+equal(require('nestjs-redlock/package.json').name, 'nestjs-redlock');
+shown.push('no deep imports');
+
+for (const subpath of ['', '/testing', ...(MATRIX_BARE ? [] : ['/terminus', '/opentelemetry'])]) {
+  const imported = await import(`nestjs-redlock${subpath}`);
+  const required = require(`nestjs-redlock${subpath}`);
+  const names = Object.keys(imported).filter((name) => name !== 'default' && name !== 'module.exports');
+  ok(names.length > 0);
+  for (const name of names) equal(required[name], imported[name], `${name} is the same to import and to require`);
+}
+shown.push('one copy');
+
+if (MATRIX_BARE) {
+  for (const [subpath, peer] of Object.entries(OPTIONAL)) {
+    const named = (error) => /MODULE_NOT_FOUND$/.test(error.code) && error.message.includes(`'${peer}'`);
+    // In this order: Node 20.19 and 22.12 remember a failed import as one that is under way.
+    throws(() => require(`nestjs-redlock/${subpath}`), named);
+    await rejects(import(`nestjs-redlock/${subpath}`), named);
+  }
+  shown.push('missing peers are named');
+}
+console.log(JSON.stringify(shown));

@@ -1,0 +1,116 @@
+// Every corner that the package is installed in and tried in. What cannot exist says why, and is tried all the same.
+
+/** The lowest supported and the newest release of each line of Node. */
+export const NODES = ['20.19.0', '20.20.2', '22.12.0', '22.23.3', '24.0.0', '24.21.0'];
+
+/** What `nest new` of Nest 12 asks for, and newcomers have. */
+export const NEWCOMERS_NODE = '22.23.3';
+
+const NEST_11 = nest('11.2.10', '11.1.1');
+const NEST_12 = nest('12.5.1', '12.1.0');
+const IOREDIS_5 = { ioredis: '5.11.1' };
+const IOREDIS_6 = { ioredis: '6.0.0' };
+const LOWEST_PEERS = { 'reflect-metadata': '0.2.0', rxjs: '7.8.0', '@opentelemetry/api': '1.9.0' };
+
+/**
+ * Applications that the tarball is installed into, by what else they have. All of them take locks; what does not depend
+ * on each of their packages is shown by some.
+ */
+export const CONSUMERS = [
+  consumer('nest11-ioredis5', 'Nest 11.2, ioredis 5.11', { ...NEST_11, ...IOREDIS_5 }, [
+    'exports',
+    'CLI',
+    'two copies',
+  ]),
+  consumer('nest11-ioredis6', 'Nest 11.2, ioredis 6.0', { ...NEST_11, ...IOREDIS_6 }),
+  consumer('nest12-ioredis5', 'Nest 12.5, ioredis 5.11', { ...NEST_12, ...IOREDIS_5 }),
+  consumer('nest12-ioredis6', 'Nest 12.5, ioredis 6.0', { ...NEST_12, ...IOREDIS_6 }, ['CLI', 'two copies']),
+  consumer(
+    'nest11-lowest',
+    'Nest 11.0.0, ioredis 5.4.0, lowest peers',
+    {
+      ...nest('11.0.0', '11.0.0'),
+      ...LOWEST_PEERS,
+      ioredis: '5.4.0',
+    },
+    ['CLI'],
+  ),
+  consumer('nest12-lowest', 'Nest 12.0.1, ioredis 5.4.0, lowest peers', {
+    ...nest('12.0.1', '12.0.0'),
+    ...LOWEST_PEERS,
+    ioredis: '5.4.0',
+  }),
+  consumer('bare', 'Nest 12.5, ioredis 6.0, no optional peer', withoutOptional({ ...NEST_12, ...IOREDIS_6 }), [
+    'exports',
+  ]),
+];
+
+/** In which compilers and settings an application is type checked, with the declarations of its packages. */
+export const TYPESCRIPTS = ['5.4.5', '5.9.3', '6.0.3', '7.0.2'];
+export const TYPED_CONSUMERS = ['nest11-ioredis5', 'nest12-ioredis6'];
+
+const ESM_ONLY = 'Nest 12 is ESM only';
+/** What compilers say of `require` where they think that it cannot load ESM: of imports, and of imports of types. */
+const CANNOT_REQUIRE = ['TS1479', 'TS1541', 'TS1542'];
+const SETTINGS = [
+  { name: 'nodenext, ESM', type: 'module', options: { module: 'nodenext' } },
+  { name: 'nodenext, CommonJS', type: 'commonjs', options: { module: 'nodenext' } },
+  { name: 'node16, ESM', type: 'module', options: { module: 'node16' } },
+  { name: 'node16, CommonJS', type: 'commonjs', options: { module: 'node16' } },
+  { name: 'bundler', type: 'module', options: { module: 'esnext', moduleResolution: 'bundler' } },
+  { name: 'node10', type: 'commonjs', options: { module: 'commonjs', moduleResolution: 'node10' } },
+];
+
+/**
+ * Type checks, each setting with an old and a new compiler at least: all of them with all would take minutes.
+ *
+ * `refused`: the compiler must say that and nothing else, and name it.
+ */
+export const TYPE_CHECKS = [
+  ...checks('5.4.5', ['nodenext, ESM', 'bundler']),
+  ...checks('5.9.3', ['node16, CommonJS', 'nodenext, CommonJS', 'node10']),
+  ...checks('6.0.3', ['nodenext, ESM', 'nodenext, CommonJS', 'node10']),
+  ...checks('7.0.2', ['nodenext, ESM', 'nodenext, CommonJS', 'node16, ESM', 'node16, CommonJS', 'bundler', 'node10']),
+];
+
+function checks(typescript, names) {
+  return names.flatMap((name) => {
+    const setting = SETTINGS.find((each) => each.name === name);
+    return TYPED_CONSUMERS.map((consumerName) => ({
+      typescript,
+      consumer: consumerName,
+      setting: { ...setting, options: { moduleResolution: setting.options.module, ...setting.options } },
+      refused: refusal(typescript, name, consumerName),
+    }));
+  });
+}
+
+function refusal(typescript, setting, consumerName) {
+  if (setting === 'node10' && typescript === '7.0.2')
+    return { codes: ['TS5108'], names: 'node10', why: 'TypeScript 7 has no node10' };
+  if (!consumerName.startsWith('nest12')) return undefined;
+  return setting === 'node16, CommonJS' ? { codes: CANNOT_REQUIRE, names: '@nestjs/', why: ESM_ONLY } : undefined;
+}
+
+function consumer(name, title, dependencies, shows = []) {
+  return { name, title, dependencies, shows, nest: Number.parseInt(dependencies['@nestjs/core']) };
+}
+
+function nest(version, terminus) {
+  return {
+    '@nestjs/common': version,
+    '@nestjs/core': version,
+    '@nestjs/platform-express': version,
+    '@nestjs/terminus': terminus,
+    '@opentelemetry/api': '1.9.1',
+    '@opentelemetry/sdk-trace-base': '2.12.0',
+    '@types/node': '20.19.43',
+    'reflect-metadata': '0.2.2',
+    rxjs: '7.8.2',
+  };
+}
+
+function withoutOptional(dependencies) {
+  const isOptional = (name) => name === '@nestjs/terminus' || name.startsWith('@opentelemetry/');
+  return Object.fromEntries(Object.entries(dependencies).filter(([name]) => !isOptional(name)));
+}

@@ -1,0 +1,49 @@
+// What an application gets with the library, besides the peers that it has anyway.
+import { deepEqual } from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { outputOf } from './command.mjs';
+
+const LIBRARY = 'nestjs-redlock';
+
+/** Each package, what it is installed for, and why. All of them are for the command line, which alone loads them. */
+const PACKAGES = [
+  ['commander', LIBRARY, 'arguments and help of the command line'],
+  ['cli-table3', LIBRARY, 'tables of the command line'],
+  ['@colors/colors', 'cli-table3', 'optional: colours of borders, which are not used'],
+  ['string-width', 'cli-table3', 'how wide a text is in a terminal'],
+  ['emoji-regex', 'string-width', 'emoji take two columns'],
+  ['is-fullwidth-code-point', 'string-width', 'so do full-width characters'],
+  ['strip-ansi', 'string-width', 'colours take none'],
+  ['ansi-regex', 'strip-ansi', 'what a colour looks like'],
+];
+
+/** One cell: nothing comes along that was not decided on. */
+export function dependencyCell(folder) {
+  return {
+    ...{ table: 'dependencies', row: `the ${PACKAGES.length} packages above`, column: 'nothing else is installed' },
+    part: 'tree',
+    run: async () => {
+      const tree = JSON.parse(await outputOf('npm', ['ls', '--all', '--json', '--omit=dev'], { cwd: folder }));
+      const manifest = JSON.parse(await readFile(join(folder, 'node_modules', LIBRARY, 'package.json'), 'utf8'));
+      const { dependencies } = tree.dependencies[LIBRARY];
+      const own = Object.keys(manifest.dependencies).map((name) => [name, dependencies[name]]);
+      const found = new Map();
+      collect(LIBRARY, Object.fromEntries(own), found);
+      deepEqual(found, new Map(PACKAGES));
+    },
+  };
+}
+
+/** The packages in words. */
+export function listOfDependencies() {
+  return PACKAGES.map(([name, parent, reason]) => `- \`${name}\`, for \`${parent}\`: ${reason}`).join('\n');
+}
+
+/** npm tells what a package needs at each place, so a package may be met more than once. */
+function collect(parent, dependencies, found) {
+  for (const [name, { dependencies: further = {} }] of Object.entries(dependencies)) {
+    if (!found.has(name)) found.set(name, parent);
+    collect(name, further, found);
+  }
+}

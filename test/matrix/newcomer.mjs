@@ -1,0 +1,159 @@
+// From an empty folder to a locked cron job on three instances, by what the README says. The code is the README's; only
+// the addresses, the time of the job and what it does are replaced.
+import { equal, ok } from 'node:assert/strict';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { root } from '../../scripts/run.mjs';
+import { keep, OWN, refresh } from './cache.mjs';
+import { npmInstall, outputOf } from './command.mjs';
+import { Instance } from './instance.mjs';
+import { codeOf, sectionOf, withWords } from './markdown.mjs';
+
+const CLI = '12.0.8';
+/** What the generated application tests and looks after itself with: much to install, and not needed to run it. */
+const NOT_NEEDED = /vite|oxlint|prettier|supertest|^@nestjs\/(?:mau|testing)$|source-map/;
+/** Seconds from one tick to the next: more than `minHold`, which is more than `wait` and what cron allows a timer. */
+const PERIOD = 3;
+const TICKS = 3;
+/** Bound on waiting for them, in milliseconds. */
+const PATIENCE = 90_000;
+/** Servers that have been started just now do not vote for the default of `maxTtl` and a second. */
+const QUARANTINE = 32_000;
+
+/** One cell. `since`: when the servers had been started, in milliseconds. */
+export function newcomerCell({ tarball, node, version, masters, since }) {
+  return {
+    ...{ table: 'newcomer', row: 'cron job of the README, three instances', column: `Node ${version}`, part: 'ticks' },
+    run: async () => {
+      const env = { PATH: [dirname(node), process.env.PATH].join(delimiter) };
+      const readme = await readFile(join(root, 'README.md'), 'utf8');
+      const app = await scaffold(env);
+      await installAsTold(app, readme, tarball);
+      await writeJob(app, sectionOf(readme, 'A cron job on several instances'), masters);
+      await outputOf('npm', ['run', 'build'], { cwd: app, env });
+      await sleep(Math.max(0, since + QUARANTINE - Date.now()));
+      await watchTicks(app, node);
+    },
+  };
+}
+
+/** `nest new`, without what only tests of the application need. */
+async function scaffold(env) {
+  const cli = await keep(`nest-cli-${CLI}`, async (draft) => {
+    await writeFile(
+      join(draft, 'package.json'),
+      JSON.stringify({ private: true, dependencies: { '@nestjs/cli': CLI } }),
+    );
+    await npmInstall(draft);
+  });
+  const app = join(OWN, 'newcomer/app');
+  await mkdir(dirname(app), { recursive: true });
+  for (const file of ['src', 'dist', 'package.json', 'tsconfig.json'])
+    await rm(join(app, file), { recursive: true, force: true });
+  const answers = ['--skip-install', '--skip-git', '--skip-tests', '--no-observe', '--package-manager', 'npm'];
+  await outputOf(join(cli, 'node_modules/.bin/nest'), ['new', 'app', ...answers], { cwd: dirname(app), env });
+
+  const manifest = JSON.parse(await readFile(join(app, 'package.json'), 'utf8'));
+  const wanted = Object.entries(manifest.devDependencies).filter(([name]) => !NOT_NEEDED.test(name));
+  await writeFile(
+    join(app, 'package.json'),
+    JSON.stringify({ ...manifest, devDependencies: Object.fromEntries(wanted) }),
+  );
+  const tsconfig = await readFile(join(app, 'tsconfig.json'), 'utf8');
+  await writeFile(join(app, 'tsconfig.json'), withWords(tsconfig, { '"vitest/globals", ': '' }));
+  // Nobody else on the network has to see this application.
+  const main = await readFile(join(app, 'src/main.ts'), 'utf8');
+  await writeFile(join(app, 'src/main.ts'), withWords(main, { 'process.env.PORT ?? 3000': "0, '127.0.0.1'" }));
+  return app;
+}
+
+async function installAsTold(app, readme, tarball) {
+  const told = ['Install', 'A cron job on several instances'].map((heading) =>
+    codeOf(sectionOf(readme, heading), 'sh').trim(),
+  );
+  const packages = told.flatMap((line) => {
+    const [npm, command, ...names] = line.split(' ');
+    equal(`${npm} ${command}`, 'npm install');
+    return names;
+  });
+  // As the README says for as long as the package is not published.
+  ok(packages.includes('nestjs-redlock'));
+  const named = packages.map((name) => (name === 'nestjs-redlock' ? tarball : name));
+  const key = `${await readFile(join(app, 'package.json'), 'utf8')} ${named.join(' ')}`;
+  await refresh(app, key, () => npmInstall(app, ...named));
+}
+
+async function writeJob(app, section, masters) {
+  const places = Object.fromEntries(masters.map((url, i) => [`redis://10.0.0.${i + 1}:6379`, url]));
+  const job = withWords(codeOf(section, 'ts'), {
+    ...places,
+    'CronExpression.EVERY_DAY_AT_1AM': `'*/${PERIOD} * * * * *'`,
+    'Cron, CronExpression,': 'Cron,',
+    "minHold: '30s'": `minHold: '${PERIOD - 1}s'`,
+    'async report(): Promise<void> {}': "async report(): Promise<void> { console.log('report ' + Date.now()); }",
+    'providers: [ReportJob]': 'providers: [ReportJob, Witness]',
+    '@Module(': `${WITNESS}\n@Module(`,
+  });
+  await writeFile(join(app, 'src/app.module.ts'), job);
+}
+
+/** The same job without a lock: that it runs on all three shows what the lock does. */
+const WITNESS = `
+@Injectable()
+export class Witness {
+  @Cron('*/${PERIOD} * * * * *')
+  see(): void { console.log('witness ' + Date.now()); }
+}
+`;
+
+/** Starts three instances; resolves when enough ticks came to all of them and ran on one. */
+async function watchTicks(app, node) {
+  const instances = [1, 2, 3].map(() => new Instance(node, ['dist/main.js'], app));
+  try {
+    const deadline = Date.now() + PATIENCE;
+    for (;;) {
+      await sleep(100);
+      // The last one may still be under way.
+      const now = tickAt(Date.now());
+      const ticks = countTicks(instances).filter(({ tick }) => tick < now);
+      const output = instances.map((instance) => instance.output).join('\n');
+      checkTicks(ticks, output);
+      if (ticks.filter(({ witness, report }) => witness === instances.length && report === 1).length >= TICKS) return;
+      ok(
+        instances.every((instance) => instance.isRunning),
+        `an instance has ended:\n${output}`,
+      );
+      ok(Date.now() < deadline, `no ${TICKS} ticks on all instances in time:\n${output}`);
+    }
+  } finally {
+    await Promise.all(instances.map((instance) => instance.end()));
+  }
+}
+
+function countTicks(instances) {
+  const ticks = new Map();
+  for (const { output } of instances) {
+    for (const [, job, time] of output.matchAll(/^(report|witness) (\d+)$/gm)) {
+      const tick = tickAt(Number(time));
+      const counts = ticks.get(tick) ?? { tick, report: 0, witness: 0 };
+      counts[job] += 1;
+      ticks.set(tick, counts);
+    }
+  }
+  return [...ticks.values()];
+}
+
+/** A timer may be a little early, and a job as late as its `wait` and a busy machine make it. */
+function tickAt(time) {
+  return Math.floor((time + 500) / (PERIOD * 1_000));
+}
+
+function checkTicks(ticks, output) {
+  for (const { tick, report, witness } of ticks) {
+    ok(report <= 1, `tick ${tick} ran ${report} times`);
+    // A machine so busy that no quorum answers in time is an outage, and then nothing runs.
+    const ran = report === 1 || witness < 3 || output.includes('QuorumUnavailableError');
+    ok(ran, `tick ${tick} came to three instances and did not run:\n${output}`);
+  }
+}

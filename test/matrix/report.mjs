@@ -1,0 +1,43 @@
+import { CONSUMERS } from './corners.mjs';
+import { listOfDependencies } from './dependencies.mjs';
+import { reasonsOf, tableOf } from './table.mjs';
+
+const RUN_TIME = `The packed tarball, installed by npm into an application and started by each version of Node: once as ESM and once as
+CommonJS, two instances of a Nest application with three Redis servers exclude each other, a second holder is refused,
+fencing tokens grow, HTTP requests are locked, the testing kit, Terminus and OpenTelemetry work; deep imports are refused
+and \`import\` and \`require\` give the same classes; the command line examines the servers; and where Node is told not to
+load ESM by \`require\`, so that there are two copies in one process, they work together.`;
+
+const TYPES = `The same application, type checked with \`strict\`, \`exactOptionalPropertyTypes\` and without \`skipLibCheck\`. Where Nest
+or the compiler itself refuses, the table says n.a., and the run fails if it refuses for any other reason.`;
+
+const NEWCOMER = `From an empty folder: \`nest new\`, what the README says to install, its code for a cron job, a build, and three instances
+with three Redis servers. In every tick the job runs on exactly one of them, and the same job without the lock on all
+three. Only the addresses and the time of the job are not the README's.`;
+
+const DEPENDENCIES = 'What comes along with the library, besides peers:';
+
+/** All tables that something was tried for, as a page. */
+export function reportOn(results) {
+  const of = (table) => results.filter((result) => result.table === table);
+  const types = of('types').map((result) => ({ ...result, column: titleOf(result.column) }));
+  const parts = [
+    ...partOf('At run time', RUN_TIME, 'application', of('run time')),
+    ...partOf('Types', TYPES, 'compiler and setting', types),
+    ...partOf("A newcomer's path", NEWCOMER, 'application', of('newcomer')),
+    ...partOf('Dependencies', `${DEPENDENCIES}\n\n${listOfDependencies()}`, 'installed', of('dependencies')),
+  ];
+  return ['# Package matrix', 'Written by `npm run matrix -- --markdown docs/matrix.md`.', ...parts]
+    .join('\n\n')
+    .concat('\n');
+}
+
+function partOf(title, text, corner, results) {
+  if (results.length === 0) return [];
+  const reasons = reasonsOf(results);
+  return [`## ${title}`, text, tableOf(corner, results), ...(reasons ? [reasons] : [])];
+}
+
+function titleOf(name) {
+  return CONSUMERS.find((consumer) => consumer.name === name).title;
+}

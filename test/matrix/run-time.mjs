@@ -1,0 +1,60 @@
+// An application with the tarball in it, started by each Node, as ESM and as CommonJS.
+import { deepEqual, equal, match, notEqual } from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
+import { outcomeOf, outputOf } from './command.mjs';
+
+const EXERCISED = ['locks', 'testing'];
+const OPTIONAL = ['terminus', 'opentelemetry'];
+
+/** Cells of one application and one Node. */
+export function runTimeCells({ consumer, folder, node, version, masters }) {
+  const { name, title, nest } = consumer;
+  const bare = name === 'bare';
+  const env = { MATRIX_MASTERS: masters.join(','), ...(bare && { MATRIX_BARE: 'yes' }) };
+  const exercise = (format) =>
+    shows(bare ? EXERCISED : [...EXERCISED, ...OPTIONAL], node, [`${format}/main.js`], {
+      cwd: folder,
+      env: { ...env, MATRIX_PREFIX: `${name}:${version}:${format}:` },
+    });
+  const surface = ['no deep imports', 'one copy', ...(bare ? ['missing peers are named'] : [])];
+  const parts = {
+    ESM: () => exercise('esm'),
+    CommonJS: () => exercise('cjs'),
+    exports: () => shows(surface, node, ['surface.mjs'], { cwd: folder, env }),
+    CLI: () => commandLine(node, folder, masters),
+    'two copies': () => twoCopies({ nest, folder, node }),
+  };
+  return ['ESM', 'CommonJS', ...consumer.shows].map((part) => ({
+    ...{ table: 'run time', row: title, column: version, part },
+    run: parts[part],
+  }));
+}
+
+/** Starts a program that prints what it has shown, when it has shown all of it. */
+async function shows(expected, node, args, options) {
+  const output = await outputOf(node, args, options);
+  const last = output.trim().split('\n').at(-1);
+  equal(last, JSON.stringify(expected), `ended before it had shown everything:\n${output}`);
+}
+
+/** The program as a shell starts it, found and run by the Node that comes first. */
+async function commandLine(node, folder, masters) {
+  const bin = join(folder, 'node_modules/.bin/nestjs-redlock');
+  const env = { PATH: [dirname(node), process.env.PATH].join(delimiter), REDLOCK_MASTERS: masters.join(',') };
+  const { version } = JSON.parse(await readFile(join(folder, 'node_modules/nestjs-redlock/package.json'), 'utf8'));
+  equal((await outputOf(bin, ['--version'], { env })).trim(), version);
+  const { healthy, voters } = JSON.parse(await outputOf(bin, ['doctor', '--json'], { env }));
+  deepEqual([healthy, voters.length], [true, masters.length]);
+}
+
+/** Node is told not to load ESM by `require`, so that both copies get loaded. */
+async function twoCopies({ nest, folder, node }) {
+  const args = ['--no-experimental-require-module', 'copies.mjs'];
+  if (nest < 12) return shows(['two copies work together'], node, args, { cwd: folder });
+  const { code, stderr } = await outcomeOf(node, args, { cwd: folder });
+  notEqual(code, 0);
+  match(stderr, /ERR_REQUIRE_ESM/);
+  match(stderr, /@nestjs\/common/);
+  return { notApplicable: 'two copies: CommonJS without `require` of ESM cannot load Nest 12' };
+}

@@ -1,0 +1,31 @@
+// Other versions of Node and of TypeScript, from the npm registry.
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { keep } from './cache.mjs';
+import { npmInstall, outputOf } from './command.mjs';
+
+/** Path of that Node. */
+export async function ensureNode(version) {
+  if (process.versions.node === version) return process.execPath;
+  const name = `node-${process.platform}-${process.arch}`;
+  const folder = await keep(`node-${version}`, async (draft) => {
+    const packed = (
+      await outputOf('npm', ['pack', `${name}@${version}`, '--silent', '--prefer-offline'], { cwd: draft })
+    ).trim();
+    await outputOf('tar', ['xzf', packed, 'package/bin/node'], { cwd: draft });
+    await rm(join(draft, packed));
+  });
+  return join(folder, 'package/bin/node');
+}
+
+/** Path of that compiler. */
+export async function ensureTypeScript(version) {
+  const folder = await keep(`typescript-${version}`, async (draft) => {
+    await writeFile(
+      join(draft, 'package.json'),
+      JSON.stringify({ private: true, dependencies: { typescript: version } }),
+    );
+    await npmInstall(draft);
+  });
+  return join(folder, 'node_modules/typescript/bin/tsc');
+}

@@ -1,0 +1,90 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+
+const root = resolve(import.meta.dirname, '../../..');
+const folder = join(root, '.github/workflows');
+
+type Permissions = Readonly<Record<string, string>>;
+
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
+}
+
+interface Job {
+  readonly uses?: string;
+  readonly needs?: string;
+  readonly environment?: string;
+  readonly permissions?: Permissions;
+  readonly 'timeout-minutes'?: number;
+  readonly strategy?: { readonly matrix: { readonly node: readonly string[] } };
+  readonly steps?: readonly Step[];
+}
+
+interface Workflow {
+  readonly on: Readonly<Record<string, { readonly tags?: readonly string[] } | null>>;
+  readonly permissions: Permissions;
+  readonly jobs: Readonly<Record<string, Job>>;
+}
+
+const files = readdirSync(folder);
+const textOf = (file: string): string => readFileSync(join(folder, file), 'utf8');
+// Duplicate keys and unknown tags are errors, and `on` is a text, as GitHub reads it.
+const workflowOf = (file: string): Workflow => parse(textOf(file), { strict: true, version: '1.2' }) as Workflow;
+const jobsOf = (file: string): readonly Job[] => Object.values(workflowOf(file).jobs);
+
+describe('Workflows', () => {
+  it('are those that are tested here', () => {
+    expect(files.sort()).toEqual(['ci.yml', 'release.yml']);
+  });
+
+  it.each(files)('%s uses actions by their content, and says which version that is', (file) => {
+    const uses = textOf(file)
+      .split('\n')
+      .filter((line) => /^\s*(?:- )?uses: (?!\.\/)/.test(line));
+    expect(uses.length).toBe(jobsOf(file).flatMap(({ steps = [] }) => steps.filter((step) => step.uses)).length);
+    for (const line of uses) expect(line).toMatch(/uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  });
+
+  it.each(files)('%s may read, and knows no secret', (file) => {
+    expect(workflowOf(file).permissions).toEqual({ contents: 'read' });
+    expect(textOf(file)).not.toMatch(/secrets\.|NODE_AUTH_TOKEN|NPM_TOKEN/);
+    for (const { steps = [] } of jobsOf(file)) {
+      const checkouts = steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'));
+      for (const checkout of checkouts) expect(checkout.with).toMatchObject({ 'persist-credentials': false });
+    }
+  });
+
+  it.each(files)('%s ends, whatever hangs', (file) => {
+    const own = jobsOf(file).filter(({ uses }) => !uses);
+    for (const job of own) expect(job['timeout-minutes']).toBeGreaterThan(0);
+  });
+
+  it('check on every line of Node that package.json supports, beginning with the lowest version', () => {
+    const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { engines: { node: string } };
+    const [check] = jobsOf('ci.yml');
+    const { node } = check!.strategy!.matrix;
+    const supported = engines.node.split(' || ').map((range) => range.replace(/^\D+/, ''));
+    expect(node[0]).toBe(supported[0]);
+    expect(node.map(Number.parseFloat).map(Math.floor)).toEqual(supported.map(Number.parseFloat).map(Math.floor));
+    expect(check!.steps!.at(-1)!.run).toBe('.ci/run');
+  });
+
+  it('publish what was checked, from a tag, with provenance and nothing but an identity', () => {
+    const { on, jobs } = workflowOf('release.yml');
+    expect(Object.keys(on)).toEqual(['push']);
+    expect(on['push']).toEqual({ tags: ['v[0-9]+.[0-9]+.[0-9]+'] });
+    const { check, publish } = jobs;
+    expect(check!.uses).toBe('./.github/workflows/ci.yml');
+    expect(workflowOf('ci.yml').on).toHaveProperty('workflow_call');
+    expect(publish).toMatchObject({
+      needs: 'check',
+      environment: 'npm',
+      permissions: { contents: 'read', 'id-token': 'write' },
+    });
+    expect(publish!.steps!.at(-1)!.run).toBe('npm publish --provenance --access public');
+  });
+});
