@@ -36,10 +36,8 @@ export interface Clock {
    * take answers that have arrived for answers that are missing.
    */
   afterInput(callback: () => void): void;
-  /** Calls back when the event loop has seen to everything that has happened, so that what follows can go together. */
+  /** Calls back when what is happening now has been done, so that what is asked meanwhile can be asked together. */
   afterTurn(callback: () => void): void;
-  /** Calls back when what runs now has come to its end, and all that it has settled, before the event loop goes on. */
-  afterCallback(callback: () => void): void;
 }
 
 /** Milliseconds from one moment to another, never negative. */
@@ -79,10 +77,6 @@ export class SystemClock implements Clock {
 
   afterTurn(callback: () => void): void {
     setImmediate(callback);
-  }
-
-  afterCallback(callback: () => void): void {
-    process.nextTick(callback);
   }
 
   private arm(due: number, now: number): void {

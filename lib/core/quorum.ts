@@ -24,7 +24,7 @@ export class Ballot {
   readonly decided: Promise<this>;
   private readonly answers: (Answer | undefined)[] = [];
   private readonly quorum: number;
-  private readonly timer: Timer;
+  private timer: Timer | undefined;
   private open = true;
   private counted: number[] | undefined;
   private grants = 0;
@@ -46,13 +46,14 @@ export class Ballot {
     this.quorum = quorumOf(masters.length);
     this.pending = masters.length;
     this.decided = new Promise((resolve) => (this.decide = resolve));
-    this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()));
     for (let index = 0; index < masters.length; index++) this.answers.push(undefined);
     masters.forEach((master, index) => {
       const reply = (answer: Answer): void => this.count(index, answer);
       if (ask) ask(master, reply);
       else master.ask(request, reply);
     });
+    // Last, since nobody has to wait for it.
+    if (this.open) this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()));
   }
 
   /** Whether it is not decided yet. */
@@ -141,7 +142,7 @@ export class Ballot {
 
   private close(): void {
     this.open = false;
-    this.timer.cancel();
+    this.timer?.cancel();
     this.conclude?.(this);
     this.decide(this);
   }

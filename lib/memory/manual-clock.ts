@@ -44,10 +44,6 @@ export class ManualClock implements Clock {
     queueMicrotask(callback);
   }
 
-  afterCallback(callback: () => void): void {
-    queueMicrotask(callback);
-  }
-
   /** Lets time pass, firing the timers on the way in their order and letting everything they cause happen. */
   async advance(milliseconds: number): Promise<void> {
     const end = this.monotonic + milliseconds;

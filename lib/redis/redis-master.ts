@@ -46,6 +46,8 @@ export class RedisMaster implements Master {
   private readonly mostAtOnce: number;
   private asked: Asked[] = [];
   private unanswered = 0;
+  /** Whether the last command held one request only. */
+  private wasAlone = true;
   private drained: (() => void) | undefined;
   private listener: (() => void) | undefined;
   private wakeUps: WakeUps | undefined;
@@ -75,10 +77,9 @@ export class RedisMaster implements Master {
     this.unanswered++;
     this.asked.push({ request, reply });
     if (this.asked.length === this.mostAtOnce) this.sendAll();
-    else if (this.asked.length > 1) return;
-    // Nothing is on its way: whoever comes alone need not wait for others, who go with the next command.
-    else if (this.unanswered === 1) this.clock.afterCallback(this.sendAll);
-    else this.clock.afterTurn(this.sendAll);
+    // Whoever came alone last time will not have company now.
+    else if (this.unanswered === 1 && this.wasAlone) this.sendAll();
+    else if (this.asked.length === 1) this.clock.afterTurn(this.sendAll);
   }
 
   identity(): MasterIdentity {
@@ -140,6 +141,7 @@ export class RedisMaster implements Master {
     // Sent already, and nothing has been asked since.
     if (asked.length === 0) return;
     this.asked = [];
+    this.wasAlone = asked.length === 1;
     this.send(asked);
   };
 

@@ -96,10 +96,6 @@ export class SimProcess implements Clock {
     this.scheduler.after(0, () => this.receive(() => runAll(turn)));
   }
 
-  afterCallback(callback: () => void): void {
-    this.afterTurn(callback);
-  }
-
   /** What comes from outside: now, or when the process goes on. */
   receive(action: () => void): void {
     if (this.dead) return;
