@@ -24,7 +24,11 @@ export async function handOffLatency(bench) {
   for (let round = 0; round < rounds; round++) {
     // At the same pace: whoever wakes up from a pause is slower than whoever is running anyway.
     const [one] = bench.urls;
-    const both = await bench.pool.run('setByScript', { urls: bench.urls, count: Math.ceil(count / 2), pause: SECTION }, 2);
+    const both = await bench.pool.run(
+      'setByScript',
+      { urls: bench.urls, count: Math.ceil(count / 2), pause: SECTION },
+      2,
+    );
     roundTrips.push(...both.flat());
     pings.push(...(await ping(bench, { urls: [one], count, pause: SECTION })));
     pingsToAll.push(...(await ping(bench, { urls: bench.urls, count, pause: SECTION })));
