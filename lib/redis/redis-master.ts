@@ -14,7 +14,7 @@ import { Recognition, type RedisMasterContext } from './recognition.js';
 import type { RedisClient } from './redis-client.interface.js';
 import { answerFrom, answerToSet, isReply, millisecondsFrom, refusalFrom } from './replies.js';
 import { isPlain, type RequestEncoder } from './request-encoding.js';
-import { UNMARKED } from './scripts.js';
+import { UNMARKED } from './script-answers.js';
 import { WakeUps } from './wake-ups.js';
 
 /** How long `close` waits for answers that are under way, in milliseconds. */

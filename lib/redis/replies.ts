@@ -1,5 +1,5 @@
 import { type Answer, GRANTED, GRANTED_AMONG_OTHERS, type Held, type Refused } from '../core/master.interface.js';
-import { ENDLESS, FREE, FREE_AMONG_OTHERS } from './scripts.js';
+import { ENDLESS, FREE, FREE_AMONG_OTHERS } from './script-answers.js';
 
 /** Held, by a key of which nothing more is known, or which will not expire by itself. */
 export const HELD: Held = Object.freeze({ kind: 'held', remaining: undefined });

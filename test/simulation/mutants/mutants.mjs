@@ -5,7 +5,7 @@
 // same fault (`modelFaults` in profiles.ts), and the text is changed, too, so that it is noticed when it moves.
 
 const TENURE = 'lib/core/tenure.ts';
-const SCRIPTS = 'lib/redis/scripts.ts';
+const OPERATIONS = 'lib/redis/operations-script.ts';
 
 /** name, file, and pairs of what is replaced by what */
 export const MUTANTS = [
@@ -25,7 +25,7 @@ export const MUTANTS = [
     ['return ttl - driftOf(this.settings, ttl);', 'return ttl + 0 * driftOf(this.settings, ttl);'],
   ],
   ['quorum minus one', 'lib/core/quorum.ts', ['Math.floor(masters / 2) + 1', 'Math.max(1, Math.floor(masters / 2))']],
-  ['unconditional delete', SCRIPTS, ['elseif owner == token or not owner then', 'else'], 'model'],
+  ['unconditional delete', OPERATIONS, ['elseif owner == token or not owner then', 'else'], 'model'],
   [
     'release only to granters',
     'lib/core/quorum.ts',
@@ -38,7 +38,7 @@ export const MUTANTS = [
   ],
   [
     'extension without owner check',
-    SCRIPTS,
+    OPERATIONS,
     ['longest_hold(keys, token)\n  if longest', 'FREE\n  if longest'],
     'model',
   ],
@@ -71,7 +71,7 @@ export const MUTANTS = [
     'lib/core/clock.ts',
     ['Math.max(to.monotonic - from.monotonic, to.wall - from.wall, 0)', 'Math.max(to.monotonic - from.monotonic, 0)'],
   ],
-  ['unconditional fence write-back', SCRIPTS, [`if call('GET', key) ~= token then return 0 end`, ''], 'model'],
+  ['unconditional fence write-back', OPERATIONS, [`if call('GET', key) ~= token then return 0 end`, ''], 'model'],
   [
     'larger answers not adopted',
     'lib/core/fencing.ts',
@@ -96,7 +96,7 @@ export const MUTANTS = [
   ],
   [
     'marker not looked at',
-    SCRIPTS,
+    'lib/redis/usual-script.ts',
     ["marked = marker == '' or pcall_redis('HGET', marker, 'nonce') == nonce", 'marked = true'],
     'model',
   ],

@@ -1,4 +1,4 @@
-import { FREE, FREE_AMONG_OTHERS, UNMARKED } from '../../../lib/redis/scripts.js';
+import { FREE, FREE_AMONG_OTHERS, UNMARKED } from '../../../lib/redis/script-answers.js';
 import { ReplyError } from './database.js';
 import { acquire, type Acquire, confirm, extend, inspect, leave, mark, release, type Surface } from './operations.js';
 import { scriptOf, scriptWithDigest, type SeenScript } from './seen-scripts.js';

@@ -1,8 +1,8 @@
 import { RESERVED_FOR } from '../../../lib/core/master.interface.js';
-import { ENDLESS, FREE, FREE_AMONG_OTHERS, UNMARKED } from '../../../lib/redis/scripts.js';
+import { ENDLESS, FREE, FREE_AMONG_OTHERS, UNMARKED } from '../../../lib/redis/script-answers.js';
 import { type Database, protect } from './database.js';
 
-// What the scripts of lib/redis/scripts.ts do, said a second time in another language: whoever changes a script changes
+// What the scripts of lib/redis do, said a second time in another language: whoever changes a script changes
 // its operation here. model.spec.ts runs both on the same traces and compares.
 
 /** For how many milliseconds a key is kept for whoever was woken, and a queue for those who joined it. */

@@ -1,0 +1,220 @@
+import { RESERVED_FOR } from '../core/master.interface.js';
+import { ENDLESS, FREE, FREE_AMONG_OTHERS, UNMARKED } from './script-answers.js';
+import { GIVE, LARGEST_FENCE, LOOK_AT_MARKER, TAKE } from './usual-script.js';
+
+/** For how long a queue lives after somebody has joined it, in milliseconds: those who wait join again before that. */
+const QUEUE_LIFE = 5_000;
+/** Bound on the dead processes that are skipped by one release. */
+const MOST_SKIPPED = 100;
+
+// What `scripts.ts` puts together.
+
+/** What the operations share. */
+const COMMON = `
+local function clock()
+  if not time then time = call('TIME') end
+  return time
+end
+
+local function is_marked()
+  ${LOOK_AT_MARKER}
+  return marked
+end
+
+local function text(number)
+  return string.format('%.0f', number)
+end`;
+
+/**
+ * The longest remaining time of the keys that somebody else holds, or FREE; which keys these are; and who has the first.
+ *
+ * Every operation looks before it writes: what fails half-way is not rolled back. GET and not just PTTL, so that a key
+ * of another type, which is no lock, is reported as such (WRONGTYPE).
+ */
+const LONGEST_HOLD = `
+local function longest_hold(keys, token, reserved)
+  local longest, held, first = ${FREE}, {}, nil
+  for i, key in ipairs(keys) do
+    local owner = call('GET', key)
+    if i == 1 then first = owner end
+    if owner and owner ~= token and owner ~= reserved then
+      local left = call('PTTL', key)
+      if left == ${ENDLESS} or (longest ~= ${ENDLESS} and left > longest) then longest = left end
+      held[i] = true
+    end
+  end
+  return longest, held, first
+end`;
+
+// Whatever is wrong with a queue (another type, no permission): pcall, since locks do not depend on it.
+// A key that is released while processes wait for it is kept for the one that is woken; nobody listens to a dead one.
+const QUEUES = `
+local function wake_next(key, queue)
+  for _ = 1, ${MOST_SKIPPED} do
+    local waiter = pcall_redis('ZPOPMIN', queue)[1]
+    if not waiter then return false end
+    if call('EXISTS', key) == 0 then pcall_redis('SET', key, 'reserved for ' .. waiter, 'PX', ${RESERVED_FOR}) end
+    local heard = pcall_redis('PUBLISH', waiter, key)
+    if type(heard) == 'number' and heard > 0 then return true end
+    if call('GET', key) == 'reserved for ' .. waiter then call('DEL', key) end
+  end
+  return false
+end
+
+-- Whoever waits takes its place before it is refused. What was reserved for it is of no use while another key is held.
+local function queue_up(keys, queues, held, waiter, waited)
+  local since = clock()[1] * 1000 + math.floor(clock()[2] / 1000) - waited
+  for i, key in ipairs(keys) do
+    if held[i] then
+      pcall_redis('ZADD', queues[i], 'NX', text(since), waiter)
+      pcall_redis('PEXPIRE', queues[i], ${QUEUE_LIFE})
+    elseif call('GET', key) == 'reserved for ' .. waiter then
+      call('DEL', key)
+      wake_next(key, queues[i])
+    end
+  end
+end
+
+local function leave_queues(queues, waiter)
+  local crowded = false
+  for _, queue in ipairs(queues) do
+    pcall_redis('ZREM', queue, waiter)
+    if call('EXISTS', queue) == 1 then crowded = true end
+  end
+  return crowded
+end`;
+
+const FENCES = `
+-- A fencing token: larger than every counter of the keys, and not smaller than the floor. Who asks again for what it
+-- holds already gets the same one.
+local function draw(fields, floor, is_ours)
+  local time = clock()
+  local fence, step = math.min(floor, ${LARGEST_FENCE}), 1
+  if is_ours then fence, step = 0, 0 end
+  for _, field in ipairs(fields) do
+    fence = math.max(fence, tonumber(call('HGET', counters, field) or 0) + step)
+  end
+  local drawn = text(fence)
+  for _, field in ipairs(fields) do call('HSET', counters, field, drawn) end
+  return drawn
+end
+
+-- Raises the counters to a fencing token, and by a step beyond what they are; tells what they are then.
+local function raise(fields, fence, step)
+  for _, field in ipairs(fields) do
+    fence = math.max(fence, tonumber(call('HGET', counters, field) or 0) + step)
+  end
+  local raised = text(fence)
+  for _, field in ipairs(fields) do call('HSET', counters, field, raised) end
+  return raised
+end`;
+
+/**
+ * One function for each operation, with the parts of a request as `request-encoding.ts` orders them.
+ *
+ * - acquire: a token is drawn before the keys are set. If there is no memory for a counter, nothing has happened.
+ * - extend: the absent keys first. If there is no memory for them, the others are not refreshed either. EXISTS and not
+ *   SET NX, which a server that is out of memory refuses even where it would do nothing.
+ * - release: pcall, since one key that is no lock must not keep the others from being given up.
+ */
+const OPERATIONS = `
+local operations = {}
+
+function operations.acquire(keys, token, ttl, fields, floor, queues, waiter, waited)
+  if not is_marked() then return ${UNMARKED} end
+  local longest, held, first = longest_hold(keys, token, waiter and 'reserved for ' .. waiter)
+  if longest ~= ${FREE} then
+    if waiter then queue_up(keys, queues, held, waiter, waited) end
+    return longest
+  end
+  if marker ~= '' then clock() end
+  local drawn = #fields > 0 and draw(fields, floor, first == token)
+  for _, key in ipairs(keys) do call('SET', key, token, 'PX', ttl) end
+  local status = waiter and leave_queues(queues, waiter) and ${FREE_AMONG_OTHERS} or ${FREE}
+  return drawn and status .. ' ' .. drawn or status
+end
+
+function operations.extend(keys, token, ttl, fields, fence)
+  local longest = longest_hold(keys, token)
+  if longest ~= ${FREE} then return longest end
+  local step = 0
+  for _, key in ipairs(keys) do
+    if call('EXISTS', key) == 0 then
+      call('SET', key, token, 'PX', ttl)
+      step = 1
+    end
+  end
+  for _, key in ipairs(keys) do call('PEXPIRE', key, ttl) end
+  -- The lock does not depend on its fencing token. A key that is set again may have been another one's meanwhile, whose
+  -- token must not become ours, too.
+  if #fields > 0 then pcall(raise, fields, fence, step) end
+  return ${FREE}
+end
+
+function operations.confirm(keys, token, _, fields, fence)
+  for _, key in ipairs(keys) do
+    if call('GET', key) ~= token then return 0 end
+  end
+  return ${FREE} .. ' ' .. raise(fields, fence, 0)
+end
+
+function operations.release(keys, token, keep_for, queues)
+  local trouble
+  local crowded = false
+  for i, key in ipairs(keys) do
+    local owner = pcall_redis('GET', key)
+    if type(owner) == 'table' then
+      trouble = owner
+    elseif owner == token or not owner then
+      if owner and keep_for == '0' then call('DEL', key) end
+      if owner and keep_for ~= '0' then call('PEXPIRE', key, keep_for) end
+      if wake_next(key, queues[i]) then crowded = true end
+    elseif string.find(owner, 'reserved for ', 1, true) == 1 then
+      crowded = true
+    end
+  end
+  return trouble or (crowded and ${FREE_AMONG_OTHERS}) or ${FREE}
+end
+
+function operations.leave(keys, waiter, queues)
+  for i, key in ipairs(keys) do
+    pcall_redis('ZREM', queues[i], waiter)
+    if pcall_redis('GET', key) == 'reserved for ' .. waiter then
+      call('DEL', key)
+      wake_next(key, queues[i])
+    end
+  end
+  return ${FREE}
+end
+
+function operations.inspect(keys)
+  return (longest_hold(keys))
+end
+
+function operations.take(key, token, ttl, floor, field)
+  local answer
+  ${TAKE}
+  return answer or operations.acquire({ key }, token, ttl, { field }, tonumber(floor))
+end
+
+function operations.give(key, token, queue)
+  local answer
+  ${GIVE}
+  return answer or operations.release({ key }, token, '0', { queue })
+end`;
+
+/** Answers each request. What goes wrong with one does not touch the others: its answer is the error. */
+const ANSWER_ALL = `
+local answers = {}
+local requests = operations[what] and { { what, unpack(ARGV, 5) } } or cjson.decode(what)
+for i, request in ipairs(requests) do
+  local done, answer = pcall(operations[request[1]], unpack(request, 2))
+  -- Before Redis 7 an error is a text that begins with its place.
+  if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
+  answers[i] = answer
+end
+answers[#answers + 1] = time
+return answers`;
+
+/** Everything that a script can be asked for. */
+export const EVERYTHING = [COMMON, LONGEST_HOLD, QUEUES, FENCES, OPERATIONS, ANSWER_ALL].join('\n');
