@@ -42,6 +42,8 @@ export class LockService {
   private readonly context = new LockContext<Hold>();
   /** What a ttl alone comes to. */
   private usual: { readonly ttl: Duration | undefined; readonly call: CallSettings } | undefined;
+  /** The last one: most calls of a program ask for the same, and thousands of locks may be held. */
+  private last: CallSettings | undefined;
 
   /** @internal */
   constructor(
@@ -167,7 +169,7 @@ export class LockService {
   ): Promise<Hold> {
     checkOptionNames('options', options, WITH_LOCK_OPTION_NAMES);
     const { reentrant = false, ...rest } = options;
-    const call = resolveCall(this.settings, ttl, { ...rest, extend: rest.extend ?? true });
+    const call = this.resolve(ttl, { ...rest, extend: rest.extend ?? true });
     if (resolveFlag('reentrant', reentrant)) {
       const outer = this.heldInChain((lock) => resources.every((resource) => lock.resources.includes(resource)));
       if (outer) return outer.join();
@@ -199,9 +201,16 @@ export class LockService {
     onHeld: OnHeld,
   ): Promise<Lock> {
     const resources = resolveResources('resource', resource);
-    const call = options === NO_OPTIONS ? this.usualCall(ttl) : resolveCall(this.settings, ttl, options);
+    const call = options === NO_OPTIONS ? this.usualCall(ttl) : this.resolve(ttl, options);
     this.refuseReentry(resources);
     return this.redlock().acquire(resources, call, onHeld);
+  }
+
+  private resolve(ttl: Duration | undefined, options: AcquireOptions): CallSettings {
+    const call = resolveCall(this.settings, ttl, options);
+    if (call.signal) return call;
+    if (!this.last || !isSame(this.last, call)) this.last = call;
+    return this.last;
   }
 
   private usualCall(ttl: Duration | undefined): CallSettings {
@@ -217,4 +226,8 @@ export class LockService {
   private heldInChain(condition: (lock: Lock) => boolean): Hold | undefined {
     return this.context.find(({ lock }) => condition(lock) && lock.isHeld);
   }
+}
+
+function isSame(one: CallSettings, other: CallSettings): boolean {
+  return (Object.keys(one) as (keyof CallSettings)[]).every((name) => one[name] === other[name]);
 }

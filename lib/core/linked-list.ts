@@ -8,24 +8,24 @@ export class Member<T> {
   /** @internal */
   constructor(
     public value: T,
-    private list: LinkedList<T> | undefined,
+    private joined: LinkedList<T> | undefined,
   ) {}
+
+  /** Where this place is, until it is given up. */
+  get list(): LinkedList<T> | undefined {
+    return this.joined;
+  }
 
   /** Whether nobody is ahead in the list. */
   get isFirst(): boolean {
-    return this.list !== undefined && this.before === undefined;
-  }
-
-  /** Whether this place has been given up. */
-  get hasLeft(): boolean {
-    return this.list === undefined;
+    return this.joined !== undefined && this.before === undefined;
   }
 
   /** Gives the place up. Idempotent. */
   leave(): void {
-    const { list } = this;
-    this.list = undefined;
-    list?.remove(this);
+    const { joined } = this;
+    this.joined = undefined;
+    joined?.remove(this);
   }
 }
 
@@ -49,11 +49,16 @@ export class LinkedList<T> {
 
   add(value: T): Member<T> {
     const member = new Member(value, this);
+    this.append(member);
+    return member;
+  }
+
+  /** @internal */
+  append(member: Member<T>): void {
     member.before = this.tail;
     if (this.tail) this.tail.after = member;
     else this.head = member;
     this.tail = member;
-    return member;
   }
 
   /** All values, in their order, as they are now. */

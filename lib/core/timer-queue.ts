@@ -1,14 +1,14 @@
 import type { Timer } from './clock.js';
-import { LinkedList, type Member } from './linked-list.js';
+import { LinkedList, Member } from './linked-list.js';
 
 /** Timers that are due in the same millisecond, in the order in which they were scheduled. */
 interface Slot {
   readonly due: number;
-  readonly timers: LinkedList<QueuedTimer>;
+  readonly timers: LinkedList<QueuedTimer | undefined>;
 }
 
-class QueuedTimer implements Timer {
-  private readonly member: Member<QueuedTimer>;
+/** Its own place in its slot: there may be as many as there are locks. */
+class QueuedTimer extends Member<QueuedTimer | undefined> implements Timer {
   private isRef = true;
   private callback: (() => void) | undefined;
 
@@ -17,8 +17,10 @@ class QueuedTimer implements Timer {
     callback: () => void,
     private readonly queue: TimerQueue,
   ) {
+    super(undefined, timers);
+    this.value = this;
     this.callback = callback;
-    this.member = timers.add(this);
+    timers.append(this);
   }
 
   cancel(): void {
@@ -36,7 +38,7 @@ class QueuedTimer implements Timer {
     const { callback } = this;
     if (!callback) return undefined;
     this.callback = undefined;
-    this.member.leave();
+    this.leave();
     if (this.isRef) this.queue.dropRef();
     return callback;
   }

@@ -21,17 +21,12 @@ class Line extends LinkedList<Standing> {
   }
 }
 
-interface Stand {
-  readonly line: Line;
-  readonly member: Member<Standing>;
-}
-
 /** A place in the lines of some resources. */
 export class Place {
   /** @internal */
   constructor(
     private readonly queue: WaitQueue,
-    private readonly stands: readonly Stand[],
+    private readonly stands: readonly Member<Standing>[],
   ) {}
 
   /** Whether nobody is ahead of this place, in any of its lines. */
@@ -41,19 +36,20 @@ export class Place {
 
   /** What the masters said last to whoever contends at the head of these lines; `undefined` if it was granted. */
   get refusal(): Ballot | undefined {
-    return this.stands.find(({ line }) => line.refusal)?.line.refusal;
+    return lineOf(this.stands.find((stand) => lineOf(stand)?.refusal))?.refusal;
   }
 
   set refusal(refusal: Ballot | undefined) {
-    for (const { line } of this.stands) line.refusal = refusal;
+    for (const stand of this.stands) {
+      const line = lineOf(stand);
+      if (line) line.refusal = refusal;
+    }
   }
 
   /** What stood here has got what it wanted, and keeps the place until it leaves. */
   hold(): void {
-    for (const { line, member } of this.stands) {
-      line.refusal = undefined;
-      member.value = HOLDER;
-    }
+    this.refusal = undefined;
+    for (const stand of this.stands) stand.value = HOLDER;
   }
 
   /** Gives the place up. Idempotent. */
@@ -76,7 +72,7 @@ export class WaitQueue {
   join(resources: readonly string[], waiter: Waiter): Place {
     return new Place(
       this,
-      resources.map((resource) => this.stand(resource, waiter)),
+      resources.map((resource) => this.lineFor(resource).add(waiter)),
     );
   }
 
@@ -104,21 +100,17 @@ export class WaitQueue {
   }
 
   /** @internal */
-  leave({ line, member }: Stand): void {
-    if (member.hasLeft) return;
-    const wasFirst = member.isFirst;
-    member.leave();
+  leave(stand: Member<Standing>): void {
+    const line = lineOf(stand);
+    if (!line) return;
+    const wasFirst = stand.isFirst;
+    stand.leave();
     if (line.isEmpty) this.lines.delete(line.resource);
     // Nothing has changed for the head when somebody behind it gives up.
     else if (wasFirst) line.first?.wake();
   }
 
-  private stand(resource: string, waiter: Waiter): Stand {
-    const line = this.lineOf(resource);
-    return { line, member: line.add(waiter) };
-  }
-
-  private lineOf(resource: string): Line {
+  private lineFor(resource: string): Line {
     let line = this.lines.get(resource);
     if (!line) {
       line = new Line(resource);
@@ -128,6 +120,10 @@ export class WaitQueue {
   }
 }
 
-function standsFirst({ member }: Stand): boolean {
-  return member.isFirst;
+function standsFirst(stand: Member<Standing>): boolean {
+  return stand.isFirst;
+}
+
+function lineOf(stand: Member<Standing> | undefined): Line | undefined {
+  return stand?.list as Line | undefined;
 }

@@ -9,7 +9,7 @@ describe('a linked list', () => {
     expect([list.values, list.first, a.isFirst, b.isFirst]).toEqual([['a', 'b', 'c'], 'a', true, false]);
     b.leave();
     b.leave();
-    expect([list.values, b.hasLeft, b.isFirst]).toEqual([['a', 'c'], true, false]);
+    expect([list.values, b.list, b.isFirst]).toEqual([['a', 'c'], undefined, false]);
     a.leave();
     expect([list.first, c.isFirst]).toEqual(['c', true]);
     c.leave();
