@@ -68,11 +68,18 @@ describe('Extension', () => {
     await using contender = new Contender(counting, { masterTimeout: 25 });
     await contender.redlock.connect(10_000);
     const since = performance.now();
-    const lock = await contender.acquire('short', 100, { extend: true });
-    while (performance.now() - since < 1_000 && lock.isHeld) await contender.redlock.inspect('short');
-    const ttls = (performance.now() - since) / 100;
-    await lock.release();
-    for (const { asked } of counting) expect(asked.extend).toBeLessThan(4 * ttls + 4);
+    const passed = (): number => performance.now() - since;
+    let locks = 0;
+    // On a machine that stands still for the whole ttl, a lock is lost before it can be extended: then another one.
+    while (passed() < 1_000 || (counting[0]?.asked.extend === 0 && passed() < 30_000)) {
+      locks++;
+      const lock = await contender.acquire('short', 100, { extend: true });
+      while ((passed() < 1_000 || counting[0]?.asked.extend === 0) && lock.isHeld)
+        await contender.redlock.inspect('short');
+      await lock.release();
+    }
+    const ttls = passed() / 100;
+    for (const { asked } of counting) expect(asked.extend).toBeLessThan(4 * ttls + 4 * locks);
     expect(counting[0]?.asked.extend).toBeGreaterThan(0);
   });
 
