@@ -13,8 +13,8 @@ import type { Watch } from './watch.js';
 const EXTEND_AFTER = 1 / 3;
 /** A failed extension is tried again after at most this share of the ttl: often enough, and never a hot loop. */
 const RETRY_AFTER = 1 / 10;
-/** An extension may come earlier by this share of the ttl, together with those of other locks. */
-const EXTEND_SLACK = 1 / 50;
+/** What is due may come earlier by this share of the time until then, together with what is due for other locks. */
+const TIMER_SLACK = 1 / 50;
 /** Timers have a resolution of a millisecond: less than that is no time to rely on. */
 const TIMER_RESOLUTION = 1;
 
@@ -66,7 +66,7 @@ export class Lease {
     this.ttl = call.ttl;
     this.nextSince = this.acquiredAt;
     this.nextAfter = Math.floor(this.ttl * EXTEND_AFTER);
-    this.nextSlack = Math.floor(this.ttl * EXTEND_SLACK);
+    this.nextSlack = Math.floor(this.ttl * TIMER_SLACK);
     this.arm();
   }
 
@@ -200,7 +200,8 @@ export class Lease {
     const now = clock.read();
     const remaining = this.remainingAt(now);
     const delay = this.call.extend && !this.extending ? Math.min(remaining, this.untilNext(now)) : remaining;
-    const slack = delay < remaining ? this.nextSlack : 0;
+    // The end is looked at a little early, and then again: most locks end before that, and share what waits for it.
+    const slack = delay < remaining ? this.nextSlack : Math.floor(delay * TIMER_SLACK);
     this.timer = clock.schedule(Math.max(0, Math.floor(delay)), () => this.tick(), slack).unref();
   }
 
@@ -231,14 +232,14 @@ export class Lease {
     if (this.isOver) return { extended: false, ballot };
     if (extended) {
       this.ttl = ttl;
-      this.plan(this.tenure.validSince, ttl * EXTEND_AFTER, ttl * EXTEND_SLACK);
+      this.plan(this.tenure.validSince, ttl * EXTEND_AFTER, ttl * TIMER_SLACK);
     } else if (ballot.ownedByOther) {
       this.lose('owner-changed', ballot.report);
     } else {
       const { clock, random } = this.context;
       // The shorter of both: a refused change of the ttl leaves the validity of the one before, or less.
       const bound = Math.min(ttl, this.ttl) * RETRY_AFTER;
-      this.plan(clock.read(), bound * (1 + random.fraction()) * 0.5, 0);
+      this.plan(clock.read(), bound * (1 + random.fraction()) * 0.5, bound * TIMER_SLACK);
     }
     this.arm();
     return { extended, ballot };

@@ -3,12 +3,16 @@ import { heldInMemory } from '../measure/memory.mjs';
 
 let keys = 0;
 
+/** More than can be measured in a minute. They have their place from the start, so that memory does not grow by them. */
+const MOST = 2 ** 21;
+const times = new Float64Array(MOST);
+
 /**
  * Acquires and releases, so many at a time, for so many milliseconds, and comes back then even if a lock does not: what
  * is still under way has taken its time until then.
  */
 export async function strain(contender, { concurrency, duration, ttl, sampled = [] }) {
-  const times = [];
+  let locks = 0;
   const underWay = new Set();
   const failures = new Map();
   const memory = [heldInMemory()];
@@ -22,7 +26,7 @@ export async function strain(contender, { concurrency, duration, ttl, sampled = 
       underWay.add(attempt);
       try {
         await contender.cycle(`strain:${process.pid}:${keys++}`, ttl);
-        if (!over) times.push(performance.now() - attempt.began);
+        if (!over) times[locks++ % MOST] = performance.now() - attempt.began;
       } catch (error) {
         const why = String(error?.message ?? error).slice(0, 200);
         failures.set(why, (failures.get(why) ?? 0) + 1);
@@ -40,7 +44,7 @@ export async function strain(contender, { concurrency, duration, ttl, sampled = 
   }
   over = true;
   const now = performance.now();
-  const locks = times.length;
-  for (const { began } of underWay) times.push(now - began);
-  return { locks, times, elapsed: now - start, memory, failures: Object.fromEntries(failures) };
+  const all = Array.from(times.subarray(0, Math.min(locks, MOST)));
+  for (const { began } of underWay) all.push(now - began);
+  return { locks, times: all, elapsed: now - start, memory, failures: Object.fromEntries(failures) };
 }
