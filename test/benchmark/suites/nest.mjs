@@ -4,7 +4,7 @@ import { decoratorOverhead } from '../nest/decorator.mjs';
 import { firstLock } from '../nest/first-lock.mjs';
 import { packageSizes } from '../nest/package-size.mjs';
 import { printDecorator, printFirstLock, printSizes } from '../nest/print.mjs';
-import { exactly, noMore } from '../promises.mjs';
+import { noMore } from '../promises.mjs';
 
 const LENGTHS = {
   usual: { pairs: 80, calls: 500, rounds: 5 },
@@ -26,8 +26,6 @@ export async function run({ quick, only = quick ? FEW : undefined }) {
   printFirstLock(start);
   const packages = await packageSizes();
   printSizes(packages);
-  const checks = [
-    noMore('@WithLock adds at most 5 us to LockService.withLock', decorator.added.median, 'us', 5),
-  ];
+  const checks = [noMore('@WithLock adds at most 5 us to LockService.withLock', decorator.added.median, 'us', 5)];
   return { figures: { decorator, start, packages }, checks };
 }
