@@ -3,10 +3,10 @@
 // Contenders are interleaved round by round in one run on one machine: compare ratios, not figures of different runs.
 import { readdir, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
-import { parseArgs } from 'node:util';
 import { prepare } from './prepare.mjs';
+import { optionsOf } from '../../scripts/options.mjs';
 
-const { values: options, positionals } = parseArgs({
+const { values: options, positionals } = optionsOf({
   allowPositionals: true,
   options: {
     quick: { type: 'boolean', default: false },

@@ -1,7 +1,6 @@
 // `npm run matrix`: the packed library in every corner that it is promised for. Imports nothing but Node's own modules
 // and scripts at first, because nothing else may be there yet.
 import { writeFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { ensureBuild } from '../../scripts/ensure-build.mjs';
 import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
 import { ensureRedisServer, RedisServer } from '../../scripts/redis-servers.mjs';
@@ -13,8 +12,9 @@ import { runTimeCells } from './run-time.mjs';
 import { reportOn } from './report.mjs';
 import { ensureNode, ensureTypeScript } from './tools.mjs';
 import { typeCell } from './types.mjs';
+import { optionsOf } from '../../scripts/options.mjs';
 
-const { values } = parseArgs({ options: { markdown: { type: 'string' }, only: { type: 'string', default: '' } } });
+const { values } = optionsOf({ options: { markdown: { type: 'string' }, only: { type: 'string', default: '' } } });
 if (values.markdown && values.only) throw new Error('--markdown writes the whole table, --only tries a part of it');
 
 await ensureDependencies();

@@ -1,9 +1,9 @@
 // npm run simulate: many schedules of the real library in virtual time, or one of them once more, or all mutants.
 import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
 import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
+import { optionsOf } from '../../scripts/options.mjs';
 
-const { values } = parseArgs({
+const { values } = optionsOf({
   options: {
     runs: { type: 'string', default: '10000' },
     seed: { type: 'string', default: '1' },
