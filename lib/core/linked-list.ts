@@ -8,24 +8,20 @@ export class Member<T> {
   /** @internal */
   constructor(
     public value: T,
-    private joined: LinkedList<T> | undefined,
+    /** Where this place is, until it is given up. */
+    public list: LinkedList<T> | undefined,
   ) {}
-
-  /** Where this place is, until it is given up. */
-  get list(): LinkedList<T> | undefined {
-    return this.joined;
-  }
 
   /** Whether nobody is ahead in the list. */
   get isFirst(): boolean {
-    return this.joined !== undefined && this.before === undefined;
+    return this.list !== undefined && this.before === undefined;
   }
 
   /** Gives the place up. Idempotent. */
   leave(): void {
-    const { joined } = this;
-    this.joined = undefined;
-    joined?.remove(this);
+    const { list } = this;
+    this.list = undefined;
+    list?.remove(this);
   }
 }
 

@@ -77,7 +77,7 @@ export class RedisMaster implements Master {
     this.unanswered++;
     this.asked.push({ request, reply });
     if (this.asked.length === this.mostAtOnce) this.sendAll();
-    // Whoever came alone last time will not have company now.
+    // Who came alone last time is likely to be alone again; if not, the others go together in the next command.
     else if (this.unanswered === 1 && this.wasAlone) this.sendAll();
     else if (this.asked.length === 1) this.clock.afterTurn(this.sendAll);
   }
