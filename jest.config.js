@@ -1,6 +1,8 @@
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: 'node',
+  // For what hangs, and not for what is slow: a busy machine may stand still for seconds.
+  testTimeout: 30_000,
   roots: ['<rootDir>/test'],
   testRegex: '\\.spec\\.ts$',
   testPathIgnorePatterns: ['/node_modules/'],

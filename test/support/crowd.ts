@@ -82,9 +82,14 @@ export class Crowd implements AsyncDisposable {
     return (await this.call('ZCARD', `lock:\0queue:${resource}`)).map(Number);
   }
 
-  /** Resolves when so many processes stand in the queue of a resource; one may do so at two masters, if one was slow. */
+  /** The same on all masters together; a process may stand at two of them, if one was slow. */
+  async queuedInAll(resource: string): Promise<number> {
+    return (await this.queued(resource)).reduce((sum, some) => sum + some, 0);
+  }
+
+  /** Resolves when so many processes stand in the queue of a resource. */
   async untilQueued(resource: string, count: number): Promise<void> {
-    await eventually(async () => (await this.queued(resource)).reduce((sum, some) => sum + some, 0) >= count);
+    await eventually(async () => (await this.queuedInAll(resource)) >= count);
   }
 
   /** Which server has the queue of a resource. Somebody must stand in it. */
