@@ -1,9 +1,7 @@
 import { RESERVED_FOR } from '../core/master.interface.js';
 import { ENDLESS, FREE, FREE_AMONG_OTHERS, UNMARKED } from './script-answers.js';
-import { GIVE, LARGEST_FENCE, LOOK_AT_MARKER, TAKE } from './usual-script.js';
+import { GIVE, LARGEST_FENCE, LOOK_AT_MARKER, QUEUE_LIFE, RESERVED, TAKE } from './usual-script.js';
 
-/** For how long a queue lives after somebody has joined it, in milliseconds: those who wait join again before that. */
-const QUEUE_LIFE = 5_000;
 /** Bound on the dead processes that are skipped by one release. */
 const MOST_SKIPPED = 100;
 
@@ -53,10 +51,10 @@ local function wake_next(key, queue)
   for _ = 1, ${MOST_SKIPPED} do
     local waiter = pcall_redis('ZPOPMIN', queue)[1]
     if not waiter then return false end
-    if call('EXISTS', key) == 0 then pcall_redis('SET', key, 'reserved for ' .. waiter, 'PX', ${RESERVED_FOR}) end
+    if call('EXISTS', key) == 0 then pcall_redis('SET', key, ${RESERVED} .. waiter, 'PX', ${RESERVED_FOR}) end
     local heard = pcall_redis('PUBLISH', waiter, key)
     if type(heard) == 'number' and heard > 0 then return true end
-    if call('GET', key) == 'reserved for ' .. waiter then call('DEL', key) end
+    if call('GET', key) == ${RESERVED} .. waiter then call('DEL', key) end
   end
   return false
 end
@@ -68,7 +66,7 @@ local function queue_up(keys, queues, held, waiter, waited)
     if held[i] then
       pcall_redis('ZADD', queues[i], 'NX', text(since), waiter)
       pcall_redis('PEXPIRE', queues[i], ${QUEUE_LIFE})
-    elseif call('GET', key) == 'reserved for ' .. waiter then
+    elseif call('GET', key) == ${RESERVED} .. waiter then
       call('DEL', key)
       wake_next(key, queues[i])
     end
@@ -122,7 +120,7 @@ local operations = {}
 
 function operations.acquire(keys, token, ttl, fields, floor, queues, waiter, waited)
   if not is_marked() then return ${UNMARKED} end
-  local longest, held, first = longest_hold(keys, token, waiter and 'reserved for ' .. waiter)
+  local longest, held, first = longest_hold(keys, token, waiter and ${RESERVED} .. waiter)
   if longest ~= ${FREE} then
     if waiter then queue_up(keys, queues, held, waiter, waited) end
     return longest
@@ -169,7 +167,7 @@ function operations.release(keys, token, keep_for, queues)
       if owner and keep_for == '0' then call('DEL', key) end
       if owner and keep_for ~= '0' then call('PEXPIRE', key, keep_for) end
       if wake_next(key, queues[i]) then crowded = true end
-    elseif string.find(owner, 'reserved for ', 1, true) == 1 then
+    elseif string.find(owner, ${RESERVED}, 1, true) == 1 then
       crowded = true
     end
   end
@@ -179,7 +177,7 @@ end
 function operations.leave(keys, waiter, queues)
   for i, key in ipairs(keys) do
     pcall_redis('ZREM', queues[i], waiter)
-    if pcall_redis('GET', key) == 'reserved for ' .. waiter then
+    if pcall_redis('GET', key) == ${RESERVED} .. waiter then
       call('DEL', key)
       wake_next(key, queues[i])
     end
@@ -191,10 +189,11 @@ function operations.inspect(keys)
   return (longest_hold(keys))
 end
 
-function operations.take(key, token, ttl, floor, field)
+function operations.take(key, token, ttl, floor, field, queue, waiter, waited)
   local answer
   ${TAKE}
-  return answer or operations.acquire({ key }, token, ttl, { field }, tonumber(floor))
+  local fields = field ~= '' and { field } or {}
+  return answer or operations.acquire({ key }, token, ttl, fields, tonumber(floor), { queue }, waiter, waited)
 end
 
 function operations.give(key, token, queue)

@@ -24,21 +24,23 @@ export class RequestEncoder {
     this.requests = requests;
     this.mayQueue = mayQueue;
     const [alone] = requests;
-    this.last = (requests.length === 1 && alone && usual(alone)) || [
-      JSON.stringify(requests.map((request) => usual(request) ?? partsOf(request, mayQueue))),
+    this.last = (requests.length === 1 && alone && usual(alone, mayQueue)) || [
+      JSON.stringify(requests.map((request) => usual(request, mayQueue) ?? partsOf(request, mayQueue))),
     ];
     return this.last;
   }
 }
 
 /** What the script does for nearly every lock; `undefined` for everything else. */
-function usual(request: Request): readonly string[] | undefined {
+function usual(request: Request, mayQueue: boolean): readonly string[] | undefined {
   const [key] = request.keys;
   if (key === undefined || request.keys.length > 1) return undefined;
   if (request.op === 'release' && request.keepFor === 0) return ['give', key, request.token, ...request.queues];
-  if (request.op !== 'acquire' || request.queue) return undefined;
-  const { token, ttl, fence } = request;
-  return ['take', key, token, text(ttl), String(fence?.floor ?? 0), ...fieldsOf(fence)];
+  if (request.op !== 'acquire') return undefined;
+  const { token, ttl, fence, queue } = request;
+  const parts = ['take', key, token, text(ttl), String(fence?.floor ?? 0), fence ? String(fence.fields[0]) : ''];
+  if (queue && mayQueue) parts.push(...queue.queues, queue.waiter, text(queue.waited));
+  return parts;
 }
 
 /** Operation, keys, and what the operation needs. */

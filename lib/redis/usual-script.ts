@@ -1,5 +1,8 @@
-import { FREE } from './script-answers.js';
+import { RESERVED_FOR } from '../core/master.interface.js';
+import { FREE, FREE_AMONG_OTHERS } from './script-answers.js';
 
+/** For how long a queue lives after somebody has joined it, in milliseconds: those who wait join again before that. */
+export const QUEUE_LIFE = 5_000;
 /** How far the wall clock of a client may be ahead of a server's, in milliseconds. */
 const MAX_CLOCK_SKEW = 60_000;
 
@@ -17,29 +20,60 @@ if marked == nil then marked = marker == '' or pcall_redis('HGET', marker, 'nonc
 /** How large a fencing token may be: not further ahead of this server's clock than clocks may be apart. */
 export const LARGEST_FENCE = `time[1] * 1000000 + time[2] + ${MAX_CLOCK_SKEW * 1_000}`;
 
+/** Who waits for a key finds this in it when it has been released for nobody else, and in its channel the key. */
+export const RESERVED = `'reserved for '`;
+
 /**
- * Takes one key, if it is free; otherwise there is no `answer`, and it is left to the operations.
+ * Takes one key, if it is free or kept for whoever asks; otherwise there is no `answer`, and it is left to the operations.
  *
  * Numbers become text by '%.0f' only: Lua's own way loses digits.
  */
 export const TAKE = `${LOOK_AT_MARKER}
-local set = marked and pcall_redis('SET', key, token, 'PX', ttl, 'NX')
+local owner = waiter and pcall_redis('GET', key)
+local is_reserved = owner and owner == ${RESERVED} .. waiter
+local set = marked and pcall_redis('SET', key, token, 'PX', ttl, is_reserved and 'XX' or 'NX')
 if set and not set.err then
   answer = ${FREE}
-  if not time and (field or marker ~= '') then time = call('TIME') end
-  if field then
+  if waiter then
+    pcall_redis('ZREM', queue, waiter)
+    if call('EXISTS', queue) == 1 then answer = ${FREE_AMONG_OTHERS} end
+  end
+  local is_fenced = field and field ~= ''
+  if not time and (is_fenced or marker ~= '') then time = call('TIME') end
+  if is_fenced then
     local after = (call('HGET', counters, field) or 0) + 1
     local drawn = string.format('%.0f', math.max(after, math.min(floor, ${LARGEST_FENCE})))
     call('HSET', counters, field, drawn)
     answer = answer .. ' ' .. drawn
   end
+elseif marked and type(owner) == 'string' and owner ~= token and not is_reserved then
+  time = time or call('TIME')
+  pcall_redis('ZADD', queue, 'NX', string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) - waited), waiter)
+  pcall_redis('PEXPIRE', queue, ${QUEUE_LIFE})
+  answer = call('PTTL', key)
 end`;
 
-/** Gives one key up, if it is ours and nobody waits for it; otherwise like {@link TAKE}. */
+/**
+ * Gives one key up, if it is ours; otherwise, and if whoever waits for it does not listen any more, like {@link TAKE}.
+ *
+ * pcall, since locks do not depend on whatever is wrong with a queue (another type, no permission). A key that is
+ * released while processes wait for it is kept for the one that is woken.
+ */
 export const GIVE = `
-if pcall_redis('GET', key) == token and call('EXISTS', queue) == 0 then
+if pcall_redis('GET', key) == token then
   call('DEL', key)
-  answer = ${FREE}
+  local next = pcall_redis('ZPOPMIN', queue)[1]
+  if not next then
+    answer = ${FREE}
+  else
+    pcall_redis('SET', key, ${RESERVED} .. next, 'PX', ${RESERVED_FOR})
+    local heard = pcall_redis('PUBLISH', next, key)
+    if type(heard) == 'number' and heard > 0 then
+      answer = ${FREE_AMONG_OTHERS}
+    else
+      call('DEL', key)
+    end
+  end
 end`;
 
 /**
@@ -48,7 +82,7 @@ end`;
  */
 export const ALONE = `
 if what == 'take' then
-  local key, token, ttl, floor, field = unpack(ARGV, 5)
+  local key, token, ttl, floor, field, queue, waiter, waited = unpack(ARGV, 5)
   local answer
   ${TAKE}
   if answer then return { answer, time } end

@@ -164,11 +164,11 @@ export class ModelPair implements AsyncDisposable {
 function lasting(script: Script): Script {
   const ends = [
     [`'PX', ${LIVES.reservation})`, `'PX', ${LASTING.reservation})`],
-    [`queues[i], ${LIVES.queue})`, `queues[i], ${LASTING.queue})`],
+    [`, ${LIVES.queue})`, `, ${LASTING.queue})`],
   ] as const;
   const text = ends.reduce((before, [end, later]) => {
-    if (before.split(end).length !== 2) throw new Error(`the script has not exactly one ${end}`);
-    return before.replace(end, later);
+    if (!before.includes(end)) throw new Error(`the script has no ${end}`);
+    return before.replaceAll(end, later);
   }, script.text);
   return { text, sha1: createHash('sha1').update(text).digest('hex') };
 }

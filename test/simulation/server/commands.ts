@@ -108,8 +108,11 @@ function requestsIn([text = '', ...rest]: readonly string[]): readonly Parts[] {
 
 /** A short request in full. */
 function whole(parts: Parts | readonly string[]): Parts {
-  const [op, key = '', token, third = '', floor, ...fields] = parts as readonly string[];
-  if (op === 'take') return ['acquire', [key], token, third, fields, Number(floor)];
+  const [op, key = '', token, third = '', floor, field, ...ticket] = parts as readonly string[];
+  const fields = field === '' ? [] : [field];
+  const [queue, waiter, waited] = ticket;
+  const waiting = queue === undefined ? [] : [[queue], waiter, Number(waited)];
+  if (op === 'take') return ['acquire', [key], token, third, fields, Number(floor), ...waiting];
   if (op === 'give') return ['release', [key], token, '0', [third]];
   return parts as Parts;
 }
