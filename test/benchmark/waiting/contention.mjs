@@ -48,11 +48,11 @@ const newKey = (contender) => `${contender}:${keys++}`;
 
 /** What the contenders do on one key for a while. */
 export async function trace({ pool, urls }, contender, scene, duration, key = newKey(contender)) {
-  const { processes, waiters, section } = scene;
+  const { processes, waiters, section, rest } = scene;
   // In the future, so that all have been told before.
   const start = sharedNow() + 50;
   const end = start + duration;
-  const contending = pool.run('contend', { contender, key, ttl: TTL, section, waiters, start, end }, processes);
+  const contending = pool.run('contend', { contender, key, ttl: TTL, section, rest, waiters, start, end }, processes);
   const results = await endingSoon(contending, urls, key, end);
   return { trace: new Trace(results, start, end) };
 }

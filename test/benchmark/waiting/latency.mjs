@@ -3,17 +3,22 @@ import { trace } from './contention.mjs';
 
 /** Long enough for the other process to wait for certain, in milliseconds. */
 const SECTION = 5;
+/**
+ * So long, in milliseconds, a process that has released wants nothing: what it does next is no part of the hand-off, and
+ * would take the place of the other one on a machine with two cores.
+ */
+const REST = 2;
 
 /**
  * From the call of release in one process to the work in another, and the machine's round trip meanwhile.
  *
  * The round trip that hand-offs are compared with is the algorithm's, to all masters until a quorum has answered, and
  * measured under their conditions: two processes at once, each of which wakes up from a pause as long as a section, and a
- * script that sets one key, the least that a lock can be. A PING of a lone process is answered by a machine that does nothing else meanwhile. Both move with how
- * deep the machine sleeps in between, so the PINGs stay in the table.
+ * script that sets one key, the least that a lock can be. A PING of a lone process is answered by a machine that does
+ * nothing else meanwhile. Both move with how deep the machine sleeps in between, so the PINGs stay in the table.
  */
 export async function handOffLatency(bench) {
-  const scene = { processes: 2, waiters: 1, section: SECTION };
+  const scene = { processes: 2, waiters: 1, section: SECTION, rest: REST };
   const handOffs = { ours: [], 'redlock5-10ms': [] };
   const roundTrips = [];
   const pings = [];

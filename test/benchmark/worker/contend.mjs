@@ -1,7 +1,11 @@
 import { sharedNow, sleep } from '../measure/numbers.mjs';
 
-/** Some waiters of this process want the same key again and again, from `start` to `end`. */
-export async function contend(contender, { key, ttl, section, waiters, start, end }) {
+/**
+ * Some waiters of this process want the same key again and again, from `start` to `end`.
+ *
+ * @param rest milliseconds between a release and the next wish
+ */
+export async function contend(contender, { key, ttl, section, rest, waiters, start, end }) {
   const sections = [];
   const failures = [];
 
@@ -18,6 +22,7 @@ export async function contend(contender, { key, ttl, section, waiters, start, en
         // What happens when the round is over, and keys are taken away so that it ends, counts for nothing.
         if (sharedNow() < end) await released;
         else released.catch(() => {});
+        if (rest) await sleep(rest);
       } catch (error) {
         if (sharedNow() < end) failures.push(String(error?.message ?? error));
         await sleep(1);
