@@ -3,7 +3,7 @@ import { inRounds, spread } from '../measure/rounds.mjs';
 
 /** How long a lock takes when there is nothing else to do, per contender. */
 export async function oneByOne({ crew, ttl }, { rounds, count }) {
-  const measured = await inRounds({ rounds, warmUps: 1 }, crew.members, (contender) =>
+  const measured = await inRounds({ rounds, warmUps: 3 }, crew.members, (contender) =>
     crew.run(contender, 'cycles', { count, ttl }),
   );
   const found = {};

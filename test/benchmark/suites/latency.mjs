@@ -7,7 +7,7 @@ import { onField } from '../measure/field.mjs';
 const TTL = 3_000;
 
 const LENGTHS = {
-  usual: { rounds: 7, count: 300 },
+  usual: { rounds: 7, count: 1_000 },
   quick: { rounds: 5, count: 120 },
 };
 
