@@ -36,7 +36,7 @@ export type {
 } from './core/observer.js';
 export type { Inspection } from './core/redlock.js';
 export type { MasterStatus, Status } from './core/status.js';
-export type { AcquireOptions, RedlockOptions } from './core/settings.js';
+export type { AcquireOptions, RedlockOptions } from './core/options.js';
 export { getLockServiceToken, InjectLockService } from './lock-service.token.js';
 export { LockInterceptor, type LockInterceptorKey } from './lock.interceptor.js';
 export type { LockedMethodOptions, LockResource, WithLockOptions } from './lock-options.interface.js';

@@ -1,5 +1,5 @@
 import type { LockNotAcquiredError } from './core/errors.js';
-import type { AcquireOptions } from './core/settings.js';
+import type { AcquireOptions } from './core/options.js';
 
 /** One resource, or several that are taken together or not at all. */
 export type LockResource = string | readonly string[];

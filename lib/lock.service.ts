@@ -5,14 +5,8 @@ import type { OnHeld } from './core/observer.js';
 import { checkOptionNames } from './core/option-names.js';
 import type { Inspection, Redlock } from './core/redlock.js';
 import { resolveResources } from './core/resources.js';
-import {
-  ACQUIRE_OPTION_NAMES,
-  type AcquireOptions,
-  type CallSettings,
-  resolveCall,
-  resolveFlag,
-  type Settings,
-} from './core/settings.js';
+import { ACQUIRE_OPTION_NAMES, type AcquireOptions } from './core/options.js';
+import { type CallSettings, resolveCall, resolveFlag, type Settings } from './core/settings.js';
 import type { Status } from './core/status.js';
 import { Hold } from './hold.js';
 import { LockContext } from './lock-context.js';

@@ -3,7 +3,8 @@ import { RedlockConfigError } from './core/errors.js';
 import { checkOptionNames } from './core/option-names.js';
 import { SystemRandom } from './core/random.js';
 import { Redlock } from './core/redlock.js';
-import { REDLOCK_OPTION_NAMES, type RedlockOptions, resolveSettings } from './core/settings.js';
+import { REDLOCK_OPTION_NAMES, type RedlockOptions } from './core/options.js';
+import { resolveSettings } from './core/settings.js';
 import { LockService } from './lock.service.js';
 import { MemoryMaster } from './memory/memory-master.js';
 

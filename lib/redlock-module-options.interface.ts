@@ -2,7 +2,7 @@ import type { Clock } from './core/clock.js';
 import type { Duration } from './core/duration.js';
 import type { Master } from './core/master.interface.js';
 import type { Observer } from './core/observer.js';
-import type { RedlockOptions } from './core/settings.js';
+import type { RedlockOptions } from './core/options.js';
 import type { RedisMasterSource } from './redis/master-source.js';
 
 /**

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Observer } from '../../lib/core/observer.js';
-import type { RedlockOptions } from '../../lib/core/settings.js';
+import type { RedlockOptions } from '../../lib/core/options.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';

@@ -1,4 +1,5 @@
-import { type RedlockOptions, resolveSettings } from '../../lib/core/settings.js';
+import type { RedlockOptions } from '../../lib/core/options.js';
+import { resolveSettings } from '../../lib/core/settings.js';
 import { Actor } from './actor.js';
 import { Assumptions } from './assumptions.js';
 import { Chance } from './engine/chance.js';

@@ -1,7 +1,8 @@
 import { SystemClock } from '../../lib/core/clock.js';
 import type { Observer } from '../../lib/core/observer.js';
 import { SystemRandom } from '../../lib/core/random.js';
-import { type RedlockOptions, resolveSettings } from '../../lib/core/settings.js';
+import type { RedlockOptions } from '../../lib/core/options.js';
+import { resolveSettings } from '../../lib/core/settings.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import type { RedisMasterContext } from '../../lib/redis/recognition.js';
 

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { RedlockOptions } from '../../lib/core/settings.js';
+import type { RedlockOptions } from '../../lib/core/options.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
 import { contextOf } from './context.js';
 import { CountingMaster } from './counting-master.js';

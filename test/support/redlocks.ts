@@ -5,7 +5,8 @@ import type { Master } from '../../lib/core/master.interface.js';
 import type { Observer } from '../../lib/core/observer.js';
 import { SystemRandom } from '../../lib/core/random.js';
 import { Redlock } from '../../lib/core/redlock.js';
-import { type AcquireOptions, type RedlockOptions, resolveCall, resolveSettings } from '../../lib/core/settings.js';
+import type { AcquireOptions, RedlockOptions } from '../../lib/core/options.js';
+import { resolveCall, resolveSettings } from '../../lib/core/settings.js';
 import { contextOf } from './context.js';
 import { type RedisMasterSource, redisMasters } from '../../lib/redis/master-source.js';
 

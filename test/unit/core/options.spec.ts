@@ -2,13 +2,8 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { MAX_DURATION, parseDuration } from '../../../lib/core/duration.js';
 import { RedlockConfigError } from '../../../lib/core/errors.js';
 import { checkOptionNames } from '../../../lib/core/option-names.js';
-import {
-  ACQUIRE_OPTION_NAMES,
-  type AcquireOptions,
-  REDLOCK_OPTION_NAMES,
-  resolveCall,
-  resolveSettings,
-} from '../../../lib/core/settings.js';
+import { ACQUIRE_OPTION_NAMES, type AcquireOptions, REDLOCK_OPTION_NAMES } from '../../../lib/core/options.js';
+import { resolveCall, resolveSettings } from '../../../lib/core/settings.js';
 import { anything, optionObjects } from '../../support/hostile.js';
 import { fc } from '../../support/properties.js';
 

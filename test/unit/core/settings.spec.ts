@@ -3,15 +3,8 @@ import { MAX_DURATION, parseDuration } from '../../../lib/core/duration.js';
 import { RedlockConfigError } from '../../../lib/core/errors.js';
 import { checkOptionNames } from '../../../lib/core/option-names.js';
 import { resolveResources } from '../../../lib/core/resources.js';
-import {
-  type AcquireOptions,
-  driftOf,
-  masterTimeoutFor,
-  type RedlockOptions,
-  resolveCall,
-  resolveSettings,
-  resolveTtl,
-} from '../../../lib/core/settings.js';
+import type { AcquireOptions, RedlockOptions } from '../../../lib/core/options.js';
+import { driftOf, masterTimeoutFor, resolveCall, resolveSettings, resolveTtl } from '../../../lib/core/settings.js';
 
 const settings = resolveSettings({});
 

@@ -71,7 +71,7 @@ describe('a master in memory', () => {
     for (let i = 0; i < 1_000; i++) await acquire('x', [`key:${i}`]);
     await clock.advance(1_000);
     for (let i = 0; i < 500; i++) await acquire('x', ['a'], 1);
-    expect((master as unknown as { entries: Map<string, unknown> }).entries.size).toBeLessThan(10);
+    expect((master as unknown as { store: { entries: Map<string, unknown> } }).store.entries.size).toBeLessThan(10);
   });
 
   it('obeys at the end of a pause what it was asked meanwhile, in order', async () => {

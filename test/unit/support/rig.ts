@@ -4,7 +4,8 @@ import type { Observer, OnHeld } from '../../../lib/core/observer.js';
 import { combine } from '../../../lib/core/observers.js';
 import { Redlock } from '../../../lib/core/redlock.js';
 import { resolveResources } from '../../../lib/core/resources.js';
-import { type AcquireOptions, type RedlockOptions, resolveCall, resolveSettings } from '../../../lib/core/settings.js';
+import type { AcquireOptions, RedlockOptions } from '../../../lib/core/options.js';
+import { resolveCall, resolveSettings } from '../../../lib/core/settings.js';
 import { type Behaviour, ScriptedMaster } from './scripted-master.js';
 import { TestClock } from './test-clock.js';
 

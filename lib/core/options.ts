@@ -1,0 +1,102 @@
+import type { Duration } from './duration.js';
+
+/** What can be set for all locks of a service. */
+export interface RedlockOptions {
+  /**
+   * Life of a key on a master unless the lock is extended: how long a crashed holder blocks others.
+   * At least 10 ms, at most `maxTtl`.
+   * @default '10s'
+   */
+  ttl?: Duration;
+  /**
+   * How long an acquisition may wait for a resource that is held. `0` means exactly one attempt.
+   * @default '5s'
+   */
+  wait?: Duration;
+  /**
+   * Longest time for which extension may keep a lock; reaching it is a loss.
+   * @default '1h', or `ttl` if that is longer
+   */
+  maxHold?: Duration;
+  /**
+   * How long one master may take to answer. At most a quarter of the ttl, else the time left to rely on the lock
+   * would be spent waiting.
+   * @default 50 ms, or a quarter of the ttl if that is less
+   */
+  masterTimeout?: Duration;
+  /**
+   * Share of the ttl that is given up because clocks do not run at exactly the same rate. From 0 to 0.5.
+   * @default 0.01
+   * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
+   */
+  driftFactor?: number;
+  /**
+   * Bound on every ttl and every `minHold`.
+   * @default '30s', or `ttl` if that is longer
+   */
+  maxTtl?: Duration;
+  /**
+   * Keep a master from voting that may have forgotten locks, after a restart, a failover or a flush, until every lock
+   * from before has ended: for at most `maxTtl`.
+   * @default true for three masters or more
+   */
+  restartGuard?: boolean;
+  /**
+   * Number the locks of a resource, see `Lock.fencingToken`. Costs the masters a script in place of a plain `SET`.
+   * @default true
+   */
+  fencing?: boolean;
+  /**
+   * Prefix of every key written to the masters. Services with different prefixes never share a key: unless the prefix
+   * is one word and a colon, a NUL character and `key:` follow it, so that `app:` and `app:jobs:` stay apart.
+   * @default 'lock:'
+   */
+  keyPrefix?: string;
+}
+
+/** What can be set for one acquisition. */
+export interface AcquireOptions {
+  /**
+   * How long to wait for a resource that is held, in place of the module's `wait`. `0` means exactly one attempt.
+   * @default the module's `wait`
+   */
+  wait?: Duration;
+  /**
+   * Keep extending the lock until it is released.
+   * @default true for `withLock`, `@WithLock` and `LockInterceptor`; false for `acquire` and `tryAcquire`
+   */
+  extend?: boolean;
+  /**
+   * Longest time for which extension may keep this lock, in place of the module's `maxHold`.
+   * @default the module's `maxHold`, or the ttl if that is longer
+   */
+  maxHold?: Duration;
+  /**
+   * The resource stays taken for at least this long after it was acquired, even if the lock is released earlier.
+   * Keeps a short job from running twice on machines whose clocks differ. At most `maxTtl` and `maxHold`.
+   * @default 0
+   */
+  minHold?: Duration;
+  /** Cancels waiting with the signal's reason. */
+  signal?: AbortSignal;
+}
+
+export const REDLOCK_OPTION_NAMES = [
+  'ttl',
+  'wait',
+  'maxHold',
+  'masterTimeout',
+  'driftFactor',
+  'maxTtl',
+  'fencing',
+  'restartGuard',
+  'keyPrefix',
+] as const satisfies readonly (keyof RedlockOptions)[];
+
+export const ACQUIRE_OPTION_NAMES = [
+  'wait',
+  'extend',
+  'maxHold',
+  'minHold',
+  'signal',
+] as const satisfies readonly (keyof AcquireOptions)[];

@@ -1,0 +1,180 @@
+import type { Clock, Instant } from '../core/clock.js';
+import { elapsedSince } from '../core/clock.js';
+import {
+  type AcquireRequest,
+  type Answer,
+  type ConfirmRequest,
+  type ExtendRequest,
+  GRANTED,
+  GRANTED_AMONG_OTHERS,
+  type Held,
+  type LeaveRequest,
+  type QueueTicket,
+  type ReleaseRequest,
+  type Request,
+  RESERVED_FOR,
+} from '../core/master.interface.js';
+import { MemoryCounters } from './memory-counters.js';
+import type { MemoryQueues } from './memory-queues.js';
+
+interface Entry {
+  token: string;
+  since: Instant;
+  ttl: number;
+}
+
+/** So many keys are looked at for expiry whenever one is taken, so that forgotten keys do not pile up. */
+const SWEEP = 4;
+
+const RESERVED = 'reserved for ';
+
+/** What stands in place of a token in a key that is kept for the process that was woken. */
+function reservedFor(waiter: string): string {
+  return RESERVED + waiter;
+}
+
+/** What a master keeps, and what it does with it: the operations of the script, in memory. */
+export class MemoryStore {
+  private readonly entries = new Map<string, Entry>();
+  private readonly counters = new MemoryCounters();
+  private sweeper: IterableIterator<[string, Entry]> | undefined;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly queues: MemoryQueues,
+  ) {}
+
+  /** Number of keys that are held. */
+  get size(): number {
+    for (const key of [...this.entries.keys()]) this.remainingOf(key);
+    return this.entries.size;
+  }
+
+  /** Forgets all keys and counters. */
+  clear(): void {
+    this.entries.clear();
+    this.counters.clear();
+  }
+
+  /** Does what is asked at once. */
+  answer(request: Request): Answer {
+    switch (request.op) {
+      case 'acquire':
+        return this.acquire(request);
+      case 'extend':
+        return this.extend(request);
+      case 'release':
+        return this.release(request);
+      case 'confirm':
+        return this.confirm(request);
+      case 'leave':
+        return this.leave(request);
+      case 'inspect':
+        return this.longestHeld(request.keys) ?? GRANTED;
+    }
+  }
+
+  private acquire({ keys, token, ttl, queue, fence }: AcquireRequest): Answer {
+    this.sweep();
+    const held = this.longestHeld(keys, queue && reservedFor(queue.waiter));
+    if (held && queue) this.lineUp(keys, queue);
+    if (held) return held;
+    this.set(keys, token, ttl);
+    for (const name of queue?.queues ?? []) this.queues.leave(name, queue?.waiter ?? '');
+    const crowded = queue?.queues.some((name) => !this.queues.isEmpty(name));
+    const grant = crowded ? GRANTED_AMONG_OTHERS : GRANTED;
+    return fence ? { ...grant, fence: this.counters.draw(fence) } : grant;
+  }
+
+  private confirm({ keys, token, fence }: ConfirmRequest): Answer {
+    const isOurs = keys.every((key) => this.remainingOf(key) > 0 && this.entries.get(key)?.token === token);
+    return isOurs ? { ...GRANTED, fence: this.counters.raise(fence) } : { kind: 'held', remaining: undefined };
+  }
+
+  private lineUp(keys: readonly string[], { queues, waiter, waited }: QueueTicket): void {
+    const since = this.clock.read().monotonic - waited;
+    queues.forEach((queue, i) => {
+      const key = keys[i] as string;
+      if (this.remainingOf(key) === 0) return;
+      // What was reserved is of no use while another key is held: the next one's turn.
+      if (this.entries.get(key)?.token === reservedFor(waiter)) this.free(key, queue);
+      else this.queues.join(queue, waiter, since);
+    });
+  }
+
+  /** Gives a key up. Whoever waits for it and listens finds it reserved for a moment. */
+  private free(key: string, queue: string): boolean {
+    this.entries.delete(key);
+    const next = this.queues.wakeNext(queue, key);
+    if (next !== undefined) this.set([key], reservedFor(next), RESERVED_FOR);
+    return next !== undefined;
+  }
+
+  private leave({ keys, queues, waiter }: LeaveRequest): Answer {
+    queues.forEach((queue, i) => {
+      const key = keys[i] as string;
+      this.queues.leave(queue, waiter);
+      if (this.entries.get(key)?.token === reservedFor(waiter)) this.free(key, queue);
+    });
+    return GRANTED;
+  }
+
+  private extend({ keys, token, ttl, fence }: ExtendRequest): Answer {
+    const held = this.longestHeld(keys, token);
+    if (held) return held;
+    // A key that is set again may have been another one's meanwhile, whose fencing token must not become ours, too.
+    const isSetAgain = keys.some((key) => this.remainingOf(key) === 0);
+    this.set(keys, token, ttl);
+    if (fence && isSetAgain) this.counters.draw({ ...fence, floor: fence.token });
+    else if (fence) this.counters.raise(fence);
+    return GRANTED;
+  }
+
+  private release({ keys, queues, token, keepFor }: ReleaseRequest): Answer {
+    let crowded = false;
+    for (const [i, queue] of queues.entries()) {
+      const key = keys[i] as string;
+      const owner = this.remainingOf(key) > 0 ? this.entries.get(key)?.token : undefined;
+      if (owner?.startsWith(RESERVED)) crowded = true;
+      if (owner !== undefined && owner !== token) continue;
+      if (keepFor === 0) {
+        crowded = this.free(key, queue) || crowded;
+      } else if (owner !== undefined) {
+        this.set([key], token, keepFor);
+        // Whoever waits learns that the key expires at another time than it was told.
+        this.queues.wakeNext(queue, key);
+      }
+    }
+    return crowded ? GRANTED_AMONG_OTHERS : GRANTED;
+  }
+
+  private set(keys: readonly string[], token: string, ttl: number): void {
+    const since = this.clock.read();
+    for (const key of keys) this.entries.set(key, { token, since, ttl });
+  }
+
+  /** The longest hold on one of the keys, other than by the owner. */
+  private longestHeld(keys: readonly string[], owner?: string): Held | undefined {
+    const times = keys.map((key) => (this.entries.get(key)?.token === owner ? 0 : this.remainingOf(key)));
+    const remaining = Math.max(...times);
+    return remaining > 0 ? { kind: 'held', remaining } : undefined;
+  }
+
+  private remainingOf(key: string): number {
+    const entry = this.entries.get(key);
+    if (!entry) return 0;
+    const remaining = entry.ttl - elapsedSince(this.clock, entry.since);
+    if (remaining > 0) return remaining;
+    this.entries.delete(key);
+    return 0;
+  }
+
+  private sweep(): void {
+    for (let i = 0; i < SWEEP; i++) {
+      this.sweeper ??= this.entries.entries();
+      const next = this.sweeper.next();
+      if (next.done) this.sweeper = undefined;
+      else this.remainingOf(next.value[0]);
+    }
+  }
+}
