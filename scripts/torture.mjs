@@ -27,7 +27,8 @@ try {
   await import(pathToFileURL(join(compiled.folder, 'test/torture/main.js')).href);
 } catch (error) {
   // Where an option is wrong does not matter, where something else went wrong does.
-  const isAboutOption = error instanceof Error && (error.message.startsWith('--') || error.code?.startsWith('ERR_PARSE'));
+  const isAboutOption =
+    error instanceof Error && (error.message.startsWith('--') || error.code?.startsWith('ERR_PARSE'));
   if (!leaving) console.error(isAboutOption ? error.message : error);
   process.exitCode = 1;
 } finally {
