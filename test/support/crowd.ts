@@ -34,6 +34,14 @@ export class CountingContender extends Contender {
     return this.counting.reduce((sum, { asked }) => sum + asked.acquire, 0);
   }
 
+  /**
+   * The same to one master. At the gate, every attempt counts once; another master may still have the key that was
+   * released, and is then asked again.
+   */
+  acquiresAt(index: number): number {
+    return this.counting[index]?.asked.acquire ?? 0;
+  }
+
   reset(): void {
     for (const { asked } of this.counting) Object.assign(asked, { acquire: 0, extend: 0, release: 0, leave: 0 });
   }
@@ -94,7 +102,12 @@ export class Crowd implements AsyncDisposable {
 
   /** Which server has the queue of a resource. Somebody must stand in it. */
   async gateOf(resource: string): Promise<Masters['servers'][number]> {
-    return this.masters.servers[(await this.queued(resource)).findIndex((count) => count > 0)]!;
+    return this.masters.servers[await this.indexOfGate(resource)]!;
+  }
+
+  /** The same as its place among the masters. */
+  async indexOfGate(resource: string): Promise<number> {
+    return (await this.queued(resource)).findIndex((count) => count > 0);
   }
 
   /** Subscriber connections on each master. */
