@@ -10,7 +10,7 @@ const LOCKS = 500;
 const ROUNDS = 8;
 const TTL = 3_000;
 /** What the guard and fencing may cost a server, compared with the plainest lock there is. */
-const MOST = 5;
+const MOST = 4;
 
 it('with guard and fencing, to acquire is one round trip, and a script of few commands', async () => {
   await using masters = await startMasters(1);
@@ -43,12 +43,11 @@ it('with guard and fencing, to acquire is one round trip, and a script of few co
   } finally {
     plain.disconnect();
   }
-  // What else the machine does can only add to a round, of either kind: the best of each are what they cost.
-  const least = (kind: 'guarded' | 'bare'): number => Math.min(...costs.map((cost) => cost[kind]));
-  const ratio = least('guarded') / least('bare');
-  const ratios = costs.map(({ guarded, bare }) => guarded / bare);
+  // The median: with a server that waits for each request, what it costs to wake up changes between rounds, and within.
+  const ratios = costs.map(({ guarded, bare }) => guarded / bare).sort((a, b) => a - b);
+  const ratio = ratios[ROUNDS >> 1]!;
   report(`server time of an acquisition with guard and fencing, in times of SET NX PX: ${ratio.toFixed(1)}`);
-  report(`the same round by round: ${shown(ratios)}`);
+  report(`the same in each round, sorted: ${shown(ratios)}`);
   report(`the same without reading and writing the socket: ${shown(commandRatios)}`);
   // All that the server does for a request counts, reading and writing the socket, too.
   expect(ratio).toBeLessThan(MOST);
