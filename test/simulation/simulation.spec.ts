@@ -56,4 +56,18 @@ describe('The library on simulated masters', () => {
     const broken: Schedule = { ...schedule, faults: [crash] };
     expect((await play(broken)).broken).toContain('a master lost data, and there is no restart guard');
   });
+
+  it('knows when a process is finding out who a server is', async () => {
+    const schedule = generate(3, { ...EVERYTHING, masters: [3], guard: [true], faults: [] });
+    const start = Math.min(...schedule.processes.map(({ startsAt }) => startsAt));
+    const brokenAt = async (at: number): Promise<boolean> => {
+      const promotion = { kind: 'promote', at, server: 0, lag: 1, connections: 'kept' } as const;
+      const { broken } = await play({ ...schedule, faults: [promotion] });
+      return broken.some((assumption) => assumption.startsWith('a server was replaced while it was recognized'));
+    };
+    // A handshake is several round trips, and comes first.
+    const during = await Promise.all([0.5, 1, 1.5, 2, 2.5, 3].map((delay) => brokenAt(start + delay)));
+    expect(during).toContain(true);
+    expect(await brokenAt(start + 100)).toBe(false);
+  });
 });

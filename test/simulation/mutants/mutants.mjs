@@ -58,7 +58,7 @@ export const MUTANTS = [
     'lib/redis/redis-master.ts',
     [
       'if (isUnknownScript(error)) notKnown(asked, answer);',
-      `if (isUnknownScript(error)) this.run(asked, 'EVAL', notKnown);`,
+      `if (isUnknownScript(error)) this.run(asked, 'eval', notKnown);`,
     ],
   ],
   [

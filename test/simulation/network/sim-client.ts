@@ -14,6 +14,7 @@ const DISCONNECT_WITHIN = 100;
 const FIRST_RETRY = 1_000;
 
 interface Pending {
+  /** In lower case. */
   readonly command?: string;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -58,7 +59,7 @@ export class SimClient implements RedisClient, Owner {
   /** Whether an answer is awaited that tells who a server is, or a script is on its way to whom that was. */
   isRecognizing(endpoint: Endpoint): boolean {
     return (
-      this.route.endpoint === endpoint && this.pending.some(({ command }) => command === 'EVAL' || command === 'SCRIPT')
+      this.route.endpoint === endpoint && this.pending.some(({ command }) => command === 'eval' || command === 'script')
     );
   }
 
@@ -145,7 +146,7 @@ export class SimClient implements RedisClient, Owner {
 
   private request(command: string, args: readonly (string | number)[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.pending.push({ command, resolve, reject });
+      this.pending.push({ command: command.toLowerCase(), resolve, reject });
       this.connection?.send(command, args);
     });
   }
