@@ -97,7 +97,7 @@ export class Acquisition {
       const ballot = await this.attempt(tenure, step, gate, timeout, attempt > 1 || call.wait === 0);
       waiter.interrupt = undefined;
       // Granted at the gate: the place in its queue is gone.
-      if (gate && this.queuedAt && ballot.reportOf(gate.name).answer?.kind === 'granted') this.queuedAt.delete(gate);
+      if (gate && this.queuedAt && ballot.isGrantedBy(gate)) this.queuedAt.delete(gate);
       if (ballot.outcome === 'granted' && tenure.remaining > 0 && !waiter.isStopped) return tenure;
       // A gate that refuses for certain has nothing to give back, and nobody else was asked, if there is a usable gate.
       if (!gate || step !== 'gate' || ballot.outcome !== 'held' || ballot.isSplit) this.giveBack(tenure);

@@ -94,6 +94,11 @@ export class Ballot {
     return this.answers.filter((answer) => answer !== undefined);
   }
 
+  /** Whether one master has granted. */
+  isGrantedBy(master: Master): boolean {
+    return this.answers[this.masters.indexOf(master)]?.kind === 'granted';
+  }
+
   /** What one master answered, if it was asked. */
   reportOf(name: string): MasterReport {
     return this.report.find(({ master }) => master === name) ?? { master: name, answer: undefined };
