@@ -20,11 +20,12 @@ if marked == nil then marked = marker == '' or pcall_redis('HGET', marker, 'nonc
 /** How large a fencing token may be: not further ahead of this server's clock than clocks may be apart. */
 export const LARGEST_FENCE = `time[1] * 1000000 + time[2] + ${MAX_CLOCK_SKEW * 1_000}`;
 
-/** Who waits for a key finds this in it when it has been released for nobody else, and in its channel the key. */
+/** What a key holds, in front of the name of a waiting process, while it is kept for that process. */
 export const RESERVED = `'reserved for '`;
 
 /**
- * Takes one key, if it is free or kept for whoever asks; otherwise there is no `answer`, and it is left to the operations.
+ * Takes one key, if it is free or kept for whoever asks. If somebody else has it, whoever waits takes a place in its queue.
+ * Otherwise there is no `answer`, and it is left to the operations.
  *
  * Numbers become text by '%.0f' only: Lua's own way loses digits.
  */
@@ -62,12 +63,12 @@ end`;
 export const GIVE = `
 if pcall_redis('GET', key) == token then
   call('DEL', key)
-  local next = pcall_redis('ZPOPMIN', queue)[1]
-  if not next then
+  local waiter = pcall_redis('ZPOPMIN', queue)[1]
+  if not waiter then
     answer = ${FREE}
   else
-    pcall_redis('SET', key, ${RESERVED} .. next, 'PX', ${RESERVED_FOR})
-    local heard = pcall_redis('PUBLISH', next, key)
+    pcall_redis('SET', key, ${RESERVED} .. waiter, 'PX', ${RESERVED_FOR})
+    local heard = pcall_redis('PUBLISH', waiter, key)
     if type(heard) == 'number' and heard > 0 then
       answer = ${FREE_AMONG_OTHERS}
     else

@@ -65,7 +65,7 @@ function printCrowd(name, { waiters, handOffRate, longestWait, commands, failure
   ]);
 }
 
-function printLatency(name, { roundTrip, pingToOne, pingToAll, hotPing, ours, 'redlock5-10ms': tuned }) {
+function printLatency(name, { roundTrip, pingToOne, pingToAll, hotPing, ours, atOnce, 'redlock5-10ms': tuned }) {
   const row = (title, { p50, p99, samples }) => [
     ...[
       title,
@@ -84,6 +84,7 @@ function printLatency(name, { roundTrip, pingToOne, pingToAll, hotPing, ours, 'r
     row('PING to all, at the same pace', pingToAll),
     row('PING to one, without pauses', hotPing),
     row('ours', ours),
+    row('ours, where who releases wants it again at once', atOnce),
     row('redlock5-10ms', tuned),
   ]);
 }
