@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Lock } from '../../lib/core/lock.js';
 import { type Compiled, compileLibrary, type Program, start } from '../support/compiled.js';
-import { type CountingContender, Crowd } from '../support/crowd.js';
+import { type CountingContender, Crowd, Patience } from '../support/crowd.js';
 import { eventually } from '../support/eventually.js';
 
 const WAIT = { wait: '60s' } as const;
@@ -45,7 +45,7 @@ describe('Waiting, while processes and masters die', () => {
   afterAll(() => programs.forEach((program) => program.kill()));
 
   it('a waiting process that is killed is passed over', async () => {
-    await using crowd = await Crowd.of(2, 3);
+    await using crowd = await Crowd.of(2, 3, {}, new Patience());
     const [holder, second] = crowd.contenders as [CountingContender, CountingContender];
     const lock = await holder.acquire('k', '20s');
     const dead = spawn(crowd);

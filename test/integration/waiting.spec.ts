@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { LockNotAcquiredError, LockServiceStoppedError } from '../../lib/core/errors.js';
 import type { Lock } from '../../lib/core/lock.js';
-import { type CountingContender, Crowd } from '../support/crowd.js';
+import { type CountingContender, Crowd, Patience } from '../support/crowd.js';
 import { eventually } from '../support/eventually.js';
 
 const WAIT = { wait: '60s' } as const;
 
 describe.each([1, 3, 5])('A hand-off between processes, with %i masters', (count) => {
   it('is asked for once: by the process whose turn it is, and by nobody else', async () => {
-    await using crowd = await Crowd.of(4, count);
+    await using crowd = await Crowd.of(4, count, {}, new Patience());
     const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
     let lock = await holder.acquire('k', '30s');
     const turns: Promise<Lock>[] = [];
@@ -153,7 +153,7 @@ describe('Who gives up when it is its turn', () => {
   };
 
   it.each(Object.keys(giveUp))('lets the next process have it: %s', async (how) => {
-    await using crowd = await Crowd.of(3, 3);
+    await using crowd = await Crowd.of(3, 3, {}, new Patience());
     const [holder, first, second] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
     for (let i = 0; i < 10 && !(how === 'it is stopped' && i > 0); i++) {
       const key = `k${i}`;

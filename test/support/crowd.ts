@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import type { RedlockOptions } from '../../lib/core/options.js';
+import { type Random, SystemRandom } from '../../lib/core/random.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
 import { contextOf } from './context.js';
 import { CountingMaster } from './counting-master.js';
@@ -8,18 +9,26 @@ import { COUNTERS } from './leftovers.js';
 import { type Masters, startMasters } from './masters.js';
 import { Contender } from './redlocks.js';
 
+/** With it, those who wait look for themselves as late as they may: what happens before was asked for by a wake-up. */
+export class Patience extends SystemRandom {
+  override fraction(): number {
+    return 1 - Number.EPSILON;
+  }
+}
+
 /** A contender that counts what it asks. To the masters it is a process of its own. */
 export class CountingContender extends Contender {
   private constructor(
     readonly counting: readonly CountingMaster[],
     options?: RedlockOptions,
+    random?: Random,
   ) {
-    super(counting, options);
+    super(counting, options, undefined, random);
   }
 
-  static async over(urls: readonly string[], options?: RedlockOptions): Promise<CountingContender> {
+  static async over(urls: readonly string[], options?: RedlockOptions, random?: Random): Promise<CountingContender> {
     const counting = redisMasters('masters', urls, contextOf(options)).map((master) => new CountingMaster(master));
-    const contender = new CountingContender(counting, options);
+    const contender = new CountingContender(counting, options, random);
     await contender.redlock.connect(10_000);
     return contender;
   }
@@ -55,14 +64,14 @@ export class Crowd implements AsyncDisposable {
     private readonly clients: readonly Redis[],
   ) {}
 
-  static async of(contenders: number, masters: number, options?: RedlockOptions): Promise<Crowd> {
+  static async of(contenders: number, masters: number, options?: RedlockOptions, random?: Random): Promise<Crowd> {
     const started = await startMasters(masters);
     const clients = started.servers.map(({ port }) => {
       const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 20, disconnectTimeout: 100 });
       // A master that is killed is no error for an operator.
       return client.on('error', () => undefined);
     });
-    const all = Array.from({ length: contenders }, () => CountingContender.over(started.urls, options));
+    const all = Array.from({ length: contenders }, () => CountingContender.over(started.urls, options, random));
     return new Crowd(started, await Promise.all(all), clients);
   }
 

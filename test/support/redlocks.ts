@@ -3,7 +3,7 @@ import type { Duration } from '../../lib/core/duration.js';
 import type { Lock } from '../../lib/core/lock.js';
 import type { Master } from '../../lib/core/master.interface.js';
 import type { Observer } from '../../lib/core/observer.js';
-import { SystemRandom } from '../../lib/core/random.js';
+import { type Random, SystemRandom } from '../../lib/core/random.js';
 import { Redlock } from '../../lib/core/redlock.js';
 import type { AcquireOptions, RedlockOptions } from '../../lib/core/options.js';
 import { resolveCall, resolveSettings } from '../../lib/core/settings.js';
@@ -19,13 +19,10 @@ export class Contender implements AsyncDisposable {
     readonly masters: readonly Master[],
     options: RedlockOptions = {},
     observer: Observer = {},
+    random: Random = new SystemRandom(),
   ) {
     this.settings = resolveSettings(options);
-    this.redlock = new Redlock(masters, this.settings, {
-      clock: new SystemClock(),
-      random: new SystemRandom(),
-      observer,
-    });
+    this.redlock = new Redlock(masters, this.settings, { clock: new SystemClock(), random, observer });
   }
 
   /** On Redis servers; resolves when a quorum can vote. */
