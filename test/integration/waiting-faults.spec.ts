@@ -61,6 +61,7 @@ describe('Waiting, while processes and masters die', () => {
     await (await turn).release();
     // Woken by the release: no attempt but that of the hand-off.
     expect(second.acquiresAt(gate)).toBe(1);
+    expect(second.calls).toBe(1);
     await expectNothingLeft(crowd);
   }, 30_000);
 

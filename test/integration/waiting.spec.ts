@@ -23,7 +23,10 @@ describe.each([1, 3, 5])('A hand-off between processes, with %i masters', (count
       await lock.release();
       lock = await turn;
       const asked = crowd.contenders.map((contender) => contender.acquiresAt(gate));
-      expect(asked).toEqual(crowd.contenders.map((contender) => (contender === others[i] ? 1 : 0)));
+      const expected = crowd.contenders.map((contender) => (contender === others[i] ? 1 : 0));
+      expect(asked).toEqual(expected);
+      // Who looks for itself asks as often, only later.
+      expect(crowd.contenders.map(({ calls }) => calls)).toEqual(expected);
     }
     await lock.release();
     await eventually(async () => (await crowd.keys()) === 0);
@@ -181,12 +184,13 @@ describe('Who gives up when it is its turn', () => {
       await (await turn).release();
       // Woken, not by having looked.
       expect(second.acquiresAt(gate)).toBe(1);
+      expect(second.calls).toBe(1);
     }
     await eventually(async () => (await crowd.keys()) === 0);
   });
 
   it('lets the next process have it: its time is over', async () => {
-    await using crowd = await Crowd.of(3, 3);
+    await using crowd = await Crowd.of(3, 3, {}, new Patience());
     const [holder, first, second] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
     for (let wait = 150, round = 0; round < 5;) {
       expect(wait).toBeLessThan(10_000);
@@ -208,9 +212,12 @@ describe('Who gives up when it is its turn', () => {
       if (time.isUp) wait *= 2;
       else round++;
       await over;
+      second.reset();
       await lock.release();
       await (await turn).release();
       await given;
+      // Not by having looked, though it may have taken what it was about to be told of.
+      await eventually(() => second.calls > 0);
     }
     await eventually(async () => (await crowd.keys()) === 0);
   });

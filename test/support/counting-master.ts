@@ -3,6 +3,8 @@ import type { Master, MasterIdentity, Reply, Request, WakeUp } from '../../lib/c
 /** Counts what a master is asked. */
 export class CountingMaster implements Master {
   readonly asked = { acquire: 0, extend: 0, confirm: 0, release: 0, leave: 0, inspect: 0 };
+  /** How often it has told that somebody is next. */
+  calls = 0;
   /** Requests that wait for their answers. */
   pending = 0;
   mostPending = 0;
@@ -44,7 +46,11 @@ export class CountingMaster implements Master {
   }
 
   listen(waiter: string, listener: WakeUp | undefined): void {
-    this.inner.listen(waiter, listener);
+    const counting: WakeUp = (key) => {
+      if (key !== undefined) this.calls++;
+      listener?.(key);
+    };
+    this.inner.listen(waiter, listener && counting);
   }
 
   close(): Promise<void> {

@@ -51,8 +51,16 @@ export class CountingContender extends Contender {
     return this.counting[index]?.asked.acquire ?? 0;
   }
 
+  /** How often a master has told that it is next, since the last `reset`. */
+  get calls(): number {
+    return this.counting.reduce((sum, { calls }) => sum + calls, 0);
+  }
+
   reset(): void {
-    for (const { asked } of this.counting) Object.assign(asked, { acquire: 0, extend: 0, release: 0, leave: 0 });
+    for (const master of this.counting) {
+      Object.assign(master.asked, { acquire: 0, extend: 0, release: 0, leave: 0 });
+      master.calls = 0;
+    }
   }
 }
 
