@@ -1,5 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
-import { type Clock, SystemClock } from './core/clock.js';
+import { hostname } from 'node:os';
+import { type Clock, CorrectedClock, SystemClock } from './core/clock.js';
 import { parseDuration } from './core/duration.js';
 import { describeAnswer, type MasterReport, RedlockConfigError } from './core/errors.js';
 import { GRANTED, type Master } from './core/master.interface.js';
@@ -15,7 +16,8 @@ import { LockService } from './lock.service.js';
 import { MemoryMaster } from './memory/memory-master.js';
 import { redisMaster, refuseTwins } from './redis/master-source.js';
 import { RequestEncoder } from './redis/request-encoding.js';
-import type { RedisMasterContext } from './redis/recognition.js';
+import type { RedisMasterContext } from './redis/redis-master-context.interface.js';
+import { RestartGuard } from './redis/restart-guard.js';
 import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
 
 /** What the options of a lock service may be called. */
@@ -87,9 +89,16 @@ export async function createRedlockRuntime(
     const open = (): Redlock => new Redlock([openMaster], settings, { clock, random, observer: logTo(logger) });
     return new RedlockRuntime(new LockService(open, settings), open(), 0);
   }
-  const surroundings = { clock, random, observer };
-  const masters = createMasters(options.masters, { ...surroundings, settings, encoder: new RequestEncoder() });
-  const redlock = new Redlock(masters, settings, surroundings);
+  const corrected = new CorrectedClock(clock);
+  const surroundings = { clock: corrected, random, observer };
+  const guard = settings.restartGuard
+    ? new RestartGuard({
+        ...{ ...surroundings, settings, instance: `${hostname()}:${process.pid}` },
+        clockLags: (milliseconds) => corrected.catchUp(milliseconds),
+      })
+    : undefined;
+  const masters = createMasters(options.masters, { ...surroundings, settings, guard, encoder: new RequestEncoder() });
+  const redlock = new Redlock(masters, settings, { ...surroundings, witness: guard });
   const runtime = new RedlockRuntime(new LockService(() => redlock, settings), redlock, drainTimeout);
   announce(logger, masters, settings);
   if (lazy) {
@@ -195,8 +204,18 @@ function logTo(logger: LoggerService): Observer {
     lockLost: (error) => void logger.warn(error.message),
     masterQuarantined: (master, reason, milliseconds) =>
       void logger.warn(
-        `master ${master} does not vote for ${Math.ceil(milliseconds)} ms, since ${reason}: ` +
-          `it may have forgotten locks that are held (maxTtl bounds the time, restartGuard turns it off)`,
+        `master ${master} does not vote for up to ${Math.ceil(milliseconds)} ms, since ${reason}: ` +
+          `it may have lost locks that are held (see restartGuard and durable)`,
+      ),
+    clientClockLagged: (milliseconds) =>
+      void logger.warn(
+        `the clocks of this process were ${Math.ceil(milliseconds)} ms behind those of the masters: its locks end ` +
+          `that much earlier`,
+      ),
+    ttlCut: (wanted, used, missing) =>
+      void logger.warn(
+        `a ttl of ${wanted} ms is cut to ${used} ms until all masters have been told of it: ${missing.join(', ')} ` +
+          `cannot be reached`,
       ),
     masterRefused: (master, reason) => void logger.warn(`master ${master} does not vote: ${reason}`),
     masterVotesAgain: (master) => void logger.log(`master ${master} votes again`),

@@ -9,11 +9,8 @@ import { MemoryMaster } from './memory/memory-master.js';
 export type { Clock, Instant, Timer } from './core/clock.js';
 export type {
   AcquireRequest,
-  ConfirmRequest,
+  DrawRequest,
   ExtendRequest,
-  FenceCounters,
-  FenceFloor,
-  FenceToken,
   InspectRequest,
   LeaveRequest,
   MasterIdentity,

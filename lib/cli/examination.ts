@@ -1,6 +1,6 @@
 import { SystemRandom } from '../core/random.js';
 import { ownName, type Settings } from '../core/settings.js';
-import { faultOf, REPORT, type Report, reportOf } from '../redis/identity.js';
+import { faultOf, REPORT, reportOf, type ServerReport } from '../redis/identity.js';
 import { type ClockOffset, type ClockSample, offsetOf } from './clock-offset.js';
 import { type Contact, type Failure, isFailure } from './contact.js';
 import { type MissingPermission, missingPermissions } from './permissions.js';
@@ -11,7 +11,7 @@ export interface Examination {
   readonly master: string;
   /** Why nothing else is known, if nothing is. */
   readonly unreachable: Failure | undefined;
-  readonly report: Report | undefined;
+  readonly report: ServerReport | undefined;
   /** Why it must not vote, if it must not. */
   readonly fault: string | undefined;
   readonly persistence: Persistence | undefined;
@@ -82,12 +82,12 @@ async function measure(contact: Contact): Promise<Pick<Examination, 'clock' | 'l
   return { clock: offsetOf(samples), latency: { fastest, median } };
 }
 
-async function askReport(contact: Contact, settings: Settings): Promise<Report | undefined> {
+async function askReport(contact: Contact, settings: Settings): Promise<ServerReport | undefined> {
   const outcome = await contact.call('EVAL', REPORT, 1, ownName(settings, 'incarnation'));
   if (!isFailure(outcome)) return reportOf(outcome.value);
   // Who may not run scripts may still be allowed to ask.
   const info = await contact.call('INFO');
-  return isFailure(info) ? undefined : reportOf([info.value, info.value, info.value, Date.now(), '', '', '', '']);
+  return isFailure(info) ? undefined : reportOf([info.value, info.value, info.value, info.value, Date.now()]);
 }
 
 async function askPersistence(contact: Contact): Promise<Persistence | undefined> {

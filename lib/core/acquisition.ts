@@ -13,6 +13,7 @@ import { Tenure } from './tenure.js';
 import type { Place } from './wait-queue.js';
 import type { Waiter } from './waiter.js';
 import type { WatchedMaster } from './watched-master.js';
+import type { Witness } from './witness.interface.js';
 
 /** Masters set their keys one after the other and expire them to the millisecond: come back so much later. */
 const EXPIRY_RESOLUTION = 2;
@@ -27,6 +28,7 @@ export interface AcquisitionContext {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly random: Random;
+  readonly witness: Witness;
   /** The name by which this process listens for wake-ups. */
   readonly listener: string;
   /** Told of each release that was started. */
@@ -221,7 +223,7 @@ export class Acquisition {
   }
 
   private newTenure(gate: WatchedMaster | undefined): Tenure {
-    const { masters, settings, clock, random } = this.context;
-    return new Tenure(masters, settings, clock, this.names, random.token(), gate);
+    const { masters, settings, clock, random, witness } = this.context;
+    return new Tenure({ masters, settings, clock, witness, names: this.names, token: random.token(), gate });
   }
 }

@@ -38,6 +38,11 @@ export interface Clock {
   afterInput(callback: () => void): void;
   /** Calls back when what is happening now has been done, so that what is asked meanwhile can be asked together. */
   afterTurn(callback: () => void): void;
+  /**
+   * Calls back within a second after time has passed in which no timer ran, as long as any timer is scheduled: the machine
+   * was suspended, or this clock has caught up.
+   */
+  onResume?(listener: () => void): void;
 }
 
 /** Milliseconds from one moment to another, never negative. */
@@ -50,15 +55,73 @@ export function elapsedSince(clock: Clock, from: Instant): number {
   return elapsedBetween(from, clock.read());
 }
 
+/**
+ * A clock that catches up when it turns out to have stood still: locks that were measured by it end earlier then.
+ *
+ * Masters notice that a process was stopped together with its clocks, as a virtual machine is for a snapshot: the time
+ * that they tell moves on.
+ */
+export class CorrectedClock implements Clock {
+  private behind = 0;
+  private readonly listeners: (() => void)[] = [];
+
+  constructor(private readonly clock: Clock) {
+    clock.onResume?.(() => this.resume());
+  }
+
+  /** Moves on by so many milliseconds. */
+  catchUp(milliseconds: number): void {
+    this.behind += milliseconds;
+    this.resume();
+  }
+
+  onResume(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
+  private resume(): void {
+    for (const listener of this.listeners) listener();
+  }
+
+  read(): Instant {
+    const { monotonic, wall } = this.clock.read();
+    return { monotonic: monotonic + this.behind, wall };
+  }
+
+  schedule(delay: number, callback: () => void, slack?: number): Timer {
+    return this.clock.schedule(delay, callback, slack);
+  }
+
+  afterInput(callback: () => void): void {
+    this.clock.afterInput(callback);
+  }
+
+  afterTurn(callback: () => void): void {
+    this.clock.afterTurn(callback);
+  }
+}
+
+/** No timer of Node sleeps longer than this, in milliseconds. */
+const LONGEST_SLEEP = 1_000;
+/** A wall clock that is corrected gently moves less than this within a second, in milliseconds. */
+const NOTICEABLE_SLEEP = 5;
+
 /** The clocks and timers of this process. All timers share one of Node's. */
 export class SystemClock implements Clock {
   private readonly timers = new TimerQueue((keepsAlive) => this.keepAlive(keepsAlive));
   private handle: NodeJS.Timeout | undefined;
   /** When the handle fires. */
   private armedFor = Infinity;
+  private readonly listeners: (() => void)[] = [];
+  /** How far the wall clock was ahead of the monotonic one. */
+  private ahead = aheadOf(readClocks());
 
   read(): Instant {
-    return { monotonic: performance.now(), wall: Date.now() };
+    return readClocks();
+  }
+
+  onResume(listener: () => void): void {
+    this.listeners.push(listener);
   }
 
   schedule(delay: number, callback: () => void, slack = 0): Timer {
@@ -82,7 +145,8 @@ export class SystemClock implements Clock {
   private arm(due: number, now: number): void {
     clearTimeout(this.handle);
     this.armedFor = due;
-    this.handle = setTimeout(() => this.fire(), Math.ceil(due - now));
+    // Node's timers stand still while the machine is suspended: look at the clocks every second.
+    this.handle = setTimeout(() => this.fire(), Math.min(Math.ceil(due - now), LONGEST_SLEEP));
     if (!this.timers.keepsAlive) this.handle.unref();
   }
 
@@ -92,16 +156,32 @@ export class SystemClock implements Clock {
     try {
       // Node counts from the beginning of a turn of the event loop, so a timer of its can be early.
       this.timers.run(performance.now());
+      this.noticeResume();
     } finally {
       const next = this.timers.nextDue;
       if (next !== undefined && next < this.armedFor) this.arm(next, performance.now());
     }
   }
 
+  private noticeResume(): void {
+    const ahead = aheadOf(readClocks());
+    const slept = ahead - this.ahead;
+    this.ahead = ahead;
+    if (slept > NOTICEABLE_SLEEP) for (const listener of this.listeners) listener();
+  }
+
   private keepAlive(keepsAlive: boolean): void {
     if (keepsAlive) this.handle?.ref();
     else this.handle?.unref();
   }
+}
+
+function readClocks(): Instant {
+  return { monotonic: performance.now(), wall: Date.now() };
+}
+
+function aheadOf({ monotonic, wall }: Instant): number {
+  return wall - monotonic;
 }
 
 /** With some slack, timers gather at multiples of a power of two: what is due at the same time can be done together. */

@@ -1,40 +1,109 @@
 import { hash } from './hash.js';
-import type { FenceCounters } from './master.interface.js';
+import type { Answer, DrawRequest, Master } from './master.interface.js';
 import { ownName, type Settings } from './settings.js';
 
 /** Number of counters on a master: memory stays bounded, whatever the number of keys. */
 const COUNTERS = 4_096;
-
-/** What is known of a fencing token that masters have to agree on. */
-export interface FenceState {
-  /** The largest counter seen. */
-  readonly token: number;
-  /** Whether a quorum answered exactly that. Then no later lock can get a smaller or an equal one. */
-  readonly agreed: boolean;
-}
 
 /** Name of the hash that holds all counters of a master. */
 export function countersName(settings: Settings): string {
   return ownName(settings, 'fences');
 }
 
-/** The counters of some keys. */
-export function countersOf(keys: readonly string[]): FenceCounters {
-  return { fields: keys.map((key) => hash(key) % COUNTERS) };
+/** The counter of each key. Keys that share one only skip numbers. */
+export function countersOf(keys: readonly string[]): readonly number[] {
+  return keys.map((key) => hash(key) % COUNTERS);
+}
+
+/** One request of a round, and what its answer is worth. */
+export interface Draw {
+  readonly request: DrawRequest;
+  /** Takes the answer. The answer of a master whose draw has become worthless meanwhile is passed on as "no answer". */
+  readonly judge: (answer: Answer) => Answer;
 }
 
 /**
- * What a round of answers makes of a token.
+ * Agreement of a quorum of masters on the fencing token of one lock.
  *
- * A larger answer replaces the token: it belongs to an attempt that got ahead of us on some master. Two quorums share
- * a master, where the later lock started from the earlier token plus one, so it is larger in the end.
+ * A token stands when a quorum of masters that have drawn for this lock answers exactly that number. Any later lock has
+ * a quorum, too, so one of these masters draws a larger number for it. What makes that hold:
+ *
+ * - A master draws once and then only repeats: drawing anew in every round never agrees.
+ * - A master is forgotten when an extension may have set its key again, or its data has changed: another holder may
+ *   have drawn there meanwhile. It draws anew.
  *
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
  */
-export function agree(token: number, answers: readonly number[], quorum: number): FenceState {
-  let largest = token;
-  for (const answer of answers) largest = Math.max(largest, answer);
-  let repeated = 0;
-  for (const answer of answers) if (answer === largest) repeated++;
-  return { token: largest, agreed: repeated >= quorum };
+export class TokenAgreement {
+  /** The masters that have drawn for this lock, and for which data of theirs. */
+  private readonly drawn = new Map<Master, string | undefined>();
+  /** Number of extensions that have begun. A draw that was sent before the last of them counts for nothing. */
+  private extensions = 0;
+  private largest = 0;
+  private token: number | undefined;
+
+  constructor(
+    private readonly quorum: number,
+    private readonly names: { readonly keys: readonly string[]; readonly token: string },
+  ) {}
+
+  /** The token that was agreed on. It never changes afterwards, unless it has to be larger. */
+  get agreed(): number | undefined {
+    return this.token;
+  }
+
+  /** The largest number seen so far. */
+  get progress(): number {
+    return this.largest;
+  }
+
+  /** Demands a token that is not smaller. */
+  demand(atLeast: number): void {
+    if (atLeast <= this.largest) return;
+    this.largest = atLeast;
+    this.token = undefined;
+  }
+
+  /**
+   * An extension begins. Until its answer says otherwise, each master may set its keys again.
+   *
+   * @returns what takes the answers
+   */
+  beginExtension(): (master: Master, answer: Answer) => void {
+    const before = new Map(this.drawn);
+    const extension = ++this.extensions;
+    this.drawn.clear();
+    return (master, answer) => {
+      const isRefreshed = answer.kind === 'granted' && answer.healed !== true; // @mutant healed-master-keeps-its-draw
+      if (!isRefreshed || extension !== this.extensions || this.drawn.has(master) || !before.has(master)) return;
+      this.drawn.set(master, before.get(master));
+    };
+  }
+
+  /** The request that a master gets in the next round. */
+  drawFrom(master: Master, floor: number): Draw {
+    const { data } = master.identity();
+    const isFirst = !this.drawn.has(master) || this.drawn.get(master) !== data;
+    const { keys, token } = this.names;
+    const atLeast = isFirst ? Math.max(floor, this.largest) : this.largest;
+    const extension = this.extensions;
+    return {
+      request: { op: 'draw', keys, token, counters: countersOf(keys), atLeast, isFirst },
+      judge: (answer) => {
+        if (answer.kind !== 'granted') return answer;
+        if (extension !== this.extensions || master.identity().data !== data) return STALE;
+        this.drawn.set(master, data);
+        return answer;
+      },
+    };
+  }
+
+  /** Takes the numbers that a round has counted. */
+  conclude(answers: readonly number[]): void {
+    this.largest = answers.reduce((largest, answer) => Math.max(largest, answer), this.largest); // @mutant larger-draws-not-adopted
+    const repeated = answers.filter((answer) => answer === this.largest).length;
+    if (repeated >= this.quorum) this.token = this.largest;
+  }
 }
+
+const STALE: Answer = Object.freeze({ kind: 'timeout', sent: true });

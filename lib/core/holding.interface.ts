@@ -18,7 +18,7 @@ export interface Holding {
   /** Tries to give the keys a new life. */
   extend(ttl: number): Promise<Extension>;
   /** Agrees on a fencing token, not smaller than `atLeast`; `undefined` if there was no agreement. */
-  confirm(atLeast?: number): Promise<number | undefined>;
+  drawToken(atLeast?: number): Promise<number | undefined>;
   /** Gives the keys up. Resolves at a quorum; never rejects. */
   release(keepFor: number): Promise<void>;
   /** Ends the round that is under way. */

@@ -1,5 +1,3 @@
-import { countersOf } from './fencing.js';
-import type { FenceCounters } from './master.interface.js';
 import { startOfKeys } from './resources.js';
 import { ownName, type Settings } from './settings.js';
 
@@ -9,20 +7,16 @@ export interface KeyNames {
   readonly keys: readonly string[];
   /** Queues of the keys, in the same order. */
   readonly queues: readonly string[];
-  /** Counters of the keys, in the same order; `undefined` without fencing. */
-  readonly counters: FenceCounters | undefined;
 }
 
 /** How resources are called on the masters. */
 export class Naming {
   private readonly startOfKeys: string;
   private readonly startOfQueues: string;
-  readonly fencing: boolean;
 
   constructor(settings: Settings) {
     this.startOfKeys = startOfKeys(settings.keyPrefix);
     this.startOfQueues = ownName(settings, 'queue:');
-    this.fencing = settings.fencing;
   }
 
   keyOf(resource: string): string {
@@ -56,17 +50,12 @@ class DerivedNames implements KeyNames {
   get queues(): readonly string[] {
     return this.keys.map((key) => this.naming.queueOf(key));
   }
-
-  get counters(): FenceCounters | undefined {
-    return this.naming.fencing ? countersOf(this.keys) : undefined;
-  }
 }
 
 /** The names of each single resource. */
-export function eachOf({ keys, queues, counters }: KeyNames): KeyNames[] {
+export function eachOf({ keys, queues }: KeyNames): KeyNames[] {
   return keys.map((key, i) => ({
     keys: [key],
     queues: queues.slice(i, i + 1),
-    counters: counters && { fields: counters.fields.slice(i, i + 1) },
   }));
 }

@@ -8,6 +8,7 @@ import type { CallSettings } from './settings.js';
 import type { Holding } from './holding.interface.js';
 import type { Place } from './wait-queue.js';
 import type { Watch } from './watch.js';
+import type { Witness } from './witness.interface.js';
 
 /** The first extension comes after this share of the ttl. */
 const EXTEND_AFTER = 1 / 3;
@@ -23,6 +24,7 @@ export interface LeaseContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: Observer;
+  readonly witness: Witness;
   readonly quorum: number;
   readonly masters: number;
   /** Called once, when the lock is given up or lost. */
@@ -103,8 +105,9 @@ export class Lease {
   async extend(ttl = this.ttl): Promise<void> {
     // One round at a time: answers of two rounds could not be told apart.
     while (this.extending) await this.extending;
+    const permitted = await this.context.witness.permit(ttl);
     this.throwIfLost();
-    const { extended, ballot } = await this.extendOnce(ttl);
+    const { extended, ballot } = await this.extendOnce(Math.min(ttl, permitted));
     this.throwIfLost();
     if (!extended) {
       const { quorum, masters } = this.context;
@@ -120,6 +123,11 @@ export class Lease {
       throw error;
     });
     return this.fencing;
+  }
+
+  /** Time may have passed while no timer ran. */
+  noteTime(): void {
+    if (this.isHeld) this.arm();
   }
 
   throwIfLost(): void {
@@ -147,7 +155,7 @@ export class Lease {
   private async agreeOnToken(): Promise<number> {
     for (;;) {
       this.throwIfLost();
-      const token = await this.tenure.confirm();
+      const token = await this.tenure.drawToken();
       // An agreement that comes after the end of the validity counts for nothing.
       this.throwIfLost();
       if (token !== undefined) return token;
@@ -219,8 +227,13 @@ export class Lease {
     const now = this.context.clock.read();
     if (!this.isHeldAt(now)) return;
     const isDue = this.untilNext(now) < this.nextSlack + TIMER_RESOLUTION;
-    if (this.call.extend && !this.extending && isDue) void this.extendOnce(this.ttl);
+    if (this.call.extend && !this.extending && isDue) void this.extendAsAnnounced();
     else this.arm();
+  }
+
+  private async extendAsAnnounced(): Promise<void> {
+    const permitted = this.context.witness.permit(this.ttl);
+    await this.extendOnce(typeof permitted === 'number' ? Math.min(this.ttl, permitted) : this.ttl);
   }
 
   private async extendOnce(ttl: number): Promise<{ readonly extended: boolean; readonly ballot: Ballot }> {

@@ -37,6 +37,8 @@ export interface Master {
 export interface MasterIdentity {
   /** Tells one run of a server from all others, where it is known. */
   readonly run?: string | undefined;
+  /** Tells the data of the server from all other data: what a master has drawn or granted belongs to one of these. */
+  readonly data?: string | undefined;
   /** Version of the server, where it is known. */
   readonly version?: string | undefined;
   /** Why the server must not vote at all, if it must not. */
@@ -63,25 +65,7 @@ export type Reply = (answer: Answer) => void;
 export const RESERVED_FOR = 50;
 
 /** What a master can be asked, told apart by its `op`. */
-export type Request = AcquireRequest | ExtendRequest | ConfirmRequest | ReleaseRequest | LeaveRequest | InspectRequest;
-
-/** The counters that fencing tokens of some keys are drawn from. */
-export interface FenceCounters {
-  /** The counter of each key, in the same order. */
-  readonly fields: readonly number[];
-}
-
-/** The least that a fencing token may be. */
-export interface FenceFloor {
-  /** Microseconds since the Unix epoch, by the clock of whoever asks. */
-  readonly floor: number;
-}
-
-/** A fencing token that has been agreed on. */
-export interface FenceToken {
-  /** The number. */
-  readonly token: number;
-}
+export type Request = AcquireRequest | ExtendRequest | DrawRequest | ReleaseRequest | LeaveRequest | InspectRequest;
 
 interface KeyRequest {
   /** Full key names, prefix included, without duplicates, sorted. */
@@ -109,8 +93,6 @@ export interface AcquireRequest extends WithdrawableRequest {
   readonly ttl: number;
   /** A refusal must tell how long the keys stay held, even where that costs the server more. */
   readonly explain: boolean;
-  /** Draws a fencing token from the counters, not smaller than `floor` if the master's own clock allows that. */
-  readonly fence?: (FenceCounters & FenceFloor) | undefined;
   /** Where to wait if the keys are held; absent if the asker does not wait at this master. */
   readonly queue?: QueueTicket | undefined;
 }
@@ -131,19 +113,21 @@ export interface ExtendRequest extends WithdrawableRequest {
   readonly op: 'extend';
   /** New life of the keys in milliseconds. */
   readonly ttl: number;
-  /** Raises the counters to the fencing token of the lock, where they are behind. */
-  readonly fence?: (FenceCounters & FenceToken) | undefined;
 }
 
 /**
- * Raise the counters to the token if the keys still hold ours, and tell what they are then; refuse otherwise. It
- * changes no key.
+ * Raise the fencing counters of the keys and answer the largest, if every key still holds the token; refuse otherwise.
+ * It changes no key.
  */
-export interface ConfirmRequest extends OwnerRequest {
+export interface DrawRequest extends OwnerRequest {
   /** Tells requests apart. */
-  readonly op: 'confirm';
-  /** The counters, and what they are raised to. */
-  readonly fence: FenceCounters & FenceToken;
+  readonly op: 'draw';
+  /** The counter of each key, in the same order. */
+  readonly counters: readonly number[];
+  /** The counters become at least this. */
+  readonly atLeast: number;
+  /** Whether the counters also become larger than they are. False where this master has drawn for this lock before. */
+  readonly isFirst: boolean;
 }
 
 /**
@@ -183,8 +167,10 @@ export interface Granted {
   readonly kind: 'granted';
   /** Whether other processes wait for one of the keys at this master, as far as it told. */
   readonly crowded?: boolean;
-  /** What the counters say, where the request was about them. */
+  /** The fencing counter, for a {@link DrawRequest}. */
   readonly fence?: number;
+  /** Whether an extension had to set a key again that was absent. */
+  readonly healed?: boolean;
 }
 
 /** Another token holds one of the keys. */
@@ -227,6 +213,8 @@ export interface Refused {
 export interface Quarantined extends Quarantine {
   /** Tells answers apart. */
   readonly kind: 'quarantined';
+  /** `false` when the request was not even sent. */
+  readonly sent?: boolean;
 }
 
 /** What a master says to a request, told apart by its `kind`. */
@@ -234,10 +222,11 @@ export type Answer = Granted | Held | Unreachable | TimedOut | Refused | Quarant
 
 export const GRANTED: Granted = Object.freeze({ kind: 'granted' });
 export const GRANTED_AMONG_OTHERS: Granted = Object.freeze({ kind: 'granted', crowded: true });
+export const HEALED: Granted = Object.freeze({ kind: 'granted', healed: true });
 export const TIMED_OUT: TimedOut = Object.freeze({ kind: 'timeout', sent: true });
 export const NOT_ASKED: TimedOut = Object.freeze({ kind: 'timeout', sent: false });
 
 /** Whether a request that got this answer may have taken effect, now or later. */
 export function mayHaveReached(answer: Answer | undefined): boolean {
-  return answer === undefined || !('sent' in answer) || answer.sent;
+  return answer === undefined || !('sent' in answer) || answer.sent !== false;
 }

@@ -27,6 +27,10 @@ export interface Observer {
   masterVotesAgain?(master: string): void;
   /** A master works, but is set up in a way that can cost locks. */
   masterAtRisk?(master: string, risk: string): void;
+  /** This process' own clock turned out to be behind: its locks end earlier by so many milliseconds. */
+  clientClockLagged?(milliseconds: number): void;
+  /** A ttl is cut until the masters that are missing have been told of it. All in milliseconds. */
+  ttlCut?(wanted: number, used: number, missing: readonly string[]): void;
   /** A master that was silent answers again. */
   masterAnswersAgain?(master: string): void;
 }

@@ -36,16 +36,18 @@ export interface RedlockOptions {
    */
   maxTtl?: Duration;
   /**
-   * Keep a master from voting that may have forgotten locks, after a restart, a failover or a flush, until every lock
-   * from before has ended: for at most `maxTtl`.
+   * Keep a master from voting that may have lost locks, after a restart, a failover or a flush, until every lock from
+   * before has ended: for about as long as the largest ttl in use. New masters vote after about 2.5 seconds.
    * @default true for three masters or more
    */
   restartGuard?: boolean;
   /**
-   * Number the locks of a resource, see `Lock.fencingToken`. Costs the masters a script in place of a plain `SET`.
-   * @default true
+   * Declares that every master keeps each acknowledged write across restarts and failovers: with `appendfsync always`, or
+   * because a managed service promises it. Such a master votes again at once. A server that says `appendfsync always` by
+   * itself needs no declaration for restarts.
+   * @default false
    */
-  fencing?: boolean;
+  durable?: boolean;
   /**
    * Prefix of every key written to the masters. Services with different prefixes never share a key: unless the prefix
    * is one word and a colon, a NUL character and `key:` follow it, so that `app:` and `app:jobs:` stay apart.
@@ -88,8 +90,8 @@ export const REDLOCK_OPTION_NAMES = [
   'masterTimeout',
   'driftFactor',
   'maxTtl',
-  'fencing',
   'restartGuard',
+  'durable',
   'keyPrefix',
 ] as const satisfies readonly (keyof RedlockOptions)[];
 

@@ -20,6 +20,7 @@ import { type Place, WaitQueue } from './wait-queue.js';
 import { Waiter } from './waiter.js';
 import { Watch } from './watch.js';
 import { WatchedMaster } from './watched-master.js';
+import { NO_WITNESS, type Witness } from './witness.interface.js';
 
 export type { Inspection } from './inspection.js';
 
@@ -28,6 +29,8 @@ export interface Surroundings {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: Observer;
+  /** Speaks for the locks of this process to masters that have lost their data. */
+  readonly witness?: Witness | undefined;
 }
 
 /**
@@ -48,6 +51,7 @@ export class Redlock {
   /** Releases that have not been answered. */
   private releasing = 0;
   private released: (() => void) | undefined;
+  private readonly witness: Witness;
   private stopped = false;
   private idle: (() => void) | undefined;
 
@@ -56,10 +60,13 @@ export class Redlock {
     private readonly settings: Settings,
     private readonly surroundings: Surroundings,
   ) {
-    const { clock, random, observer } = surroundings;
+    const { clock, random, observer, witness = NO_WITNESS } = surroundings;
+    this.witness = witness;
     const crowded = (keys: readonly string[]): void => this.gates.noteCrowd(keys);
     this.masters = masters.map((master) => new WatchedMaster(master, clock, settings.masterTimeout, observer, crowded));
-    for (const master of this.masters) master.onReady(() => this.excludeTwins());
+    for (const master of this.masters) master.onReady(() => this.noteReady());
+    // A timer stands still together with its clock: what ended meanwhile is noticed now.
+    clock.onResume?.(() => this.expireLeases());
     this.gates = new Gates(this.masters, clock);
     this.quorum = quorumOf(masters.length);
     this.naming = new Naming(settings);
@@ -69,12 +76,13 @@ export class Redlock {
       settings,
       clock,
       random,
+      witness,
       listener: ownName(settings, `wake:${random.token()}`),
       releasing: (released) => this.track(released),
       woken: (master, key) => this.wake(master, key),
     };
     this.leases = {
-      ...{ clock, random, observer, quorum: this.quorum, masters: masters.length },
+      ...{ clock, random, observer, witness, quorum: this.quorum, masters: masters.length },
       ended: (lease, released) => this.letGo(lease, released),
     };
   }
@@ -114,8 +122,11 @@ export class Redlock {
    * @throws {LockServiceStoppedError} `stop` was called
    * @throws the reason of the signal, when it aborts
    */
-  async acquire(resources: readonly string[], call: CallSettings, onHeld: OnHeld = 'fail'): Promise<Lock> {
-    call.signal?.throwIfAborted();
+  async acquire(resources: readonly string[], wanted: CallSettings, onHeld: OnHeld = 'fail'): Promise<Lock> {
+    wanted.signal?.throwIfAborted();
+    if (this.stopped) throw new LockServiceStoppedError(resources);
+    const permitted = this.witness.permit(Math.max(wanted.ttl, wanted.minHold));
+    const call = cutTo(typeof permitted === 'number' ? permitted : await permitted, wanted);
     if (this.stopped) throw new LockServiceStoppedError(resources);
     const { clock, observer } = this.surroundings;
     const watch = Watch.begin(observer, clock, resources, onHeld);
@@ -223,11 +234,22 @@ export class Redlock {
     if (--this.releasing === 0) this.released?.();
   };
 
+  private expireLeases(): void {
+    for (const lease of this.held.values) lease.noteTime();
+  }
+
+  /** A master can be asked again, or its votes count from now on. */
+  private noteReady(): void {
+    this.excludeTwins();
+    this.queue.wakeAll();
+  }
+
   /** One server has one vote, whatever the number of addresses under which it is known. */
   private excludeTwins(): void {
+    const runs = this.masters.map((master) => (master.isConnected ? master.identity().run : undefined));
     this.masters.forEach((master, index) => {
-      const run = master.identity().run;
-      const first = run === undefined ? index : this.masters.findIndex((other) => other.identity().run === run);
+      const run = runs[index];
+      const first = run === undefined ? index : runs.indexOf(run);
       const twin = first === index ? undefined : this.masters[first];
       master.exclude(twin && `it is the same server as ${twin.name}`);
     });
@@ -247,4 +269,10 @@ export class Redlock {
     const { keys, queues } = this.naming.namesOf([resource]);
     master.ask({ op: 'leave', keys, queues, waiter: this.context.listener }, () => undefined);
   }
+}
+
+/** The same call with a ttl and a `minHold` that all masters know of. */
+function cutTo(ttl: number, call: CallSettings): CallSettings {
+  if (ttl >= call.ttl && ttl >= call.minHold) return call;
+  return { ...call, ttl: Math.min(call.ttl, ttl), minHold: Math.min(call.minHold, ttl) };
 }

@@ -12,8 +12,8 @@ export interface Settings {
   readonly masterTimeout: number;
   readonly driftFactor: number;
   readonly maxTtl: number;
-  readonly fencing: boolean;
   readonly restartGuard: boolean;
+  readonly durable: boolean;
   readonly keyPrefix: string;
 }
 
@@ -63,11 +63,11 @@ export function resolveSettings(options: RedlockOptions, masters = 1): Settings 
     maxHold: resolveMaxHold('maxHold', maxHold, ttl),
     masterTimeout: resolveMasterTimeout(options.masterTimeout, ttl),
     driftFactor: resolveDriftFactor(driftFactor),
-    fencing: resolveFlag('fencing', options.fencing === undefined ? true : options.fencing),
     restartGuard: resolveFlag(
       'restartGuard',
       options.restartGuard === undefined ? masters >= GUARDED_FROM : options.restartGuard,
     ),
+    durable: resolveFlag('durable', options.durable === undefined ? false : options.durable),
     keyPrefix: resolveKeyPrefix(keyPrefix),
   });
 }

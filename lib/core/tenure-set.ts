@@ -29,11 +29,11 @@ export class TenureSet implements Holding {
   }
 
   /** One token for all parts: larger than the tokens of each, so that every part has to agree to the largest. */
-  async confirm(atLeast = 0): Promise<number | undefined> {
+  async drawToken(atLeast = 0): Promise<number | undefined> {
     let token = atLeast;
     while (this.remaining > 0) {
       const least = token;
-      const tokens = await Promise.all(this.parts.map((part) => part.confirm(least)));
+      const tokens = await Promise.all(this.parts.map((part) => part.drawToken(least)));
       const agreed = tokens.filter((each) => each !== undefined);
       if (agreed.length < tokens.length) return undefined;
       token = Math.max(...agreed);

@@ -1,15 +1,33 @@
 import { type Clock, elapsedBetween, type Instant } from './clock.js';
 import { RedlockConfigError } from './errors.js';
-import { agree } from './fencing.js';
+import { TokenAgreement } from './fencing.js';
 import type { Extension, Holding } from './holding.interface.js';
 import type { KeyNames } from './key-names.js';
-import type { AcquireRequest, ConfirmRequest, ExtendRequest, Master, QueueTicket } from './master.interface.js';
+import type { AcquireRequest, ExtendRequest, Master, QueueTicket, Request } from './master.interface.js';
 import { type Asking, Ballot, quorumOf } from './quorum.js';
 import { ReservedRound } from './reserved-round.js';
 import { driftOf, masterTimeoutFor, type Settings } from './settings.js';
+import type { Witness } from './witness.interface.js';
 
 const NEVER: Instant = Object.freeze({ monotonic: 0, wall: 0 });
 const NONE: readonly Master[] = Object.freeze([]);
+/** Beyond that, microseconds are close to the largest safe integer. */
+const LATEST_WALL_CLOCK = Date.UTC(2200, 0, 1);
+/** Every master gets a request of its own. */
+const UNUSED: Request = Object.freeze({ op: 'inspect', keys: [] });
+
+/** What one attempt needs. */
+export interface TenureOptions {
+  readonly masters: readonly Master[];
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly witness: Witness;
+  readonly names: KeyNames;
+  /** Tells this attempt from all others. */
+  readonly token: string;
+  /** Where others wait for the keys. */
+  readonly gate?: Master | undefined;
+}
 
 /**
  * What one token holds on the masters: the three rounds of the algorithm, and how long their result may be relied on.
@@ -30,21 +48,30 @@ export class Tenure implements Holding {
   /** The round under way. */
   private ballot: Ballot | undefined;
   private released = false;
-  /** The largest fencing counter seen, and whether it is agreed that this is the token. */
-  private fence = 0;
-  private isAgreed = false;
+  /** Of a lock that was asked for its fencing token. */
+  private fencing: TokenAgreement | undefined;
   /** Longest life in milliseconds that was asked for: until then there may be something to release. */
   private life = 0;
 
-  constructor(
-    private readonly masters: readonly Master[],
-    private readonly settings: Settings,
-    private readonly clock: Clock,
-    private readonly names: KeyNames,
-    private readonly token: string,
-    /** Where others wait for the keys. */
-    private readonly gate?: Master,
-  ) {}
+  private readonly masters: readonly Master[];
+  private readonly settings: Settings;
+  private readonly clock: Clock;
+  private readonly witness: Witness;
+  private readonly names: KeyNames;
+  private readonly token: string;
+  private readonly gate: Master | undefined;
+  /** Whether the masters hear of this lock from the witness. */
+  private isWitnessed = false;
+
+  constructor({ masters, settings, clock, witness, names, token, gate }: TenureOptions) {
+    this.masters = masters;
+    this.settings = settings;
+    this.clock = clock;
+    this.witness = witness;
+    this.names = names;
+    this.token = token;
+    this.gate = gate;
+  }
 
   /** Milliseconds for which the lock may still be relied on; zero or less when it may not. */
   get remaining(): number {
@@ -64,8 +91,8 @@ export class Tenure implements Holding {
   /** Tries to take all keys on a quorum of masters. It worked if `remaining` is positive afterwards. */
   acquire(ttl: number, timeout: number, explain: boolean): Promise<Ballot> {
     const started = this.clock.read();
-    const succeed = (ballot: Ballot): void => this.succeed(started, ttl, ballot);
-    return this.hold(this.masters, this.acquisition(ttl, started, explain), timeout, succeed);
+    const succeed = (): void => this.believe(started, ttl);
+    return this.hold(this.masters, this.acquisition(ttl, explain), timeout, succeed);
   }
 
   /**
@@ -82,11 +109,11 @@ export class Tenure implements Holding {
     explain: boolean,
   ): Promise<Ballot> {
     const started = this.clock.read();
-    const first = await this.hold([gate], this.acquisition(ttl, started, true, ticket), timeout);
+    const first = await this.hold([gate], this.acquisition(ttl, true, ticket), timeout);
     const [answer] = first.answered;
     if (first.outcome !== 'granted' || !answer) return first;
-    const rest = this.acquisition(ttl, started, explain);
-    const succeed = (ballot: Ballot): void => this.succeed(started, ttl, ballot);
+    const rest = this.acquisition(ttl, explain);
+    const succeed = (): void => this.believe(started, ttl);
     return this.hold(this.masters, rest, timeout, succeed, (master, reply) =>
       master === gate ? reply(answer) : master.ask(rest, reply),
     );
@@ -98,12 +125,12 @@ export class Tenure implements Holding {
    */
   acquireReserved(gate: Master, ttl: number, timeout: number, ticket: QueueTicket): Promise<Ballot> {
     const started = this.clock.read();
-    const atGate = this.acquisition(ttl, started, true, ticket);
-    const elsewhere = this.acquisition(ttl, started, false);
+    const atGate = this.acquisition(ttl, true, ticket);
+    const elsewhere = this.acquisition(ttl, false);
     const round = new ReservedRound(gate, atGate, elsewhere);
     const others = this.masters.filter((master) => master !== gate);
     // The gate first: until the others are asked, the old holder's release has had a little more time to get there.
-    const succeed = (ballot: Ballot): void => this.succeed(started, ttl, ballot);
+    const succeed = (): void => this.believe(started, ttl);
     const ask: Asking = (master, reply) => round.ask(master, reply);
     return this.hold([gate, ...others], elsewhere, timeout, succeed, ask, atGate);
   }
@@ -114,10 +141,17 @@ export class Tenure implements Holding {
     // A shorter ttl may take effect on the masters even if their answers never arrive.
     if (this.reliableFor(ttl) < this.remaining) this.believe(started, ttl);
     const timeout = Math.min(masterTimeoutFor(this.settings, ttl), Math.max(this.remaining, 0));
-    const { keys, counters } = this.names;
-    const fence = counters && { fields: counters.fields, token: this.fence };
-    const request: ExtendRequest = { op: 'extend', keys, token: this.token, ttl, withdrawn: false, fence };
-    const ballot = await this.hold(this.masters, request, timeout);
+    const { keys } = this.names;
+    const request: ExtendRequest = { op: 'extend', keys, token: this.token, ttl, withdrawn: false };
+    const heard = this.fencing?.beginExtension();
+    const ask: Asking | undefined =
+      heard &&
+      ((master, reply) =>
+        master.ask(request, (answer) => {
+          heard(master, answer);
+          reply(answer);
+        }));
+    const ballot = await this.hold(this.masters, request, timeout, undefined, ask);
     // An answer that comes after the old validity counts for nothing: another holder may have come and gone.
     const extended = ballot.outcome === 'granted' && this.remaining > 0;
     if (extended) this.believe(started, ttl);
@@ -125,31 +159,33 @@ export class Tenure implements Holding {
   }
 
   /**
-   * Rounds towards a fencing token, as many as are needed: a token stands when a quorum says exactly that while the keys
-   * are ours. A larger answer is progress, so another round follows at once. Returns `undefined` if there was none.
+   * Rounds towards a fencing token, as many as are needed: a larger answer is progress, so another round follows at once.
+   *
+   * @returns `undefined` if a round brought neither an agreement nor progress
    */
-  async confirm(atLeast = 0): Promise<number | undefined> {
-    const { keys, counters } = this.names;
-    if (!counters) throw new RedlockConfigError('fencing', false, 'must be true for fencing tokens');
-    if (atLeast > this.fence) {
-      this.fence = atLeast;
-      this.isAgreed = false;
-    }
-    let { isAgreed } = this;
-    while (!isAgreed) {
-      const token = this.fence;
-      const request: ConfirmRequest = { op: 'confirm', keys, token: this.token, fence: { ...counters, token } };
+  async drawToken(atLeast = 0): Promise<number | undefined> {
+    const { keys } = this.names;
+    const fencing = (this.fencing ??= new TokenAgreement(quorumOf(this.masters.length), { keys, token: this.token }));
+    fencing.demand(atLeast);
+    while (fencing.agreed === undefined) {
+      const before = fencing.progress;
+      const floor = floorOf(this.clock);
+      const ask: Asking = (master, reply) => {
+        const { request, judge } = fencing.drawFrom(master, floor);
+        master.ask(request, (answer) => reply(judge(answer)));
+      };
       const timeout = Math.min(this.settings.masterTimeout, Math.max(this.remaining, 0));
-      const { fences } = await new Ballot(this.masters, request, this.clock, timeout).decided;
-      isAgreed = this.agree(token, fences);
-      if (!isAgreed && (this.fence === token || this.remaining <= 0)) return undefined;
+      const { fences } = await new Ballot(this.masters, UNUSED, this.clock, timeout, undefined, ask).decided;
+      fencing.conclude(fences);
+      if (fencing.agreed === undefined && (fencing.progress === before || this.remaining <= 0)) return undefined;
     }
-    return this.fence;
+    return fencing.agreed;
   }
 
   /** Gives the keys up, wherever a request for them may have arrived. Resolves at a quorum; never rejects. */
   release(keepFor: number): Promise<void> {
     this.released = true;
+    this.endWitness();
     this.withdraw();
     if (this.reached.length === 0) return Promise.resolve();
     const ttl = Math.max(keepFor, this.life);
@@ -164,18 +200,16 @@ export class Tenure implements Holding {
     this.ballot?.giveUp();
   }
 
-  private acquisition(ttl: number, now: Instant, explain: boolean, queue?: QueueTicket): AcquireRequest {
-    const { keys, counters } = this.names;
-    // Microseconds, so that whoever comes later starts higher even where the counters were lost.
-    const fence = counters && { fields: counters.fields, floor: Math.floor(now.wall * 1_000) };
-    return { op: 'acquire', keys, token: this.token, ttl, explain, withdrawn: false, fence, queue };
+  private acquisition(ttl: number, explain: boolean, queue?: QueueTicket): AcquireRequest {
+    const { keys } = this.names;
+    return { op: 'acquire', keys, token: this.token, ttl, explain, withdrawn: false, queue };
   }
 
   private hold(
     masters: readonly Master[],
     request: AcquireRequest | ExtendRequest,
     timeout: number,
-    succeed?: (ballot: Ballot) => void,
+    succeed?: () => void,
     ask?: Asking,
     requestAtGate?: AcquireRequest,
   ): Promise<Ballot> {
@@ -184,11 +218,13 @@ export class Tenure implements Holding {
     this.request = request;
     this.requestAtGate = requestAtGate;
     this.life = Math.max(this.life, request.ttl);
+    if (request.op === 'acquire' && !this.isWitnessed) this.isWitnessed = this.witness.beginAttempt();
     const conclude = (ballot: Ballot): void => {
       // Whatever has been asked until now may have taken effect: nothing more is to be learnt from this round.
       this.ballot = undefined;
       this.noteReached(ballot);
-      if (ballot.outcome === 'granted') succeed?.(ballot);
+      if (ballot.outcome === 'granted') succeed?.();
+      else if (request.op === 'acquire') this.endWitness();
     };
     // Nothing is on its way any more that could have to be withdrawn.
     const settle = (): void => {
@@ -199,19 +235,16 @@ export class Tenure implements Holding {
     return ballot.decided;
   }
 
-  private succeed(started: Instant, ttl: number, { fences }: Ballot): void {
-    this.believe(started, ttl);
-    this.agree(0, fences);
-  }
-
-  private agree(token: number, answers: readonly number[]): boolean {
-    const state = agree(token, answers, quorumOf(this.masters.length));
-    this.fence = state.token;
-    this.isAgreed = state.agreed;
-    return state.agreed;
+  private endWitness(): void {
+    if (this.isWitnessed) this.witness.disengage();
+    this.isWitnessed = false;
   }
 
   private believe(started: Instant, ttl: number): void {
+    if (!this.isWitnessed && !this.released) {
+      this.witness.engage();
+      this.isWitnessed = true;
+    }
     this.since = started;
     this.validity = this.reliableFor(ttl);
   }
@@ -231,6 +264,18 @@ export class Tenure implements Holding {
     if (this.reached.length === 0) this.reached = reached;
     else if (this.reached.length < this.masters.length) this.reached = [...new Set([...this.reached, ...reached])];
   }
+}
+
+/**
+ * The least that a fencing token may be: microseconds of this client's wall clock, so that later locks start higher even
+ * where the counters were lost. It is never lowered to what a server's clock says: a server that is late would move
+ * tokens back.
+ */
+function floorOf(clock: Clock): number {
+  const { wall } = clock.read();
+  if (wall < LATEST_WALL_CLOCK) return Math.floor(wall * 1_000);
+  const requirement = 'must show a time before the year 2200 for fencing tokens: correct the clock of this machine';
+  throw new RedlockConfigError('wall clock', new Date(wall).toISOString(), requirement);
 }
 
 /** The gate last: whoever it wakes finds the keys free on the other masters, too. */

@@ -96,6 +96,11 @@ export class WatchedMaster implements Master {
     return !this.silent && this.problem() === undefined && this.inner.identity().quarantine === undefined;
   }
 
+  /** Whether there is a connection, whether or not it may be used. */
+  get isConnected(): boolean {
+    return this.inner.problem() === undefined;
+  }
+
   /** Whether it neither answers nor tells why. */
   get isSilent(): boolean {
     return this.silent;

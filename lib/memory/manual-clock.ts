@@ -6,12 +6,15 @@ interface PendingTimer {
   readonly callback: () => void;
 }
 
+/** How long it takes at most until a resume is noticed, in milliseconds. */
+const NOTICED_WITHIN = 1_000;
 /** Turns of the event loop after which everything that needs no time has happened. */
 const TURNS = 3;
 
 /** A clock that stands still until it is moved: for tests that want to see time pass without waiting for it. */
 export class ManualClock implements Clock {
   private readonly timers = new Set<PendingTimer>();
+  private readonly listeners: (() => void)[] = [];
   private monotonic = 0;
   private wall: number;
 
@@ -72,9 +75,14 @@ export class ManualClock implements Clock {
     this.wall += milliseconds;
   }
 
-  /** Time passes while the machine is suspended: only the wall clock notices. */
+  /** Time passes while the machine is suspended: only the wall clock notices, and what listens a second later. */
   suspend(milliseconds: number): void {
     this.wall += milliseconds;
+    if (this.timers.size > 0) this.schedule(NOTICED_WITHIN, () => this.listeners.forEach((listener) => listener()));
+  }
+
+  onResume(listener: () => void): void {
+    this.listeners.push(listener);
   }
 
   private moveTo(moment: number): void {

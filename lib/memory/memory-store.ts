@@ -3,10 +3,11 @@ import { elapsedSince } from '../core/clock.js';
 import {
   type AcquireRequest,
   type Answer,
-  type ConfirmRequest,
+  type DrawRequest,
   type ExtendRequest,
   GRANTED,
   GRANTED_AMONG_OTHERS,
+  HEALED,
   type Held,
   type LeaveRequest,
   type QueueTicket,
@@ -65,8 +66,8 @@ export class MemoryStore {
         return this.extend(request);
       case 'release':
         return this.release(request);
-      case 'confirm':
-        return this.confirm(request);
+      case 'draw':
+        return this.draw(request);
       case 'leave':
         return this.leave(request);
       case 'inspect':
@@ -74,7 +75,7 @@ export class MemoryStore {
     }
   }
 
-  private acquire({ keys, token, ttl, queue, fence }: AcquireRequest): Answer {
+  private acquire({ keys, token, ttl, queue }: AcquireRequest): Answer {
     this.sweep();
     const held = this.longestHeld(keys, queue && reservedFor(queue.waiter));
     if (held && queue) this.lineUp(keys, queue);
@@ -82,13 +83,13 @@ export class MemoryStore {
     this.set(keys, token, ttl);
     for (const name of queue?.queues ?? []) this.queues.leave(name, queue?.waiter ?? '');
     const crowded = queue?.queues.some((name) => !this.queues.isEmpty(name));
-    const grant = crowded ? GRANTED_AMONG_OTHERS : GRANTED;
-    return fence ? { ...grant, fence: this.counters.draw(fence) } : grant;
+    return crowded ? GRANTED_AMONG_OTHERS : GRANTED;
   }
 
-  private confirm({ keys, token, fence }: ConfirmRequest): Answer {
+  private draw(request: DrawRequest): Answer {
+    const { keys, token } = request;
     const isOurs = keys.every((key) => this.remainingOf(key) > 0 && this.entries.get(key)?.token === token);
-    return isOurs ? { ...GRANTED, fence: this.counters.raise(fence) } : { kind: 'held', remaining: undefined };
+    return isOurs ? { ...GRANTED, fence: this.counters.draw(request) } : { kind: 'held', remaining: undefined };
   }
 
   private lineUp(keys: readonly string[], { queues, waiter, waited }: QueueTicket): void {
@@ -119,15 +120,12 @@ export class MemoryStore {
     return GRANTED;
   }
 
-  private extend({ keys, token, ttl, fence }: ExtendRequest): Answer {
+  private extend({ keys, token, ttl }: ExtendRequest): Answer {
     const held = this.longestHeld(keys, token);
     if (held) return held;
-    // A key that is set again may have been another one's meanwhile, whose fencing token must not become ours, too.
     const isSetAgain = keys.some((key) => this.remainingOf(key) === 0);
     this.set(keys, token, ttl);
-    if (fence && isSetAgain) this.counters.draw({ ...fence, floor: fence.token });
-    else if (fence) this.counters.raise(fence);
-    return GRANTED;
+    return isSetAgain ? HEALED : GRANTED;
   }
 
   private release({ keys, queues, token, keepFor }: ReleaseRequest): Answer {

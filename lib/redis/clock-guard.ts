@@ -1,61 +1,136 @@
-import { elapsedBetween, type Instant } from '../core/clock.js';
+import type { Clock, Instant } from '../core/clock.js';
 
 /** Clocks that are corrected gently run this much too fast at most. */
 const SLEW = 500e-6;
+/** A server's time comes in whole milliseconds. */
+const RESOLUTION = 1;
+/** Samples that are kept of each server. */
+const MOST_SAMPLES = 8;
+/** A window has so many samples, so that the last two are covered. */
+const SAMPLES_IN_WINDOW = 4;
+/** Smallest window, in milliseconds: samples that are closer together say nothing more. */
+const LEAST_WINDOW = 1_000;
 
+/** How far a server's clock is ahead of this client's monotonic clock: an interval, since the answer took time. */
 interface Sample {
-  readonly sent: Instant;
-  /** Wall clock of the server in milliseconds, read some time between sending and receiving. */
-  readonly time: number;
+  readonly sent: number;
+  readonly received: number;
+  readonly least: number;
+  readonly most: number;
+}
+
+/** By how much a server's clock has moved against this client's: between these milliseconds, for certain. */
+interface Movement {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** What a step in the answers of one server comes from. */
+export type Judgement =
+  /** This client's own clock stood still or ran slow, by so many milliseconds. */
+  | { readonly culprit: 'client'; readonly by: number }
+  /** The server's clock moved forward: its keys have expired early. */
+  | { readonly culprit: 'server'; readonly by: number }
+  | { readonly culprit: 'unknown' };
+
+/** The clock of one server, as this client sees it. */
+export class ServerClock {
+  private readonly samples: Sample[] = [];
+
+  /** @param window milliseconds: the smallest ttl in use, since a step matters to keys that are alive when it happens */
+  constructor(private readonly window: () => number) {}
+
+  /**
+   * The least by which the clock has certainly moved forward since one of the samples, in milliseconds.
+   *
+   * Compared with each sample of the last two windows: many small steps add up, and a clock that was set back and comes
+   * forward again is noticed.
+   */
+  movedForward(sample: Sample): number {
+    return this.samples.reduce((furthest, before) => Math.max(furthest, movement(before, sample).least), 0);
+  }
+
+  /** Whether the clock has certainly moved back since the last sample, by more than the allowance. */
+  movedBack(sample: Sample, allowance: number): boolean {
+    const last = this.samples.at(-1);
+    return last !== undefined && movement(last, sample).most < -allowance;
+  }
+
+  /** When the latest sample was taken after which the clock moved forward by more than the allowance. */
+  stepAfter(sample: Sample, allowance: number): Sample | undefined {
+    return this.samples.findLast((before) => movement(before, sample).least > allowance);
+  }
+
+  /** The movement since a moment or before; `undefined` without a sample that is so old. */
+  movementSince(moment: number, sample: Sample): Movement | undefined {
+    const before = this.samples.findLast(({ received }) => received <= moment);
+    return before && movement(before, sample);
+  }
+
+  /** Keeps the sample in which the server was furthest behind, of each part of a window. */
+  keep(sample: Sample): void {
+    const { samples } = this;
+    const last = samples.at(-1);
+    const spacing = Math.max(LEAST_WINDOW, this.window()) / SAMPLES_IN_WINDOW;
+    const before = samples.at(-2);
+    if (last && sample.sent - (before?.sent ?? -Infinity) < spacing) {
+      if (sample.most < last.most) samples[samples.length - 1] = sample;
+      return;
+    }
+    samples.push(sample);
+    if (samples.length > MOST_SAMPLES) samples.shift();
+  }
+
+  /** The age of the latest sample, in milliseconds. */
+  ageAt(now: number): number {
+    return now - (this.samples.at(-1)?.received ?? -Infinity);
+  }
+
+  forget(): void {
+    this.samples.length = 0;
+  }
+}
+
+/** @param time wall clock of the server in milliseconds, read some time between sending and receiving */
+export function sampleOf(sent: Instant, received: Instant, time: number): Sample {
+  return {
+    sent: sent.monotonic,
+    received: received.monotonic,
+    least: time - received.monotonic,
+    most: time + RESOLUTION - sent.monotonic,
+  };
 }
 
 /**
- * Notices when the wall clock of a server jumps forward: its keys expire by that clock, so they have expired early.
+ * Judges a step in the answers of one server by the other servers: if a quorum moved by about the same amount, it was
+ * this client's clock. One that did not move proves that it was the server's.
  *
- * Compared with the sample in which the server's clock was furthest behind: many small jumps add up, and a clock that
- * was set back and jumps forward again is noticed. Only samples of the last one or two windows count, since what clocks
- * may gain by being corrected gently hides more and more as time passes.
+ * @param others what is known of the other servers since before the step; `undefined` where nothing is
  */
-export class ClockGuard {
-  private lowest: Sample | undefined;
-  private lowestBefore: Sample | undefined;
-  private windowBegan: Instant | undefined;
-
-  /** @param window milliseconds; for as long as a key can live */
-  constructor(private readonly window: number) {}
-
-  /**
-   * Milliseconds by which the server's clock is ahead of where it should be; `0` if that is within the allowance.
-   *
-   * @param time wall clock of the server in milliseconds
-   * @param allowance how far clocks may be apart, in milliseconds
-   */
-  jump(sent: Instant, received: Instant, time: number, allowance: number): number {
-    const { lowestBefore, lowest } = this;
-    const ahead = Math.max(0, aheadOf(lowestBefore, received, time), aheadOf(lowest, received, time));
-    if (ahead > allowance) {
-      this.windowBegan = undefined;
-      this.lowest = undefined;
-    }
-    this.keep({ sent, time });
-    return ahead > allowance ? ahead : 0;
+export function judge(
+  suspect: Movement,
+  others: readonly (Movement | undefined)[],
+  { quorum, allowance }: { readonly quorum: number; readonly allowance: number },
+): Judgement {
+  const known = others.filter((other) => other !== undefined);
+  const alike = known.filter(
+    ({ least, most }) => least - allowance <= suspect.most && suspect.least - allowance <= most && least > 0,
+  );
+  if (alike.length + 1 >= quorum && known.length > 0) {
+    return { culprit: 'client', by: Math.min(suspect.most, ...alike.map(({ most }) => most)) };
   }
-
-  private keep(sample: Sample): void {
-    const { lowest, windowBegan } = this;
-    if (!windowBegan || elapsedBetween(windowBegan, sample.sent) > this.window) {
-      this.lowestBefore = lowest;
-      this.lowest = sample;
-      this.windowBegan = sample.sent;
-    } else if (!lowest || sample.time - lowest.time < elapsedBetween(lowest.sent, sample.sent)) {
-      this.lowest = sample;
-    }
-  }
+  const unmoved = known.some(({ most }) => most < suspect.least - allowance / 2);
+  return unmoved ? { culprit: 'server', by: suspect.least } : { culprit: 'unknown' };
 }
 
-/** At most so much time has passed: the client's clock was read before the earlier sample and after the later one. */
-function aheadOf(earlier: Sample | undefined, received: Instant, time: number): number {
-  if (!earlier) return 0;
-  const passed = elapsedBetween(earlier.sent, received);
-  return time - earlier.time - passed - passed * SLEW;
+export function movement(before: Sample, after: Sample): Movement {
+  const slew = Math.max(0, after.received - before.sent) * SLEW;
+  return { least: after.least - before.most - slew, most: after.most - before.least + slew };
 }
+
+/** The present moment of the clock that samples are measured by: the monotonic one alone, since the other can be set. */
+export function monotonicOf(clock: Clock): number {
+  return clock.read().monotonic;
+}
+
+export type { Movement, Sample };

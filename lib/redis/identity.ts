@@ -1,34 +1,30 @@
-/** What a server says about itself, in the moment in which its marker was read. */
-export interface Report {
-  /** Tells one run of a server from all others; `undefined` when the server does not tell. */
-  readonly run: string | undefined;
-  readonly version: string | undefined;
-  /** Milliseconds since it started, with a resolution of a second. */
-  readonly uptime: number;
-  readonly role: string | undefined;
-  /** Whether it was a replica before: then its data is not as old as it is. */
+import { type Marker, MARKER_FIELDS, markerFrom } from './marker.js';
+
+/** Who a server is and what it says about its data, read in one moment together with its marker. */
+export interface ServerReport {
+  /** Tells one run of a server process from all others; empty when the user may not ask for INFO. */
+  readonly run: string;
+  /** Tells one history of the data from all others; empty when the user may not ask for INFO. */
+  readonly replid: string;
+  /** Whether the server was a replica before it had this history. */
   readonly wasPromoted: boolean;
+  /** Number of replicas. */
+  readonly replicas: number;
+  readonly version: string | undefined;
+  readonly role: string | undefined;
   readonly mode: string | undefined;
+  /** Whether it writes an append-only file. */
+  readonly hasAppendOnlyFile: boolean;
   /** What is dropped when its memory is full; `undefined` when nothing is. */
   readonly eviction: string | undefined;
+  /** Milliseconds since it started, by its wall clock: for people to read, and for nothing else. */
+  readonly uptime: number;
   /** Its wall clock, in milliseconds. */
   readonly time: number;
   readonly marker: Marker | undefined;
 }
 
-/** What a master keeps about itself, so that it is noticed when it has forgotten everything else. */
-export interface Marker {
-  /** The run of the server that the marker was written for. */
-  readonly run: string;
-  /** Tells one marker from all others. */
-  readonly nonce: string;
-  /** When its votes began or begin to count, on the clock of the server, in milliseconds. */
-  readonly from: number;
-  /** The largest `maxTtl` that any client has announced, in milliseconds. */
-  readonly maxTtl: number;
-}
-
-const OLDEST = [6, 2] as const;
+const OLDEST = 7;
 const NEVER_PROMOTED = /^(?:0+|)$/;
 
 /** KEYS: the marker, or nothing. INFO can be denied: what it would have told is then empty. */
@@ -38,45 +34,52 @@ local function info(section)
   return type(text) == 'string' and text or ''
 end
 local time = redis.call('TIME')
-local marker = KEYS[1] and redis.call('HMGET', KEYS[1], 'run', 'nonce', 'from', 'max') or {}
-return {
-  info('server'), info('replication'), info('memory'),
-  string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)),
-  marker[1] or '', marker[2] or '', marker[3] or '', marker[4] or ''
-}`;
+local report = {
+  info('server'), info('replication'), info('memory'), info('persistence'),
+  string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+}
+local fields = ${luaList(MARKER_FIELDS)}
+local marker = KEYS[1] and redis.call('HMGET', KEYS[1], unpack(fields)) or {}
+for i = 1, #fields do report[#report + 1] = marker[i] or '' end
+return report`;
 
 /** Reads the server's answer to {@link REPORT}. */
-export function reportOf(reply: unknown): Report {
-  const [server = '', replication = '', memory = '', time, run, nonce, from, max] = (reply as unknown[]).map(String);
-  const promotedFrom = fieldOf(replication, 'master_replid2') ?? '';
+export function reportOf(reply: unknown): ServerReport {
+  const [server = '', replication = '', memory = '', persistence = '', time, ...marker] = (reply as unknown[]).map(
+    String,
+  );
   const limit = Number(fieldOf(memory, 'maxmemory') ?? 0);
   const policy = fieldOf(memory, 'maxmemory_policy');
   return {
-    run: fieldOf(server, 'run_id'),
+    run: fieldOf(server, 'run_id') ?? '',
+    replid: fieldOf(replication, 'master_replid') ?? '',
+    wasPromoted: !NEVER_PROMOTED.test(fieldOf(replication, 'master_replid2') ?? ''),
+    replicas: Number(fieldOf(replication, 'connected_slaves') ?? 0),
     version: fieldOf(server, 'valkey_version') ?? fieldOf(server, 'redis_version'),
-    uptime: Number(fieldOf(server, 'uptime_in_seconds') ?? 0) * 1_000,
     role: fieldOf(replication, 'role'),
-    wasPromoted: !NEVER_PROMOTED.test(promotedFrom),
     mode: fieldOf(server, 'redis_mode') ?? fieldOf(server, 'server_mode'),
+    hasAppendOnlyFile: fieldOf(persistence, 'aof_enabled') === '1',
     eviction: limit > 0 && policy !== 'noeviction' ? policy : undefined,
+    uptime: Number(fieldOf(server, 'uptime_in_seconds') ?? 0) * 1_000,
     time: Number(time),
-    marker: nonce ? { run: run ?? '', nonce, from: Number(from), maxTtl: Number(max) } : undefined,
+    marker: markerFrom(marker),
   };
 }
 
 /** Why a server must not vote at all, if it must not. */
-export function faultOf({ role, mode, version }: Report): string | undefined {
+export function faultOf({ role, mode, version }: ServerReport): string | undefined {
   if (role === 'slave') return 'it is a replica, whose data may be older than what its primary has acknowledged';
   if (mode === 'cluster') return 'it is a node of a cluster, which is not an independent master';
-  if (version !== undefined && isTooOld(version)) return `its version ${version} is older than ${OLDEST.join('.')}`;
+  if (version !== undefined && Number.parseInt(version, 10) < OLDEST) {
+    return `its version ${version} is older than ${OLDEST}.0: older servers run scripts in a way that is not safe here`;
+  }
   return undefined;
-}
-
-function isTooOld(version: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  return major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
 }
 
 function fieldOf(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1]?.trim();
+}
+
+function luaList(names: readonly string[]): string {
+  return `{ ${names.map((name) => `'${name}'`).join(', ')} }`;
 }

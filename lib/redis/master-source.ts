@@ -1,9 +1,10 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { RedlockConfigError } from '../core/errors.js';
+import { resolveFlag } from '../core/settings.js';
 import { redactUrl } from '../core/shown.js';
 import { OWN_SETTINGS } from './own-settings.js';
 import type { RedisClient, RedisClientOptions, RedisClientSource } from './redis-client.interface.js';
-import type { RedisMasterContext } from './recognition.js';
+import type { RedisMasterContext } from './redis-master-context.interface.js';
 import { RedisMaster } from './redis-master.js';
 import { settingsOfUrl } from './redis-url.js';
 
@@ -11,7 +12,16 @@ import { settingsOfUrl } from './redis-url.js';
  * Where a master is: `redis://` or `rediss://` URL, path of a unix socket, options of an ioredis client, or such a
  * client (of ioredis 5 or 6), whose settings are copied.
  */
-export type RedisMasterSource = string | RedisOptions | RedisClientSource;
+export type RedisMasterSource = string | (RedisOptions & DurableOption) | RedisClientSource;
+
+/** What can be said of one master beside how to reach it. */
+export interface DurableOption {
+  /**
+   * Declares that this master keeps each acknowledged write across restarts and failovers.
+   * @default the module's `durable`
+   */
+  readonly durable?: boolean;
+}
 
 const DEFAULT_HOST = 'localhost';
 const SENTINEL_PORT = 26_379;
@@ -56,7 +66,12 @@ export function refuseTwins(option: string, masters: readonly { readonly name: s
  */
 export function redisMaster(option: string, source: RedisMasterSource, context: RedisMasterContext): RedisMaster {
   const { name, client } = redisClient(option, source);
-  return new RedisMaster(name, client, context);
+  return new RedisMaster(name, client, context, durableOf(option, source) ?? context.settings.durable);
+}
+
+function durableOf(option: string, source: RedisMasterSource): boolean | undefined {
+  if (typeof source === 'string' || !('durable' in source) || source.durable === undefined) return undefined;
+  return resolveFlag(`${option}.durable`, source.durable);
 }
 
 /** A client that is not connected yet, and the address of its server. */
@@ -108,7 +123,8 @@ function clientFromOptions(option: string, options: RedisOptions): RedisClient {
   }
   // Before the client looks at them.
   if (options.sentinels) checkSentinels(option, options.sentinels, options.name);
-  return new Redis({ ...options, ...OWN_SETTINGS });
+  const { durable: _, ...settings } = options as RedisOptions & DurableOption;
+  return new Redis({ ...settings, ...OWN_SETTINGS });
 }
 
 function checkAddress(option: string, { host, port, path, sentinels, name }: RedisClientOptions): void {

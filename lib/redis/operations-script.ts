@@ -1,9 +1,11 @@
 import { RESERVED_FOR } from '../core/master.interface.js';
-import { ENDLESS, FREE, FREE_AMONG_OTHERS, UNMARKED } from './script-answers.js';
-import { GIVE, LARGEST_FENCE, LOOK_AT_MARKER, QUEUE_LIFE, RESERVED, TAKE } from './usual-script.js';
+import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED, UNMARKED } from './script-answers.js';
+import { GIVE, LOOK_AT_MARKER, QUEUE_LIFE, RESERVED, TAKE } from './usual-script.js';
 
 /** Bound on the dead processes that are skipped by one release. */
 const MOST_SKIPPED = 100;
+/** An announced ttl counts for this many milliseconds at least. */
+export const ANNOUNCED_FOR = 30_000;
 
 // What `scripts.ts` puts together.
 
@@ -19,29 +21,32 @@ local function is_marked()
   return marked
 end
 
+local function milliseconds()
+  return clock()[1] * 1000 + math.floor(clock()[2] / 1000)
+end
+
 local function text(number)
   return string.format('%.0f', number)
 end`;
 
 /**
- * The longest remaining time of the keys that somebody else holds, or FREE; which keys these are; and who has the first.
+ * The longest remaining time of the keys that another token holds, or FREE; and which keys these are.
  *
  * Every operation looks before it writes: what fails half-way is not rolled back. GET and not just PTTL, so that a key
  * of another type, which is no lock, is reported as such (WRONGTYPE).
  */
 const LONGEST_HOLD = `
 local function longest_hold(keys, token, reserved)
-  local longest, held, first = ${FREE}, {}, nil
+  local longest, held = ${FREE}, {}
   for i, key in ipairs(keys) do
     local owner = call('GET', key)
-    if i == 1 then first = owner end
     if owner and owner ~= token and owner ~= reserved then
       local left = call('PTTL', key)
       if left == ${ENDLESS} or (longest ~= ${ENDLESS} and left > longest) then longest = left end
       held[i] = true
     end
   end
-  return longest, held, first
+  return longest, held
 end`;
 
 // Whatever is wrong with a queue (another type, no permission): pcall, since locks do not depend on it.
@@ -61,7 +66,7 @@ end
 
 -- Whoever waits takes its place before it is refused. What was reserved for it is of no use while another key is held.
 local function queue_up(keys, queues, held, waiter, waited)
-  local since = clock()[1] * 1000 + math.floor(clock()[2] / 1000) - waited
+  local since = milliseconds() - waited
   for i, key in ipairs(keys) do
     if held[i] then
       pcall_redis('ZADD', queues[i], 'NX', text(since), waiter)
@@ -83,34 +88,43 @@ local function leave_queues(queues, waiter)
 end`;
 
 const FENCES = `
--- A fencing token: larger than every counter of the keys, and not smaller than the floor. Who asks again for what it
--- holds already gets the same one.
-local function draw(fields, floor, is_ours)
-  local time = clock()
-  local fence, step = math.min(floor, ${LARGEST_FENCE}), 1
-  if is_ours then fence, step = 0, 0 end
+-- The counters of a lock: larger than they are the first time, then only as large as the others say.
+local function draw(fields, at_least, step)
+  local drawn = at_least
   for _, field in ipairs(fields) do
-    fence = math.max(fence, tonumber(call('HGET', counters, field) or 0) + step)
+    drawn = math.max(drawn, tonumber(call('HGET', counters, field) or 0) + step)
   end
-  local drawn = text(fence)
+  drawn = text(drawn)
   for _, field in ipairs(fields) do call('HSET', counters, field, drawn) end
   return drawn
-end
+end`;
 
--- Raises the counters to a fencing token, and by a step beyond what they are; tells what they are then.
-local function raise(fields, fence, step)
-  for _, field in ipairs(fields) do
-    fence = math.max(fence, tonumber(call('HGET', counters, field) or 0) + step)
+/**
+ * The largest ttl that was announced, in two windows of time: a process that uses it announces it several times in each,
+ * so that one that is not used any more is forgotten after two.
+ */
+const ANNOUNCEMENTS = `
+local function announce(ttl, lengthens, factor)
+  local kept = call('HMGET', marker, 'prev', 'next', 'since', 'from')
+  local before = math.max(tonumber(kept[1]) or 0, tonumber(kept[2]) or 0)
+  if ttl == 0 then return before end
+  local now, since = milliseconds(), tonumber(kept[3]) or 0
+  local window = math.max(${ANNOUNCED_FOR}, 1.5 * math.max(before, ttl))
+  if now >= since + window or now < since then
+    call('HSET', marker, 'prev', kept[2] or '0', 'next', text(ttl), 'since', text(now))
+  elseif ttl > (tonumber(kept[2]) or 0) then
+    call('HSET', marker, 'next', text(ttl))
   end
-  local raised = text(fence)
-  for _, field in ipairs(fields) do call('HSET', counters, field, raised) end
-  return raised
+  local from = tonumber(kept[4]) or 0
+  if lengthens == 1 and ttl > before and from > now then
+    call('HSET', marker, 'from', text(from + (ttl - before) * factor))
+  end
+  return before
 end`;
 
 /**
  * One function for each operation, with the parts of a request as `request-encoding.ts` orders them.
  *
- * - acquire: a token is drawn before the keys are set. If there is no memory for a counter, nothing has happened.
  * - extend: the absent keys first. If there is no memory for them, the others are not refreshed either. EXISTS and not
  *   SET NX, which a server that is out of memory refuses even where it would do nothing.
  * - release: pcall, since one key that is no lock must not keep the others from being given up.
@@ -118,42 +132,46 @@ end`;
 const OPERATIONS = `
 local operations = {}
 
-function operations.acquire(keys, token, ttl, fields, floor, queues, waiter, waited)
+function operations.acquire(keys, token, ttl, queues, waiter, waited)
   if not is_marked() then return ${UNMARKED} end
-  local longest, held, first = longest_hold(keys, token, waiter and ${RESERVED} .. waiter)
+  local longest, held = longest_hold(keys, token, waiter and ${RESERVED} .. waiter)
   if longest ~= ${FREE} then
     if waiter then queue_up(keys, queues, held, waiter, waited) end
     return longest
   end
   if marker ~= '' then clock() end
-  local drawn = #fields > 0 and draw(fields, floor, first == token)
   for _, key in ipairs(keys) do call('SET', key, token, 'PX', ttl) end
-  local status = waiter and leave_queues(queues, waiter) and ${FREE_AMONG_OTHERS} or ${FREE}
-  return drawn and status .. ' ' .. drawn or status
+  return waiter and leave_queues(queues, waiter) and ${FREE_AMONG_OTHERS} or ${FREE}
 end
 
-function operations.extend(keys, token, ttl, fields, fence)
+function operations.extend(keys, token, ttl)
+  if not is_marked() then return ${UNMARKED} end
+  if marker ~= '' then clock() end
   local longest = longest_hold(keys, token)
   if longest ~= ${FREE} then return longest end
-  local step = 0
+  local status = ${FREE}
   for _, key in ipairs(keys) do
     if call('EXISTS', key) == 0 then
       call('SET', key, token, 'PX', ttl)
-      step = 1
+      status = ${HEALED}
     end
   end
   for _, key in ipairs(keys) do call('PEXPIRE', key, ttl) end
-  -- The lock does not depend on its fencing token. A key that is set again may have been another one's meanwhile, whose
-  -- token must not become ours, too.
-  if #fields > 0 then pcall(raise, fields, fence, step) end
-  return ${FREE}
+  return status
 end
 
-function operations.confirm(keys, token, _, fields, fence)
+function operations.draw(keys, token, fields, at_least, step)
+  if not is_marked() then return ${UNMARKED} end
   for _, key in ipairs(keys) do
     if call('GET', key) ~= token then return 0 end
   end
-  return ${FREE} .. ' ' .. raise(fields, fence, 0)
+  return ${FREE} .. ' ' .. draw(fields, at_least, step)
+end
+
+function operations.beat(_, ttl, lengthens, factor)
+  if not is_marked() then return ${UNMARKED} end
+  clock()
+  return ${FREE} .. ' ' .. text(announce(ttl, lengthens, factor))
 end
 
 function operations.release(keys, token, keep_for, queues)
@@ -189,11 +207,10 @@ function operations.inspect(keys)
   return (longest_hold(keys))
 end
 
-function operations.take(key, token, ttl, floor, field, queue, waiter, waited)
+function operations.take(key, token, ttl, queue, waiter, waited)
   local answer
   ${TAKE}
-  local fields = field ~= '' and { field } or {}
-  return answer or operations.acquire({ key }, token, ttl, fields, tonumber(floor), { queue }, waiter, waited)
+  return answer or operations.acquire({ key }, token, ttl, { queue }, waiter, waited)
 end
 
 function operations.give(key, token, queue)
@@ -205,7 +222,7 @@ end`;
 /** Answers each request. What goes wrong with one does not touch the others: its answer is the error. */
 const ANSWER_ALL = `
 local answers = {}
-local requests = operations[what] and { { what, unpack(ARGV, 5) } } or cjson.decode(what)
+local requests = operations[what] and { { what, unpack(ARGV, 6) } } or cjson.decode(what)
 for i, request in ipairs(requests) do
   local done, answer = pcall(operations[request[1]], unpack(request, 2))
   -- Before Redis 7 an error is a text that begins with its place.
@@ -216,4 +233,4 @@ answers[#answers + 1] = time
 return answers`;
 
 /** Everything that a script can be asked for. */
-export const EVERYTHING = [COMMON, LONGEST_HOLD, QUEUES, FENCES, OPERATIONS, ANSWER_ALL].join('\n');
+export const EVERYTHING = [COMMON, LONGEST_HOLD, QUEUES, FENCES, ANNOUNCEMENTS, OPERATIONS, ANSWER_ALL].join('\n');

@@ -1,6 +1,9 @@
 import type { Clock, Instant } from '../core/clock.js';
+import { countersName } from '../core/fencing.js';
 import type {
+  AcquireRequest,
   Answer,
+  DrawRequest,
   Master,
   MasterIdentity,
   Quarantine,
@@ -9,11 +12,17 @@ import type {
   Unreachable,
   WakeUp,
 } from '../core/master.interface.js';
+import type { BeatRequest, ServerRequest } from './beat-request.interface.js';
 import { Connection } from './connection.js';
-import { Recognition, type RedisMasterContext } from './recognition.js';
+import type { Announcement, DataIdentity, GuardedServer, MarkerChange } from './data-identity.js';
+import { faultOf, REPORT, reportOf, type ServerReport } from './identity.js';
+import { MARK, NO_MARKER } from './marker.js';
 import type { RedisClient } from './redis-client.interface.js';
+import type { RedisMasterContext } from './redis-master-context.interface.js';
 import { answerFrom, answerToSet, isReply, millisecondsFrom, refusalFrom } from './replies.js';
 import { isPlain, type RequestEncoder } from './request-encoding.js';
+import { COMPARISON_INTERVAL, type RestartGuard } from './restart-guard.js';
+import { boundScript, type Script } from './scripts.js';
 import { UNMARKED } from './script-answers.js';
 import { WakeUps } from './wake-ups.js';
 
@@ -26,11 +35,25 @@ const MOST_AT_ONCE_ALONE = 32;
 
 const NO_ANSWER = 'the connection broke before the answer came';
 const LOST_DATA: Answer = Object.freeze({ kind: 'refused', code: 'UNMARKED', reason: 'its data was lost or replaced' });
+const RECOGNIZED_ANEW: Quarantine = Object.freeze({ reason: 'its identity changed meanwhile', remaining: 1 });
+
+/** For a server that has not said yet who it is. */
+const UNBOUND = boundScript('');
 
 interface Asked {
-  readonly request: Request;
+  readonly request: ServerRequest;
   readonly reply: Reply;
 }
+
+/** What was sent in one command. */
+interface Batch {
+  readonly asked: readonly Asked[];
+  readonly sent: Instant;
+  /** Of the data that the requests were meant for. */
+  readonly epoch: number;
+}
+
+type NotKnown = (unknown: readonly Asked[], why: Answer) => void;
 
 /**
  * One master: a Redis or Valkey server, over a connection that is used for nothing else.
@@ -38,10 +61,13 @@ interface Asked {
  * What is asked in one turn of the event loop goes to the server in one command. Time limits for answers are not its
  * business: it answers when the server does, or when the connection ends.
  */
-export class RedisMaster implements Master {
+export class RedisMaster implements Master, GuardedServer {
   private readonly clock: Clock;
   private readonly connection: Connection;
-  private readonly recognition: Recognition;
+  private readonly guard: RestartGuard | undefined;
+  private readonly data: DataIdentity | undefined;
+  /** Name of the hash of fencing counters. */
+  private readonly counters: string;
   private readonly encoder: RequestEncoder;
   private readonly mostAtOnce: number;
   private asked: Asked[] = [];
@@ -50,18 +76,26 @@ export class RedisMaster implements Master {
   private wasAlone = true;
   private drained: (() => void) | undefined;
   private listener: (() => void) | undefined;
+  private script: Script = UNBOUND;
+  private lastReport: ServerReport | undefined;
+  private fault: string | undefined;
+  private recognizing: Promise<boolean> | undefined;
+  private isWarned = false;
   private wakeUps: WakeUps | undefined;
   private closing: Promise<void> | undefined;
 
   constructor(
     readonly name: string,
     private readonly client: RedisClient,
-    context: RedisMasterContext,
+    private readonly context: RedisMasterContext,
+    readonly isDurable = false,
   ) {
     this.clock = context.clock;
     this.encoder = context.encoder;
     this.mostAtOnce = context.isAlone ? MOST_AT_ONCE_ALONE : MOST_AT_ONCE;
-    this.recognition = new Recognition(name, context);
+    this.counters = countersName(context.settings);
+    this.guard = context.guard;
+    this.data = context.guard?.add(this);
     this.connection = new Connection(client, context.clock, {
       greet: () => this.recognize(),
       serve: () => this.listener?.(),
@@ -74,8 +108,32 @@ export class RedisMaster implements Master {
       reply(problem);
       return;
     }
+    if (this.isNewLock(request)) this.askForLock(request, reply);
+    else this.enqueue({ request, reply });
+  }
+
+  /** What would be a new lock is not even sent to a master that does not vote: it could be granted there later. */
+  private askForLock(request: AcquireRequest | DrawRequest, reply: Reply): void {
+    if (!this.data || this.data.votes) {
+      this.enqueue({ request, reply });
+    } else if (this.recognizing) {
+      const again = (): void => {
+        if ('withdrawn' in request && request.withdrawn) reply(LOST_DATA);
+        else this.ask(request, reply);
+      };
+      this.recognizing.then(again, again);
+    } else {
+      reply({ kind: 'quarantined', sent: false, ...(this.quarantine ?? RECOGNIZED_ANEW) });
+    }
+  }
+
+  private isNewLock(request: ServerRequest): request is AcquireRequest | DrawRequest {
+    return request.op === 'acquire' || request.op === 'draw';
+  }
+
+  private enqueue(asked: Asked): void {
     this.unanswered++;
-    this.asked.push({ request, reply });
+    this.asked.push(asked);
     if (this.asked.length === this.mostAtOnce) this.sendAll();
     // Who came alone last time is likely to be alone again; if not, the others go together in the next command.
     else if (this.unanswered === 1 && this.wasAlone) this.sendAll();
@@ -83,7 +141,53 @@ export class RedisMaster implements Master {
   }
 
   identity(): MasterIdentity {
-    return this.recognition.identity;
+    const { run = '', version } = this.lastReport ?? {};
+    const nonce = this.data?.nonce ?? '';
+    // Without the permission for INFO, equal data on two addresses shows that they are one server.
+    const known = { run: run || nonce || undefined, data: nonce || run || undefined };
+    return { ...known, version, fault: this.fault, quarantine: this.quarantine };
+  }
+
+  get isConnected(): boolean {
+    return !this.closing && this.connection.problem === undefined;
+  }
+
+  async report(): Promise<ServerReport | undefined> {
+    if (!this.isConnected || !this.guard) return undefined;
+    const report = reportOf(await this.evaluate(REPORT, [this.guard.markerName], []));
+    if (faultOf(report) === undefined) return report;
+    await this.recognize();
+    return undefined;
+  }
+
+  async mark({ run, replid, marker }: ServerReport, change: MarkerChange): Promise<boolean> {
+    if (!this.isConnected || !this.guard) return false;
+    const fields = Object.entries(change).flat();
+    const args = [run, replid, marker?.raw ?? NO_MARKER, ...fields];
+    return (await this.evaluate(MARK, [this.guard.markerName], args).catch(() => 0)) === 1;
+  }
+
+  beat(announcement: Announcement): Promise<number | undefined> {
+    if (!this.isConnected) return Promise.resolve(undefined);
+    const request: BeatRequest = { op: 'beat', keys: [], factor: 1 + this.context.settings.driftFactor, ...announcement };
+    return new Promise((resolve) => {
+      this.enqueue({ request, reply: (answer) => resolve(answer.kind === 'granted' ? answer.fence : undefined) });
+      // Before what asks for a lock with this ttl.
+      this.sendAll();
+    });
+  }
+
+  async syncsAlways(): Promise<boolean> {
+    const reply: unknown = await this.client.call('config', ['GET', 'appendfsync']).catch(() => undefined);
+    return Array.isArray(reply) && reply[1] === 'always';
+  }
+
+  onVoting(): void {
+    this.listener?.();
+  }
+
+  private get quarantine(): Quarantine | undefined {
+    return this.data?.quarantineAt(this.clock.read());
   }
 
   listen(waiter: string, listener: WakeUp | undefined): void {
@@ -121,7 +225,7 @@ export class RedisMaster implements Master {
   private async end(): Promise<void> {
     this.wakeUps?.close();
     await this.drain();
-    this.recognition.close();
+    this.guard?.close();
     await this.connection.close();
   }
 
@@ -149,7 +253,7 @@ export class RedisMaster implements Master {
     const problem = this.problem();
     const [first] = asked;
     if (problem) this.answerAll(asked, () => problem);
-    else if (asked.length === 1 && first && isPlain(first.request) && !this.recognition.mark) this.set(first);
+    else if (asked.length === 1 && first && isPlain(first.request) && !this.data) this.set(first);
     else this.run(asked, 'evalsha', (unknown, why) => this.runAgain(unknown, why));
   }
 
@@ -165,16 +269,19 @@ export class RedisMaster implements Master {
   private run(
     asked: readonly Asked[],
     command: 'evalsha' | 'eval',
-    notKnown: (unknown: readonly Asked[], why: Answer) => void,
+    notKnown: NotKnown,
   ): void {
-    const { script, mark, counters } = this.recognition;
+    const { script, counters, data, guard } = this;
     const requests = asked.map(({ request }) => request);
     const parts = this.encoder.encode(requests, this.wakeUps?.isListening ?? false);
     const known = command === 'eval' ? script.text : script.sha1;
-    const parameters = [known, '0', mark?.marker ?? '', mark?.nonce ?? '', counters, ...parts];
     const sent = this.clock.read();
+    const history = data?.historyToCompare(sent, COMPARISON_INTERVAL) ?? '';
+    const marker = guard?.markerName ?? '';
+    const parameters = [known, '0', marker, data?.nonce ?? '', history, counters, ...parts];
+    const batch: Batch = { asked, sent, epoch: data?.epoch ?? 0 };
     this.client.call(command, parameters).then(
-      (values) => this.read(asked, values as readonly unknown[], sent, notKnown),
+      (values) => this.read(batch, values as readonly unknown[], notKnown),
       (error: unknown) => {
         const answer = this.failure(error, asked);
         if (isUnknownScript(error)) notKnown(asked, answer);
@@ -183,14 +290,11 @@ export class RedisMaster implements Master {
     );
   }
 
-  private read(
-    asked: readonly Asked[],
-    values: readonly unknown[],
-    sent: Instant,
-    notKnown: (unknown: readonly Asked[], why: Answer) => void,
-  ): void {
-    this.lookAtClock(asked, sent, values[asked.length]);
-    const { quarantine } = this.recognition;
+  private read({ asked, sent, epoch }: Batch, values: readonly unknown[], notKnown: NotKnown): void {
+    const time = values[asked.length];
+    const mayCount = this.lookAtClock(sent, time) && epoch === (this.data?.epoch ?? 0);
+    if (this.data && time !== undefined) this.guard?.contacted();
+    const quarantine = this.quarantine ?? (mayCount ? undefined : RECOGNIZED_ANEW);
     const unknown: Asked[] = [];
     this.answerAll(asked, (one, i) => {
       const value = values[i];
@@ -203,12 +307,10 @@ export class RedisMaster implements Master {
     if (unknown.length > 0) notKnown(unknown, LOST_DATA);
   }
 
-  /** If the server's clock jumped ahead, its keys expired early: it is asked who it is, so that all learn of that. */
-  private lookAtClock(asked: readonly Asked[], sent: Instant, time: unknown): void {
-    if (time === undefined) return;
-    let ttl = Infinity;
-    for (const { request } of asked) if (request.op === 'acquire' && request.ttl < ttl) ttl = request.ttl;
-    if (this.recognition.lookAtClock(sent, millisecondsFrom(time), ttl)) this.recognize().catch(() => undefined);
+  /** Whether what came with this time of the server may count. */
+  private lookAtClock(sent: Instant, time: unknown): boolean {
+    if (!this.guard || !this.data || time === undefined) return true;
+    return this.guard.sampled(this.data, sent, millisecondsFrom(time));
   }
 
   /**
@@ -216,11 +318,13 @@ export class RedisMaster implements Master {
    * it has to say who it is before it is asked again.
    */
   private runAgain(asked: readonly Asked[], why: Answer): void {
-    const before = this.recognition.identity.run;
+    const before = this.lastReport?.run;
+    const nonce = this.data?.nonce;
+    this.data?.mistrust('it is asked who it is');
     const goOn = (): void => {
       const problem = this.problem();
-      const { run, quarantine } = this.recognition.identity;
-      const isOther = run !== before;
+      const { quarantine } = this;
+      const isOther = this.lastReport?.run !== before || this.data?.nonce !== nonce;
       // Another server over the same connection may be one that has a vote already.
       if (isOther && !problem) this.listener?.();
       const again: Asked[] = [];
@@ -230,6 +334,7 @@ export class RedisMaster implements Master {
         if ('withdrawn' in request && request.withdrawn) return why;
         if (problem) return problem;
         if (isOther && !quarantine && request.op !== 'release') return why;
+        if (quarantine && this.isNewLock(request)) return { kind: 'quarantined', ...quarantine };
         again.push(one);
         return undefined;
       });
@@ -239,19 +344,43 @@ export class RedisMaster implements Master {
     this.recognize().then(goOn, goOn);
   }
 
-  /** Asks the server who it is, and tells whether it may be used. */
-  private async recognize(): Promise<boolean> {
-    await this.recognition.run((script, keys, args) =>
-      this.client.call('eval', [script, keys.length, ...keys, ...args]),
-    );
-    const { fault } = this.recognition.identity;
-    if (fault !== undefined) {
-      this.connection.refuse(fault);
+  /** Asks the server who it is. Returns whether it may be used. */
+  private recognize(): Promise<boolean> {
+    this.recognizing ??= this.askIdentity().finally(() => (this.recognizing = undefined));
+    return this.recognizing;
+  }
+
+  private async askIdentity(): Promise<boolean> {
+    const { observer } = this.context;
+    const asked = this.clock.read();
+    const report = reportOf(await this.evaluate(REPORT, this.guard ? [this.guard.markerName] : [], []));
+    const before = this.fault;
+    this.lastReport = report;
+    this.fault = faultOf(report);
+    if (this.fault !== undefined) {
+      this.data?.mistrust(this.fault);
+      if (this.fault !== before) observer.masterRefused?.(this.name, this.fault);
+      this.connection.refuse(this.fault);
       return false;
     }
-    // Nobody waits for this: the server carries it out before what is sent after it.
-    this.client.call('script', ['LOAD', this.recognition.script.text]).catch(() => undefined);
+    this.script = boundScript(report.run);
+    // No answer is awaited: the server carries it out before what is sent after it.
+    this.client.call('script', ['LOAD', this.script.text]).catch(() => undefined);
+    if (this.data) this.guard?.meet(this.data, report, asked);
+    if (before !== undefined && !this.quarantine) observer.masterVotesAgain?.(this.name);
+    this.warnOf(report);
     return true;
+  }
+
+  private warnOf({ eviction }: ServerReport): void {
+    if (eviction === undefined || this.isWarned) return;
+    this.isWarned = true;
+    const risk = `maxmemory-policy ${eviction} drops locks when memory is full: use noeviction`;
+    this.context.observer.masterAtRisk?.(this.name, risk);
+  }
+
+  private evaluate(script: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return this.client.call('eval', [script, keys.length, ...keys, ...args]);
   }
 
   private failure(error: unknown, asked: readonly Asked[]): Answer {
@@ -275,8 +404,8 @@ export class RedisMaster implements Master {
 }
 
 /** A grant of a master that may have forgotten others does not count. */
-function judge({ op }: Request, answer: Answer, quarantine: Quarantine | undefined): Answer {
-  const isVote = op === 'acquire' || op === 'extend' || op === 'confirm';
+function judge({ op }: ServerRequest, answer: Answer, quarantine: Quarantine | undefined): Answer {
+  const isVote = op === 'acquire' || op === 'extend' || op === 'draw';
   return quarantine && isVote && answer.kind === 'granted' ? { kind: 'quarantined', ...quarantine } : answer;
 }
 

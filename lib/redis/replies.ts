@@ -1,5 +1,5 @@
-import { type Answer, GRANTED, GRANTED_AMONG_OTHERS, type Held, type Refused } from '../core/master.interface.js';
-import { ENDLESS, FREE, FREE_AMONG_OTHERS } from './script-answers.js';
+import { type Answer, GRANTED, GRANTED_AMONG_OTHERS, HEALED, type Held, type Refused } from '../core/master.interface.js';
+import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED as HEALED_REPLY } from './script-answers.js';
 
 /** Held, by a key of which nothing more is known, or which will not expire by itself. */
 export const HELD: Held = Object.freeze({ kind: 'held', remaining: undefined });
@@ -23,18 +23,15 @@ export function answerFrom(reply: unknown): Answer {
   if (reply === FREE) return GRANTED;
   if (reply === FREE_AMONG_OTHERS) return GRANTED_AMONG_OTHERS;
   if (reply === ENDLESS) return HELD;
-  if (typeof reply === 'string') return grantWithToken(reply);
+  if (reply === HEALED_REPLY) return HEALED;
+  if (typeof reply === 'string') return grantWithNumber(reply);
   if (typeof reply === 'number' && reply >= 0) return { kind: 'held', remaining: reply };
   return { kind: 'refused', code: 'ERR', reason: `unexpected reply of type ${typeof reply}` };
 }
 
-/** Status and fencing token come as one text, since a version of the client misreads large integers. */
-function grantWithToken(reply: string): Answer {
-  const gap = reply.indexOf(' ');
-  const fence = Number(reply.slice(gap + 1));
-  return reply.startsWith(`${FREE_AMONG_OTHERS}`)
-    ? { kind: 'granted', crowded: true, fence }
-    : { kind: 'granted', fence };
+/** Status and number come as one string, since a version of the client misreads large integers. */
+function grantWithNumber(reply: string): Answer {
+  return { kind: 'granted', fence: Number(reply.slice(reply.indexOf(' ') + 1)) };
 }
 
 /** What a server's reply to `SET ... NX` means. */

@@ -1,13 +1,12 @@
-import type { AcquireRequest, FenceCounters, Request } from '../core/master.interface.js';
-
-const NO_FIELDS: readonly string[] = Object.freeze([]);
+import type { AcquireRequest } from '../core/master.interface.js';
+import type { ServerRequest } from './beat-request.interface.js';
 
 /**
  * Writes requests as the script of `scripts.ts` reads them. What one master is sent the others are mostly sent, too, so
  * the last ones are kept.
  */
 export class RequestEncoder {
-  private requests: readonly Request[] = [];
+  private requests: readonly ServerRequest[] = [];
   private mayQueue = false;
   private last: readonly string[] = [];
 
@@ -17,7 +16,7 @@ export class RequestEncoder {
    *
    * @param mayQueue whether this process would hear that it is next; there is no use in waiting for that otherwise
    */
-  encode(requests: readonly Request[], mayQueue: boolean): readonly string[] {
+  encode(requests: readonly ServerRequest[], mayQueue: boolean): readonly string[] {
     const { requests: last } = this;
     const isSame = mayQueue === this.mayQueue && requests.length === last.length;
     if (isSame && requests.every((request, i) => request === last[i])) return this.last;
@@ -32,29 +31,31 @@ export class RequestEncoder {
 }
 
 /** What the script does for nearly every lock; `undefined` for everything else. */
-function usual(request: Request, mayQueue: boolean): readonly string[] | undefined {
+function usual(request: ServerRequest, mayQueue: boolean): readonly string[] | undefined {
   const [key] = request.keys;
   if (key === undefined || request.keys.length > 1) return undefined;
   if (request.op === 'release' && request.keepFor === 0) return ['give', key, request.token, ...request.queues];
   if (request.op !== 'acquire') return undefined;
-  const { token, ttl, fence, queue } = request;
-  const parts = ['take', key, token, text(ttl), String(fence?.floor ?? 0), fence ? String(fence.fields[0]) : ''];
+  const { token, ttl, queue } = request;
+  const parts = ['take', key, token, text(ttl)];
   if (queue && mayQueue) parts.push(...queue.queues, queue.waiter, text(queue.waited));
   return parts;
 }
 
 /** Operation, keys, and what the operation needs. */
-function partsOf(request: Request, mayQueue: boolean): unknown[] {
+function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
   const { op, keys } = request;
   switch (request.op) {
     case 'acquire':
       return partsOfAcquisition(request, mayQueue);
-    case 'extend': {
-      const { token, ttl, fence } = request;
-      return [op, keys, token, text(ttl), fieldsOf(fence), fence?.token ?? 0];
+    case 'extend':
+      return [op, keys, request.token, text(request.ttl)];
+    case 'draw': {
+      const { token, counters, atLeast, isFirst } = request;
+      return [op, keys, token, counters.map(String), atLeast, isFirst ? 1 : 0];
     }
-    case 'confirm':
-      return [op, keys, request.token, '', fieldsOf(request.fence), request.fence.token];
+    case 'beat':
+      return [op, keys, request.ttl, request.lengthens ? 1 : 0, request.factor];
     case 'release':
       return [op, keys, request.token, text(request.keepFor), request.queues];
     case 'leave':
@@ -65,8 +66,8 @@ function partsOf(request: Request, mayQueue: boolean): unknown[] {
 }
 
 function partsOfAcquisition(request: AcquireRequest, mayQueue: boolean): unknown[] {
-  const { op, keys, token, ttl, fence, queue } = request;
-  const parts = [op, keys, token, text(ttl), fieldsOf(fence), fence?.floor ?? 0];
+  const { op, keys, token, ttl, queue } = request;
+  const parts: unknown[] = [op, keys, token, text(ttl)];
   if (queue && mayQueue) parts.push(queue.queues, queue.waiter, Math.floor(queue.waited));
   return parts;
 }
@@ -76,11 +77,7 @@ function text(milliseconds: number): string {
   return String(Math.ceil(milliseconds));
 }
 
-function fieldsOf(counters: FenceCounters | undefined): readonly string[] {
-  return counters?.fields.map(String) ?? NO_FIELDS;
-}
-
-/** What `SET ... NX` can do: it neither tells the remaining time nor draws a fencing token, nor takes several keys. */
-export function isPlain(request: Request): request is AcquireRequest {
-  return request.op === 'acquire' && request.keys.length === 1 && !request.explain && !request.fence;
+/** What `SET ... NX` can do: it neither tells the remaining time nor takes several keys. */
+export function isPlain(request: ServerRequest): request is AcquireRequest {
+  return request.op === 'acquire' && request.keys.length === 1 && !request.explain;
 }

@@ -6,3 +6,5 @@ export const ENDLESS = -1;
 export const FREE_AMONG_OTHERS = -3;
 /** Answer when the marker is not the one that the client knows. */
 export const UNMARKED = -4;
+/** Answer to an extension that had to set a key again. */
+export const HEALED = -5;

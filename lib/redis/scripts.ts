@@ -18,8 +18,9 @@ const BEGINNING = createHash('sha1').update(BODY);
  * The script that answers requests, for one run of a server: its id is part of the text, and so of the digest. Another
  * server behind the same address does not know it, not even over a connection that has survived in a proxy.
  *
- * ARGV: the marker of the incarnation and its nonce, both empty if nobody looks at them; the hash of counters; what is
- * asked, as `request-encoding.ts` writes it. The answers come in the same order, then what TIME says, if anybody needed it.
+ * ARGV: the marker of the data and its nonce, both empty without a restart guard; the history of the data, empty where it
+ * is not to be compared; the hash of counters; what is asked, as `request-encoding.ts` writes it. The answers come in the
+ * same order, then what TIME says, if an operation needed it.
  *
  * All names come in ARGV and none in KEYS, which is for servers that share out keys among themselves, and those are
  * refused: a key that this user must not touch then fails the request that it belongs to, and not its neighbours.

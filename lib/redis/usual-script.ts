@@ -3,22 +3,27 @@ import { FREE, FREE_AMONG_OTHERS } from './script-answers.js';
 
 /** For how long a queue lives after somebody has joined it, in milliseconds: those who wait join again before that. */
 export const QUEUE_LIFE = 5_000;
-/** How far the wall clock of a client may be ahead of a server's, in milliseconds. */
-const MAX_CLOCK_SKEW = 60_000;
 
 // What `scripts.ts` puts together.
 
 /** What a script is given. Most requests need no clock and many no marker: both are read once, when first needed. */
 export const GIVEN = `
 local call, pcall_redis = redis.call, redis.pcall
-local marker, nonce, counters, what = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local marker, nonce, history, counters, what = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local time, marked`;
 
-/** Nothing is granted on the word of a server that has forgotten its marker, and so perhaps everything else. */
+/**
+ * Nothing is granted on the word of a server that has forgotten its marker, and so perhaps everything else. Now and then
+ * the history of the data is compared, too: a server that was demoted and promoted again has the same run and marker.
+ */
 export const LOOK_AT_MARKER = `
-if marked == nil then marked = marker == '' or pcall_redis('HGET', marker, 'nonce') == nonce end`;
-/** How large a fencing token may be: not further ahead of this server's clock than clocks may be apart. */
-export const LARGEST_FENCE = `time[1] * 1000000 + time[2] + ${MAX_CLOCK_SKEW * 1_000}`;
+if marked == nil then
+  marked = marker == '' or pcall_redis('HGET', marker, 'nonce') == nonce
+  if marked and history ~= '' then
+    local info = pcall_redis('INFO', 'replication')
+    marked = type(info) ~= 'string' or string.find(info, 'master_replid:' .. history, 1, true) ~= nil
+  end
+end`;
 
 /** What a key holds, in front of the name of a waiting process, while it is kept for that process. */
 export const RESERVED = `'reserved for '`;
@@ -39,14 +44,7 @@ if set and not set.err then
     pcall_redis('ZREM', queue, waiter)
     if call('EXISTS', queue) == 1 then answer = ${FREE_AMONG_OTHERS} end
   end
-  local is_fenced = field and field ~= ''
-  if not time and (is_fenced or marker ~= '') then time = call('TIME') end
-  if is_fenced then
-    local after = (call('HGET', counters, field) or 0) + 1
-    local drawn = string.format('%.0f', math.max(after, math.min(floor, ${LARGEST_FENCE})))
-    call('HSET', counters, field, drawn)
-    answer = answer .. ' ' .. drawn
-  end
+  if not time and marker ~= '' then time = call('TIME') end
 elseif marked and type(owner) == 'string' and owner ~= token and not is_reserved then
   time = time or call('TIME')
   pcall_redis('ZADD', queue, 'NX', string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) - waited), waiter)
@@ -83,12 +81,12 @@ end`;
  */
 export const ALONE = `
 if what == 'take' then
-  local key, token, ttl, floor, field, queue, waiter, waited = unpack(ARGV, 5)
+  local key, token, ttl, queue, waiter, waited = unpack(ARGV, 6)
   local answer
   ${TAKE}
   if answer then return { answer, time } end
 elseif what == 'give' then
-  local key, token, queue = unpack(ARGV, 5)
+  local key, token, queue = unpack(ARGV, 6)
   local answer
   ${GIVE}
   if answer then return { answer } end

@@ -1,7 +1,9 @@
+import { CorrectedClock } from '../../lib/core/clock.js';
 import { Redlock } from '../../lib/core/redlock.js';
 import type { Settings } from '../../lib/core/settings.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { RedisMaster } from '../../lib/redis/redis-master.js';
+import { RestartGuard } from '../../lib/redis/restart-guard.js';
 import type { Chance } from './engine/chance.js';
 import type { SimProcess } from './engine/process.js';
 import type { Scheduler } from './engine/scheduler.js';
@@ -17,6 +19,8 @@ export class SimNode {
   readonly drawnAt = new Map<string, number>();
   private readonly masters: readonly RedisMaster[];
   private readonly clients: SimClient[] = [];
+  /** Sees what the masters say of their data; `undefined` where it is off. */
+  readonly guard: RestartGuard | undefined;
 
   constructor(
     readonly process: SimProcess,
@@ -35,15 +39,20 @@ export class SimNode {
         return token;
       },
     };
-    const surroundings = { clock: process, random, observer: {} };
+    const clock = new CorrectedClock(process);
+    const surroundings = { clock, random, observer: {} };
+    const clockLags = (milliseconds: number): void => clock.catchUp(milliseconds);
+    this.guard = settings.restartGuard
+      ? new RestartGuard({ ...surroundings, settings, clockLags, instance: process.name })
+      : undefined;
     const encoder = new RequestEncoder();
     this.masters = endpoints.map((endpoint, index) => {
       const link = this.links[index] as Link;
       const client = new SimClient({ process, endpoint, link, scheduler }, (copy) => this.clients.push(copy));
       this.clients.push(client);
-      return new RedisMaster(endpoint.name, client, { ...surroundings, settings, encoder });
+      return new RedisMaster(endpoint.name, client, { ...surroundings, settings, encoder, guard: this.guard }, settings.durable);
     });
-    this.redlock = new Redlock(this.masters, settings, surroundings);
+    this.redlock = new Redlock(this.masters, settings, { ...surroundings, witness: this.guard });
   }
 
   /** Whether this process has talked to this run of a server. */

@@ -1,18 +1,20 @@
-import { SystemClock } from '../../lib/core/clock.js';
+import { CorrectedClock, SystemClock } from '../../lib/core/clock.js';
 import type { Observer } from '../../lib/core/observer.js';
 import { SystemRandom } from '../../lib/core/random.js';
 import type { RedlockOptions } from '../../lib/core/options.js';
 import { resolveSettings } from '../../lib/core/settings.js';
+import type { RedisMasterContext } from '../../lib/redis/redis-master-context.interface.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
-import type { RedisMasterContext } from '../../lib/redis/recognition.js';
+import { RestartGuard } from '../../lib/redis/restart-guard.js';
 
 /** What masters on servers need to know. Without a guard unless asked for: test servers have just been started. */
 export function contextOf(options: RedlockOptions = {}, observer: Observer = {}): RedisMasterContext {
-  return {
-    clock: new SystemClock(),
-    random: new SystemRandom(),
-    settings: resolveSettings(options),
-    observer,
-    encoder: new RequestEncoder(),
-  };
+  const clock = new CorrectedClock(new SystemClock());
+  const random = new SystemRandom();
+  const settings = resolveSettings(options);
+  const clockLags = (milliseconds: number): void => clock.catchUp(milliseconds);
+  const guard = settings.restartGuard
+    ? new RestartGuard({ clock, random, settings, observer, clockLags, instance: `test:${process.pid}` })
+    : undefined;
+  return { clock, random, settings, observer, guard, encoder: new RequestEncoder() };
 }

@@ -8,6 +8,7 @@ import { Redlock } from '../../lib/core/redlock.js';
 import type { AcquireOptions, RedlockOptions } from '../../lib/core/options.js';
 import { resolveCall, resolveSettings } from '../../lib/core/settings.js';
 import { contextOf } from './context.js';
+import type { RedisMasterContext } from '../../lib/redis/redis-master-context.interface.js';
 import { type RedisMasterSource, redisMasters } from '../../lib/redis/master-source.js';
 
 /** The algorithm with masters of its own, as an application has it, without Nest. */
@@ -20,9 +21,11 @@ export class Contender implements AsyncDisposable {
     options: RedlockOptions = {},
     observer: Observer = {},
     random: Random = new SystemRandom(),
+    context?: RedisMasterContext,
   ) {
     this.settings = resolveSettings(options);
-    this.redlock = new Redlock(masters, this.settings, { clock: new SystemClock(), random, observer });
+    const { clock = new SystemClock(), guard } = context ?? {};
+    this.redlock = new Redlock(masters, this.settings, { clock, random, observer, witness: guard });
   }
 
   /** On Redis servers; resolves when a quorum can vote. */
@@ -32,7 +35,9 @@ export class Contender implements AsyncDisposable {
     observer: Observer = {},
     within = 10_000,
   ): Promise<Contender> {
-    const contender = new Contender(redisMasters('masters', sources, contextOf(options, observer)), options, observer);
+    const context = contextOf(options, observer);
+    const masters = redisMasters('masters', sources, context);
+    const contender = new Contender(masters, options, observer, context.random, context);
     try {
       await contender.redlock.connect(within);
       return contender;

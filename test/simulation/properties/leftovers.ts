@@ -30,8 +30,9 @@ export function checkNothingLeft({ endpoints, scheduler }: World): void {
 export function checkIdle({ nodes, actors, scheduler }: World, isCalm: (node: SimNode) => boolean): void {
   for (const node of nodes) {
     const { process } = node;
-    if (process.isDead || process.pendingTimers === 0 || !isCalm(node)) continue;
-    outlives(scheduler.now, `${process.name} has ${process.pendingTimers} timers left`);
+    const left = process.pendingTimers - (node.guard?.pendingTimers ?? 0);
+    if (process.isDead || left === 0 || !isCalm(node)) continue;
+    outlives(scheduler.now, `${process.name} has ${left} timers left`);
   }
   for (const actor of actors) {
     if (actor.node.process.isDead) continue;

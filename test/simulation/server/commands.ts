@@ -1,6 +1,19 @@
 import { FREE, FREE_AMONG_OTHERS, UNMARKED } from '../../../lib/redis/script-answers.js';
 import { ReplyError } from './database.js';
-import { acquire, type Acquire, confirm, extend, inspect, leave, mark, release, type Surface } from './operations.js';
+import {
+  acquire,
+  announce,
+  draw,
+  extend,
+  inspect,
+  isMarked,
+  leave,
+  type Mark,
+  mark,
+  rawMarker,
+  release,
+  type Surface,
+} from './operations.js';
 import { scriptOf, scriptWithDigest, type SeenScript } from './seen-scripts.js';
 
 // The only file that knows how a request is put into a command and an answer into a reply. Scripts are recognized by
@@ -8,11 +21,12 @@ import { scriptOf, scriptWithDigest, type SeenScript } from './seen-scripts.js';
 
 /** The server that carries out a command. */
 export interface Executor extends Surface {
-  readonly run: string;
   /** Digests of the scripts that it has seen. */
   readonly scripts: Set<string>;
-  /** What INFO says: sections server, replication and memory. */
-  readonly info: () => readonly [string, string, string];
+  /** What INFO says: sections server, replication, memory and persistence. */
+  readonly info: () => readonly [string, string, string, string];
+  /** Whether `appendfsync` is `always`. */
+  readonly syncsAlways: boolean;
 }
 
 /** Carries out one command. @throws {ReplyError} */
@@ -22,6 +36,8 @@ export function execute(server: Executor, command: string, args: readonly (strin
   switch (command.toUpperCase()) {
     case 'SET':
       return setUnlessHeld(server, words);
+    case 'CONFIG':
+      return ['appendfsync', server.syncsAlways ? 'always' : 'everysec'];
     case 'SCRIPT':
       return load(server, words[1] as string).digest;
     case 'EVAL':
@@ -59,10 +75,8 @@ function evaluate(server: Executor, { name }: SeenScript, words: readonly string
       return answerAll(server, argv);
     case 'report':
       return report(server, keys === 0 ? undefined : words[2]);
-    case 'mark': {
-      const [oldNonce = '', oldMax = '', run = '', nonce = '', from = '', max = ''] = argv.map(String);
-      return mark(server, words[2] as string, { nonce: oldNonce, max: oldMax }, { run, nonce, from, max }, server.run);
-    }
+    case 'mark':
+      return mark(server, words[2] as string, argv.map(String));
   }
 }
 
@@ -72,13 +86,17 @@ type Parts = readonly [op: string, keys: readonly string[], ...rest: unknown[]];
 interface Batch {
   readonly server: Executor;
   readonly hash: string;
-  readonly mark: Acquire['mark'];
+  readonly mark: Mark | undefined;
+  /** Whether the data is what the client expects; `undefined` before the first look. */
+  marked: boolean | undefined;
   /** Whether an answer needed the clock. */
   toldTime: boolean;
 }
 
-function answerAll(server: Executor, [marker = '', nonce = '', hash = '', ...what]: readonly string[]): unknown[] {
-  const batch: Batch = { server, hash, mark: marker === '' ? undefined : { marker, nonce }, toldTime: false };
+function answerAll(server: Executor, argv: readonly string[]): unknown[] {
+  const [marker = '', nonce = '', history = '', hash = '', ...what] = argv;
+  const expected = marker === '' ? undefined : { marker, nonce, history };
+  const batch: Batch = { server, hash, mark: expected, marked: undefined, toldTime: false };
   const answers: unknown[] = requestsIn(what).map((parts) => {
     try {
       return answer(batch, parts);
@@ -108,11 +126,10 @@ function requestsIn([text = '', ...rest]: readonly string[]): readonly Parts[] {
 
 /** A short request in full. */
 function whole(parts: Parts | readonly string[]): Parts {
-  const [op, key = '', token, third = '', floor, field, ...ticket] = parts as readonly string[];
-  const fields = field === '' ? [] : [field];
+  const [op, key = '', token, third = '', ...ticket] = parts as readonly string[];
   const [queue, waiter, waited] = ticket;
   const waiting = queue === undefined ? [] : [[queue], waiter, Number(waited)];
-  if (op === 'take') return ['acquire', [key], token, third, fields, Number(floor), ...waiting];
+  if (op === 'take') return ['acquire', [key], token, third, ...waiting];
   if (op === 'give') return ['release', [key], token, '0', [third]];
   return parts as Parts;
 }
@@ -121,14 +138,22 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
   const { server } = batch;
   switch (op) {
     case 'acquire':
-      return answerAcquisition(batch, keys, rest);
+      return isKnown(batch) ? answerAcquisition(batch, keys, rest) : UNMARKED;
     case 'extend':
-      return extend(server, keys, rest[0] as string, Number(rest[1]), countersOf(batch, rest));
-    case 'confirm': {
-      const counters = countersOf(batch, rest);
-      if (!counters) throw new Error('a token without counters');
-      const raised = confirm(server, keys, rest[0] as string, counters);
-      return raised === undefined ? 0 : `${FREE} ${raised}`;
+      if (!isKnown(batch)) return UNMARKED;
+      if (batch.mark) batch.toldTime = true;
+      return extend(server, keys, rest[0] as string, Number(rest[1]));
+    case 'draw': {
+      if (!isKnown(batch)) return UNMARKED;
+      const [token, fields, atLeast, step] = rest as [string, readonly string[], number, number];
+      const drawn = draw(server, keys, token, { hash: batch.hash, fields, atLeast, step });
+      return drawn === undefined ? 0 : `${FREE} ${drawn}`;
+    }
+    case 'beat': {
+      if (!isKnown(batch)) return UNMARKED;
+      batch.toldTime = true;
+      const [ttl, lengthens, factor] = rest as [number, number, number];
+      return `${FREE} ${announce(server, batch.mark?.marker ?? '', { ttl, lengthens: lengthens === 1, factor })}`;
     }
     case 'release':
       return release(server, keys, rest[2] as string[], rest[0] as string, Number(rest[1]));
@@ -141,20 +166,24 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
   }
 }
 
+/** Looked at once in a script. */
+function isKnown(batch: Batch): boolean {
+  batch.marked ??= isMarked(batch.server, batch.mark);
+  return batch.marked;
+}
+
 function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly unknown[]): unknown {
-  const { server, mark: marking } = batch;
-  const [token, ttl, , , queues, waiter, waited] = rest as Acquisition;
-  const counters = countersOf(batch, rest);
-  const grantsTellTime = marking !== undefined || counters !== undefined;
+  const { server, mark: expected } = batch;
+  const [token, ttl, queues, waiter, waited] = rest as Acquisition;
   try {
     const queue = queues && waiter !== undefined && waited !== undefined ? { queues, waiter, waited } : undefined;
-    const { status, fence } = acquire(server, { keys, token, ttl: Number(ttl), queue, mark: marking, fence: counters });
+    const status = acquire(server, { keys, token, ttl: Number(ttl), queue });
     const isGranted = status === FREE || status === FREE_AMONG_OTHERS;
-    if (isGranted ? grantsTellTime : status !== UNMARKED && waiter !== undefined) batch.toldTime = true;
-    return fence === undefined ? status : `${status} ${fence}`;
+    if (isGranted ? expected !== undefined : waiter !== undefined) batch.toldTime = true;
+    return status;
   } catch (error) {
     // The clock is read before anything is written, which is what a server may refuse.
-    if (grantsTellTime) batch.toldTime = true;
+    if (expected) batch.toldTime = true;
     throw error;
   }
 }
@@ -162,21 +191,12 @@ function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly
 type Acquisition = readonly [
   token: string,
   ttl: string,
-  fields: readonly string[],
-  floor: number,
   queues?: readonly string[],
   waiter?: string,
   waited?: number,
 ];
 
-/** `undefined` where no fencing token is asked for. */
-function countersOf({ hash }: Batch, rest: readonly unknown[]) {
-  const [, , fields, token] = rest as [unknown, unknown, readonly string[], number];
-  return fields.length === 0 ? undefined : { hash, fields, token };
-}
-
 function report({ data, info, time }: Executor, marker: string | undefined): string[] {
-  const fields = ['run', 'nonce', 'from', 'max'];
-  const marking = fields.map((field) => (marker === undefined ? '' : (data.hget(marker, field) ?? '')));
+  const marking = marker === undefined ? [] : rawMarker(data, marker);
   return [...info(), String(Math.floor(time() / 1_000)), ...marking];
 }

@@ -1,5 +1,7 @@
 import { RESERVED_FOR } from '../../../lib/core/master.interface.js';
-import { ENDLESS, FREE, FREE_AMONG_OTHERS, UNMARKED } from '../../../lib/redis/script-answers.js';
+import { ANNOUNCED_FOR } from '../../../lib/redis/operations-script.js';
+import { MARKER_FIELDS } from '../../../lib/redis/marker.js';
+import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED, UNMARKED } from '../../../lib/redis/script-answers.js';
 import { type Database, protect } from './database.js';
 
 // What the scripts of lib/redis do, said a second time in another language: whoever changes a script changes
@@ -13,13 +15,17 @@ export interface Lives {
 
 /** As in the scripts. */
 export const LIVES: Lives = { reservation: RESERVED_FOR, queue: 5_000 };
-/** How far clocks may be ahead, and how many dead waiters are skipped: as in the scripts. */
-const MAX_CLOCK_SKEW = 60_000;
+/** How many dead waiters are skipped: as in the scripts. */
 const MOST_SKIPPED = 100;
 
 /** Seeded faults in a script, which a mutant of its text stands for. */
 export type ModelFault =
-  'release-deletes-any' | 'extend-takes-any' | 'confirm-writes-any' | 'acquire-ignores-marker' | 'floor-is-ignored';
+  | 'release-deletes-any'
+  | 'extend-takes-any'
+  | 'draw-for-any'
+  | 'marker-is-ignored'
+  | 'history-is-ignored'
+  | 'floor-is-ignored';
 
 /** What an operation may touch. */
 export interface Surface {
@@ -28,6 +34,9 @@ export interface Surface {
   readonly lives: Lives;
   /** Wall clock of the server, in microseconds. */
   readonly time: () => number;
+  /** Which process the server is, and which history its data has. */
+  readonly run: string;
+  readonly replid: string;
   /** Returns how many heard it. */
   readonly publish: (channel: string, message: string) => number;
 }
@@ -35,8 +44,18 @@ export interface Surface {
 export interface Counters {
   readonly hash: string;
   readonly fields: readonly string[];
-  /** What the client has: the counters shall not be smaller. */
-  readonly token: number;
+  /** The counters shall not be smaller. */
+  readonly atLeast: number;
+  /** `1` where this server draws for the first time. */
+  readonly step: number;
+}
+
+/** What the client expects of the data. */
+export interface Mark {
+  readonly marker: string;
+  readonly nonce: string;
+  /** Empty where it is not compared. */
+  readonly history: string;
 }
 
 export interface Acquire {
@@ -44,23 +63,19 @@ export interface Acquire {
   readonly token: string;
   readonly ttl: number;
   readonly queue: { readonly queues: readonly string[]; readonly waiter: string; readonly waited: number } | undefined;
-  readonly mark: { readonly marker: string; readonly nonce: string } | undefined;
-  readonly fence: Counters | undefined;
 }
 
-export interface Outcome {
-  /** A status, or for how long the keys are held. */
-  readonly status: number;
-  readonly fence: string | undefined;
+/** Whether the data is what the client expects. */
+export function isMarked({ data, faults, replid }: Surface, mark: Mark | undefined): boolean {
+  if (!mark) return true;
+  if (!faults.has('marker-is-ignored') && data.hget(mark.marker, 'nonce') !== mark.nonce) return false;
+  return mark.history === '' || mark.history === replid || faults.has('history-is-ignored');
 }
 
-export function acquire(server: Surface, { keys, token, ttl, queue, mark, fence }: Acquire): Outcome {
-  const { data, faults } = server;
-  const ignoresMark = faults.has('acquire-ignores-marker');
-  if (mark && !ignoresMark && data.hget(mark.marker, 'nonce') !== mark.nonce)
-    return { status: UNMARKED, fence: undefined };
+/** A status, or for how long the keys are held. */
+export function acquire(server: Surface, { keys, token, ttl, queue }: Acquire): number {
+  const { data } = server;
   const reserved = queue && reservedFor(queue.waiter);
-  const first = data.get(keys[0] as string);
   const isHeld = keys.map((key) => {
     const owner = data.get(key);
     return owner !== undefined && owner !== token && owner !== reserved;
@@ -68,16 +83,15 @@ export function acquire(server: Surface, { keys, token, ttl, queue, mark, fence 
   if (isHeld.includes(true)) {
     const longest = longestOf(data, keys, isHeld);
     if (queue) queueUp(server, keys, isHeld, queue);
-    return { status: longest, fence: undefined };
+    return longest;
   }
-  const drawn = fence && draw(server, fence, first === token);
   for (const key of keys) data.set(key, token, ttl);
   let crowded = false;
   for (const name of queue?.queues ?? []) {
     protect(() => data.zrem(name, queue?.waiter ?? ''));
     if (data.exists(name)) crowded = true;
   }
-  return { status: crowded ? FREE_AMONG_OTHERS : FREE, fence: drawn };
+  return crowded ? FREE_AMONG_OTHERS : FREE;
 }
 
 export function extend(
@@ -85,31 +99,65 @@ export function extend(
   keys: readonly string[],
   token: string,
   ttl: number,
-  fence: Counters | undefined,
 ): number {
   const takesAny = faults.has('extend-takes-any');
   const isHeld = keys.map((key) => ![undefined, token].includes(data.get(key)) && !takesAny);
   if (isHeld.includes(true)) return longestOf(data, keys, isHeld);
-  let step = 0;
+  let status = FREE;
   for (const key of keys) {
     if (data.exists(key)) continue;
     data.set(key, token, ttl);
-    step = 1;
+    status = HEALED;
   }
   for (const key of keys) data.pexpire(key, ttl);
-  if (fence) protect(() => raise(data, fence, fence.token, step));
-  return FREE;
+  return status;
 }
 
-/** The counters, or nothing if the keys are not ours. */
-export function confirm(
+/** The largest counter, or nothing if the keys are not ours. */
+export function draw(
   { data, faults }: Surface,
   keys: readonly string[],
   token: string,
-  fence: Counters,
+  { hash, fields, atLeast, step }: Counters,
 ): string | undefined {
-  const isOurs = keys.every((key) => data.get(key) === token) || faults.has('confirm-writes-any');
-  return isOurs ? raise(data, fence, fence.token, 0) : undefined;
+  const isOurs = keys.every((key) => data.get(key) === token) || faults.has('draw-for-any');
+  if (!isOurs) return undefined;
+  const floor = faults.has('floor-is-ignored') ? 1 : atLeast;
+  const drawn = Math.max(floor, ...fields.map((field) => Number(data.hget(hash, field) ?? 0) + step));
+  for (const field of fields) data.hset(hash, field, String(drawn));
+  return String(drawn);
+}
+
+/** Announces a ttl. Returns what had been announced before. */
+export function announce({ data, time }: Surface, marker: string, announcement: Announcement): string {
+  const { ttl, lengthens, factor } = announcement;
+  const kept = (field: string): number => Number(data.hget(marker, field) ?? 0);
+  const before = Math.max(kept('prev'), kept('next'));
+  if (ttl === 0) return String(before);
+  const now = Math.floor(time() / 1_000);
+  const window = Math.max(ANNOUNCED_FOR, 1.5 * Math.max(before, ttl));
+  if (now >= kept('since') + window || now < kept('since')) {
+    data.hset(marker, 'prev', data.hget(marker, 'next') ?? '0');
+    data.hset(marker, 'next', whole(ttl));
+    data.hset(marker, 'since', whole(now));
+  } else if (ttl > kept('next')) {
+    data.hset(marker, 'next', whole(ttl));
+  }
+  if (lengthens && ttl > before && kept('from') > now) {
+    data.hset(marker, 'from', whole(kept('from') + (ttl - before) * factor));
+  }
+  return String(before);
+}
+
+export interface Announcement {
+  readonly ttl: number;
+  readonly lengthens: boolean;
+  readonly factor: number;
+}
+
+/** Like '%.0f'. */
+function whole(number: number): string {
+  return number.toFixed(0);
 }
 
 export function release(
@@ -152,26 +200,16 @@ export function inspect({ data }: Surface, keys: readonly string[]): number {
   return isHeld.includes(true) ? longestOf(data, keys, isHeld) : FREE;
 }
 
-export interface Marking {
-  readonly run: string;
-  readonly nonce: string;
-  readonly from: string;
-  readonly max: string;
+/** Compare and set of the marker. */
+export function mark({ data, run, replid }: Surface, marker: string, words: readonly string[]): number {
+  const [expectedRun, expectedReplid, raw, ...changes] = words;
+  if (run !== expectedRun || replid !== expectedReplid || rawMarker(data, marker).join('\n') !== raw) return 0;
+  for (let i = 0; i < changes.length; i += 2) data.hset(marker, changes[i] as string, changes[i + 1] as string);
+  return 1;
 }
 
-/** Compare and set of the marker. */
-export function mark(
-  { data }: Surface,
-  marker: string,
-  expected: { readonly nonce: string; readonly max: string },
-  marking: Marking,
-  run: string,
-): number {
-  if (run !== marking.run) return 0;
-  if ((data.hget(marker, 'nonce') ?? '') !== expected.nonce) return 0;
-  if ((data.hget(marker, 'max') ?? '') !== expected.max) return 0;
-  for (const [field, value] of Object.entries(marking)) data.hset(marker, field, value as string);
-  return 1;
+export function rawMarker(data: Database, marker: string): string[] {
+  return MARKER_FIELDS.map((field) => data.hget(marker, field) ?? '');
 }
 
 function longestOf(data: Database, keys: readonly string[], isHeld: readonly boolean[]): number {
@@ -208,23 +246,6 @@ function wakeNext({ data, lives, publish }: Surface, key: string, queue: string)
     if (data.get(key) === reservedFor(waiter)) data.del(key);
   }
   return false;
-}
-
-function draw({ data, time, faults }: Surface, fence: Counters, isOurs: boolean): string {
-  const { hash, fields } = fence;
-  const floor = faults.has('floor-is-ignored') ? 1 : fence.token;
-  let drawn = isOurs ? 0 : Math.min(floor, time() + MAX_CLOCK_SKEW * 1_000);
-  const step = isOurs ? 0 : 1;
-  for (const field of fields) drawn = Math.max(drawn, Number(data.hget(hash, field) ?? 0) + step);
-  const text = String(drawn);
-  for (const field of fields) data.hset(hash, field, text);
-  return text;
-}
-
-function raise(data: Database, { hash, fields }: Counters, token: number, step: number): string {
-  const raised = Math.max(token, ...fields.map((field) => Number(data.hget(hash, field) ?? 0) + step));
-  for (const field of fields) data.hset(hash, field, String(raised));
-  return String(raised);
 }
 
 function reservedFor(waiter: string): string {

@@ -6,10 +6,6 @@ import { LIVES, type ModelFault } from './operations.js';
 // Parts of INFO that are always the same.
 const UNLIMITED = 'maxmemory:0\r\nmaxmemory_policy:noeviction\r\n';
 const LIMITED = 'maxmemory:1\r\nmaxmemory_policy:noeviction\r\n';
-const NEVER_A_REPLICA = {
-  master: `role:master\r\nmaster_replid2:${'0'.repeat(40)}\r\n`,
-  slave: `role:slave\r\nmaster_replid2:${'0'.repeat(40)}\r\n`,
-};
 
 /** What is left on disk, or on the replica, when a server is replaced. */
 export type Remains = ReturnType<Database['copy']>;
@@ -25,9 +21,11 @@ export class SimServer implements Executor {
   readonly data: Database;
   readonly scripts = new Set<string>();
   lives = LIVES;
+  readonly syncsAlways = false;
   private readonly subscribers = new Map<string, Set<Peer>>();
   private readonly started: number;
   private promoted = false;
+  replid: string;
   /** What INFO said last about the server itself. */
   private told = { uptime: -1, text: '' };
 
@@ -41,6 +39,7 @@ export class SimServer implements Executor {
   ) {
     this.data = new Database(() => this.wall, remains);
     this.started = this.wall - uptime;
+    this.replid = `history${run}`;
   }
 
   /** Marks this server as one that was a replica before. */
@@ -58,12 +57,13 @@ export class SimServer implements Executor {
     return peers?.size ?? 0;
   };
 
-  readonly info = (): readonly [string, string, string] => {
+  readonly info = (): readonly [string, string, string, string] => {
     const { uptime } = this;
     if (uptime !== this.told.uptime) this.told = { uptime, text: this.serverInfo(uptime) };
     const role = this.data.isReadOnly ? 'slave' : 'master';
-    const replication = this.promoted ? `role:${role}\r\nmaster_replid2:${this.run}\r\n` : NEVER_A_REPLICA[role];
-    return [this.told.text, replication, this.data.isFull ? LIMITED : UNLIMITED];
+    const replid2 = this.promoted ? this.run : '0'.repeat(40);
+    const replication = `role:${role}\r\nmaster_replid:${this.replid}\r\nmaster_replid2:${replid2}\r\n`;
+    return [this.told.text, replication, this.data.isFull ? LIMITED : UNLIMITED, 'aof_enabled:0\r\n'];
   };
 
   /** A value, or the error that the server answers with. */
@@ -94,6 +94,7 @@ export class SimServer implements Executor {
     if (!this.data.isReadOnly) return;
     this.data.isReadOnly = false;
     this.promoted = true;
+    this.replid = `${this.replid}1`;
   }
 
   private get wall(): number {

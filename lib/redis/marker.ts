@@ -1,0 +1,78 @@
+/**
+ * What a master keeps about its data. It lives in the data, so that it is lost, or becomes old, together with the locks.
+ */
+export interface Marker {
+  /** Run of the server that the data belongs to. */
+  readonly run: string;
+  /** History of the data that it belongs to. */
+  readonly replid: string;
+  /** Tells this data from all other data. */
+  readonly nonce: string;
+  /** When the votes of the master begin or began to count, by the clock of the server, in milliseconds. */
+  readonly from: number;
+  /** Whether a process that holds a lock has met this marker: then `from` is not moved forward. */
+  readonly isVetoed: boolean;
+  /** The largest ttl that may be in use, in milliseconds. */
+  readonly maxTtl: number;
+  /** Whether the server was seen to keep every acknowledged write across restarts. */
+  readonly isDurable: boolean;
+  /** The process or operator that wrote it. */
+  readonly writtenBy: string;
+  /** When, by the clock of the server, in milliseconds. */
+  readonly writtenAt: number;
+  /** Why the master has to wait until `from`. */
+  readonly reason: string;
+  /** All fields as they are, to write only in place of exactly this marker. */
+  readonly raw: string;
+}
+
+/** The fields of the hash. `prev` and `next`: the largest ttl announced in the last and in this window of announcements. */
+export const MARKER_FIELDS = [
+  ...(['run', 'replid', 'nonce', 'from', 'vetoed', 'prev', 'next', 'since'] as const),
+  ...(['durable', 'by', 'at', 'why'] as const),
+] as const;
+
+export type MarkerField = (typeof MARKER_FIELDS)[number];
+
+/** Stands for "there is no marker" in a comparison. */
+export const NO_MARKER = rawOf([]);
+
+/**
+ * KEYS: the marker. ARGV: run and history that the server must have (empty: not known), the marker that it must have, and
+ * the fields to set. Compare and set, in one step: unless another server has taken the place of the one that was read.
+ */
+export const MARK = `
+local function identity(section, pattern)
+  local text = redis.pcall('INFO', section)
+  return type(text) == 'string' and string.match(text, pattern) or ''
+end
+if identity('server', 'run_id:(%w+)') ~= ARGV[1] then return 0 end
+if identity('replication', 'master_replid:(%w+)') ~= ARGV[2] then return 0 end
+local marker = redis.call('HMGET', KEYS[1], ${MARKER_FIELDS.map((field) => `'${field}'`).join(', ')})
+for i = 1, #marker do marker[i] = marker[i] or '' end
+if table.concat(marker, '\\n') ~= ARGV[3] then return 0 end
+redis.call('HSET', KEYS[1], unpack(ARGV, 4))
+return 1`;
+
+/** @param values of {@link MARKER_FIELDS}, empty where a field is absent */
+export function markerFrom(values: readonly string[]): Marker | undefined {
+  const [run = '', replid = '', nonce = '', from, vetoed, prev, next, , durable, by = '', at, why = ''] = values;
+  if (nonce === '') return undefined;
+  return {
+    run,
+    replid,
+    nonce,
+    from: Number(from),
+    isVetoed: vetoed === '1',
+    maxTtl: Math.max(Number(prev), Number(next)),
+    isDurable: durable === '1',
+    writtenBy: by,
+    writtenAt: Number(at),
+    reason: why,
+    raw: rawOf(values),
+  };
+}
+
+function rawOf(values: readonly string[]): string {
+  return MARKER_FIELDS.map((_, index) => values[index] ?? '').join('\n');
+}

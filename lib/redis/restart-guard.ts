@@ -1,0 +1,559 @@
+import type { Clock, Instant, Timer } from '../core/clock.js';
+import type { Observer } from '../core/observer.js';
+import { quorumOf } from '../core/quorum.js';
+import type { Random } from '../core/random.js';
+import { driftOf, ownName, type Settings } from '../core/settings.js';
+import type { Witness } from '../core/witness.interface.js';
+import { judge, type Judgement, type Sample, sampleOf } from './clock-guard.js';
+import { DataIdentity, type GuardedServer, type MarkerChange } from './data-identity.js';
+import type { ServerReport } from './identity.js';
+
+/** A process that holds a lock completes a contact with some master at least this often, in milliseconds. */
+const CONTACT_INTERVAL = 1_000;
+/** New masters vote after this many milliseconds without a veto: longer than a contact interval, a reconnect and a command. */
+const EARLY_AFTER = 2_500;
+/** Fewer masters could all be new because each of them lost its data. */
+const EARLY_FROM = 3;
+/** While a master waits, its marker is read this often, in milliseconds. */
+const LOOK_INTERVAL = 250;
+/** A process that does nothing still samples the clocks this often, in milliseconds. */
+const SAMPLE_INTERVAL = 10_000;
+/** How long a comparison of a server's history is fresh, in milliseconds. */
+const COMPARISON_INTERVAL = 1_000;
+/** How long one server may take to say who it is, in milliseconds. */
+const READ_WITHIN = 1_000;
+/** How often another client may write a marker between our reading and writing. */
+const MOST_RACES = 10;
+/** An announced ttl is announced again after this share of itself, and at the latest after a sample interval. */
+const ANNOUNCE_AFTER = 1 / 2;
+
+export interface RestartGuardContext {
+  readonly clock: Clock;
+  readonly settings: Settings;
+  readonly random: Random;
+  readonly observer: Observer;
+  /** Names this process in the markers that it writes. */
+  readonly instance: string;
+  /** Called when this client's own clock turns out to be behind, by so many milliseconds. */
+  readonly clockLags: (milliseconds: number) => void;
+}
+
+type Reports = ReadonlyMap<DataIdentity, ServerReport>;
+
+/**
+ * Keeps masters from voting that may have lost what they acknowledged.
+ *
+ * What counts is not how old a server is, but whether its data is the data that was acknowledged: a marker in the data
+ * carries the run and the history that it belongs to, and a nonce. Where they do not fit, the master waits until every
+ * lock from before has ended, and all clients learn of it from the marker.
+ *
+ * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/ on delayed restarts
+ */
+export class RestartGuard implements Witness {
+  /** Name of the marker on the masters. */
+  readonly markerName: string;
+  private readonly identities: DataIdentity[] = [];
+  private engagements = 0;
+  private contactedAt = -Infinity;
+  /** Whether this process was engaged since the last tick; and since the last few of them. */
+  private wasEngaged = false;
+  private isBusy = false;
+  private idleSince = -Infinity;
+  private nextContact = 0;
+  private timer: Timer | undefined;
+  private timerDue = Infinity;
+  private looking: Promise<void> | undefined;
+  private lookAgain = false;
+  /** What all new masters looked like when this client first saw all of them, and when that was. */
+  private sighting: { readonly markers: string; readonly since: number } | undefined;
+  private announced = { ttl: 0, at: -Infinity };
+  private recentTtl = 0;
+  private smallestTtl: number;
+  private pending: { readonly ttl: number; readonly permitted: Promise<number> } | undefined;
+  private cut: { readonly ttl: number; readonly until: number } | undefined;
+  private warnedOfCut = false;
+  private closed = false;
+  /** Number of answers that this guard waits for. */
+  private limits = 0;
+
+  constructor(private readonly context: RestartGuardContext) {
+    const { settings } = context;
+    this.markerName = ownName(settings, 'incarnation');
+    this.smallestTtl = settings.ttl;
+  }
+
+  /** The identity of one more server. All servers are added before the first is connected. */
+  add(server: GuardedServer): DataIdentity {
+    const identity = new DataIdentity(server, () => Math.min(this.smallestTtl, this.context.settings.maxTtl));
+    this.identities.push(identity);
+    return identity;
+  }
+
+  /** Number of timers that have not fired. */
+  get pendingTimers(): number {
+    return this.limits + (this.timer === undefined ? 0 : 1);
+  }
+
+  beginAttempt(): boolean {
+    let voting = 0;
+    for (const { votes } of this.identities) if (votes) voting++;
+    if (voting < quorumOf(this.identities.length)) return false;
+    this.engage();
+    return true;
+  }
+
+  engage(): void {
+    if (this.engagements++ > 0) return;
+    this.wasEngaged = true;
+    this.sighting = undefined;
+    if (!this.isBusy) {
+      this.isBusy = true;
+      this.plan(CONTACT_INTERVAL / 2);
+    }
+    // What is known to be new must not vote early as long as this process holds a lock.
+    if (this.identities.some(({ marker, votes }) => !votes && marker && !marker.isVetoed)) this.look();
+  }
+
+  disengage(): void {
+    this.engagements--;
+  }
+
+  permit(ttl: number): number | Promise<number> {
+    if (ttl < this.smallestTtl) this.smallestTtl = ttl;
+    if (ttl > this.recentTtl) this.recentTtl = ttl;
+    const { ttl: announced, at } = this.announced;
+    const { now } = this;
+    if (ttl <= announced && now - at < Math.max(announced * ANNOUNCE_AFTER, SAMPLE_INTERVAL)) return ttl;
+    if (this.cut && now < this.cut.until) return Math.min(ttl, this.cut.ttl);
+    if (this.pending && ttl <= this.pending.ttl) return this.pending.permitted.then((most) => Math.min(ttl, most));
+    return this.announce(Math.max(ttl, this.recentTtl), ttl);
+  }
+
+  /** A server has said who it is. */
+  meet(identity: DataIdentity, report: ServerReport, asked: Instant): void {
+    this.accept(identity, report, asked);
+    if (!identity.votes) this.look();
+    else this.plan(this.interval);
+  }
+
+  /** A server has answered a request that was checked like a vote. */
+  contacted(): void {
+    this.contactedAt = this.now;
+  }
+
+  /**
+   * Takes the time that came with an answer.
+   *
+   * @param time wall clock of the server in milliseconds
+   * @returns whether what it granted may count
+   */
+  sampled(identity: DataIdentity, sent: Instant, time: number): boolean {
+    const sample = sampleOf(sent, this.context.clock.read(), time);
+    const { allowance } = this;
+    if (identity.isSuspect) return false;
+    if (identity.clock.movedForward(sample) > allowance) {
+      void this.judgeStep(identity, sample);
+      return false;
+    }
+    if (identity.clock.movedBack(sample, allowance)) {
+      identity.clock.forget();
+      // An older state of the machine may have been restored: the marker says whether its data is older, too.
+      identity.mistrust('its clock was set back');
+      this.look();
+    }
+    identity.clock.keep(sample);
+    return true;
+  }
+
+  close(): void {
+    this.closed = true;
+    this.timer?.cancel();
+    this.timer = undefined;
+  }
+
+  private get now(): number {
+    return this.context.clock.read().monotonic;
+  }
+
+  private get isEngaged(): boolean {
+    return this.engagements > 0;
+  }
+
+  /** How far a clock may move before a key of the smallest ttl in use expires early, in milliseconds. */
+  private get allowance(): number {
+    return driftOf(this.context.settings, this.smallestTtl);
+  }
+
+  /** For how long a master waits, in milliseconds, where ttls are at most so long. */
+  private quarantineFor(maxTtl: number): number {
+    return Math.ceil(maxTtl + driftOf(this.context.settings, maxTtl));
+  }
+
+  // Reading markers, and deciding.
+
+  /** Reads all masters, and takes the consequences. One round at a time. */
+  private look(): void {
+    this.lookAgain = true;
+    if (this.looking || this.closed) return;
+    this.looking = this.lookWhileNeeded().finally(() => {
+      this.looking = undefined;
+      if (!this.closed) this.plan(this.interval);
+    });
+  }
+
+  private async lookWhileNeeded(): Promise<void> {
+    for (let round = 0; this.lookAgain && round < MOST_RACES && !this.closed; round++) {
+      this.lookAgain = false;
+      const asked = this.context.clock.read();
+      const reports = await this.readAll();
+      if (this.closed) return;
+      await this.decide(reports, asked);
+    }
+  }
+
+  private async readAll(): Promise<Reports> {
+    const reports = new Map<DataIdentity, ServerReport>();
+    await Promise.all(
+      this.identities.map(async (identity) => {
+        const report = await this.within(READ_WITHIN, identity.server.report());
+        if (report) reports.set(identity, report);
+      }),
+    );
+    if (reports.size > 0) this.contacted();
+    return reports;
+  }
+
+  private async decide(reports: Reports, asked: Instant): Promise<void> {
+    const wasUnknown = new Set(this.identities.filter(({ unknownSince }) => unknownSince !== undefined));
+    for (const [identity, report] of reports) {
+      // What is being judged or accused is read again afterwards.
+      if (identity.isSuspect) continue;
+      await this.recognize(identity, report, asked);
+    }
+    for (const [identity, report] of reports) {
+      if (identity.unknownSince === undefined) continue;
+      // What the others say has to be read after it is known that this one's data is unknown.
+      if (wasUnknown.has(identity)) await this.markUnknown(identity, report, reports, asked);
+      else this.lookAgain = true;
+    }
+    for (const [identity, report] of reports) await this.attend(identity, report, asked);
+    await this.openEarly(reports);
+  }
+
+  /** Finds out whether the data of a server is known, and accepts its marker if it is. */
+  private async recognize(identity: DataIdentity, report: ServerReport, asked: Instant): Promise<void> {
+    const { marker } = report;
+    const mayBeDurable = report.hasAppendOnlyFile && report.replicas === 0 && !report.wasPromoted;
+    const asksForSync = mayBeDurable && (marker === undefined || marker.run !== report.run);
+    const syncsAlways = asksForSync && (await identity.server.syncsAlways());
+    const relation = identity.relationOf(report, syncsAlways);
+    if (relation === 'unknown') {
+      identity.doubt(report, asked);
+      return;
+    }
+    if (relation === 'known') {
+      if (identity.step !== undefined) await this.accuse(identity, report, identity.step);
+      if (identity.step === undefined) this.accept(identity, report, asked);
+      return;
+    }
+    const durable = syncsAlways ? 1 : marker?.isDurable ? 1 : 0;
+    await this.change(identity, report, { run: report.run, replid: report.replid, durable });
+  }
+
+  private accept(identity: DataIdentity, report: ServerReport, asked: Instant): void {
+    if (identity.isSuspect || identity.step !== undefined) return;
+    const relation = identity.relationOf(report, false);
+    if (relation !== 'known') {
+      if (identity.votes) identity.mistrust('its identity has changed');
+      if (relation === 'unknown' && identity.reason === '') identity.reason = 'its identity has changed';
+      return;
+    }
+    const isFirstSight = report.marker?.nonce !== identity.nonce;
+    const voted = identity.votes;
+    identity.accept(report, asked, this.quarantineFor(report.marker?.maxTtl ?? 0));
+    if (isFirstSight && this.isEngaged && !identity.votes) {
+      // A lock from before may have this ttl, which the marker has not heard of.
+      void this.beat(identity, { ttl: this.announced.ttl, lengthens: true });
+    }
+    this.tell(identity);
+    if (!voted && identity.votes) identity.server.onVoting();
+  }
+
+  /** Writes a marker for data that may lack what was acknowledged: the server waits until every lock has ended. */
+  private async markUnknown(
+    identity: DataIdentity,
+    report: ServerReport,
+    reports: Reports,
+    asked: Instant,
+  ): Promise<void> {
+    const maxTtl = this.longestTtl(identity, reports, asked);
+    if (maxTtl === undefined) return;
+    const length = this.quarantineFor(maxTtl);
+    const syncsAlways = report.hasAppendOnlyFile && report.replicas === 0 && (await identity.server.syncsAlways());
+    await this.change(identity, report, {
+      ...{ run: report.run, replid: report.replid, durable: syncsAlways ? 1 : 0 },
+      ...{ prev: maxTtl, next: 0, since: report.time, from: report.time + length },
+      ...this.signature(report, identity.reason),
+    });
+  }
+
+  /** The largest ttl that a lock from before may have; `undefined` while that is not known. */
+  private longestTtl(identity: DataIdentity, reports: Reports, asked: Instant): number | undefined {
+    const { settings } = this.context;
+    const remembered = Math.max(identity.marker?.maxTtl ?? 0, this.isEngaged ? this.announced.ttl : 0);
+    const known = [...reports].flatMap(([other, { marker }]) =>
+      other !== identity && other.unknownSince === undefined && marker ? [marker.maxTtl] : [],
+    );
+    if (known.length > 0) return Math.max(remembered, ...known);
+    const own = Math.max(remembered, settings.maxTtl);
+    if (reports.size === this.identities.length) return own;
+    // Nobody else can be asked: first wait, so that a process that knows of longer ttls can write the marker.
+    const since = identity.unknownSince ?? asked;
+    const waited = this.now - since.monotonic;
+    const length = this.quarantineFor(own);
+    if (waited >= length) return own;
+    identity.wait(since, 2 * length);
+    this.tell(identity);
+    return undefined;
+  }
+
+  /** What a young marker asks of this process: a veto while it holds a lock, and an end after the longest wait. */
+  private async attend(identity: DataIdentity, report: ServerReport, asked: Instant): Promise<void> {
+    const { marker } = report;
+    if (identity.isSuspect || identity.votes || !marker || marker.nonce !== identity.nonce) return;
+    if (identity.unknownSince !== undefined || !identity.isYoungAt(report)) return;
+    const since = identity.seenSince ?? asked;
+    if (asked.monotonic - since.monotonic > this.quarantineFor(marker.maxTtl)) {
+      // On this client's own clock every lock has ended: a `from` in the future of a corrected clock does no harm.
+      await this.change(identity, report, { from: report.time });
+    } else if (this.isEngaged && !marker.isVetoed) {
+      await this.change(identity, report, { vetoed: 1 });
+    }
+  }
+
+  /**
+   * Masters that were started together vote early: if this client sees new markers on all of them, and none of them has
+   * changed or was vetoed for long enough, no process holds a lock, since it would have spoken.
+   */
+  private async openEarly(reports: Reports): Promise<void> {
+    const { identities } = this;
+    const all = [...reports];
+    const areNew =
+      identities.length >= EARLY_FROM &&
+      all.length === identities.length &&
+      !this.isEngaged &&
+      all.every(([identity, report]) => {
+        const { marker } = report;
+        return marker && !marker.isVetoed && identity.nonce === marker.nonce && identity.isYoungAt(report);
+      });
+    if (!areNew) {
+      this.sighting = undefined;
+      return;
+    }
+    const markers = all.map(([{ server }, { marker }]) => `${server.name} ${marker?.raw ?? ''}`).sort();
+    const seen = markers.join('\n');
+    if (this.sighting?.markers !== seen) {
+      this.sighting = { markers: seen, since: this.now };
+      return;
+    }
+    const left = EARLY_AFTER - (this.now - this.sighting.since);
+    if (left > 0) {
+      this.plan(left);
+      return;
+    }
+    this.sighting = undefined;
+    await Promise.all(all.map(([identity, report]) => identity.server.mark(report, { from: report.time })));
+    this.lookAgain = true;
+  }
+
+  private async change(identity: DataIdentity, report: ServerReport, change: MarkerChange): Promise<void> {
+    await identity.server.mark(report, change);
+    // The next round reads what it says now, whether by this process or by another.
+    this.lookAgain = true;
+  }
+
+  private signature(report: ServerReport, reason: string): MarkerChange {
+    const { random, instance } = this.context;
+    const vetoed = this.isEngaged ? 1 : 0;
+    return { nonce: random.token(), vetoed, by: instance, at: report.time, why: reason };
+  }
+
+  // Clocks.
+
+  private async judgeStep(identity: DataIdentity, sample: Sample): Promise<void> {
+    const { allowance } = this;
+    const before = identity.clock.stepAfter(sample, allowance);
+    if (!before) return;
+    identity.suspect('its clock has moved');
+    const others = this.identities.filter((other) => other !== identity);
+    const answers = new Map<DataIdentity, Sample>();
+    await Promise.all(
+      others.map(async (other) => {
+        const sent = this.context.clock.read();
+        const report = await this.within(READ_WITHIN, other.server.report());
+        if (report) answers.set(other, sampleOf(sent, this.context.clock.read(), report.time));
+      }),
+    );
+    const suspect = identity.clock.movementSince(before.received, sample);
+    const known = others.map((other) => {
+      const answer = answers.get(other);
+      return answer && other.clock.movementSince(before.received, answer);
+    });
+    const quorum = quorumOf(this.identities.length);
+    // Two clocks and the one of this client: any of them could be wrong.
+    const canTell = suspect !== undefined && this.identities.length >= EARLY_FROM;
+    const judgement = canTell ? judge(suspect, known, { quorum, allowance }) : UNKNOWN;
+    if (judgement.culprit === 'client') {
+      this.context.observer.clientClockLagged?.(judgement.by);
+      for (const each of this.identities) each.clock.forget();
+      this.context.clockLags(judgement.by);
+    } else if (judgement.culprit === 'server') {
+      identity.step = judgement.by;
+      identity.mistrust('its clock has moved');
+    }
+    identity.clock.forget();
+    identity.isSuspect = false;
+    this.look();
+  }
+
+  /** The keys of a server whose clock moved forward expired early: it waits, for all clients. */
+  private async accuse(identity: DataIdentity, report: ServerReport, by: number): Promise<void> {
+    const { marker } = report;
+    // One accusation per step: a marker that is new has come after it.
+    if (!marker || marker.nonce !== identity.nonce || identity.isYoungAt(report)) {
+      identity.step = undefined;
+      return;
+    }
+    const reason = `its clock jumped forward by ${Math.round(by)} ms`;
+    const from = report.time + this.quarantineFor(Math.max(marker.maxTtl, this.announced.ttl));
+    await this.change(identity, report, { ...this.signature(report, reason), vetoed: 1, from });
+  }
+
+  // Announcements of ttls.
+
+  private announce(level: number, ttl: number): number | Promise<number> {
+    const { identities } = this;
+    this.recentTtl = ttl;
+    const stored = identities
+      .flatMap(({ marker, maxTtl }) => (marker ? [maxTtl] : []))
+      .sort((a, b) => b - a)
+      .at(quorumOf(identities.length) - 1);
+    const beats = identities.map((identity) => this.beat(identity, { ttl: level, lengthens: false }));
+    // Too few masters are known for any lock: nothing can be said, and nothing will be granted.
+    if (stored === undefined) return ttl;
+    if (level <= stored) {
+      this.announced = { ttl: level, at: this.now };
+      return ttl;
+    }
+    const permitted = this.permitAfter(beats, { level, ttl, stored }).finally(() => (this.pending = undefined));
+    this.pending = { ttl, permitted };
+    return permitted;
+  }
+
+  private async permitAfter(
+    beats: readonly Promise<boolean>[],
+    { level, ttl, stored }: { readonly level: number; readonly ttl: number; readonly stored: number },
+  ): Promise<number> {
+    const confirmed = await Promise.all(beats.map((beat) => this.within(READ_WITHIN, beat)));
+    const missing = this.identities.filter((_, index) => confirmed[index] !== true).map(({ server }) => server.name);
+    if (missing.length === 0) {
+      this.announced = { ttl: level, at: this.now };
+      this.cut = undefined;
+      return ttl;
+    }
+    this.cut = { ttl: stored, until: this.now + CONTACT_INTERVAL };
+    if (!this.warnedOfCut && stored < ttl) {
+      this.warnedOfCut = true;
+      this.context.observer.ttlCut?.(ttl, stored, missing);
+    }
+    return Math.min(ttl, stored);
+  }
+
+  private async beat(identity: DataIdentity, announcement: Announcement): Promise<boolean> {
+    const before = await identity.server.beat(announcement);
+    if (before === undefined) return false;
+    identity.maxTtl = Math.max(before, announcement.ttl);
+    return true;
+  }
+
+  // Time.
+
+  private get interval(): number {
+    if (this.identities.some(({ votes, server }) => !votes && server.isConnected)) return LOOK_INTERVAL;
+    return this.isBusy ? CONTACT_INTERVAL / 2 : SAMPLE_INTERVAL;
+  }
+
+  private plan(delay: number): void {
+    if (this.closed) return;
+    const due = this.now + delay;
+    if (this.timer && this.timerDue <= due) return;
+    this.timer?.cancel();
+    this.timerDue = due;
+    this.timer = this.context.clock.schedule(Math.ceil(delay), () => this.tick()).unref();
+  }
+
+  private tick(): void {
+    this.timer = undefined;
+    this.timerDue = Infinity;
+    const { now } = this;
+    if (this.isEngaged || this.wasEngaged) this.idleSince = now;
+    this.isBusy = now - this.idleSince < SAMPLE_INTERVAL;
+    this.wasEngaged = false;
+    if (this.identities.some(({ votes, server }) => !votes && server.isConnected)) this.look();
+    if (this.isEngaged && now - this.contactedAt >= CONTACT_INTERVAL / 2) this.contactNext();
+    for (const identity of this.identities) {
+      if (identity.votes && identity.clock.ageAt(now) >= SAMPLE_INTERVAL) void this.beat(identity, NOTHING);
+    }
+    this.plan(this.interval);
+  }
+
+  /** Round robin: a master that does not answer must not keep the others from hearing of this process. */
+  private contactNext(): void {
+    const { identities } = this;
+    for (let tried = 0; tried < identities.length; tried++) {
+      const identity = identities[this.nextContact++ % identities.length];
+      if (!identity?.server.isConnected) continue;
+      void this.beat(identity, NOTHING);
+      return;
+    }
+  }
+
+  private tell(identity: DataIdentity): void {
+    const { observer, clock } = this.context;
+    const { name } = identity.server;
+    if (identity.votes) {
+      if (identity.isAnnounced) observer.masterVotesAgain?.(name);
+      identity.isAnnounced = false;
+      return;
+    }
+    if (identity.isAnnounced) return;
+    const quarantine = identity.quarantineAt(clock.read());
+    if (!quarantine) return;
+    identity.isAnnounced = true;
+    observer.masterQuarantined?.(name, quarantine.reason, quarantine.remaining);
+  }
+
+  private within<T>(limit: number, promise: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve) => {
+      this.limits++;
+      let isOver = false;
+      const end = (value: T | undefined): void => {
+        if (isOver) return;
+        isOver = true;
+        this.limits--;
+        timer.cancel();
+        resolve(value);
+      };
+      const timer = this.context.clock.schedule(limit, () => end(undefined)).unref();
+      promise.then(end, () => end(undefined));
+    });
+  }
+}
+
+/** The history of a server is compared at least this often, in milliseconds. */
+export { COMPARISON_INTERVAL };
+
+const NOTHING = Object.freeze({ ttl: 0, lengthens: false });
+const UNKNOWN: Judgement = Object.freeze({ culprit: 'unknown' });
+
+type Announcement = Parameters<GuardedServer['beat']>[0];
