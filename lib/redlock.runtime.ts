@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { hostname } from 'node:os';
-import { type Clock, CorrectedClock, SystemClock } from './core/clock.js';
+import { type Clock, SystemClock } from './core/clock.js';
 import { parseDuration } from './core/duration.js';
 import { describeAnswer, type MasterReport, RedlockConfigError } from './core/errors.js';
 import { GRANTED, type Master } from './core/master.interface.js';
@@ -89,16 +89,15 @@ export async function createRedlockRuntime(
     const open = (): Redlock => new Redlock([openMaster], settings, { clock, random, observer: logTo(logger) });
     return new RedlockRuntime(new LockService(open, settings), open(), 0);
   }
-  const corrected = new CorrectedClock(clock);
-  const surroundings = { clock: corrected, random, observer };
+  const surroundings = { clock, random, observer };
   const guard = settings.restartGuard
     ? new RestartGuard({
         ...{ ...surroundings, settings, instance: `${hostname()}:${process.pid}` },
-        clockLags: (milliseconds) => corrected.catchUp(milliseconds),
+        clockLags: (milliseconds) => redlock.shorten(milliseconds),
       })
     : undefined;
   const masters = createMasters(options.masters, { ...surroundings, settings, guard, encoder: new RequestEncoder() });
-  const redlock = new Redlock(masters, settings, { ...surroundings, witness: guard });
+  const redlock: Redlock = new Redlock(masters, settings, { ...surroundings, witness: guard });
   const runtime = new RedlockRuntime(new LockService(() => redlock, settings), redlock, drainTimeout);
   announce(logger, masters, settings);
   if (lazy) {

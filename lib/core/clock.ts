@@ -39,8 +39,8 @@ export interface Clock {
   /** Calls back when what is happening now has been done, so that what is asked meanwhile can be asked together. */
   afterTurn(callback: () => void): void;
   /**
-   * Calls back within a second after time has passed in which no timer ran, as long as any timer is scheduled: the machine
-   * was suspended, or this clock has caught up.
+   * Calls back within a second after the machine was suspended, as long as any timer is scheduled: timers stand still
+   * meanwhile.
    */
   onResume?(listener: () => void): void;
 }
@@ -53,52 +53,6 @@ export function elapsedBetween(from: Instant, to: Instant): number {
 /** Milliseconds since a moment. */
 export function elapsedSince(clock: Clock, from: Instant): number {
   return elapsedBetween(from, clock.read());
-}
-
-/**
- * A clock that catches up when it turns out to have stood still: locks that were measured by it end earlier then.
- *
- * Masters notice that a process was stopped together with its clocks, as a virtual machine is for a snapshot: the time
- * that they tell moves on.
- */
-export class CorrectedClock implements Clock {
-  private behind = 0;
-  private readonly listeners: (() => void)[] = [];
-
-  constructor(private readonly clock: Clock) {
-    clock.onResume?.(() => this.resume());
-  }
-
-  /** Moves on by so many milliseconds. */
-  catchUp(milliseconds: number): void {
-    this.behind += milliseconds;
-    this.resume();
-  }
-
-  onResume(listener: () => void): void {
-    this.listeners.push(listener);
-  }
-
-  private resume(): void {
-    for (const listener of this.listeners) listener();
-  }
-
-  read(): Instant {
-    const { monotonic, wall } = this.clock.read();
-    return { monotonic: monotonic + this.behind, wall };
-  }
-
-  schedule(delay: number, callback: () => void, slack?: number): Timer {
-    return this.clock.schedule(delay, callback, slack);
-  }
-
-  afterInput(callback: () => void): void {
-    this.clock.afterInput(callback);
-  }
-
-  afterTurn(callback: () => void): void {
-    this.clock.afterTurn(callback);
-  }
 }
 
 /** No timer of Node sleeps longer than this, in milliseconds. */

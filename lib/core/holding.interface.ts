@@ -17,6 +17,8 @@ export interface Holding {
   readonly validSince: Instant;
   /** Tries to give the keys a new life. */
   extend(ttl: number): Promise<Extension>;
+  /** Lets the validity end earlier by so many milliseconds. */
+  shorten(milliseconds: number): void;
   /** Agrees on a fencing token, not smaller than `atLeast`; `undefined` if there was no agreement. */
   drawToken(atLeast?: number): Promise<number | undefined>;
   /** Gives the keys up. Resolves at a quorum; never rejects. */

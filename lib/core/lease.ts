@@ -125,6 +125,13 @@ export class Lease {
     return this.fencing;
   }
 
+  /** The clock of this process stood still: the lock ends earlier by so many milliseconds. */
+  shorten(milliseconds: number): void {
+    if (this.isOver) return;
+    this.tenure.shorten(milliseconds);
+    this.noteTime();
+  }
+
   /** Time may have passed while no timer ran. */
   noteTime(): void {
     if (this.isHeld) this.arm();

@@ -165,6 +165,11 @@ export class Redlock {
     return probe(this.masters, ownName(settings, 'probe'), surroundings.clock, settings.masterTimeout);
   }
 
+  /** Lets all locks that are held end earlier by so many milliseconds, since the clock of this process stood still. */
+  shorten(milliseconds: number): void {
+    for (const lease of this.held.values) lease.shorten(milliseconds);
+  }
+
   /** Refuses new acquisitions from now on, and ends those that wait. Locks that are held are kept. */
   stop(): void {
     this.stopped = true;

@@ -42,6 +42,10 @@ export class TenureSet implements Holding {
     return undefined;
   }
 
+  shorten(milliseconds: number): void {
+    for (const part of this.parts) part.shorten(milliseconds);
+  }
+
   async release(keepFor: number): Promise<void> {
     await Promise.all(this.parts.map((part) => part.release(keepFor)));
   }

@@ -182,6 +182,11 @@ export class Tenure implements Holding {
     return fencing.agreed;
   }
 
+  /** The clock of this process stood still while the lock was held: its validity ends that much earlier. */
+  shorten(milliseconds: number): void {
+    this.validity -= milliseconds;
+  }
+
   /** Gives the keys up, wherever a request for them may have arrived. Resolves at a quorum; never rejects. */
   release(keepFor: number): Promise<void> {
     this.released = true;

@@ -1,4 +1,3 @@
-import { CorrectedClock } from '../../lib/core/clock.js';
 import { Redlock } from '../../lib/core/redlock.js';
 import type { Settings } from '../../lib/core/settings.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
@@ -39,9 +38,8 @@ export class SimNode {
         return token;
       },
     };
-    const clock = new CorrectedClock(process);
-    const surroundings = { clock, random, observer: {} };
-    const clockLags = (milliseconds: number): void => clock.catchUp(milliseconds);
+    const surroundings = { clock: process, random, observer: {} };
+    const clockLags = (milliseconds: number): void => this.redlock.shorten(milliseconds);
     this.guard = settings.restartGuard
       ? new RestartGuard({ ...surroundings, settings, clockLags, instance: process.name })
       : undefined;

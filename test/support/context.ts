@@ -1,4 +1,4 @@
-import { CorrectedClock, SystemClock } from '../../lib/core/clock.js';
+import { SystemClock } from '../../lib/core/clock.js';
 import type { Observer } from '../../lib/core/observer.js';
 import { SystemRandom } from '../../lib/core/random.js';
 import type { RedlockOptions } from '../../lib/core/options.js';
@@ -7,12 +7,19 @@ import type { RedisMasterContext } from '../../lib/redis/redis-master-context.in
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { RestartGuard } from '../../lib/redis/restart-guard.js';
 
-/** What masters on servers need to know. Without a guard unless asked for: test servers have just been started. */
-export function contextOf(options: RedlockOptions = {}, observer: Observer = {}): RedisMasterContext {
-  const clock = new CorrectedClock(new SystemClock());
+/**
+ * What masters on servers need to know. Without a guard unless asked for: test servers have just been started.
+ *
+ * @param clockLags called when the clock of this process turns out to be behind
+ */
+export function contextOf(
+  options: RedlockOptions = {},
+  observer: Observer = {},
+  clockLags: (milliseconds: number) => void = () => undefined,
+): RedisMasterContext {
+  const clock = new SystemClock();
   const random = new SystemRandom();
   const settings = resolveSettings(options);
-  const clockLags = (milliseconds: number): void => clock.catchUp(milliseconds);
   const guard = settings.restartGuard
     ? new RestartGuard({ clock, random, settings, observer, clockLags, instance: `test:${process.pid}` })
     : undefined;

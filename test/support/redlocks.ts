@@ -35,9 +35,10 @@ export class Contender implements AsyncDisposable {
     observer: Observer = {},
     within = 10_000,
   ): Promise<Contender> {
-    const context = contextOf(options, observer);
+    const clockLags = (milliseconds: number): void => contender.redlock.shorten(milliseconds);
+    const context = contextOf(options, observer, clockLags);
     const masters = redisMasters('masters', sources, context);
-    const contender = new Contender(masters, options, observer, context.random, context);
+    const contender: Contender = new Contender(masters, options, observer, context.random, context);
     try {
       await contender.redlock.connect(within);
       return contender;
