@@ -9,6 +9,7 @@ import type {
   Unreachable,
   WakeUp,
 } from '../core/master.interface.js';
+import { MOST_NAMES, MOST_TEXT } from '../core/resources.js';
 import { Connection } from './connection.js';
 import { Recognition, type RedisMasterContext } from './recognition.js';
 import type { RedisClient } from './redis-client.interface.js';
@@ -19,7 +20,7 @@ import { WakeUps } from './wake-ups.js';
 
 /** How long `close` waits for answers that are under way, in milliseconds. */
 const CLOSE_WITHIN = 500;
-/** Requests in one command: a server does nothing else while it answers them. */
+/** Requests in one command. A server does nothing else while it answers them, so their keys and texts are bounded, too. */
 const MOST_AT_ONCE = 128;
 /** A master that is alone answers so many while the rest are still being asked; several leave the process no time to. */
 const MOST_AT_ONCE_ALONE = 32;
@@ -45,6 +46,9 @@ export class RedisMaster implements Master {
   private readonly encoder: RequestEncoder;
   private readonly mostAtOnce: number;
   private asked: Asked[] = [];
+  /** Number of the keys in `asked`, and of their characters. */
+  private keys = 0;
+  private characters = 0;
   private unanswered = 0;
   /** Whether the last command held one request only. */
   private wasAlone = true;
@@ -75,7 +79,7 @@ export class RedisMaster implements Master {
       return;
     }
     this.unanswered++;
-    this.asked.push({ request, reply });
+    this.add({ request, reply });
     if (this.asked.length === this.mostAtOnce) this.sendAll();
     // Who came alone last time is likely to be alone again; if not, the others go together in the next command.
     else if (this.unanswered === 1 && this.wasAlone) this.sendAll();
@@ -136,11 +140,23 @@ export class RedisMaster implements Master {
     });
   }
 
+  /** What does not fit into the next command goes into the one after it. */
+  private add(asked: Asked): void {
+    const { keys } = asked.request;
+    let characters = 0;
+    for (const key of keys) characters += key.length;
+    if (this.keys + keys.length > MOST_NAMES || this.characters + characters > MOST_TEXT) this.sendAll();
+    this.asked.push(asked);
+    this.keys += keys.length;
+    this.characters += characters;
+  }
+
   private readonly sendAll = (): void => {
     const { asked } = this;
     // Sent already, and nothing has been asked since.
     if (asked.length === 0) return;
     this.asked = [];
+    this.keys = this.characters = 0;
     this.wasAlone = asked.length === 1;
     this.send(asked);
   };
