@@ -12,7 +12,10 @@ export interface MissingPermission {
 }
 
 /** Without these, waiting processes look for themselves and restarts are noticed by the marker only; locks go on. */
-const DISPENSABLE = ['+info', '+publish', '+subscribe', '+zadd', '+zrem', '+zpopmin'];
+const DISPENSABLE = ['+info', '+publish', '+pubsub|numsub', '+subscribe', '+zadd', '+zrem', '+zpopmin'];
+
+/** Of these commands, one subcommand is needed. */
+const SUBCOMMANDS: Readonly<Record<string, string>> = { script: 'load', pubsub: 'numsub' };
 
 /** Whether no lock can be taken without it. */
 export function isVital({ rule }: MissingPermission): boolean {
@@ -58,6 +61,7 @@ function trialsOf(settings: Settings, unused: string): [string, ...(string | num
     // A field without a value is refused by the command.
     ['hset', own, 'nonce', '', 'max'],
     ['publish', ownName(settings, `wake:${unused}`), ''],
+    ['pubsub', 'NUMSUB', ownName(settings, `wake:${unused}`)],
     ['time'],
     ['info', 'server'],
     ['eval', 'return 1', 0],
@@ -68,7 +72,8 @@ function trialsOf(settings: Settings, unused: string): [string, ...(string | num
 
 function missingIn(command: string, outcome: Outcome, { keyPrefix }: Settings): MissingPermission[] {
   if (!isFailure(outcome)) return [];
-  const rule = `+${command === 'script' ? 'script|load' : command}`;
+  const subcommand = SUBCOMMANDS[command];
+  const rule = `+${command}${subcommand === undefined ? '' : `|${subcommand}`}`;
   if (/^unknown command/i.test(outcome.reason)) return [{ rule, disabled: true }];
   if (outcome.code !== 'NOPERM') return [];
   return [{ rule: isAboutName(outcome) ?? rule, disabled: false }];

@@ -2,6 +2,7 @@ import type { Clock } from './clock.js';
 import { type LockError, LockNotAcquiredError, QuorumUnavailableError } from './errors.js';
 import type { Gates } from './gates.js';
 import { type Ballot, quorumOf } from './quorum.js';
+import { type FailedAttempt, Refusal } from './refusal.js';
 import { Collection } from './collection.js';
 import { Looks } from './looks.js';
 import type { Random } from './random.js';
@@ -49,7 +50,7 @@ type Step = 'everybody' | 'gate' | 'reserved';
 export class Acquisition {
   /** Attempts that were made so far. */
   attempts = 0;
-  private refusal: Ballot | undefined;
+  private refusal: Refusal | undefined;
   private pace: Looks | undefined;
   /** Whether a master called for it. If it still waits afterwards, that was in vain. */
   private calledInVain = false;
@@ -86,7 +87,7 @@ export class Acquisition {
       waiter.check();
       // Whoever finds nobody ahead makes one attempt in full, however small its budget.
       const isGuaranteed = attempt === 1 && !queued;
-      if (!isGuaranteed && waiter.isOver) throw this.failure();
+      if (!isGuaranteed && waiter.isOver) throw await this.failure();
 
       step ??= call.wait > 0 && this.context.gates.areCrowded(this.names.keys) ? 'gate' : 'everybody';
       this.attempts = attempt;
@@ -95,6 +96,7 @@ export class Acquisition {
       const gate = this.context.gates.gateOf(this.names.keys[0] as string);
       const tenure = this.newTenure(gate);
       waiter.interrupt = tenure;
+      const since = this.context.clock.read();
       // A refusal is only worth explaining if there is no better chance to ask.
       const ballot = await this.attempt(tenure, step, gate, timeout, attempt > 1 || call.wait === 0);
       waiter.interrupt = undefined;
@@ -105,7 +107,8 @@ export class Acquisition {
       if (!gate || step !== 'gate' || ballot.outcome !== 'held' || ballot.isSplit) this.giveBack(tenure);
       waiter.check();
       // An attempt that the deadline cut short says less than the one before.
-      if (ballot.outcome === 'held' || timeout === full) this.note(ballot);
+      const isTelling = ballot.outcome === 'held' && !ballot.isUncertain;
+      if (isTelling || timeout === full) this.note({ ballot, since, timeout });
       const collected = this.isPassedOver ? await this.collect() : undefined;
       if (collected) return collected;
       step = await this.rest(step, ballot);
@@ -204,22 +207,24 @@ export class Acquisition {
     this.context.releasing(tenure.release(0));
   }
 
-  private note(ballot: Ballot): void {
-    this.refusal = ballot;
-    if (this.place) this.place.refusal = ballot;
+  private note(attempt: FailedAttempt): void {
+    this.refusal = new Refusal(this.context.masters, attempt, this.refusal ?? this.place?.refusal);
+    if (this.place) this.place.refusal = this.refusal;
   }
 
-  private failure(): LockError {
-    const { resources, call } = this;
-    const { masters } = this.context;
+  private async failure(): Promise<LockError> {
+    const { resources, call, waiter } = this;
+    const { masters, clock } = this.context;
     const refusal = this.refusal ?? this.place?.refusal;
-    const report = refusal ? masters.map(({ name }) => refusal.reportOf(name)) : [];
-    if (!refusal || refusal.outcome === 'held') {
-      return new LockNotAcquiredError(resources, report, call.wait, refusal?.freeAfter);
+    await refusal?.settle(clock, (giveUp) => (waiter.interrupt = { giveUp }));
+    waiter.interrupt = undefined;
+    waiter.check();
+    if (!refusal || refusal.isHeld) {
+      return new LockNotAcquiredError(resources, refusal?.report ?? [], call.wait, refusal?.freeAfter);
     }
     const what = `lock ${showNames(resources)}`;
     const intent = refusal.outcome === 'granted' ? `${what} before its validity has ended` : what;
-    return new QuorumUnavailableError(intent, resources, report, quorumOf(masters.length), masters.length);
+    return new QuorumUnavailableError(intent, resources, refusal.report, quorumOf(masters.length), masters.length);
   }
 
   private newTenure(gate: WatchedMaster | undefined): Tenure {

@@ -1,35 +1,52 @@
 import { type Clock, elapsedSince, type Instant } from './clock.js';
-import { hash } from './hash.js';
+import { hash, mix } from './hash.js';
 import type { WatchedMaster } from './watched-master.js';
 
 /** How long a key counts as crowded after the last sign of it, in milliseconds. */
 const CROWDED_FOR = 1_000;
 
+/** A master, and the hash of its name. */
+interface Candidate {
+  readonly master: WatchedMaster;
+  readonly hash: number;
+}
+
 /**
  * Which master is asked first when several processes want a resource, and for which resources that is the case.
  *
- * Everybody works out the same order of the masters from the name of the key, so that everybody asks the same one
- * first and votes are not split. The order differs from key to key, so that the load does not.
+ * All processes derive the same order of the masters from the key and the masters' names (rendezvous hashing), in
+ * whatever order they list them: they ask the same master first, wait in the same queue, and votes are not split. The
+ * order differs from key to key, so the load is spread, and a master that is down leaves its keys to all others alike.
  */
 export class Gates {
   private readonly crowded = new Map<string, Instant>();
   /** Masters that have woken this process since it listens there. */
   private readonly calling = new Set<WatchedMaster>();
 
+  /** By name, which decides where two hashes are equal. */
+  private readonly candidates: readonly Candidate[];
+
   constructor(
-    private readonly masters: readonly WatchedMaster[],
+    masters: readonly WatchedMaster[],
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.candidates = masters
+      .map((master) => ({ master, hash: hash(master.name) }))
+      .sort((a, b) => (a.master.name < b.master.name ? -1 : 1));
+  }
 
   /** The first usable master in the order of the key; `undefined` if none is usable. */
   gateOf(key: string): WatchedMaster | undefined {
-    const { length } = this.masters;
-    const start = hash(key) % length;
-    for (let i = 0; i < length; i++) {
-      const master = this.masters[(start + i) % length];
-      if (master?.isUsable) return master;
+    const hashOfKey = hash(key);
+    let gate: WatchedMaster | undefined;
+    let highest = -1;
+    for (const candidate of this.candidates) {
+      const weight = mix(hashOfKey ^ candidate.hash);
+      if (weight <= highest || !candidate.master.isUsable) continue;
+      gate = candidate.master;
+      highest = weight;
     }
-    return undefined;
+    return gate;
   }
 
   /** Whether a master is known to wake this process: it has done so since the connection for that is there. */

@@ -30,6 +30,7 @@ export class Ballot {
   private grants = 0;
   private pending: number;
   private decide!: (ballot: this) => void;
+  private completed: (() => void) | undefined;
 
   constructor(
     private readonly masters: readonly Master[],
@@ -61,7 +62,7 @@ export class Ballot {
     return this.open;
   }
 
-  /** What the answers counted so far amount to. */
+  /** What the answers counted so far amount to, if those that are missing are votes. */
   get outcome(): Outcome {
     if (this.grants >= this.quorum) return 'granted';
     // A master that was not waited for may well be able to vote.
@@ -84,6 +85,23 @@ export class Ballot {
     return this.counted ?? [];
   }
 
+  /** Whether a missing answer can still tell a lock that another token holds from an outage. */
+  get isUncertain(): boolean {
+    return this.outcome === 'held' && !this.ownedByOther && this.answers.includes(undefined);
+  }
+
+  /** Resolves when {@link isUncertain} has ended, which `giveUp` brings about. For a ballot that is decided. */
+  complete(): Promise<void> {
+    if (!this.isUncertain) return Promise.resolve();
+    return new Promise((resolve) => {
+      const before = this.completed;
+      this.completed = () => {
+        before?.();
+        resolve();
+      };
+    });
+  }
+
   /** What each master answered. */
   get report(): readonly MasterReport[] {
     return this.masters.map((master, index) => ({ master: master.name, answer: this.answers[index] }));
@@ -99,9 +117,14 @@ export class Ballot {
     return this.answers[this.masters.indexOf(master)]?.kind === 'granted';
   }
 
+  /** Whether one master was asked. */
+  hasAsked(master: Master): boolean {
+    return this.masters.includes(master);
+  }
+
   /** What one master answered, if it was asked. */
-  reportOf(name: string): MasterReport {
-    return this.report.find(({ master }) => master === name) ?? { master: name, answer: undefined };
+  answerOf(master: Master): Answer | undefined {
+    return this.answers[this.masters.indexOf(master)];
   }
 
   /** The masters on which the request may take effect, now or later. */
@@ -124,9 +147,9 @@ export class Ballot {
 
   /** Ends the question now: whoever has not answered yet has not answered in time. */
   giveUp(): void {
-    if (!this.open) return;
     this.answers.forEach((answer, index) => (this.answers[index] = answer ?? TIMED_OUT));
-    this.close();
+    if (this.open) this.close();
+    else this.completed?.();
   }
 
   private count(index: number, answer: Answer): void {
@@ -141,6 +164,7 @@ export class Ballot {
     } else {
       // Answers that come after the decision still tell which masters hold something.
       this.answers[index] ??= answer;
+      if (this.completed && !this.isUncertain) this.completed();
     }
     if (this.pending === 0) this.settle?.();
   }

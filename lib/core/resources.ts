@@ -1,9 +1,17 @@
 import { RedlockConfigError } from './errors.js';
 
-/** All of them go into one script, and a server does nothing else meanwhile. */
-const MOST_NAMES = 1_000;
-/** Of all names together, in UTF-16 code units: they are sent in one piece. */
-const MOST_TEXT = 2 ** 20;
+/**
+ * All names of a request go into one script call, during which a server does nothing else. For so many names it takes
+ * 2 ms to acquire or extend them, and 4 ms to release them when a process waits for each.
+ */
+export const MOST_NAMES = 512;
+/**
+ * Of all names together, in UTF-16 code units. A server takes 1 ms to decode so many ASCII characters, which come twice
+ * (keys and queues), and 3 ms for control characters, which JSON makes six times as long.
+ */
+export const MOST_TEXT = 2 ** 16;
+/** The prefix comes with each name. */
+const LONGEST_PREFIX = 128;
 /** Begins what follows the prefix in names of our own. */
 const OWN = '\0';
 /** No prefix of this form begins with another one. */
@@ -26,6 +34,13 @@ export function resolveResources(option: string, value: unknown): readonly strin
 /** @throws {RedlockConfigError} unless it is a text that can begin the names on the masters */
 export function resolveKeyPrefix(value: unknown): string {
   if (typeof value !== 'string') throw new RedlockConfigError('keyPrefix', value, 'must be a text');
+  if (value.length > LONGEST_PREFIX) {
+    throw new RedlockConfigError(
+      'keyPrefix',
+      value,
+      `must have at most ${LONGEST_PREFIX} characters, not ${value.length}`,
+    );
+  }
   checkText('keyPrefix', value);
   return value;
 }

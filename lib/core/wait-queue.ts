@@ -1,5 +1,5 @@
 import { LinkedList, type Member } from './linked-list.js';
-import type { Ballot } from './quorum.js';
+import type { Refusal } from './refusal.js';
 import type { Waiter, Waking } from './waiter.js';
 
 /** Who stands in a line: somebody who waits, or holds. */
@@ -14,7 +14,7 @@ const HOLDER: Standing = { hasEnded: true, wake: () => undefined };
 /** Those who want one resource, in the order in which they came. */
 class Line extends LinkedList<Standing> {
   /** What the masters said last to whoever contends at its head. */
-  refusal: Ballot | undefined;
+  refusal: Refusal | undefined;
 
   constructor(readonly resource: string) {
     super();
@@ -35,11 +35,11 @@ export class Place {
   }
 
   /** What the masters said last to whoever contends at the head of these lines; `undefined` if it was granted. */
-  get refusal(): Ballot | undefined {
+  get refusal(): Refusal | undefined {
     return lineOf(this.stands.find((stand) => lineOf(stand)?.refusal))?.refusal;
   }
 
-  set refusal(refusal: Ballot | undefined) {
+  set refusal(refusal: Refusal | undefined) {
     for (const stand of this.stands) {
       const line = lineOf(stand);
       if (line) line.refusal = refusal;

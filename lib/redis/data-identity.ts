@@ -64,6 +64,8 @@ export class DataIdentity {
   replid = '';
   /** Whether a step of its clock is being judged: what it grants meanwhile does not count. */
   isSuspect = false;
+  /** Whether a heartbeat is under way. */
+  isBeating = false;
   /** By how much its clock moved forward, until all clients can learn of it. */
   step: number | undefined;
   /** The largest ttl that it keeps in mind, in milliseconds. */

@@ -1,6 +1,6 @@
 import { RESERVED_FOR } from '../core/master.interface.js';
 import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED, UNMARKED } from './script-answers.js';
-import { GIVE, LOOK_AT_MARKER, QUEUE_LIFE, RESERVED, TAKE } from './usual-script.js';
+import { GIVE, LOOK_AT_MARKER, NOTIFY, QUEUE_LIFE, RESERVED, TAKE } from './usual-script.js';
 
 /** Bound on the dead processes that are skipped by one release. */
 const MOST_SKIPPED = 100;
@@ -57,8 +57,8 @@ local function wake_next(key, queue)
     local waiter = pcall_redis('ZPOPMIN', queue)[1]
     if not waiter then return false end
     if call('EXISTS', key) == 0 then pcall_redis('SET', key, ${RESERVED} .. waiter, 'PX', ${RESERVED_FOR}) end
-    local heard = pcall_redis('PUBLISH', waiter, key)
-    if type(heard) == 'number' and heard > 0 then return true end
+    ${NOTIFY}
+    if is_heard then return true end
     if call('GET', key) == ${RESERVED} .. waiter then call('DEL', key) end
   end
   return false

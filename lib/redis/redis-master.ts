@@ -12,6 +12,7 @@ import type {
   Unreachable,
   WakeUp,
 } from '../core/master.interface.js';
+import { MOST_NAMES, MOST_TEXT } from '../core/resources.js';
 import type { BeatRequest, ServerRequest } from './beat-request.interface.js';
 import { Connection } from './connection.js';
 import type { Announcement, DataIdentity, GuardedServer, MarkerChange } from './data-identity.js';
@@ -28,10 +29,13 @@ import { WakeUps } from './wake-ups.js';
 
 /** How long `close` waits for answers that are under way, in milliseconds. */
 const CLOSE_WITHIN = 500;
-/** Requests in one command: a server does nothing else while it answers them. */
+/** Requests in one command. A server does nothing else while it answers them, so their keys and texts are bounded, too. */
 const MOST_AT_ONCE = 128;
 /** A master that is alone answers so many while the rest are still being asked; several leave the process no time to. */
 const MOST_AT_ONCE_ALONE = 32;
+
+/** A server that hangs is asked so many times who it is, and then no more. */
+const MOST_READINGS = 3;
 
 const NO_ANSWER = 'the connection broke before the answer came';
 const LOST_DATA: Answer = Object.freeze({ kind: 'refused', code: 'UNMARKED', reason: 'its data was lost or replaced' });
@@ -71,6 +75,9 @@ export class RedisMaster implements Master, GuardedServer {
   private readonly encoder: RequestEncoder;
   private readonly mostAtOnce: number;
   private asked: Asked[] = [];
+  /** Number of the keys in `asked`, and of their characters. */
+  private keys = 0;
+  private characters = 0;
   private unanswered = 0;
   /** Whether the last command held one request only. */
   private wasAlone = true;
@@ -80,6 +87,8 @@ export class RedisMaster implements Master, GuardedServer {
   private lastReport: ServerReport | undefined;
   private fault: string | undefined;
   private recognizing: Promise<boolean> | undefined;
+  /** Number of times that it is being asked who it is. */
+  private reading = 0;
   private isWarned = false;
   private wakeUps: WakeUps | undefined;
   private closing: Promise<void> | undefined;
@@ -133,7 +142,7 @@ export class RedisMaster implements Master, GuardedServer {
 
   private enqueue(asked: Asked): void {
     this.unanswered++;
-    this.asked.push(asked);
+    this.add(asked);
     if (this.asked.length === this.mostAtOnce) this.sendAll();
     // Who came alone last time is likely to be alone again; if not, the others go together in the next command.
     else if (this.unanswered === 1 && this.wasAlone) this.sendAll();
@@ -153,9 +162,14 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   async report(): Promise<ServerReport | undefined> {
-    if (!this.isConnected || !this.guard) return undefined;
-    const report = reportOf(await this.evaluate(REPORT, [this.guard.markerName], []));
-    if (faultOf(report) === undefined) return report;
+    if (!this.isConnected || !this.guard || this.reading >= MOST_READINGS) return undefined;
+    this.reading++;
+    try {
+      const report = reportOf(await this.evaluate(REPORT, [this.guard.markerName], []));
+      if (faultOf(report) === undefined) return report;
+    } finally {
+      this.reading--;
+    }
     await this.recognize();
     return undefined;
   }
@@ -240,11 +254,23 @@ export class RedisMaster implements Master, GuardedServer {
     });
   }
 
+  /** What does not fit into the next command goes into the one after it. */
+  private add(asked: Asked): void {
+    const { keys } = asked.request;
+    let characters = 0;
+    for (const key of keys) characters += key.length;
+    if (this.keys + keys.length > MOST_NAMES || this.characters + characters > MOST_TEXT) this.sendAll();
+    this.asked.push(asked);
+    this.keys += keys.length;
+    this.characters += characters;
+  }
+
   private readonly sendAll = (): void => {
     const { asked } = this;
     // Sent already, and nothing has been asked since.
     if (asked.length === 0) return;
     this.asked = [];
+    this.keys = this.characters = 0;
     this.wasAlone = asked.length === 1;
     this.send(asked);
   };

@@ -470,7 +470,11 @@ export class RestartGuard implements Witness {
   }
 
   private async beat(identity: DataIdentity, announcement: Announcement): Promise<boolean> {
+    // A server that hangs is not fed without bound. What announces a ttl is bounded by those who ask for locks.
+    if (announcement === NOTHING && identity.isBeating) return false;
+    identity.isBeating = true;
     const before = await identity.server.beat(announcement);
+    identity.isBeating = false;
     if (before === undefined) return false;
     identity.maxTtl = Math.max(before, announcement.ttl);
     return true;

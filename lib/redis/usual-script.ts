@@ -29,6 +29,15 @@ end`;
 export const RESERVED = `'reserved for '`;
 
 /**
+ * Tells a waiting process that it is next, and whether it listens. PUBLISH also counts those that subscribe to a pattern,
+ * such as a monitor, so what counts is who subscribes to exactly this channel. Without the permission to ask for that,
+ * `[2]` of the error is nil, and the word of PUBLISH has to do.
+ */
+export const NOTIFY = `
+    local heard = pcall_redis('PUBLISH', waiter, key)
+    local is_heard = type(heard) == 'number' and heard > 0 and pcall_redis('PUBSUB', 'NUMSUB', waiter)[2] ~= 0`.trim();
+
+/**
  * Takes one key, if it is free or kept for whoever asks. If somebody else has it, whoever waits takes a place in its queue.
  * Otherwise there is no `answer`, and it is left to the operations.
  *
@@ -66,8 +75,8 @@ if pcall_redis('GET', key) == token then
     answer = ${FREE}
   else
     pcall_redis('SET', key, ${RESERVED} .. waiter, 'PX', ${RESERVED_FOR})
-    local heard = pcall_redis('PUBLISH', waiter, key)
-    if type(heard) == 'number' and heard > 0 then
+    ${NOTIFY}
+    if is_heard then
       answer = ${FREE_AMONG_OTHERS}
     else
       call('DEL', key)

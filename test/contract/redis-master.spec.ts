@@ -24,7 +24,14 @@ for (const [kind, sourceOf] of Object.entries(sources)) {
     const server = await RedisServer.start();
     const source = sourceOf(server);
     const masters = [1, 2, 3, 4].map(() => redisMaster('masters[0]', source, contextOf()));
-    return { masters, end: () => server.stop() };
+    // Hears what is published, too, and is none of those that wait.
+    const monitor = new Redis(server.port, '127.0.0.1');
+    await monitor.psubscribe('*');
+    const end = async (): Promise<void> => {
+      monitor.disconnect();
+      await server.stop();
+    };
+    return { masters, end };
   });
 
   describe(`Redlock over three RedisMasters (${kind})`, () => {

@@ -94,6 +94,25 @@ describe.each(Object.entries(sources))('What is asked in one turn (%s)', (_, sou
     ]);
   });
 
+  it('goes in several commands of a bounded number of keys, and is granted as a whole', async () => {
+    const before = await scriptsRun();
+    const names = (i: number): string[] => Array.from({ length: 50 }, (_, j) => `k${i}.${j}`);
+    const answers = Array.from({ length: 128 }, (_, i) => ask(master, acquiring(names(i), 'mine')));
+    expect((await Promise.all(answers)).every(({ kind }) => kind === 'granted')).toBe(true);
+    // The first one alone, and 10 of 50 keys in each of 13 more.
+    expect(await scriptsRun()).toBe(before + 14);
+    expect(await operator.dbsize()).toBe(128 * 50);
+  });
+
+  it('goes in several commands of a bounded length, whatever JSON makes of the characters', async () => {
+    const before = await scriptsRun();
+    const name = '\x01'.repeat(20_000);
+    const answers = Array.from({ length: 90 }, (_, i) => ask(master, acquiring([`${name}${i}`, `k${i}`], 'mine')));
+    expect((await Promise.all(answers)).every(({ kind }) => kind === 'granted')).toBe(true);
+    // The first one alone, and 3 of 20,000 characters in each of 30 more.
+    expect(await scriptsRun()).toBe(before + 31);
+  });
+
   async function scriptsRun(): Promise<number> {
     const stats = await operator.info('commandstats');
     return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);

@@ -6,7 +6,7 @@ import { type Masters, startMasters } from '../support/masters.js';
 import { fc } from '../support/properties.js';
 import { Contender } from '../support/redlocks.js';
 
-const MiB = 2 ** 20;
+const LONGEST = 2 ** 16;
 /** What is asked here is long, and the machine may be slow. */
 const PATIENT = { ttl: '30s', masterTimeout: '5s', maxTtl: '30s' } as const;
 
@@ -84,10 +84,10 @@ describe('Odd names on a real server', () => {
     );
   }, 60_000);
 
-  it('may be 1 MiB long, wait in a queue included', async () => {
+  it('may have 65,536 characters, wait in a queue included', async () => {
     await using one = await Contender.on(masters.urls, PATIENT);
     await using other = await Contender.on(masters.urls, PATIENT);
-    const [long, same] = ['é'.repeat(MiB / 2), 'é'.repeat(MiB / 2 - 1)];
+    const [long, same] = ['\x01'.repeat(LONGEST), '\x01'.repeat(LONGEST - 1)];
     const lock = await one.acquire(long, '30s', { wait: 0 });
     await using apart = await other.acquire(same, '30s', { wait: 0 });
     const waiting = other.acquire(long, '30s', { wait: '20s' });
@@ -96,11 +96,11 @@ describe('Odd names on a real server', () => {
     expect([lock.isHeld, apart.isHeld, next.isHeld]).toEqual([false, true, true]);
   }, 60_000);
 
-  it('may be a thousand at once', async () => {
+  it('may be 512 at once', async () => {
     await using one = await Contender.on(masters.urls, PATIENT);
-    const many = Array.from({ length: 1_000 }, (_, i) => `${i}*[?]{`);
+    const many = Array.from({ length: 512 }, (_, i) => `${i}*[?]{`);
     const lock = await one.acquire(many, '30s', { wait: 0 });
-    await expect(one.acquire(['x', '999*[?]{'], '30s', { wait: 0 })).rejects.toThrow(LockNotAcquiredError);
+    await expect(one.acquire(['x', '511*[?]{'], '30s', { wait: 0 })).rejects.toThrow(LockNotAcquiredError);
     expect(await lock.fencingToken()).toBeGreaterThan(0);
     await lock.extend();
     await lock.release();

@@ -51,6 +51,17 @@ describe('Waiting at masters that refuse', () => {
     await expectTurns();
   });
 
+  it('wakes the next one without the permission to count subscribers', async () => {
+    await restrict('-pubsub');
+    const lock = await holder.acquire('k', '20s');
+    const turn = waiting.acquire('k', '20s', WAIT);
+    await crowd.untilQueued('k', 1);
+    crowd.reset();
+    await lock.release();
+    await (await turn).release();
+    expect(waiting.calls).toBe(1);
+  });
+
   it('works without the permission to use queues', async () => {
     await restrict('-zadd', '-zpopmin', '-zrem');
     await expectTurns();

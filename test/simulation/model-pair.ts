@@ -59,6 +59,8 @@ export class ModelPair implements AsyncDisposable {
     const settings = { maxRetriesPerRequest: 0, retryStrategy: () => null };
     const [client, subscriber] = [new Redis(port, '127.0.0.1', settings), new Redis(port, '127.0.0.1', settings)];
     const [, run = ''] = /run_id:(\w+)/.exec(await client.info('server')) ?? [];
+    // Of a pattern, as a monitor: it counts as nobody who waits.
+    await subscriber.psubscribe('*');
     return new ModelPair(server, client, subscriber, run, faults);
   }
 

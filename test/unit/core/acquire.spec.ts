@@ -217,10 +217,16 @@ describe('a failed acquisition', () => {
     await rig.clock.advance(50);
     const error = lock.reason as QuorumUnavailableError;
     expect(error.message).toBe(
-      '"a" is held by someone else: not acquired (m1: NOAUTH Authentication required.; ' +
-        'm2: unreachable, connection refused; m3: held for 1235 ms more; m4: granted; m5: not waited for)',
+      'cannot lock "a": 3 of 5 masters must vote (m1: NOAUTH Authentication required.; ' +
+        'm2: unreachable, connection refused; m3: held for 1235 ms more; m4: granted; m5: no answer in time)',
     );
     expect(error.answers.map(({ master }) => master)).toEqual(['m1', 'm2', 'm3', 'm4', 'm5']);
+  });
+
+  it('tells which masters were not waited for', async () => {
+    const rig = new Rig();
+    rig.masters.forEach((master, i) => (master.behaviour = only('acquire', i < 2 ? says(held) : hangs)));
+    await expect(rig.acquire('a', noWait)).rejects.toThrow('(m1: held; m2: held; m3: not waited for)');
   });
 
   it('tells after which time the resource could be free', async () => {

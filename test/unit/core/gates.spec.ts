@@ -6,10 +6,25 @@ import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
 
 function rig(count: number) {
+  return rigOf(Array.from({ length: count }, (_, i) => `m${i}`));
+}
+
+function rigOf(names: readonly string[]) {
   const clock = new ManualClock();
-  const masters = Array.from({ length: count }, (_, i) => new MemoryMaster(clock, `m${i}`));
+  const masters = names.map((name) => new MemoryMaster(clock, name));
   const watched = masters.map((master) => new WatchedMaster(master, new SystemClock(), 50, {}, () => undefined));
   return { clock, masters, watched, gates: new Gates(watched, clock) };
+}
+
+/** Of 5,000 keys, how many each master is the gate of. */
+function sharesOf(gates: Gates, masters: number): Map<string, number> {
+  const shares = new Map<string, number>();
+  for (let i = 0; i < 5_000; i++) {
+    const name = gates.gateOf(`order:${i}`)?.name ?? 'none';
+    shares.set(name, (shares.get(name) ?? 0) + 1);
+  }
+  expect(shares.size).toBe(masters);
+  return shares;
 }
 
 describe('the gate of a key', () => {
@@ -21,15 +36,39 @@ describe('the gate of a key', () => {
     }
   });
 
+  it('is the same master for processes that list the masters in another order', () => {
+    const names = ['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379', '10.0.0.5:6379'];
+    const here = rigOf(names);
+    const there = rigOf(['10.0.0.4:6379', '10.0.0.1:6379', '10.0.0.5:6379', '10.0.0.3:6379', '10.0.0.2:6379']);
+    for (let i = 0; i < 100; i++) {
+      expect(here.gates.gateOf(`key ${i}`)?.name).toBe(there.gates.gateOf(`key ${i}`)?.name);
+    }
+    for (const name of ['10.0.0.2:6379', '10.0.0.5:6379']) {
+      for (const { masters } of [here, there]) masters.find((master) => master.name === name)?.takeDown();
+      for (let i = 0; i < 100; i++) {
+        expect(here.gates.gateOf(`key ${i}`)?.name).toBe(there.gates.gateOf(`key ${i}`)?.name);
+      }
+    }
+  });
+
   it('differs from key to key, so that the load is spread', () => {
     const { gates } = rig(5);
-    const shares = new Map<string, number>();
-    for (let i = 0; i < 5_000; i++) {
-      const name = gates.gateOf(`order:${i}`)?.name ?? 'none';
-      shares.set(name, (shares.get(name) ?? 0) + 1);
+    for (const share of sharesOf(gates, 5).values()) expect(share).toBeGreaterThan(850);
+  });
+
+  it('moves to all remaining masters alike when a master is down', () => {
+    const { gates, masters } = rigOf(['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379']);
+    masters[1]?.takeDown();
+    for (const share of sharesOf(gates, 3).values()) expect(share).toBeGreaterThan(1_450);
+  });
+
+  it('stays where it is when a master is added, unless it moves to the new one', () => {
+    const before = rigOf(['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379']);
+    const after = rigOf(['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379']);
+    for (let i = 0; i < 1_000; i++) {
+      const name = after.gates.gateOf(`order:${i}`)?.name;
+      expect([before.gates.gateOf(`order:${i}`)?.name, '10.0.0.4:6379']).toContain(name);
     }
-    expect(shares.size).toBe(5);
-    for (const share of shares.values()) expect(share).toBeGreaterThan(800);
   });
 
   it('is the next usable master when one is down, and the same again when it is back', () => {
