@@ -64,6 +64,8 @@ export class DataIdentity {
   replid = '';
   /** Whether a step of its clock is being judged: what it grants meanwhile does not count. */
   isSuspect = false;
+  /** Whether it voted when it was asked anew who it is, and has not answered yet. */
+  isChecked = false;
   /** Whether a heartbeat is under way. */
   isBeating = false;
   /** By how much its clock moved forward, until all clients can learn of it. */
@@ -88,7 +90,7 @@ export class DataIdentity {
 
   /** Why it does not vote, and for how long at most; `undefined` when it votes. */
   quarantineAt(now: Instant): Quarantine | undefined {
-    if (this.votes && !this.isSuspect) return undefined;
+    if ((this.votes || this.isChecked) && !this.isSuspect) return undefined;
     const { since = now.monotonic, length = 0 } = this.until ?? {};
     return { reason: this.reason, remaining: Math.max(1, length - (now.monotonic - since)) };
   }
@@ -129,11 +131,18 @@ export class DataIdentity {
     this.compared = -Infinity;
   }
 
+  /** Like {@link mistrust}, while the server is being asked: what waits for the answer need not know. */
+  check(): void {
+    this.isChecked ||= this.votes;
+    this.mistrust('it is asked who it is');
+  }
+
   /** Its data may lack what was acknowledged. */
   doubt(report: ServerReport, asked: Instant): void {
     if (this.unknownSince === undefined) this.reason = reasonFor(report, this.marker);
     this.unknownSince ??= asked;
     this.replid = report.replid;
+    this.isChecked = false;
     if (this.votes) this.mistrust(this.reason);
   }
 
@@ -161,6 +170,7 @@ export class DataIdentity {
     const since = this.seenSince?.monotonic ?? asked.monotonic;
     const isYoung = marker.from > report.time;
     // A nonce that has voted stays in: its quarantine ended once, whatever a clock that was set back says.
+    this.isChecked = false;
     if (!isNew && this.votes) return;
     this.votes = !isYoung;
     if (!isYoung) return;

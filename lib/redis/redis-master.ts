@@ -346,7 +346,7 @@ export class RedisMaster implements Master, GuardedServer {
   private runAgain(asked: readonly Asked[], why: Answer): void {
     const before = this.lastReport?.run;
     const nonce = this.data?.nonce;
-    this.data?.mistrust('it is asked who it is');
+    this.data?.check();
     const goOn = (): void => {
       const problem = this.problem();
       const { quarantine } = this;
@@ -385,6 +385,7 @@ export class RedisMaster implements Master, GuardedServer {
     this.fault = faultOf(report);
     if (this.fault !== undefined) {
       this.data?.mistrust(this.fault);
+      if (this.data) this.data.isChecked = false;
       if (this.fault !== before) observer.masterRefused?.(this.name, this.fault);
       this.connection.refuse(this.fault);
       return false;
@@ -392,7 +393,10 @@ export class RedisMaster implements Master, GuardedServer {
     this.script = boundScript(report.run);
     // No answer is awaited: the server carries it out before what is sent after it.
     this.client.call('script', ['LOAD', this.script.text]).catch(() => undefined);
-    if (this.data) this.guard?.meet(this.data, report, asked);
+    if (this.data) {
+      this.guard?.meet(this.data, report, asked);
+      this.data.isChecked = false;
+    }
     if (before !== undefined && !this.quarantine) observer.masterVotesAgain?.(this.name);
     this.warnOf(report);
     return true;

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { QuorumUnavailableError } from '../../lib/core/errors.js';
 import type { Lock } from '../../lib/core/lock.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
@@ -13,6 +13,7 @@ const TTL = 3_000;
 // Nothing here is about speed: a machine that is busy with other tests must not lose votes.
 const OPTIONS = { ttl: TTL, maxTtl: TTL, masterTimeout: 500 };
 const GUARDED = { ...OPTIONS, restartGuard: true };
+const MARKER = 'lock:\0incarnation';
 const UNGUARDED = { ...OPTIONS, restartGuard: false };
 
 function states(contender: Contender): string[] {
@@ -28,14 +29,15 @@ async function save(port: number): Promise<void> {
   await eventually(() => command(port, 'SAVE').then(Boolean, () => false));
 }
 
-async function isUpFor(port: number, seconds: number): Promise<boolean> {
-  const [, uptime] = /uptime_in_seconds:(\d+)/.exec(String(await command(port, 'INFO', 'server'))) ?? [];
-  return Number(uptime) >= seconds;
+async function follow(replica: number, primary: number): Promise<void> {
+  await command(replica, 'REPLICAOF', '127.0.0.1', primary);
+  await eventually(async () => String(await command(replica, 'ROLE')).includes('connected'));
 }
 
-describe('A lock on two of three masters, one of which forgets it', () => {
+describe('A lock on two of three masters, one of which loses it', () => {
   let masters: Masters;
   let replica: RedisServer;
+  let spare: RedisServer;
   let sticky: StickyProxy;
   let apart: TcpProxy;
   let a: RedisServer;
@@ -49,6 +51,7 @@ describe('A lock on two of three masters, one of which forgets it', () => {
     masters = await startMasters(3);
     a = masters.servers[0]!;
     replica = await RedisServer.start({ args: ['--repl-diskless-sync-delay', '0'] });
+    spare = await RedisServer.start();
   });
   afterEach(async () => {
     await sticky.close();
@@ -56,6 +59,7 @@ describe('A lock on two of three masters, one of which forgets it', () => {
   });
   afterAll(async () => {
     await replica.stop();
+    await spare.stop();
     await masters.stop();
   });
 
@@ -64,6 +68,18 @@ describe('A lock on two of three masters, one of which forgets it', () => {
     readonly before?: () => Promise<unknown>;
     readonly forget: () => Promise<unknown>;
     readonly after?: () => Promise<unknown>;
+  }
+
+  /** The replica has the marker, and none of the locks that are taken from now on. */
+  async function promoteReplica(): Promise<void> {
+    await follow(replica.port, a.port);
+    await command(replica.port, 'REPLICAOF', 'NO', 'ONE');
+  }
+
+  /** The old primary becomes a replica of the new one, and is promoted again. */
+  async function failBack(): Promise<void> {
+    await follow(a.port, replica.port);
+    await command(a.port, 'REPLICAOF', 'NO', 'ONE');
   }
 
   const FAULTS: readonly (readonly [string, Fault])[] = [
@@ -75,13 +91,35 @@ describe('A lock on two of three masters, one of which forgets it', () => {
       {
         address: () => sticky.url,
         before: async () => {
-          await command(replica.port, 'REPLICAOF', '127.0.0.1', a.port);
-          await eventually(async () => String(await command(replica.port, 'ROLE')).includes('connected'));
+          await follow(replica.port, a.port);
           await command(replica.port, 'REPLICAOF', 'NO', 'ONE');
         },
         forget: () => {
           sticky.redirect(replica.port);
           return Promise.resolve();
+        },
+      },
+    ],
+    [
+      'an empty spare that has been up for long, behind the address of a dead master',
+      {
+        address: () => sticky.url,
+        forget: () => {
+          sticky.redirect(spare.port);
+          return Promise.resolve();
+        },
+        after: () => command(spare.port, 'FLUSHALL'),
+      },
+    ],
+    ['failback in the same process', { address: () => a.url, before: promoteReplica, forget: failBack }],
+    [
+      'failback in the same process, with all connections killed',
+      {
+        address: () => a.url,
+        before: promoteReplica,
+        forget: async () => {
+          await failBack();
+          await command(a.port, 'CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
         },
       },
     ],
@@ -96,10 +134,10 @@ describe('A lock on two of three masters, one of which forgets it', () => {
     ],
   ];
 
-  /** Whether somebody else gets the lock while its holder still relies on it. */
+  /** Whether another process gets the lock while its holder still relies on it. */
   async function isViolated(fault: Fault, options: typeof GUARDED): Promise<boolean> {
     const [, b, c] = masters.servers;
-    // What the one before has left must not matter.
+    // What the fault before this one has left must not matter.
     const resource = `stock:${++stocks}`;
     const sources = [fault.address(), b!.url, c!.url];
     await using holder = await Contender.on([fault.address(), b!.url, apart.url], options);
@@ -123,7 +161,7 @@ describe('A lock on two of three masters, one of which forgets it', () => {
     };
     const newcomer = await late;
     const violations = await Promise.all([take(rival), take(newcomer)]);
-    // The connections of those who were there are the same: only the newcomer opened one.
+    // The older connections are the same: only the newcomer opened one.
     if (fault.address() === sticky.url) expect(sticky.accepted - accepted).toBeLessThanOrEqual(3);
     await newcomer.close();
     await fault.after?.();
@@ -146,7 +184,7 @@ describe('A lock on two of three masters, one of which forgets it', () => {
     60_000,
   );
 
-  it('SCRIPT FLUSH costs no request and no vote', async () => {
+  it('loses no request and no vote by SCRIPT FLUSH', async () => {
     await using contender = await Contender.on(masters.urls, GUARDED);
     await allVote(contender);
     for (let i = 0; i < 20; i++) {
@@ -162,7 +200,8 @@ describe('A lock on two of three masters, one of which forgets it', () => {
 
 describe('Three masters that are restarted', () => {
   const SHORT = 1_000;
-  const SETTINGS = { ttl: SHORT, maxTtl: SHORT, masterTimeout: 250, restartGuard: true };
+  const LONG = 6_000;
+  const SETTINGS = { ttl: SHORT, maxTtl: LONG, masterTimeout: 250, restartGuard: true };
   let masters: Masters;
   let contender: Contender;
 
@@ -176,7 +215,7 @@ describe('Three masters that are restarted', () => {
     await masters.stop();
   });
 
-  it('one after the other: nobody is interrupted', async () => {
+  it('interrupt no holder when they restart one after the other', async () => {
     const held: Lock = await contender.acquire('held', SHORT, { extend: true });
     const over = new AbortController();
     let acquired = 0;
@@ -201,14 +240,14 @@ describe('Three masters that are restarted', () => {
     await held.release();
   }, 60_000);
 
-  it('two at once: nobody gets a lock for maxTtl, is told why, and then everything works', async () => {
+  it('grants nothing for the largest ttl when two restart at once, says why, and then works again', async () => {
     const [a, b] = masters.servers;
     await Promise.all([a!.restart(), b!.restart()]);
     await eventually(() => states(contender).filter((state) => state === 'quarantined').length === 2);
     const error = await contender.acquire('x', SHORT, { wait: 0 }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(QuorumUnavailableError);
     for (const { port } of [a!, b!]) {
-      const told = `127\\.0\\.0\\.1:${port}: does not vote for \\d+ ms more, it was started .* \\(see restartGuard\\)`;
+      const told = `127\\.0\\.0\\.1:${port}: does not vote for \\d+ ms more, it lost its data \\(see restartGuard\\)`;
       expect(String(error)).toMatch(new RegExp(told));
     }
     expect(contender.redlock.status()).toMatchObject({ canVote: false, quorum: 2 });
@@ -217,13 +256,15 @@ describe('Three masters that are restarted', () => {
     expect(contender.redlock.status().canVote).toBe(true);
   }, 60_000);
 
-  it('a master that waits takes heals and releases, and what it refuses counts', async () => {
+  it('carries out heals and releases on a master that does not vote, and counts its refusals', async () => {
     const [a, b, c] = masters.servers;
-    const lock = await contender.acquire('x', SHORT, { extend: false });
+    const lock = await contender.acquire('x', LONG, { extend: false });
     await a!.restart();
     await eventually(() => states(contender)[0] === 'quarantined');
-    await lock.extend();
-    expect(await command(a!.port, 'EXISTS', 'lock:x')).toBe(1);
+    await eventually(async () => {
+      await lock.extend();
+      return (await command(a!.port, 'EXISTS', 'lock:x')) === 1;
+    });
     await b!.kill();
     await c!.kill();
     await eventually(() => states(contender).join() === 'quarantined,down,down');
@@ -232,43 +273,170 @@ describe('Three masters that are restarted', () => {
     await lock.release();
     await eventually(async () => (await command(a!.port, 'EXISTS', 'lock:x')) === 0);
   }, 60_000);
+
+  it('stays out for as long as a holder of a lock speaks, when all of them lose their data at once', async () => {
+    const lock = await contender.acquire('held', LONG);
+    await Promise.all(masters.servers.map((server) => server.restart()));
+    await using rival = await Contender.on(masters.urls, { ...SETTINGS, ttl: LONG, maxTtl: LONG });
+    const taken = await rival.acquire('held', LONG, { wait: '30s' });
+    expect(lock.isHeld).toBe(false);
+    await taken.release();
+  }, 60_000);
 });
 
 describe('Masters that are met for the first time', () => {
-  it('wait if they were started a short while ago, which is told once; later clients need not wait', async () => {
+  it('vote within 3 s of the first contact, with the defaults, so that the first call succeeds', async () => {
     const told: string[] = [];
     await using masters = await startMasters(3);
-    const settings = { ttl: 1_000, maxTtl: 1_000, masterTimeout: 250, restartGuard: true };
-    await using contender = await Contender.on(masters.urls, settings, {
-      masterQuarantined: (master, reason, left) => told.push(`${master} waits, ${reason}: ${left > 0}`),
-      masterVotesAgain: (master) => told.push(`${master} votes`),
-    });
-    await expect(contender.acquire('x', 1_000, { wait: 0 })).rejects.toBeInstanceOf(QuorumUnavailableError);
-    await using second = await Contender.on(masters.urls, settings);
-    expect(second.redlock.status().canVote).toBe(false);
-    await (await contender.acquire('x', 1_000, { wait: '15s' })).release();
+    const observer = {
+      masterQuarantined: (master: string, reason: string) => void told.push(`${master} waits: ${reason}`),
+      masterVotesAgain: (master: string) => void told.push(`${master} votes`),
+    };
+    await using contender = await Contender.on(masters.urls, { restartGuard: true }, observer);
+    const lock = await contender.acquire('x');
+    expect(lock.isHeld).toBe(true);
     await eventually(() => told.length === 6);
     const expected = masters.servers.flatMap(({ port }) => [
-      `127.0.0.1:${port} waits, it was started a short while ago: true`,
+      `127.0.0.1:${port} waits: its data is new to all processes`,
       `127.0.0.1:${port} votes`,
     ]);
     expect(told.sort()).toEqual(expected.sort());
-
-    // Without their marker these servers are as good as never seen, but up for long enough.
-    await Promise.all(masters.servers.map(({ port }) => eventually(() => isUpFor(port, 4))));
-    await Promise.all(masters.servers.map(({ port }) => command(port, 'FLUSHALL')));
-    await using third = await Contender.on(masters.urls, settings);
-    await (await third.acquire('x', 1_000, { wait: 0 })).release();
+    await using second = await Contender.on(masters.urls, { restartGuard: true });
+    await expect(second.acquire('x', 1_000, { wait: 0 })).rejects.toThrow(/held/);
+    await lock.release();
+    await (await second.acquire('x', 1_000, { wait: 0 })).release();
   }, 30_000);
 
-  it('may have to wait longer for longer locks, and keep that', async () => {
-    await using masters = await startMasters(1);
+  it('do not wait longer because of a process that is configured for longer locks and takes none', async () => {
+    await using masters = await startMasters(3);
     await using short = await Contender.on(masters.urls, { ttl: 1_000, maxTtl: 1_000, restartGuard: true });
-    await using long = await Contender.on(masters.urls, { ttl: 1_000, maxTtl: 20_000, restartGuard: true });
-    const marker = (): Promise<unknown> => command(masters.servers[0]!.port, 'HGET', 'lock:\0incarnation', 'max');
-    expect(await marker()).toBe('20000');
-    expect(long.redlock.status().masters[0]?.remaining).toBeGreaterThan(5_000);
-    await expect(short.acquire('x', 1_000, { wait: 0 })).rejects.toBeInstanceOf(QuorumUnavailableError);
-    expect(await marker()).toBe('20000');
-  });
+    await allVote(short);
+    await (await short.acquire('x', 1_000)).release();
+    await using long = await Contender.on(masters.urls, { ttl: 1_000, maxTtl: '1h', restartGuard: true });
+    await allVote(long);
+    await masters.servers[0]!.restart();
+    // The process with the longer locks may be the first to meet the new data.
+    await allVote(long);
+    await allVote(short);
+  }, 60_000);
+
+  it('vote in time although the clock of a server was ahead when its marker was written', async () => {
+    await using masters = await startMasters(3);
+    const settings = { ttl: 500, maxTtl: 500, restartGuard: true };
+    await using contender = await Contender.on(masters.urls, settings);
+    await allVote(contender);
+    await contender.close();
+    const [a] = masters.servers;
+    const hour = String(Date.now() + 3_600_000);
+    await command(a!.port, 'HSET', MARKER, 'from', hour, 'nonce', 'written by a clock that was ahead');
+    await using late = await Contender.on(masters.urls, settings);
+    expect(states(late)[0]).toBe('quarantined');
+    await allVote(late);
+    expect(Number(await command(a!.port, 'HGET', MARKER, 'from'))).toBeLessThan(Number(hour));
+  }, 60_000);
+});
+
+describe('The largest ttl in use', () => {
+  const SMALL = { ttl: 1_000, maxTtl: 1_000, masterTimeout: 250, restartGuard: true };
+  const LARGE = { ...SMALL, maxTtl: 6_000 };
+
+  it('is announced on all masters before it is used, so that a process with shorter locks waits for it', async () => {
+    await using masters = await startMasters(3);
+    const [a, b, c] = masters.servers;
+    await using small = await Contender.on(masters.urls, SMALL);
+    await allVote(small);
+    await using apart = await TcpProxy.to(c!.port);
+    await using large = await Contender.on([a!.url, b!.url, apart.url], LARGE);
+    await allVote(large);
+    await (await large.acquire('announced', 6_000)).release();
+    apart.refuse = true;
+    apart.reset();
+    await eventually(() => states(large)[2] === 'down');
+    const lock = await large.acquire('x', 6_000, { wait: 0 });
+    expect(lock.remaining()).toBeGreaterThan(1_000);
+    await a!.restart();
+    const taken = await small.acquire('x', 1_000, { wait: '20s' });
+    expect(lock.isHeld).toBe(false);
+    await taken.release();
+  }, 60_000);
+
+  it('is cut, with one warning that names the missing master, until every master has been told of it', async () => {
+    await using masters = await startMasters(3);
+    const [a, b, c] = masters.servers;
+    await using small = await Contender.on(masters.urls, SMALL);
+    await allVote(small);
+    await using apart = await TcpProxy.to(c!.port);
+    const ttlCut = jest.fn();
+    await using large = await Contender.on([a!.url, b!.url, apart.url], LARGE, { ttlCut });
+    await allVote(large);
+    apart.refuse = true;
+    apart.reset();
+    await eventually(() => states(large)[2] === 'down');
+    const cut = await large.acquire('x', 6_000, { wait: 0 });
+    expect(cut.remaining()).toBeLessThanOrEqual(1_000);
+    await cut.release();
+    expect(ttlCut.mock.calls).toEqual([[6_000, 1_000, [large.masters[2]!.name]]]);
+    apart.refuse = false;
+    await eventually(() => states(large)[2] === 'voting');
+    await eventually(async () => {
+      const lock = await large.acquire('x', 6_000, { wait: '1s' });
+      const remaining = lock.remaining();
+      await lock.release();
+      return remaining > 1_000;
+    });
+    expect(ttlCut).toHaveBeenCalledTimes(1);
+  }, 60_000);
+});
+
+describe('Durable masters', () => {
+  const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
+
+  it('keep a lock that is held when a majority of them is killed and restarted at once', async () => {
+    await using masters = await startMasters(3, { args: DURABLE });
+    const [a, b] = masters.servers;
+    await using contender = await Contender.on(masters.urls, { ...GUARDED, ttl: '10s', maxTtl: '10s' });
+    await allVote(contender);
+    const lost = jest.fn();
+    const lock = await contender.acquire('held', '10s', { extend: true });
+    lock.signal.addEventListener('abort', lost);
+    await Promise.all([a!.restart(), b!.restart()]);
+    await eventually(() => states(contender).filter((state) => state === 'down').length > 0, 2_000).catch(() => undefined);
+    await allVote(contender);
+    await lock.extend();
+    expect(lock.isHeld).toBe(true);
+    expect(lost).not.toHaveBeenCalled();
+    await using rival = await Contender.on(masters.urls, { ...GUARDED, ttl: '10s', maxTtl: '10s' });
+    await expect(rival.acquire('held', '10s', { wait: 0 })).rejects.toThrow(/held/);
+    await lock.release();
+  }, 60_000);
+
+  it('wait like all others when the marker shows that they lost what they had', async () => {
+    await using masters = await startMasters(3, { args: DURABLE });
+    await using contender = await Contender.on(masters.urls, GUARDED);
+    await allVote(contender);
+    await command(masters.servers[0]!.port, 'FLUSHALL');
+    await contender.acquire('x', TTL, { wait: 0 }).then((lock) => lock.release());
+    await eventually(() => states(contender)[0] === 'quarantined');
+  }, 60_000);
+});
+
+describe('A server that attaches its first replica', () => {
+  it('keeps its vote, since its data is the same under a new history', async () => {
+    await using masters = await startMasters(3);
+    const [a] = masters.servers;
+    await using replica = await startMasters(1);
+    const masterQuarantined = jest.fn();
+    await using contender = await Contender.on(masters.urls, GUARDED);
+    await allVote(contender);
+    await using watching = await Contender.on(masters.urls, GUARDED, { masterQuarantined });
+    await allVote(watching);
+    const before = String(await command(a!.port, 'HGET', MARKER, 'replid'));
+    await follow(replica.servers[0]!.port, a!.port);
+    await eventually(async () => {
+      await (await watching.acquire('x', TTL, { wait: '5s' })).release();
+      return String(await command(a!.port, 'HGET', MARKER, 'replid')) !== before;
+    });
+    await allVote(watching);
+    expect(masterQuarantined).not.toHaveBeenCalled();
+  }, 60_000);
 });
