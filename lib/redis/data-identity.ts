@@ -52,6 +52,8 @@ export class DataIdentity {
   /** Changes whenever what was asked before cannot count any more. */
   epoch = 0;
   votes = false;
+  /** Changes whenever something is learned: what was read before is out of date then. */
+  revision = 0;
   /** The marker that was accepted last. */
   marker: Marker | undefined;
   /** When this client first saw the nonce of the marker. */
@@ -118,6 +120,7 @@ export class DataIdentity {
 
   /** Nothing that the server grants counts until a step of its clock has been judged. */
   suspect(reason: string): void {
+    this.revision++;
     this.isSuspect = true;
     this.epoch++;
     this.reason = reason;
@@ -125,6 +128,7 @@ export class DataIdentity {
 
   /** Nothing that the server grants counts until it has been asked who it is. */
   mistrust(reason: string): void {
+    this.revision++;
     if (this.votes) this.reason = reason;
     this.votes = false;
     this.epoch++;
@@ -139,6 +143,7 @@ export class DataIdentity {
 
   /** Its data may lack what was acknowledged. */
   doubt(report: ServerReport, asked: Instant): void {
+    this.revision++;
     if (this.unknownSince === undefined) this.reason = reasonFor(report, this.marker);
     this.unknownSince ??= asked;
     this.replid = report.replid;
@@ -154,6 +159,7 @@ export class DataIdentity {
   accept(report: ServerReport, asked: Instant, longest: number): void {
     const { marker } = report;
     if (!marker) return;
+    this.revision++;
     const isNew = marker.nonce !== this.marker?.nonce;
     if (isNew) {
       this.seenSince = asked;

@@ -40,6 +40,12 @@ export interface RestartGuardContext {
 
 type Reports = ReadonlyMap<DataIdentity, ServerReport>;
 
+/** A report, and what was known when it was asked for. */
+interface Reading {
+  readonly report: ServerReport;
+  readonly revision: number;
+}
+
 /**
  * Keeps masters from voting that may have lost what they acknowledged.
  *
@@ -205,18 +211,29 @@ export class RestartGuard implements Witness {
     for (let round = 0; this.lookAgain && round < MOST_RACES && !this.closed; round++) {
       this.lookAgain = false;
       const asked = this.context.clock.read();
-      const reports = await this.readAll();
+      const readings = await this.readAll();
       if (this.closed) return;
-      await this.decide(reports, asked);
+      await this.decide(this.upToDate(readings), asked);
     }
   }
 
-  private async readAll(): Promise<Reports> {
+  /** While one server was slow to answer, another may have said something new over another connection. */
+  private upToDate(readings: ReadonlyMap<DataIdentity, Reading>): Reports {
     const reports = new Map<DataIdentity, ServerReport>();
+    for (const [identity, { report, revision }] of readings) {
+      if (revision === identity.revision) reports.set(identity, report);
+      else this.lookAgain = true;
+    }
+    return reports;
+  }
+
+  private async readAll(): Promise<ReadonlyMap<DataIdentity, Reading>> {
+    const reports = new Map<DataIdentity, Reading>();
     await Promise.all(
       this.identities.map(async (identity) => {
+        const { revision } = identity;
         const report = await this.within(READ_WITHIN, identity.server.report());
-        if (report) reports.set(identity, report);
+        if (report) reports.set(identity, { report, revision });
       }),
     );
     if (reports.size > 0) this.contacted();

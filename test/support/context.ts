@@ -1,4 +1,4 @@
-import { SystemClock } from '../../lib/core/clock.js';
+import { type Clock, SystemClock } from '../../lib/core/clock.js';
 import type { Observer } from '../../lib/core/observer.js';
 import { SystemRandom } from '../../lib/core/random.js';
 import type { RedlockOptions } from '../../lib/core/options.js';
@@ -7,17 +7,18 @@ import type { RedisMasterContext } from '../../lib/redis/redis-master-context.in
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { RestartGuard } from '../../lib/redis/restart-guard.js';
 
-/**
- * What masters on servers need to know. Without a guard unless asked for: test servers have just been started.
- *
- * @param clockLags called when the clock of this process turns out to be behind
- */
+interface Surroundings {
+  /** Called when the clock of this process turns out to be behind. */
+  readonly clockLags?: (milliseconds: number) => void;
+  readonly clock?: Clock | undefined;
+}
+
+/** What masters on servers need to know. Without a guard unless asked for: test servers have just been started. */
 export function contextOf(
   options: RedlockOptions = {},
   observer: Observer = {},
-  clockLags: (milliseconds: number) => void = () => undefined,
+  { clockLags = () => undefined, clock = new SystemClock() }: Surroundings = {},
 ): RedisMasterContext {
-  const clock = new SystemClock();
   const random = new SystemRandom();
   const settings = resolveSettings(options);
   const guard = settings.restartGuard

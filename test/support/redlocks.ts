@@ -1,4 +1,4 @@
-import { SystemClock } from '../../lib/core/clock.js';
+import { type Clock, SystemClock } from '../../lib/core/clock.js';
 import type { Duration } from '../../lib/core/duration.js';
 import type { Lock } from '../../lib/core/lock.js';
 import type { Master } from '../../lib/core/master.interface.js';
@@ -33,10 +33,10 @@ export class Contender implements AsyncDisposable {
     sources: readonly RedisMasterSource[],
     options: RedlockOptions = {},
     observer: Observer = {},
-    within = 10_000,
+    { within = 10_000, clock }: { readonly within?: number; readonly clock?: Clock } = {},
   ): Promise<Contender> {
     const clockLags = (milliseconds: number): void => contender.redlock.shorten(milliseconds);
-    const context = contextOf(options, observer, clockLags);
+    const context = contextOf(options, observer, { clockLags, clock });
     const masters = redisMasters('masters', sources, context);
     const contender: Contender = new Contender(masters, options, observer, context.random, context);
     try {
