@@ -1,6 +1,7 @@
 import {
   type CallHandler,
   type ExecutionContext,
+  HttpException,
   Inject,
   Injectable,
   mixin,
@@ -16,6 +17,9 @@ import type { LockService } from './lock.service.js';
 import { LockedStream, responseOf } from './locked-stream.js';
 import { holdOr } from './with-lock.decorator.js';
 
+/** The status that proxies log for a client that left before its answer. */
+const CLIENT_CLOSED_REQUEST = 499;
+
 /** What to lock: fixed, or worked out from the execution context. */
 export type LockInterceptorKey = LockResource | ((context: ExecutionContext) => LockResource | Promise<LockResource>);
 
@@ -29,8 +33,9 @@ type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => un
  * @UseInterceptors(LockInterceptor((context) => `cart:${context.switchToHttp().getRequest().params.id}`, '5s'))
  * ```
  *
- * A client that goes away ends the wait for the lock, but not the hold of a handler that still runs. The same goes for
- * an interceptor that gives up waiting, if it is listed before this one: one inside the lock ends it with its error.
+ * A client that goes away ends the wait for the lock, without a line in the log (interceptors and filters outside this
+ * one see an `HttpException` with the status 499), but not the hold of a handler that still runs. The same goes for an
+ * interceptor that gives up waiting, if it is listed before this one: one inside the lock ends it with its error.
  *
  * @param key what to lock: a name, several names to take together, or a function of the execution context
  * @param ttl life of the lock without extension, in milliseconds or as text like `'10s'`; default: the module's `ttl`
@@ -60,7 +65,8 @@ export function LockInterceptor(
       return new Observable((subscriber) => {
         const response = responseOf(context);
         const waiting = new AbortController();
-        const stopWaiting = (): void => waiting.abort(new Error('the client has gone'));
+        // Nest answers an HttpException without a line in the log, and a status of the client's is no fault of the server.
+        const stopWaiting = (): void => waiting.abort(new HttpException('the client has gone', CLIENT_CLOSED_REQUEST));
         if (response?.destroyed) stopWaiting();
         response?.once('close', stopWaiting);
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, UseInterceptors } from '@nestjs/common';
+import { Controller, type NestInterceptor, UseInterceptors } from '@nestjs/common';
 import {
   type ClientProxy,
   ClientProxyFactory,
@@ -16,11 +16,11 @@ import { LockInterceptor, LockService } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
 import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
-import { firstValueFrom, lastValueFrom, type Observable, Subject, toArray } from 'rxjs';
+import { firstValueFrom, lastValueFrom, merge, type Observable, Subject, take, toArray } from 'rxjs';
 import { WebSocket } from 'ws';
 import { eventually } from '../support/eventually.js';
-import { closeAll, closeLater, compile, listen } from './support/applications.js';
-import { type Deferred, deferred } from './support/deferred.js';
+import { closeAll, closeLater, compile, listen, logs } from './support/applications.js';
+import { type Deferred, deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
 
 const OPTIONS: MicroserviceOptions = { transport: Transport.TCP, options: { port: 0, host: '127.0.0.1' } };
@@ -29,17 +29,23 @@ let clock: ManualClock;
 let locks: Locks;
 let values: Subject<unknown>;
 let seen: Deferred<boolean>;
+let giveUp: Subject<unknown>;
 
 beforeEach(() => {
   clock = new ManualClock();
   locks = new Locks(3, { clock });
-  [values, seen] = [new Subject(), deferred()];
+  [values, seen, giveUp] = [new Subject(), deferred(), new Subject()];
 });
 afterEach(async () => {
   await closeAll();
   await locks.expectNothingLeft();
   expect(clock.pendingTimers).toBe(0);
 });
+
+/** Gives up when the test says so, as interceptors with a time limit do. */
+const TimeLimit: NestInterceptor = {
+  intercept: (_, next) => merge(next.handle(), giveUp).pipe(take(1)),
+};
 
 async function lose(): Promise<void> {
   locks.masters.forEach((master) => master.pause());
@@ -61,6 +67,13 @@ describe('LockInterceptor on messages of a microservice', () => {
     @MessagePattern('values')
     values(): Observable<unknown> {
       return values;
+    }
+
+    @MessagePattern('limited')
+    @UseInterceptors(TimeLimit, LockInterceptor((context) => context.switchToRpc().getData<string>(), '10s'))
+    async limited(): Promise<void> {
+      await Promise.resolve();
+      seen.resolve(true);
     }
 
     @MessagePattern('error')
@@ -126,6 +139,22 @@ describe('LockInterceptor on messages of a microservice', () => {
     await expect(lastValueFrom(client.send('value', 'pen'))).rejects.toMatchObject({ status: 'error' });
   });
 
+  it('stops waiting when the caller gives up, runs nothing, and logs only what the caller fails with', async () => {
+    const lock = await service.acquire('pen', '30s');
+    logs.length = 0;
+    const received = lastValueFrom(client.send('limited', 'pen')).catch((error: unknown) => error);
+    // The second of two timers: the first belongs to the lock that is held.
+    await eventually(() => clock.pendingTimers > 1);
+    giveUp.error(new RpcException('too late'));
+    expect(await received).toMatchObject({ message: 'too late' });
+    await eventually(() => clock.pendingTimers === 1);
+    await lock.release();
+    await settle();
+    expect(logs).toEqual([]);
+    expect(locks.held).toBe(false);
+    expect(await Promise.race([seen.promise, Promise.resolve('not run')])).toBe('not run');
+  });
+
   it('locks the handler of an event', async () => {
     await lastValueFrom(client.emit('event', 'pen'), { defaultValue: undefined });
     await expect(seen.promise).resolves.toBe(true);
@@ -134,31 +163,45 @@ describe('LockInterceptor on messages of a microservice', () => {
 });
 
 describe('LockInterceptor on messages of a gateway', () => {
+  const Locked = (wait: number) =>
+    UseInterceptors(LockInterceptor((context) => `room:${context.switchToWs().getData<string>()}`, '10s', { wait }));
+
   @WebSocketGateway()
-  @UseInterceptors(LockInterceptor((context) => `room:${context.switchToWs().getData<string>()}`, '10s', { wait: 0 }))
   class Rooms {
     @SubscribeMessage('value')
+    @Locked(0)
     async value(): Promise<unknown> {
       await Promise.resolve();
       return { event: 'value', data: locks.held };
     }
 
     @SubscribeMessage('values')
+    @Locked(0)
     values(): Observable<unknown> {
       return values;
+    }
+
+    @SubscribeMessage('waiting')
+    @Locked(60_000)
+    async waiting(): Promise<void> {
+      await Promise.resolve();
+      seen.resolve(true);
     }
   }
 
   let socket: WebSocket;
+  let service: LockService;
 
   beforeEach(async () => {
-    const { url } = await listen({ imports: [locks.module()], providers: [Rooms] }, undefined, (app) =>
-      app.useWebSocketAdapter(new WsAdapter(app)),
+    const { app, url } = await listen({ imports: [locks.module()], providers: [Rooms] }, undefined, (host) =>
+      host.useWebSocketAdapter(new WsAdapter(host)),
     );
+    service = app.get(LockService);
     socket = new WebSocket(url.replace('http', 'ws'));
     await once(socket, 'open');
   });
   afterEach(async () => {
+    if (socket.readyState === WebSocket.CLOSED) return;
     socket.close();
     await once(socket, 'close');
   });
@@ -183,6 +226,20 @@ describe('LockInterceptor on messages of a gateway', () => {
     expect(locks.held).toBe(true);
     values.complete();
     await eventually(() => !locks.held);
+  });
+
+  it('stops waiting when the client goes away, runs nothing, and logs nothing', async () => {
+    const lock = await service.acquire('room:a', '30s');
+    logs.length = 0;
+    socket.send(JSON.stringify({ event: 'waiting', data: 'a' }));
+    await eventually(() => clock.pendingTimers > 1);
+    socket.terminate();
+    await eventually(() => clock.pendingTimers === 1);
+    await lock.release();
+    await settle();
+    expect(logs).toEqual([]);
+    expect(locks.held).toBe(false);
+    expect(await Promise.race([seen.promise, Promise.resolve('not run')])).toBe('not run');
   });
 
   it('ends an Observable when the lock is lost', async () => {
