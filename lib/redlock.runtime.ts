@@ -85,7 +85,8 @@ export async function createRedlockRuntime(
   if (!enabled) {
     logger.warn('locking is disabled by `enabled: false`: everything runs without locks');
     const master = new OpenMaster(clock);
-    const open = (): Redlock => new Redlock([master], settings, { clock, random, observer: logTo(logger) });
+    const open = (): Redlock =>
+      new Redlock([master], settings, { clock, random, observer: observerOf(undefined, logger) });
     return new RedlockRuntime(new LockService(open, settings), open(), 0);
   }
   const surroundings = { clock, random, observer };
@@ -183,12 +184,17 @@ function warnOfMissing(logger: LoggerService, missing: readonly MasterReport[]):
 }
 
 function observerOf(observers: unknown, logger: LoggerService): Observer {
-  if (observers === undefined) return logTo(logger);
-  if (!Array.isArray(observers) || !observers.every((each) => has(each, []))) {
+  if (observers !== undefined && (!Array.isArray(observers) || !observers.every((each) => has(each, [])))) {
     throw new RedlockConfigError('observers', observers, 'must be a list of observers');
   }
-  const failed = (error: unknown): void => void logger.error(`an observer of locks threw: ${String(error)}`);
-  return combine([logTo(logger), ...(observers as Observer[])], failed);
+  const failed = (error: unknown): void => {
+    try {
+      logger.error(`an observer of locks threw: ${String(error)}`);
+    } catch {
+      // Observers hear of timers and of sockets, where an error of a logger would end the process.
+    }
+  };
+  return combine([logTo(logger), ...((observers ?? []) as Observer[])], failed);
 }
 
 function logTo(logger: LoggerService): Observer {
