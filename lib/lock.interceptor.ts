@@ -15,6 +15,7 @@ import type { LockedMethodOptions, LockResource } from './lock-options.interface
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 import { LockedStream, responseOf } from './locked-stream.js';
+import { LOCK_INTERCEPTOR } from './unintercepted-handlers.js';
 import { holdOr } from './with-lock.decorator.js';
 
 /** The status that proxies log for a client that left before its answer. */
@@ -41,7 +42,8 @@ type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => un
  * @param ttl life of the lock without extension, in milliseconds or as text like `'10s'`; default: the module's `ttl`
  * @param options see {@link LockedMethodOptions}
  * @throws {RedlockConfigError} at class definition, for a key or a service name that cannot work; at boot, for a ttl or
- * an option that cannot work
+ * an option that cannot work, and on what Nest runs no interceptors for, such as `@Cron`, `@OnEvent` and queue
+ * processors: use `WithLock` there, also for a method that is an HTTP handler as well
  *
  * Requests then fail with the errors of a method under `WithLock`. A stream whose lock is lost ends with
  * `LockLostError`; one that the handler has handed over is closed.
@@ -56,6 +58,8 @@ export function LockInterceptor(
 
   @Injectable()
   class LockMixin implements NestInterceptor {
+    static readonly [LOCK_INTERCEPTOR] = true;
+
     constructor(@Inject(token) private readonly locks: LockService) {
       checkLockService('LockInterceptor', locks);
       locks.check('LockInterceptor', ttl, options);
