@@ -14,7 +14,7 @@ import { resolveResources } from './core/resources.js';
 import type { LockedMethodOptions, LockResource } from './lock-options.interface.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
-import { LockedStream, responseOf } from './locked-stream.js';
+import { LockedStream, responseOf, returnsObservable } from './locked-stream.js';
 import { LOCK_INTERCEPTOR } from './unintercepted-handlers.js';
 import { holdOr } from './with-lock.decorator.js';
 
@@ -37,6 +37,11 @@ type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => un
  * A client that goes away ends the wait for the lock, without a line in the log (interceptors and filters outside this
  * one see an `HttpException` with the status 499), but not the hold of a handler that still runs. The same goes for an
  * interceptor that gives up waiting, if it is listed before this one: one inside the lock ends it with its error.
+ *
+ * A stream that lost its listener is torn down, and its lock released. Nest does not show whether a handler that has
+ * given nothing yet runs a promise, which needs its lock until it settles, or is an Observable: it is taken for one if
+ * its declared return type is `Observable` (or a `Subject`), and otherwise from its first value on. So declare it where
+ * the first value may be late.
  *
  * @param key what to lock: a name, several names to take together, or a function of the execution context
  * @param ttl life of the lock without extension, in milliseconds or as text like `'10s'`; default: the module's `ttl`
@@ -77,7 +82,8 @@ export function LockInterceptor(
         const lockedRun = async (): Promise<LockedStream | undefined> => {
           const resources = fixed ?? resolveResources('LockInterceptor: key', await (key as KeyFunction)(context));
           const hold = await holdOr(this.locks, resources, ttl, { ...options, signal: waiting.signal });
-          if (!('otherwise' in hold)) return new LockedStream(hold, next, subscriber, response);
+          if (!('otherwise' in hold))
+            return new LockedStream(hold, next, subscriber, response, returnsObservable(context));
           subscriber.next(hold.otherwise);
           subscriber.complete();
           return undefined;

@@ -407,6 +407,15 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     },
   );
 
+  it('tears an Observable down that has given nothing when its client has gone, and releases', async () => {
+    const leave = open('observable/7');
+    await eventually(() => subject.observed);
+    expect(locks.held).toBe(true);
+    await leave();
+    await eventually(() => !subject.observed);
+    await eventually(() => !locks.held);
+  });
+
   it('keeps the lock of a handler whose client has gone, until it has ended', async () => {
     const leave = open('slow/7');
     await started.promise;

@@ -16,7 +16,7 @@ import { LockInterceptor, LockService } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
 import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
-import { firstValueFrom, lastValueFrom, merge, type Observable, Subject, take, toArray } from 'rxjs';
+import { firstValueFrom, lastValueFrom, merge, Observable, Subject, take, toArray } from 'rxjs';
 import { WebSocket } from 'ws';
 import { eventually } from '../support/eventually.js';
 import { closeAll, closeLater, compile, listen, logs } from './support/applications.js';
@@ -30,11 +30,12 @@ let locks: Locks;
 let values: Subject<unknown>;
 let seen: Deferred<boolean>;
 let giveUp: Subject<unknown>;
+let work: Deferred;
 
 beforeEach(() => {
   clock = new ManualClock();
   locks = new Locks(3, { clock });
-  [values, seen, giveUp] = [new Subject(), deferred(), new Subject()];
+  [values, seen, giveUp, work] = [new Subject(), deferred(), new Subject(), deferred()];
 });
 afterEach(async () => {
   await closeAll();
@@ -72,8 +73,14 @@ describe('LockInterceptor on messages of a microservice', () => {
     @MessagePattern('limited')
     @UseInterceptors(TimeLimit, LockInterceptor((context) => context.switchToRpc().getData<string>(), '10s'))
     async limited(): Promise<void> {
-      await Promise.resolve();
       seen.resolve(true);
+      await work.promise;
+    }
+
+    @MessagePattern('limited-values')
+    @UseInterceptors(TimeLimit, LockInterceptor((context) => context.switchToRpc().getData<string>(), '10s'))
+    limitedValues(): Observable<unknown> {
+      return values;
     }
 
     @MessagePattern('error')
@@ -155,6 +162,30 @@ describe('LockInterceptor on messages of a microservice', () => {
     expect(await Promise.race([seen.promise, Promise.resolve('not run')])).toBe('not run');
   });
 
+  // The class has a lock of its own around the time limit, which ends with the message.
+  const isLocked = async (resource: string) => (await service.inspect(resource)).state === 'held';
+
+  it('tears an Observable down that has given nothing when the caller gives up, and releases', async () => {
+    const received = lastValueFrom(client.send('limited-values', 'pen')).catch((error: unknown) => error);
+    await eventually(() => values.observed);
+    expect(await isLocked('pen')).toBe(true);
+    giveUp.error(new RpcException('too late'));
+    expect(await received).toMatchObject({ message: 'too late' });
+    expect(values.observed).toBe(false);
+    await eventually(async () => !(await isLocked('pen')));
+  });
+
+  it('keeps the lock of a promise when the caller gives up, until it settles', async () => {
+    const received = lastValueFrom(client.send('limited', 'pen')).catch((error: unknown) => error);
+    await seen.promise;
+    giveUp.error(new RpcException('too late'));
+    expect(await received).toMatchObject({ message: 'too late' });
+    await clock.advance(30_000);
+    expect(await isLocked('pen')).toBe(true);
+    work.resolve();
+    await eventually(async () => !(await isLocked('pen')));
+  });
+
   it('locks the handler of an event', async () => {
     await lastValueFrom(client.emit('event', 'pen'), { defaultValue: undefined });
     await expect(seen.promise).resolves.toBe(true);
@@ -184,8 +215,25 @@ describe('LockInterceptor on messages of a gateway', () => {
     @SubscribeMessage('waiting')
     @Locked(60_000)
     async waiting(): Promise<void> {
-      await Promise.resolve();
       seen.resolve(true);
+      await work.promise;
+    }
+
+    @SubscribeMessage('undeclared')
+    @Locked(0)
+    undeclared(): unknown {
+      return values;
+    }
+
+    @SubscribeMessage('broken')
+    @Locked(0)
+    broken(): Observable<unknown> {
+      return new Observable(() => {
+        seen.resolve(true);
+        return () => {
+          throw new Error('teardown');
+        };
+      });
     }
   }
 
@@ -240,6 +288,57 @@ describe('LockInterceptor on messages of a gateway', () => {
     expect(logs).toEqual([]);
     expect(locks.held).toBe(false);
     expect(await Promise.race([seen.promise, Promise.resolve('not run')])).toBe('not run');
+  });
+
+  it('tears an Observable down that has given nothing when the client goes away, and releases', async () => {
+    socket.send(JSON.stringify({ event: 'values', data: 'a' }));
+    await eventually(() => values.observed);
+    expect(locks.held).toBe(true);
+    socket.terminate();
+    await eventually(() => !values.observed);
+    await eventually(() => !locks.held);
+  });
+
+  it('tears an Observable of a handler that does not declare it down at its first value', async () => {
+    socket.send(JSON.stringify({ event: 'undeclared', data: 'a' }));
+    await eventually(() => values.observed);
+    socket.terminate();
+    await once(socket, 'close');
+    await settle();
+    await clock.advance(30_000);
+    expect([locks.held, values.observed]).toEqual([true, true]);
+    values.next({ event: 'n', data: 1 });
+    expect(values.observed).toBe(false);
+    await eventually(() => !locks.held);
+  });
+
+  it('releases although the teardown of an Observable throws, and logs that', async () => {
+    socket.send(JSON.stringify({ event: 'broken', data: 'a' }));
+    await seen.promise;
+    expect(locks.held).toBe(true);
+    logs.length = 0;
+    socket.terminate();
+    await eventually(() => !locks.held);
+    expect(logs).toEqual([expect.stringMatching(/^error .*teardown/s)]);
+  });
+
+  it('keeps the lock of a promise when the client goes away, until it settles', async () => {
+    socket.send(JSON.stringify({ event: 'waiting', data: 'a' }));
+    await seen.promise;
+    socket.terminate();
+    await once(socket, 'close');
+    await settle();
+    await clock.advance(30_000);
+    expect(locks.held).toBe(true);
+    work.resolve();
+    await eventually(() => !locks.held);
+  });
+
+  it('ends an Observable that has given nothing when the lock is lost', async () => {
+    socket.send(JSON.stringify({ event: 'values', data: 'a' }));
+    await eventually(() => values.observed);
+    await lose();
+    expect(values.observed).toBe(false);
   });
 
   it('ends an Observable when the lock is lost', async () => {
