@@ -155,8 +155,10 @@ interface ResponseStream {
 /** What a handler answers an HTTP request with. */
 export function responseOf(context: ExecutionContext): ResponseStream | undefined {
   if (context.getType() !== 'http') return undefined;
-  const response = context.switchToHttp().getResponse<{ raw?: ResponseStream } & ResponseStream>();
-  return response.raw ?? response;
+  const response = context.switchToHttp().getResponse<({ raw?: ResponseStream } & ResponseStream) | undefined>();
+  const stream = response?.raw ?? response;
+  // Packages that run handlers by an ExternalContextCreator may call their context HTTP and have no response.
+  return typeof stream?.once === 'function' ? stream : undefined;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, type NestInterceptor, UseInterceptors } from '@nestjs/common';
+import { Controller, Injectable, type NestInterceptor, UseInterceptors } from '@nestjs/common';
+import { ExternalContextCreator } from '@nestjs/core';
 import {
   type ClientProxy,
   ClientProxyFactory,
@@ -19,7 +20,7 @@ import type { AddressInfo, Server } from 'node:net';
 import { firstValueFrom, lastValueFrom, merge, Observable, Subject, take, toArray } from 'rxjs';
 import { WebSocket } from 'ws';
 import { eventually } from '../support/eventually.js';
-import { closeAll, closeLater, compile, listen, logs } from './support/applications.js';
+import { boot, closeAll, closeLater, compile, listen, logs } from './support/applications.js';
 import { type Deferred, deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
 
@@ -349,5 +350,27 @@ describe('LockInterceptor on messages of a gateway', () => {
     await first;
     await lose();
     expect(values.observed).toBe(false);
+  });
+});
+
+describe('LockInterceptor on a handler that another package runs by an ExternalContextCreator', () => {
+  @Injectable()
+  @UseInterceptors(LockInterceptor((context) => `job:${context.getArgByIndex<string>(0)}`, '10s'))
+  class Jobs {
+    readonly run = async (...[id]: unknown[]): Promise<unknown> => {
+      await Promise.resolve();
+      return { id, locked: locks.held };
+    };
+  }
+
+  // Nest calls the context HTTP unless told otherwise, although there is no response.
+  it.each(['http', 'queue'])('locks it, where the context says that it is %s', async (type) => {
+    const app = await boot({ imports: [locks.module()], providers: [Jobs] });
+    const jobs = app.get(Jobs);
+    const enhancers = { guards: true, interceptors: true, filters: true };
+    const run = app
+      .get(ExternalContextCreator)
+      .create(jobs, jobs.run, 'run', undefined, undefined, undefined, undefined, enhancers, type);
+    await expect(run('7')).resolves.toEqual({ id: '7', locked: true });
   });
 });
