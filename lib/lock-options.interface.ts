@@ -9,6 +9,10 @@ export interface WithLockOptions extends AcquireOptions {
   /**
    * A nested call for a resource that this call chain holds runs inside the lock that is held. Without it such a call
    * fails at once with a `LockReentryError`, instead of waiting for itself.
+   *
+   * The lock keeps other call chains out, and not the calls of this one apart: those that run in parallel, for example
+   * in a `Promise.all`, are inside it at the same time. Run them one after the other, or let each take a lock of its
+   * own name.
    * @default false
    */
   reentrant?: boolean;

@@ -3,6 +3,7 @@ import { DiscoveryService } from '@nestjs/core';
 import { RedlockConfigError } from './core/errors.js';
 import { checkLockService, getLockServiceToken } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
+import { refuseUnintercepted } from './unintercepted-handlers.js';
 import { declarationsOf } from './with-lock.decorator.js';
 
 /** Name of the lock service that an explorer works for. */
@@ -16,8 +17,8 @@ type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 const handedOver = new WeakSet<object>();
 
 /**
- * Looks at all objects with `@WithLock` at boot: checks what their decorators ask for, and hands the lock service to
- * those that Nest did not build from a class and therefore could not inject.
+ * Looks at all objects at boot: checks what their `@WithLock` ask for, hands the lock service to those that Nest did not
+ * build from a class and therefore could not inject, and refuses interceptors that would never run.
  */
 @Injectable()
 export class LockExplorer {
@@ -59,6 +60,7 @@ export class LockExplorer {
   private check(prototype: object | null | undefined): void {
     if (!prototype || this.checked.has(prototype)) return;
     this.checked.add(prototype);
+    refuseUnintercepted(prototype);
     for (const { method, ttl, options } of declarationsOf(prototype)) {
       if (!this.isMine(options.service)) continue;
       checkLockService(method, this.locks);
@@ -69,8 +71,8 @@ export class LockExplorer {
   private handOver(instance: unknown): void {
     if (typeof instance !== 'object' || instance === null) return;
     const prototype = Object.getPrototypeOf(instance) as object | null;
-    if (!prototype || !declarationsOf(prototype).some(({ options }) => this.isMine(options.service))) return;
     this.check(prototype);
+    if (!prototype || !declarationsOf(prototype).some(({ options }) => this.isMine(options.service))) return;
     const injected = Reflect.get(instance, this.host) !== undefined && !handedOver.has(instance);
     if (injected) return;
     Reflect.set(instance, this.host, this.locks);

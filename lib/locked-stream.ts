@@ -1,5 +1,6 @@
-import { type CallHandler, type ExecutionContext, StreamableFile } from '@nestjs/common';
-import { defer, type Subscriber, type Subscription } from 'rxjs';
+import 'reflect-metadata';
+import { type CallHandler, type ExecutionContext, Logger, StreamableFile } from '@nestjs/common';
+import { defer, isObservable, type Subscriber, type Subscription } from 'rxjs';
 import type { Hold } from './hold.js';
 
 /** A handler's result, passed on under a lock that is given up when the last of it has been delivered. */
@@ -14,6 +15,7 @@ export class LockedStream {
     next: CallHandler,
     private readonly subscriber: Subscriber<unknown>,
     private readonly response: ResponseStream | undefined,
+    private readonly isObservable: boolean,
   ) {
     if (subscriber.closed) {
       this.over = true;
@@ -26,23 +28,23 @@ export class LockedStream {
       defer(() => next.handle()).subscribe({
         next: (value: unknown) => this.pass(value),
         error: (error: unknown) => this.fail(error),
-        complete: () => void this.finish(),
+        complete: () => void this.finish().catch(report),
       }),
     );
     // The result may have been complete before there was a subscription to give up.
-    if (this.over) this.source.unsubscribe();
+    if (this.over) this.tearDown();
   }
 
   /** Nobody listens any more. */
   unsubscribe(): void {
-    // A handler that has given nothing yet may be a promise, which goes on: it needs its lock. But a response that has
-    // begun, to a client that has gone, belongs to a stream that may never give anything.
-    const isStream = this.emitted || this.response?.headersSent;
+    // A handler that has given nothing yet may be a promise, which goes on: it needs its lock. But an Observable, and a
+    // response that has begun to a client that has gone, belong to a stream that may never give anything.
+    const isStream = this.isObservable || this.emitted || this.response?.headersSent;
     if (isStream) this.abandon();
   }
 
   private abandon(): void {
-    this.source?.unsubscribe();
+    this.tearDown();
     if (this.over) return;
     this.over = true;
     this.release();
@@ -90,7 +92,7 @@ export class LockedStream {
   }
 
   private fail(error: unknown): void {
-    this.source?.unsubscribe();
+    this.tearDown();
     this.over = true;
     this.release();
     this.subscriber.error(error);
@@ -99,8 +101,17 @@ export class LockedStream {
   /** A promise may still fail with an error of its own, which comes first; a stream would go on as if locked. */
   private readonly onLost = (): void => {
     if (this.over) this.response?.destroy();
-    else if (this.emitted) this.fail(this.hold.lock.loss);
+    else if (this.emitted || this.isObservable) this.fail(this.hold.lock.loss);
   };
+
+  /** Stops the handler's stream, whose teardown is the application's: what it throws keeps no lock. */
+  private tearDown(): void {
+    try {
+      this.source?.unsubscribe();
+    } catch (error) {
+      report(error);
+    }
+  }
 
   private release(): void {
     this.forget();
@@ -110,6 +121,25 @@ export class LockedStream {
   private forget(): void {
     this.hold.lock.signal.removeEventListener('abort', this.onLost);
   }
+}
+
+/** From the listener of a signal or a promise that nothing waits for, where an error would end the process. */
+function report(error: unknown): void {
+  try {
+    new Logger('LockInterceptor').error(error);
+  } catch {
+    // The logger is the application's, too.
+  }
+}
+
+/**
+ * Whether a handler is declared to return an Observable, as the compiler noted for its decorators. Nest passes promises
+ * and Observables on alike, and what the handler returned is known where it runs only.
+ */
+export function returnsObservable(context: ExecutionContext): boolean {
+  const { prototype } = context.getClass() as { prototype: object };
+  const declared: unknown = Reflect.getMetadata('design:returntype', prototype, context.getHandler().name);
+  return typeof declared === 'function' && isObservable(declared.prototype);
 }
 
 /** What is used of a Node response. */
@@ -125,8 +155,10 @@ interface ResponseStream {
 /** What a handler answers an HTTP request with. */
 export function responseOf(context: ExecutionContext): ResponseStream | undefined {
   if (context.getType() !== 'http') return undefined;
-  const response = context.switchToHttp().getResponse<{ raw?: ResponseStream } & ResponseStream>();
-  return response.raw ?? response;
+  const response = context.switchToHttp().getResponse<({ raw?: ResponseStream } & ResponseStream) | undefined>();
+  const stream = response?.raw ?? response;
+  // Packages that run handlers by an ExternalContextCreator may call their context HTTP and have no response.
+  return typeof stream?.once === 'function' ? stream : undefined;
 }
 
 /**

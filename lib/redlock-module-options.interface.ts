@@ -20,7 +20,8 @@ export interface RedlockModuleOptions extends RedlockOptions {
    */
   masters: readonly MasterSource[] | 'memory';
   /**
-   * `false`: everything runs without locks, after one warning at boot. For scripts and tests.
+   * `false`: everything runs without locks, after one warning at boot. For scripts and tests. Fencing tokens still grow
+   * with every lock, from the microseconds of the wall clock, but only in this process.
    * @default true
    */
   enabled?: boolean;

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { type Clock, SystemClock } from './core/clock.js';
 import { parseDuration } from './core/duration.js';
 import { describeAnswer, type MasterReport, RedlockConfigError } from './core/errors.js';
-import { GRANTED, type Master } from './core/master.interface.js';
+import type { Master, Reply, Request } from './core/master.interface.js';
 import type { Observer } from './core/observer.js';
 import { combine } from './core/observers.js';
 import { checkOptionNames } from './core/option-names.js';
@@ -86,7 +86,9 @@ export async function createRedlockRuntime(
   const observer = observerOf(options.observers, logger);
   if (!enabled) {
     logger.warn('locking is disabled by `enabled: false`: everything runs without locks');
-    const open = (): Redlock => new Redlock([openMaster], settings, { clock, random, observer: logTo(logger) });
+    const master = new OpenMaster(clock);
+    const open = (): Redlock =>
+      new Redlock([master], settings, { clock, random, observer: observerOf(undefined, logger) });
     return new RedlockRuntime(new LockService(open, settings), open(), 0);
   }
   const surroundings = { clock, random, observer };
@@ -190,12 +192,17 @@ function warnOfMissing(logger: LoggerService, missing: readonly MasterReport[]):
 }
 
 function observerOf(observers: unknown, logger: LoggerService): Observer {
-  if (observers === undefined) return logTo(logger);
-  if (!Array.isArray(observers) || !observers.every((each) => has(each, []))) {
+  if (observers !== undefined && (!Array.isArray(observers) || !observers.every((each) => has(each, [])))) {
     throw new RedlockConfigError('observers', observers, 'must be a list of observers');
   }
-  const failed = (error: unknown): void => void logger.error(`an observer of locks threw: ${String(error)}`);
-  return combine([logTo(logger), ...(observers as Observer[])], failed);
+  const failed = (error: unknown): void => {
+    try {
+      logger.error(`an observer of locks threw: ${String(error)}`);
+    } catch {
+      // Observers hear of timers and of sockets, where an error of a logger would end the process.
+    }
+  };
+  return combine([logTo(logger), ...((observers ?? []) as Observer[])], failed);
 }
 
 function logTo(logger: LoggerService): Observer {
@@ -224,15 +231,23 @@ function logTo(logger: LoggerService): Observer {
   };
 }
 
-/** Grants everything: what remains of the masters with `enabled: false`. */
-const openMaster: Master = {
-  name: 'none',
-  ask: (_, reply) => reply(GRANTED),
-  connect: () => Promise.resolve(),
-  problem: () => undefined,
-  identity: () => ({}),
-  reconnect: () => undefined,
-  onReady: () => undefined,
-  listen: () => undefined,
-  close: () => Promise.resolve(),
-};
+/**
+ * What remains of the masters with `enabled: false`. The keys of each acquisition are its own, so no other acquisition
+ * is ever refused; everything else, fencing tokens included, is as on a master in memory.
+ */
+class OpenMaster extends MemoryMaster {
+  constructor(clock: Clock) {
+    super(clock, 'none');
+  }
+
+  override ask(request: Request, reply: Reply): void {
+    super.ask(
+      'token' in request ? { ...request, keys: request.keys.map((key) => request.token + key) } : request,
+      reply,
+    );
+  }
+
+  override onReady(): void {
+    // It is always ready; a listener would be kept for each acquisition.
+  }
+}

@@ -149,6 +149,42 @@ describe('a nested call for a resource that its call chain holds', () => {
     await expect(service.withLock('a', '5s', () => locks.held, { reentrant: true })).resolves.toBe(true);
   });
 
+  describe('with calls of one chain that run in parallel under it', () => {
+    let stock: number;
+    /** Reads, lets others have their turn, and writes. */
+    const take = () =>
+      service.withLock(
+        'stock',
+        '5s',
+        async () => {
+          const seen = stock;
+          await settle();
+          stock = seen - 1;
+        },
+        { reentrant: true },
+      );
+    beforeEach(() => {
+      stock = 10;
+    });
+
+    it('does not keep them apart: both are inside the one lock, and an update is lost', async () => {
+      await service.withLock('stock', '5s', () => Promise.all([take(), take()]));
+      expect(stock).toBe(9);
+    });
+
+    it('keeps them apart if they run one after the other, or take locks of their own', async () => {
+      await service.withLock('stock', '5s', async () => {
+        await take();
+        await take();
+      });
+      expect(stock).toBe(8);
+      const [one, other] = [take(), take()];
+      await clock.advance(1_000);
+      await Promise.all([one, other]);
+      expect(stock).toBe(6);
+    });
+  });
+
   it('is decided between decorated methods, too', async () => {
     @Injectable()
     class Account {

@@ -13,6 +13,7 @@ import {
   type PipeTransform,
   RequestTimeoutException,
   Scope,
+  Sse,
   UseInterceptors,
 } from '@nestjs/common';
 import { type LockedMethodOptions, LockInterceptor, LockService } from 'nestjs-redlock';
@@ -20,7 +21,7 @@ import { ManualClock } from 'nestjs-redlock/testing';
 import { get as request, type Server } from 'node:http';
 import { merge, Observable, of, Subject, take, throwError } from 'rxjs';
 import { eventually } from '../support/eventually.js';
-import { ADAPTERS, closeAll, listen, type Listening } from './support/applications.js';
+import { ADAPTERS, closeAll, listen, type Listening, logs } from './support/applications.js';
 import { type Deferred, deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
 
@@ -99,6 +100,12 @@ class Carts {
   @Locked()
   observable(): Observable<unknown> {
     started.resolve();
+    return subject;
+  }
+
+  @Sse('events/:id')
+  @Locked()
+  events(): Observable<unknown> {
     return subject;
   }
 
@@ -384,6 +391,29 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     await settle();
     expect(handled).toEqual([]);
     expect(locks.held).toBe(false);
+  });
+
+  it.each(['slow', 'observable', 'events'])(
+    'logs nothing when the client goes away while it waits: %s',
+    async (path) => {
+      await using _ = await occupy('7');
+      logs.length = 0;
+      const leave = open(`${path}/7`);
+      await eventually(() => clock.pendingTimers > 1);
+      await leave();
+      await eventually(() => clock.pendingTimers === 1);
+      await settle();
+      expect(logs).toEqual([]);
+    },
+  );
+
+  it('tears an Observable down that has given nothing when its client has gone, and releases', async () => {
+    const leave = open('observable/7');
+    await eventually(() => subject.observed);
+    expect(locks.held).toBe(true);
+    await leave();
+    await eventually(() => !subject.observed);
+    await eventually(() => !locks.held);
   });
 
   it('keeps the lock of a handler whose client has gone, until it has ended', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, UseInterceptors } from '@nestjs/common';
+import { Controller, Injectable, type NestInterceptor, UseInterceptors } from '@nestjs/common';
+import { ExternalContextCreator } from '@nestjs/core';
 import {
   type ClientProxy,
   ClientProxyFactory,
@@ -16,11 +17,11 @@ import { LockInterceptor, LockService } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
 import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
-import { firstValueFrom, lastValueFrom, type Observable, Subject, toArray } from 'rxjs';
+import { firstValueFrom, lastValueFrom, merge, Observable, Subject, take, toArray } from 'rxjs';
 import { WebSocket } from 'ws';
 import { eventually } from '../support/eventually.js';
-import { closeAll, closeLater, compile, listen } from './support/applications.js';
-import { type Deferred, deferred } from './support/deferred.js';
+import { boot, closeAll, closeLater, compile, listen, logs } from './support/applications.js';
+import { type Deferred, deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
 
 const OPTIONS: MicroserviceOptions = { transport: Transport.TCP, options: { port: 0, host: '127.0.0.1' } };
@@ -29,17 +30,24 @@ let clock: ManualClock;
 let locks: Locks;
 let values: Subject<unknown>;
 let seen: Deferred<boolean>;
+let giveUp: Subject<unknown>;
+let work: Deferred;
 
 beforeEach(() => {
   clock = new ManualClock();
   locks = new Locks(3, { clock });
-  [values, seen] = [new Subject(), deferred()];
+  [values, seen, giveUp, work] = [new Subject(), deferred(), new Subject(), deferred()];
 });
 afterEach(async () => {
   await closeAll();
   await locks.expectNothingLeft();
   expect(clock.pendingTimers).toBe(0);
 });
+
+/** Gives up when the test says so, as interceptors with a time limit do. */
+const TimeLimit: NestInterceptor = {
+  intercept: (_, next) => merge(next.handle(), giveUp).pipe(take(1)),
+};
 
 async function lose(): Promise<void> {
   locks.masters.forEach((master) => master.pause());
@@ -60,6 +68,19 @@ describe('LockInterceptor on messages of a microservice', () => {
 
     @MessagePattern('values')
     values(): Observable<unknown> {
+      return values;
+    }
+
+    @MessagePattern('limited')
+    @UseInterceptors(TimeLimit, LockInterceptor((context) => context.switchToRpc().getData<string>(), '10s'))
+    async limited(): Promise<void> {
+      seen.resolve(true);
+      await work.promise;
+    }
+
+    @MessagePattern('limited-values')
+    @UseInterceptors(TimeLimit, LockInterceptor((context) => context.switchToRpc().getData<string>(), '10s'))
+    limitedValues(): Observable<unknown> {
       return values;
     }
 
@@ -126,6 +147,46 @@ describe('LockInterceptor on messages of a microservice', () => {
     await expect(lastValueFrom(client.send('value', 'pen'))).rejects.toMatchObject({ status: 'error' });
   });
 
+  it('stops waiting when the caller gives up, runs nothing, and logs only what the caller fails with', async () => {
+    const lock = await service.acquire('pen', '30s');
+    logs.length = 0;
+    const received = lastValueFrom(client.send('limited', 'pen')).catch((error: unknown) => error);
+    // The second of two timers: the first belongs to the lock that is held.
+    await eventually(() => clock.pendingTimers > 1);
+    giveUp.error(new RpcException('too late'));
+    expect(await received).toMatchObject({ message: 'too late' });
+    await eventually(() => clock.pendingTimers === 1);
+    await lock.release();
+    await settle();
+    expect(logs).toEqual([]);
+    expect(locks.held).toBe(false);
+    expect(await Promise.race([seen.promise, Promise.resolve('not run')])).toBe('not run');
+  });
+
+  // The class has a lock of its own around the time limit, which ends with the message.
+  const isLocked = async (resource: string) => (await service.inspect(resource)).state === 'held';
+
+  it('tears an Observable down that has given nothing when the caller gives up, and releases', async () => {
+    const received = lastValueFrom(client.send('limited-values', 'pen')).catch((error: unknown) => error);
+    await eventually(() => values.observed);
+    expect(await isLocked('pen')).toBe(true);
+    giveUp.error(new RpcException('too late'));
+    expect(await received).toMatchObject({ message: 'too late' });
+    expect(values.observed).toBe(false);
+    await eventually(async () => !(await isLocked('pen')));
+  });
+
+  it('keeps the lock of a promise when the caller gives up, until it settles', async () => {
+    const received = lastValueFrom(client.send('limited', 'pen')).catch((error: unknown) => error);
+    await seen.promise;
+    giveUp.error(new RpcException('too late'));
+    expect(await received).toMatchObject({ message: 'too late' });
+    await clock.advance(30_000);
+    expect(await isLocked('pen')).toBe(true);
+    work.resolve();
+    await eventually(async () => !(await isLocked('pen')));
+  });
+
   it('locks the handler of an event', async () => {
     await lastValueFrom(client.emit('event', 'pen'), { defaultValue: undefined });
     await expect(seen.promise).resolves.toBe(true);
@@ -134,31 +195,62 @@ describe('LockInterceptor on messages of a microservice', () => {
 });
 
 describe('LockInterceptor on messages of a gateway', () => {
+  const Locked = (wait: number) =>
+    UseInterceptors(LockInterceptor((context) => `room:${context.switchToWs().getData<string>()}`, '10s', { wait }));
+
   @WebSocketGateway()
-  @UseInterceptors(LockInterceptor((context) => `room:${context.switchToWs().getData<string>()}`, '10s', { wait: 0 }))
   class Rooms {
     @SubscribeMessage('value')
+    @Locked(0)
     async value(): Promise<unknown> {
       await Promise.resolve();
       return { event: 'value', data: locks.held };
     }
 
     @SubscribeMessage('values')
+    @Locked(0)
     values(): Observable<unknown> {
       return values;
+    }
+
+    @SubscribeMessage('waiting')
+    @Locked(60_000)
+    async waiting(): Promise<void> {
+      seen.resolve(true);
+      await work.promise;
+    }
+
+    @SubscribeMessage('undeclared')
+    @Locked(0)
+    undeclared(): unknown {
+      return values;
+    }
+
+    @SubscribeMessage('broken')
+    @Locked(0)
+    broken(): Observable<unknown> {
+      return new Observable(() => {
+        seen.resolve(true);
+        return () => {
+          throw new Error('teardown');
+        };
+      });
     }
   }
 
   let socket: WebSocket;
+  let service: LockService;
 
   beforeEach(async () => {
-    const { url } = await listen({ imports: [locks.module()], providers: [Rooms] }, undefined, (app) =>
-      app.useWebSocketAdapter(new WsAdapter(app)),
+    const { app, url } = await listen({ imports: [locks.module()], providers: [Rooms] }, undefined, (host) =>
+      host.useWebSocketAdapter(new WsAdapter(host)),
     );
+    service = app.get(LockService);
     socket = new WebSocket(url.replace('http', 'ws'));
     await once(socket, 'open');
   });
   afterEach(async () => {
+    if (socket.readyState === WebSocket.CLOSED) return;
     socket.close();
     await once(socket, 'close');
   });
@@ -185,6 +277,71 @@ describe('LockInterceptor on messages of a gateway', () => {
     await eventually(() => !locks.held);
   });
 
+  it('stops waiting when the client goes away, runs nothing, and logs nothing', async () => {
+    const lock = await service.acquire('room:a', '30s');
+    logs.length = 0;
+    socket.send(JSON.stringify({ event: 'waiting', data: 'a' }));
+    await eventually(() => clock.pendingTimers > 1);
+    socket.terminate();
+    await eventually(() => clock.pendingTimers === 1);
+    await lock.release();
+    await settle();
+    expect(logs).toEqual([]);
+    expect(locks.held).toBe(false);
+    expect(await Promise.race([seen.promise, Promise.resolve('not run')])).toBe('not run');
+  });
+
+  it('tears an Observable down that has given nothing when the client goes away, and releases', async () => {
+    socket.send(JSON.stringify({ event: 'values', data: 'a' }));
+    await eventually(() => values.observed);
+    expect(locks.held).toBe(true);
+    socket.terminate();
+    await eventually(() => !values.observed);
+    await eventually(() => !locks.held);
+  });
+
+  it('tears an Observable of a handler that does not declare it down at its first value', async () => {
+    socket.send(JSON.stringify({ event: 'undeclared', data: 'a' }));
+    await eventually(() => values.observed);
+    socket.terminate();
+    await once(socket, 'close');
+    await settle();
+    await clock.advance(30_000);
+    expect([locks.held, values.observed]).toEqual([true, true]);
+    values.next({ event: 'n', data: 1 });
+    expect(values.observed).toBe(false);
+    await eventually(() => !locks.held);
+  });
+
+  it('releases although the teardown of an Observable throws, and logs that', async () => {
+    socket.send(JSON.stringify({ event: 'broken', data: 'a' }));
+    await seen.promise;
+    expect(locks.held).toBe(true);
+    logs.length = 0;
+    socket.terminate();
+    await eventually(() => !locks.held);
+    expect(logs).toEqual([expect.stringMatching(/^error .*teardown/s)]);
+  });
+
+  it('keeps the lock of a promise when the client goes away, until it settles', async () => {
+    socket.send(JSON.stringify({ event: 'waiting', data: 'a' }));
+    await seen.promise;
+    socket.terminate();
+    await once(socket, 'close');
+    await settle();
+    await clock.advance(30_000);
+    expect(locks.held).toBe(true);
+    work.resolve();
+    await eventually(() => !locks.held);
+  });
+
+  it('ends an Observable that has given nothing when the lock is lost', async () => {
+    socket.send(JSON.stringify({ event: 'values', data: 'a' }));
+    await eventually(() => values.observed);
+    await lose();
+    expect(values.observed).toBe(false);
+  });
+
   it('ends an Observable when the lock is lost', async () => {
     socket.send(JSON.stringify({ event: 'values', data: 'a' }));
     await eventually(() => values.observed);
@@ -193,5 +350,27 @@ describe('LockInterceptor on messages of a gateway', () => {
     await first;
     await lose();
     expect(values.observed).toBe(false);
+  });
+});
+
+describe('LockInterceptor on a handler that another package runs by an ExternalContextCreator', () => {
+  @Injectable()
+  @UseInterceptors(LockInterceptor((context) => `job:${context.getArgByIndex<string>(0)}`, '10s'))
+  class Jobs {
+    readonly run = async (...[id]: unknown[]): Promise<unknown> => {
+      await Promise.resolve();
+      return { id, locked: locks.held };
+    };
+  }
+
+  // Nest calls the context HTTP unless told otherwise, although there is no response.
+  it.each(['http', 'queue'])('locks it, where the context says that it is %s', async (type) => {
+    const app = await boot({ imports: [locks.module()], providers: [Jobs] });
+    const jobs = app.get(Jobs);
+    const enhancers = { guards: true, interceptors: true, filters: true };
+    const run = app
+      .get(ExternalContextCreator)
+      .create(jobs, jobs.run, 'run', undefined, undefined, undefined, undefined, enhancers, type);
+    await expect(run('7')).resolves.toEqual({ id: '7', locked: true });
   });
 });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Inject, Injectable, Module, UseInterceptors } from '@nestjs/common';
 import {
   InjectLockService,
+  type Lock,
   LockInterceptor,
   LockService,
   RedlockModule,
@@ -9,7 +10,9 @@ import {
   type RedlockOptionsFactory,
   WithLock,
 } from 'nestjs-redlock';
+import { ManualClock } from 'nestjs-redlock/testing';
 import { boot, closeAll, listen, logs } from './support/applications.js';
+import { settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
 
 let locks: Locks;
@@ -222,6 +225,33 @@ describe('enabled: false', () => {
     await using second = await service.acquire('a');
     expect([first.isHeld, second.isHeld]).toEqual([true, true]);
     await expect(service.withLock('a', '1s', () => 'done')).resolves.toBe('done');
+  });
+
+  it('draws fencing tokens that grow, from the microseconds of the wall clock', async () => {
+    const clock = new ManualClock();
+    const app = await boot({ imports: [RedlockModule.forRoot({ masters: [], enabled: false, clock })] });
+    const service = app.get(LockService);
+    const microseconds = () => clock.read().wall * 1_000;
+    /** The clock stands still meanwhile: a token that needs another try later is none. */
+    const tokenOf = async (lock: Lock) => Promise.race([lock.fencingToken(), settle().then(() => NaN)]);
+
+    const first = await service.acquire('a');
+    // At the same time, since nothing is locked.
+    const second = await service.acquire(['b', 'a']);
+    const tokens = [await tokenOf(first), await tokenOf(second)] as const;
+    expect(tokens[0]).toBeGreaterThanOrEqual(microseconds());
+    expect(tokens[1]).toBeGreaterThan(tokens[0]);
+    expect(await tokenOf(first)).toBe(tokens[0]);
+    await first.release();
+    await second.release();
+
+    await clock.advance(1_000);
+    await service.withLock('a', '1s', async (lock) => {
+      await clock.advance(10_000);
+      const token = await tokenOf(lock);
+      expect(token).toBeGreaterThan(tokens[1]);
+      expect(token).toBeGreaterThanOrEqual(microseconds() - 10_000_000);
+    });
   });
 
   it('still checks the options of module and decorators', async () => {

@@ -7,6 +7,10 @@ const unexpected = (error: unknown): void => {
   throw error;
 };
 
+const broken = (): never => {
+  throw new Error('broken');
+};
+
 describe('An observer of acquisitions', () => {
   /** Writes down what it hears. */
   function recorder(name: string, heard: string[]): Observer {
@@ -42,9 +46,6 @@ describe('An observer of acquisitions', () => {
 
   it('disturbs neither locks nor other observers when it throws', async () => {
     const heard: string[] = [];
-    const broken = (): never => {
-      throw new Error('broken');
-    };
     const observers: Observer[] = [
       { acquiring: broken, masterAnswered: broken, lockLost: broken },
       { acquiring: () => ({ granted: broken, ended: broken }) },
@@ -59,6 +60,37 @@ describe('An observer of acquisitions', () => {
     // acquiring, granted, the answer to it, ended, lockLost, and the answer to the release.
     expect(faults).toEqual(Array(6).fill(new Error('broken')));
     expect(rig.faults).toEqual([]);
+  });
+
+  it('disturbs nothing when it is asynchronous and rejects', async () => {
+    const faults: unknown[] = [];
+    const rejecting = async (): Promise<never> => Promise.reject(new Error('broken'));
+    const observers = [{ lockLost: rejecting, acquiring: () => ({ granted: rejecting }) }];
+    const observer = combine(observers, (error) => faults.push(error));
+    const rig = new Rig({ masters: 1, observer });
+    await rig.lock('x');
+    await rig.clock.advance(20_000);
+    expect(faults).toEqual(Array(2).fill(new Error('broken')));
+  });
+
+  it.each<[string, <T>(work: () => T) => T]>([
+    ['throws before the work', () => broken()],
+    ['throws after the work', (work) => (work(), broken())],
+    ['runs the work twice', (work) => (work(), work())],
+    ['does not run the work', () => undefined as never],
+  ])('cannot change what comes of the work when it %s', (_, within) => {
+    const observers = [{ acquiring: () => ({ within }) }, recorder('good', [])];
+    const faults: unknown[] = [];
+    const listener = combine(observers, (error) => faults.push(error)).acquiring!([], 'fail')!;
+    let runs = 0;
+    expect(listener.within!(() => ++runs)).toBe(1);
+    expect(runs).toBe(1);
+    const own = new Error('of the work');
+    const fail = (): never => {
+      throw own;
+    };
+    expect(() => listener.within!(fail)).toThrow(own);
+    expect(faults).not.toContain(own);
   });
 
   it('runs work once, whatever it returns', () => {
