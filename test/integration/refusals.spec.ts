@@ -66,7 +66,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     });
     expect(JSON.stringify(master.problem())).not.toContain(PASSWORD);
 
-    const boot = Contender.on([sourceOf(server, { password: PASSWORD })], {}, {}, 500).then(
+    const boot = Contender.on([sourceOf(server, { password: PASSWORD })], {}, {}, { within: 500 }).then(
       () => expect('an error').toBe('thrown'),
       (error: unknown) => {
         expect(error).toBeInstanceOf(QuorumUnavailableError);

@@ -30,7 +30,7 @@ describe('A master behind a sentinel, whose replica is promoted without the last
       [{ sentinels: [{ host: '127.0.0.1', port: sentinel.port }], name: GROUP }],
       { masterTimeout: 1_000, ...options },
       observer,
-      30_000,
+      { within: 30_000 },
     );
 
   async function failOver(): Promise<void> {
