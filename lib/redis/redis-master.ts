@@ -93,6 +93,7 @@ export class RedisMaster implements Master {
   listen(waiter: string, listener: WakeUp | undefined): void {
     if (listener && !this.closing) {
       this.wakeUps ??= new WakeUps(this.client.duplicate(), waiter, listener, this.clock);
+      this.wakeUps.test();
     } else {
       this.wakeUps?.close();
       this.wakeUps = undefined;
