@@ -63,7 +63,8 @@ export type Reply = (answer: Answer) => void;
 export const RESERVED_FOR = 50;
 
 /** What a master can be asked, told apart by its `op`. */
-export type Request = AcquireRequest | ExtendRequest | ConfirmRequest | ReleaseRequest | LeaveRequest | InspectRequest;
+export type Request =
+  AcquireRequest | ExtendRequest | ConfirmRequest | ReleaseRequest | LeaveRequest | InspectRequest | ProbeRequest;
 
 /** The counters that fencing tokens of some keys are drawn from. */
 export interface FenceCounters {
@@ -175,6 +176,12 @@ export interface LeaveRequest extends KeyRequest {
 export interface InspectRequest extends KeyRequest {
   /** Tells requests apart. */
   readonly op: 'inspect';
+}
+
+/** Tell whether keys can be written: set them for a moment and delete them, answered like an acquisition. */
+export interface ProbeRequest extends KeyRequest {
+  /** Tells requests apart. */
+  readonly op: 'probe';
 }
 
 /** Yes: acquired, extended, released, or, for an inspection, free. */

@@ -4,6 +4,8 @@ import { GIVE, LARGEST_FENCE, LOOK_AT_MARKER, NOTIFY, QUEUE_LIFE, RESERVED, TAKE
 
 /** Bound on the dead processes that are skipped by one release. */
 const MOST_SKIPPED = 100;
+/** Of a key that is written to see whether that works, in milliseconds, should its deletion fail. */
+const PROBE_LIFE = 1_000;
 
 // What `scripts.ts` puts together.
 
@@ -187,6 +189,15 @@ end
 
 function operations.inspect(keys)
   return (longest_hold(keys))
+end
+
+function operations.probe(keys)
+  if not is_marked() then return ${UNMARKED} end
+  for _, key in ipairs(keys) do
+    call('SET', key, '', 'PX', ${PROBE_LIFE})
+    call('DEL', key)
+  end
+  return ${FREE}
 end
 
 function operations.take(key, token, ttl, floor, field, queue, waiter, waited)

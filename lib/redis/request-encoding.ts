@@ -60,6 +60,7 @@ function partsOf(request: Request, mayQueue: boolean): unknown[] {
     case 'leave':
       return [op, keys, request.waiter, request.queues];
     case 'inspect':
+    case 'probe':
       return [op, keys];
   }
 }

@@ -1,6 +1,17 @@
 import { FREE, FREE_AMONG_OTHERS, UNMARKED } from '../../../lib/redis/script-answers.js';
 import { ReplyError } from './database.js';
-import { acquire, type Acquire, confirm, extend, inspect, leave, mark, release, type Surface } from './operations.js';
+import {
+  acquire,
+  type Acquire,
+  confirm,
+  extend,
+  inspect,
+  leave,
+  mark,
+  probe,
+  release,
+  type Surface,
+} from './operations.js';
 import { scriptOf, scriptWithDigest, type SeenScript } from './seen-scripts.js';
 
 // The only file that knows how a request is put into a command and an answer into a reply. Scripts are recognized by
@@ -136,6 +147,8 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
       return leave(server, keys, rest[1] as string[], rest[0] as string);
     case 'inspect':
       return inspect(server, keys);
+    case 'probe':
+      return probe(server, keys, batch.mark);
     default:
       throw new Error(`the simulated server does not know the operation ${op}`);
   }

@@ -16,6 +16,7 @@ export const LIVES: Lives = { reservation: RESERVED_FOR, queue: 5_000 };
 /** How far clocks may be ahead, and how many dead waiters are skipped: as in the scripts. */
 const MAX_CLOCK_SKEW = 60_000;
 const MOST_SKIPPED = 100;
+const PROBE_LIFE = 1_000;
 
 /** Seeded faults in a script, which a mutant of its text stands for. */
 export type ModelFault =
@@ -150,6 +151,15 @@ export function leave(server: Surface, keys: readonly string[], queues: readonly
 export function inspect({ data }: Surface, keys: readonly string[]): number {
   const isHeld = keys.map((key) => data.get(key) !== undefined);
   return isHeld.includes(true) ? longestOf(data, keys, isHeld) : FREE;
+}
+
+export function probe({ data }: Surface, keys: readonly string[], mark: Acquire['mark']): number {
+  if (mark && data.hget(mark.marker, 'nonce') !== mark.nonce) return UNMARKED;
+  for (const key of keys) {
+    data.set(key, '', PROBE_LIFE);
+    data.del(key);
+  }
+  return FREE;
 }
 
 export interface Marking {
