@@ -136,8 +136,8 @@ export class LockService {
   }
 
   /**
-   * Like {@link status}, but asks the masters: tells their latencies, and notices those that hang. Takes as long as the
-   * slowest master, at most the module's `masterTimeout`.
+   * Like {@link status}, but asks the masters to write: tells their latencies, and notices those that hang or refuse every
+   * write. Takes as long as the slowest master, at most the module's `masterTimeout`.
    */
   probe(): Promise<Status> {
     return this.redlock().probe();

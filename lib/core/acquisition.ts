@@ -216,6 +216,8 @@ export class Acquisition {
     const { resources, call, waiter } = this;
     const { masters, clock } = this.context;
     const refusal = this.refusal ?? this.place?.refusal;
+    // It takes nothing any more: a release meanwhile is for the next process.
+    this.leaveAll();
     await refusal?.settle(clock, (giveUp) => (waiter.interrupt = { giveUp }));
     waiter.interrupt = undefined;
     waiter.check();

@@ -65,7 +65,8 @@ export type Reply = (answer: Answer) => void;
 export const RESERVED_FOR = 50;
 
 /** What a master can be asked, told apart by its `op`. */
-export type Request = AcquireRequest | ExtendRequest | DrawRequest | ReleaseRequest | LeaveRequest | InspectRequest;
+export type Request =
+  AcquireRequest | ExtendRequest | DrawRequest | ReleaseRequest | LeaveRequest | InspectRequest | ProbeRequest;
 
 interface KeyRequest {
   /** Full key names, prefix included, without duplicates, sorted. */
@@ -159,6 +160,12 @@ export interface LeaveRequest extends KeyRequest {
 export interface InspectRequest extends KeyRequest {
   /** Tells requests apart. */
   readonly op: 'inspect';
+}
+
+/** Tell whether keys can be written: set them for a moment and delete them, answered like an acquisition. */
+export interface ProbeRequest extends KeyRequest {
+  /** Tells requests apart. */
+  readonly op: 'probe';
 }
 
 /** Yes: acquired, extended, released, or, for an inspection, free. */

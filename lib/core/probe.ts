@@ -6,8 +6,8 @@ import { type MasterStatus, type Status, statusOf, summarize } from './status.js
 import type { WatchedMaster } from './watched-master.js';
 
 /**
- * Asks all masters about a key that nobody uses, and tells how they are doing: what is known without asking may be as
- * old as the last lock.
+ * Lets all masters write a key that nobody uses, and tells how they are doing: what is known without asking may be as
+ * old as the last lock, and a master that answers may still refuse every write.
  */
 export async function probe(
   masters: readonly WatchedMaster[],
@@ -25,7 +25,7 @@ export async function probe(
         reply(answer);
       }),
   }));
-  const reports = await askAll(timed, { op: 'inspect', keys: [key] }, clock, timeout);
+  const reports = await askAll(timed, { op: 'probe', keys: [key] }, clock, timeout);
   return summarize(
     statusOf(masters).masters.map((known, index) =>
       statusAfter(known, reports[index]?.answer, latencies.get(known.master)),

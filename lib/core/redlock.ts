@@ -159,7 +159,7 @@ export class Redlock {
     return summarize(resource, masters);
   }
 
-  /** Asks all masters how they are doing. */
+  /** Lets all masters write a key of our own, and tells how they are doing. */
   probe(): Promise<Status> {
     const { settings, surroundings } = this;
     return probe(this.masters, ownName(settings, 'probe'), surroundings.clock, settings.masterTimeout);

@@ -10,7 +10,7 @@ export interface MasterStatus {
    * - `quarantined`: it may have forgotten locks, so its votes do not count for a while
    * - `silent`: it is connected and does not answer
    * - `down`: there is no connection
-   * - `refused`: it is not a server that may vote, for example a replica
+   * - `refused`: it is not a server that may vote, for example a replica, or, where it was asked, it refuses to write
    */
   readonly state: 'voting' | 'quarantined' | 'silent' | 'down' | 'refused';
   /** Why it does not vote. */

@@ -72,6 +72,8 @@ export class MemoryStore {
         return this.leave(request);
       case 'inspect':
         return this.longestHeld(request.keys) ?? GRANTED;
+      case 'probe':
+        return GRANTED;
     }
   }
 

@@ -56,9 +56,9 @@ export class ServerClock {
     return last !== undefined && movement(last, sample).most < -allowance;
   }
 
-  /** When the latest sample was taken after which the clock moved forward by more than the allowance. */
-  stepAfter(sample: Sample, allowance: number): Sample | undefined {
-    return this.samples.findLast((before) => movement(before, sample).least > allowance);
+  /** The samples after which the clock moved forward by more than the allowance, the latest first. */
+  before(sample: Sample, allowance: number): readonly Sample[] {
+    return this.samples.filter((before) => movement(before, sample).least > allowance).reverse();
   }
 
   /** The movement since a moment or before; `undefined` without a sample that is so old. */

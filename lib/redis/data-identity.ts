@@ -61,7 +61,7 @@ export class DataIdentity {
   /** When this client first saw that the data is unknown; `undefined` while it is known. */
   unknownSince: Instant | undefined;
   /** Why it does not vote, in words. */
-  reason = 'it has not been recognized yet';
+  reason = 'its data is being looked at';
   /** History of the data, as this client saw it last. */
   replid = '';
   /** Whether a step of its clock is being judged: what it grants meanwhile does not count. */

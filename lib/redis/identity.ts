@@ -27,7 +27,10 @@ export interface ServerReport {
 const OLDEST = 7;
 const NEVER_PROMOTED = /^(?:0+|)$/;
 
-/** KEYS: the marker, or nothing. INFO can be denied: what it would have told is then empty. */
+/**
+ * The marker is KEYS[1] or ARGV[1], or there is none. INFO can be denied: what it would say is empty then. A node of a
+ * cluster may not own the marker, and is refused for another reason.
+ */
 export const REPORT = `
 local function info(section)
   local text = redis.pcall('INFO', section)
@@ -39,7 +42,9 @@ local report = {
   string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 }
 local fields = ${luaList(MARKER_FIELDS)}
-local marker = KEYS[1] and redis.call('HMGET', KEYS[1], unpack(fields)) or {}
+local name = KEYS[1] or ARGV[1]
+local marker = name and redis.pcall('HMGET', name, unpack(fields)) or {}
+if marker.err and not string.find(report[1], '_mode:cluster', 1, true) then return marker end
 for i = 1, #fields do report[#report + 1] = marker[i] or '' end
 return report`;
 

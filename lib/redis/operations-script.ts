@@ -6,6 +6,8 @@ import { GIVE, LOOK_AT_MARKER, NOTIFY, QUEUE_LIFE, RESERVED, TAKE } from './usua
 const MOST_SKIPPED = 100;
 /** An announced ttl counts for this many milliseconds at least. */
 export const ANNOUNCED_FOR = 30_000;
+/** Of a key that is written to see whether that works, in milliseconds, should its deletion fail. */
+const PROBE_LIFE = 1_000;
 
 // What `scripts.ts` puts together.
 
@@ -205,6 +207,15 @@ end
 
 function operations.inspect(keys)
   return (longest_hold(keys))
+end
+
+function operations.probe(keys)
+  if not is_marked() then return ${UNMARKED} end
+  for _, key in ipairs(keys) do
+    call('SET', key, '', 'PX', ${PROBE_LIFE})
+    call('DEL', key)
+  end
+  return ${FREE}
 end
 
 function operations.take(key, token, ttl, queue, waiter, waited)

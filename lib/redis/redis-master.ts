@@ -165,7 +165,7 @@ export class RedisMaster implements Master, GuardedServer {
     if (!this.isConnected || !this.guard || this.reading >= MOST_READINGS) return undefined;
     this.reading++;
     try {
-      const report = reportOf(await this.evaluate(REPORT, [this.guard.markerName], []));
+      const report = reportOf(await this.evaluate(REPORT, [], [this.guard.markerName]));
       if (faultOf(report) === undefined) return report;
     } finally {
       this.reading--;
@@ -207,6 +207,7 @@ export class RedisMaster implements Master, GuardedServer {
   listen(waiter: string, listener: WakeUp | undefined): void {
     if (listener && !this.closing) {
       this.wakeUps ??= new WakeUps(this.client.duplicate(), waiter, listener, this.clock);
+      this.wakeUps.test();
     } else {
       this.wakeUps?.close();
       this.wakeUps = undefined;
@@ -379,7 +380,7 @@ export class RedisMaster implements Master, GuardedServer {
   private async askIdentity(): Promise<boolean> {
     const { observer } = this.context;
     const asked = this.clock.read();
-    const report = reportOf(await this.evaluate(REPORT, this.guard ? [this.guard.markerName] : [], []));
+    const report = reportOf(await this.evaluate(REPORT, [], this.guard ? [this.guard.markerName] : []));
     const before = this.fault;
     this.lastReport = report;
     this.fault = faultOf(report);

@@ -61,6 +61,7 @@ function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
     case 'leave':
       return [op, keys, request.waiter, request.queues];
     case 'inspect':
+    case 'probe':
       return [op, keys];
   }
 }

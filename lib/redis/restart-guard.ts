@@ -4,7 +4,7 @@ import { quorumOf } from '../core/quorum.js';
 import type { Random } from '../core/random.js';
 import { driftOf, ownName, type Settings } from '../core/settings.js';
 import type { Witness } from '../core/witness.interface.js';
-import { judge, type Judgement, type Sample, sampleOf } from './clock-guard.js';
+import { judge, type Judgement, movement, type Sample, sampleOf } from './clock-guard.js';
 import { DataIdentity, type GuardedServer, type MarkerChange } from './data-identity.js';
 import type { ServerReport } from './identity.js';
 
@@ -138,6 +138,7 @@ export class RestartGuard implements Witness {
   /** A server has said who it is. */
   meet(identity: DataIdentity, report: ServerReport, asked: Instant): void {
     this.accept(identity, report, asked);
+    this.sampled(identity, asked, report.time);
     if (!identity.votes) this.look();
     else this.plan(this.interval);
   }
@@ -246,6 +247,7 @@ export class RestartGuard implements Witness {
       // What is being judged or accused is read again afterwards.
       if (identity.isSuspect) continue;
       await this.recognize(identity, report, asked);
+      if (identity.nonce !== '' && identity.step === undefined) this.sampled(identity, asked, report.time);
     }
     for (const [identity, report] of reports) {
       if (identity.unknownSince === undefined) continue;
@@ -399,8 +401,7 @@ export class RestartGuard implements Witness {
 
   private async judgeStep(identity: DataIdentity, sample: Sample): Promise<void> {
     const { allowance } = this;
-    const before = identity.clock.stepAfter(sample, allowance);
-    if (!before) return;
+    const steps = identity.clock.before(sample, allowance);
     identity.suspect('its clock has moved');
     const others = this.identities.filter((other) => other !== identity);
     const answers = new Map<DataIdentity, Sample>();
@@ -411,15 +412,18 @@ export class RestartGuard implements Witness {
         if (report) answers.set(other, sampleOf(sent, this.context.clock.read(), report.time));
       }),
     );
-    const suspect = identity.clock.movementSince(before.received, sample);
-    const known = others.map((other) => {
-      const answer = answers.get(other);
-      return answer && other.clock.movementSince(before.received, answer);
-    });
     const quorum = quorumOf(this.identities.length);
+    let judgement: Judgement = UNKNOWN;
     // Two clocks and the one of this client: any of them could be wrong.
-    const canTell = suspect !== undefined && this.identities.length >= EARLY_FROM;
-    const judgement = canTell ? judge(suspect, known, { quorum, allowance }) : UNKNOWN;
+    for (const before of this.identities.length < EARLY_FROM ? [] : steps) {
+      // The same time has to be looked at on all servers: a sample from after the step says nothing about it.
+      const known = others.map((other) => {
+        const answer = answers.get(other);
+        return answer && other.clock.movementSince(before.received, answer);
+      });
+      judgement = judge(movement(before, sample), known, { quorum, allowance });
+      if (judgement.culprit !== 'unknown') break;
+    }
     if (judgement.culprit === 'client') {
       this.context.observer.clientClockLagged?.(judgement.by);
       for (const each of this.identities) each.clock.forget();
@@ -575,6 +579,6 @@ export class RestartGuard implements Witness {
 export { COMPARISON_INTERVAL };
 
 const NOTHING = Object.freeze({ ttl: 0, lengthens: false });
-const UNKNOWN: Judgement = Object.freeze({ culprit: 'unknown' });
+const UNKNOWN: Judgement = { culprit: 'unknown' };
 
 type Announcement = Parameters<GuardedServer['beat']>[0];

@@ -184,6 +184,13 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
       });
     });
 
+    describe('probe', () => {
+      it('is granted by a master that takes writes, and leaves nothing', async () => {
+        expect(await ask(master, { op: 'probe', keys: ['probed'] })).toEqual({ kind: 'granted' });
+        expect(await ask(master, inspecting('probed'))).toEqual({ kind: 'granted' });
+      });
+    });
+
     describe('inspect', () => {
       it('tells the longest time for which a key is held', async () => {
         expect(await ask(master, inspecting(key, other))).toEqual(GRANTED);

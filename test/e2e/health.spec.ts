@@ -4,7 +4,9 @@ import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminu
 import { LockService, RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
 import { RedlockHealthIndicator, RedlockHealthModule } from 'nestjs-redlock/terminus';
 import { memoryMasters } from 'nestjs-redlock/testing';
+import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
+import { leftovers } from '../support/leftovers.js';
 import { startMasters } from '../support/masters.js';
 import { closeAll, listen } from './support/applications.js';
 
@@ -117,6 +119,32 @@ describe('The health check on real servers', () => {
     expect(details.redlock!.masters[2]).toMatchObject({ state: 'silent', reason: 'no answer in time' });
     masters.servers[2]!.resume();
     await eventually(async () => (await statesOf(url))[2] === 'voting');
+  }, 30_000);
+
+  it.each([
+    ['OOM', ['CONFIG', 'SET', 'maxmemory', '1']],
+    ['NOREPLICAS', ['CONFIG', 'SET', 'min-replicas-to-write', '1']],
+    ['READONLY', ['REPLICAOF', '127.0.0.1', '1']],
+    ['NOPERM', ['ACL', 'SETUSER', 'default', '-set']],
+  ])(
+    'is down with a majority of masters that refuse every write: %s',
+    async (code, [first = '', ...args]) => {
+      await using masters = await startMasters(3);
+      const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
+      for (const { port } of masters.servers.slice(0, 2)) await command(port, first, ...args);
+      const { status, details } = await healthOf(url);
+      expect(status).toBe(503);
+      const refused = { state: 'refused', reason: expect.stringMatching(`^${code} `) };
+      expect(details.redlock!.masters).toMatchObject([refused, refused, { state: 'voting' }]);
+    },
+    30_000,
+  );
+
+  it('leaves nothing on the masters', async () => {
+    await using masters = await startMasters(1);
+    const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
+    await healthOf(url);
+    for (const { port } of masters.servers) expect(await leftovers(port)).toEqual([]);
   }, 30_000);
 
   it('is down while a majority is quarantined, with the reason and the time that is left', async () => {

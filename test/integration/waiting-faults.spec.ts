@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis as Redis5 } from 'ioredis5';
 import type { Lock } from '../../lib/core/lock.js';
 import { type Compiled, compileLibrary, type Program, start } from '../support/compiled.js';
-import { type CountingContender, Crowd, Patience } from '../support/crowd.js';
+import { CountingContender, Crowd, Patience } from '../support/crowd.js';
 import { eventually } from '../support/eventually.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 
 const WAIT = { wait: '60s' } as const;
 /** What a waiter may be late, in milliseconds. */
@@ -153,6 +155,34 @@ describe('Waiting, while processes and masters die', () => {
     expect(crowd.requests).toBeLessThanOrEqual(3 + 3 * 6 + 4);
     await expectNothingLeft(crowd);
   }, 30_000);
+
+  it.each(['ioredis 6', 'ioredis 5'])(
+    'a connection for wake-ups that is dead without a word is noticed and replaced (%s)',
+    async (version) => {
+      await using crowd = await Crowd.of(1, 1);
+      const [holder] = crowd.contenders as [CountingContender];
+      await using proxy = await TcpProxy.to(crowd.masters.servers[0]!.port);
+      const source = version === 'ioredis 5' ? new Redis5(proxy.url, { lazyConnect: true }) : proxy.url;
+      await using waiting = await CountingContender.over([source], {}, new Patience());
+      /** Hands the lock over, and tells how often the master called the one that waits. */
+      const handOver = async (meanwhile?: () => Promise<void>): Promise<number> => {
+        const lock = await holder.acquire('k', '20s');
+        const turn = waiting.acquire('k', '20s', WAIT);
+        await crowd.untilQueued('k', 1);
+        await meanwhile?.();
+        waiting.reset();
+        await lock.release();
+        await (await turn).release();
+        return waiting.calls;
+      };
+      await handOver();
+      const [dead = ''] = await ids(crowd);
+      proxy.blackHoleSubscribers();
+      await handOver(() => eventually(async () => !(await ids(crowd)).includes(dead)));
+      expect(await handOver()).toBe(1);
+    },
+    30_000,
+  );
 
   it('all subscribers dropped again and again: everybody gets a turn, and nothing is left', async () => {
     await using crowd = await Crowd.of(6, 3);

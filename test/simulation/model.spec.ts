@@ -61,7 +61,18 @@ class Trace {
     const isFenced = chance.happens(0.5);
     const waiter = chance.pick(WAITERS);
     switch (
-      chance.pick(['acquire', 'acquire', 'acquire', 'extend', 'confirm', 'release', 'release', 'leave', 'inspect'])
+      chance.pick([
+        'acquire',
+        'acquire',
+        'acquire',
+        'extend',
+        'confirm',
+        'release',
+        'release',
+        'leave',
+        'inspect',
+        'probe',
+      ])
     ) {
       case 'acquire': {
         // No two of them wait since the same moment, however long the commands take.
@@ -84,8 +95,10 @@ class Trace {
         return { op: 'release', keys, queues, token, keepFor: chance.pick([0, 0, LONG]), ttl };
       case 'leave':
         return { op: 'leave', keys, queues, waiter };
-      default:
+      case 'inspect':
         return { op: 'inspect', keys };
+      default:
+        return { op: 'probe', keys: ['probed'] };
     }
   }
 

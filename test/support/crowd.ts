@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import type { RedlockOptions } from '../../lib/core/options.js';
 import { type Random, SystemRandom } from '../../lib/core/random.js';
-import { redisMasters } from '../../lib/redis/master-source.js';
+import { redisMasters, type RedisMasterSource } from '../../lib/redis/master-source.js';
 import { contextOf } from './context.js';
 import { CountingMaster } from './counting-master.js';
 import { eventually } from './eventually.js';
@@ -26,8 +26,12 @@ export class CountingContender extends Contender {
     super(counting, options, undefined, random);
   }
 
-  static async over(urls: readonly string[], options?: RedlockOptions, random?: Random): Promise<CountingContender> {
-    const counting = redisMasters('masters', urls, contextOf(options)).map((master) => new CountingMaster(master));
+  static async over(
+    sources: readonly RedisMasterSource[],
+    options?: RedlockOptions,
+    random?: Random,
+  ): Promise<CountingContender> {
+    const counting = redisMasters('masters', sources, contextOf(options)).map((master) => new CountingMaster(master));
     const contender = new CountingContender(counting, options, random);
     await contender.redlock.connect(10_000);
     return contender;

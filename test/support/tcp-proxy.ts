@@ -9,6 +9,8 @@ export class Wire {
   blackHole = false;
   /** Bytes that get through per millisecond, a few at a time. */
   pace = Infinity;
+  /** Connections of which everything is swallowed, by the sockets that it comes from. */
+  readonly lost = new WeakSet<Socket>();
   private holding: Promise<void> | undefined;
   private letGo: (() => void) | undefined;
 
@@ -26,7 +28,7 @@ export class Wire {
   join(from: Socket, to: Socket): void {
     let last = Promise.resolve();
     from.on('data', (chunk) => {
-      if (this.blackHole) return;
+      if (this.blackHole || this.lost.has(from)) return;
       const arrived = performance.now();
       const { delay, holding } = this;
       last = last.then(async () => {
@@ -61,6 +63,7 @@ export class TcpProxy implements AsyncDisposable {
 
   readonly #open = new Set<Socket>();
   readonly #upstreams = new Set<Socket>();
+  readonly #subscribers = new Set<readonly [client: Socket, server: Socket]>();
   readonly #server: Server;
 
   private constructor(readonly target: { readonly port: number; readonly host?: string }) {
@@ -94,6 +97,15 @@ export class TcpProxy implements AsyncDisposable {
     this.replies.blackHole = on;
   }
 
+  /** Like {@link blackHole}, for those connections alone that have subscribed to something until now. */
+  blackHoleSubscribers(): void {
+    for (const [client, server] of this.#subscribers) {
+      this.requests.lost.add(client);
+      this.replies.lost.add(server);
+    }
+    this.#subscribers.clear();
+  }
+
   /** RST on every open connection. */
   reset(): void {
     for (const socket of this.#open) reset(socket);
@@ -119,8 +131,12 @@ export class TcpProxy implements AsyncDisposable {
       return;
     }
     const server = connect({ host: '127.0.0.1', noDelay: true, allowHalfOpen: true, ...this.target });
+    const pair = [client, server] as const;
     this.#upstreams.add(server);
     server.once('close', () => this.#upstreams.delete(server));
+    client.on('data', (chunk) => {
+      if (chunk.includes('subscribe')) this.#subscribers.add(pair);
+    });
     this.#track(client, server);
     this.#track(server, client);
     this.requests.join(client, server);

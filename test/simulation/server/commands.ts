@@ -11,6 +11,7 @@ import {
   type Mark,
   mark,
   rawMarker,
+  probe,
   release,
   type Surface,
 } from './operations.js';
@@ -74,7 +75,7 @@ function evaluate(server: Executor, { name }: SeenScript, words: readonly string
     case 'requests':
       return answerAll(server, argv);
     case 'report':
-      return report(server, keys === 0 ? undefined : words[2]);
+      return report(server, argv[0]);
     case 'mark':
       return mark(server, words[2] as string, argv.map(String));
   }
@@ -161,6 +162,8 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
       return leave(server, keys, rest[1] as string[], rest[0] as string);
     case 'inspect':
       return inspect(server, keys);
+    case 'probe':
+      return isKnown(batch) ? probe(server, keys) : UNMARKED;
     default:
       throw new Error(`the simulated server does not know the operation ${op}`);
   }

@@ -17,6 +17,7 @@ export interface Lives {
 export const LIVES: Lives = { reservation: RESERVED_FOR, queue: 5_000 };
 /** How many dead waiters are skipped: as in the scripts. */
 const MOST_SKIPPED = 100;
+const PROBE_LIFE = 1_000;
 
 /** Seeded faults in a script, which a mutant of its text stands for. */
 export type ModelFault =
@@ -198,6 +199,14 @@ export function leave(server: Surface, keys: readonly string[], queues: readonly
 export function inspect({ data }: Surface, keys: readonly string[]): number {
   const isHeld = keys.map((key) => data.get(key) !== undefined);
   return isHeld.includes(true) ? longestOf(data, keys, isHeld) : FREE;
+}
+
+export function probe({ data }: Surface, keys: readonly string[]): number {
+  for (const key of keys) {
+    data.set(key, '', PROBE_LIFE);
+    data.del(key);
+  }
+  return FREE;
 }
 
 /** Compare and set of the marker. */

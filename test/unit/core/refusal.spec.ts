@@ -116,6 +116,16 @@ describe('A call that waits', () => {
     expect(call.state).toBe('rejected');
   });
 
+  it('leaves its queue when its budget ends, before it waits for a missing answer', async () => {
+    const rig = rigOf([says(unreachable), hangs, obeys]);
+    rig.masters[0]!.trouble = unreachable;
+    await leaveBehind(rig, [2]);
+    const call = rig.follow(rig.acquire('a', { wait: 20 }));
+    await rig.clock.advance(100);
+    expect(rig.masters.flatMap((master) => master.times('leave'))).toEqual([20]);
+    expect(call.at).toBe(50);
+  });
+
   it.each([60, 300, 2_000])('fails as an outage after %i ms without a quorum of answers', async (wait) => {
     const rig = rigOf([says(unreachable), hangs, obeys]);
     rig.masters[0]!.trouble = unreachable;

@@ -4,18 +4,43 @@ import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import type { RedisClient } from '../../../lib/redis/redis-client.interface.js';
 import { WakeUps } from '../../../lib/redis/wake-ups.js';
 
+/** With a socket: what has arrived is read, and what follows from it has happened, before the clock calls back. */
+class SocketClock extends ManualClock {
+  readonly arrived: (() => void)[] = [];
+
+  override afterInput(callback: () => void): void {
+    for (const read of this.arrived.splice(0)) read();
+    setImmediate(callback);
+  }
+}
+
 /** A connection whose events the test makes. */
 function rig() {
   const events = new EventEmitter();
+  const seen = { subscriptions: 0, disconnects: 0, answer: (): Promise<number> => Promise.resolve(1) };
   const client = Object.assign(events, {
     connect: async () => undefined,
-    disconnect: () => undefined,
-    subscribe: async () => 1,
+    disconnect: (reconnect?: boolean) => {
+      if (reconnect) seen.disconnects++;
+    },
+    subscribe: () => {
+      seen.subscriptions++;
+      return seen.answer();
+    },
   }) as unknown as RedisClient;
   const heard: (string | undefined)[] = [];
-  const clock = new ManualClock();
+  const clock = new SocketClock();
   const wakeUps = new WakeUps(client, 'channel', (key) => heard.push(key), clock);
-  return { events, heard, clock, wakeUps };
+  return { events, heard, clock, wakeUps, seen };
+}
+
+/** A connection over which something waits. */
+async function listeningRig() {
+  const listening = rig();
+  listening.events.emit('connect');
+  listening.events.emit('ready');
+  await listening.clock.settle();
+  return listening;
 }
 
 describe('the connection for wake-ups', () => {
@@ -40,5 +65,82 @@ describe('the connection for wake-ups', () => {
     wakeUps.close();
     events.emit('close');
     expect(heard).toEqual([undefined]);
+  });
+
+  it('is asked when it has been quiet while something waits, and tells nothing of that', async () => {
+    const { heard, clock, wakeUps, seen } = await listeningRig();
+    expect(seen.subscriptions).toBe(1);
+    for (let look = 1; look <= 5; look++) {
+      await clock.advance(501);
+      wakeUps.test();
+      wakeUps.test();
+      await clock.settle();
+      expect(seen.subscriptions).toBe(1 + look);
+    }
+    expect(heard).toEqual([undefined]);
+    expect(seen.disconnects).toBe(0);
+  });
+
+  it('is not asked while it wakes waiters, or while nothing waits', async () => {
+    const { events, clock, wakeUps, seen } = await listeningRig();
+    for (let look = 1; look <= 5; look++) {
+      await clock.advance(400);
+      events.emit('message', 'channel', 'lock:a');
+      wakeUps.test();
+    }
+    await clock.advance(60_000);
+    expect(seen.subscriptions).toBe(1);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('is dropped when the server leaves a question unanswered, and works again afterwards', async () => {
+    const { events, heard, clock, wakeUps, seen } = await listeningRig();
+    const { answer } = seen;
+    seen.answer = () => new Promise(() => undefined);
+    await clock.advance(501);
+    wakeUps.test();
+    await clock.advance(500);
+    wakeUps.test();
+    await clock.settle();
+    expect(seen.disconnects).toBe(0);
+    await clock.advance(1);
+    wakeUps.test();
+    await clock.settle();
+    expect(seen.disconnects).toBe(1);
+    seen.answer = answer;
+    events.emit('close');
+    expect([heard, wakeUps.isListening]).toEqual([[undefined, undefined], false]);
+    events.emit('connect');
+    events.emit('ready');
+    await clock.settle();
+    expect([heard, wakeUps.isListening]).toEqual([[undefined, undefined, undefined], true]);
+    wakeUps.test();
+    await clock.settle();
+    expect(seen.disconnects).toBe(1);
+  });
+
+  it('is kept when the answer waits in the socket of a process that stood still', async () => {
+    const { clock, wakeUps, seen } = await listeningRig();
+    seen.answer = () => new Promise((resolve) => clock.arrived.push(() => resolve(1)));
+    await clock.advance(501);
+    wakeUps.test();
+    clock.stall(60_000);
+    wakeUps.test();
+    await clock.settle();
+    expect(seen.disconnects).toBe(0);
+    expect(seen.subscriptions).toBe(2);
+  });
+
+  it('is dropped when the server accepts it and does not become ready', async () => {
+    const { events, clock, wakeUps, seen } = rig();
+    events.emit('connect');
+    await clock.advance(10_000);
+    wakeUps.test();
+    await clock.settle();
+    expect(seen.disconnects).toBe(0);
+    await clock.advance(1);
+    wakeUps.test();
+    await clock.settle();
+    expect(seen.disconnects).toBe(1);
   });
 });
