@@ -76,7 +76,7 @@ export function faultOf({ role, mode, version }: ServerReport): string | undefin
   if (role === 'slave') return 'it is a replica, whose data may be older than what its primary has acknowledged';
   if (mode === 'cluster') return 'it is a node of a cluster, which is not an independent master';
   if (version !== undefined && Number.parseInt(version, 10) < OLDEST) {
-    return `its version ${version} is older than ${OLDEST}.0: older servers run scripts in a way that is not safe here`;
+    return `its version ${version} is older than ${OLDEST}.0: upgrade the server, or use another one`;
   }
   return undefined;
 }
