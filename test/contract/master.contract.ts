@@ -169,15 +169,22 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expect(await draw([other], 'mine')).toBe(both + 1);
       });
 
-      it.each([true, false])('refuses and changes nothing unless every key holds the token (first: %s)', async (isFirst) => {
-        await ask(master, acquiring([key], 'mine'));
-        const drawn = await draw([key], 'mine');
-        for (const keys of [[key, other], [other]]) {
-          expect(await ask(master, drawing(keys, 'mine', { isFirst, atLeast: LARGE }))).toMatchObject({ kind: 'held' });
-        }
-        expect(await ask(master, drawing([key], 'yours', { isFirst, atLeast: LARGE }))).toMatchObject({ kind: 'held' });
-        expect(await draw([key], 'mine')).toBe(drawn + 1);
-      });
+      it.each([true, false])(
+        'refuses and changes nothing unless every key holds the token (first: %s)',
+        async (isFirst) => {
+          await ask(master, acquiring([key], 'mine'));
+          const drawn = await draw([key], 'mine');
+          for (const keys of [[key, other], [other]]) {
+            expect(await ask(master, drawing(keys, 'mine', { isFirst, atLeast: LARGE }))).toMatchObject({
+              kind: 'held',
+            });
+          }
+          expect(await ask(master, drawing([key], 'yours', { isFirst, atLeast: LARGE }))).toMatchObject({
+            kind: 'held',
+          });
+          expect(await draw([key], 'mine')).toBe(drawn + 1);
+        },
+      );
 
       it('neither lengthens the life of a key nor sets one again', async () => {
         await ask(master, acquiring([key], 'mine', { ttl: 10_000 }));
@@ -305,14 +312,17 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expect(master.problem()).toEqual({ kind: 'unreachable', reason: expect.stringMatching(/./), sent: false });
       });
 
-      it.each([acquiring(['k'], 't'), extending(['k'], 't'), drawing(['k'], 't'), releasing(['k'], 't'), inspecting('k')])(
-        'answers $op at once, without having sent it',
-        (request) => {
-          const answers: Answer[] = [];
-          master.ask(request, (answer) => answers.push(answer));
-          expect(answers).toMatchObject([{ kind: 'unreachable', sent: false }]);
-        },
-      );
+      it.each([
+        acquiring(['k'], 't'),
+        extending(['k'], 't'),
+        drawing(['k'], 't'),
+        releasing(['k'], 't'),
+        inspecting('k'),
+      ])('answers $op at once, without having sent it', (request) => {
+        const answers: Answer[] = [];
+        master.ask(request, (answer) => answers.push(answer));
+        expect(answers).toMatchObject([{ kind: 'unreachable', sent: false }]);
+      });
 
       it('settles the first try to connect of another master, and lets both be asked when it comes up', async () => {
         const late = stage.master();
