@@ -223,6 +223,10 @@ class Client {
     if (round !== this.round || this.hasToken || answer.kind !== 'granted') return;
     this.answers.push(answer.fence!);
     if (this.answers.length < QUORUM) return;
+    this.conclude();
+  }
+
+  private conclude(): void {
     this.agreement.conclude(this.answers);
     if (this.hasToken) this.agreedAt = this.world.moment;
     else this.begin();
