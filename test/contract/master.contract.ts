@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { Answer, Granted, Master } from '../../lib/core/master.interface.js';
-import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
+import type { Answer, DrawRequest, Granted, Master } from '../../lib/core/master.interface.js';
+import { acquiring, ask, drawing, extending, inspecting, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
 
 /** A server that a test can make fail, and the masters that speak to it. */
@@ -16,6 +16,9 @@ export interface MasterStage {
 }
 
 const GRANTED: Answer = { kind: 'granted' };
+const HEALED: Answer = { kind: 'granted', healed: true };
+/** Microseconds, in the year 2199: Lua must not lose a digit. */
+const LARGE = 7_258_118_399_999_999;
 
 /** What the algorithm relies on, whatever a master is made of. */
 export function masterContract(kind: string, prepare: () => Promise<MasterStage>): void {
@@ -112,9 +115,9 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expectHeldFor(await ask(master, inspecting(key)), 0, 10_000);
       });
 
-      it('sets keys that are absent again', async () => {
+      it('sets keys that are absent again, and says that it did', async () => {
         await ask(master, acquiring([key], 'mine', { ttl: 10_000 }));
-        expect(await ask(master, extending([key, other], 'mine', 50_000))).toEqual(GRANTED);
+        expect(await ask(master, extending([key, other], 'mine', 50_000))).toEqual(HEALED);
         expectHeldFor(await ask(master, inspecting(key)), 30_000, 50_000);
         expectHeldFor(await ask(master, inspecting(other)), 30_000, 50_000);
         await ask(master, releasing([key, other], 'mine'));
@@ -131,22 +134,81 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
       });
     });
 
-    it('gives a key that is set again a larger fencing token than whoever held it meanwhile', async () => {
-      const counters = { hash: 'contract:fences', fields: [7] };
-      const fence = { ...counters, floor: 1 };
-      const mine = (await ask(master, acquiring([key], 'mine', { fence }))) as Granted;
-      await ask(master, releasing([key], 'mine'));
-      const yours = (await ask(master, acquiring([key], 'yours', { fence }))) as Granted;
-      await ask(master, releasing([key], 'yours'));
+    describe('draw', () => {
+      it('counts up from what it drew before, for one holder after the other', async () => {
+        const fences = [];
+        for (const token of ['one', 'two', 'three']) {
+          await ask(master, acquiring([key], token));
+          fences.push(await draw([key], token));
+          await ask(master, releasing([key], token));
+        }
+        const [first = NaN] = fences;
+        expect(fences).toEqual([first, first + 1, first + 2]);
+      });
 
-      const token = mine.fence!;
-      await ask(master, { ...extending([key], 'mine'), fence: { ...counters, token } });
-      const request = { op: 'confirm', keys: [key], token: 'mine', fence: { ...counters, token } } as const;
-      const confirmed = (await ask(master, request)) as Granted;
-      expect(confirmed.fence).toBeGreaterThan(yours.fence!);
-      // While it is ours, it stays what it is.
-      await ask(master, { ...extending([key], 'mine'), fence: { ...counters, token } });
-      expect(await ask(master, request)).toEqual(confirmed);
+      it('draws no number that is smaller than the floor, however large that is', async () => {
+        await ask(master, acquiring([key], 'mine'));
+        expect(await draw([key], 'mine', { atLeast: LARGE })).toBe(LARGE);
+        expect(await draw([key], 'mine', { atLeast: 1 })).toBe(LARGE + 1);
+      });
+
+      it('only repeats or adopts a number where it is not the first draw', async () => {
+        await ask(master, acquiring([key], 'mine'));
+        const drawn = await draw([key], 'mine');
+        expect(await draw([key], 'mine', { isFirst: false, atLeast: drawn })).toBe(drawn);
+        expect(await draw([key], 'mine', { isFirst: false, atLeast: drawn + 5 })).toBe(drawn + 5);
+        expect(await draw([key], 'mine', { isFirst: false, atLeast: drawn })).toBe(drawn + 5);
+      });
+
+      it('draws one number for several keys, larger than each of their counters, and writes it to all of them', async () => {
+        await ask(master, acquiring([key, other], 'mine'));
+        const ahead = await draw([other], 'mine', { atLeast: 1_000 });
+        const both = await draw([key, other], 'mine');
+        expect(both).toBe(ahead + 1);
+        expect(await draw([key], 'mine')).toBe(both + 1);
+        expect(await draw([other], 'mine')).toBe(both + 1);
+      });
+
+      it.each([true, false])(
+        'refuses and changes nothing unless every key holds the token (first: %s)',
+        async (isFirst) => {
+          await ask(master, acquiring([key], 'mine'));
+          const drawn = await draw([key], 'mine');
+          for (const keys of [[key, other], [other]]) {
+            expect(await ask(master, drawing(keys, 'mine', { isFirst, atLeast: LARGE }))).toMatchObject({
+              kind: 'held',
+            });
+          }
+          expect(await ask(master, drawing([key], 'yours', { isFirst, atLeast: LARGE }))).toMatchObject({
+            kind: 'held',
+          });
+          expect(await draw([key], 'mine')).toBe(drawn + 1);
+        },
+      );
+
+      it('neither lengthens the life of a key nor sets one again', async () => {
+        await ask(master, acquiring([key], 'mine', { ttl: 10_000 }));
+        await draw([key], 'mine');
+        expectHeldFor(await ask(master, inspecting(key)), 0, 10_000);
+        await ask(master, drawing([key, other].sort(), 'mine'));
+        expect(await ask(master, inspecting(other))).toEqual(GRANTED);
+      });
+
+      it('leaves the counters alone when an extension sets a key again, and says that it did', async () => {
+        await ask(master, acquiring([key], 'mine'));
+        const mine = await draw([key], 'mine');
+        await ask(master, releasing([key], 'mine'));
+        await ask(master, acquiring([key], 'yours'));
+        const yours = await draw([key], 'yours');
+        await ask(master, releasing([key], 'yours'));
+        expect(await ask(master, extending([key], 'mine'))).toEqual(HEALED);
+        expect([mine, await draw([key], 'mine')]).toEqual([yours - 1, yours + 1]);
+      });
+
+      async function draw(keys: string[], token: string, options: Partial<DrawRequest> = {}): Promise<number> {
+        const { fence = NaN } = (await ask(master, drawing(keys, token, options))) as Granted;
+        return fence;
+      }
     });
 
     describe('release', () => {
@@ -257,14 +319,17 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expect(master.problem()).toEqual({ kind: 'unreachable', reason: expect.stringMatching(/./), sent: false });
       });
 
-      it.each([acquiring(['k'], 't'), extending(['k'], 't'), releasing(['k'], 't'), inspecting('k')])(
-        'answers $op at once, without having sent it',
-        (request) => {
-          const answers: Answer[] = [];
-          master.ask(request, (answer) => answers.push(answer));
-          expect(answers).toMatchObject([{ kind: 'unreachable', sent: false }]);
-        },
-      );
+      it.each([
+        acquiring(['k'], 't'),
+        extending(['k'], 't'),
+        drawing(['k'], 't'),
+        releasing(['k'], 't'),
+        inspecting('k'),
+      ])('answers $op at once, without having sent it', (request) => {
+        const answers: Answer[] = [];
+        master.ask(request, (answer) => answers.push(answer));
+        expect(answers).toMatchObject([{ kind: 'unreachable', sent: false }]);
+      });
 
       it('settles the first try to connect of another master, and lets both be asked when it comes up', async () => {
         const late = stage.master();

@@ -4,7 +4,7 @@ import { Redis as Redis5 } from 'ioredis5';
 import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
-import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
+import { acquiring, ask, drawing, extending, inspecting, releasing } from '../support/ask.js';
 import { contextOf } from '../support/context.js';
 
 const sources: Record<string, (server: RedisServer) => RedisMasterSource> = {
@@ -54,17 +54,19 @@ describe.each(Object.entries(sources))('What is asked in one turn (%s)', (_, sou
 
   it('fails alone if it fails', async () => {
     await operator.hset('no lock', 'a', 'hash');
-    const fence = { fields: [1], floor: 5 };
+    const counter = { counters: [1], atLeast: 5 };
     const answers = await Promise.all([
-      ask(master, acquiring(['a'], 'mine', { fence })),
-      ask(master, acquiring(['no lock'], 'mine', { fence })),
+      ask(master, acquiring(['a'], 'mine')),
+      ask(master, drawing(['a'], 'mine', counter)),
+      ask(master, drawing(['no lock'], 'mine', counter)),
       ask(master, acquiring(['b', 'no lock'], 'mine')),
       ask(master, extending(['no lock'], 'mine')),
       ask(master, releasing(['no lock'], 'mine')),
-      ask(master, acquiring(['c'], 'mine', { fence })),
+      ask(master, drawing(['a'], 'mine', counter)),
     ]);
     const wrong = { kind: 'refused', code: 'WRONGTYPE' };
     expect(answers).toMatchObject([
+      { kind: 'granted' },
       { kind: 'granted', fence: 5 },
       wrong,
       wrong,

@@ -254,18 +254,19 @@ function randomOf(seed: number): (bound: number) => number {
 }
 
 async function counterOn(masters: Masters, index: number, resource: string): Promise<number> {
-  const { hash, fields } = countersIn(resource);
-  return Number(await command(masters, index, (client) => client.hget(hash, String(fields[0]))));
+  const { hash, field } = countersIn(resource);
+  return Number(await command(masters, index, (client) => client.hget(hash, field)));
 }
 
 async function setCounter(masters: Masters, index: number, resource: string, value: number): Promise<void> {
-  const { hash, fields } = countersIn(resource);
-  await command(masters, index, (client) => client.hset(hash, String(fields[0]), value));
+  const { hash, field } = countersIn(resource);
+  await command(masters, index, (client) => client.hset(hash, field, value));
 }
 
 function countersIn(resource: string) {
   const settings = resolveSettings({});
-  return { hash: countersName(settings), ...countersOf([settings.keyPrefix + resource]) };
+  const [counter] = countersOf([settings.keyPrefix + resource]);
+  return { hash: countersName(settings), field: String(counter) };
 }
 
 async function command<T>({ servers }: Masters, index: number, run: (client: Redis) => Promise<T>): Promise<T> {

@@ -1,6 +1,8 @@
+import { countersOf } from '../../lib/core/fencing.js';
 import type {
   AcquireRequest,
   Answer,
+  DrawRequest,
   ExtendRequest,
   InspectRequest,
   Master,
@@ -30,6 +32,10 @@ export function acquiring(
 
 export function extending(keys: readonly string[], token: string, ttl = 60_000): ExtendRequest {
   return { op: 'extend', keys, token, ttl, withdrawn: false };
+}
+
+export function drawing(keys: readonly string[], token: string, options: Partial<DrawRequest> = {}): DrawRequest {
+  return { op: 'draw', keys, token, counters: countersOf(keys), atLeast: 1, isFirst: true, ...options };
 }
 
 export function releasing(keys: readonly string[], token: string, keepFor = 0): ReleaseRequest {

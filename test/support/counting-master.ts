@@ -2,7 +2,7 @@ import type { Master, MasterIdentity, Reply, Request, WakeUp } from '../../lib/c
 
 /** Counts what a master is asked. */
 export class CountingMaster implements Master {
-  readonly asked = { acquire: 0, extend: 0, confirm: 0, release: 0, leave: 0, inspect: 0, probe: 0 };
+  readonly asked = { acquire: 0, extend: 0, draw: 0, release: 0, leave: 0, inspect: 0, probe: 0 };
   /** How often it has told that somebody is next. */
   calls = 0;
   /** Requests that wait for their answers. */

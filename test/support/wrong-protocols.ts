@@ -1,24 +1,24 @@
-// Two shorter ways to confirm a fencing token that look right and are not. For tests that must be able to fail.
+// Two shorter ways to draw a fencing token that look right and are not. For tests that must be able to fail.
 import { Redis } from 'ioredis';
-import type { ConfirmRequest, Master, Reply } from '../../lib/core/master.interface.js';
+import type { DrawRequest, Master, Reply } from '../../lib/core/master.interface.js';
 
 /**
- * - `right`: a master raises its counter only while the key is the holder's, and a larger answer becomes the token
- * - `to any majority`: it raises its counter whoever has the key
+ * - `right`: a master draws only while the key is the holder's, and a larger answer becomes the token
+ * - `for any holder`: it draws whoever has the key
  * - `without adopting`: "at least my token" passes for "my token"
  */
-export type Protocol = 'right' | 'to any majority' | 'without adopting';
+export type Protocol = 'right' | 'for any holder' | 'without adopting';
 
-/** KEYS: the hash of counters. ARGV: token, counters. */
-const RAISE = `
-local fence = tonumber(ARGV[1])
-for i = 2, #ARGV do fence = math.max(fence, tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or 0)) end
-local raised = string.format('%.0f', fence)
-for i = 2, #ARGV do redis.call('HSET', KEYS[1], ARGV[i], raised) end
-return raised`;
+/** KEYS: the hash of counters. ARGV: floor, step, counters. */
+const DRAW = `
+local drawn = tonumber(ARGV[1])
+for i = 3, #ARGV do drawn = math.max(drawn, tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or 0) + ARGV[2]) end
+drawn = string.format('%.0f', drawn)
+for i = 3, #ARGV do redis.call('HSET', KEYS[1], ARGV[i], drawn) end
+return drawn`;
 
 /**
- * Makes masters confirm tokens by another protocol. Returns what ends it.
+ * Makes masters draw tokens by another protocol. Returns what ends it.
  *
  * @param counters name of the hash of counters
  */
@@ -34,33 +34,37 @@ export function useProtocol(
     return () => undefined;
   }
   const clients = urls.map((url) => new Redis(url));
-  masters.forEach((master, index) => toAnyMajority(master, clients[index]!, counters));
+  masters.forEach((master, index) => forAnyHolder(master, clients[index]!, counters));
   return () => {
     for (const client of clients) client.disconnect();
   };
 }
 
 function withoutAdopting(master: Master): void {
-  replaceConfirm(master, (request, reply, ask) => {
-    ask((answer) => reply(answer.kind === 'granted' ? { ...answer, fence: request.fence.token } : answer));
+  // A number that is ahead of the clock is no floor, but what an earlier round has seen.
+  const isConfirmation = ({ atLeast }: DrawRequest): boolean => atLeast > Date.now() * 1_000 + 1_000_000;
+  replaceDraw(master, (request, reply, ask) => {
+    ask((answer) =>
+      reply(answer.kind === 'granted' && isConfirmation(request) ? { ...answer, fence: request.atLeast } : answer),
+    );
   });
 }
 
-function toAnyMajority(master: Master, client: Redis, counters: string): void {
-  replaceConfirm(master, ({ fence: { token, fields } }, reply) => {
-    client.eval(RAISE, 1, counters, token, ...fields).then(
-      (raised) => reply({ kind: 'granted', fence: Number(raised) }),
+function forAnyHolder(master: Master, client: Redis, hash: string): void {
+  replaceDraw(master, ({ atLeast, isFirst, counters }, reply) => {
+    client.eval(DRAW, 1, hash, atLeast, isFirst ? 1 : 0, ...counters).then(
+      (drawn) => reply({ kind: 'granted', fence: Number(drawn) }),
       (error: unknown) => reply({ kind: 'unreachable', reason: String(error), sent: true }),
     );
   });
 }
 
-type Confirm = (request: ConfirmRequest, reply: Reply, ask: (reply: Reply) => void) => void;
+type Drawing = (request: DrawRequest, reply: Reply, ask: (reply: Reply) => void) => void;
 
-function replaceConfirm(master: Master, confirm: Confirm): void {
+function replaceDraw(master: Master, draw: Drawing): void {
   const ask = master.ask.bind(master);
   master.ask = (request, reply) => {
-    if (request.op === 'confirm') confirm(request, reply, (own) => ask(request, own));
+    if (request.op === 'draw') draw(request, reply, (own) => ask(request, own));
     else ask(request, reply);
   };
 }

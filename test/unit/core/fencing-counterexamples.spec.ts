@@ -1,239 +1,529 @@
-// Two shorter ways to agree on a token that look right and are not, on the same schedules as the right one.
+// Shorter ways to agree on a token that look right and are not, on the same schedules as the agreement of the library.
 import { describe, expect, it } from '@jest/globals';
+import { TokenAgreement } from '../../../lib/core/fencing.js';
+import {
+  type Answer,
+  type DrawRequest,
+  GRANTED,
+  HEALED,
+  type Held,
+  type Master,
+} from '../../../lib/core/master.interface.js';
 import { fc } from '../../support/properties.js';
-import { agree } from '../../../lib/core/fencing.js';
+import { type ClientFault, WrongAgreement } from '../../support/wrong-agreement.js';
 
-/** What one master has of one key. */
-interface MasterState {
-  owner: number | undefined;
-  counter: number;
-}
-
-/** How a token that a quorum did not answer at once is confirmed. */
-interface Protocol {
-  /** Whether a master raises its counter only while the key is still the holder's. */
-  readonly onlyIfOurs: boolean;
-  /** Whether a larger answer becomes the token, which has to be confirmed anew. */
-  readonly adopts: boolean;
-}
-
-const RIGHT: Protocol = { onlyIfOurs: true, adopts: true };
-const TO_ANY_MAJORITY: Protocol = { onlyIfOurs: false, adopts: true };
-const WITHOUT_ADOPTING: Protocol = { onlyIfOurs: true, adopts: false };
+/** What a protocol gets wrong. */
+type Fault =
+  | ClientFault
+  /** A master draws, whoever holds the key there. */
+  | 'draws for any'
+  /** A master that may have lost its counters grants and draws like any other. */
+  | 'counts quarantined masters'
+  /** The floor is the client's clock when it asked first. */
+  | 'reads its clock once'
+  /** The floor is at most a minute ahead of the master's clock. */
+  | 'clamps its clock';
 
 const MASTERS = 3;
 const QUORUM = 2;
+/** Seconds that a floor may be ahead of a master's clock for a client that clamps it. */
+const CLAMP = 60;
+const HELD: Held = { kind: 'held', remaining: undefined };
+const QUARANTINED: Answer = { kind: 'quarantined', reason: 'it lost its data', remaining: 1 };
+
+/** What one master has of one key. */
+class MasterState {
+  owner: number | undefined;
+  isQuarantined = false;
+  private data = 0;
+  readonly port: Master;
+
+  constructor(
+    public counter: number,
+    private readonly fault: Fault | undefined,
+    /** Seconds that its clock is late. */
+    private readonly late: number,
+  ) {
+    this.port = { identity: () => ({ data: `data ${this.data}` }) } as Master;
+  }
+
+  acquire(client: number): Answer {
+    if (this.owner !== undefined) return HELD;
+    if (this.isKeptOut) return QUARANTINED;
+    this.owner = client;
+    return GRANTED;
+  }
+
+  extend(client: number): Answer {
+    if (this.owner !== undefined && this.owner !== client) return HELD;
+    const answer = this.owner === undefined ? HEALED : GRANTED;
+    this.owner = client;
+    return this.isKeptOut ? QUARANTINED : answer;
+  }
+
+  draw(client: number, { atLeast, isFirst }: DrawRequest, now: number): Answer {
+    if (this.owner !== client && this.fault !== 'draws for any') return HELD;
+    if (this.isKeptOut) return QUARANTINED;
+    const floor = this.fault === 'clamps its clock' ? Math.min(atLeast, now - this.late + CLAMP) : atLeast;
+    this.counter = Math.max(this.counter + (isFirst ? 1 : 0), floor);
+    return { ...GRANTED, fence: this.counter };
+  }
+
+  /** Loses its keys and counters, which is noticed. */
+  lose(): void {
+    this.owner = undefined;
+    this.counter = 0;
+    this.data++;
+    this.isQuarantined = true;
+  }
+
+  private get isKeptOut(): boolean {
+    return this.isQuarantined && this.fault !== 'counts quarantined masters';
+  }
+}
 
 /**
- * One step of a client on one master. Nothing bounds how long it takes until the next one, so a schedule has everything
- * that slow networks, paused holders and clocks of any speed can do.
+ * One step of a schedule. Nothing bounds how long it takes until the next one, so a schedule has everything that slow
+ * networks, paused holders and clocks of any speed can do.
  */
 interface Step {
-  readonly op: 'acquire' | 'confirm' | 'expire';
+  readonly op:
+    | 'acquire' // the client asks all masters for the key
+    | 'deliver' // the oldest request of the client arrives at the master, and the answer at the client
+    | 'mute' // it arrives, and the answer is lost
+    | 'drop' // it is lost
+    | 'delay' // the oldest request is an acquisition, and arrives after the others
+    | 'ask' // the client asks for its token
+    | 'again' // the round ends with the answers that there are, and another one begins
+    | 'extend' // the client asks all masters for a new life of the key
+    | 'expire' // the client's key is gone on the master
+    | 'lose' // the master loses its data, and is kept out
+    | 'readmit' // the master votes again
+    | 'sleep'; // an hour passes
   readonly client: number;
   readonly master: number;
 }
 
-/** Counters of the masters at the beginning, and what happens then. */
 interface Schedule {
-  readonly counters: readonly number[];
+  /** Of the masters, at the beginning. */
+  readonly counters?: readonly number[];
+  /** Seconds that the clocks of all masters are late. */
+  readonly late?: number;
+  /** Seconds that the clock of a client is behind. */
+  readonly behind?: Readonly<Record<number, number>>;
   readonly steps: readonly Step[];
 }
 
+interface Message {
+  readonly isAcquisition: boolean;
+  readonly carryOut: () => Answer;
+  readonly hear: (answer: Answer) => void;
+}
+
+const KEYS = ['k'];
+
 class Client {
-  /** Clients whose locks had come and gone before this one began. */
-  readonly after: readonly Client[];
-  private readonly asked = new Set<number>();
-  private round = new Map<number, number>();
-  private token = 0;
-  isHolder = false;
-  /** The token that stood in the end. */
-  agreed: number | undefined;
+  readonly agreement: TokenAgreement;
+  askedAt = Infinity;
+  agreedAt = Infinity;
+  private readonly queues: readonly Message[][] = Array.from({ length: MASTERS }, () => []);
+  private grants: number | undefined;
+  private round = 0;
+  private answers: number[] = [];
+  private firstFloor: number | undefined;
 
   constructor(
     readonly id: number,
-    private readonly protocol: Protocol,
-    private readonly masters: readonly MasterState[],
-    others: readonly Client[],
+    private readonly world: World,
   ) {
-    this.after = others.filter((other) => other.hasEnded);
+    const { fault } = world;
+    const names = { keys: KEYS, token: String(id) };
+    this.agreement = isOfClient(fault) ? new WrongAgreement(fault, QUORUM, names) : new TokenAgreement(QUORUM, names);
   }
 
-  get hasEnded(): boolean {
-    return this.isHolder && this.masters.every(({ owner }) => owner !== this.id);
+  get agreed(): number | undefined {
+    return this.agreement.agreed;
   }
 
-  acquire(index: number): void {
-    const master = this.masters[index]!;
-    if (this.asked.has(index)) return;
-    this.asked.add(index);
-    if (master.owner !== undefined) return;
-    master.owner = this.id;
-    master.counter++;
-    // Answers that come after the quorum are not counted.
-    if (!this.isHolder) this.answer(index, master.counter);
+  private get hasToken(): boolean {
+    return this.agreed !== undefined;
   }
 
-  confirm(index: number): void {
-    const master = this.masters[index]!;
-    if (!this.isHolder || this.agreed !== undefined || this.round.has(index)) return;
-    if (this.protocol.onlyIfOurs && master.owner !== this.id) return;
-    master.counter = Math.max(master.counter, this.token);
-    this.answer(index, master.counter);
+  acquire(): void {
+    if (this.grants !== undefined) return;
+    this.grants = 0;
+    this.send(true, (master) => ({
+      carryOut: () => master.acquire(this.id),
+      hear: ({ kind }) => (this.grants = (this.grants ?? 0) + (kind === 'granted' ? 1 : 0)),
+    }));
   }
 
-  expire(index: number): void {
-    const master = this.masters[index]!;
-    if (master.owner === this.id) master.owner = undefined;
+  ask(): void {
+    if ((this.grants ?? 0) < QUORUM || this.askedAt < Infinity) return;
+    this.askedAt = this.world.moment;
+    this.begin();
   }
 
-  private answer(index: number, counter: number): void {
-    this.round.set(index, counter);
-    if (this.round.size < QUORUM) return;
-    const answers = [...this.round.values()];
-    const { token, agreed } = agree(this.token, answers, QUORUM);
-    // Whoever does not adopt takes "at least my token" for "my token".
-    const isKept = this.isHolder && !this.protocol.adopts;
-    if (!isKept) this.token = token;
-    if (agreed || isKept) this.agreed = this.token;
-    this.isHolder = true;
-    this.round = new Map();
+  again(): void {
+    if (this.askedAt === Infinity || this.hasToken) return;
+    this.agreement.conclude(this.answers);
+    this.begin();
+  }
+
+  extend(): void {
+    if ((this.grants ?? 0) < QUORUM) return;
+    const heard = this.agreement.beginExtension();
+    this.send(false, (master) => ({
+      carryOut: () => master.extend(this.id),
+      hear: (answer) => heard(master.port, answer),
+    }));
+  }
+
+  deliver(index: number): void {
+    const message = this.queues[index]!.shift();
+    message?.hear(message.carryOut());
+  }
+
+  mute(index: number): void {
+    this.queues[index]!.shift()?.carryOut();
+  }
+
+  drop(index: number): void {
+    this.queues[index]!.shift();
+  }
+
+  delay(index: number): void {
+    const queue = this.queues[index]!;
+    if (queue[0]?.isAcquisition) queue.push(queue.shift()!);
+  }
+
+  private get floor(): number {
+    const { now, schedule, fault } = this.world;
+    const floor = now - (schedule.behind?.[this.id] ?? 0);
+    this.firstFloor ??= floor;
+    return fault === 'reads its clock once' ? this.firstFloor : floor;
+  }
+
+  private begin(): void {
+    const round = ++this.round;
+    this.answers = [];
+    const { floor } = this;
+    this.send(false, (master) => {
+      const { request, judge } = this.agreement.drawFrom(master.port, floor);
+      // What is not sent to a master that is kept out cannot take effect there later.
+      const isOut = master.isQuarantined && this.world.fault !== 'counts quarantined masters';
+      return {
+        carryOut: () => (isOut ? QUARANTINED : master.draw(this.id, request, this.world.now)),
+        hear: (answer) => this.count(round, judge(answer)),
+      };
+    });
+  }
+
+  private count(round: number, answer: Answer): void {
+    if (round !== this.round || this.hasToken || answer.kind !== 'granted') return;
+    this.answers.push(answer.fence!);
+    if (this.answers.length < QUORUM) return;
+    this.conclude();
+  }
+
+  private conclude(): void {
+    this.agreement.conclude(this.answers);
+    if (this.hasToken) this.agreedAt = this.world.moment;
+    else this.begin();
+  }
+
+  private send(isAcquisition: boolean, message: (master: MasterState) => Omit<Message, 'isAcquisition'>): void {
+    this.world.masters.forEach((master, index) => this.queues[index]!.push({ isAcquisition, ...message(master) }));
   }
 }
 
-function play(protocol: Protocol, { counters, steps }: Schedule): readonly Client[] {
-  const masters = counters.map((counter): MasterState => ({ owner: undefined, counter }));
-  const clients: Client[] = [];
-  for (const { op, client: id, master } of steps) {
-    let client = clients.find((other) => other.id === id);
-    if (!client) clients.push((client = new Client(id, protocol, masters, clients)));
-    client[op](master);
+class World {
+  moment = 0;
+  /** Seconds. */
+  now = 0;
+  readonly masters: readonly MasterState[];
+  private readonly clients = new Map<number, Client>();
+
+  constructor(
+    readonly fault: Fault | undefined,
+    readonly schedule: Schedule,
+  ) {
+    const { counters = [0, 0, 0], late = 0 } = schedule;
+    this.masters = counters.map((counter) => new MasterState(counter, fault, late));
   }
-  return clients;
+
+  play(): readonly Client[] {
+    for (const step of this.schedule.steps) {
+      this.moment++;
+      this.take(step);
+    }
+    return [...this.clients.values()];
+  }
+
+  private take({ op, client: id, master: index }: Step): void {
+    const master = this.masters[index]!;
+    if (op === 'expire') {
+      if (master.owner === id) master.owner = undefined;
+    } else if (op === 'lose') {
+      master.lose();
+    } else if (op === 'readmit') {
+      master.isQuarantined = false;
+    } else if (op === 'sleep') {
+      this.now += 3_600;
+    } else {
+      const client = this.clients.get(id) ?? new Client(id, this);
+      this.clients.set(id, client);
+      client[op](index);
+    }
+  }
+}
+
+function isOfClient(fault: Fault | undefined): fault is ClientFault {
+  const ofClients: readonly (Fault | undefined)[] = [
+    ...(['confirms anywhere', 'never draws again', 'keeps healed masters'] as const),
+    ...(['adopts nothing', 'draws anew'] as const),
+  ];
+  return ofClients.includes(fault);
 }
 
 /** Tokens in the order in which the clients began; `undefined` where none was agreed on. */
-function tokensOf(protocol: Protocol, schedule: Schedule): (number | undefined)[] {
-  return play(protocol, schedule).map(({ agreed }) => agreed);
+function tokensOf(fault: Fault | undefined, schedule: Schedule): (number | undefined)[] {
+  return new World(fault, schedule).play().map(({ agreed }) => agreed);
 }
 
 /** What is wrong with the tokens, if anything is. */
-function faultOf(protocol: Protocol, schedule: Schedule): 'duplicate' | 'out of order' | undefined {
-  const given = play(protocol, schedule).filter(({ agreed }) => agreed !== undefined);
+function violationOf(fault: Fault | undefined, schedule: Schedule): 'duplicate' | 'out of order' | undefined {
+  const given = new World(fault, schedule).play().filter(({ agreed }) => agreed !== undefined);
   if (new Set(given.map(({ agreed }) => agreed)).size < given.length) return 'duplicate';
-  const isLate = given.some(({ agreed, after }) => after.some((earlier) => (earlier.agreed ?? 0) > agreed!));
-  return isLate ? 'out of order' : undefined;
+  const isBehind = given.some((later) =>
+    given.some((earlier) => earlier.agreedAt < later.askedAt && earlier.agreed! > later.agreed!),
+  );
+  return isBehind ? 'out of order' : undefined;
 }
 
 const [A, B, C] = [0, 1, 2];
 
 function on(op: Step['op'], client: number, ...masters: number[]): Step[] {
-  return masters.map((master) => ({ op, client, master }));
+  return (masters.length === 0 ? [A] : masters).map((master) => ({ op, client, master }));
 }
 
-describe('Writing a token back to any majority, whoever holds the key there', () => {
+/** The client takes the key on these masters; what it asks of the others is on its way for good. */
+function take(client: number, ...masters: number[]): Step[] {
+  return [...on('acquire', client), ...on('deliver', client, ...masters)];
+}
+
+/** The client asks for its token, in so many rounds, of these masters; of the others nothing arrives. */
+function drawing(client: number, rounds: number, ...masters: number[]): Step[] {
+  return [...on('ask', client), ...Array.from({ length: rounds }, () => on('deliver', client, ...masters)).flat()];
+}
+
+describe('Drawing for a key that is no longer ours', () => {
   const schedule: Schedule = {
-    counters: [10, 0, 1],
+    counters: [4, 0, 0],
     steps: [
-      // Told 11 and 1, the first holder has to confirm 11, but is paused until its keys have expired.
-      ...on('acquire', 1, A, B),
-      ...on('expire', 1, A, B),
-      // The second one is told 2 by both, which stands at once.
-      ...on('acquire', 2, B, C),
-      // The first one wakes up.
-      ...on('confirm', 1, B, C),
+      ...take(1, A, B),
+      // B forgets the first holder too early: the locks overlap.
+      ...on('expire', 1, B),
+      ...on('acquire', 2),
+      ...on('deliver', 2, B, C),
+      ...on('ask', 1),
+      ...on('deliver', 1, B),
+      ...on('ask', 2),
+      ...on('deliver', 2, B),
+      // Told 1 and 5, the first one writes 5 to B, where the second one has drawn 2.
+      ...on('deliver', 1, A, A, B),
+      // The second one is told its own 2 and 1, and then the first one's 5 by B.
+      ...on('deliver', 2, C, B, C, B, C),
     ],
   };
 
-  it('gives a holder whose lock has ended a larger token than its successor', () => {
-    expect(tokensOf(TO_ANY_MAJORITY, schedule)).toEqual([11, 2]);
-    expect(faultOf(TO_ANY_MAJORITY, schedule)).toBe('out of order');
+  it('gives out the same token twice', () => {
+    expect(tokensOf('draws for any', schedule)).toEqual([5, 5]);
+    expect(violationOf('draws for any', schedule)).toBe('duplicate');
   });
 
   it('is refused by masters that look at the key', () => {
-    expect(tokensOf(RIGHT, schedule)).toEqual([undefined, 2]);
-  });
-
-  it('gives out the same token twice', () => {
-    const twice: Schedule = {
-      counters: [4, 0, 0],
-      steps: [
-        ...on('acquire', 1, A, B),
-        ...on('expire', 1, B),
-        // The second holder is told 2 and 1, and nobody has heard of the first one's 5 yet.
-        ...on('acquire', 2, B, C),
-        // It has been before everybody to B and C; now it is told its own 5, which the second one draws at A next.
-        ...on('confirm', 1, B, C),
-        ...on('confirm', 2, B, C),
-        ...on('confirm', 2, B, C),
-      ],
-    };
-    expect(tokensOf(TO_ANY_MAJORITY, twice)).toEqual([5, 5]);
-    expect(tokensOf(RIGHT, twice)).toEqual([undefined, 2]);
+    const [first, second] = tokensOf(undefined, schedule);
+    expect(first).toBeUndefined();
+    expect(second).toBeGreaterThan(0);
   });
 });
 
-describe('Confirming a token without adopting larger answers', () => {
+describe('A number of the first holder that meets the same number of the second one', () => {
+  /** @param missing what becomes of the first holder's first draw at C */
+  function schedule(missing: Step['op'][]): Schedule {
+    return {
+      counters: [4, 2, 4],
+      steps: [
+        ...take(1, A, B),
+        // B forgets the first holder too early: the locks overlap.
+        ...on('expire', 1, B),
+        // Told 5 by A, the first holder is refused by B. What it asked of C has not arrived there.
+        ...on('ask', 1),
+        ...on('deliver', 1, A, B),
+        ...missing.flatMap((op) => on(op, 1, C)),
+        ...on('again', 1),
+        // The second one draws 3 and 5, and both confirm 5.
+        ...take(2, B, C),
+        ...drawing(2, 2, B, C),
+        ...on('expire', 2, C),
+        // What the first one asked of C at the beginning arrives there.
+        ...on('deliver', 1, A, C, C, A, C),
+      ],
+    };
+  }
+
+  it.each(['confirms anywhere', 'never draws again', 'adopts nothing'] as const)(
+    'is given out twice by a protocol that %s',
+    (fault) => {
+      // The draw is lost, so that C counts neither for the first holder nor against it.
+      const lost = schedule(['delay', 'drop']);
+      expect(tokensOf(fault, lost)).toEqual([5, 5]);
+      expect(violationOf(fault, lost)).toBe('duplicate');
+    },
+  );
+
+  it('is given out once where C draws for the first holder, and the larger number is adopted', () => {
+    const [first, second] = tokensOf(undefined, schedule(['delay', 'drop']));
+    expect(second).toBe(5);
+    expect(first).toBe(6);
+  });
+});
+
+describe('A master on which an extension set the key again', () => {
   const schedule: Schedule = {
-    counters: [4, 2, 4],
+    counters: [4, 0, 4],
     steps: [
-      // Told 5 and 3, the first holder has to confirm 5. B forgets it too early: the locks will overlap.
-      ...on('acquire', 1, A, B),
-      ...on('expire', 1, B),
-      // The second one is told 4 and 5, and confirms 5.
-      ...on('acquire', 2, B, C),
-      ...on('confirm', 2, B, C),
-      ...on('expire', 2, C),
-      // What the first one asked of C at the beginning arrives there. C is at 6 now.
-      ...on('acquire', 1, C),
-      ...on('confirm', 1, A, C),
-      ...on('confirm', 1, A, C),
+      ...take(1, A, B, C),
+      // The first holder draws 5 at A and 1 at B, and is paused before anything confirms 5.
+      ...on('ask', 1),
+      ...on('deliver', 1, A, B),
+      // Both B and C forget it too early, and the second holder draws 2 and 5: both confirm 5.
+      ...on('expire', 1, B, C),
+      ...take(2, B, C),
+      ...drawing(2, 2, B, C),
+      ...on('expire', 2, B, C),
+      // The first holder extends, and goes on to ask.
+      ...on('drop', 1, A, B, C, C),
+      ...on('extend', 1),
+      ...on('deliver', 1, A, B, C),
+      ...on('again', 1),
+      ...on('deliver', 1, A, B, A, B, A, B),
     ],
   };
 
-  it('gives out the same token twice', () => {
-    expect(tokensOf(WITHOUT_ADOPTING, schedule)).toEqual([5, 5]);
-    expect(faultOf(WITHOUT_ADOPTING, schedule)).toBe('duplicate');
+  it('leads to the same token twice if it stays among those that have drawn', () => {
+    expect(tokensOf('keeps healed masters', schedule)).toEqual([5, 5]);
+    expect(violationOf('keeps healed masters', schedule)).toBe('duplicate');
   });
 
-  it('does not when the larger answer is confirmed in another round', () => {
-    expect(tokensOf(RIGHT, schedule)).toEqual([6, 5]);
-    expect(faultOf(RIGHT, schedule)).toBeUndefined();
+  it('draws anew, and so a larger one', () => {
+    expect(tokensOf(undefined, schedule)).toEqual([6, 5]);
   });
 });
 
-describe('Over schedules that nobody chose', () => {
+describe('A master that lost its counters', () => {
+  /** The first holder has a token from A and B. A loses it, and the second holder's clock is behind. */
+  const lost: Step[] = [...on('sleep', 0), ...take(1, A, B), ...drawing(1, 1, A, B), ...on('lose', 0, A)];
+  const behind = { 2: 10 };
+
+  it('moves tokens back if its answers count at once', () => {
+    const steps = [...lost, ...take(2, A, C), ...drawing(2, 1, A, C)];
+    expect(tokensOf('counts quarantined masters', { steps, behind })).toEqual([3_600, 3_590]);
+    expect(tokensOf(undefined, { steps, behind })).toEqual([3_600, undefined]);
+  });
+
+  it('moves tokens back if it draws for a clock that was read before it could vote', () => {
+    const steps = [
+      ...lost,
+      ...on('expire', 1, B),
+      ...take(2, B, C),
+      // Asked before A votes: only C draws, since B forgets the second holder, too.
+      ...on('expire', 2, B),
+      ...on('ask', 2),
+      ...on('deliver', 2, B, C),
+      ...on('drop', 2, A, A),
+      ...on('sleep', 0),
+      ...on('readmit', 0, A),
+      ...on('extend', 2),
+      ...on('deliver', 2, A, C),
+      ...on('again', 2),
+      ...on('deliver', 2, A, C, A, C, A, C),
+    ];
+    expect(tokensOf('reads its clock once', { steps, behind })).toEqual([3_600, 3_590]);
+    expect(tokensOf(undefined, { steps, behind })).toEqual([3_600, 7_190]);
+  });
+
+  it('moves tokens back if its late clock bounds the floor', () => {
+    const steps = [
+      ...[...on('sleep', 0), ...on('sleep', 0), ...take(1, A, B), ...drawing(1, 1, A, B)],
+      ...[...on('lose', 0, A), ...on('lose', 0, B), ...on('readmit', 0, A), ...on('readmit', 0, B)],
+      ...[...take(2, A, B), ...drawing(2, 1, A, B)],
+    ];
+    // The counters were far ahead before the masters' clocks fell behind by five minutes.
+    const schedule = { counters: [7_200, 7_200, 7_200], late: 300, steps };
+    expect(tokensOf('clamps its clock', schedule)).toEqual([7_201, 6_960]);
+    expect(violationOf('clamps its clock', schedule)).toBe('out of order');
+  });
+
+  it('does not move tokens back where clients are never clamped, though masters are five minutes late', () => {
+    const steps = [
+      ...[...on('sleep', 0), ...take(1, A, B), ...drawing(1, 1, A, B)],
+      ...[...on('lose', 0, A), ...on('lose', 0, B), ...on('sleep', 0), ...on('readmit', 0, A), ...on('readmit', 0, B)],
+      ...[...take(2, A, B), ...drawing(2, 1, A, B)],
+    ];
+    expect(tokensOf(undefined, { late: 300, steps })).toEqual([3_600, 7_200]);
+  });
+});
+
+describe('Drawing anew in each round', () => {
+  it('never agrees where masters differ', () => {
+    const schedule = { counters: [4, 0, 0], steps: [...take(1, A, B), ...drawing(1, 20, A, B)] };
+    expect(tokensOf('draws anew', schedule)).toEqual([undefined]);
+    expect(tokensOf(undefined, schedule)).toEqual([5]);
+  });
+});
+
+describe('Over schedules that chance chose', () => {
+  const often = ['deliver', 'deliver', 'deliver', 'deliver', 'deliver', 'deliver'] as const;
+  /** The first client takes the key, loses it on a master, and the second one takes it there and elsewhere. */
+  const overlap = [...take(1, A, B), ...on('expire', 1, B), ...take(2, B, C)];
   const step = fc.record({
-    op: fc.constantFrom<Step['op']>('acquire', 'acquire', 'confirm', 'confirm', 'expire'),
-    client: fc.integer({ min: 1, max: 3 }),
+    op: fc.constantFrom<Step['op']>(
+      ...([...often, ...often, ...often, 'ask', 'ask', 'again', 'again', 'mute', 'drop', 'delay'] as const),
+      ...(['expire', 'expire', 'expire', 'extend'] as const),
+    ),
+    client: fc.integer({ min: 1, max: 2 }),
     master: fc.nat(MASTERS - 1),
   });
   const schedules = fc.record({
-    counters: fc.array(fc.nat(5), { minLength: MASTERS, maxLength: MASTERS }),
-    steps: fc.array(step, { minLength: 10, maxLength: 40, size: 'max' }),
+    counters: fc.array(fc.nat(4), { minLength: MASTERS, maxLength: MASTERS }),
+    steps: fc
+      .array(step, { minLength: 60, maxLength: 100, size: 'max' })
+      .map((steps) => [...overlap, ...on('ask', 1), ...steps]),
   });
-  const sample = fc.sample(schedules, { numRuns: 20_000, seed: 4 });
+  const sample = fc.sample(schedules, { numRuns: 10_000, seed: 4 });
 
-  function faults(protocol: Protocol): number {
-    return sample.filter((schedule) => faultOf(protocol, schedule) !== undefined).length;
+  function violations(fault: Fault | undefined): number {
+    return sample.filter((schedule) => violationOf(fault, schedule) !== undefined).length;
   }
 
-  it.each([
-    ['writing back to any majority', TO_ANY_MAJORITY],
-    ['not adopting', WITHOUT_ADOPTING],
-  ])('%s fails now and then', (_, protocol) => {
-    expect(faults(protocol)).toBeGreaterThan(0);
+  it.each(['draws for any', 'confirms anywhere', 'never draws again', 'adopts nothing'] as const)(
+    'a protocol that %s fails now and then',
+    (fault) => {
+      expect(violations(fault)).toBeGreaterThan(0);
+    },
+  );
+
+  it('the agreement of the library never fails on the same ones, though it gives out many tokens', () => {
+    expect(violations(undefined)).toBe(0);
+    const given = sample.flatMap((schedule) => tokensOf(undefined, schedule)).filter((token) => token !== undefined);
+    expect(given.length).toBeGreaterThan(sample.length / 10);
   });
 
-  it('the right protocol never fails on the same ones, though it gives out many tokens', () => {
-    expect(faults(RIGHT)).toBe(0);
-    const given = sample.flatMap((schedule) => tokensOf(RIGHT, schedule)).filter((token) => token !== undefined);
-    expect(given.length).toBeGreaterThan(sample.length / 4);
-  });
-
-  it('the right protocol never fails', () => {
+  it('the agreement of the library never fails', () => {
     fc.assert(
-      fc.property(schedules, (schedule) => faultOf(RIGHT, schedule) === undefined),
+      fc.property(schedules, (schedule) => violationOf(undefined, schedule) === undefined),
       { numRuns: 5_000 },
     );
   });

@@ -1,39 +1,155 @@
 import { describe, expect, it } from '@jest/globals';
 import { fc } from '../../support/properties.js';
 import { LockLostError, RedlockConfigError } from '../../../lib/core/errors.js';
-import { agree, countersOf } from '../../../lib/core/fencing.js';
+import { countersOf, TokenAgreement } from '../../../lib/core/fencing.js';
+import { GRANTED, HEALED, type Master, TIMED_OUT } from '../../../lib/core/master.interface.js';
 import { Rig } from '../support/rig.js';
-import { hangs, obeysAfter, only } from '../support/scripted-master.js';
+import { cutOff, hangs, obeysAfter, obeysInSilence, only } from '../support/scripted-master.js';
 
-describe('agreement on a token', () => {
+const HOUR = 3_600_000;
+
+describe('TokenAgreement', () => {
   it.each([
-    [0, [7, 7], 2, { token: 7, agreed: true }],
-    [0, [7, 8], 2, { token: 8, agreed: false }],
-    [0, [9, 7, 9], 2, { token: 9, agreed: true }],
-    [8, [8], 2, { token: 8, agreed: false }],
-    [8, [8, 8], 2, { token: 8, agreed: true }],
-    [8, [8, 9], 2, { token: 9, agreed: false }],
-    [8, [], 1, { token: 8, agreed: false }],
-  ])('from %i, answers %j, quorum %i', (token, answers, quorum, state) => {
-    expect(agree(token, answers, quorum)).toEqual(state);
+    ['two that say the same', [[7, 7]], 7],
+    ['two that differ', [[7, 8]], undefined],
+    ['a quorum of three', [[9, 7, 9]], 9],
+    ['one alone', [[8]], undefined],
+    ['one in each of two rounds', [[8], [8]], undefined],
+    [
+      'two that differ, and repeat the larger',
+      [
+        [7, 8],
+        [8, 8],
+      ],
+      8,
+    ],
+    [
+      'one that is larger still in the second round',
+      [
+        [7, 8],
+        [8, 9],
+      ],
+      undefined,
+    ],
+    ['one that is smaller than what was seen', [[9], [8, 8]], undefined],
+    ['nobody', [[]], undefined],
+  ])('concludes from %s', (_, rounds, token) => {
+    const agreement = newAgreement();
+    for (const answers of rounds) agreement.conclude(answers);
+    expect(agreement.agreed).toBe(token);
   });
 
-  it('draws all keys from a bounded number of counters', () => {
-    const fields = new Set(Array.from({ length: 20_000 }, (_, i) => countersOf([`k${i}`]).fields[0]));
-    expect(fields.size).toBeLessThanOrEqual(4_096);
-    expect(fields.size).toBeGreaterThan(4_000);
+  it('spreads all keys over a bounded number of counters', () => {
+    const counters = new Set(Array.from({ length: 20_000 }, (_, i) => countersOf([`k${i}`])[0]));
+    expect(counters.size).toBeLessThanOrEqual(4_096);
+    expect(counters.size).toBeGreaterThan(4_000);
   });
+
+  it('lets a master draw once, and then repeat the largest number', () => {
+    const agreement = newAgreement();
+    const [a, b] = [master(), master()];
+    const first = agreement.drawFrom(a, 100);
+    expect(first.request).toMatchObject({ op: 'draw', keys: ['k'], token: 'secret', isFirst: true, atLeast: 100 });
+    first.judge({ ...GRANTED, fence: 120 });
+    agreement.conclude([120]);
+    expect(agreement.drawFrom(a, 200).request).toMatchObject({ isFirst: false, atLeast: 120 });
+    expect(agreement.drawFrom(b, 110).request).toMatchObject({ isFirst: true, atLeast: 120 });
+    expect(agreement.drawFrom(b, 200).request).toMatchObject({ isFirst: true, atLeast: 200 });
+  });
+
+  it.each([
+    ['was lost', TIMED_OUT],
+    ['was cut off', cutOff],
+    ['came from a quarantined master', { kind: 'quarantined', reason: 'young', remaining: 1 }],
+  ] as const)('lets a master draw again whose answer %s', (_, answer) => {
+    const agreement = newAgreement();
+    const a = master();
+    agreement.drawFrom(a, 1).judge(answer);
+    expect(agreement.drawFrom(a, 1).request.isFirst).toBe(true);
+  });
+
+  it.each([
+    ['said that it only refreshed the key', GRANTED, false],
+    ['said that it set the key again', HEALED, true],
+    ['did not say', TIMED_OUT, true],
+    ['was in quarantine', { kind: 'quarantined', reason: 'young', remaining: 1 }, true],
+  ] as const)('knows whether a master draws anew that %s in an extension', (_, answer, isFirst) => {
+    const agreement = newAgreement();
+    const a = master();
+    agreement.drawFrom(a, 1).judge(GRANTED);
+    const heard = agreement.beginExtension();
+    expect(agreement.drawFrom(a, 1).request.isFirst).toBe(true);
+    heard(a, answer);
+    expect(agreement.drawFrom(a, 1).request.isFirst).toBe(isFirst);
+  });
+
+  it('does not take the answer to an extension for that of the one after it', () => {
+    const agreement = newAgreement();
+    const a = master();
+    agreement.drawFrom(a, 1).judge(GRANTED);
+    const late = agreement.beginExtension();
+    agreement.beginExtension();
+    late(a, GRANTED);
+    expect(agreement.drawFrom(a, 1).request.isFirst).toBe(true);
+  });
+
+  it('does not count a draw that was sent before an extension or before the data changed', () => {
+    const agreement = newAgreement();
+    const a = master();
+    const [before, other] = [agreement.drawFrom(a, 1), agreement.drawFrom(a, 1)];
+    a.data = 'other';
+    expect(before.judge(GRANTED)).toEqual(TIMED_OUT);
+    a.data = 'data';
+    agreement.beginExtension();
+    expect(other.judge(GRANTED)).toEqual(TIMED_OUT);
+    expect(agreement.drawFrom(a, 1).request.isFirst).toBe(true);
+  });
+
+  it('lets a master draw anew whose data has changed', () => {
+    const agreement = newAgreement();
+    const a = master();
+    agreement.drawFrom(a, 1).judge(GRANTED);
+    expect(agreement.drawFrom(a, 1).request.isFirst).toBe(false);
+    a.data = 'other';
+    expect(agreement.drawFrom(a, 1).request.isFirst).toBe(true);
+  });
+
+  it('keeps what was agreed on unless a larger one is demanded', () => {
+    const agreement = newAgreement();
+    agreement.conclude([7, 7]);
+    agreement.demand(7);
+    expect(agreement.agreed).toBe(7);
+    agreement.demand(8);
+    expect([agreement.agreed, agreement.progress]).toEqual([undefined, 8]);
+  });
+
+  function newAgreement(): TokenAgreement {
+    return new TokenAgreement(2, { keys: ['k'], token: 'secret' });
+  }
+
+  function master(): Master & { data: string } {
+    const known = { data: 'data', identity: () => ({ data: known.data }) };
+    return known as unknown as Master & { data: string };
+  }
 });
 
-describe('a fencing token', () => {
-  it('is a positive safe integer that was agreed on together with the lock', async () => {
+describe('A fencing token', () => {
+  it('costs nothing until it is asked for', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: 1_000, extend: true });
+    await rig.clock.advance(2_000);
+    await lock.release();
+    expect(rig.masters.flatMap((master) => master.requests('draw'))).toEqual([]);
+  });
+
+  it('is a positive safe integer that takes one round, the first time only', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a');
-    const token = await lock.fencingToken();
+    const [token, same] = await Promise.all([lock.fencingToken(), lock.fencingToken()]);
     expect(Number.isSafeInteger(token)).toBe(true);
     expect(token).toBeGreaterThan(0);
-    expect(rig.masters.flatMap((master) => master.requests('confirm'))).toEqual([]);
-    expect(await lock.fencingToken()).toBe(token);
+    expect([same, await lock.fencingToken()]).toEqual([token, token]);
+    expect(rig.masters.map((master) => master.requests('draw').length)).toEqual([1, 1, 1]);
   });
 
   it('is larger for every later lock, though no time passes', async () => {
@@ -53,12 +169,35 @@ describe('a fencing token', () => {
     const first = await rig.lock('a');
     const token = await first.fencingToken();
     await first.release();
-    rig.clock.stepWall(-3_600_000);
+    rig.clock.stepWall(-HOUR);
     const second = await rig.lock('a');
     expect(await second.fencingToken()).toBeGreaterThan(token);
   });
 
-  it('is larger than that of each key, for several keys', async () => {
+  it('is larger than that of the lock before, though all masters lost their counters', async () => {
+    const rig = new Rig();
+    const first = await rig.lock('a');
+    const token = await first.fencingToken();
+    for (const { memory } of rig.masters) memory.flush();
+    await rig.clock.advance(1);
+    const second = await new Rig({}, rig).lock('a');
+    expect(await second.fencingToken()).toBeGreaterThan(token);
+  });
+
+  it('fails where the clock of this machine is beyond the year 2200, and says so', async () => {
+    const rig = new Rig();
+    rig.clock.stepWall(Date.UTC(2200, 0, 1) - rig.clock.read().wall);
+    const lock = await rig.lock('a');
+    await expect(lock.fencingToken()).rejects.toThrow(RedlockConfigError);
+    await expect(lock.fencingToken()).rejects.toThrow(
+      /wall clock must show a time before the year 2200 .*: correct the clock of this machine, got "2200-01-01T/,
+    );
+    expect(rig.masters.flatMap((master) => master.requests('draw'))).toEqual([]);
+    rig.clock.stepWall(-1);
+    expect(await lock.fencingToken()).toBe((Date.UTC(2200, 0, 1) - 1) * 1_000);
+  });
+
+  it('is one for several keys, larger than that of each, and all their counters know it', async () => {
     const rig = new Rig();
     rig.clock.stepWall(60_000);
     const ahead = await rig.lock('b');
@@ -69,7 +208,11 @@ describe('a fencing token', () => {
     const larger = await both.fencingToken();
     expect(larger).toBeGreaterThan(token);
     await both.release();
-    expect(await (await rig.lock('a')).fencingToken()).toBeGreaterThan(larger);
+    for (const key of ['a', 'b']) {
+      const lock = await rig.lock(key);
+      expect(await lock.fencingToken()).toBeGreaterThan(larger);
+      await lock.release();
+    }
   });
 
   it('takes another round when masters differ, and adopts the largest', async () => {
@@ -77,7 +220,7 @@ describe('a fencing token', () => {
     await ahead(rig, 2);
     const lock = await rig.lock('a');
     const token = await lock.fencingToken();
-    expect(rig.masters[0]!.requests('confirm').length).toBeGreaterThan(0);
+    expect(rig.masters[0]!.requests('draw').map(({ isFirst }) => isFirst)).toEqual([true, false]);
     await lock.release();
     expect(await (await rig.lock('a')).fencingToken()).toBeGreaterThan(token);
   });
@@ -85,35 +228,66 @@ describe('a fencing token', () => {
   it('takes no longer than its rounds do when a master with a larger counter turns up late', async () => {
     const rig = new Rig();
     await ahead(rig, 3);
-    // The one that is furthest ahead is not waited for; the confirming round meets it.
-    rig.masters[2]!.behaviour = obeysAfter(5);
     const lock = await rig.lock('a');
-    rig.masters[0]!.behaviour = obeysAfter(10);
-    rig.masters[2]!.behaviour = obeysAfter(0);
-    await rig.clock.advance(5);
+    // The one that is furthest ahead is not waited for; the second round meets it.
+    rig.masters[2]!.behaviour = obeysAfter(5);
+    rig.masters[0]!.behaviour = obeysAfter(1);
     const asked = rig.follow(lock.fencingToken());
-    await rig.clock.advance(30);
+    await rig.clock.advance(4);
     expect(asked.state).toBe('fulfilled');
-    expect(rig.masters[1]!.requests('confirm').length).toBe(2);
+    expect(rig.masters[1]!.requests('draw').length).toBe(2);
   });
 
-  it('is not confirmed by a master whose key is no longer ours', async () => {
+  it('is larger than that of a holder in between, after an extension has set the keys again', async () => {
     const rig = new Rig();
-    await ahead(rig, 2);
+    const lock = await rig.lock('a');
+    const between = new Rig({}, rig);
+    for (const { memory } of rig.masters) memory.flush();
+    const other = await between.lock('a');
+    const token = await other.fencingToken();
+    await other.release();
+    await lock.extend();
+    expect(await lock.fencingToken()).toBeGreaterThan(token);
+  });
+
+  it('is larger than that of a holder in between, though a round had drawn before the keys were set again', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: 10_000 });
+    // Only the first master answers the first round: its number is no token.
+    for (const master of rig.masters.slice(1)) master.behaviour = only('draw', obeysInSilence);
+    const asked = rig.follow(lock.fencingToken());
+    await rig.clock.advance(60);
+    expect(asked.state).toBe('pending');
+    for (const { memory } of rig.masters) memory.flush();
+    rig.scriptAll(obeysAfter(0));
+    const acquiring = rig.follow(new Rig({}, rig).acquire('a'));
+    await rig.clock.advance(5);
+    const drawing = rig.follow(acquiring.value!.fencingToken());
+    await rig.clock.advance(5);
+    void acquiring.value!.release();
+    await rig.clock.advance(5);
+    const extending = rig.follow(lock.extend());
+    await rig.clock.advance(2_000);
+    expect([extending.state, drawing.state, asked.state]).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
+    expect(asked.value).toBeGreaterThan(drawing.value!);
+  });
+
+  it('is not drawn by a master whose key is no longer ours', async () => {
+    const rig = new Rig();
     const lock = await rig.lock('a');
     for (const { memory } of rig.masters) memory.flush();
     const other = await new Rig({}, rig).lock('a');
     const asked = rig.follow(lock.fencingToken());
+    const token = await other.fencingToken();
     await rig.clock.advance(10_000);
     expect(asked.reason).toBeInstanceOf(LockLostError);
-    expect(await other.fencingToken().catch(() => 0)).toBeGreaterThanOrEqual(0);
+    expect(token).toBeGreaterThan(0);
   });
 
   it('is not given when the agreement comes after the end of the validity', async () => {
     const rig = new Rig();
-    await ahead(rig, 2);
     const lock = await rig.lock('a', { ttl: 1_000 });
-    rig.scriptAll(only('confirm', hangs));
+    rig.scriptAll(only('draw', hangs));
     const asked = rig.follow(lock.fencingToken());
     await rig.clock.advance(2_000);
     expect(asked.reason).toBeInstanceOf(LockLostError);
@@ -122,35 +296,34 @@ describe('a fencing token', () => {
 
   it('is asked for again when a round failed', async () => {
     const rig = new Rig();
-    await ahead(rig, 2);
     const lock = await rig.lock('a', { ttl: 5_000 });
-    rig.scriptAll(only('confirm', obeysAfter(70)));
+    rig.scriptAll(only('draw', obeysAfter(70)));
     const asked = rig.follow(lock.fencingToken());
-    await rig.clock.advance(200);
+    await rig.clock.advance(60);
     expect(asked.state).toBe('pending');
     rig.scriptAll(obeysAfter(1));
     await rig.clock.advance(1_000);
     expect(asked.state).toBe('fulfilled');
   });
 
-  it('survives an extension that heals a master which lost its data', async () => {
+  it('stays what it is when an extension heals masters that lost their data', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000, extend: true });
     const token = await lock.fencingToken();
     rig.masters[0]!.memory.flush();
     rig.masters[1]!.memory.flush();
     await rig.clock.advance(400);
-    rig.clock.stepWall(-60_000);
+    expect(await lock.fencingToken()).toBe(token);
     await lock.release();
     expect(await (await rig.lock('a')).fencingToken()).toBeGreaterThan(token);
   });
 
-  it('does not exist after a release, nor without fencing', async () => {
-    const rig = new Rig({ fencing: false });
+  it('does not exist after a release', async () => {
+    const rig = new Rig();
     const lock = await rig.lock('a');
-    await expect(lock.fencingToken()).rejects.toThrow(RedlockConfigError);
     await lock.release();
     await expect(lock.fencingToken()).rejects.toThrow(LockLostError);
+    expect(rig.masters.flatMap((master) => master.requests('draw'))).toEqual([]);
   });
 
   it('is unique and grows in the order of the locks, whatever masters and clocks do', async () => {
@@ -182,11 +355,11 @@ describe('a fencing token', () => {
 
 /** Lets the counters of the first so many masters differ, each in its own way. */
 async function ahead(rig: Rig, count: number): Promise<void> {
-  for (const [i, master] of rig.masters.slice(0, count).entries()) {
-    const counters = countersOf(['lock:a']);
-    const floor = rig.clock.read().wall * 1_000 + 1_000 * (i + 1);
-    const request = { op: 'acquire', keys: ['lock:a'], token: 'x', ttl: 1, explain: false, withdrawn: false } as const;
-    master.memory.ask({ ...request, fence: { ...counters, floor } }, () => undefined);
+  const keys = ['lock:a'];
+  for (const [i, { memory }] of rig.masters.slice(0, count).entries()) {
+    const atLeast = rig.clock.read().wall * 1_000 + HOUR * 1_000 * (i + 1);
+    memory.ask({ op: 'acquire', keys, token: 'x', ttl: 1, explain: false, withdrawn: false }, () => undefined);
+    memory.ask({ op: 'draw', keys, token: 'x', counters: countersOf(keys), atLeast, isFirst: true }, () => undefined);
   }
   await rig.clock.advance(2);
 }

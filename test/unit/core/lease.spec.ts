@@ -212,7 +212,7 @@ describe('a lock that is lost', () => {
     ['lost', TTL - DRIFT, 'expired'],
   ])('does not go on to ask for its fencing token once it is %s', async (_, ends, cause) => {
     const rig = new Rig();
-    rig.scriptAll(only('acquire', says(granted), only('confirm', says(refused))));
+    rig.scriptAll(only('acquire', says(granted), only('draw', says(refused))));
     const lock = await rig.lock('a', { ttl: TTL });
     const asked = rig.follow(lock.fencingToken());
     await rig.clock.advance(ends);

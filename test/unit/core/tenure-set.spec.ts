@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Holding } from '../../../lib/core/holding.interface.js';
 import { Tenure } from '../../../lib/core/tenure.js';
+import { NO_WITNESS } from '../../../lib/core/witness.interface.js';
 import { TenureSet } from '../../../lib/core/tenure-set.js';
 import { resolveSettings } from '../../../lib/core/settings.js';
-import { countersOf } from '../../../lib/core/fencing.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
 import { TestClock } from '../support/test-clock.js';
 
@@ -15,11 +15,10 @@ async function rig(earlier: readonly number[]) {
   const set = new TenureSet();
   const parts: Holding[] = [];
   for (const [i, token] of earlier.entries()) {
-    const keys = [`key ${i}`];
-    const counters = countersOf(keys);
-    const tenure = new Tenure(masters, settings, clock, { keys, queues: [`queue ${i}`], counters }, `secret ${i}`);
+    const names = { keys: [`key ${i}`], queues: [`queue ${i}`] };
+    const tenure = new Tenure({ masters, settings, clock, witness: NO_WITNESS, names, token: `secret ${i}` });
     await tenure.acquire(10_000, 50, false);
-    await tenure.confirm(token + 1);
+    await tenure.drawToken(token + 1);
     parts.push(tenure);
     set.add(tenure);
   }
@@ -35,15 +34,15 @@ describe('a lock of several parts', () => {
       [0, LATER],
     ]) {
       const { set, parts } = await rig(earlier);
-      expect(await set.confirm()).toBe(LATER + 1);
-      for (const part of parts) expect(await part.confirm()).toBe(LATER + 1);
+      expect(await set.drawToken()).toBe(LATER + 1);
+      for (const part of parts) expect(await part.drawToken()).toBe(LATER + 1);
     }
   });
 
   it('has no token without an agreement of every part', async () => {
     const { set, parts } = await rig([0, LATER]);
     await parts[0]!.release(0);
-    expect(await set.confirm()).toBeUndefined();
+    expect(await set.drawToken()).toBeUndefined();
   });
 
   it('lives as long as the part that ends first, and is extended as a whole or not', async () => {
