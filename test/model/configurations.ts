@@ -1,5 +1,6 @@
 import { type Model } from './checker.js';
 import { GuardModel, type GuardOptions } from './guard.model.js';
+import { TokensModel, type TokensOptions } from './tokens.model.js';
 
 /** One search. It ends at `limit` states, and then it proves nothing. */
 export interface Configuration {
@@ -247,7 +248,116 @@ const fromOnce: Section = {
   breaks: [],
 };
 
-export const sections: readonly Section[] = [guard, liveness, attempts, fromOnce];
+const twoClients: TokensOptions = { masters: 3, keys: [0, 0], heals: 2, lostAnswers: 1 };
+const knownLoss: TokensOptions = {
+  masters: 3,
+  keys: [0, 0],
+  heals: 1,
+  lostAnswers: 0,
+  loss: { losses: 1, ticks: 4, quarantine: 2, ahead: [1, 0] },
+};
+const undisturbed: TokensOptions = { masters: 3, keys: [0], heals: 0, lostAnswers: 0, rounds: 2 };
+
+const tokens: Section = {
+  title: 'Tokens: unique and in order, whatever expires early',
+  holds: [
+    tokensHold('two clients, two heals, one lost answer', twoClients),
+    tokensHold('three clients', { ...twoClients, keys: [0, 0, 0], heals: 0, lostAnswers: 0 }, true),
+    tokensHold('five masters', { ...twoClients, masters: 5, heals: 0, lostAnswers: 0 }),
+    tokensHold('three clients, one of them with a colliding key', {
+      ...twoClients,
+      keys: [0, 0, 1],
+      heals: 0,
+      lostAnswers: 0,
+    }),
+    tokensHold('two masters lose their counters, quarantine longer than the difference of clocks', {
+      ...knownLoss,
+      heals: 0,
+      loss: { losses: 2, ticks: 3, quarantine: 2, ahead: [1, 0] },
+    }),
+    tokensHold('one master loses its counters, one heal', {
+      ...knownLoss,
+      loss: { losses: 1, ticks: 2, quarantine: 1, ahead: [0, 0] },
+    }),
+    tokensHold('a token stands after two rounds, whatever the counters are', undisturbed, true),
+  ],
+  breaks: [
+    tokensBreak('draw without still-ours', {
+      ...twoClients,
+      without: ['draw without still-ours'],
+      story: 'A draws on m1 and confirms after B took the key there: both have one number',
+    }),
+    tokensBreak('confirm on any majority', {
+      ...twoClients,
+      without: ['confirm on any majority'],
+      story: 'A confirms on a master where it never drew, behind the draw of B',
+    }),
+    tokensBreak('confirm on draws of a minority', {
+      ...twoClients,
+      without: ['confirm on draws of a minority'],
+      story: 'the one master that B draws on has not seen the token of A',
+    }),
+    tokensBreak('drawn once, confirmed anywhere', {
+      ...twoClients,
+      without: ['drawn once, confirmed anywhere'],
+      story: 'A drew on m1, lost its key to B and set it again: it confirms the number of B',
+    }),
+    tokensBreak('healed master stays in D', {
+      ...twoClients,
+      without: ['healed master stays in D'],
+      story: 'the same, with the other masters drawn anew',
+    }),
+    tokensBreak('healed master stays in D, its counter raised', {
+      ...twoClients,
+      without: ['healed master stays in D, its counter raised'],
+      story: 'the same: the raise changes nothing, since B drew a larger number',
+    }),
+    tokensBreak('a late request of an older connection sets the key after the draw', {
+      ...twoClients,
+      without: ['request of an older connection sets the key after the draw'],
+      story: 'an assumption: the key is set again behind the back of A, which confirms the number of B',
+    }),
+    tokensBreak('answers of quarantined masters count', {
+      ...knownLoss,
+      without: ['quarantined answers count'],
+      story: 'm1 loses its counter; B draws on it at once, with a clock behind that of A',
+    }),
+    tokensBreak('quarantine shorter than the difference of clocks', {
+      ...knownLoss,
+      loss: { losses: 1, ticks: 4, quarantine: 1, ahead: [2, 0] },
+      story: 'the floor of B, read after the quarantine, is below the token of A',
+    }),
+    tokensBreak('unknown loss', {
+      ...knownLoss,
+      without: ['unknown loss'],
+      story: 'm1 loses its counter and goes on as if it had not',
+    }),
+    tokensBreak('no floor', {
+      ...knownLoss,
+      without: ['no floor'],
+      story: 'm1 loses its counter; after the quarantine it counts from one',
+    }),
+    tokensBreak('floor read before the quarantine ends', {
+      ...knownLoss,
+      slow: true,
+      without: ['floor read before the quarantine ends'],
+      story: 'the round of B is sent during the quarantine and answered after it',
+    }),
+    tokensBreak('floor clamped to late servers', {
+      ...knownLoss,
+      without: ['floor clamped to late servers'],
+      story: 'm1 has the right time and gives A its number; m2 loses its counter and clamps the floor of B',
+    }),
+    tokensBreak('drawn anew in each round: not live', {
+      ...undisturbed,
+      rounds: 9,
+      without: ['drawn anew in each round'],
+      story: 'the largest counter stays ahead of the others by one',
+    }),
+  ],
+};
+
+export const sections: readonly Section[] = [guard, liveness, attempts, fromOnce, tokens];
 
 function guardHolds(name: string, options: GuardOptions, quick = false): Configuration {
   return { name, limit: LIMIT, quick, model: () => new GuardModel(options) };
@@ -257,4 +367,12 @@ type Story = { readonly story: string; readonly slow?: boolean };
 
 function guardBreaks(name: string, { story, slow, ...options }: GuardOptions & Story): Weakened {
   return { name, story, limit: LIMIT, quick: !slow, model: () => new GuardModel(options) };
+}
+
+function tokensHold(name: string, options: TokensOptions, quick = false): Configuration {
+  return { name, limit: LIMIT, quick, model: () => new TokensModel(options) };
+}
+
+function tokensBreak(name: string, { story, slow, ...options }: TokensOptions & Story): Weakened {
+  return { name, story, limit: LIMIT, quick: !slow, model: () => new TokensModel(options) };
 }
