@@ -7,17 +7,17 @@ const root = join(import.meta.dirname, '../..');
 const parts = ['lib/core', 'lib/redis', 'test/simulation'];
 
 /** Compiles everything that a run needs. `change` may replace the text of a file. */
-export async function compile(change = (_, text) => text) {
+export async function compile(change = (_, text) => text, folders = parts) {
   const cache = join(root, 'node_modules/.cache');
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, 'simulation-'));
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-  await Promise.all((await sources()).map((file) => compileFile(file, folder, change)));
+  await Promise.all((await sources(folders)).map((file) => compileFile(file, folder, change)));
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-async function sources() {
-  const lists = parts.map(async (part) => {
+async function sources(folders) {
+  const lists = folders.map(async (part) => {
     const files = await readdir(join(root, part), { recursive: true });
     return files.filter((file) => /(?<!\.spec|\.d)\.ts$/.test(file)).map((file) => join(part, file));
   });

@@ -1,0 +1,378 @@
+import { type Model } from './checker.js';
+import { GuardModel, type GuardOptions } from './guard.model.js';
+import { TokensModel, type TokensOptions } from './tokens.model.js';
+
+/** One search. It ends at `limit` states, and then it proves nothing. */
+export interface Configuration {
+  readonly name: string;
+  readonly limit: number;
+  /** Explored by `npm test`, too. */
+  readonly quick?: boolean;
+  readonly model: () => Model;
+}
+
+/** A rule that is left out, or a rule that could be read otherwise: the search must find how that breaks a promise. */
+export interface Weakened extends Configuration {
+  /** The counter-example in a line. `npm run model -- --trace <name>` prints every step. */
+  readonly story: string;
+}
+
+export interface Section {
+  readonly title: string;
+  readonly holds: readonly Configuration[];
+  readonly breaks: readonly Weakened[];
+}
+
+const LIMIT = 4_000_000;
+
+const anyFault = ['empty restart', 'stale restart', 'flush', 'failback'] as const;
+const oneFault: GuardOptions = { masters: 3, ttl: 2, wait: 2, faults: anyFault, maxFaults: 1 };
+/** One lock is enough: an extension before the loss is a later attempt, one after it counts nowhere. */
+const cutOff: GuardOptions = {
+  masters: 3,
+  ttl: 3,
+  wait: 3,
+  faults: ['all lost'],
+  maxFaults: 1,
+  early: { contactEvery: 1, wait: 2 },
+  oneAttempt: true,
+};
+const live: GuardOptions = {
+  masters: 3,
+  ttl: 3,
+  wait: 3,
+  faults: [...anyFault, 'warm spare', 'all lost'],
+  maxFaults: 2,
+  prompt: { within: 3, voting: 3, holder: false },
+};
+const newMasters: GuardOptions = {
+  masters: 3,
+  ttl: 3,
+  wait: 6,
+  faults: [],
+  maxFaults: 0,
+  newMasters: true,
+  early: { contactEvery: 1, wait: 2 },
+};
+/** Both clients ask for locks as soon as they believe that a master votes. */
+const busy = (voting: number): GuardOptions => ({
+  ...newMasters,
+  holderWrites: true,
+  prompt: { within: 3, voting, holder: true },
+});
+
+const guard: Section = {
+  title: 'Guard: a holder, a contender, and data that changes behind an address',
+  holds: [
+    guardHolds('two faults of any master, T = 1', { ...oneFault, ttl: 1, wait: 1, maxFaults: 2 }, true),
+    guardHolds('two faults of any master, T = 2', { ...oneFault, maxFaults: 2 }),
+    guardHolds('one fault, T = 3', { ...oneFault, ttl: 3, wait: 3 }),
+    guardHolds('two warm spares, T = 2', { ...oneFault, faults: ['warm spare'], maxFaults: 2 }),
+    guardHolds('five masters, two lose their data, T = 1', {
+      ...oneFault,
+      masters: 5,
+      ttl: 1,
+      wait: 1,
+      faults: ['empty restart'],
+      maxFaults: 2,
+    }),
+    guardHolds('all masters lose their data, the holder contacts one master per H', { ...cutOff, holderWrites: true }),
+  ],
+  breaks: [
+    guardBreaks('no replid in the identity', {
+      ...oneFault,
+      without: ['identity without replid'],
+      story: 'L on m1, m2; m2 fails back, with its marker and without the key; X on m2, m3',
+    }),
+    guardBreaks('replid compared at the handshake only', {
+      ...oneFault,
+      without: ['replid compared at the handshake only'],
+      story: 'the same, over a connection that X had before',
+    }),
+    guardBreaks('uptime shortens the wait', {
+      ...oneFault,
+      faults: ['warm spare'],
+      without: ['uptime shortens the wait'],
+      story: 'the address of m1 moves to an empty spare that has been up for long: it votes at once',
+    }),
+    guardBreaks('marker not checked in the voting script', {
+      ...oneFault,
+      without: ['marker not checked in the voting script'],
+      story: 'm1 is flushed; X votes there on the word of its old handshake',
+    }),
+    guardBreaks('heal counts on a quarantined master', {
+      ...oneFault,
+      without: ['heal counts on a quarantined master'],
+      story: 'm3 restarts empty after X counted it; L sets its key there again and believes on; X takes m1',
+    }),
+    guardBreaks('extension of a present key counts there, heals written too', {
+      ...oneFault,
+      without: ['extension of a present key counts on a quarantined master'],
+      story: 'the heal that did not count makes the key present for the next extension',
+    }),
+    guardBreaks('extension of a present key counts there, heals not written', {
+      ...oneFault,
+      without: [
+        'extension of a present key counts on a quarantined master',
+        'heals are not written on a quarantined master',
+      ],
+      story: "a stale copy shows L's key with its full ttl while X counts the master",
+    }),
+    guardBreaks('wait shorter than the ttl', {
+      ...oneFault,
+      wait: 1,
+      story: 'm1 restarts empty and votes for X while L still believes',
+    }),
+    guardBreaks('old and new process behind one address both acknowledge', {
+      ...oneFault,
+      faults: ['two processes'],
+      without: [],
+      story: 'an assumption: the old process extends for L, the new one grants to X after its quarantine',
+    }),
+    guardBreaks('early vote by a holder', {
+      ...cutOff,
+      without: ['early vote by a holder'],
+      story: 'all data is lost; L itself lets the masters vote early; X enters with them',
+    }),
+    guardBreaks('early vote seen on a quorum only', {
+      ...cutOff,
+      without: ['early vote seen on a quorum'],
+      story: 'L reaches only the third master, and its veto stands there unread',
+    }),
+    guardBreaks('early vote confirmed on a quorum only', {
+      ...cutOff,
+      without: ['early vote confirmed on a quorum'],
+      story: 'the second reading leaves out the one master that L reaches',
+    }),
+    guardBreaks('no veto', {
+      ...cutOff,
+      without: ['no veto'],
+      story: 'L meets a young marker and leaves it as it is',
+    }),
+    guardBreaks('G not larger than H', {
+      ...cutOff,
+      early: { contactEvery: 1, wait: 1 },
+      story: 'X lets the masters vote before the next contact of L is due',
+    }),
+    guardBreaks('no second reading', {
+      ...cutOff,
+      without: ['no second reading'],
+      story: 'the write to the vetoed master fails, and those to the two others succeed',
+    }),
+    guardBreaks('marker whose `from` has passed counts as young', {
+      ...cutOff,
+      faults: ['empty restart'],
+      without: ['passed marker counts as young'],
+      story: 'one loss: two masters that vote pass for young ones, and the third votes early',
+    }),
+    guardBreaks('a refused command counts as a contact', {
+      ...cutOff,
+      without: ['refused command counts as a contact'],
+      story: 'a master refuses the nonce of L within each H, and L never reads the young marker',
+    }),
+  ],
+};
+
+const liveness: Section = {
+  title: 'Liveness: masters vote again in time',
+  holds: [
+    guardHolds('all three vote W after two faults of any kind', live, true),
+    guardHolds(
+      'new masters vote after G, one client',
+      { ...newMasters, prompt: { within: 2, voting: 3, holder: false } },
+      true,
+    ),
+  ],
+  breaks: [
+    guardBreaks('young marker replaced by a second wait', {
+      ...live,
+      without: ['young marker replaced by a second wait'],
+      story: 'a second marker is written before the first one votes: the wait begins anew',
+    }),
+  ],
+};
+
+const attempts: Section = {
+  title: 'Question a: which attempt makes a witness (rules 8.5 and 8.6)',
+  holds: [
+    guardHolds('sent to at least one master: safe', { ...cutOff, attemptCounts: 'one' }),
+    guardHolds('sent to at least a quorum, none added later: safe', {
+      ...cutOff,
+      attemptCounts: 'quorum',
+      holderKnows: 1,
+    }),
+    guardHolds('sent to at least a quorum: two of three new masters vote after G', {
+      ...busy(2),
+      attemptCounts: 'quorum',
+    }),
+  ],
+  breaks: [
+    guardBreaks('every attempt counts: not live', {
+      ...busy(2),
+      attemptCounts: 'always',
+      story: 'L asks masters that cannot vote yet, and vetoes them',
+    }),
+    guardBreaks('sent to at least one master: not live', {
+      ...busy(2),
+      attemptCounts: 'one',
+      story: 'm1 votes early; a client asks it, is a witness by that, and vetoes m2 and m3 before they vote',
+    }),
+    guardBreaks('sent to at least a quorum: the third master may wait for W', {
+      ...busy(3),
+      attemptCounts: 'quorum',
+      story: 'm1 and m2 vote early; a client asks both and vetoes m3 before it votes',
+    }),
+    guardBreaks('sent to at least a quorum, others added later: unsafe', {
+      ...cutOff,
+      attemptCounts: 'quorum',
+      holderKnows: 1,
+      slow: true,
+      without: ['attempt includes masters that vote later'],
+      story: 'm1 grants to L, no witness yet; all data is lost; X lets all vote early; L adds m2 to its attempt',
+    }),
+  ],
+};
+
+const fromOnce: Section = {
+  title: 'Question c: `from` is checked until it was seen to have passed for a nonce',
+  holds: [
+    guardHolds('one fault of any master, T = 2', { ...oneFault, without: ['from checked until it passed once'] }, true),
+    guardHolds('two faults of any master, T = 1', {
+      ...oneFault,
+      ttl: 1,
+      wait: 1,
+      maxFaults: 2,
+      without: ['from checked until it passed once'],
+    }),
+  ],
+  breaks: [],
+};
+
+const twoClients: TokensOptions = { masters: 3, keys: [0, 0], heals: 2, lostAnswers: 1 };
+const knownLoss: TokensOptions = {
+  masters: 3,
+  keys: [0, 0],
+  heals: 1,
+  lostAnswers: 0,
+  loss: { losses: 1, ticks: 4, quarantine: 2, ahead: [1, 0] },
+};
+const undisturbed: TokensOptions = { masters: 3, keys: [0], heals: 0, lostAnswers: 0, rounds: 2 };
+
+const tokens: Section = {
+  title: 'Tokens: unique and in order, whatever expires early',
+  holds: [
+    tokensHold('two clients, two heals, one lost answer', twoClients),
+    tokensHold('three clients', { ...twoClients, keys: [0, 0, 0], heals: 0, lostAnswers: 0 }, true),
+    tokensHold('five masters', { ...twoClients, masters: 5, heals: 0, lostAnswers: 0 }),
+    tokensHold('three clients, one of them with a colliding key', {
+      ...twoClients,
+      keys: [0, 0, 1],
+      heals: 0,
+      lostAnswers: 0,
+    }),
+    tokensHold('two masters lose their counters, quarantine longer than the difference of clocks', {
+      ...knownLoss,
+      heals: 0,
+      loss: { losses: 2, ticks: 3, quarantine: 2, ahead: [1, 0] },
+    }),
+    tokensHold('one master loses its counters, one heal', {
+      ...knownLoss,
+      loss: { losses: 1, ticks: 2, quarantine: 1, ahead: [0, 0] },
+    }),
+    tokensHold('a token stands after two rounds, whatever the counters are', undisturbed, true),
+  ],
+  breaks: [
+    tokensBreak('draw without still-ours', {
+      ...twoClients,
+      without: ['draw without still-ours'],
+      story: 'A draws on m1 and confirms after B took the key there: both have one number',
+    }),
+    tokensBreak('confirm on any majority', {
+      ...twoClients,
+      without: ['confirm on any majority'],
+      story: 'A confirms on a master where it never drew, behind the draw of B',
+    }),
+    tokensBreak('confirm on draws of a minority', {
+      ...twoClients,
+      without: ['confirm on draws of a minority'],
+      story: 'the one master that B draws on has not seen the token of A',
+    }),
+    tokensBreak('drawn once, confirmed anywhere', {
+      ...twoClients,
+      without: ['drawn once, confirmed anywhere'],
+      story: 'A drew on m1, lost its key to B and set it again: it confirms the number of B',
+    }),
+    tokensBreak('healed master stays in D', {
+      ...twoClients,
+      without: ['healed master stays in D'],
+      story: 'the same, with the other masters drawn anew',
+    }),
+    tokensBreak('healed master stays in D, its counter raised', {
+      ...twoClients,
+      without: ['healed master stays in D, its counter raised'],
+      story: 'the same: the raise changes nothing, since B drew a larger number',
+    }),
+    tokensBreak('a late request of an older connection sets the key after the draw', {
+      ...twoClients,
+      without: ['request of an older connection sets the key after the draw'],
+      story: 'an assumption: the key is set again behind the back of A, which confirms the number of B',
+    }),
+    tokensBreak('answers of quarantined masters count', {
+      ...knownLoss,
+      without: ['quarantined answers count'],
+      story: 'm1 loses its counter; B draws on it at once, with a clock behind that of A',
+    }),
+    tokensBreak('quarantine shorter than the difference of clocks', {
+      ...knownLoss,
+      loss: { losses: 1, ticks: 4, quarantine: 1, ahead: [2, 0] },
+      story: 'the floor of B, read after the quarantine, is below the token of A',
+    }),
+    tokensBreak('unknown loss', {
+      ...knownLoss,
+      without: ['unknown loss'],
+      story: 'm1 loses its counter and goes on as if it had not',
+    }),
+    tokensBreak('no floor', {
+      ...knownLoss,
+      without: ['no floor'],
+      story: 'm1 loses its counter; after the quarantine it counts from one',
+    }),
+    tokensBreak('floor read before the quarantine ends', {
+      ...knownLoss,
+      slow: true,
+      without: ['floor read before the quarantine ends'],
+      story: 'the round of B is sent during the quarantine and answered after it',
+    }),
+    tokensBreak('floor clamped to late servers', {
+      ...knownLoss,
+      without: ['floor clamped to late servers'],
+      story: 'm1 has the right time and gives A its number; m2 loses its counter and clamps the floor of B',
+    }),
+    tokensBreak('drawn anew in each round: not live', {
+      ...undisturbed,
+      rounds: 9,
+      without: ['drawn anew in each round'],
+      story: 'the largest counter stays ahead of the others by one',
+    }),
+  ],
+};
+
+export const sections: readonly Section[] = [guard, liveness, attempts, fromOnce, tokens];
+
+function guardHolds(name: string, options: GuardOptions, quick = false): Configuration {
+  return { name, limit: LIMIT, quick, model: () => new GuardModel(options) };
+}
+
+type Story = { readonly story: string; readonly slow?: boolean };
+
+function guardBreaks(name: string, { story, slow, ...options }: GuardOptions & Story): Weakened {
+  return { name, story, limit: LIMIT, quick: !slow, model: () => new GuardModel(options) };
+}
+
+function tokensHold(name: string, options: TokensOptions, quick = false): Configuration {
+  return { name, limit: LIMIT, quick, model: () => new TokensModel(options) };
+}
+
+function tokensBreak(name: string, { story, slow, ...options }: TokensOptions & Story): Weakened {
+  return { name, story, limit: LIMIT, quick: !slow, model: () => new TokensModel(options) };
+}

@@ -1,0 +1,109 @@
+// npm run model: explores every configuration, or shows the counter-example of one.
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
+import { optionsOf } from '../../scripts/options.mjs';
+
+const { values } = optionsOf({
+  options: {
+    trace: { type: 'string' },
+    write: { type: 'boolean', default: false },
+  },
+});
+const readme = join(import.meta.dirname, 'README.md');
+const BEGIN = '<!-- npm run model -- --write: begin -->';
+const END = '<!-- npm run model -- --write: end -->';
+
+// On a fresh clone the compiler is not there yet.
+await ensureDependencies();
+const { compile } = await import('../simulation/compile.mjs');
+const compiled = await compile(undefined, ['test/model']);
+try {
+  const load = (file) => import(pathToFileURL(join(compiled.folder, 'test/model', file)).href);
+  const [{ explore }, { sections }] = await Promise.all([load('checker.js'), load('configurations.js')]);
+  process.exitCode = values.trace === undefined ? await exploreAll(explore, sections) : trace(explore, sections);
+} finally {
+  await compiled.remove();
+}
+
+async function exploreAll(explore, sections) {
+  const lines = [];
+  const wrong = [];
+  const began = performance.now();
+  const print = (line = '') => {
+    lines.push(line);
+    console.log(line);
+  };
+  let total = 0;
+  for (const { title, holds, breaks } of sections) {
+    print(`### ${title}\n`);
+    if (holds.length > 0) print('| configuration | states | seconds | |\n| --- | ---: | ---: | --- |');
+    for (const configuration of holds) {
+      const { verdict, seconds } = timed(explore, configuration);
+      total += verdict.states;
+      const result = verdict.violation ? 'BREAKS' : verdict.bounded ? 'BOUND HIT' : 'holds';
+      if (result !== 'holds') wrong.push(`${title}: ${configuration.name}: ${result}`);
+      print(`| ${configuration.name} | ${thousands(verdict.states)} | ${seconds} | ${result} |`);
+    }
+    if (holds.length > 0) print();
+    if (breaks.length > 0)
+      print('| weakened | states until found | steps | shortest story |\n| --- | ---: | ---: | --- |');
+    for (const configuration of breaks) {
+      const { verdict } = timed(explore, configuration);
+      total += verdict.states;
+      const found = verdict.violation !== undefined;
+      if (!found) wrong.push(`${title}: ${configuration.name}: no counter-example in ${verdict.states} states`);
+      const story = found ? configuration.story : 'NOT FOUND';
+      print(`| ${configuration.name} | ${thousands(verdict.states)} | ${verdict.depth} | ${story} |`);
+    }
+    if (breaks.length > 0) print();
+  }
+  const seconds = ((performance.now() - began) / 1_000).toFixed(0);
+  print(`${thousands(total)} states in ${seconds} s.`);
+  for (const line of wrong) console.error(`not as expected: ${line}`);
+  if (values.write && wrong.length === 0) await writeTables(lines.join('\n'));
+  return wrong.length === 0 ? 0 : 1;
+}
+
+function timed(explore, { model, limit }) {
+  const began = performance.now();
+  const verdict = explore(model(), { limit });
+  return { verdict, seconds: ((performance.now() - began) / 1_000).toFixed(1) };
+}
+
+/** Prints each step of the configurations whose name has these words. */
+function trace(explore, sections) {
+  const all = sections.flatMap(({ holds, breaks }) => [...holds, ...breaks]);
+  const chosen = all.filter(({ name }) => name.toLowerCase().includes(values.trace.toLowerCase()));
+  for (const configuration of chosen) {
+    const { verdict } = timed(explore, configuration);
+    console.log(`\n${configuration.name}: ${thousands(verdict.states)} states`);
+    if (!verdict.violation) {
+      console.log(verdict.bounded ? 'The bound on states was hit.' : 'No reachable state breaks a promise.');
+      continue;
+    }
+    const width = Math.max(...verdict.violation.trace.map(({ action }) => action.length));
+    for (const { action, state } of verdict.violation.trace) console.log(`  ${action.padEnd(width)}  ${state}`);
+    console.log(`  ${verdict.violation.property}`);
+  }
+  if (chosen.length > 0) return 0;
+  console.error(
+    `no configuration is named like "${values.trace}"; their names: ${all.map(({ name }) => name).join('; ')}`,
+  );
+  return 2;
+}
+
+async function writeTables(tables) {
+  const text = await readFile(readme, 'utf8');
+  const [before, rest] = text.split(BEGIN);
+  const after = rest?.split(END)[1];
+  if (after === undefined) throw new Error(`${readme} must contain "${BEGIN}" and "${END}"`);
+  const { format, resolveConfig } = await import('prettier');
+  const written = `${before}${BEGIN}\n\n${tables}\n\n${END}${after}`;
+  await writeFile(readme, await format(written, { ...(await resolveConfig(readme)), filepath: readme }));
+}
+
+function thousands(number) {
+  return number.toLocaleString('en-US');
+}

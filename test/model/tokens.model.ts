@@ -1,0 +1,439 @@
+import { type Emit, type Model } from './checker.js';
+
+/** A rule of section 9 that is left out. */
+export type TokensWeakening =
+  | 'draw without still-ours'
+  | 'confirm on any majority'
+  | 'confirm on draws of a minority'
+  | 'drawn once, confirmed anywhere'
+  | 'healed master stays in D'
+  | 'healed master stays in D, its counter raised'
+  | 'request of an older connection sets the key after the draw'
+  | 'drawn anew in each round'
+  | 'quarantined answers count'
+  | 'floor read before the quarantine ends'
+  | 'floor clamped to late servers'
+  | 'no floor'
+  | 'unknown loss';
+
+export interface TokensOptions {
+  readonly masters: 3 | 5;
+  /** For each client the key that it locks; all keys share one counter. */
+  readonly keys: readonly number[];
+  /** How many times a key is set again by an extension, or by a late request. */
+  readonly heals: number;
+  /** How many answers of draws are lost. */
+  readonly lostAnswers: number;
+  readonly without?: readonly TokensWeakening[];
+  /** Counters that are lost, and clocks: all in ticks. */
+  readonly loss?: {
+    readonly losses: number;
+    readonly ticks: number;
+    readonly quarantine: number;
+    /** How far the wall clock of each client is ahead. */
+    readonly ahead: readonly number[];
+  };
+  /** One client, undisturbed: its token stands after so many rounds, whatever the counters are. */
+  readonly rounds?: number;
+}
+
+const COUNTER = 0;
+const QUARANTINE = 1;
+/** The client whose key is there plus one, for each key. */
+const OWNERS = 2;
+
+const PHASE = 0;
+const GRANTED = 1;
+const DRAWN = 2;
+const LARGEST = 3;
+const CONFIRMED = 4;
+/** The largest token that stood when the client asked for its own. */
+const AFTER = 5;
+const FLOOR = 6;
+/** Masters that were not quarantined when the round was sent. */
+const SENT = 7;
+const EVER = 8;
+const CLIENT = 9;
+
+const ACQUIRING = 0;
+const HOLDING = 1;
+const ASKED = 2;
+const STANDS = 3;
+
+/** Numbers that pass in one tick of a wall clock: more than a model draws in one. */
+const PER_TICK = 8;
+
+const KINDS = [
+  'acquire',
+  'expire',
+  'set again',
+  'late',
+  'ask',
+  'round',
+  'draw',
+  'lose',
+  'loss',
+  'tick',
+  'all',
+] as const;
+type Kind = (typeof KINDS)[number];
+
+/**
+ * Section 9. Keys expire at any time, as if no lease held, so that there is no time but that of wall clocks.
+ * A request and its answer are one step, since a connection keeps the order of requests.
+ */
+export class TokensModel implements Model {
+  readonly width: number;
+  private readonly quorum: number;
+  private readonly masterWidth: number;
+  private readonly heals: number;
+  private readonly lost: number;
+  private readonly losses: number;
+  private readonly now: number;
+  private readonly rounds: number;
+  private readonly weak: ReadonlySet<TokensWeakening>;
+  private readonly next: Uint8Array;
+
+  constructor(private readonly options: TokensOptions) {
+    const { masters, keys } = options;
+    this.quorum = Math.floor(masters / 2) + 1;
+    this.masterWidth = OWNERS + Math.max(...keys) + 1;
+    this.heals = masters * this.masterWidth + keys.length * CLIENT;
+    this.lost = this.heals + 1;
+    this.losses = this.heals + 2;
+    this.now = this.heals + 3;
+    this.rounds = this.heals + 4;
+    this.width = this.heals + 5;
+    this.weak = new Set(options.without);
+    this.next = new Uint8Array(this.width);
+  }
+
+  initial(): Uint8Array[] {
+    const { heals, lostAnswers, loss, masters } = this.options;
+    const state = new Uint8Array(this.width);
+    state[this.heals] = heals;
+    state[this.lost] = lostAnswers;
+    state[this.losses] = loss?.losses ?? 0;
+    if (this.options.rounds === undefined) return [state];
+    // Every combination of small counters, the lock held on all masters, the token asked for.
+    return Array.from({ length: 3 ** masters }, (_, combination) => {
+      const begun = state.slice();
+      for (let m = 0; m < masters; m += 1) {
+        begun[this.master(m) + COUNTER] = Math.floor(combination / 3 ** m) % 3;
+        begun[this.master(m) + OWNERS] = 1;
+      }
+      begun[this.client(0) + PHASE] = ASKED;
+      begun[this.client(0) + SENT] = (1 << masters) - 1;
+      return begun;
+    });
+  }
+
+  violation(state: Uint8Array): string | undefined {
+    const { keys, rounds } = this.options;
+    if (rounds !== undefined && state[this.rounds]! >= rounds && state[this.client(0) + PHASE] !== STANDS) {
+      return `no token stands after ${rounds} rounds`;
+    }
+    for (let c = 0; c < keys.length; c += 1) {
+      const at = this.client(c);
+      if (state[at + PHASE] !== STANDS) continue;
+      if (state[at + LARGEST]! <= state[at + AFTER]!) return `the token of ${name(c)} is not larger than one before it`;
+      for (let other = 0; other < c; other += 1) {
+        const there = this.client(other);
+        if (keys[other] !== keys[c] || state[there + PHASE] !== STANDS) continue;
+        if (state[there + LARGEST] === state[at + LARGEST]) return `${name(other)} and ${name(c)} have one token`;
+      }
+    }
+    return undefined;
+  }
+
+  successors(state: Uint8Array, emit: Emit): void {
+    const { masters, keys } = this.options;
+    if (this.options.rounds !== undefined) {
+      this.wholeRound(state, emit);
+      return;
+    }
+    for (let c = 0; c < keys.length; c += 1) {
+      if (state[this.client(c) + PHASE] === STANDS) continue;
+      this.ask(state, c, emit);
+      for (let m = 0; m < masters; m += 1) {
+        this.acquire(state, c, m, emit);
+        this.setAgain(state, c, m, emit);
+        this.draw(state, c, m, emit);
+      }
+    }
+    for (let m = 0; m < masters; m += 1) {
+      this.expire(state, m, emit);
+      this.lose(state, m, emit);
+    }
+    this.tick(state, emit);
+  }
+
+  private acquire(state: Uint8Array, c: number, m: number, emit: Emit): void {
+    const at = this.client(c);
+    if (state[at + PHASE] !== ACQUIRING || state[this.owner(c, m)] !== 0) return;
+    if (state[this.master(m) + QUARANTINE]! > 0 && !this.weak.has('quarantined answers count')) return;
+    const next = this.copy(state);
+    next[this.owner(c, m)] = c + 1;
+    next[at + GRANTED]! |= 1 << m;
+    if (count(next[at + GRANTED]!) >= this.quorum) {
+      next[at + PHASE] = HOLDING;
+      next[at + GRANTED] = 0;
+    }
+    emit(next, action('acquire', c, m));
+  }
+
+  /** Early expiry, expiry, release: for the other client they are the same. */
+  private expire(state: Uint8Array, m: number, emit: Emit): void {
+    for (let key = 0; key < this.masterWidth - OWNERS; key += 1) {
+      if (state[this.master(m) + OWNERS + key] === 0) continue;
+      const next = this.copy(state);
+      next[this.master(m) + OWNERS + key] = 0;
+      emit(next, action('expire', key, m));
+    }
+  }
+
+  /** An extension finds no key and sets it. Whether its answer arrives or is missing, the master leaves D. */
+  private setAgain(state: Uint8Array, c: number, m: number, emit: Emit): void {
+    const at = this.client(c);
+    if (state[this.heals] === 0 || state[at + PHASE] === ACQUIRING || state[this.owner(c, m)] !== 0) return;
+    const next = this.copy(state);
+    next[this.heals]! -= 1;
+    next[this.owner(c, m)] = c + 1;
+    const raised = this.weak.has('healed master stays in D, its counter raised');
+    if (raised) next[this.master(m) + COUNTER] = Math.max(next[this.master(m) + COUNTER]!, next[at + LARGEST]!);
+    if (!raised && !this.weak.has('healed master stays in D')) {
+      if (this.weak.has('request of an older connection sets the key after the draw')) {
+        emit(next, action('late', c, m));
+      }
+      next[at + DRAWN]! &= ~(1 << m);
+      next[at + CONFIRMED]! &= ~(1 << m);
+    }
+    emit(next, action('set again', c, m));
+  }
+
+  /** The first round begins, or another one with the clock of now. */
+  private ask(state: Uint8Array, c: number, emit: Emit): void {
+    const at = this.client(c);
+    const phase = state[at + PHASE]!;
+    if (phase !== HOLDING && (phase !== ASKED || !this.options.loss)) return;
+    const next = this.copy(state);
+    if (phase === HOLDING) {
+      next[at + PHASE] = ASKED;
+      next[at + AFTER] = this.largestStanding(state, c);
+    }
+    const ahead = this.options.loss?.ahead[c] ?? 0;
+    if (this.options.loss && !this.weak.has('no floor')) next[at + FLOOR] = (state[this.now]! + ahead) * PER_TICK;
+    let sent = 0;
+    for (let m = 0; m < this.options.masters; m += 1) {
+      const quarantined = state[this.master(m) + QUARANTINE]! > 0;
+      const counts = !quarantined || this.weak.has('quarantined answers count');
+      if (counts || this.weak.has('floor read before the quarantine ends')) sent |= 1 << m;
+    }
+    next[at + SENT] = sent;
+    emit(next, action(phase === HOLDING ? 'ask' : 'round', c));
+  }
+
+  private largestStanding(state: Uint8Array, c: number): number {
+    let largest = 0;
+    for (let other = 0; other < this.options.keys.length; other += 1) {
+      const at = this.client(other);
+      if (this.options.keys[other] !== this.options.keys[c] || state[at + PHASE] !== STANDS) continue;
+      largest = Math.max(largest, state[at + LARGEST]!);
+    }
+    return largest;
+  }
+
+  /** The request of a round reaches one master. */
+  private draw(state: Uint8Array, c: number, m: number, emit: Emit): void {
+    const at = this.client(c);
+    if (state[at + PHASE] !== ASKED || (state[at + SENT]! & (1 << m)) === 0) return;
+    if (state[this.owner(c, m)] !== c + 1 && !this.weak.has('draw without still-ours')) return;
+    if (state[this.master(m) + QUARANTINE]! > 0 && !this.weak.has('quarantined answers count')) return;
+    const next = this.copy(state);
+    const changed = this.answer(next, c, m);
+    if (changed) emit(next, action('draw', c, m));
+    // The draw happened, and the client has not heard of it: it is not in D.
+    if (state[this.lost] === 0 || (state[at + DRAWN]! & (1 << m)) !== 0) return;
+    const unheard = this.copy(state);
+    unheard[this.master(m) + COUNTER] = this.drawn(state, c, m);
+    unheard[this.lost]! -= 1;
+    emit(unheard, action('lose', c, m));
+  }
+
+  /** Whether the answer is worth a step: one that changes nothing is none. */
+  private answer(next: Uint8Array, c: number, m: number): boolean {
+    const at = this.client(c);
+    const bit = 1 << m;
+    const counter = this.master(m) + COUNTER;
+    const draws = this.drawsFirst(next, c, m);
+    const before = next[counter]!;
+    const confirmed = next[at + CONFIRMED]!;
+    const value = draws ? this.drawn(next, c, m) : Math.max(before, next[at + LARGEST]!);
+    next[counter] = value;
+    if (draws) {
+      next[at + DRAWN]! |= bit;
+      if (this.weak.has('drawn once, confirmed anywhere')) next[at + EVER]! |= bit;
+    }
+    if (value > next[at + LARGEST]!) {
+      next[at + LARGEST] = value;
+      next[at + CONFIRMED] = 0;
+    }
+    if (value === next[at + LARGEST]) next[at + CONFIRMED]! |= bit;
+    if (count(next[at + CONFIRMED]!) >= this.quorum) next[at + PHASE] = STANDS;
+    return draws || value !== before || next[at + CONFIRMED] !== confirmed;
+  }
+
+  private drawsFirst(state: Uint8Array, c: number, m: number): boolean {
+    const at = this.client(c);
+    const bit = 1 << m;
+    const drawn = state[at + DRAWN]!;
+    if ((drawn & bit) !== 0) return false;
+    if (this.weak.has('drawn once, confirmed anywhere')) return (state[at + EVER]! & bit) === 0;
+    if (this.weak.has('confirm on any majority')) return count(drawn) < this.quorum;
+    return this.weak.has('confirm on draws of a minority') ? drawn === 0 : true;
+  }
+
+  private drawn(state: Uint8Array, c: number, m: number): number {
+    const at = this.client(c);
+    let floor = state[at + FLOOR]!;
+    // m1 has the right time, the other servers are two ticks late.
+    const clamped = this.weak.has('floor clamped to late servers') && m > 0;
+    if (clamped) floor = Math.min(floor, Math.max(0, state[this.now]! - 2) * PER_TICK);
+    return Math.max(state[this.master(m) + COUNTER]! + 1, floor, state[at + LARGEST]!);
+  }
+
+  private lose(state: Uint8Array, m: number, emit: Emit): void {
+    const { loss, keys } = this.options;
+    if (!loss || state[this.losses] === 0) return;
+    const next = this.copy(state);
+    next[this.losses]! -= 1;
+    next.fill(0, this.master(m), this.master(m) + this.masterWidth);
+    if (!this.weak.has('unknown loss')) {
+      next[this.master(m) + QUARANTINE] = loss.quarantine;
+      for (let c = 0; c < keys.length; c += 1) {
+        const at = this.client(c);
+        next[at + DRAWN]! &= ~(1 << m);
+        if (state[at + PHASE] !== STANDS) next[at + CONFIRMED]! &= ~(1 << m);
+        next[at + GRANTED]! &= ~(1 << m);
+        // What was sent before carries the identity of before, and is refused.
+        next[at + SENT]! &= ~(1 << m);
+      }
+    }
+    emit(next, action('loss', 0, m));
+  }
+
+  private tick(state: Uint8Array, emit: Emit): void {
+    const { loss, masters } = this.options;
+    if (!loss || state[this.now]! >= loss.ticks) return;
+    const next = this.copy(state);
+    next[this.now]! += 1;
+    for (let m = 0; m < masters; m += 1) {
+      if (next[this.master(m) + QUARANTINE]! > 0) next[this.master(m) + QUARANTINE]! -= 1;
+    }
+    emit(next, action('tick'));
+  }
+
+  private wholeRound(state: Uint8Array, emit: Emit): void {
+    const at = this.client(0);
+    if (state[at + PHASE] === STANDS || state[this.rounds]! >= this.options.rounds!) return;
+    const next = this.copy(state);
+    next[this.rounds]! += 1;
+    if (this.weak.has('drawn anew in each round')) next[at + DRAWN] = 0;
+    next[at + CONFIRMED] = 0;
+    const sent = next[at + LARGEST]!;
+    let largest = sent;
+    for (let m = 0; m < this.options.masters; m += 1) {
+      next[at + LARGEST] = sent;
+      next[at + PHASE] = ASKED;
+      this.answer(next, 0, m);
+      largest = Math.max(largest, next[this.master(m) + COUNTER]!);
+    }
+    next[at + LARGEST] = largest;
+    let confirmed = 0;
+    for (let m = 0; m < this.options.masters; m += 1) confirmed += next[this.master(m) + COUNTER] === largest ? 1 : 0;
+    next[at + CONFIRMED] = 0;
+    next[at + PHASE] = confirmed >= this.quorum ? STANDS : ASKED;
+    emit(next, action('all'));
+  }
+
+  describe(code: number): string {
+    const kind = KINDS[code >> 8]!;
+    const c = (code >> 4) & 15;
+    const master = `m${(code & 15) + 1}`;
+    switch (kind) {
+      case 'acquire':
+        return `${master} grants to ${name(c)}`;
+      case 'expire':
+        return `key ${c + 1} expires on ${master}`;
+      case 'set again':
+        return `an extension of ${name(c)} sets its key again on ${master}`;
+      case 'late':
+        return `a late request of ${name(c)} sets its key again on ${master}`;
+      case 'ask':
+        return `${name(c)} asks for its token`;
+      case 'round':
+        return `${name(c)} sends another round`;
+      case 'draw':
+        return `${master} answers ${name(c)}`;
+      case 'lose':
+        return `${master} draws for ${name(c)}, and its answer is lost`;
+      case 'loss':
+        return `${master} loses its data`;
+      case 'tick':
+        return 'a tick passes';
+      case 'all':
+        return 'a whole round is answered';
+    }
+  }
+
+  show(state: Uint8Array): string {
+    const masters = Array.from({ length: this.options.masters }, (_, m) => {
+      const at = this.master(m);
+      const owners = [...state.slice(at + OWNERS, at + this.masterWidth)].map((c) => (c === 0 ? '-' : name(c - 1)));
+      return `m${m + 1} ${owners.join('')} ${state[at + COUNTER]!}${state[at + QUARANTINE]! > 0 ? ' quarantined' : ''}`;
+    });
+    const clients = this.options.keys.map((_, c) => {
+      const at = this.client(c);
+      const phase = state[at + PHASE]!;
+      if (phase === STANDS) return `${name(c)}'s token is ${state[at + LARGEST]!}`;
+      if (phase === ASKED) return `${name(c)} T=${state[at + LARGEST]!} D=${this.mask(state[at + DRAWN]!)}`;
+      return `${name(c)} ${phase === HOLDING ? 'holds' : '-'}`;
+    });
+    return [...masters, ...clients].join(' | ');
+  }
+
+  private mask(bits: number): string {
+    return Array.from({ length: this.options.masters }, (_, m) => ((bits >> m) & 1 ? `m${m + 1}` : '')).join('');
+  }
+
+  private master(m: number): number {
+    return m * this.masterWidth;
+  }
+
+  private owner(c: number, m: number): number {
+    return m * this.masterWidth + OWNERS + this.options.keys[c]!;
+  }
+
+  private client(c: number): number {
+    return this.options.masters * this.masterWidth + c * CLIENT;
+  }
+
+  private copy(state: Uint8Array): Uint8Array {
+    this.next.set(state);
+    return this.next;
+  }
+}
+
+function name(c: number): string {
+  return 'ABC'[c]!;
+}
+
+function action(kind: Kind, client = 0, master = 0): number {
+  return (KINDS.indexOf(kind) << 8) | (client << 4) | master;
+}
+
+function count(mask: number): number {
+  let bits = 0;
+  for (let rest = mask; rest !== 0; rest &= rest - 1) bits += 1;
+  return bits;
+}
