@@ -1,5 +1,10 @@
 import { elapsedBetween, type Instant } from '../../lib/core/clock.js';
-import { LockNotAcquiredError, LockLostError, QuorumUnavailableError } from '../../lib/core/errors.js';
+import {
+  LockLostError,
+  LockNotAcquiredError,
+  LockServiceStoppedError,
+  QuorumUnavailableError,
+} from '../../lib/core/errors.js';
 import type { Lock } from '../../lib/core/lock.js';
 import { masterTimeoutFor, resolveCall } from '../../lib/core/settings.js';
 import type { SimNode } from './node.js';
@@ -86,16 +91,30 @@ export class Actor {
   }
 
   private release(lock: Lock): void {
-    const { node, world } = this;
+    const { node, world, operation } = this;
     const { stopped } = node.process;
     const at = world.scheduler.now;
+    this.checkKept(lock);
     world.trace(this.name, () => (lock.isHeld ? 'releases' : 'has lost it'));
+    if (lock.isHeld && operation.minHold === 0) world.health.noteRelease(this);
     void this.track(lock.release()).then(() =>
       this.guard(() => {
-        this.checkDuration('releasing', at, stopped, node.settings.masterTimeout);
+        if (!node.hasLeft) this.checkDuration('releasing', at, stopped, node.settings.masterTimeout);
         this.isDone = true;
       }),
     );
+  }
+
+  /** Nothing that happens to others takes the lock of a process to which nothing happens. */
+  private checkKept(lock: Lock): void {
+    const { node, operation, world } = this;
+    const { assumptions, scheduler, sometimes } = world;
+    if (!operation.extend || !assumptions.isHealthy(node)) return;
+    if (lock.isHeld && assumptions.ailments.length > 0)
+      sometimes.reached('a healthy client held a lock beside a sick one');
+    if (lock.isHeld || lock.loss?.cause === 'max-hold') return;
+    const message = `${this.name} lost its lock, and nothing had happened to it or to the masters: ${lock.loss?.message}`;
+    throw new Violation('a healthy client keeps its locks', scheduler.now, message);
   }
 
   private refused(error: unknown): void {
@@ -107,8 +126,9 @@ export class Actor {
       if (this.abortedAt < this.world.scheduler.now) this.fail('was not told at once that its waiting was over');
       return;
     }
-    this.expect(error, [LockNotAcquiredError, QuorumUnavailableError]);
     const { node, operation, asked } = this;
+    if (node.hasLeft && error instanceof LockServiceStoppedError) return;
+    this.expect(error, [LockNotAcquiredError, QuorumUnavailableError]);
     if (!asked) return;
     const { wait, ttl } = operation;
     // Through the gate, an attempt is two rounds.
@@ -129,7 +149,7 @@ export class Actor {
   /** Not counting the time in which the process did not run. */
   private checkDuration(what: string, since: number, stopped: number, bound: number): void {
     const { process } = this.node;
-    const took = (this.world.scheduler.now - since - (process.stopped - stopped)) * process.clocks.rate;
+    const took = (this.world.scheduler.now - since - (process.stopped - stopped)) * process.clocks.slowest;
     if (took > bound + LATENESS) this.fail(`${what} took ${took.toFixed(1)} ms, not ${bound} ms at most`);
   }
 

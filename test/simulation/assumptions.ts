@@ -1,64 +1,170 @@
+import { quorumOf } from '../../lib/core/quorum.js';
+import { driftOf, type Settings } from '../../lib/core/settings.js';
 import type { Endpoint } from './network/endpoint.js';
-import type { Fault, Schedule } from './schedule.js';
 import type { SimNode } from './node.js';
+import { endOfFault, type Fault, type FaultKind, type Schedule } from './schedule.js';
 
-/** A gap that a clock guard can see for sure, in milliseconds: more than what messages take. */
+/** A gap that a clock guard can see for sure, in milliseconds: more than what messages take while something is wrong. */
 const VISIBLE_JUMP = 2_000;
+/** What a clock guard may miss where nothing is wrong, beside the way of its samples: rates, and how old a sample is. */
+const UNCERTAINTY = 15;
 /** Rates of clocks that a corrected clock may have: more than that looks like a jump sooner or later. */
 const QUARTZ = 500e-6;
+/**
+ * A holder that is silent for less than this speaks to some master in time, whatever it has to do for that: it does so every
+ * second, and new masters that vote early wait 2.5 s for it.
+ */
+const HEARD_WITHIN = 500;
+/** How long a packet that was held up takes after the way is free. */
+const RETRANSMITTED_WITHIN = 200;
+/** How long processes take to come back to a server that was restarted. */
+const BACK_WITHIN = 2_000;
+/** Within that, a server that was a replica meanwhile is not noticed over a connection that was kept. */
+const COMPARED_WITHIN = 1_000;
+
+const FORTH_AND_BACK = `a master's clock was set forth and back before everybody had looked`;
+
+/** They hit one process alone. */
+const ON_CLIENTS: readonly FaultKind[] = [
+  ...(['pause', 'suspend', 'clientLag', 'slew', 'wallJump', 'die', 'leave'] as const),
+];
+/** They hit masters, and cost nobody a lock. */
+const HARMLESS: readonly FaultKind[] = ['scriptFlush', 'attachReplica'];
+/** After them, the data of a master may not be what it acknowledged, or looks as if it were not. */
+const LOSSES: readonly FaultKind[] = [
+  ...(['promote', 'spare', 'failback', 'lateBoot', 'flush', 'twin', 'readonly', 'serverJump', 'smallStep'] as const),
+];
+/** They make the samples of a clock guard wide. */
+const DELAYS: readonly FaultKind[] = [
+  ...(['slow', 'partition', 'hang', 'pause', 'suspend', 'clientLag', 'slew', 'wallJump', 'crash'] as const),
+];
 
 /**
  * Which assumptions of the protocol a run has broken so far, in words. While none is, mutual exclusion is demanded.
  *
- * Only the world knows: what a process has noticed of a fault is asked of the library itself.
+ * An assumption about the clocks of one client is this client's own affair: it is sick, and mutual exclusion is demanded of
+ * all the others. Only the world knows: what a process has noticed of a fault is asked of the library itself.
  */
 export class Assumptions {
   readonly broken = new Set<string>();
   /** Whether clocks run so alike that nobody takes one for a clock that was set. */
   readonly ratesAreNormal: boolean;
+  /** Whether nothing happens to any master or on the way to it that could cost a lock, whatever happens to clients. */
+  readonly mastersAreFine: boolean;
+  private readonly sick = new Map<number, string>();
+  private readonly disturbed: ReadonlySet<number>;
   private readonly suspended = new Set<number>();
   private readonly setBack = new Set<number>();
   private readonly setForward = new Set<number>();
-  private serverJumped = false;
+  private readonly forward = new Map<number, number>();
+  private readonly back = new Set<number>();
+  private readonly smallestVisible: number;
+  private readonly harmless: number;
 
   constructor(
-    { servers, processes, faults }: Schedule,
-    private readonly guarded: boolean,
-    driftFactor: number,
+    private readonly schedule: Schedule,
+    private readonly settings: Settings,
+    /** Largest ttl of all processes. */
+    maxTtl: number,
   ) {
+    const { servers, processes, faults, operations, latency } = schedule;
     const rates = [...servers, ...processes].map(({ rate }) => rate);
     const apart = Math.max(...rates) - Math.min(...rates);
     this.ratesAreNormal = apart <= QUARTZ;
-    if (apart > driftFactor) this.broken.add('clocks run at rates that differ by more than driftFactor');
-    const stalls = faults.some((fault) => 'lasts' in fault && fault.lasts > 1_000);
-    this.slowSamples = stalls;
+    if (apart > settings.driftFactor) this.broken.add('clocks run at rates that differ by more than driftFactor');
+    const restartsAreHarmless = schedule.durable === true && areApart(faults);
+    this.mastersAreFine = faults.every(
+      ({ kind }) =>
+        ON_CLIENTS.includes(kind) || HARMLESS.includes(kind) || (kind === 'durableRestart' && restartsAreHarmless),
+    );
+    this.disturbed = new Set(faults.flatMap((fault) => ('process' in fault ? [fault.process] : [])));
+    const ttls = operations.flatMap(({ ttl, newTtl = ttl }) => [ttl, newTtl]);
+    const smallest = Math.min(settings.ttl, ...ttls);
+    const drift = driftOf(settings, smallest);
+    const isClear = !faults.some(({ kind }) => DELAYS.includes(kind));
+    this.smallestVisible = isClear ? drift + 4 * latency + UNCERTAINTY : VISIBLE_JUMP;
+    this.harmless = drift - 2 - smallest * apart;
+    if (settings.restartGuard) this.noteIsolation(maxTtl);
   }
 
-  private readonly slowSamples: boolean;
+  /** Whether the clocks of a process are so wrong that its own locks are not what they seem to be to it. */
+  isSick({ index }: SimNode): boolean {
+    return this.sick.has(index);
+  }
+
+  /** Whether that can happen to it. */
+  mayBeSick({ index }: SimNode): boolean {
+    return this.disturbed.has(index);
+  }
+
+  /** What ails which process, in words. */
+  get ailments(): readonly string[] {
+    return [...new Set(this.sick.values())];
+  }
+
+  /** Whether nothing happens to this process or any master: whatever others do, it keeps its locks and gets new ones. */
+  isHealthy({ index }: SimNode): boolean {
+    return this.mastersAreFine && this.ratesAreNormal && !this.disturbed.has(index);
+  }
+
+  /** Whether a clock that is set forward by this is paid for by what is given up of each ttl. */
+  isHarmless(by: number): boolean {
+    return by <= this.harmless;
+  }
 
   /** To be called before the fault happens. */
   note(fault: Fault, endpoint: Endpoint | undefined, nodes: readonly SimNode[]): void {
+    const guarded = this.settings.restartGuard;
     switch (fault.kind) {
       case 'crash':
-        if (fault.data !== 'kept' && !this.guarded)
-          this.broken.add('a master lost data, and there is no restart guard');
+        if (fault.data === 'kept') return;
+        if (!guarded) this.broken.add('a master lost data, and there is no restart guard');
+        if (fault.data === 'stale') this.noteStale();
+        return;
+      case 'lateBoot':
+      case 'loseAll':
+        if (!guarded) this.broken.add('a master lost data, and there is no restart guard');
         return;
       case 'promote':
-        if (!this.guarded) this.broken.add('a replica was promoted, and there is no restart guard');
-        // What is sent on the word of one server reaches another.
-        else if (fault.connections === 'kept' && endpoint && nodes.some((node) => node.isRecognizing(endpoint))) {
-          this.broken.add('a server was replaced while it was recognized, over a connection that survived');
+        if (!guarded) this.broken.add('a replica was promoted, and there is no restart guard');
+        this.noteReplaced(fault.connections, endpoint, nodes);
+        this.noteStale();
+        return;
+      case 'spare':
+        if (!guarded) this.broken.add('a master was replaced, and there is no restart guard');
+        this.noteReplaced(fault.connections, endpoint, nodes);
+        if (fault.data === 'stale') this.noteStale();
+        return;
+      case 'failback':
+        if (!guarded) this.broken.add('a replica was promoted, and there is no restart guard');
+        else if (fault.connections === 'kept' && fault.lasts <= COMPARED_WITHIN) {
+          this.broken.add('a master was a replica for less than a second, over connections that survived');
         }
+        this.noteReplaced(fault.connections, endpoint, nodes);
+        this.noteStale();
+        return;
+      case 'clone':
+      case 'rollback':
+        this.broken.add('the memory of a master was set back to a snapshot');
+        return;
+      case 'twin':
+        if (!guarded) this.broken.add('an address led to another master, and there is no restart guard');
         return;
       case 'flush':
-        if (!this.guarded) this.broken.add('FLUSHALL, and there is no restart guard');
-        else if (!this.isKnownToAll(endpoint, nodes)) this.broken.add('FLUSHALL before everybody knew the master');
+        if (!guarded) this.broken.add('FLUSHALL, and there is no restart guard');
         return;
       case 'evict':
         this.broken.add('a master dropped a key that was held');
         return;
       case 'serverJump':
+      case 'smallStep':
         this.noteServerJump(fault.by, endpoint, nodes);
+        return;
+      case 'clientLag':
+        this.sick.set(fault.process, 'the clocks of a client stood still');
+        return;
+      case 'slew':
+        if (fault.by > this.settings.driftFactor) this.sick.set(fault.process, 'the clocks of a client were slewed');
         return;
       case 'suspend':
         this.suspended.add(fault.process);
@@ -69,6 +175,8 @@ export class Assumptions {
         this.noteClocks(fault.process);
         return;
       // These cost an answer, and no promise depends on one.
+      case 'durableRestart':
+      case 'attachReplica':
       case 'scriptFlush':
       case 'oom':
       case 'readonly':
@@ -78,33 +186,154 @@ export class Assumptions {
       case 'slow':
       case 'pause':
       case 'die':
+      case 'leave':
     }
   }
 
+  private noteStale(): void {
+    if (this.schedule.durable) this.broken.add('a master that is said to be durable lost data');
+  }
+
+  /** What is sent on the word of one server reaches another. */
+  private noteReplaced(
+    connections: 'kept' | 'broken',
+    endpoint: Endpoint | undefined,
+    nodes: readonly SimNode[],
+  ): void {
+    if (!this.settings.restartGuard || connections === 'broken' || !endpoint) return;
+    if (!nodes.some((node) => node.isRecognizing(endpoint))) return;
+    this.broken.add('a server was replaced while it was recognized, over a connection that survived');
+  }
+
   private noteServerJump(by: number, endpoint: Endpoint | undefined, nodes: readonly SimNode[]): void {
-    if (by <= 0) return;
-    this.serverJumped = true;
+    if (!endpoint) return;
+    if (by <= 0) {
+      this.back.add(endpoint.index);
+      if (this.forward.has(endpoint.index)) this.broken.add(FORTH_AND_BACK);
+      return;
+    }
+    const sum = (this.forward.get(endpoint.index) ?? 0) + by;
+    this.forward.set(endpoint.index, sum);
     for (const process of this.setForward) this.noteClocks(process);
-    if (!this.guarded) this.broken.add(`a master's clock was set forward, and there is no clock guard`);
-    else if (by < VISIBLE_JUMP) this.broken.add(`a master's clock was set forward by less than a delay can explain`);
-    else if (this.slowSamples) this.broken.add(`a master's clock was set forward while answers took long`);
-    else if (!this.isKnownToAll(endpoint, nodes)) {
+    // So little that it is paid for by what is given up of each ttl.
+    if (sum <= this.harmless && this.forward.size === 1) return;
+    if (!this.settings.restartGuard) this.broken.add(`a master's clock was set forward, and there is no clock guard`);
+    else if (by < this.smallestVisible) {
+      this.broken.add(`a master's clock was set forward by less than a delay can explain`);
+    } else if (this.back.has(endpoint.index)) {
+      this.broken.add(FORTH_AND_BACK);
+    } else if (this.hasStalls) {
+      this.broken.add(`a master's clock was set forward while answers took long`);
+    } else if (this.forward.size >= quorumOf(this.schedule.servers.length)) {
+      this.broken.add('the clocks of a majority of masters were set forward');
+    } else if (!this.isKnownToAll(endpoint, nodes)) {
       this.broken.add(`a master's clock was set forward before everybody knew the master`);
     }
   }
 
+  private get hasStalls(): boolean {
+    return this.schedule.faults.some((fault) => 'lasts' in fault && fault.lasts > 1_000);
+  }
+
   private noteClocks(process: number): void {
     if (this.suspended.has(process) && this.setBack.has(process)) {
-      this.broken.add('a machine was suspended, and its wall clock set back');
+      this.sick.set(process, 'a machine was suspended, and its wall clock set back');
     }
-    if (this.serverJumped && this.setForward.has(process)) {
+    if (this.forward.size > 0 && this.setForward.has(process)) {
       this.broken.add(`the wall clocks of a master and of a client were set forward`);
     }
   }
 
   /** Who meets a master for the first time cannot know what it was before. */
-  private isKnownToAll(endpoint: Endpoint | undefined, nodes: readonly SimNode[]): boolean {
-    const run = endpoint?.server?.run;
-    return run !== undefined && nodes.every((node) => node.process.isDead || node.knows(endpoint as Endpoint, run));
+  private isKnownToAll(endpoint: Endpoint, nodes: readonly SimNode[]): boolean {
+    const run = endpoint.server?.run;
+    return run !== undefined && nodes.every((node) => !node.isThere || node.knows(endpoint, run));
   }
+
+  /**
+   * New masters vote early unless a holder speaks: one that cannot reach any master while a majority has lost its data
+   * is not heard.
+   */
+  private noteIsolation(maxTtl: number): void {
+    const { servers, processes, faults } = this.schedule;
+    const losses = faults.flatMap((fault) => lossesOf(fault, servers.length));
+    const quorum = quorumOf(servers.length);
+    const window = maxTtl * (1 + 2 * this.settings.driftFactor) + VISIBLE_JUMP;
+    const majorities = losses.filter(({ at }) => {
+      const lost = losses.filter((other) => other.at >= at && other.at <= at + window);
+      return new Set(lost.map(({ server }) => server)).size >= quorum;
+    });
+    if (majorities.length === 0) return;
+    const from = Math.min(...majorities.map(({ at }) => at));
+    const to = Math.max(...losses.map(({ until }) => until)) + window;
+    const isCutOff = processes.some((_, process) =>
+      silencesOf(process, this.schedule).some(([begin, end]) => begin < to && end > from && end - begin > HEARD_WITHIN),
+    );
+    if (isCutOff) this.broken.add('a holder was cut off from all masters when a majority lost its data');
+  }
+}
+
+/** Whether at most one durable master is away at any time, counting the time in which everybody comes back to it. */
+function areApart(faults: readonly Fault[]): boolean {
+  const restarts = faults.filter(({ kind }) => kind === 'durableRestart').sort((a, b) => a.at - b.at);
+  return restarts.every(
+    (fault, index) => index === 0 || fault.at > endOfFault(restarts[index - 1] as Fault) + BACK_WITHIN,
+  );
+}
+
+interface Loss {
+  readonly server: number;
+  readonly at: number;
+  /** When the server is there again. */
+  readonly until: number;
+}
+
+function lossesOf(fault: Fault, servers: number): readonly Loss[] {
+  const until = endOfFault(fault);
+  if (fault.kind === 'loseAll')
+    return Array.from({ length: servers }, (_, server) => ({ server, at: fault.at, until }));
+  const isLoss = LOSSES.includes(fault.kind) || (fault.kind === 'crash' && fault.data !== 'kept');
+  return isLoss && 'server' in fault ? [{ server: fault.server, at: fault.at, until }] : [];
+}
+
+type Interval = readonly [from: number, to: number];
+
+/** When a process cannot speak to any master: while it is stopped, or cut off from all of them. */
+function silencesOf(process: number, { faults, servers }: Schedule): readonly Interval[] {
+  const own = faults.filter((fault) => 'process' in fault && fault.process === process);
+  const stops = own.filter(({ kind }) => kind === 'pause' || kind === 'suspend' || kind === 'clientLag').map(spanOf);
+  const cuts = servers.map((_, server) =>
+    merge([
+      ...own.filter((fault) => fault.kind === 'partition' && fault.server === server).map(spanOf),
+      // Whoever asks a server that hangs, or hears of it late, does not ask the next one at once.
+      ...faults.filter((fault) => fault.kind === 'hang' && fault.server === server).map(spanOf),
+    ]),
+  );
+  const cutOff = cuts.reduce<readonly Interval[]>(
+    (common, spans) => common.flatMap((one) => spans.flatMap((other) => overlapOf(one, other))),
+    [[0, Infinity]],
+  );
+  return merge([...stops, ...cutOff]);
+}
+
+function spanOf(fault: Fault): Interval {
+  return [fault.at, endOfFault(fault) + RETRANSMITTED_WITHIN];
+}
+
+function overlapOf(one: Interval, other: Interval): readonly Interval[] {
+  const from = Math.max(one[0], other[0]);
+  const to = Math.min(one[1], other[1]);
+  return from < to ? [[from, to]] : [];
+}
+
+/** Those that touch become one. */
+function merge(intervals: readonly Interval[]): readonly Interval[] {
+  const merged: Interval[] = [];
+  for (const interval of [...intervals].sort((a, b) => a[0] - b[0])) {
+    const last = merged.at(-1);
+    if (last && interval[0] <= last[1] + RETRANSMITTED_WITHIN) {
+      merged[merged.length - 1] = [last[0], Math.max(last[1], interval[1])];
+    } else merged.push(interval);
+  }
+  return merged;
 }

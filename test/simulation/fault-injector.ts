@@ -2,14 +2,26 @@ import type { Chance } from './engine/chance.js';
 import type { Endpoint } from './network/endpoint.js';
 import type { Direction } from './network/link.js';
 import type { SimNode } from './node.js';
-import type { Fault, LinkFault, ProcessFault, ServerFault } from './schedule.js';
-import { type Remains, runId, SimServer } from './server/sim-server.js';
+import { HEARD_WITHIN, TOLD_IN_TRUE_TIME } from './properties/beliefs.js';
+import { endOfFault, type Fault, type LinkFault, type ProcessFault, type ServerFault } from './schedule.js';
+import { type Remains, runId, type ServerPlan, SimServer } from './server/sim-server.js';
 import type { World } from './world.js';
 
 /** Marks names of our own. */
 const OWN = '\0';
 /** Ends the name of the hash of fencing counters. */
 const COUNTERS = '\0fences';
+/** How long a spare has run, and how wrong a clock can be at boot, in milliseconds. */
+const LONG = 3_600_000;
+
+/** A fault on a server, where it happens. */
+interface Hit<F extends Fault = ServerFault> {
+  readonly fault: F;
+  readonly endpoint: Endpoint;
+  readonly server: SimServer;
+  /** What a disk, a replica or a snapshot has, which is older. */
+  readonly remains: Remains;
+}
 
 /** Makes the faults of a schedule happen. */
 export class FaultInjector {
@@ -32,38 +44,95 @@ export class FaultInjector {
       };
       scheduler.at(Math.max(0, fault.at - fault.lag), remember);
     }
-    scheduler.at(fault.at, () => this.inflict(fault, remains));
+    scheduler.at(fault.at, () => this.inflict(fault, remains ?? new Map()));
   }
 
-  private inflict(fault: Fault, remains: Remains | undefined): void {
+  private inflict(fault: Fault, remains: Remains): void {
     const { world } = this;
-    const endpoint = this.endpointOf(fault);
-    const isWithoutServer = 'server' in fault && !('process' in fault) && endpoint?.server === undefined;
-    if (isWithoutServer && fault.kind !== 'serverJump') return;
-    const victim = fault.kind === 'evict' ? this.victimOn(endpoint) : undefined;
-    if (fault.kind === 'evict' && victim === undefined) return;
-    world.inflicted.push(fault.kind);
-    world.assumptions.note(fault, endpoint, world.nodes);
-    world.trace('fault', () => JSON.stringify(victim === undefined ? fault : { ...fault, victim }));
-    if ('process' in fault && !('server' in fault)) this.hitProcess(fault, world.nodes[fault.process] as SimNode);
-    else if ('process' in fault) this.hitLink(fault, world.nodes[fault.process] as SimNode, endpoint as Endpoint);
-    else this.hitServer(fault, endpoint as Endpoint, remains, victim);
+    if (fault.kind === 'loseAll') {
+      this.note(fault);
+      world.sometimes.reached('all masters lost their data');
+      for (const endpoint of world.endpoints) {
+        world.scheduler.after(this.chance.fraction() * fault.within, () => this.restart(endpoint, fault.down, {}));
+      }
+    } else if ('server' in fault) {
+      this.inflictOnServer(fault, remains);
+    } else {
+      this.note(fault);
+      this.hitProcess(fault, world.nodes[fault.process] as SimNode);
+    }
     world.noteClocks();
   }
 
+  private inflictOnServer(fault: ServerFault | LinkFault, remains: Remains): void {
+    const { world } = this;
+    const endpoint = this.endpointOf(fault) as Endpoint;
+    if ('process' in fault) {
+      this.note(fault, endpoint);
+      this.hitLink(fault, world.nodes[fault.process] as SimNode, endpoint);
+      return;
+    }
+    const { server } = endpoint;
+    if (!server) {
+      // The clock of a machine can be set while no server runs on it.
+      if (fault.kind === 'serverJump' || fault.kind === 'smallStep') this.setClock(fault, endpoint);
+      return;
+    }
+    const hit = { fault, endpoint, server, remains };
+    if (fault.kind === 'evict') this.evict({ ...hit, fault });
+    else if (fault.kind === 'twin') this.lead({ ...hit, fault });
+    else if (fault.kind === 'serverJump' || fault.kind === 'smallStep') this.setClock(fault, endpoint);
+    else {
+      this.note(fault, endpoint);
+      this.hitServer(hit);
+    }
+  }
+
+  private note(fault: Fault, endpoint?: Endpoint, more = {}): void {
+    const { world } = this;
+    world.inflicted.push(fault.kind);
+    const shaken = fault.kind === 'loseAll' ? world.endpoints : endpoint ? [endpoint] : [];
+    for (const each of shaken) each.mayBeYoung = true;
+    world.assumptions.note(fault, endpoint, world.nodes);
+    world.trace('fault', () => JSON.stringify({ ...fault, ...more }));
+  }
+
   private hitProcess(fault: ProcessFault, node: SimNode): void {
+    const { world } = this;
+    // Whether a loss is told in time can be seen when nothing else happens, too.
+    for (const within of [TOLD_IN_TRUE_TIME, HEARD_WITHIN]) {
+      world.scheduler.at(endOfFault(fault) + within * 1.1, () => undefined);
+    }
     switch (fault.kind) {
       case 'pause':
       case 'suspend':
         node.process.pause(fault.lasts, fault.kind);
         return;
+      case 'clientLag':
+        node.process.pause(fault.lasts, 'stun');
+        world.scheduler.after(fault.lasts, () => world.noteClocks());
+        return;
+      case 'slew':
+        node.process.slew(fault.lasts, 1 - fault.by);
+        world.scheduler.after(fault.lasts, () => world.noteClocks());
+        return;
       case 'wallJump':
         node.process.clocks.step(fault.by);
         return;
+      case 'leave':
+        node.process.receive(() => {
+          if (node.isThere) node.leave().catch((error: unknown) => world.report(error));
+        });
+        this.nothingIsSureToBeReleased();
+        return;
       case 'die':
         node.die();
-        for (const endpoint of this.world.endpoints) endpoint.mayKeepKeys = true;
+        this.nothingIsSureToBeReleased();
     }
+  }
+
+  private nothingIsSureToBeReleased(): void {
+    for (const endpoint of this.world.endpoints) endpoint.mayKeepKeys = true;
   }
 
   private hitLink(fault: LinkFault, node: SimNode, endpoint: Endpoint): void {
@@ -89,75 +158,159 @@ export class FaultInjector {
     }
   }
 
-  private hitServer(
-    fault: ServerFault,
-    endpoint: Endpoint,
-    remains: Remains | undefined,
-    victim: string | undefined,
-  ): void {
-    const { world } = this;
-    const { server } = endpoint;
+  private hitServer(hit: Hit): void {
+    const { fault, endpoint, server, remains } = hit;
+    const { scheduler } = this.world;
     switch (fault.kind) {
-      case 'crash': {
-        const left = fault.data === 'kept' ? server?.data.copy() : fault.data === 'stale' ? remains : undefined;
-        if (fault.data !== 'kept') this.lose(endpoint);
-        endpoint.stop();
-        world.scheduler.after(fault.down, () => {
-          const run = this.nextRun(endpoint);
-          endpoint.server ??= new SimServer(run, endpoint.clock, world.modelFaults, left);
-        });
+      case 'crash':
+        if (fault.data === 'kept') this.restartWith(endpoint, fault.down, { remains: server.data.copy() });
+        else this.restart(endpoint, fault.down, fault.data === 'stale' ? { remains } : {});
         return;
-      }
+      case 'durableRestart':
+        this.restartWith(endpoint, fault.down, { remains: server.data.copy(), durable: true });
+        return;
+      case 'lateBoot':
+        this.restart(endpoint, fault.down, { uptime: LONG });
+        return;
       case 'promote':
+        this.replace(hit, { remains, promotedFrom: server.replid, uptime: LONG });
+        return;
+      case 'spare':
+        this.replace(hit, { uptime: LONG, ...(fault.data === 'stale' && { remains }) });
+        return;
+      case 'failback':
+        this.failBack({ ...hit, fault });
+        return;
+      case 'clone':
+      case 'rollback':
         this.lose(endpoint);
-        if (fault.connections === 'broken') endpoint.stop();
-        endpoint.server = SimServer.promoted(
-          this.nextRun(endpoint),
-          endpoint.clock,
-          world.modelFaults,
-          remains ?? new Map(),
-        );
+        if (fault.kind === 'rollback') endpoint.clock.step(-fault.lag);
+        server.restore(remains);
+        this.breakConnections(server);
         endpoint.mayKeepKeys = true;
+        return;
+      case 'attachReplica':
+        server.attachReplica();
         return;
       case 'flush':
         this.lose(endpoint);
-        server?.data.clear();
-        return;
-      case 'evict':
-        endpoint.lostAt = world.scheduler.now;
-        server?.data.forget(victim as string);
-        if (victim?.endsWith(COUNTERS)) world.tokens.loseCounters('unguarded');
+        server.data.clear();
         return;
       case 'scriptFlush':
-        server?.scripts.clear();
+        server.scripts.clear();
         return;
       case 'oom':
-        if (server) server.data.isFull = true;
-        world.scheduler.after(fault.lasts, () => server && (server.data.isFull = false));
+        server.data.isFull = true;
+        scheduler.after(fault.lasts, () => (server.data.isFull = false));
         return;
       case 'readonly':
-        server?.demote();
+        server.demote();
         endpoint.mayKeepKeys = true;
-        world.scheduler.after(fault.lasts, () => server?.promote());
+        scheduler.after(fault.lasts, () => server.promote());
         return;
       case 'hang':
         endpoint.pause(fault.lasts);
         return;
+      // These need to know more before they happen.
+      case 'evict':
+      case 'twin':
       case 'serverJump':
-        // What has expired is gone by then: servers look for it all the time.
-        server?.data.keys();
-        endpoint.clock.step(fault.by);
-        if (fault.by > 0) endpoint.lostAt = world.scheduler.now;
-        // What is kept for a while (minHold) is kept for longer.
-        else endpoint.mayKeepKeys = true;
+      case 'smallStep':
     }
   }
 
-  /** Mostly the key of a lock, now and then something of our own. */
-  private victimOn(endpoint: Endpoint | undefined): string | undefined {
-    const keys = endpoint?.server?.data.keys() ?? [];
+  private setClock(fault: Extract<Fault, { kind: 'serverJump' | 'smallStep' }>, endpoint: Endpoint): void {
+    this.note(fault, endpoint);
+    // What has expired is gone by then: servers look for it all the time.
+    endpoint.server?.data.keys();
+    endpoint.clock.step(fault.by);
+    if (fault.by > 0 && !this.world.assumptions.isHarmless(fault.by)) endpoint.lostAt = this.world.scheduler.now;
+    // What is kept for a while (minHold) is kept for longer.
+    else endpoint.mayKeepKeys = true;
+  }
+
+  /** Takes away mostly the key of a lock, now and then something of our own. */
+  private evict({ fault, endpoint, server }: Hit): void {
+    const { world, chance } = this;
+    const keys = server.data.keys();
     const locks = keys.filter((key) => !key.includes(OWN));
-    return this.chance.pick(this.chance.happens(0.8) ? locks : keys);
+    const victim = chance.pick(chance.happens(0.8) ? locks : keys) as string | undefined;
+    if (victim === undefined) return;
+    this.note(fault, endpoint, { victim });
+    endpoint.lostAt = world.scheduler.now;
+    server.data.forget(victim);
+    if (victim.endsWith(COUNTERS)) world.tokens.loseCounters('unguarded');
+  }
+
+  /** Leads the address to another master's server, and back. */
+  private lead({ fault, endpoint, server }: Hit<Extract<Fault, { kind: 'twin' }>>): void {
+    const { world } = this;
+    const other = world.endpoints[fault.other]?.server;
+    if (!other || other === server) return;
+    this.note(fault, endpoint);
+    const turn = (to: SimServer): void => {
+      for (const connection of [...endpoint.connections]) connection.reset(0);
+      endpoint.server = to;
+      endpoint.movedAt = world.scheduler.now;
+    };
+    this.nothingIsSureToBeReleased();
+    turn(other);
+    world.scheduler.after(fault.lasts, () => {
+      if (endpoint.server === other) turn(server);
+    });
+  }
+
+  /** Its data is the replica's from the beginning: a replica answers reads with it, and takes no writes. */
+  private failBack({ fault, endpoint, server, remains }: Hit<Extract<Fault, { kind: 'failback' }>>): void {
+    this.lose(endpoint);
+    if (fault.connections === 'broken') this.breakConnections(server);
+    const replica = new SimServer(this.nextRun(endpoint), this.planOf(endpoint, { promotedFrom: server.replid }));
+    server.follow(replica.replid, remains);
+    endpoint.mayKeepKeys = true;
+    this.world.scheduler.after(fault.lasts, () => {
+      if (fault.connections === 'broken') this.breakConnections(server);
+      server.promote();
+    });
+  }
+
+  /** Another server answers at the address from now on. */
+  private replace(
+    { fault, endpoint, server }: Hit & { readonly fault: { readonly connections?: 'kept' | 'broken' } },
+    plan: Partial<ServerPlan>,
+  ): void {
+    this.lose(endpoint);
+    if (fault.connections === 'broken') this.stop(server);
+    endpoint.server = new SimServer(this.nextRun(endpoint), this.planOf(endpoint, plan));
+    endpoint.mayKeepKeys = true;
+  }
+
+  /** Like {@link restartWith}, where something that was acknowledged is missing. */
+  private restart(endpoint: Endpoint, down: number, plan: Partial<ServerPlan>): void {
+    this.lose(endpoint);
+    this.restartWith(endpoint, down, plan);
+  }
+
+  private restartWith(endpoint: Endpoint, down: number, plan: Partial<ServerPlan>): void {
+    if (endpoint.server) this.stop(endpoint.server);
+    this.world.scheduler.after(down, () => {
+      endpoint.server ??= new SimServer(this.nextRun(endpoint), this.planOf(endpoint, plan));
+    });
+  }
+
+  /** A server ends, whatever the number of addresses that lead to it. */
+  private stop(server: SimServer): void {
+    for (const endpoint of this.world.endpoints) if (endpoint.server === server) endpoint.stop();
+  }
+
+  private breakConnections(server: SimServer): void {
+    for (const endpoint of this.world.endpoints) {
+      if (endpoint.server !== server) continue;
+      for (const connection of [...endpoint.connections]) connection.reset(0);
+    }
+  }
+
+  private planOf(endpoint: Endpoint, plan: Partial<ServerPlan>): ServerPlan {
+    return { ...this.world.serverPlan(endpoint.clock), ...plan };
   }
 
   /** Everything that was acknowledged may be forgotten. */

@@ -1,5 +1,5 @@
 import { Chance } from './engine/chance.js';
-import type { ClockPlan, Fault, FaultKind, Operation, Schedule } from './schedule.js';
+import type { ClockPlan, Fault, FaultKind, Operation, ProcessPlan, Schedule } from './schedule.js';
 
 /** What schedules are made of. Every list is chosen from with equal chances. */
 export interface Profile {
@@ -21,6 +21,12 @@ export interface Profile {
   /** Fewest and most locks that are asked for. */
   readonly operations: readonly [number, number];
   readonly dataAfterCrash: readonly ('kept' | 'lost' | 'stale')[];
+  /** Share of the schedules in which masters were started a moment ago and have never voted. */
+  readonly fresh: number;
+  /** Share of those in which processes differ in their options, and are replaced by others while locks are held. */
+  readonly rolling: number;
+  /** Share of those in which masters keep whatever they have acknowledged. */
+  readonly durable: number;
   /** After what share of the work a fencing token is asked for, if it is. */
   readonly tokensAt: readonly (number | undefined)[];
 }
@@ -28,7 +34,13 @@ export interface Profile {
 export const FAULTS: readonly FaultKind[] = [
   ...(['crash', 'crash', 'promote', 'flush', 'evict', 'scriptFlush', 'oom', 'readonly', 'hang', 'serverJump'] as const),
   ...(['partition', 'partition', 'cut', 'cut', 'cut', 'slow', 'pause', 'pause', 'suspend', 'wallJump', 'die'] as const),
+  ...(['durableRestart', 'lateBoot', 'loseAll', 'spare', 'failback', 'attachReplica', 'twin', 'smallStep'] as const),
+  ...(['clone', 'rollback', 'clientLag', 'slew', 'leave'] as const),
 ];
+/** They happen to one client, and must cost no other its lock. */
+const ON_CLIENTS: readonly FaultKind[] = ['pause', 'suspend', 'clientLag', 'slew', 'wallJump', 'die', 'leave'];
+/** Share of the schedules in which nothing happens to any master. */
+const MASTERS_FINE = 1 / 10;
 
 export const EVERYTHING: Profile = {
   faults: FAULTS,
@@ -39,13 +51,16 @@ export const EVERYTHING: Profile = {
   extended: 0.5,
   guard: [undefined, undefined, undefined, undefined, undefined, undefined, undefined, false],
   // Odd clocks are looked into again and again: a few of these schedules take as long as hundreds of others.
-  drifts: [...Array.from({ length: 18 }, () => 200e-6), 0.008, 0.03],
+  drifts: [...Array.from({ length: 28 }, () => 200e-6), 0.008, 0.03],
   offsets: [5, 5, 100, 2_000, 20_000],
   resources: [['a'], ['a'], ['a'], ['a'], ['b'], ['a', 'b']],
   latencies: [0.5, 0.5, 0.5, 5],
   operations: [3, 6],
   dataAfterCrash: ['kept', 'lost', 'lost', 'stale'],
   tokensAt: [undefined, 0, 0, 0.5, 1],
+  fresh: 0.1,
+  rolling: 0.15,
+  durable: 0.05,
 };
 
 /** As much can go wrong between two processes with a few locks, in a third of the time. */
@@ -61,7 +76,12 @@ const LONG = 1 / 10;
 
 /** For how long operations begin and faults happen, in milliseconds. */
 const BUSY_FOR = 2_500;
-const FIRST_OPERATION = 150;
+/** Masters that nobody has asked before vote by then. */
+const SETTLED = 3_300;
+/** The same where they are asked at once. */
+const FRESH = 20;
+/** How often masters that have just been started say for how long they run, in milliseconds. */
+const [JUST_STARTED, STARTED_LONG_AGO] = [500, 100_000];
 
 /** Everything that happens in a run, from its seed. */
 export function generate(seed: number, profile: Profile = EVERYTHING): Schedule {
@@ -77,41 +97,91 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
     rate: 1 + (2 * chance.fraction() - 1) * (drift / 2),
     offset: Math.round((2 * chance.fraction() - 1) * offset),
   });
+  const isFresh = chance.happens(profile.fresh);
+  const isDurable = chance.happens(profile.durable);
+  const first = isFresh ? FRESH : SETTLED;
+  const processes: ProcessPlan[] = Array.from({ length: count }, () => ({
+    ...clock(),
+    startsAt: chance.happens(0.85) ? 0 : chance.whole(0, first + BUSY_FOR),
+  }));
+  const deployment = chance.happens(profile.rolling) ? deploy(chance, { processes, first, masters, maxTtl }) : [];
   const operations = Array.from({ length: chance.whole(...profile.operations) }, () =>
-    operation(chance, profile, count, ttl, maxTtl),
+    operation(chance, profile, { processes, first, ttl, maxTtl }),
   );
   const faults = Array.from({ length: chance.whole(0, profile.mostFaults) }, () => {
     const near = chance.happens(0.6) ? chance.pick(operations).at + chance.fraction() * 30 : undefined;
-    const at = near ?? FIRST_OPERATION + chance.fraction() * BUSY_FOR;
-    return fault(chance, profile, Math.round(at), masters, count, ttl);
+    const at = near ?? SETTLED + chance.fraction() * BUSY_FOR;
+    return fault(chance, profile, Math.round(at), masters, processes.length, ttl);
   });
   return {
     seed,
     options: { ttl, maxTtl, ...(restartGuard !== undefined && { restartGuard }), wait: 1_000 },
-    servers: Array.from({ length: masters }, () => ({ ...clock(), uptime: chance.happens(0.9) ? 100_000 : 500 })),
-    processes: Array.from({ length: count }, () => ({
-      ...clock(),
-      startsAt: chance.happens(0.85) ? 0 : chance.whole(0, BUSY_FOR),
-    })),
+    ...(isDurable && { durable: true }),
+    servers: Array.from({ length: masters }, () => ({ ...clock(), uptime: isFresh ? JUST_STARTED : STARTED_LONG_AGO })),
+    processes,
     operations,
-    faults,
+    faults: [...deployment, ...faults],
     latency: chance.pick(profile.latencies),
   };
 }
 
-/** Like {@link generate}, for a mass of runs: most of them are short. */
-export function generateAny(seed: number, faults: readonly FaultKind[] = FAULTS): Schedule {
-  const isLong = new Chance(seed, 1).happens(LONG);
-  return generate(seed, { ...(isLong ? EVERYTHING : SHORT), faults });
+interface Deployment {
+  /** A new one may be added. */
+  readonly processes: ProcessPlan[];
+  readonly first: number;
+  readonly masters: number;
+  readonly maxTtl: number;
 }
 
-function operation(chance: Chance, profile: Profile, processes: number, ttl: number, maxTtl: number): Operation {
+/** Some processes have a larger maxTtl, or another order of their masters; one leaves while another one comes. */
+function deploy(chance: Chance, { processes, first, masters, maxTtl }: Deployment): readonly Fault[] {
+  const varied = (plan: ProcessPlan): ProcessPlan => ({
+    ...plan,
+    ...(chance.happens(0.5) && { maxTtl: maxTtl * chance.pick([2, 5, 10]) }),
+    order: shuffled(chance, masters),
+  });
+  processes.forEach((plan, index) => (processes[index] = varied(plan)));
+  if (chance.happens(0.3)) return [];
+  const at = SETTLED + chance.whole(0, BUSY_FOR);
+  const process = chance.whole(0, processes.length - 1);
+  const { rate, offset } = processes[process] as ProcessPlan;
+  processes.push(varied({ rate, offset, startsAt: Math.max(first, at + chance.whole(-500, 500)) }));
+  return [{ kind: chance.happens(0.7) ? 'leave' : 'die', at, process }];
+}
+
+function shuffled(chance: Chance, length: number): readonly number[] {
+  const left = Array.from({ length }, (_, index) => index);
+  return Array.from({ length }, () => left.splice(chance.whole(0, left.length - 1), 1)[0] as number);
+}
+
+/** Like {@link generate}, for a mass of runs: most of them are short. */
+export function generateAny(seed: number, faults: readonly FaultKind[] = FAULTS): Schedule {
+  const choice = new Chance(seed, 1);
+  const profile = choice.happens(LONG) ? EVERYTHING : SHORT;
+  const onClients = faults.filter((kind) => ON_CLIENTS.includes(kind));
+  return generate(seed, {
+    ...profile,
+    faults: choice.happens(MASTERS_FINE) && onClients.length > 0 ? onClients : faults,
+  });
+}
+
+interface Times {
+  readonly processes: readonly ProcessPlan[];
+  /** When the first lock is asked for. */
+  readonly first: number;
+  readonly ttl: number;
+  readonly maxTtl: number;
+}
+
+function operation(chance: Chance, profile: Profile, { processes, first, ttl, maxTtl }: Times): Operation {
   const extend = chance.happens(profile.extended);
+  const process = chance.whole(0, processes.length - 1);
+  const longest = processes[process]?.maxTtl ?? maxTtl;
   return {
-    at: FIRST_OPERATION + Math.round(chance.fraction() * chance.pick([50, 500, BUSY_FOR])),
-    process: chance.whole(0, processes - 1),
+    at: first + Math.round(chance.fraction() * chance.pick([50, 500, BUSY_FOR])),
+    process,
     resources: chance.pick(profile.resources),
-    ttl: chance.happens(0.8) ? ttl : maxTtl,
+    ttl: chance.pick([ttl, ttl, ttl, ttl, ttl, ttl, ttl, longest, maxTtl, Math.max(50, ttl / 10)]),
     wait: chance.pick([0, 20, 300, 2_000, 5_000]),
     extend,
     minHold: chance.happens(0.1) ? Math.min(ttl, 200) : 0,
@@ -140,12 +210,34 @@ function fault(chance: Chance, profile: Profile, at: number, servers: number, pr
     case 'evict':
     case 'scriptFlush':
       return { kind, at, server };
+    case 'attachReplica':
+      return { kind, at, server };
+    case 'durableRestart':
+    case 'lateBoot':
+      return { kind, at, server, down: Math.round(chance.spread(10, 2_000)) };
+    case 'loseAll':
+      return { kind, at, within: chance.whole(0, 100), down: Math.round(chance.spread(10, 1_000)) };
+    case 'spare': {
+      const connections = chance.pick(['kept', 'broken'] as const);
+      return { kind, at, server, lag: chance.whole(1, 1_000), connections, data: chance.pick(['empty', 'stale']) };
+    }
+    case 'failback': {
+      const connections = chance.pick(['kept', 'broken', 'broken'] as const);
+      return { kind, at, server, lag: chance.whole(1, 300), connections, lasts: Math.round(chance.spread(10, 3_000)) };
+    }
+    case 'clone':
+    case 'rollback':
+      return { kind, at, server, lag: chance.whole(1, 1_000) };
+    case 'twin':
+      return { kind, at, server, other: (server + 1) % servers, lasts };
     case 'oom':
     case 'readonly':
     case 'hang':
       return { kind, at, server, lasts };
     case 'serverJump':
       return { kind, at, server, by: jump(chance, ttl) };
+    case 'smallStep':
+      return { kind, at, server, by: Math.round(chance.spread(10, 500)) * chance.pick([1, 1, 1, -1]) };
     case 'partition':
       return { kind, at, server, process, lasts, direction: chance.pick(['out', 'in', 'both'] as const) };
     case 'cut':
@@ -154,10 +246,14 @@ function fault(chance: Chance, profile: Profile, at: number, servers: number, pr
       return { kind, at, server, process, lasts, latency: chance.spread(2, 80) };
     case 'pause':
     case 'suspend':
+    case 'clientLag':
       return { kind, at, process, lasts };
+    case 'slew':
+      return { kind, at, process, lasts: lasts * 3, by: chance.pick([0.0005, 0.02, 0.083]) };
     case 'wallJump':
       return { kind, at, process, by: jump(chance, ttl) };
     case 'die':
+    case 'leave':
       return { kind, at, process };
   }
 }

@@ -47,7 +47,7 @@ export class ModelPair implements AsyncDisposable {
     run: string,
     faults: ReadonlySet<ModelFault>,
   ) {
-    this.simulated = new SimServer(run, new MachineClock(this.scheduler, 1, 0), faults);
+    this.simulated = new SimServer(run, { clock: new MachineClock(this.scheduler, 1, 0), faults });
     this.simulated.lives = LASTING;
     subscriber.on('message', (channel, message) => void this.heard.real.push(`${channel} ${message}`));
   }

@@ -1,3 +1,5 @@
+import type { LockLostError } from '../../lib/core/errors.js';
+import type { Observer } from '../../lib/core/observer.js';
 import { Redlock } from '../../lib/core/redlock.js';
 import type { Settings } from '../../lib/core/settings.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
@@ -10,25 +12,49 @@ import type { Endpoint } from './network/endpoint.js';
 import { Link } from './network/link.js';
 import { SimClient } from './network/sim-client.js';
 
+/** What one process is given. */
+export interface NodePlan {
+  readonly process: SimProcess;
+  /** Its place among all processes. */
+  readonly index: number;
+  readonly settings: Settings;
+  readonly scheduler: Scheduler;
+  /** All of them, and in which order this process lists them. */
+  readonly endpoints: readonly Endpoint[];
+  readonly order: readonly number[];
+  readonly chance: Chance;
+  readonly latency: number;
+  readonly hears: NodeListener;
+}
+
+/** What a process is heard to say. */
+export interface NodeListener {
+  readonly told: (event: keyof Observer, words: string) => void;
+  readonly lost: (node: SimNode, error: LockLostError) => void;
+  readonly quarantined: (node: SimNode, master: string, milliseconds: number) => void;
+}
+
 /** One process of an application, with the library in it. */
 export class SimNode {
   readonly redlock: Redlock;
+  readonly process: SimProcess;
+  readonly settings: Settings;
+  readonly index: number;
+  /** By the number of the endpoint. */
   readonly links: readonly Link[];
   /** When each token was drawn, in true time: just before its attempt. */
   readonly drawnAt = new Map<string, number>();
-  private readonly masters: readonly RedisMaster[];
+  /** Whether it has given everything back and ended. */
+  hasLeft = false;
+  private readonly masters = new Map<Endpoint, RedisMaster>();
   private readonly clients: SimClient[] = [];
   /** Sees what the masters say of their data; `undefined` where it is off. */
   readonly guard: RestartGuard | undefined;
 
-  constructor(
-    readonly process: SimProcess,
-    readonly settings: Settings,
-    scheduler: Scheduler,
-    private readonly endpoints: readonly Endpoint[],
-    chance: Chance,
-    latency: number,
-  ) {
+  constructor({ process, index, settings, scheduler, endpoints, order, chance, latency, hears }: NodePlan) {
+    this.process = process;
+    this.index = index;
+    this.settings = settings;
     this.links = endpoints.map(() => new Link(scheduler, chance, latency));
     const random = {
       fraction: () => chance.fraction(),
@@ -38,24 +64,30 @@ export class SimNode {
         return token;
       },
     };
-    const surroundings = { clock: process, random, observer: {} };
+    const surroundings = { clock: process, random, observer: this.observerFor(hears) };
     const clockLags = (milliseconds: number): void => this.redlock.shorten(milliseconds);
     this.guard = settings.restartGuard
       ? new RestartGuard({ ...surroundings, settings, clockLags, instance: process.name })
       : undefined;
     const encoder = new RequestEncoder();
-    this.masters = endpoints.map((endpoint, index) => {
-      const link = this.links[index] as Link;
+    for (const endpoint of order.map((number) => endpoints[number] as Endpoint)) {
+      const link = this.links[endpoint.index] as Link;
       const client = new SimClient({ process, endpoint, link, scheduler }, (copy) => this.clients.push(copy));
       this.clients.push(client);
-      return new RedisMaster(endpoint.name, client, { ...surroundings, settings, encoder, guard: this.guard }, settings.durable);
-    });
-    this.redlock = new Redlock(this.masters, settings, { ...surroundings, witness: this.guard });
+      const context = { ...surroundings, settings, encoder, guard: this.guard };
+      this.masters.set(endpoint, new RedisMaster(endpoint.name, client, context, settings.durable));
+    }
+    this.redlock = new Redlock([...this.masters.values()], settings, { ...surroundings, witness: this.guard });
+  }
+
+  /** Whether it takes part: it has neither died nor left. */
+  get isThere(): boolean {
+    return !this.process.isDead && !this.hasLeft;
   }
 
   /** Whether this process has talked to this run of a server. */
   knows(endpoint: Endpoint, run: string): boolean {
-    return this.masters[endpoint.index]?.identity().run === run;
+    return this.masters.get(endpoint)?.identity().run === run;
   }
 
   /** Whether this process is finding out who answers there. */
@@ -67,5 +99,27 @@ export class SimNode {
   die(): void {
     this.process.die();
     for (const client of this.clients) client.abandon();
+  }
+
+  /** Gives everything back and ends, as for a new version of the application. */
+  async leave(): Promise<void> {
+    this.hasLeft = true;
+    this.redlock.stop();
+    await this.redlock.drain(0);
+    await this.redlock.close();
+  }
+
+  private observerFor({ told, lost, quarantined }: NodeListener): Observer {
+    return {
+      lockLost: (error) => lost(this, error),
+      masterQuarantined: (master, reason, milliseconds) => {
+        told('masterQuarantined', reason);
+        quarantined(this, master, milliseconds);
+      },
+      masterRefused: (_, reason) => told('masterRefused', reason),
+      masterVotesAgain: (master) => told('masterVotesAgain', master),
+      masterSilent: (master) => told('masterSilent', master),
+      masterAnswersAgain: (master) => told('masterAnswersAgain', master),
+    };
   }
 }

@@ -1,8 +1,10 @@
+import { quorumOf } from '../../lib/core/quorum.js';
 import { Chance } from './engine/chance.js';
 import { settlePromises } from './engine/microtasks.js';
 import { checkIdle, checkNothingLeft, checkReleased } from './properties/leftovers.js';
+import type { RareState } from './properties/sometimes.js';
 import { type Property, Violation } from './properties/violation.js';
-import { endOf, type FaultKind, type Operation, type Schedule } from './schedule.js';
+import { endOf, type Fault, type FaultKind, type Operation, type Schedule } from './schedule.js';
 import type { ModelFault } from './server/operations.js';
 import { World } from './world.js';
 
@@ -12,6 +14,10 @@ export interface Result {
   readonly message: string | undefined;
   /** Assumptions of the protocol that the run has broken. */
   readonly broken: readonly string[];
+  /** What ailed some of the clients, from which the others must be safe. */
+  readonly ailments: readonly string[];
+  /** Rare states that the run has reached. */
+  readonly reached: readonly RareState[];
   /** The same for the same course of events. */
   readonly fingerprint: number;
   readonly events: number;
@@ -30,6 +36,8 @@ const RECONNECTED_WITHIN = 16_000;
 /** How long a queue lives that nobody joins. */
 const QUEUE_LIFE = 5_000;
 const SECOND = 1_000;
+/** What a healthy client may wait beside the locks of others: one look, and what others do when they come back. */
+const HEALTHY_WITHIN = 5_000;
 const TIMERS_WITHIN = 50;
 /** Beyond that, something goes round in circles. */
 const MOST_EVENTS = 100_000;
@@ -69,13 +77,15 @@ function attempt(action: () => void): unknown {
   }
 }
 
-function resultOf({ assumptions, scheduler, actors, inflicted }: World, error: unknown): Result {
+function resultOf({ assumptions, scheduler, actors, inflicted, sometimes }: World, error: unknown): Result {
   const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const isViolation = error instanceof Violation;
   return {
     property: error === undefined ? undefined : isViolation ? error.property : 'no error nobody expects',
     message: error === undefined ? undefined : isViolation ? `${error.message} (at ${error.at.toFixed(3)} ms)` : told,
     broken: [...assumptions.broken],
+    ailments: assumptions.ailments,
+    reached: sometimes.states,
     fingerprint: scheduler.fingerprint,
     events: scheduler.steps,
     faults: inflicted,
@@ -87,12 +97,17 @@ function votes({ state }: { readonly state: string }): boolean {
   return state === 'voting';
 }
 
+function backBy(fault: Fault): number {
+  if (fault.kind === 'rollback') return fault.lag;
+  return fault.kind === 'serverJump' || fault.kind === 'smallStep' ? Math.max(0, -fault.by) : 0;
+}
+
 class Course {
   constructor(private readonly world: World) {}
 
   run(): void {
     const { world } = this;
-    const { schedule, settings, scheduler } = world;
+    const { schedule, scheduler, health } = world;
     const end = endOf(schedule);
     this.until(end);
     const probes = this.probe(end);
@@ -106,9 +121,12 @@ class Course {
     this.until(scheduler.now + TIMERS_WITHIN);
     checkIdle(world, (node) => calm.has(node));
     // Locks that nobody released, and queues that nobody left.
-    this.until(scheduler.now + settings.maxTtl + QUEUE_LIFE + this.setBack + SECOND);
+    this.until(scheduler.now + health.longestTtl + QUEUE_LIFE + this.setBackAtMost + SECOND);
     checkNothingLeft(world);
-    if (world.assumptions.ratesAreNormal) checkIdle(world, () => true);
+    if (world.assumptions.ratesAreNormal) {
+      world.health.checkOver();
+      checkIdle(world, () => true);
+    }
     this.close();
     checkIdle(world, () => true);
   }
@@ -130,9 +148,11 @@ class Course {
   /** Every process that lives asks for a lock once the faults are over, and must get it. */
   private probe(end: number) {
     const { world } = this;
-    const wait = Math.ceil(this.deadline(end) - end);
-    return world.nodes.flatMap(({ process }, index) => {
-      if (process.isDead) return [];
+    return world.nodes.flatMap((node, index) => {
+      const { process } = node;
+      if (!node.isThere) return [];
+      const isHealthy = world.assumptions.isHealthy(node);
+      const wait = Math.ceil((isHealthy ? this.healthyDeadline(end) : this.deadline(end)) - end);
       const operation: Operation = {
         ...{ at: end + 5 * (index + 1), process: index, resources: index === 0 ? ['a', 'b'] : ['a'], wait },
         ...{ ttl: world.settings.ttl, extend: false, minHold: 0, work: 1 },
@@ -144,17 +164,39 @@ class Course {
 
   /** When everybody must have had its lock: work, locks that nobody released, a quarantine, and one that began late. */
   private deadline(end: number): number {
-    const { schedule, settings } = this.world;
-    const work = Math.max(...schedule.operations.map((operation) => operation.work));
-    const waiting = Math.max(...schedule.operations.map((operation) => operation.wait));
-    const quarantine = settings.maxTtl * 1.02 + 2 * SECOND;
-    return end + work + waiting + settings.maxTtl + 2 * quarantine + this.setBack + RECONNECTED_WITHIN;
+    const { longestTtl } = this.world.health;
+    const quarantine = longestTtl * 1.02 + 2 * SECOND;
+    return this.busyUntil(end) + longestTtl + 2 * quarantine + this.setBack + RECONNECTED_WITHIN;
   }
 
-  /** Keys on a master whose clock was set back live longer by that. */
+  /** The same where nothing is wrong with any master: locks of the dead, and nothing that is kept out. */
+  private healthyDeadline(end: number): number {
+    return this.busyUntil(end) + this.world.health.longestTtl * 1.02 + HEALTHY_WITHIN;
+  }
+
+  private busyUntil(end: number): number {
+    const { operations } = this.world.schedule;
+    return (
+      end + Math.max(0, ...operations.map(({ work }) => work)) + Math.max(0, ...operations.map(({ wait }) => wait))
+    );
+  }
+
+  /**
+   * Keys on a master whose clock was set back live longer by that. They keep nobody from a lock while those masters are
+   * too few for that.
+   */
   private get setBack(): number {
-    const jumps = this.world.schedule.faults.map((fault) => (fault.kind === 'serverJump' ? Math.max(0, -fault.by) : 0));
-    return jumps.reduce((sum, by) => sum + by, 0);
+    const { servers, faults } = this.world.schedule;
+    const sums = servers.map((_, server) =>
+      faults.reduce((sum, fault) => sum + ('server' in fault && fault.server === server ? backBy(fault) : 0), 0),
+    );
+    const blocking = servers.length - quorumOf(servers.length);
+    return sums.sort((a, b) => b - a)[blocking] ?? 0;
+  }
+
+  /** The same for a key that is left on any master. */
+  private get setBackAtMost(): number {
+    return this.world.schedule.faults.reduce((sum, fault) => sum + backBy(fault), 0);
   }
 
   private isOver({ isDone, node, pending }: World['actors'][number]): boolean {
@@ -168,15 +210,16 @@ class Course {
       if (!this.isOver(actor)) throw new Violation('progress', now, `${actor.name} is still busy`);
     }
     if (!world.assumptions.ratesAreNormal) return;
-    for (const { name, hasFailed } of probes) {
-      if (hasFailed) throw new Violation('progress', now, `${name} got no lock although all faults are over`);
+    for (const { name, hasFailed, node } of probes) {
+      if (hasFailed && node.isThere)
+        throw new Violation('progress', now, `${name} got no lock although all faults are over`);
     }
   }
 
   private close(): void {
     const { world } = this;
     let closed = 0;
-    const living = world.nodes.filter(({ process }) => !process.isDead);
+    const living = world.nodes.filter((node) => node.isThere);
     for (const { redlock } of living) {
       redlock.stop();
       const count = (): void => {

@@ -16,6 +16,8 @@ const { values } = optionsOf({
 });
 const command = `npm run simulate --${values.faults ? ` --faults ${values.faults}` : ''}`;
 const faults = values.faults?.split(',');
+/** In so many schedules with every kind of fault, each rare state must have been reached. */
+const REACHED_WITHIN = 10_000;
 
 // On a fresh clone the compiler is not there yet.
 await ensureDependencies();
@@ -53,9 +55,13 @@ async function simulate(runs, seed) {
       console.log(`  ${String(count).padStart(8)}  broke an assumption: ${assumption}`);
     }
     console.log(`  ${String(total.sound).padStart(8)}  broke none`);
+    for (const [ailment, count] of Object.entries(total.ailments).sort(([, a], [, b]) => b - a)) {
+      console.log(`  ${String(count).padStart(8)}  had a sick client beside healthy ones: ${ailment}`);
+    }
+    const missed = tellReached(total);
     if (total.failures.length === 0) {
       console.log('No promise was broken.');
-      return 0;
+      return missed ? 1 : 0;
     }
     await workers.show(total.failures[0], { faults, shrink: true, command }, console.log);
     console.log(`\n${total.failures.length} schedules failed: ${total.failures.slice(0, 20).join(', ')}`);
@@ -64,6 +70,16 @@ async function simulate(runs, seed) {
     await workers.end();
     await compiled.remove();
   }
+}
+
+/** Whether a state was never reached in so many schedules that it should have been. */
+function tellReached({ reached, runs }) {
+  const states = Object.entries(reached).sort(([, a], [, b]) => b - a);
+  for (const [state, count] of states) console.log(`  ${String(count).padStart(8)}  sometimes: ${state}`);
+  const never = states.filter(([, count]) => count === 0).map(([state]) => state);
+  const isMissed = never.length > 0 && faults === undefined && runs >= REACHED_WITHIN;
+  if (isMissed) console.log(`NEVER REACHED, so nothing is proved of it: ${never.join('; ')}`);
+  return isMissed;
 }
 
 async function replay(seed) {

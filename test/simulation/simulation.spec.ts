@@ -1,6 +1,7 @@
 // A short run of what `npm run simulate` does for longer: the real library in virtual time, with every kind of fault.
 import { describe, expect, it } from '@jest/globals';
 import { EVERYTHING, FAULTS, generate, generateAny } from './generator.js';
+import { RARE_STATES } from './properties/sometimes.js';
 import { play } from './run.js';
 import type { FaultKind, Schedule } from './schedule.js';
 import { show } from './show.js';
@@ -55,6 +56,39 @@ describe('The library on simulated masters', () => {
     const crash = { kind: 'crash', at: 300, server: 0, down: 100, data: 'lost', lag: 1 } as const;
     const broken: Schedule = { ...schedule, faults: [crash] };
     expect((await play(broken)).broken).toContain('a master lost data, and there is no restart guard');
+  });
+
+  it('says that a memory that was set back breaks an assumption', async () => {
+    const schedule = generate(3, { ...EVERYTHING, masters: [3], guard: [true], drifts: [0], faults: [] });
+    for (const kind of ['clone', 'rollback'] as const) {
+      const { broken } = await play({ ...schedule, faults: [{ kind, at: 3_400, server: 0, lag: 100 }] });
+      expect(broken).toContain('the memory of a master was set back to a snapshot');
+    }
+  });
+
+  it('holds the clocks of one client against that client alone', async () => {
+    const schedule = generate(3, { ...EVERYTHING, masters: [3], guard: [true], drifts: [0], faults: [] });
+    const lag = { kind: 'clientLag', at: 3_400, process: 0, lasts: 50 } as const;
+    const { broken, ailments } = await play({ ...schedule, faults: [lag] });
+    expect(broken).toEqual([]);
+    expect(ailments).toEqual(['the clocks of a client stood still']);
+  });
+
+  it('does not expect a holder that is cut off from all masters to be heard when they lose their data', async () => {
+    const schedule = generate(3, { ...EVERYTHING, masters: [3], guard: [true], drifts: [0], rolling: 0, faults: [] });
+    const loss = { kind: 'loseAll', at: 3_500, within: 10, down: 10 } as const;
+    const pauseOf = (lasts: number) => ({ kind: 'pause', at: 3_400, process: 0, lasts }) as const;
+    const brokenBy = async (lasts: number) => (await play({ ...schedule, faults: [loss, pauseOf(lasts)] })).broken;
+    expect(await brokenBy(2_500)).toEqual(['a holder was cut off from all masters when a majority lost its data']);
+    expect(await brokenBy(100)).toEqual([]);
+  });
+
+  it('counts the rare states that it reaches', async () => {
+    const reached = new Set<string>();
+    for (let seed = 1; seed <= 100; seed++)
+      for (const state of (await play(generateAny(seed))).reached) reached.add(state);
+    expect([...reached]).toEqual(expect.arrayContaining(['an extension healed a master', 'a quarantine ended']));
+    for (const state of reached) expect(RARE_STATES).toContain(state);
   });
 
   it('knows when a process is finding out who a server is', async () => {

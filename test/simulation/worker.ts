@@ -2,6 +2,7 @@
 import { parentPort } from 'node:worker_threads';
 import { FAULTS, generateAny } from './generator.js';
 import { PROFILES, scheduleFor } from './mutants/profiles.js';
+import { RARE_STATES } from './properties/sometimes.js';
 import { play, type Result, type RunOptions } from './run.js';
 import type { FaultKind, Schedule } from './schedule.js';
 import { show } from './show.js';
@@ -26,6 +27,10 @@ export interface Summary {
   sound: number;
   fingerprint: number;
   readonly broken: Record<string, number>;
+  /** In how many of them some client had wrong clocks, from which the others had to be safe. */
+  readonly ailments: Record<string, number>;
+  /** In how many of them each rare state was reached. */
+  readonly reached: Record<string, number>;
   /** How many faults of each kind there were. */
   readonly faults: Record<string, number>;
   readonly failures: number[];
@@ -42,7 +47,8 @@ parentPort?.on('message', (request: Request) => {
 async function playMany({ from, to, stopAtFirst, ...choice }: Extract<Request, { op: 'play' }>): Promise<Summary> {
   const { schedule, options } = chosen(choice);
   const summary: Summary = {
-    ...{ runs: 0, events: 0, grants: 0, sound: 0, fingerprint: 0, broken: {}, faults: {}, failures: [] },
+    ...{ runs: 0, events: 0, grants: 0, sound: 0, fingerprint: 0, broken: {}, ailments: {}, faults: {} },
+    ...{ reached: Object.fromEntries(RARE_STATES.map((state) => [state, 0])), failures: [] },
     first: undefined,
   };
   for (let seed = from; seed < to; seed++) {
@@ -52,14 +58,20 @@ async function playMany({ from, to, stopAtFirst, ...choice }: Extract<Request, {
     summary.grants += result.grants;
     summary.sound += result.broken.length === 0 ? 1 : 0;
     summary.fingerprint = (summary.fingerprint + result.fingerprint) >>> 0;
-    for (const name of result.broken) summary.broken[name] = (summary.broken[name] ?? 0) + 1;
-    for (const kind of result.faults) summary.faults[kind] = (summary.faults[kind] ?? 0) + 1;
+    count(summary.broken, result.broken);
+    count(summary.ailments, result.ailments);
+    count(summary.faults, result.faults);
+    count(summary.reached, result.reached);
     if (result.property === undefined) continue;
     summary.failures.push(seed);
     summary.first ??= { ...result, seed };
     if (stopAtFirst) break;
   }
   return summary;
+}
+
+function count(counts: Record<string, number>, names: readonly string[]): void {
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
 }
 
 async function showOne({ seed, shrink, command, ...choice }: Extract<Request, { op: 'show' }>) {

@@ -27,7 +27,9 @@ export class Workers {
       sound: 0,
       fingerprint: 0,
       broken: {},
+      ailments: {},
       faults: {},
+      reached: {},
       failures: [],
       first: undefined,
     };
@@ -74,7 +76,9 @@ function add(total, part) {
   // The order in which parts come in must not matter.
   total.fingerprint = (total.fingerprint + part.fingerprint) >>> 0;
   addCounts(total.broken, part.broken);
+  addCounts(total.ailments, part.ailments);
   addCounts(total.faults, part.faults);
+  addCounts(total.reached, part.reached);
   total.failures.push(...part.failures);
   if (part.first && !(total.first && total.first.seed < part.first.seed)) total.first = part.first;
 }

@@ -1,5 +1,6 @@
 import type { RedlockOptions } from '../../lib/core/options.js';
-import { resolveSettings } from '../../lib/core/settings.js';
+import type { LockLostError } from '../../lib/core/errors.js';
+import { resolveSettings, type Settings } from '../../lib/core/settings.js';
 import { Actor } from './actor.js';
 import { Assumptions } from './assumptions.js';
 import { Chance } from './engine/chance.js';
@@ -8,13 +9,18 @@ import { SimProcess } from './engine/process.js';
 import { Scheduler } from './engine/scheduler.js';
 import { FaultInjector } from './fault-injector.js';
 import { Endpoint } from './network/endpoint.js';
-import { SimNode } from './node.js';
+import { type NodeListener, SimNode } from './node.js';
 import { Beliefs } from './properties/beliefs.js';
+import { Health } from './properties/health.js';
+import { Sometimes } from './properties/sometimes.js';
 import { Tokens } from './properties/tokens.js';
 import { Violation } from './properties/violation.js';
 import type { FaultKind, Operation, Schedule } from './schedule.js';
 import type { ModelFault } from './server/operations.js';
-import { runId, SimServer } from './server/sim-server.js';
+import { type DataWatch, runId, type ServerPlan, SimServer } from './server/sim-server.js';
+
+/** Counters are lost for less long than a quarantine where all masters lose them: new masters vote early. */
+const EARLY_VOTE = 2_500;
 
 /** Everything that exists in one run. */
 export class World {
@@ -27,7 +33,12 @@ export class World {
   readonly assumptions: Assumptions;
   readonly beliefs: Beliefs;
   readonly tokens: Tokens;
-  readonly settings;
+  readonly health: Health;
+  readonly sometimes = new Sometimes();
+  /** Of all processes, but for what is said of one of them. */
+  readonly settings: Settings;
+  /** Largest ttl that any process may use. */
+  readonly maxTtl: number;
   /** What went wrong first. */
   failure: Error | undefined;
   private readonly grants: Actor[] = [];
@@ -39,30 +50,37 @@ export class World {
     private readonly log: ((line: string) => void) | undefined,
   ) {
     const { scheduler } = this;
-    const { seed, servers, processes } = schedule;
-    const options: RedlockOptions = schedule.options;
+    const { seed, servers, processes, durable, latency } = schedule;
+    const options: RedlockOptions = { ...schedule.options, ...(durable && { durable }) };
     this.settings = resolveSettings(options, servers.length);
     this.endpoints = servers.map(({ rate, offset, uptime }, index) => {
       const clock = new MachineClock(scheduler, rate, offset);
-      const server = new SimServer(runId(index, 0), clock, modelFaults, undefined, uptime);
+      const server = new SimServer(runId(index, 0), { ...this.serverPlan(clock), uptime });
       return new Endpoint(`master${index}`, index, clock, scheduler, new Chance(seed, 100 + index), server);
     });
-    this.nodes = processes.map(({ rate, offset }, index) => {
+    const hears = this.listener();
+    this.nodes = processes.map(({ rate, offset, maxTtl, order = servers.map((_, number) => number) }, index) => {
       const clock = new MachineClock(scheduler, rate, offset);
       const process = new SimProcess(`process${index}`, scheduler, clock, new Chance(seed, 200 + index));
-      return new SimNode(
-        process,
-        this.settings,
-        scheduler,
-        this.endpoints,
-        new Chance(seed, 300 + index),
-        schedule.latency,
-      );
+      const settings = maxTtl === undefined ? this.settings : resolveSettings({ ...options, maxTtl }, servers.length);
+      return new SimNode({
+        ...{ process, index, settings, scheduler, order, latency, hears },
+        ...{ endpoints: this.endpoints, chance: new Chance(seed, 300 + index) },
+      });
     });
-    this.assumptions = new Assumptions(schedule, this.settings.restartGuard, this.settings.driftFactor);
-    this.beliefs = new Beliefs(scheduler, this.endpoints, this.assumptions, this.settings.maxTtl);
-    this.tokens = new Tokens(scheduler, this.settings.maxTtl);
+    this.maxTtl = Math.max(this.settings.maxTtl, ...this.nodes.map(({ settings }) => settings.maxTtl));
+    this.assumptions = new Assumptions(schedule, this.settings, this.maxTtl);
+    this.beliefs = new Beliefs(this);
+    this.tokens = new Tokens(scheduler, Math.min(this.settings.maxTtl, EARLY_VOTE));
+    this.health = new Health(this);
+    if (this.maxTtl > this.settings.maxTtl) this.sometimes.reached('a process with a larger maxTtl came or went');
     this.plan();
+  }
+
+  /** A server as there are at the beginning, on a machine with this clock. */
+  serverPlan(clock: MachineClock): ServerPlan {
+    const { modelFaults: faults } = this;
+    return { clock, faults, durable: this.schedule.durable ?? false, watch: this.dataWatch };
   }
 
   trace(who: string, what: () => string): void {
@@ -88,13 +106,19 @@ export class World {
   }
 
   granted(actor: Actor): void {
+    this.health.noteGrant(actor);
     this.grants.push(actor);
   }
 
   add(name: string, operation: Operation): Actor {
     const actor = new Actor(name, this.nodes[operation.process] as SimNode, operation, this);
     this.actors.push(actor);
-    this.scheduler.at(operation.at, () => actor.node.process.receive(() => actor.begin()));
+    this.scheduler.at(operation.at, () => {
+      actor.node.process.receive(() => {
+        if (actor.node.isThere) actor.begin();
+        else actor.isDone = actor.hasFailed = true;
+      });
+    });
     return actor;
   }
 
@@ -109,6 +133,46 @@ export class World {
     const errors = this.nodes.map(({ process }) => process.clocks.error);
     this.tokens.spread = Math.max(this.tokens.spread, Math.max(...errors) - Math.min(...errors) + 1);
   }
+
+  private listener(): NodeListener {
+    return {
+      told: (event, words) => this.sometimes.told(event, words),
+      lost: (node, error) => this.lost(node, error),
+      quarantined: (node, master, milliseconds) => this.health.noteQuarantine(node, master, milliseconds),
+    };
+  }
+
+  private lost(node: SimNode, { cause }: LockLostError): void {
+    if (cause === 'expired') this.sometimes.reached('a lock expired');
+    if (cause === 'owner-changed') this.sometimes.reached('a lock was lost to another owner');
+    if (node.process.resumedAt > this.scheduler.now - 2) this.sometimes.reached('a loss was told after a resume');
+  }
+
+  /** The command that wrote a marker with a new name last. */
+  private newMarker: readonly (string | number)[] | undefined;
+
+  private readonly dataWatch: DataWatch = {
+    expired: (value) => {
+      if (value.startsWith('reserved for ')) this.sometimes.reached('a hand-off reservation expired');
+    },
+    set: (value, words) => {
+      // Whoever extends what it believes to hold sets a key only where it is missing.
+      if (!this.beliefs.hasToken(value)) return;
+      if (words.some((word) => String(word).includes('extend'))) this.sometimes.reached('an extension healed a master');
+    },
+    fieldSet: (field, before, after, words) => {
+      if (field === 'nonce' && before !== after) this.newMarker = words;
+      if (field === 'vetoed' && after !== '' && after !== '0')
+        this.sometimes.reached('a marker was vetoed by a witness');
+      if (field === 'from' && Number(after) < Number(before) && this.newMarker !== words)
+        this.sometimes.reached('new masters voted early');
+    },
+    published: (channel, message) => this.health.noteWakeUp(channel, message),
+    failed: (message) => {
+      if (message.startsWith('NOSCRIPT')) this.sometimes.reached('a master answered NOSCRIPT');
+      if (message.startsWith('READONLY')) this.sometimes.reached('a master refused writes as a replica');
+    },
+  };
 
   private checkOrder(): void {
     for (const actor of this.grants.splice(0)) {
@@ -132,6 +196,7 @@ export class World {
       this.scheduler.at(startsAt, () => node.process.receive(() => node.redlock.open()));
     });
     operations.forEach((operation, index) => this.add(`process${operation.process}/op${index}`, operation));
+    this.health.plan();
     const injector = new FaultInjector(this, new Chance(this.schedule.seed, 7));
     for (const fault of faults) injector.plan(fault);
     this.noteClocks();

@@ -5,33 +5,46 @@ import type { Scheduler } from './scheduler.js';
 export const EPOCH = Date.UTC(2025, 0, 1);
 
 /**
- * The clocks of one machine: the monotonic one runs at the machine's rate and stands still while it is suspended, the
- * wall clock can be set.
+ * The clocks of one machine. Both run at the machine's rate. The monotonic one stands still while the machine is suspended,
+ * and both do while its hypervisor does not run it. The wall clock can be set.
  */
 export class MachineClock {
   private since: number;
   private monotonic = 0;
   private wall: number;
   private suspended = false;
+  private stops = 0;
+  private current: number;
+  private least: number;
 
   constructor(
     private readonly scheduler: Scheduler,
-    /** Seconds of this machine in a true second. */
-    readonly rate: number,
+    rate: number,
     offset: number,
   ) {
+    this.current = this.least = rate;
     this.since = scheduler.now;
     this.wall = EPOCH + scheduler.now + offset;
   }
 
   read(): Instant {
-    const passed = (this.scheduler.now - this.since) * this.rate;
+    const { passed } = this;
     return { monotonic: this.suspended ? this.monotonic : this.monotonic + passed, wall: this.wall + passed };
   }
 
   /** The wall clock alone, in milliseconds. */
   get wallTime(): number {
-    return this.wall + (this.scheduler.now - this.since) * this.rate;
+    return this.wall + this.passed;
+  }
+
+  /** Seconds of this machine in a true second. */
+  get rate(): number {
+    return this.current;
+  }
+
+  /** The slowest rate so far. */
+  get slowest(): number {
+    return this.least;
   }
 
   /** Milliseconds by which the wall clock is ahead of true time. */
@@ -56,6 +69,28 @@ export class MachineClock {
   resume(): void {
     this.settle();
     this.suspended = false;
+  }
+
+  /** Both clocks stand still until {@link start}, as in a virtual machine that is not run. */
+  stop(): void {
+    this.settle();
+    this.stops++;
+  }
+
+  start(): void {
+    this.settle();
+    this.stops--;
+  }
+
+  /** Runs faster or slower by a factor from now on, as a clock that is corrected gently. */
+  slew(factor: number): void {
+    this.settle();
+    this.current *= factor;
+    this.least = Math.min(this.least, this.current);
+  }
+
+  private get passed(): number {
+    return this.stops > 0 ? 0 : (this.scheduler.now - this.since) * this.current;
   }
 
   private settle(): void {

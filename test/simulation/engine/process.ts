@@ -8,6 +8,9 @@ export const TIMER_LATENESS = 0.3;
 /** How long one turn of the event loop takes, in milliseconds. */
 const TURN = 0.01;
 
+/** How a process stops: alone, with its machine, or with its virtual machine, whose clocks notice nothing. */
+export type Stop = 'pause' | 'suspend' | 'stun';
+
 interface PendingTimer {
   readonly due: number;
   readonly callback: () => void;
@@ -31,6 +34,8 @@ export class SimProcess implements Clock {
   private dead = false;
   /** Since when it has run without a pause, in true time. */
   runsSince = 0;
+  /** When its machine was resumed last, in true time. */
+  resumedAt = -Infinity;
   /** Milliseconds of true time for which it has been stopped. */
   private stoppedFor = 0;
   private stoppedAt = 0;
@@ -103,16 +108,27 @@ export class SimProcess implements Clock {
     else this.inbox.push(action);
   }
 
-  /** Stops for a while. The monotonic clock of a suspended machine stops, too. */
-  pause(milliseconds: number, suspend: 'pause' | 'suspend'): void {
+  /** Stops for a while. The monotonic clock of a suspended machine stops, too; both clocks of a stunned one do. */
+  pause(milliseconds: number, how: Stop): void {
     if (this.dead) return;
     if (this.pauses++ === 0) this.stop();
-    const suspends = suspend === 'suspend' && !this.clocks.isSuspended;
+    const suspends = how === 'suspend' && !this.clocks.isSuspended;
     if (suspends) this.clocks.suspend();
+    if (how === 'stun') this.clocks.stop();
     this.scheduler.after(milliseconds, () => {
-      if (suspends) this.clocks.resume();
+      if (suspends) {
+        this.clocks.resume();
+        this.resumedAt = this.scheduler.now;
+      }
+      if (how === 'stun') this.clocks.start();
       if (--this.pauses === 0) this.goOn();
     });
+  }
+
+  /** Its clocks run faster or slower by a factor for a while. */
+  slew(milliseconds: number, factor: number): void {
+    this.changeRate(factor);
+    this.scheduler.after(milliseconds, () => this.changeRate(1 / factor));
   }
 
   /** Ends for good, without a word. */
@@ -137,6 +153,15 @@ export class SimProcess implements Clock {
     if (this.inbox.length === 0 || this.catchingUp) return;
     this.catchingUp = true;
     this.scheduler.after(TURN, () => this.readOn());
+  }
+
+  private changeRate(factor: number): void {
+    this.clocks.slew(factor);
+    if (!this.isRunning) return;
+    for (const timer of this.timers) {
+      timer.planned?.cancel();
+      this.plan(timer);
+    }
   }
 
   private readOn(): void {

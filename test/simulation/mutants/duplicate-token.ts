@@ -2,6 +2,8 @@ import { Chance } from '../engine/chance.js';
 import type { Operation, Schedule } from '../schedule.js';
 
 const LONG = 10_000;
+/** Masters that nobody has asked before vote by then. */
+const SETTLED = 3_300;
 const [A, B, C] = [0, 1, 2];
 const [FAST, FIRST, SECOND] = [0, 1, 2];
 
@@ -13,7 +15,7 @@ const [FAST, FIRST, SECOND] = [0, 1, 2];
 export function duplicateToken(seed: number): Schedule {
   const chance = new Chance(seed);
   const soon = (): number => Math.round(chance.fraction() * 3);
-  const begins = 600 + soon();
+  const begins = SETTLED + 450 + soon();
   return {
     seed,
     options: { ttl: LONG, maxTtl: LONG, wait: 1_000 },
@@ -21,14 +23,14 @@ export function duplicateToken(seed: number): Schedule {
     // One clock is ahead: the counters of whoever comes later are counted up one by one.
     processes: [15_000, 0, 0].map((offset) => ({ rate: 1, offset, startsAt: 0 })),
     operations: [
-      operation(FAST, 160, { work: 10, tokenAt: 0 }),
+      operation(FAST, SETTLED + 10, { work: 10, tokenAt: 0 }),
       // Told different counters by A and B, the first holder asks for its token late.
       operation(FIRST, begins, { work: 1_000, tokenAt: 0.5 }),
       operation(SECOND, begins + 12 + soon(), { work: 20, tokenAt: 0 }),
     ],
     faults: [
       // B misses the first lock,
-      { kind: 'cut', at: 158, process: FAST, server: B, cut: 'now' },
+      { kind: 'cut', at: SETTLED + 8, process: FAST, server: B, cut: 'now' },
       // the first holder is late at C,
       { kind: 'partition', at: begins - 5, process: FIRST, server: C, direction: 'out', lasts: 60 },
       // and its lock is forgotten by B.

@@ -12,6 +12,10 @@ export class Endpoint {
   readonly connections = new Set<Connection>();
   /** When it last forgot keys, or let them expire early; in true time. */
   lostAt = -Infinity;
+  /** Whether anything has happened to it after which it may have to wait before it votes. */
+  mayBeYoung = false;
+  /** When it last led to another server, which may be the one of another master; in true time. */
+  movedAt = -Infinity;
   /** Whether a release may not have taken effect: what it should have deleted lives until its ttl ends. */
   mayKeepKeys = false;
   /** `undefined` while nothing listens. */

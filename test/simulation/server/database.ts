@@ -15,6 +15,13 @@ interface Entry<T> {
 /** Fencing counters have numbers for names. */
 type Hash = Map<string | number, string>;
 
+/** What happens to the data and is worth counting. */
+export interface DatabaseWatch {
+  readonly expired: (value: string) => void;
+  readonly set: (value: string) => void;
+  readonly fieldSet: (field: string, before: string | undefined, after: string) => void;
+}
+
 type Value = string | Hash | Map<string, number>;
 
 /**
@@ -24,6 +31,7 @@ type Value = string | Hash | Map<string, number>;
 export class Database {
   isFull = false;
   isReadOnly = false;
+  watch: DatabaseWatch | undefined;
   /** Once something was written, a script is not stopped by full memory any more. */
   private dirty = false;
 
@@ -74,6 +82,7 @@ export class Database {
   set(key: string, value: string, ttl: number): void {
     this.grow();
     this.entries.set(key, { value, expiresAt: this.wall() + ttl });
+    this.watch?.set(value);
   }
 
   del(key: string): void {
@@ -96,6 +105,7 @@ export class Database {
   hset(key: string, field: string | number, value: string): void {
     this.grow();
     const hash = (this.alive(key) as Hash | undefined) ?? new Map<string | number, string>();
+    if (typeof field === 'string') this.watch?.fieldSet(field, hash.get(field), value);
     hash.set(field, value);
     if (!this.entries.has(key)) this.entries.set(key, { value: hash, expiresAt: Infinity });
   }
@@ -132,6 +142,7 @@ export class Database {
     if (!entry) return undefined;
     if (this.wall() <= entry.expiresAt) return entry.value;
     this.entries.delete(key);
+    if (typeof entry.value === 'string') this.watch?.expired(entry.value);
     return undefined;
   }
 

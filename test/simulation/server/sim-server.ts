@@ -3,11 +3,12 @@ import { type Executor, execute } from './commands.js';
 import { Database, ReplyError } from './database.js';
 import { LIVES, type ModelFault } from './operations.js';
 
-// Parts of INFO that are always the same.
+// Sections of INFO that are always the same.
 const UNLIMITED = 'maxmemory:0\r\nmaxmemory_policy:noeviction\r\n';
 const LIMITED = 'maxmemory:1\r\nmaxmemory_policy:noeviction\r\n';
+const NO_REPLID = '0'.repeat(40);
 
-/** What is left on disk, or on the replica, when a server is replaced. */
+/** What is left on disk, on a replica or in a snapshot, when a server is replaced. */
 export type Remains = ReturnType<Database['copy']>;
 
 /** The server's side of one connection. */
@@ -16,37 +17,73 @@ export interface Peer {
   readonly push: (channel: string, message: string) => void;
 }
 
+/** What happens to the data of a server and is worth counting. */
+export interface DataWatch {
+  /** A key has expired. */
+  readonly expired: (value: string) => void;
+  /** A string was set by a command with these words. */
+  readonly set: (value: string, words: readonly (string | number)[]) => void;
+  /** A field of a hash was set. */
+  readonly fieldSet: (
+    field: string,
+    before: string | undefined,
+    after: string,
+    words: readonly (string | number)[],
+  ) => void;
+  /** A message was published, and somebody listens. */
+  readonly published: (channel: string, message: string) => void;
+  /** A command failed. */
+  readonly failed: (message: string) => void;
+}
+
+/** What a server is when it starts. */
+export interface ServerPlan {
+  readonly clock: MachineClock;
+  readonly faults: ReadonlySet<ModelFault>;
+  readonly remains?: Remains | undefined;
+  /** Milliseconds for which it says that it has run. */
+  readonly uptime?: number;
+  /** The history that it was a replica of, if it was promoted. */
+  readonly promotedFrom?: string | undefined;
+  /** Whether it writes everything to disk before it acknowledges it. */
+  readonly durable?: boolean;
+  readonly watch?: DataWatch | undefined;
+}
+
 /** One run of a server: from its start until it ends. The machine and its clock outlive it. */
 export class SimServer implements Executor {
-  readonly data: Database;
+  data: Database;
+  readonly faults: ReadonlySet<ModelFault>;
   readonly scripts = new Set<string>();
+  /** Tells its history of writes from all others: changed by a promotion, and by the first replica. */
+  replid: string;
+  /** The history that this one went on from; zeros if there is none. */
+  replid2 = NO_REPLID;
   lives = LIVES;
-  readonly syncsAlways = false;
+  private readonly clock: MachineClock;
+  private readonly watch: DataWatch | undefined;
+  private readonly durable: boolean;
   private readonly subscribers = new Map<string, Set<Peer>>();
   private readonly started: number;
-  private promoted = false;
-  replid: string;
+  private histories = 0;
+  private hasReplica = false;
   /** What INFO said last about the server itself. */
   private told = { uptime: -1, text: '' };
+  private words: readonly (string | number)[] = [];
 
   constructor(
     /** Tells this run of a server from all others. */
-    readonly run: string,
-    private readonly clock: MachineClock,
-    readonly faults: ReadonlySet<ModelFault>,
-    remains?: Remains,
-    uptime = 0,
+    public run: string,
+    { clock, faults, remains, uptime = 0, promotedFrom, durable = false, watch }: ServerPlan,
   ) {
-    this.data = new Database(() => this.wall, remains);
+    this.clock = clock;
+    this.faults = faults;
+    this.durable = durable;
+    this.watch = watch;
+    this.data = this.databaseWith(remains);
     this.started = this.wall - uptime;
-    this.replid = `history${run}`;
-  }
-
-  /** Marks this server as one that was a replica before. */
-  static promoted(run: string, clock: MachineClock, faults: ReadonlySet<ModelFault>, remains: Remains): SimServer {
-    const server = new SimServer(run, clock, faults, remains, 100_000);
-    server.promoted = true;
-    return server;
+    this.replid = this.newReplid();
+    if (promotedFrom !== undefined) this.replid2 = promotedFrom;
   }
 
   readonly time = (): number => Math.floor(this.clock.wallTime * 1_000);
@@ -54,25 +91,37 @@ export class SimServer implements Executor {
   readonly publish = (channel: string, message: string): number => {
     const peers = this.subscribers.get(channel);
     for (const peer of peers ?? []) peer.push(channel, message);
+    if (peers !== undefined && peers.size > 0) this.watch?.published(channel, message);
     return peers?.size ?? 0;
   };
 
+  /** What INFO says: sections server, replication, memory and persistence. */
   readonly info = (): readonly [string, string, string, string] => {
     const { uptime } = this;
     if (uptime !== this.told.uptime) this.told = { uptime, text: this.serverInfo(uptime) };
-    const role = this.data.isReadOnly ? 'slave' : 'master';
-    const replid2 = this.promoted ? this.run : '0'.repeat(40);
-    const replication = `role:${role}\r\nmaster_replid:${this.replid}\r\nmaster_replid2:${replid2}\r\n`;
-    return [this.told.text, replication, this.data.isFull ? LIMITED : UNLIMITED, 'aof_enabled:0\r\n'];
+    const persistence = `aof_enabled:${this.durable ? 1 : 0}\r\n`;
+    return [this.told.text, this.replicationInfo(), this.data.isFull ? LIMITED : UNLIMITED, persistence];
   };
+
+  /** Whether `appendfsync` is `always`. */
+  get syncsAlways(): boolean {
+    return this.durable;
+  }
 
   /** A value, or the error that the server answers with. */
   answer(command: string, args: readonly (string | number)[]): unknown {
+    this.words = args;
     try {
-      return execute(this, command, args);
+      const answer = execute(this, command, args);
+      // What failed of several requests is told among the answers.
+      if (this.watch && Array.isArray(answer)) {
+        for (const part of answer) if (part instanceof ReplyError) this.watch.failed(part.message);
+      }
+      return answer;
     } catch (error) {
-      if (error instanceof ReplyError) return error;
-      throw error;
+      if (!(error instanceof ReplyError)) throw error;
+      this.watch?.failed(error.message);
+      return error;
     }
   }
 
@@ -85,16 +134,52 @@ export class SimServer implements Executor {
     for (const peers of this.subscribers.values()) peers.delete(peer);
   }
 
-  /** Becomes a replica that takes no writes, as an operator or a failover does it, and keeps its data. */
+  /** Becomes a replica that takes no writes, as an operator or a failover does it. */
   demote(): void {
     this.data.isReadOnly = true;
+  }
+
+  /** Becomes a replica of another history, and gets the data that its new primary has. */
+  follow(replid: string, remains: Remains): void {
+    this.restore(remains);
+    this.replid2 = NO_REPLID;
+    this.replid = replid;
+    this.demote();
   }
 
   promote(): void {
     if (!this.data.isReadOnly) return;
     this.data.isReadOnly = false;
-    this.promoted = true;
-    this.replid = `${this.replid}1`;
+    this.replid2 = this.replid;
+    this.replid = this.newReplid();
+  }
+
+  /** The first replica makes a server begin a history, without having gone on from another one. */
+  attachReplica(): void {
+    if (this.hasReplica || this.data.isReadOnly) return;
+    this.hasReplica = true;
+    this.replid = this.newReplid();
+    this.replid2 = NO_REPLID;
+  }
+
+  /** The same process with other data, as after a snapshot of its memory. */
+  restore(remains: Remains): void {
+    const { isFull, isReadOnly } = this.data;
+    this.data = this.databaseWith(remains);
+    this.data.isFull = isFull;
+    this.data.isReadOnly = isReadOnly;
+  }
+
+  private databaseWith(remains: Remains | undefined): Database {
+    const { watch } = this;
+    const data = new Database(() => this.wall, remains);
+    if (!watch) return data;
+    data.watch = {
+      expired: watch.expired,
+      set: (value) => watch.set(value, this.words),
+      fieldSet: (field, before, after) => watch.fieldSet(field, before, after, this.words),
+    };
+    return data;
   }
 
   private get wall(): number {
@@ -105,8 +190,18 @@ export class SimServer implements Executor {
     return `run_id:${this.run}\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nuptime_in_seconds:${uptime}\r\n`;
   }
 
+  private replicationInfo(): string {
+    const role = this.data.isReadOnly ? 'slave' : 'master';
+    return `role:${role}\r\nmaster_replid:${this.replid}\r\nmaster_replid2:${this.replid2}\r\n`;
+  }
+
   private get uptime(): number {
     return Math.floor(this.wall / 1_000) - Math.floor(this.started / 1_000);
+  }
+
+  /** The same in every schedule, for the same reason as {@link runId}. */
+  private newReplid(): string {
+    return `b${this.run.slice(1, 8)}${this.run.slice(16)}${String(this.histories++).padStart(8, '0')}`;
   }
 }
 

@@ -1,0 +1,190 @@
+import type { Actor } from '../actor.js';
+import type { SimNode } from '../node.js';
+import { endOfFault, type Fault } from '../schedule.js';
+import type { World } from '../world.js';
+import { Violation } from './violation.js';
+
+/** Within that after a process has started, masters that were started a moment ago vote. In milliseconds. */
+const NEW_MASTERS_VOTE_WITHIN = 3_000;
+/** How long a process that waits takes to listen and look again, and then to be woken. In milliseconds. */
+const [LISTENS_WITHIN, WOKEN_WITHIN] = [1_500, 150];
+/** How much more than the longest ttl a quarantine may take: drift, round trips, and until it was met. In milliseconds. */
+const QUARANTINE_SLACK = 4_000;
+
+interface FirstMet {
+  /** When what the quarantine is for had happened, in true time. */
+  readonly cause: number;
+  readonly at: number;
+}
+
+/** Availability: new masters vote soon, a quarantine ends, and what one client does costs no other its lock. */
+export class Health {
+  /** By the name of the master. */
+  private readonly met = new Map<string, FirstMet>();
+  /** The processes that were woken since a resource was released. */
+  private readonly woken = new Map<string, Set<string>>();
+  /** The largest ttl that every process may use. */
+  private readonly base: number;
+
+  constructor(private readonly world: World) {
+    this.base = Math.min(...world.nodes.map(({ settings }) => settings.maxTtl), world.settings.maxTtl);
+  }
+
+  /** To be called before anything happens. */
+  plan(): void {
+    const { nodes, schedule, scheduler, settings } = this.world;
+    if (!settings.restartGuard || schedule.servers.length < 3) return;
+    for (const node of nodes) {
+      const { startsAt } = schedule.processes[node.index] as { startsAt: number };
+      const latest = startsAt + NEW_MASTERS_VOTE_WITHIN;
+      const isDisturbed = schedule.faults.some((fault) => fault.at <= latest && !isOnOther(fault, node.index));
+      if (isDisturbed) continue;
+      scheduler.at(latest, () => this.checkVoting(node));
+    }
+  }
+
+  /**
+   * The longest ttl that any lock can have now. A process that may use longer ones than the others, and does not, has
+   * no lock for which they would have to wait; nor has one that is gone for long.
+   */
+  get longestTtl(): number {
+    const { nodes, scheduler, schedule } = this.world;
+    let longest = this.base;
+    for (const { settings, index } of nodes) {
+      const { maxTtl } = settings;
+      if (maxTtl <= longest) continue;
+      const uses = schedule.operations.some(
+        ({ process, at, ttl, minHold }) =>
+          process === index && at <= scheduler.now && Math.max(ttl, minHold) > this.base,
+      );
+      const gone = schedule.faults.find(
+        (fault) =>
+          (fault.kind === 'die' || fault.kind === 'leave') && fault.process === index && fault.at <= scheduler.now,
+      );
+      const isLongGone = gone !== undefined && scheduler.now - gone.at > this.quarantineOf(maxTtl);
+      if (uses && !isLongGone) longest = maxTtl;
+    }
+    return longest;
+  }
+
+  /** A process keeps a master out for so long. */
+  noteQuarantine(node: SimNode, master: string, milliseconds: number): void {
+    const { world } = this;
+    const { now } = world.scheduler;
+    if (world.assumptions.isSick(node) || !world.assumptions.ratesAreNormal) return;
+    const cause = this.lastCause(master);
+    const before = this.met.get(master);
+    const first = before?.cause === cause ? before : { cause, at: now };
+    this.met.set(master, first);
+    // Where other masters cannot be read meanwhile, it begins once more.
+    const rounds = this.isSimple ? 1 : 2;
+    const over = first.at + rounds * this.quarantineOf(this.longestTtl);
+    const ends = now + milliseconds / node.process.clocks.rate;
+    if (ends <= over) return;
+    const message =
+      `${node.process.name} keeps ${master} out for ${(ends - now).toFixed(0)} ms, which is ` +
+      `${(ends - over).toFixed(0)} ms longer than any lock from before can live`;
+    world.report(new Violation('a quarantine ends', now, message));
+  }
+
+  /** To be called when every quarantine must be over. */
+  checkOver(): void {
+    const { nodes, assumptions, scheduler } = this.world;
+    for (const node of nodes) {
+      if (!node.isThere || assumptions.isSick(node)) continue;
+      for (const { master, state, reason } of node.redlock.status().masters) {
+        if (state !== 'quarantined') continue;
+        const message = `${node.process.name} still keeps ${master} out: ${reason}`;
+        throw new Violation('a quarantine ends', scheduler.now, message);
+      }
+    }
+  }
+
+  /** How long a master may be kept out for locks of this ttl. */
+  quarantineOf(ttl: number): number {
+    return ttl * (1 + 2 * this.world.settings.driftFactor) + QUARANTINE_SLACK;
+  }
+
+  private checkVoting(node: SimNode): void {
+    const { scheduler } = this.world;
+    if (!node.isThere || node.redlock.status().canVote) return;
+    const states = node.redlock.status().masters.map(({ master, state }) => `${master} ${state}`);
+    const message = `${node.process.name} has no quorum 3 s after it started: ${states.join(', ')}`;
+    this.world.report(new Violation('new masters vote within 3 s', scheduler.now, message));
+  }
+
+  /**
+   * A lock was released. A process that is alone in waiting for it is woken, whatever the order of its list; where nothing
+   * goes wrong, it need not look for itself.
+   */
+  noteRelease(released: Actor): void {
+    const { actors, schedule, scheduler } = this.world;
+    const { resources } = released.operation;
+    if (schedule.faults.length > 0 || resources.length > 1 || !this.world.assumptions.ratesAreNormal) return;
+    this.woken.set(resources[0] as string, new Set());
+    const rivals = actors.filter((other) => other.isWaiting && other.operation.resources.some(isOneOf(resources)));
+    const [waiter] = rivals;
+    if (rivals.length !== 1 || !waiter || waiter.node === released.node) return;
+    const { askedAt, operation } = waiter;
+    const isListening = scheduler.now - askedAt > LISTENS_WITHIN && askedAt > NEW_MASTERS_VOTE_WITHIN;
+    if (!isListening || operation.resources.length > 1 || askedAt + operation.wait < scheduler.now + WOKEN_WITHIN)
+      return;
+    scheduler.after(WOKEN_WITHIN, () => {
+      const others = actors.filter((other) => other !== waiter && other.operation.resources.some(isOneOf(resources)));
+      if (!waiter.isWaiting || others.some((other) => other.askedAt > askedAt && other.askedAt < Infinity)) return;
+      const message = `${waiter.name} still waits ${WOKEN_WITHIN} ms after the release by ${released.name}`;
+      this.world.report(new Violation('a waiter is told of a release', scheduler.now, message));
+    });
+  }
+
+  noteGrant({ operation }: Actor): void {
+    for (const resource of operation.resources) this.woken.delete(resource);
+  }
+
+  /** A waiting process is told that a key is free: only one of them, until it has it or gives it up. */
+  noteWakeUp(process: string, key: string): void {
+    const { actors, schedule, scheduler } = this.world;
+    const resource = key.slice(key.lastIndexOf(':') + 1);
+    const woken = this.woken.get(resource);
+    if (!woken || schedule.operations.some(({ abortAfter }) => abortAfter !== undefined)) return;
+    woken.add(process);
+    // Those who want several resources wait for one of them at a time.
+    const isOdd = actors.some(({ hasFailed, isWaiting, operation }) =>
+      isWaiting ? operation.resources.length > 1 : hasFailed,
+    );
+    if (woken.size < 2 || isOdd) return;
+    const message = `${woken.size} processes are woken for one release of ${resource}`;
+    this.world.report(new Violation('a waiter is told of a release', scheduler.now, message));
+  }
+
+  /** When something last happened to a master, in true time. */
+  private lastCause(master: string): number {
+    const { schedule, scheduler, endpoints } = this.world;
+    const index = endpoints.findIndex(({ name }) => name === master);
+    let last = 0;
+    for (const fault of schedule.faults) {
+      if (!isOnServer(fault, index)) continue;
+      for (const moment of [fault.at, endOfFault(fault)]) {
+        if (moment <= scheduler.now) last = Math.max(last, moment);
+      }
+    }
+    return last;
+  }
+
+  private get isSimple(): boolean {
+    const { faults } = this.world.schedule;
+    return faults.filter((fault) => 'server' in fault || fault.kind === 'loseAll').length <= 1;
+  }
+}
+
+function isOneOf(names: readonly string[]): (name: string) => boolean {
+  return (name) => names.includes(name);
+}
+
+function isOnServer(fault: Fault, index: number): boolean {
+  return fault.kind === 'loseAll' || ('server' in fault && fault.server === index);
+}
+
+function isOnOther(fault: Fault, index: number): boolean {
+  return 'process' in fault && !('server' in fault) && fault.process !== index;
+}
