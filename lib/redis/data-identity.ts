@@ -21,7 +21,7 @@ export interface GuardedServer {
   /**
    * A small request that is checked like a vote, answers the server's time, and announces a ttl.
    *
-   * @returns the largest ttl that was announced before; `undefined` if the server did not take it
+   * @returns the largest ttl that every master has been told of; `undefined` if the server did not take it
    */
   beat(announcement: Announcement): Promise<number | undefined>;
   /** Whether `appendfsync` is `always` now; false when the server does not say. */
@@ -35,6 +35,8 @@ export interface Announcement {
   readonly ttl: number;
   /** Whether a quarantine that is running becomes longer, since a lock from before it may have this ttl. */
   readonly lengthens: boolean;
+  /** A ttl that every master has been told of, in milliseconds. */
+  readonly known: number;
 }
 
 /** How the data of a server relates to what its marker says. */
@@ -72,8 +74,8 @@ export class DataIdentity {
   isBeating = false;
   /** By how much its clock moved forward, until all clients can learn of it. */
   step: number | undefined;
-  /** The largest ttl that it keeps in mind, in milliseconds. */
-  maxTtl = 0;
+  /** The largest ttl that every master has been told of, as this one says. In milliseconds. */
+  knownTtl = 0;
   /** Whether an observer was told that it does not vote. */
   isAnnounced = false;
   private compared = -Infinity;
@@ -171,7 +173,7 @@ export class DataIdentity {
     if (report.replid !== this.replid) this.compared = -Infinity;
     this.replid = report.replid;
     this.marker = marker;
-    this.maxTtl = marker.maxTtl;
+    this.knownTtl = marker.knownTtl;
     this.unknownSince = undefined;
     const since = this.seenSince?.monotonic ?? asked.monotonic;
     const isYoung = marker.from > report.time;

@@ -67,7 +67,7 @@ export function reportOf(reply: unknown): ServerReport {
     eviction: limit > 0 && policy !== 'noeviction' ? policy : undefined,
     uptime: Number(fieldOf(server, 'uptime_in_seconds') ?? 0) * 1_000,
     time: Number(time),
-    marker: markerFrom(marker),
+    marker: markerFrom(marker, Number(time)),
   };
 }
 

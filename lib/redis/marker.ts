@@ -12,8 +12,10 @@ export interface Marker {
   readonly from: number;
   /** Whether a process that holds a lock has met this marker: then `from` is not moved forward. */
   readonly isVetoed: boolean;
-  /** The largest ttl that may be in use, in milliseconds. */
+  /** The largest ttl that was announced and may be in use, in milliseconds. */
   readonly maxTtl: number;
+  /** The largest ttl that every master has been told of, in milliseconds: up to that, none of them has to be asked. */
+  readonly knownTtl: number;
   /** Whether the server was seen to keep every acknowledged write across restarts. */
   readonly isDurable: boolean;
   /** The process or operator that wrote it. */
@@ -26,10 +28,12 @@ export interface Marker {
   readonly raw: string;
 }
 
-/** The fields of the hash. `prev` and `next`: the largest ttl announced in the last and in this window of announcements. */
+/**
+ * The fields of the hash. `ttls` has what was announced, each with the moment until which it counts: `10000:1735689600000`.
+ * `known` is the largest ttl that every master has been told of.
+ */
 export const MARKER_FIELDS = [
-  ...(['run', 'replid', 'nonce', 'from', 'vetoed', 'prev', 'next', 'since'] as const),
-  ...(['durable', 'by', 'at', 'why'] as const),
+  ...(['run', 'replid', 'nonce', 'from', 'vetoed', 'ttls', 'known', 'durable', 'by', 'at', 'why'] as const),
 ] as const;
 
 export type MarkerField = (typeof MARKER_FIELDS)[number];
@@ -54,9 +58,12 @@ if table.concat(marker, '\\n') ~= ARGV[3] then return 0 end
 redis.call('HSET', KEYS[1], unpack(ARGV, 4))
 return 1`;
 
-/** @param values of {@link MARKER_FIELDS}, empty where a field is absent */
-export function markerFrom(values: readonly string[]): Marker | undefined {
-  const [run = '', replid = '', nonce = '', from, vetoed, prev, next, , durable, by = '', at, why = ''] = values;
+/**
+ * @param values of {@link MARKER_FIELDS}, empty where a field is absent
+ * @param time wall clock of the server, in milliseconds
+ */
+export function markerFrom(values: readonly string[], time: number): Marker | undefined {
+  const [run = '', replid = '', nonce = '', from, vetoed, ttls = '', known, durable, by = '', at, why = ''] = values;
   if (nonce === '') return undefined;
   return {
     run,
@@ -64,13 +71,24 @@ export function markerFrom(values: readonly string[]): Marker | undefined {
     nonce,
     from: Number(from),
     isVetoed: vetoed === '1',
-    maxTtl: Math.max(Number(prev), Number(next)),
+    maxTtl: largestOf(ttls, time),
+    knownTtl: Number(known),
     isDurable: durable === '1',
     writtenBy: by,
     writtenAt: Number(at),
     reason: why,
     raw: rawOf(values),
   };
+}
+
+/** How an announced ttl is kept. All in milliseconds. */
+export function announcementOf(ttl: number, until: number): string {
+  return `${Math.ceil(ttl)}:${Math.ceil(until)}`;
+}
+
+function largestOf(announcements: string, time: number): number {
+  const pairs = announcements.split(' ').map((pair) => pair.split(':').map(Number) as [number, number]);
+  return pairs.reduce((largest, [ttl, until]) => (until > time ? Math.max(largest, ttl) : largest), 0);
 }
 
 function rawOf(values: readonly string[]): string {

@@ -4,8 +4,10 @@ import { GIVE, LOOK_AT_MARKER, NOTIFY, QUEUE_LIFE, RESERVED, TAKE } from './usua
 
 /** Bound on the dead processes that are skipped by one release. */
 const MOST_SKIPPED = 100;
-/** An announced ttl counts for this many milliseconds at least. */
-export const ANNOUNCED_FOR = 30_000;
+/** An announced ttl counts for so many milliseconds more than itself: until it is announced again, and a bit. */
+export const ANNOUNCED_FOR = 4_000;
+/** Announcements that a marker keeps. Of more, the smallest are kept as the next larger one. */
+export const MOST_ANNOUNCED = 16;
 /** Of a key that is written to see whether that works, in milliseconds, should its deletion fail. */
 const PROBE_LIFE = 1_000;
 
@@ -102,26 +104,39 @@ local function draw(fields, at_least, step)
 end`;
 
 /**
- * The largest ttl that was announced, in two windows of time: a process that uses it announces it several times in each,
- * so that one that is not used any more is forgotten after two.
+ * The ttls in use. Each is kept until a lock that was granted before the next announcement has ended, so that one that is
+ * not used any more is forgotten.
  */
 const ANNOUNCEMENTS = `
-local function announce(ttl, lengthens, factor)
-  local kept = call('HMGET', marker, 'prev', 'next', 'since', 'from')
-  local before = math.max(tonumber(kept[1]) or 0, tonumber(kept[2]) or 0)
-  if ttl == 0 then return before end
-  local now, since = milliseconds(), tonumber(kept[3]) or 0
-  local window = math.max(${ANNOUNCED_FOR}, 1.5 * math.max(before, ttl))
-  if now >= since + window or now < since then
-    call('HSET', marker, 'prev', kept[2] or '0', 'next', text(ttl), 'since', text(now))
-  elseif ttl > (tonumber(kept[2]) or 0) then
-    call('HSET', marker, 'next', text(ttl))
+local function announce(ttl, lengthens, factor, known)
+  local now, before, kept = milliseconds(), 0, {}
+  local mine = math.ceil(now + ttl * factor + ${ANNOUNCED_FOR})
+  local told = tonumber(call('HGET', marker, 'known')) or 0
+  if known > told then
+    call('HSET', marker, 'known', text(known))
+    told = known
   end
-  local from = tonumber(kept[4]) or 0
+  if ttl == 0 then return told end
+  for other, till in string.gmatch(call('HGET', marker, 'ttls') or '', '(%d+):(%d+)') do
+    other, till = tonumber(other), tonumber(till)
+    if till > now then
+      before = math.max(before, other)
+      if other > ttl or till > mine then kept[#kept + 1] = { other, till } end
+    end
+  end
+  kept[#kept + 1] = { ttl, mine }
+  table.sort(kept, function(one, other) return one[1] > other[1] end)
+  while #kept > ${MOST_ANNOUNCED} do
+    local smallest = table.remove(kept)
+    kept[#kept][2] = math.max(kept[#kept][2], smallest[2])
+  end
+  for i, pair in ipairs(kept) do kept[i] = text(pair[1]) .. ':' .. text(pair[2]) end
+  call('HSET', marker, 'ttls', table.concat(kept, ' '))
+  local from = tonumber(call('HGET', marker, 'from')) or 0
   if lengthens == 1 and ttl > before and from > now then
     call('HSET', marker, 'from', text(from + (ttl - before) * factor))
   end
-  return before
+  return told
 end`;
 
 /**
@@ -170,10 +185,10 @@ function operations.draw(keys, token, fields, at_least, step)
   return ${FREE} .. ' ' .. draw(fields, at_least, step)
 end
 
-function operations.beat(_, ttl, lengthens, factor)
+function operations.beat(_, ttl, lengthens, factor, known)
   if not is_marked() then return ${UNMARKED} end
   clock()
-  return ${FREE} .. ' ' .. text(announce(ttl, lengthens, factor))
+  return ${FREE} .. ' ' .. text(announce(ttl, lengthens, factor, known))
 end
 
 function operations.release(keys, token, keep_for, queues)

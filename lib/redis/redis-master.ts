@@ -183,7 +183,12 @@ export class RedisMaster implements Master, GuardedServer {
 
   beat(announcement: Announcement): Promise<number | undefined> {
     if (!this.isConnected) return Promise.resolve(undefined);
-    const request: BeatRequest = { op: 'beat', keys: [], factor: 1 + this.context.settings.driftFactor, ...announcement };
+    const request: BeatRequest = {
+      op: 'beat',
+      keys: [],
+      factor: 1 + this.context.settings.driftFactor,
+      ...announcement,
+    };
     return new Promise((resolve) => {
       this.enqueue({ request, reply: (answer) => resolve(answer.kind === 'granted' ? answer.fence : undefined) });
       // Before what asks for a lock with this ttl.
@@ -293,11 +298,7 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   /** @param notKnown what to do if the server does not know the script, or not the marker any more */
-  private run(
-    asked: readonly Asked[],
-    command: 'evalsha' | 'eval',
-    notKnown: NotKnown,
-  ): void {
+  private run(asked: readonly Asked[], command: 'evalsha' | 'eval', notKnown: NotKnown): void {
     const { script, counters, data, guard } = this;
     const requests = asked.map(({ request }) => request);
     const parts = this.encoder.encode(requests, this.wakeUps?.isListening ?? false);

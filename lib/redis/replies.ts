@@ -1,4 +1,11 @@
-import { type Answer, GRANTED, GRANTED_AMONG_OTHERS, HEALED, type Held, type Refused } from '../core/master.interface.js';
+import {
+  type Answer,
+  GRANTED,
+  GRANTED_AMONG_OTHERS,
+  HEALED,
+  type Held,
+  type Refused,
+} from '../core/master.interface.js';
 import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED as HEALED_REPLY } from './script-answers.js';
 
 /** Held, by a key of which nothing more is known, or which will not expire by itself. */

@@ -55,7 +55,7 @@ function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
       return [op, keys, token, counters.map(String), atLeast, isFirst ? 1 : 0];
     }
     case 'beat':
-      return [op, keys, request.ttl, request.lengthens ? 1 : 0, request.factor];
+      return [op, keys, request.ttl, request.lengthens ? 1 : 0, request.factor, request.known];
     case 'release':
       return [op, keys, request.token, text(request.keepFor), request.queues];
     case 'leave':

@@ -7,6 +7,7 @@ import type { Witness } from '../core/witness.interface.js';
 import { judge, type Judgement, movement, type Sample, sampleOf } from './clock-guard.js';
 import { DataIdentity, type GuardedServer, type MarkerChange } from './data-identity.js';
 import type { ServerReport } from './identity.js';
+import { announcementOf } from './marker.js';
 
 /** A process that holds a lock completes a contact with some master at least this often, in milliseconds. */
 const CONTACT_INTERVAL = 1_000;
@@ -22,10 +23,12 @@ const SAMPLE_INTERVAL = 10_000;
 const COMPARISON_INTERVAL = 1_000;
 /** How long one server may take to say who it is, in milliseconds. */
 const READ_WITHIN = 1_000;
+/** Other processes may use shorter ttls than this one: steps of clocks that matter to these are noticed anyway. In milliseconds. */
+const SHORT_TTL = 1_000;
 /** How often another client may write a marker between our reading and writing. */
 const MOST_RACES = 10;
-/** An announced ttl is announced again after this share of itself, and at the latest after a sample interval. */
-const ANNOUNCE_AFTER = 1 / 2;
+/** A ttl that is in use is announced again after so many milliseconds. */
+const ANNOUNCE_AFTER = 2_000;
 
 export interface RestartGuardContext {
   readonly clock: Clock;
@@ -129,7 +132,7 @@ export class RestartGuard implements Witness {
     if (ttl > this.recentTtl) this.recentTtl = ttl;
     const { ttl: announced, at } = this.announced;
     const { now } = this;
-    if (ttl <= announced && now - at < Math.max(announced * ANNOUNCE_AFTER, SAMPLE_INTERVAL)) return ttl;
+    if (ttl <= announced && now - at < ANNOUNCE_AFTER) return ttl;
     if (this.cut && now < this.cut.until) return Math.min(ttl, this.cut.ttl);
     if (this.pending && ttl <= this.pending.ttl) return this.pending.permitted.then((most) => Math.min(ttl, most));
     return this.announce(Math.max(ttl, this.recentTtl), ttl);
@@ -188,7 +191,7 @@ export class RestartGuard implements Witness {
 
   /** How far a clock may move before a key of the smallest ttl in use expires early, in milliseconds. */
   private get allowance(): number {
-    return driftOf(this.context.settings, this.smallestTtl);
+    return driftOf(this.context.settings, Math.min(this.smallestTtl, SHORT_TTL));
   }
 
   /** For how long a master waits, in milliseconds, where ttls are at most so long. */
@@ -292,7 +295,7 @@ export class RestartGuard implements Witness {
     identity.accept(report, asked, this.quarantineFor(report.marker?.maxTtl ?? 0));
     if (isFirstSight && this.isEngaged && !identity.votes) {
       // A lock from before may have this ttl, which the marker has not heard of.
-      void this.beat(identity, { ttl: this.announced.ttl, lengthens: true });
+      void this.beat(identity, { ttl: this.announced.ttl, lengthens: true, known: 0 });
     }
     this.tell(identity);
     if (!voted && identity.votes) identity.server.onVoting();
@@ -311,7 +314,8 @@ export class RestartGuard implements Witness {
     const syncsAlways = report.hasAppendOnlyFile && report.replicas === 0 && (await identity.server.syncsAlways());
     await this.change(identity, report, {
       ...{ run: report.run, replid: report.replid, durable: syncsAlways ? 1 : 0 },
-      ...{ prev: maxTtl, next: 0, since: report.time, from: report.time + length },
+      ...{ ttls: announcementOf(maxTtl, report.time + length), known: this.knownTtl(reports, maxTtl) },
+      from: report.time + length,
       ...this.signature(report, identity.reason),
     });
   }
@@ -319,12 +323,16 @@ export class RestartGuard implements Witness {
   /** The largest ttl that a lock from before may have; `undefined` while that is not known. */
   private longestTtl(identity: DataIdentity, reports: Reports, asked: Instant): number | undefined {
     const { settings } = this.context;
-    const remembered = Math.max(identity.marker?.maxTtl ?? 0, this.isEngaged ? this.announced.ttl : 0);
-    const known = [...reports].flatMap(([other, { marker }]) =>
-      other !== identity && other.unknownSince === undefined && marker ? [marker.maxTtl] : [],
+    const held = this.isEngaged ? this.announced.ttl : 0;
+    const others = [...reports].flatMap(([other, { marker }]) =>
+      other !== identity && other.unknownSince === undefined && marker ? [marker] : [],
     );
-    if (known.length > 0) return Math.max(remembered, ...known);
-    const own = Math.max(remembered, settings.maxTtl);
+    const announced = Math.max(held, settings.ttl, ...others.map(({ maxTtl }) => maxTtl));
+    // Each lock was announced on a quorum: so many of the others have heard of it. The bound of this process says nothing
+    // about the locks of others, which may never be so long.
+    if (others.length > this.identities.length - quorumOf(this.identities.length)) return announced;
+    if (others.length > 0) return Math.max(announced, ...others.map(({ knownTtl }) => knownTtl));
+    const own = Math.max(held, identity.knownTtl, settings.maxTtl);
     if (reports.size === this.identities.length) return own;
     // Nobody else can be asked: first wait, so that a process that knows of longer ttls can write the marker.
     const since = identity.unknownSince ?? asked;
@@ -334,6 +342,14 @@ export class RestartGuard implements Witness {
     identity.wait(since, 2 * length);
     this.tell(identity);
     return undefined;
+  }
+
+  /** What every master has been told of, as far as the others say; where none says anything, this is a new beginning. */
+  private knownTtl(reports: Reports, maxTtl: number): number {
+    const others = [...reports].flatMap(([{ unknownSince }, { marker }]) =>
+      unknownSince === undefined && marker ? [marker.knownTtl] : [],
+    );
+    return others.length > 0 ? Math.max(...others) : maxTtl;
   }
 
   /** What a young marker asks of this process: a veto while it holds a lock, and an end after the longest wait. */
@@ -369,7 +385,9 @@ export class RestartGuard implements Witness {
       this.sighting = undefined;
       return;
     }
-    const markers = all.map(([{ server }, { marker }]) => `${server.name} ${marker?.raw ?? ''}`).sort();
+    const markers = all
+      .map(([{ server }, { marker }]) => `${server.name} ${marker?.nonce ?? ''} ${marker?.from ?? 0}`)
+      .sort();
     const seen = markers.join('\n');
     if (this.sighting?.markers !== seen) {
       this.sighting = { markers: seen, since: this.now };
@@ -380,7 +398,6 @@ export class RestartGuard implements Witness {
       this.plan(left);
       return;
     }
-    this.sighting = undefined;
     await Promise.all(all.map(([identity, report]) => identity.server.mark(report, { from: report.time })));
     this.lookAgain = true;
   }
@@ -446,7 +463,8 @@ export class RestartGuard implements Witness {
       return;
     }
     const reason = `its clock jumped forward by ${Math.round(by)} ms`;
-    const from = report.time + this.quarantineFor(Math.max(marker.maxTtl, this.announced.ttl));
+    const from =
+      report.time + this.quarantineFor(Math.max(marker.maxTtl, this.announced.ttl, this.context.settings.ttl));
     await this.change(identity, report, { ...this.signature(report, reason), vetoed: 1, from });
   }
 
@@ -456,10 +474,10 @@ export class RestartGuard implements Witness {
     const { identities } = this;
     this.recentTtl = ttl;
     const stored = identities
-      .flatMap(({ marker, maxTtl }) => (marker ? [maxTtl] : []))
+      .flatMap(({ marker, knownTtl }) => (marker ? [knownTtl] : []))
       .sort((a, b) => b - a)
       .at(quorumOf(identities.length) - 1);
-    const beats = identities.map((identity) => this.beat(identity, { ttl: level, lengthens: false }));
+    const beats = identities.map((identity) => this.beat(identity, { ttl: level, lengthens: false, known: 0 }));
     // Too few masters are known for any lock: nothing can be said, and nothing will be granted.
     if (stored === undefined) return ttl;
     if (level <= stored) {
@@ -480,6 +498,7 @@ export class RestartGuard implements Witness {
     if (missing.length === 0) {
       this.announced = { ttl: level, at: this.now };
       this.cut = undefined;
+      for (const identity of this.identities) void this.beat(identity, { ttl: 0, lengthens: false, known: level });
       return ttl;
     }
     this.cut = { ttl: stored, until: this.now + CONTACT_INTERVAL };
@@ -494,11 +513,10 @@ export class RestartGuard implements Witness {
     // A server that hangs is not fed without bound. What announces a ttl is bounded by those who ask for locks.
     if (announcement === NOTHING && identity.isBeating) return false;
     identity.isBeating = true;
-    const before = await identity.server.beat(announcement);
+    const known = await identity.server.beat(announcement);
     identity.isBeating = false;
-    if (before === undefined) return false;
-    identity.maxTtl = Math.max(before, announcement.ttl);
-    return true;
+    if (known !== undefined) identity.knownTtl = known;
+    return known !== undefined;
   }
 
   // Time.
@@ -578,7 +596,7 @@ export class RestartGuard implements Witness {
 /** The history of a server is compared at least this often, in milliseconds. */
 export { COMPARISON_INTERVAL };
 
-const NOTHING = Object.freeze({ ttl: 0, lengthens: false });
+const NOTHING = Object.freeze({ ttl: 0, lengthens: false, known: 0 });
 const UNKNOWN: Judgement = { culprit: 'unknown' };
 
 type Announcement = Parameters<GuardedServer['beat']>[0];

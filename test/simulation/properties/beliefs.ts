@@ -35,6 +35,8 @@ interface Belief {
   seenAt: number;
   /** How long it is valid from `since` on, as seen last. */
   validity: number;
+  /** The same before a process shortened it because its clock lagged. */
+  fullValidity: number;
   /** Since when the process could know that its validity has ended, in true time. */
   overdueSince: number | undefined;
   /** The error of the wall clock when the validity was seen to have ended, before anybody was told. */
@@ -74,7 +76,8 @@ export class Beliefs {
     const since = lease['tenure'].validSince;
     for (const tenure of tenures) this.tokens.add(tenure['token']);
     const belief: Belief = {
-      ...{ holder, node, lease, tenures, since, shown: since, validity: validityOf(tenures) },
+      ...{ holder, node, lease, tenures, since, shown: since },
+      ...{ validity: validityOf(tenures), fullValidity: validityOf(tenures) },
       ...{ seenAt: this.scheduler.now, overdueSince: undefined, endedAt: undefined, overtakenBy: undefined },
     };
     this.overtake(belief);
@@ -95,7 +98,7 @@ export class Beliefs {
       if (lease['tenure'].validSince !== belief.since) {
         belief.since = lease['tenure'].validSince;
         belief.seenAt = this.scheduler.now;
-        belief.validity = validityOf(belief.tenures);
+        belief.validity = belief.fullValidity = validityOf(belief.tenures);
         if (lease['nextSince'] === belief.since) belief.shown = belief.since;
         if (believes(belief)) this.checkQuorum(belief, 'extended');
         this.watch(belief);
@@ -169,7 +172,7 @@ export class Beliefs {
 
   /** Where clocks stood still, only the masters can tell how much time has passed. */
   private checkToldByMasters(belief: Belief): void {
-    const { node, seenAt, validity } = belief;
+    const { node, seenAt, fullValidity: validity } = belief;
     if (!this.assumptions.mastersAreFine || !node.settings.restartGuard) return;
     const late = this.scheduler.now - Math.max(seenAt + validity, node.process.runsSince);
     if (late > HEARD_WITHIN && believes(belief)) this.failTold(belief, late);

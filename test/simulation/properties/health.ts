@@ -81,10 +81,23 @@ export class Health {
     const over = first.at + rounds * this.quarantineOf(this.longestTtl);
     const ends = now + milliseconds / node.process.clocks.rate;
     if (ends <= over) return;
+    // It may end earlier than it says: new masters vote early.
+    world.scheduler.at(over, () => this.checkEnded(node, master, { cause, ends }));
+  }
+
+  private checkEnded(
+    node: SimNode,
+    master: string,
+    { cause, ends }: { readonly cause: number; readonly ends: number },
+  ): void {
+    const { now } = this.world.scheduler;
+    if (!node.isThere || this.lastCause(master) !== cause || this.world.assumptions.isSick(node)) return;
+    const status = node.redlock.status().masters.find((one) => one.master === master);
+    if (status?.state !== 'quarantined') return;
     const message =
-      `${node.process.name} keeps ${master} out for ${(ends - now).toFixed(0)} ms, which is ` +
-      `${(ends - over).toFixed(0)} ms longer than any lock from before can live`;
-    world.report(new Violation('a quarantine ends', now, message));
+      `${node.process.name} keeps ${master} out until ${ends.toFixed(0)} ms, which is ` +
+      `${(ends - now).toFixed(0)} ms longer than any lock from before can live`;
+    this.world.report(new Violation('a quarantine ends', now, message));
   }
 
   /** To be called when every quarantine must be over. */

@@ -153,8 +153,8 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
     case 'beat': {
       if (!isKnown(batch)) return UNMARKED;
       batch.toldTime = true;
-      const [ttl, lengthens, factor] = rest as [number, number, number];
-      return `${FREE} ${announce(server, batch.mark?.marker ?? '', { ttl, lengthens: lengthens === 1, factor })}`;
+      const [ttl, lengthens, factor, known] = rest as [number, number, number, number];
+      return `${FREE} ${announce(server, batch.mark?.marker ?? '', { ttl, lengthens: lengthens === 1, factor, known })}`;
     }
     case 'release':
       return release(server, keys, rest[2] as string[], rest[0] as string, Number(rest[1]));
@@ -191,13 +191,7 @@ function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly
   }
 }
 
-type Acquisition = readonly [
-  token: string,
-  ttl: string,
-  queues?: readonly string[],
-  waiter?: string,
-  waited?: number,
-];
+type Acquisition = readonly [token: string, ttl: string, queues?: readonly string[], waiter?: string, waited?: number];
 
 function report({ data, info, time }: Executor, marker: string | undefined): string[] {
   const marking = marker === undefined ? [] : rawMarker(data, marker);

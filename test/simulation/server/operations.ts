@@ -1,5 +1,5 @@
 import { RESERVED_FOR } from '../../../lib/core/master.interface.js';
-import { ANNOUNCED_FOR } from '../../../lib/redis/operations-script.js';
+import { ANNOUNCED_FOR, MOST_ANNOUNCED } from '../../../lib/redis/operations-script.js';
 import { MARKER_FIELDS } from '../../../lib/redis/marker.js';
 import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED, UNMARKED } from '../../../lib/redis/script-answers.js';
 import { type Database, protect } from './database.js';
@@ -95,12 +95,7 @@ export function acquire(server: Surface, { keys, token, ttl, queue }: Acquire): 
   return crowded ? FREE_AMONG_OTHERS : FREE;
 }
 
-export function extend(
-  { data, faults }: Surface,
-  keys: readonly string[],
-  token: string,
-  ttl: number,
-): number {
+export function extend({ data, faults }: Surface, keys: readonly string[], token: string, ttl: number): number {
   const takesAny = faults.has('extend-takes-any');
   const isHeld = keys.map((key) => ![undefined, token].includes(data.get(key)) && !takesAny);
   if (isHeld.includes(true)) return longestOf(data, keys, isHeld);
@@ -129,31 +124,39 @@ export function draw(
   return String(drawn);
 }
 
-/** Announces a ttl. Returns what had been announced before. */
+/** Announces a ttl. Returns what all masters have been told of. */
 export function announce({ data, time }: Surface, marker: string, announcement: Announcement): string {
-  const { ttl, lengthens, factor } = announcement;
-  const kept = (field: string): number => Number(data.hget(marker, field) ?? 0);
-  const before = Math.max(kept('prev'), kept('next'));
-  if (ttl === 0) return String(before);
+  const { ttl, lengthens, factor, known } = announcement;
   const now = Math.floor(time() / 1_000);
-  const window = Math.max(ANNOUNCED_FOR, 1.5 * Math.max(before, ttl));
-  if (now >= kept('since') + window || now < kept('since')) {
-    data.hset(marker, 'prev', data.hget(marker, 'next') ?? '0');
-    data.hset(marker, 'next', whole(ttl));
-    data.hset(marker, 'since', whole(now));
-  } else if (ttl > kept('next')) {
-    data.hset(marker, 'next', whole(ttl));
+  const mine = Math.ceil(now + ttl * factor + ANNOUNCED_FOR);
+  const told = Math.max(known, Number(data.hget(marker, 'known') ?? 0));
+  if (known > 0 && told === known) data.hset(marker, 'known', whole(known));
+  if (ttl === 0) return String(told);
+  const pairs = [...(data.hget(marker, 'ttls') ?? '').matchAll(/(\d+):(\d+)/g)];
+  const alive = pairs.map(([, level, till]) => [Number(level), Number(till)] as [number, number]);
+  const current = alive.filter(([, till]) => till > now);
+  const before = Math.max(0, ...current.map(([level]) => level));
+  const kept = current.filter(([level, till]) => level > ttl || till > mine);
+  kept.push([ttl, mine]);
+  kept.sort(([one], [other]) => other - one);
+  while (kept.length > MOST_ANNOUNCED) {
+    const [, till] = kept.pop() as [number, number];
+    const last = kept.at(-1) as [number, number];
+    last[1] = Math.max(last[1], till);
   }
-  if (lengthens && ttl > before && kept('from') > now) {
-    data.hset(marker, 'from', whole(kept('from') + (ttl - before) * factor));
+  data.hset(marker, 'ttls', kept.map((pair) => pair.map(whole).join(':')).join(' '));
+  const from = Number(data.hget(marker, 'from') ?? 0);
+  if (lengthens && ttl > before && from > now) {
+    data.hset(marker, 'from', whole(from + (ttl - before) * factor));
   }
-  return String(before);
+  return String(told);
 }
 
 export interface Announcement {
   readonly ttl: number;
   readonly lengthens: boolean;
   readonly factor: number;
+  readonly known: number;
 }
 
 /** Like '%.0f'. */
