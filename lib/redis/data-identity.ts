@@ -70,6 +70,8 @@ export class DataIdentity {
   isSuspect = false;
   /** Whether it voted when it was asked anew who it is, and has not answered yet. */
   isChecked = false;
+  /** Whether this process held a lock when it first saw the marker in place of another one. */
+  wasMetEngaged = false;
   /** Whether a heartbeat is under way. */
   isBeating = false;
   /** By how much its clock moved forward, until all clients can learn of it. */

@@ -142,7 +142,7 @@ export class RestartGuard implements Witness {
   meet(identity: DataIdentity, report: ServerReport, asked: Instant): void {
     this.accept(identity, report, asked);
     this.sampled(identity, asked, report.time);
-    if (!identity.votes) this.look();
+    if (!identity.votes || (identity.wasMetEngaged && !report.marker?.isVetoed)) this.look();
     else this.plan(this.interval);
   }
 
@@ -292,6 +292,8 @@ export class RestartGuard implements Witness {
     }
     const isFirstSight = report.marker?.nonce !== identity.nonce;
     const voted = identity.votes;
+    // The data was replaced while this process held a lock: the others have to hear of the lock.
+    if (isFirstSight) identity.wasMetEngaged = this.isEngaged && identity.nonce !== '';
     identity.accept(report, asked, this.quarantineFor(report.marker?.maxTtl ?? 0));
     if (isFirstSight && this.isEngaged && !identity.votes) {
       // A lock from before may have this ttl, which the marker has not heard of.
@@ -355,13 +357,18 @@ export class RestartGuard implements Witness {
   /** What a young marker asks of this process: a veto while it holds a lock, and an end after the longest wait. */
   private async attend(identity: DataIdentity, report: ServerReport, asked: Instant): Promise<void> {
     const { marker } = report;
-    if (identity.isSuspect || identity.votes || !marker || marker.nonce !== identity.nonce) return;
-    if (identity.unknownSince !== undefined || !identity.isYoungAt(report)) return;
+    if (identity.isSuspect || !marker || marker.nonce !== identity.nonce || identity.unknownSince !== undefined) return;
+    const isYoung = identity.isYoungAt(report);
+    const owesVeto = this.isEngaged && !marker.isVetoed && (isYoung || identity.wasMetEngaged);
+    if (!isYoung || identity.votes) {
+      if (owesVeto) await this.change(identity, report, { vetoed: 1 });
+      return;
+    }
     const since = identity.seenSince ?? asked;
     if (asked.monotonic - since.monotonic > this.quarantineFor(marker.maxTtl)) {
       // On this client's own clock every lock has ended: a `from` in the future of a corrected clock does no harm.
       await this.change(identity, report, { from: report.time });
-    } else if (this.isEngaged && !marker.isVetoed) {
+    } else if (owesVeto) {
       await this.change(identity, report, { vetoed: 1 });
     }
   }
@@ -373,24 +380,21 @@ export class RestartGuard implements Witness {
   private async openEarly(reports: Reports): Promise<void> {
     const { identities } = this;
     const all = [...reports];
-    const areNew =
+    const isQuiet =
       identities.length >= EARLY_FROM &&
       all.length === identities.length &&
       !this.isEngaged &&
-      all.every(([identity, report]) => {
-        const { marker } = report;
-        return marker && !marker.isVetoed && identity.nonce === marker.nonce && identity.isYoungAt(report);
-      });
-    if (!areNew) {
+      all.every(([{ nonce }, { marker }]) => marker && !marker.isVetoed && marker.nonce === nonce);
+    const young = all.filter(([identity, report]) => identity.isYoungAt(report));
+    if (!isQuiet || young.length === 0) {
       this.sighting = undefined;
       return;
     }
-    const markers = all
-      .map(([{ server }, { marker }]) => `${server.name} ${marker?.nonce ?? ''} ${marker?.from ?? 0}`)
-      .sort();
-    const seen = markers.join('\n');
-    if (this.sighting?.markers !== seen) {
-      this.sighting = { markers: seen, since: this.now };
+    const seen = all.map(([{ server }, { marker }]) => `${server.name} ${marker?.nonce ?? ''}`).sort();
+    const markers = seen.join('\n');
+    if (this.sighting?.markers !== markers) {
+      // All of them have to be new when it begins. One whose own wait ends meanwhile still shows a veto.
+      this.sighting = young.length === all.length ? { markers, since: this.now } : undefined;
       return;
     }
     const left = EARLY_AFTER - (this.now - this.sighting.since);
@@ -398,7 +402,7 @@ export class RestartGuard implements Witness {
       this.plan(left);
       return;
     }
-    await Promise.all(all.map(([identity, report]) => identity.server.mark(report, { from: report.time })));
+    await Promise.all(young.map(([identity, report]) => identity.server.mark(report, { from: report.time })));
     this.lookAgain = true;
   }
 

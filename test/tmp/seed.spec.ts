@@ -1,5 +1,6 @@
 import { it } from '@jest/globals';
 import { generateAny } from '../simulation/generator.js';
+import { AUDIT_SCHEDULES } from "../simulation/audit-schedules.js";
 import { play } from '../simulation/run.js';
 import { RestartGuard } from '../../lib/redis/restart-guard.js';
 import { writeFileSync } from 'node:fs';
@@ -13,7 +14,8 @@ it('trace', async () => {
       return original.apply(this, args);
     };
   }
-  const result = await play(generateAny(Number(process.env['SEED'])), { log: (line) => lines.push(line) });
+  const named = AUDIT_SCHEDULES.find(({ name }) => name.includes(process.env["NAME"] ?? "?"));
+  const result = await play(named?.schedule ?? generateAny(Number(process.env["SEED"])), { log: (line) => lines.push(line) });
   lines.push(JSON.stringify(result));
   writeFileSync('/tmp/seed.log', lines.join('\n'));
 });
