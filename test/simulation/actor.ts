@@ -14,6 +14,8 @@ import type { World } from './world.js';
 
 /** What timers and turns of the event loop add to a wait, in milliseconds. */
 const LATENESS = 10;
+/** A ttl of fewer ways over the network than this is too short to be kept. */
+const ROUND_TRIPS = 30;
 
 /** One operation of a schedule, done by a process as an application would do it. */
 export class Actor {
@@ -110,6 +112,8 @@ export class Actor {
     const { node, operation, world } = this;
     const { assumptions, scheduler, sometimes } = world;
     if (!operation.extend || !assumptions.isHealthy(node)) return;
+    // A quarter of the ttl is what a master may take, and an extension may have to be repeated.
+    if (Math.min(operation.ttl, operation.newTtl ?? Infinity) < ROUND_TRIPS * world.schedule.latency) return;
     if (lock.isHeld && assumptions.ailments.length > 0)
       sometimes.reached('a healthy client held a lock beside a sick one');
     if (lock.isHeld || lock.loss?.cause === 'max-hold') return;

@@ -144,7 +144,6 @@ export class World {
 
   private lost(node: SimNode, { cause }: LockLostError): void {
     if (cause === 'expired') this.sometimes.reached('a lock expired');
-    if (cause === 'owner-changed') this.sometimes.reached('a lock was lost to another owner');
     if (node.process.resumedAt > this.scheduler.now - 2) this.sometimes.reached('a loss was told after a resume');
   }
 

@@ -83,7 +83,8 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
     },
   },
   'no gate, nothing given back': {
-    profile: { ...SLOW, faults: ['hang', 'slow', 'partition', 'crash'], ttls: [10_000], mostFaults: 8 },
+    // There is no gate while every master is kept out: new masters are, until they vote.
+    profile: { ...SLOW, faults: ['hang', 'slow', 'partition', 'crash'], ttls: [10_000], mostFaults: 8, fresh: 0.5 },
   },
   'last come, first served': { profile: { ...CROWDED, processes: [2] } },
   'timer of a lock kept': { profile: { ...GUARDED, ttls: [10_000] } },

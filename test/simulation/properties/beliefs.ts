@@ -82,6 +82,7 @@ export class Beliefs {
     };
     this.overtake(belief);
     this.live.add(belief);
+    if (this.live.size > 1 && this.assumptions.broken.size === 0) this.checkExclusion();
     if (believes(belief)) this.checkQuorum(belief, 'granted');
     this.watch(belief);
     return Math.max(...tenures.map((tenure) => node.drawnAt.get(tenure['token']) as number));

@@ -20,7 +20,6 @@ export const RARE_STATES = [
   'a master fell silent',
   'a master answered again',
   'a lock expired',
-  'a lock was lost to another owner',
   'a loss was told after a resume',
   'a healthy client held a lock beside a sick one',
   'a process with a larger maxTtl came or went',
