@@ -22,15 +22,15 @@ export function duplicateToken(seed: number): Schedule {
     processes: [15_000, 0, 0].map((offset) => ({ rate: 1, offset, startsAt: 0 })),
     operations: [
       operation(FAST, 160, { work: 10, tokenAt: 0 }),
-      // Told different counters by A and B, the first holder asks for its token late.
-      operation(FIRST, begins, { work: 1_000, tokenAt: 0.5 }),
-      operation(SECOND, begins + 12 + soon(), { work: 20, tokenAt: 0 }),
+      // The first holder is told a number by A only, and has another round.
+      operation(FIRST, begins, { work: 1_000, tokenAt: 0.01 }),
+      operation(SECOND, begins + 14 + soon(), { work: 20, tokenAt: 0 }),
     ],
     faults: [
       // B misses the first lock,
       { kind: 'cut', at: 158, process: FAST, server: B, cut: 'now' },
       // the first holder is late at C,
-      { kind: 'partition', at: begins - 5, process: FIRST, server: C, direction: 'out', lasts: 60 },
+      { kind: 'partition', at: begins - 5, process: FIRST, server: C, direction: 'out', lasts: 90 },
       // and its lock is forgotten by B.
       { kind: 'evict', at: begins + 5 + soon(), server: B },
     ],
