@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { countersName, countersOf } from '../../lib/core/fencing.js';
+import type { Answer } from '../../lib/core/master.interface.js';
 import { resolveSettings } from '../../lib/core/settings.js';
+import { acquiring, ask, drawing } from '../support/ask.js';
 import type { FenceTask } from '../processes/fence.js';
 import { compileLibrary, type Program, start } from '../support/compiled.js';
 import { eventually } from '../support/eventually.js';
@@ -212,6 +214,22 @@ describe('A fencing token, on real servers', () => {
     }
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
   }, 30_000);
+
+  it('is not drawn by a master that is still being asked who it is: its floor would be from before', async () => {
+    await using masters = await startMasters(1);
+    await using proxy = await TcpProxy.to(masters.servers[0]!.port);
+    await using contender = await Contender.on([proxy.url], { ttl: 200, maxTtl: 200, restartGuard: true });
+    const [master] = contender.masters;
+    await eventually(() => master!.identity().quarantine === undefined);
+    await command(masters, 0, (client) => client.script('FLUSH'));
+    proxy.replies.delay = 300;
+    const acquired = ask(master!, acquiring(['lock:a'], 'mine'));
+    await eventually(() => master!.identity().quarantine !== undefined);
+    const answers: Answer[] = [];
+    master!.ask(drawing(['lock:a'], 'mine'), (answer) => answers.push(answer));
+    expect(answers).toMatchObject([{ kind: 'quarantined', sent: false }]);
+    expect(await acquired).toMatchObject({ kind: 'granted' });
+  }, 20_000);
 
   function stateOf(contender: Contender, index: number) {
     const master = contender.masters[index]!;
