@@ -89,11 +89,6 @@ export const MUTANTS = [
       'answer >= this.largest',
     ],
   ],
-  [
-    'healed master keeps its draw',
-    FENCING,
-    ['@mutant healed-master-keeps-its-draw', `const isRefreshed = answer.kind === 'granted';`],
-  ],
   ['token of one master', FENCING, ['if (repeated >= this.quorum)', 'if (repeated > 0)']],
   ['floor ignored', FENCING, ['Math.max(floor, this.largest)', 'Math.max(0 * floor, this.largest)']],
   [
@@ -139,7 +134,6 @@ export const MUTANTS = [
   ['early vote too early', GUARD, ['const EARLY_AFTER = 2_500;', 'const EARLY_AFTER = 1;']],
   ['early vote of some', GUARD, ['      all.length === identities.length &&\n', '']],
   ['own lock does not keep new masters out', GUARD, ['      !this.isEngaged &&\n', '']],
-  ['loss not told', 'lib/core/lease.ts', ['    this.controller?.abort(this.lost);\n', '']],
   [
     'nothing released',
     TENURE,
