@@ -60,15 +60,18 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * A number that is larger than that of every earlier lock on these resources, to send along with each write: what is
-   * written to then refuses a smaller number than the largest it has seen, and so the late write of a holder that was
-   * paused beyond the end of its lock.
+   * A number to send along with each write. The resource refuses a smaller number than the largest that it has seen, and
+   * so the late write of a holder that was paused beyond the end of its lock.
    *
-   * Unique for each resource, positive, at most `Number.MAX_SAFE_INTEGER`; in microseconds of the wall clock or more.
-   * Usually it was agreed on together with the lock; otherwise this takes another round trip.
+   * It is larger than every number that was handed out for these resources before this lock asked for its own: ask
+   * before you read what you are going to write. It is also unique for each resource, positive, at most
+   * `Number.MAX_SAFE_INTEGER`, and in microseconds of the wall clock or more.
+   *
+   * The first call takes a round trip, or two if the masters' counters differ; later calls give the same number at once.
+   * A lock that is never asked costs nothing for it.
    *
    * @throws {LockLostError} if the lock is not held, or was lost before a quorum agreed
-   * @throws {RedlockConfigError} if the module's `fencing` is off
+   * @throws {RedlockConfigError} if the clock of this machine is beyond the year 2200
    * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
    */
   fencingToken(): Promise<number> {

@@ -125,9 +125,10 @@ export class RedisMaster implements Master, GuardedServer {
   private askForLock(request: AcquireRequest | DrawRequest, reply: Reply): void {
     if (!this.data || this.data.votes) {
       this.enqueue({ request, reply });
-    } else if (this.recognizing) {
+    } else if (this.recognizing && request.op === 'acquire') {
+      // A draw would carry a clock that was read before: the next round reads it anew.
       const again = (): void => {
-        if ('withdrawn' in request && request.withdrawn) reply(LOST_DATA);
+        if (request.withdrawn) reply(LOST_DATA);
         else this.ask(request, reply);
       };
       this.recognizing.then(again, again);

@@ -38,9 +38,9 @@ const OPTIONS: Record<OptionName, 'module' | 'call' | 'both'> = {
   connectTimeout: 'module',
   drainTimeout: 'module',
   driftFactor: 'module',
+  durable: 'module',
   enabled: 'module',
   extend: 'call',
-  fencing: 'module',
   isGlobal: 'module',
   keyPrefix: 'module',
   lazyConnect: 'module',
@@ -95,7 +95,7 @@ describe('The README', () => {
     expect(shown.masterTimeout).toMatch(new RegExp(`^${settings.masterTimeout} ms`));
     expect(inCode(shown.driftFactor!)).toEqual([String(settings.driftFactor)]);
     expect(inCode(shown.keyPrefix!)).toEqual([`'${settings.keyPrefix}'`]);
-    expect(inCode(shown.fencing!)).toEqual([String(settings.fencing)]);
+    expect(inCode(shown.durable!)).toEqual([String(settings.durable)]);
     expect([resolveSettings({}, 2).restartGuard, settings.restartGuard]).toEqual([false, true]);
     expect(shown.restartGuard).toBe('`true` for three masters or more');
   });

@@ -176,7 +176,7 @@ describe('Nobody is told a secret', () => {
 
   it('by a server that refuses commands and repeats them', async () => {
     const renamed = ['SET', 'EVALSHA'].flatMap((name) => ['--rename-command', name, '']);
-    const service = await start([urlOf(await serve(...renamed))], { fencing: false });
+    const service = await start([urlOf(await serve(...renamed))]);
     const error = await failure(service.acquire('a'));
     expect(error.message).toMatch(/unknown command/i);
     await lookAround(service);
@@ -195,7 +195,7 @@ describe('Nobody is told a secret', () => {
 
   it('by a server that names the user who may not', async () => {
     const server = await serve();
-    const service = await start([urlOf(server)], { fencing: false });
+    const service = await start([urlOf(server)]);
     await operate(server, 'ACL', 'SETUSER', USER, '-set', '-eval', '-evalsha');
     const error = await failure(service.acquire('a'));
     expect(error.message).toContain('NOPERM');

@@ -142,7 +142,7 @@ describe('A process that waits', () => {
     const turn = waiting.acquire('k', '30s', WAIT);
     await eventually(async () => (await crowd.keys()) === 2);
     const [keys] = (await crowd.call('KEYS', '*')) as [string[]];
-    expect(keys.sort()).toEqual(['app:\0fences', 'app:\0queue:k', 'app:k']);
+    expect(keys.sort()).toEqual(['app:\0queue:k', 'app:k']);
     expect(await crowd.call('PUBSUB', 'CHANNELS', '*')).toEqual([[expect.stringMatching(/^app:\0wake:/)]]);
     await lock.release();
     await (await turn).release();

@@ -12,6 +12,7 @@ import type { RedlockOptions } from '../../lib/core/options.js';
 import { resolveCall, resolveSettings } from '../../lib/core/settings.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
+import { RestartGuard } from '../../lib/redis/restart-guard.js';
 import { type Protocol, useProtocol } from '../support/wrong-protocols.js';
 
 export interface FenceTask {
@@ -23,7 +24,7 @@ export interface FenceTask {
   readonly milliseconds: number;
   /** How far the wall clock is ahead, in milliseconds. */
   readonly ahead: number;
-  /** How masters confirm a token. The right way is the product's own. */
+  /** How masters draw a token. The right way is the product's own. */
   readonly protocol?: Protocol;
   /** Waits to be told before each step: to acquire, to ask for the token, to write. */
   readonly steered?: boolean;
@@ -60,9 +61,13 @@ const clock = new SkewedClock();
 const random = new SystemRandom();
 const settings = resolveSettings(options, urls.length);
 const surroundings = { clock, random, observer: {} };
-const masters = redisMasters('masters', urls, { ...surroundings, settings, encoder: new RequestEncoder() });
+const clockLags = (by: number): void => redlock.shorten(by);
+const guard = settings.restartGuard
+  ? new RestartGuard({ ...surroundings, settings, clockLags, instance: `process ${id}` })
+  : undefined;
+const masters = redisMasters('masters', urls, { ...surroundings, settings, guard, encoder: new RequestEncoder() });
 const endProtocol = useProtocol(protocol, masters, urls, countersName(settings));
-const redlock = new Redlock(masters, settings, surroundings);
+const redlock: Redlock = new Redlock(masters, settings, { ...surroundings, witness: guard });
 
 const socket = connect(register, '127.0.0.1').setNoDelay();
 const answers = createInterface(socket)[Symbol.asyncIterator]();

@@ -61,7 +61,9 @@ export class ModelPair implements AsyncDisposable {
     const [, run = ''] = /run_id:(\w+)/.exec(await client.info('server')) ?? [];
     // Of a pattern, as a monitor: it counts as nobody who waits.
     await subscriber.psubscribe('*');
-    return new ModelPair(server, client, subscriber, run, faults);
+    const pair = new ModelPair(server, client, subscriber, run, faults);
+    await pair.adoptHistory();
+    return pair;
   }
 
   async listen(channel: string): Promise<void> {
@@ -90,11 +92,21 @@ export class ModelPair implements AsyncDisposable {
     return { command, real: show(one), simulated: show(other) };
   }
 
+  /** Gives the simulated server the moment that the real one has written, if they are about the same. */
+  async adopt(hash: string, field: string): Promise<void> {
+    const { data } = this.simulated;
+    if (data.isReadOnly || data.isFull || data.hget(hash, field) === undefined) return;
+    const real = await this.client.hget(hash, field);
+    const isNear = Math.abs(Number(real) - Number(data.hget(hash, field))) <= this.slack;
+    if (real !== null && isNear) data.hset(hash, field, real);
+  }
+
   /** What an operator does to the real server, and how that looks on the simulated one. */
   async operate(real: readonly string[], simulate: (server: SimServer) => void): Promise<void> {
     await this.client.call(real[0] as string, ...real.slice(1));
     await this.setClock();
     simulate(this.simulated);
+    await this.adoptHistory();
   }
 
   /** All keys with their values, as both have them. */
@@ -124,6 +136,12 @@ export class ModelPair implements AsyncDisposable {
     this.client.disconnect();
     this.subscriber.disconnect();
     await this.server.stop();
+  }
+
+  /** A server chooses the name of its history itself. */
+  private async adoptHistory(): Promise<void> {
+    const [, replid = ''] = /master_replid:(\w+)/.exec(await this.client.info('replication')) ?? [];
+    this.simulated.replid = replid;
   }
 
   private async setClock(): Promise<number> {
@@ -195,6 +213,7 @@ function comparableReport([
   server = '',
   replication = '',
   memory = '',
+  persistence = '',
   time,
   ...marker
 ]: readonly string[]): Comparable {
@@ -204,9 +223,11 @@ function comparableReport([
     // Valkey has another name for it.
     field(server, 'redis_mode') || field(server, 'server_mode'),
     field(replication, 'role'),
+    field(replication, 'master_replid'),
     /^0*$/.test(field(replication, 'master_replid2')) ? 'never promoted' : 'promoted',
     field(memory, 'maxmemory') === '0' ? 'no limit' : 'limited',
     field(memory, 'maxmemory_policy'),
+    field(persistence, 'aof_enabled'),
     ...marker,
   ];
   return { text: facts.join(' '), times: [Number(time)] };

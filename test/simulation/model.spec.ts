@@ -1,12 +1,13 @@
 // The simulated server is only worth something if it does what a real one does: both get the same commands.
 import { describe, expect, it } from '@jest/globals';
-import type { FenceCounters, Request } from '../../lib/core/master.interface.js';
+import type { ServerRequest } from '../../lib/redis/beat-request.interface.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
-import { MARK } from '../../lib/redis/handshake.js';
+import { MARK } from '../../lib/redis/marker.js';
 import { REPORT } from '../../lib/redis/identity.js';
 import { boundScript } from '../../lib/redis/scripts.js';
 import { Chance } from './engine/chance.js';
 import { ModelPair } from './model-pair.js';
+import { rawMarker } from './server/operations.js';
 
 const KEYS = ['a', 'b'];
 const TOKENS = ['token1', 'token2', 'token3'];
@@ -46,51 +47,48 @@ class Trace {
       return pair.call('SET', [chance.pick(KEYS), chance.pick(TOKENS), 'PX', LONG, 'NX']);
     }
     const requests = Array.from({ length: chance.whole(1, 3) }, () => this.anyRequest());
-    const mark = marked ? [MARKER, this.nonce] : ['', ''];
+    const history = chance.pick(['', '', pair.simulated.replid, 'another']);
+    const mark = marked ? [MARKER, this.nonce, history] : ['', '', ''];
     const args = [0, ...mark, 'fences', ...new RequestEncoder().encode(requests, true)];
-    return { ...(await pair.run(boundScript('run'), args)), command: requests.map(({ op }) => op).join(' ') };
+    const outcome = await pair.run(boundScript('run'), args);
+    // The moment of an announcement is by the server's own clock.
+    await pair.adopt(MARKER, 'since');
+    return { ...outcome, command: requests.map(({ op }) => op).join(' ') };
   }
 
-  private anyRequest(): Request {
+  private anyRequest(): ServerRequest {
     const { chance } = this;
     const keys = chance.pick([['a'], ['b'], KEYS]);
     const queues = keys.map((key) => `queue:${key}`);
     const token = chance.pick(TOKENS);
-    const counters: FenceCounters = { fields: keys.map((key) => key.charCodeAt(0)) };
+    const counters = keys.map((key) => key.charCodeAt(0));
     const ttl = LONG * chance.whole(1, 3);
-    const isFenced = chance.happens(0.5);
     const waiter = chance.pick(WAITERS);
     switch (
       chance.pick([
-        'acquire',
-        'acquire',
-        'acquire',
-        'extend',
-        'confirm',
-        'release',
-        'release',
-        'leave',
-        'inspect',
-        'probe',
+        ...(['acquire', 'acquire', 'acquire', 'extend', 'draw', 'draw'] as const),
+        ...(['release', 'release', 'leave', 'inspect', 'probe', this.marked ? 'beat' : 'inspect'] as const),
       ])
     ) {
       case 'acquire': {
         // No two of them wait since the same moment, however long the commands take.
         this.waited += 1_000_000;
         const queue = { queues, waiter, waited: chance.happens(0.5) ? this.waited : 1_000_000_000 - this.waited };
-        const fence = { ...counters, floor: chance.pick([0, chance.whole(1, 1_000_000), chance.whole(1, 1e15)]) };
         return {
           ...{ op: 'acquire', keys, token, ttl, explain: true, withdrawn: false },
           ...(chance.happens(0.6) && { queue }),
-          ...(isFenced && { fence }),
         };
       }
-      case 'extend': {
-        const fence = { ...counters, token: chance.whole(1, 1e15) };
-        return { ...{ op: 'extend', keys, token, ttl, withdrawn: false }, ...(isFenced && { fence }) };
+      case 'extend':
+        return { op: 'extend', keys, token, ttl, withdrawn: false };
+      case 'draw': {
+        const atLeast = chance.pick([0, chance.whole(1, 1_000_000), chance.whole(1, 1e15)]);
+        return { op: 'draw', keys, token, counters, atLeast, isFirst: chance.happens(0.5) };
       }
-      case 'confirm':
-        return { op: 'confirm', keys, token, fence: { ...counters, token: chance.whole(1, 1e15) } };
+      case 'beat': {
+        const announced = chance.pick([0, 1_000, 2_000, 50_000]);
+        return { op: 'beat', keys: [], ttl: announced, lengthens: chance.happens(0.5), factor: 1.01 };
+      }
       case 'release':
         return { op: 'release', keys, queues, token, keepFor: chance.pick([0, 0, LONG]), ttl };
       case 'leave':
@@ -105,13 +103,14 @@ class Trace {
   private identify() {
     const { chance, pair } = this;
     if (chance.happens(0.5)) return pair.call('EVAL', [REPORT, 1, MARKER]);
-    const { run } = pair.simulated;
-    const next = `nonce${chance.whole(1, 1_000_000)}`;
-    const before = chance.happens(0.8) ? this.nonce : 'another';
-    const max = before === '' ? '' : '30000';
+    const { run, replid, data } = pair.simulated;
+    const nonce = `nonce${chance.whole(1, 1_000_000)}`;
+    const raw = chance.happens(0.8) ? rawMarker(data, MARKER).join('\n') : 'another';
     const whose = chance.happens(0.9) ? run : 'f'.repeat(40);
-    if (before === this.nonce && whose === run) this.nonce = next;
-    return pair.call('EVAL', [MARK, 1, MARKER, before, max, whose, next, 1_000, 30_000]);
+    const history = chance.happens(0.9) ? replid : 'f'.repeat(40);
+    if (raw !== 'another' && whose === run && history === replid) this.nonce = nonce;
+    const fields = ['run', run, 'replid', replid, 'nonce', nonce, 'from', 4e12, 'vetoed', 1, 'why', 'two words'];
+    return pair.call('EVAL', [MARK, 1, MARKER, whose, history, raw, ...fields]);
   }
 
   private async operate(): Promise<void> {

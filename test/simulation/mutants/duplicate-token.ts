@@ -15,7 +15,8 @@ const [FAST, FIRST, SECOND] = [0, 1, 2];
 export function duplicateToken(seed: number): Schedule {
   const chance = new Chance(seed);
   const soon = (): number => Math.round(chance.fraction() * 3);
-  const begins = SETTLED + 450 + soon();
+  // New masters vote by then.
+  const begins = 5_600 + soon();
   return {
     seed,
     options: { ttl: LONG, maxTtl: LONG, wait: 1_000 },
@@ -23,16 +24,16 @@ export function duplicateToken(seed: number): Schedule {
     // One clock is ahead: the counters of whoever comes later are counted up one by one.
     processes: [15_000, 0, 0].map((offset) => ({ rate: 1, offset, startsAt: 0 })),
     operations: [
-      operation(FAST, SETTLED + 10, { work: 10, tokenAt: 0 }),
-      // Told different counters by A and B, the first holder asks for its token late.
-      operation(FIRST, begins, { work: 1_000, tokenAt: 0.5 }),
-      operation(SECOND, begins + 12 + soon(), { work: 20, tokenAt: 0 }),
+      operation(FAST, 5_160, { work: 10, tokenAt: 0 }),
+      // The first holder is told a number by A only, and has another round.
+      operation(FIRST, begins, { work: 1_000, tokenAt: 0.01 }),
+      operation(SECOND, begins + 14 + soon(), { work: 20, tokenAt: 0 }),
     ],
     faults: [
       // B misses the first lock,
-      { kind: 'cut', at: SETTLED + 8, process: FAST, server: B, cut: 'now' },
+      { kind: 'cut', at: 5_158, process: FAST, server: B, cut: 'now' },
       // the first holder is late at C,
-      { kind: 'partition', at: begins - 5, process: FIRST, server: C, direction: 'out', lasts: 60 },
+      { kind: 'partition', at: begins - 5, process: FIRST, server: C, direction: 'out', lasts: 90 },
       // and its lock is forgotten by B.
       { kind: 'evict', at: begins + 5 + soon(), server: B },
     ],

@@ -1,19 +1,21 @@
 // Faults in the algorithm that the properties must notice. Each is a change of the text of a file; a text that is not
-// found exactly once is an error, so that code that moves takes its mutants along.
+// found exactly once is an error, so that code that moves takes its mutants along. A text `@mutant name` stands for the
+// whole line that ends in `// @mutant name`, whatever the line says.
 //
 // Where `model` says so, the fault is in a script. The simulated servers do not run Lua: the model of the script gets the
 // same fault (`modelFaults` in profiles.ts), and the text is changed, too, so that it is noticed when it moves.
 
 const TENURE = 'lib/core/tenure.ts';
+const FENCING = 'lib/core/fencing.ts';
 const OPERATIONS = 'lib/redis/operations-script.ts';
+const USUAL = 'lib/redis/usual-script.ts';
+const MASTER = 'lib/redis/redis-master.ts';
+const GUARD = 'lib/redis/restart-guard.ts';
+const IDENTITY = 'lib/redis/data-identity.ts';
 
 /** name, file, and pairs of what is replaced by what */
 export const MUTANTS = [
-  [
-    'start time taken after replies',
-    TENURE,
-    ['Ballot): void {\n    this.believe(started, ttl);', 'Ballot): void {\n    this.believe(this.clock.read(), ttl);'],
-  ],
+  ['start time taken after replies', TENURE, ['this.since = started;', 'this.since = this.clock.read();']],
   [
     'elapsed ignored',
     TENURE,
@@ -50,12 +52,17 @@ export const MUTANTS = [
   ['heal after the deadline', 'lib/core/lease.ts', ['if (!this.isHeldAt(now)) return;', 'if (this.isOver) return;']],
   [
     'quarantined votes counted',
-    'lib/redis/recognition.ts',
-    ['return this.incarnation?.quarantined;', 'return undefined;'],
+    MASTER,
+    [
+      'return this.data?.quarantineAt(this.clock.read());',
+      'return undefined;',
+      'if (!this.data || this.data.votes) {',
+      'if (this.closing === undefined) {',
+    ],
   ],
   [
     'NOSCRIPT taken as reload',
-    'lib/redis/redis-master.ts',
+    MASTER,
     [
       'if (isUnknownScript(error)) notKnown(asked, answer);',
       `if (isUnknownScript(error)) this.run(asked, 'eval', notKnown);`,
@@ -71,18 +78,23 @@ export const MUTANTS = [
     'lib/core/clock.ts',
     ['Math.max(to.monotonic - from.monotonic, to.wall - from.wall, 0)', 'Math.max(to.monotonic - from.monotonic, 0)'],
   ],
-  ['unconditional fence write-back', OPERATIONS, [`if call('GET', key) ~= token then return 0 end`, ''], 'model'],
+  ['draw for any holder', OPERATIONS, [`if call('GET', key) ~= token then return 0 end`, ''], 'model'],
   [
-    'larger answers not adopted',
-    'lib/core/fencing.ts',
+    'larger draws not adopted',
+    FENCING,
     [
-      'let largest = token;',
-      'let largest = token || Math.max(...answers);',
-      'largest = Math.max(largest, answer);',
-      'largest ||= answer;',
-      'answer === largest',
-      'answer >= largest',
+      '@mutant larger-draws-not-adopted',
+      'this.largest ||= Math.max(0, ...answers);',
+      'answer === this.largest',
+      'answer >= this.largest',
     ],
+  ],
+  ['token of one master', FENCING, ['if (repeated >= this.quorum)', 'if (repeated > 0)']],
+  ['floor ignored', FENCING, ['Math.max(floor, this.largest)', 'Math.max(0 * floor, this.largest)']],
+  [
+    'nothing drawn',
+    FENCING,
+    ['const isFirst = !this.drawn.has(master) || this.drawn.get(master) !== data;', 'const isFirst = false;'],
   ],
   [
     'wake-up trusted without the timer',
@@ -92,28 +104,40 @@ export const MUTANTS = [
   [
     'token reused across attempts',
     'lib/core/acquisition.ts',
-    ['this.names, random.token()', 'this.names, ((this.names as { reused?: string }).reused ??= random.token())'],
+    ['token: random.token()', 'token: ((this.names as { reused?: string }).reused ??= random.token())'],
   ],
   [
     'marker not looked at',
-    'lib/redis/usual-script.ts',
+    USUAL,
     ["marked = marker == '' or pcall_redis('HGET', marker, 'nonce') == nonce", 'marked = true'],
     'model',
   ],
   [
     'clock of a server not looked at',
-    'lib/redis/recognition.ts',
-    ['return jump > 0;', 'return false;', 'if (jump > 0) this', 'if (jump < 0) this'],
+    MASTER,
+    ['return this.guard.sampled(this.data, sent, millisecondsFrom(time));', 'return true;'],
   ],
   [
     'quarantine ended by the wall clock',
-    'lib/redis/incarnation.ts',
-    [
-      'this.clock.read().monotonic - monotonic',
-      'Math.max(this.clock.read().monotonic - monotonic, this.clock.read().wall - wall)',
-      'passedSince({ monotonic }: Instant)',
-      'passedSince({ monotonic, wall }: Instant)',
-    ],
+    GUARD,
+    ['asked.monotonic - since.monotonic > this.quarantineFor', 'asked.wall - since.wall > this.quarantineFor'],
+  ],
+  ['quarantine too short', GUARD, ['return Math.ceil(maxTtl +', 'return Math.ceil(0.1 * maxTtl + 0 *']],
+  [
+    'another run taken for known data',
+    IDENTITY,
+    [`if (marker.run === run && marker.replid === replid) return 'known';`, `return 'known';`],
+  ],
+  ['lost data taken for known data', IDENTITY, [`if (!marker) return 'unknown';`, `if (!marker) return 'renamed';`]],
+  ['a new marker votes at once', IDENTITY, ['this.votes = !isYoung;\n    if (!isYoung) return;', 'this.votes = true;']],
+  ['no veto', GUARD, ['} else if (this.isEngaged && !marker.isVetoed) {', '} else if (this.closed) {']],
+  ['early vote too early', GUARD, ['const EARLY_AFTER = 2_500;', 'const EARLY_AFTER = 1;']],
+  ['early vote of some', GUARD, ['      all.length === identities.length &&\n', '']],
+  ['own lock does not keep new masters out', GUARD, ['      !this.isEngaged &&\n', '']],
+  [
+    'nothing released',
+    TENURE,
+    ['if (this.reached.length === 0) return Promise.resolve();', 'return Promise.resolve();'],
   ],
   [
     'sent again after its release',
@@ -160,9 +184,16 @@ export const MUTANTS = [
 export function mutate({ name, file, changes }, text) {
   let mutated = text;
   for (let i = 0; i < changes.length; i += 2) {
-    const found = mutated.split(changes[i]).length - 1;
+    const pattern = patternOf(changes[i]);
+    const found = mutated.match(pattern)?.length ?? 0;
     if (found !== 1) throw new Error(`mutant "${name}": ${JSON.stringify(changes[i])} is ${found} times in ${file}`);
-    mutated = mutated.replace(changes[i], () => changes[i + 1]);
+    mutated = mutated.replace(pattern, () => changes[i + 1]);
   }
   return mutated;
+}
+
+/** Finds a text, or the line with an anchor. */
+function patternOf(text) {
+  const literal = text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  return text.startsWith('@mutant ') ? new RegExp(`^.* // ${literal}$`, 'gm') : new RegExp(literal, 'g');
 }

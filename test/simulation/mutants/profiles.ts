@@ -30,7 +30,15 @@ const OVERLAPPING: Profile = {
     extended: 0,
     tokensAt: [0, 0, 0.1, 0.5],
     dataAfterCrash: ['kept'],
+    // With a guard, new masters would not vote while most of it happens.
+    guard: [false],
   },
+};
+
+/** All masters lose their data within one lock. */
+const FORGETFUL: Profile = {
+  ...{ ...CROWDED, faults: ['crash', 'crash', 'crash', 'flush'], mostFaults: 12, dataAfterCrash: ['lost'] },
+  ...{ ttls: [10_000], operations: [6, 10], extended: 1 },
 };
 
 /** By the name of the mutant. */
@@ -58,21 +66,34 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'NOSCRIPT taken as reload': { profile: { ...CROWDED, faults: ['promote'], ttls: [1_000, 3_000] } },
   'wall clock only': { profile: { ...CROWDED, faults: ['wallJump'] } },
   'monotonic only across a suspend': { profile: { ...CROWDED, faults: ['suspend'], ttls: [100, 300] } },
-  'unconditional fence write-back': {
-    profile: OVERLAPPING,
-    modelFaults: new Set(['confirm-writes-any']),
+  'draw for any holder': { profile: OVERLAPPING, modelFaults: new Set(['draw-for-any']) },
+  'larger draws not adopted': { profile: OVERLAPPING, schedule: duplicateToken },
+  'token of one master': { profile: OVERLAPPING },
+  'floor ignored': {
+    profile: { ...CROWDED, faults: ['crash', 'flush'], mostFaults: 10, operations: [8, 14], tokensAt: [0] },
   },
-  'larger answers not adopted': { profile: OVERLAPPING, schedule: duplicateToken },
+  'nothing drawn': { profile: { ...OVERLAPPING, offsets: [20_000], tokensAt: [0] } },
   'wake-up trusted without the timer': { profile: { ...CROWDED, faults: ['cut', 'pause', 'crash'] } },
   'token reused across attempts': { profile: { ...SLOW, faults: ['scriptFlush', 'slow', 'hang'], mostFaults: 8 } },
   'marker not looked at': {
     profile: { ...CROWDED, faults: ['flush'] },
-    modelFaults: new Set(['acquire-ignores-marker']),
+    modelFaults: new Set(['marker-is-ignored']),
   },
   'clock of a server not looked at': { profile: { ...CROWDED, faults: ['serverJump'] } },
   'quarantine ended by the wall clock': {
     profile: { ...CROWDED, faults: ['wallJump', 'crash', 'promote'], mostFaults: 8 },
   },
+  'quarantine too short': { profile: { ...CROWDED, faults: ['crash', 'promote', 'flush'], mostFaults: 6 } },
+  'another run taken for known data': {
+    profile: { ...CROWDED, faults: ['crash', 'promote'], dataAfterCrash: ['stale'] },
+  },
+  'lost data taken for known data': { profile: { ...CROWDED, faults: ['crash'], dataAfterCrash: ['lost'] } },
+  'a new marker votes at once': { profile: { ...CROWDED, faults: ['crash', 'flush'] } },
+  'no veto': { profile: FORGETFUL },
+  'early vote too early': { profile: FORGETFUL },
+  'early vote of some': { profile: FORGETFUL },
+  'own lock does not keep new masters out': { profile: FORGETFUL },
+  'nothing released': { profile: CROWDED },
   'sent again after its release': {
     profile: { ...SLOW, faults: ['scriptFlush', 'slow', 'hang'], ttls: [10_000], mostFaults: 8 },
   },

@@ -102,7 +102,8 @@ function answerAll(server: Executor, argv: readonly string[]): unknown[] {
     try {
       return answer(batch, parts);
     } catch (error) {
-      if (error instanceof ReplyError) return error;
+      // A short release is not protected: the whole script fails.
+      if (error instanceof ReplyError && what[0] !== 'give') return error;
       throw error;
     }
   });

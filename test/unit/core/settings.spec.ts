@@ -79,8 +79,8 @@ describe('settings', () => {
       masterTimeout: 50,
       driftFactor: 0.01,
       maxTtl: 30_000,
-      fencing: true,
       restartGuard: false,
+      durable: false,
       keyPrefix: 'lock:',
     });
     expect(Object.isFrozen(settings)).toBe(true);
