@@ -210,7 +210,7 @@ function onStanding(one: Examination): Finding[] {
     const what = `its votes do not count for ${duration(wait)}: ${plain(reason)}`;
     const advice = evidence.report.marker?.isVetoed
       ? 'wait: a process that held a lock has met it, and that lock may be older'
-      : 'wait; the restart guard ends this by itself, and maxTtl bounds it';
+      : `wait; or end it with: npx nestjs-redlock trust ${master}`;
     return [{ ...note(what, advice), master }];
   }
   const effect =

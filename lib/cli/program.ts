@@ -6,6 +6,7 @@ import { inspect } from './inspect.js';
 import { list } from './list.js';
 import { release, type ReleaseOptions } from './release.js';
 import type { Terminal } from './terminal.js';
+import { trust, type TrustOptions } from './trust.js';
 
 /** What the process ends with. */
 export const EXIT = Object.freeze({ fine: 0, problem: 1, usage: 2 });
@@ -73,6 +74,15 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
     )
     .action((key: string, options: CommonOptions & ReleaseOptions) =>
       start(options, (context) => release(context, key, options)),
+    );
+  common(program.command('trust'))
+    .description(
+      'let a master vote before its wait ends, when no lock from before can be held, and print a line for the audit',
+    )
+    .argument('<master>', 'one of the masters, as doctor names it')
+    .option('--yes', 'do not ask')
+    .action((master: string, options: CommonOptions & TrustOptions) =>
+      start(options, (context) => trust(context, master, options)),
     );
   return program;
 }

@@ -109,6 +109,7 @@ describe('doctor', () => {
     ]);
     expect(ended.stdout).toMatch(/no: waits for/);
     expect(ended.stdout).toMatch(`note: 127.0.0.1:${a!.port}: its votes do not count for`);
+    expect(ended.stdout).toContain(`npx nestjs-redlock trust 127.0.0.1:${b!.port}`);
     expect(ended.stdout).toMatch(/1 problem: 1 of 3 masters vote, 2 must; no lock can be taken for \d+\.\d s$/m);
     const json = JSON.parse((await doctor(masters.urls, '--json')).stdout) as Record<string, unknown>;
     expect(json).toMatchObject({
@@ -351,7 +352,7 @@ describe('The masters', () => {
   it('are explained by --help, for each command', async () => {
     const all = await cli(['--help']);
     expect(all.status).toBe(0);
-    for (const name of ['doctor', 'inspect', 'list', 'release']) {
+    for (const name of ['doctor', 'inspect', 'list', 'release', 'trust']) {
       expect(all.stdout).toMatch(new RegExp(`^  ${name}\\b`, 'm'));
       const { status, stdout } = await cli([name, '--help']);
       expect([status, stdout.split('\n')[0]]).toEqual([0, expect.stringContaining(`Usage: nestjs-redlock ${name}`)]);
