@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import { showNames } from '../core/shown.js';
-import { duration } from './table.js';
+import { duration, plain } from './table.js';
 
 /** Who has taken which lock away, when, and where. */
 export interface AuditRecord {
@@ -20,6 +20,23 @@ export interface AuditRecord {
   readonly left: number;
 }
 
+/** Who has ended the wait of which master, and what was known of it. */
+export interface TrustRecord {
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  readonly by: string;
+  readonly master: string;
+  readonly trusted: boolean;
+  /** Why its votes did not count. */
+  readonly reason: string;
+  /** Milliseconds that its wait would have lasted; `null` if it had not begun. */
+  readonly left: number | null;
+  /** Whether a process that held a lock had objected to an early end. */
+  readonly vetoed: boolean;
+  /** Run of the server. */
+  readonly run: string;
+}
+
 /** The user of this machine. */
 export function operator(): string {
   const { SUDO_USER } = process.env;
@@ -35,6 +52,14 @@ export function auditLine(record: AuditRecord): string {
   const others = unreached.length > 0 ? `, not on ${unreached.join(', ')}` : '';
   const verb = released ? 'released' : 'failed to release';
   return `audit: ${at} ${showNames([by])} ${verb} ${showNames([resource])} (${mode}, ${duration(left)} left) on ${places}${others}`;
+}
+
+/** For a log: one line, whatever the names are. */
+export function trustLine({ at, by, master, trusted, reason, left, vetoed, run }: TrustRecord): string {
+  const verb = trusted ? 'trusted' : 'failed to trust';
+  const wait = left === null ? 'its wait had not begun' : `${duration(left)} of its wait left`;
+  const objection = vetoed ? ', against the veto of a holder' : '';
+  return `audit: ${at} ${showNames([by])} ${verb} ${showNames([master])} (run ${run || 'unknown'}, ${plain(reason)}, ${wait}${objection})`;
 }
 
 /** A container may run under a number that has no name. */

@@ -2,20 +2,36 @@ import { Contact } from './contact.js';
 import type { Context } from './context.js';
 import { middleOf } from './clock-offset.js';
 import { type Examination, examine, type Persistence } from './examination.js';
-import { clockErrorOf, type Finding, judge, twinOf, type Verdict } from './findings.js';
-import { duration, table } from './table.js';
+import { clockErrorOf, evidenceOf, type Finding, isGuarded, judge, twinOf, type Verdict } from './findings.js';
+import { isVital } from './permissions.js';
+import { standingOf } from './standing.js';
+import { duration, plain, table, wrap } from './table.js';
 import type { Terminal } from './terminal.js';
 
 /** The beginning of a run id tells servers apart. */
 const SHOWN_OF_RUN = 8;
 
+/** Characters of a line, if nothing in it is longer. */
+const LINE = 100;
+const LEAST_COLUMN = 16;
+
+/** What the doctor was told of the applications. */
+export interface DoctorOptions {
+  /** False if their `restartGuard` is. */
+  readonly restartGuard?: boolean;
+}
+
 /** Examines all masters, and says what is wrong with them. Resolves with the exit status. */
-export async function doctor({ sources, settings, timeout, json, terminal }: Context): Promise<number> {
+export async function doctor(
+  { sources, settings, timeout, json, terminal }: Context,
+  { restartGuard = true }: DoctorOptions = {},
+): Promise<number> {
   const contacts = sources.map((source, index) => new Contact(`masters[${index}]`, source, timeout));
   const examined = await Promise.all(contacts.map((contact) => examine(contact, settings)));
-  const verdict = judge(examined);
+  const guarded = restartGuard && isGuarded(examined);
+  const verdict = judge(examined, guarded);
   if (json) terminal.print(JSON.stringify(asJson(examined, verdict), null, 2));
-  else show(examined, verdict, terminal);
+  else show(examined, { ...verdict, guarded }, terminal);
   return verdict.healthy ? 0 : 1;
 }
 
@@ -29,8 +45,10 @@ function asJson(examined: readonly Examination[], verdict: Verdict): object {
       const server = { version, run, role, mode, uptime, eviction, persistence };
       return {
         master,
+        votes: verdict.voters.includes(master),
         unreachable,
         fault,
+        data: dataAsJson(one),
         ...server,
         missing: missing.map(({ rule }) => rule),
         refusal,
@@ -41,22 +59,42 @@ function asJson(examined: readonly Examination[], verdict: Verdict): object {
   };
 }
 
-function show(examined: readonly Examination[], verdict: Verdict, terminal: Terminal): void {
+function dataAsJson(one: Examination): object | undefined {
+  const evidence = evidenceOf(one);
+  if (!evidence) return undefined;
+  const { data, wait, reason } = standingOf(evidence);
+  const { marker } = evidence.report;
+  const { writtenBy, writtenAt, reason: why, from, isVetoed, maxTtl, isDurable } = marker ?? {};
+  return {
+    state: data,
+    wait: wait ?? null,
+    reason: wait === 0 ? undefined : reason,
+    marker: marker && { writtenBy, writtenAt, reason: why, from, isVetoed, maxTtl, isDurable },
+  };
+}
+
+interface Shown extends Verdict {
+  readonly guarded: boolean;
+}
+
+function show(examined: readonly Examination[], verdict: Shown, terminal: Terminal): void {
   const columns = examined.map((one) => columnOf(one, examined, verdict));
   const names = Object.keys(columns[0] ?? {});
-  const rows = names.map((name) => [name, ...columns.map((column) => column[name] ?? '-')]);
+  const width = Math.max(LEAST_COLUMN, Math.floor((LINE - 16) / examined.length) - 3);
+  const rows = names.map((name) => [name, ...columns.map((column) => wrap(column[name] ?? '-', width))]);
   terminal.print(table(['master', ...examined.map(({ master }) => master)], rows));
   for (const finding of verdict.findings) terminal.print(tell(finding, terminal));
   terminal.print(terminal.paint(verdict.healthy ? 'green' : 'red', summaryOf(verdict)));
 }
 
-function columnOf(one: Examination, examined: readonly Examination[], verdict: Verdict): Record<string, string> {
+function columnOf(one: Examination, examined: readonly Examination[], verdict: Shown): Record<string, string> {
   const { report, persistence, missing, latency, clock, unreachable } = one;
   return {
     votes: verdict.voters.includes(one.master) ? 'yes' : `no: ${reasonOf(one, examined)}`,
+    ...(verdict.guarded && markerOf(one, examined)),
     version: report?.version ?? '-',
     role: report?.role ?? '-',
-    run: report?.run?.slice(0, SHOWN_OF_RUN) ?? '-',
+    run: report?.run.slice(0, SHOWN_OF_RUN) || '-',
     uptime: duration(report?.uptime),
     persistence: persistence ? wordsOn(persistence) : '-',
     eviction: report ? (report.eviction ?? 'none') : '-',
@@ -66,12 +104,34 @@ function columnOf(one: Examination, examined: readonly Examination[], verdict: V
   };
 }
 
+/** What the marker says, by which processes agree on whether a master votes. */
+function markerOf(one: Examination, examined: readonly Examination[]): Record<string, string> {
+  const evidence = evidenceOf(one);
+  const marker = evidence?.report.marker;
+  const written = evidence && marker && `${duration(evidence.report.time - marker.writtenAt)} ago`;
+  const data = evidence ? standingOf(evidence).data : '-';
+  if (!examined.some(({ report }) => report?.marker)) return { data };
+  return {
+    data,
+    'marker by': marker ? plain(marker.writtenBy) || '-' : '-',
+    written: written ?? '-',
+    because: marker ? plain(marker.reason) || '-' : '-',
+    'ttls up to': duration(marker?.maxTtl),
+    vetoed: marker ? (marker.isVetoed ? 'yes' : 'no') : '-',
+    durable: marker ? (marker.isDurable ? 'seen' : 'not seen') : '-',
+  };
+}
+
 function reasonOf(one: Examination, examined: readonly Examination[]): string {
   if (one.unreachable) return 'unreachable';
   if (twinOf(one, examined)) return 'duplicate';
   if (one.report?.role === 'slave') return 'replica';
   if (one.fault !== undefined) return 'unsuitable';
-  return one.refusal ? one.refusal.code : 'permissions';
+  if (one.refusal) return one.refusal.code;
+  if (one.missing.some(isVital)) return 'permissions';
+  const evidence = evidenceOf(one);
+  const wait = evidence && standingOf(evidence).wait;
+  return wait === undefined ? 'not met yet' : `waits for ${duration(wait)}`;
 }
 
 function wordsOn({ appendOnly, fsync, snapshots }: Persistence): string {
@@ -91,15 +151,16 @@ function tell({ level, master, what, advice }: Finding, terminal: Terminal): str
   return `${terminal.paint(level === 'problem' ? 'red' : 'yellow', `${level}:`)} ${subject}${what}\n  -> ${advice}`;
 }
 
-function summaryOf({ healthy, masters, quorum, voters, findings }: Verdict): string {
+function summaryOf({ healthy, masters, quorum, voters, locksIn, findings }: Verdict): string {
   const count = findings.filter(({ level }) => level === 'problem').length;
   const spare = voters.length - quorum;
+  const until = locksIn === null ? '' : ` for ${duration(locksIn)}`;
   const outlook =
     spare < 0
-      ? 'no lock can be taken'
+      ? `no lock can be taken${until}`
       : spare === 0
         ? 'locks work, but no further master may fail'
         : `locks work, and ${spare}${voters.length < masters ? ' more' : ''} may fail`;
   const state = healthy ? 'healthy' : `${count} ${count === 1 ? 'problem' : 'problems'}`;
-  return `${state}: ${voters.length} of ${masters} masters can vote, ${quorum} must; ${outlook}`;
+  return `${state}: ${voters.length} of ${masters} masters vote, ${quorum} must; ${outlook}`;
 }

@@ -104,8 +104,8 @@ async function askPersistence(contact: Contact): Promise<Persistence | undefined
   };
 }
 
-/** No lock needs the permission for this. */
-async function configured(contact: Contact, name: string): Promise<string | undefined> {
+/** A setting of the server, if it tells. No lock needs the permission for this. */
+export async function configured(contact: Contact, name: string): Promise<string | undefined> {
   const outcome = await contact.call('CONFIG', 'GET', name);
   const [, value] = isFailure(outcome) || !Array.isArray(outcome.value) ? [] : (outcome.value as unknown[]);
   return typeof value === 'string' ? value : undefined;

@@ -1,10 +1,12 @@
 import { quorumOf } from '../core/quorum.js';
 import { resolveSettings } from '../core/settings.js';
-import { certainDistance, medianOf } from './clock-offset.js';
+import { EARLY_AFTER } from '../redis/restart-guard.js';
+import { certainDistance, type ClockOffset, medianOf, middleOf } from './clock-offset.js';
 import type { Failure } from './contact.js';
 import type { Examination } from './examination.js';
 import { isVital } from './permissions.js';
-import { duration } from './table.js';
+import { type Evidence, mayVoteEarly, quarantineFor, standingOf, waitForQuorum } from './standing.js';
+import { duration, plain } from './table.js';
 
 /** Something that is wrong, or that is good to know. */
 export interface Finding {
@@ -22,8 +24,10 @@ export interface Verdict {
   readonly healthy: boolean;
   readonly masters: number;
   readonly quorum: number;
-  /** Masters that can vote. */
+  /** Masters whose votes count now. */
   readonly voters: readonly string[];
+  /** Milliseconds until a quorum votes, 0 if it does now; `null` if that is not known. */
+  readonly locksIn: number | null;
   readonly findings: readonly Finding[];
 }
 
@@ -34,6 +38,8 @@ const CLOCK_TOLERANCE = 1_000;
 /** Fewer masters have no restart guard by default. */
 const GUARDED_FROM = 3;
 const DEFAULTS = resolveSettings({});
+/** The offset of the clock by which all others are measured. */
+const HERE: ClockOffset = Object.freeze({ least: 0, most: 0 });
 
 const ADVICE_ON_CONTACT: Readonly<Record<string, string>> = {
   NOAUTH: 'put user and password into its URL: redis://user:password@host',
@@ -41,18 +47,51 @@ const ADVICE_ON_CONTACT: Readonly<Record<string, string>> = {
   NOPERM: 'grant its user what the server misses',
 };
 
-/** What a doctor says about masters that were examined together. */
-export function judge(examined: readonly Examination[]): Verdict {
-  const findings = [...examined.flatMap((one) => onOne(one, examined)), ...onAll(examined)];
-  const voters = examined.filter((one) => canVote(one, examined)).map(({ master }) => master);
+/**
+ * What a doctor says about masters that were examined together.
+ *
+ * @param guarded whether the applications have a restart guard; by default as {@link isGuarded} finds
+ */
+export function judge(examined: readonly Examination[], guarded = isGuarded(examined)): Verdict {
+  const masters = examined.length;
+  const able = examined.filter((one) => canVote(one, examined));
+  const waits = able.map((one) => (guarded ? waitOf(one) : 0));
+  const voters = able.filter((_, i) => waits[i] === 0).map(({ master }) => master);
+  const locksIn = waitForQuorum(waits, masters) ?? null;
+  const findings = [
+    ...examined.flatMap((one) => onOne(one, examined)),
+    ...(guarded ? onGuard({ examined, able, voters, locksIn }) : []),
+    ...onAll(examined),
+  ];
   const healthy = findings.every(({ level }) => level !== 'problem');
-  return { healthy, masters: examined.length, quorum: quorumOf(examined.length), voters, findings };
+  return { healthy, masters, quorum: quorumOf(masters), voters, locksIn, findings };
+}
+
+/** Whether markers count: with the default of an application, or where one has left a marker. */
+export function isGuarded(examined: readonly Examination[]): boolean {
+  return examined.length >= GUARDED_FROM || examined.some(({ report }) => report?.marker !== undefined);
 }
 
 /** The other master that is the same server, if there is one before this one. */
-export function twinOf({ report }: Examination, examined: readonly Examination[]): Examination | undefined {
-  const first = examined.find((other) => report?.run !== undefined && other.report?.run === report.run);
-  return first?.report === report ? undefined : first;
+export function twinOf(one: Examination, examined: readonly Examination[]): Examination | undefined {
+  const identity = identityOf(one);
+  const first = examined.find((other) => identity !== undefined && identityOf(other) === identity);
+  return first === one ? undefined : first;
+}
+
+/** Without the permission for INFO, equal data on two addresses shows that they are one server. */
+function identityOf({ report }: Examination): string | undefined {
+  return report?.run || report?.marker?.nonce || undefined;
+}
+
+/** What a master's standing is judged by; `undefined` if it did not tell. */
+export function evidenceOf({ report, persistence }: Examination): Evidence | undefined {
+  return report && { report, syncsAlways: persistence?.fsync === 'always' };
+}
+
+function waitOf(one: Examination): number | undefined {
+  const evidence = evidenceOf(one);
+  return evidence && standingOf(evidence).wait;
 }
 
 /** How far the clock of a master is certainly away from what most clocks say, in milliseconds. */
@@ -78,7 +117,7 @@ function onOne(one: Examination, examined: readonly Examination[]): Finding[] {
   }
   if (one.fault !== undefined) return at([problem(one.fault, adviceOnFault(one))]);
   return at([onRefusal(one), onEviction(one), onPermissions(one), onDisk(one)]).concat(
-    at([onClock(one, examined), onLatency(one), onQuarantine(one)]),
+    at([onClock(one, examined), onLatency(one)]),
   );
 }
 
@@ -142,21 +181,65 @@ function onLatency({ latency }: Examination): Unplaced | undefined {
   );
 }
 
-function onQuarantine({ report }: Examination): Unplaced | undefined {
-  if (!report) return undefined;
-  const { marker, run, time, uptime } = report;
-  const advice = 'wait; the restart guard ends this by itself, and maxTtl bounds it';
-  const left = marker && marker.run === run ? marker.from - time : 0;
-  if (left > 0) return note(`its votes do not count for ${duration(left)} more`, advice);
-  const young = DEFAULTS.maxTtl - uptime;
-  if (young <= 0 || (marker && marker.run === run)) return undefined;
-  return note(`it was started ${duration(uptime)} ago: its votes may not count for up to ${duration(young)}`, advice);
+interface Votes {
+  readonly examined: readonly Examination[];
+  /** Masters that would vote if the restart guard let them. */
+  readonly able: readonly Examination[];
+  readonly voters: readonly string[];
+  readonly locksIn: number | null;
+}
+
+/** What the restart guard of applications does on these masters. */
+function onGuard(votes: Votes): Finding[] {
+  const { able, voters, examined } = votes;
+  const isMet = examined.some(({ report }) => report?.marker !== undefined);
+  // One line about all masters says enough where no application has ever been.
+  const notes = isMet ? able.flatMap(onStanding) : [];
+  // What else keeps masters from voting has its own finding.
+  const isShort = able.length >= quorumOf(examined.length) && voters.length < quorumOf(examined.length);
+  return isShort ? [...notes, { ...onShortage(votes), master: undefined }] : notes;
+}
+
+function onStanding(one: Examination): Finding[] {
+  const evidence = evidenceOf(one);
+  if (!evidence) return [];
+  const { data, wait, reason } = standingOf(evidence);
+  if (wait === 0) return [];
+  const { master } = one;
+  if (wait !== undefined) {
+    const what = `its votes do not count for ${duration(wait)}: ${plain(reason)}`;
+    const advice = evidence.report.marker?.isVetoed
+      ? 'wait: a process that held a lock has met it, and that lock may be older'
+      : `wait; or end it with: npx nestjs-redlock trust ${master}`;
+    return [{ ...note(what, advice), master }];
+  }
+  const effect =
+    data === 'renamed'
+      ? 'the next process that meets it lets it vote at once'
+      : `the next process that meets it lets it wait, for up to maxTtl (${duration(quarantineFor(DEFAULTS.maxTtl))} by default)`;
+  return [{ ...note(`its votes do not count: ${plain(reason)}`, effect), master }];
+}
+
+function onShortage({ examined, voters, locksIn }: Votes): Unplaced {
+  const until = locksIn === null ? 'until a process has met the masters' : `for ${duration(locksIn)}`;
+  const count = `${voters.length} of ${examined.length} masters vote now, ${quorumOf(examined.length)} must`;
+  return problem(`no lock can be taken ${until}: ${count}`, adviceOnShortage(examined, locksIn));
+}
+
+function adviceOnShortage(examined: readonly Examination[], locksIn: number | null): string {
+  const early = `about ${duration(EARLY_AFTER)} after the first application connects, unless a lock is held`;
+  if (mayVoteEarly(examined.map(evidenceOf))) {
+    const advice = locksIn === null ? `start the application: they vote ${early}` : `wait; they may vote ${early}`;
+    return `${advice} (with restartGuard: false they vote at once: --no-restart-guard)`;
+  }
+  if (locksIn !== null) return 'wait; the restart guard ends this by itself, and maxTtl bounds it';
+  return 'start the application: masters that it does not know wait until every older lock has ended, for up to maxTtl';
 }
 
 function onAll(examined: readonly Examination[]): Finding[] {
   const { length } = examined;
   const about = (finding: Unplaced): Finding => ({ ...finding, master: undefined });
-  const findings: Finding[] = [];
+  const findings: Finding[] = onOwnClock(examined).map(about);
   if (length === 1) {
     findings.push(
       about(note('one master is a single point of failure', 'use three or five that do not fail together')),
@@ -170,6 +253,16 @@ function onAll(examined: readonly Examination[]): Finding[] {
     findings.push(about(note(what, 'appendonly yes with appendfsync always, or delay restarts by maxTtl')));
   }
   return findings;
+}
+
+/** A fencing token begins with the clock of the process that draws it. */
+function onOwnClock(examined: readonly Examination[]): Unplaced[] {
+  const reference = medianOf(examined.flatMap(({ clock }) => clock ?? []));
+  const distance = reference ? certainDistance(reference, HERE) : 0;
+  if (!reference || Math.abs(distance) <= CLOCK_TOLERANCE) return [];
+  const side = distance > 0 ? 'behind' : 'ahead of';
+  const what = `the clock of this machine is ${duration(Math.abs(middleOf(reference)))} ${side} the masters`;
+  return [note(what, 'where an application runs, set it over the network: fencing tokens begin with its time')];
 }
 
 function keepsEveryWrite({ appendOnly, fsync }: NonNullable<Examination['persistence']>): boolean {

@@ -1,17 +1,18 @@
 import { Command, CommanderError } from 'commander';
 import { LockError } from '../core/errors.js';
 import { type CommonOptions, contextOf, type Context, MASTERS_VARIABLE, UsageError } from './context.js';
-import { doctor } from './doctor.js';
+import { doctor, type DoctorOptions } from './doctor.js';
 import { inspect } from './inspect.js';
 import { list } from './list.js';
 import { release, type ReleaseOptions } from './release.js';
 import type { Terminal } from './terminal.js';
+import { trust, type TrustOptions } from './trust.js';
 
 /** What the process ends with. */
 export const EXIT = Object.freeze({ fine: 0, problem: 1, usage: 2 });
 
 const INTRODUCTION = [
-  'Looks at the masters of nestjs-redlock, and at the locks on them.',
+  'Looks at the masters of nestjs-redlock and at the locks on them, and acts on them.',
   `Masters: --master once for each, --masters-file, or the variable ${MASTERS_VARIABLE} (separated by commas). A URL with ` +
     'a password is better kept in the file or the variable than on the command line. Credentials are never shown.',
   'Exit status: 0 if all is well, 1 if there is a problem, 2 if it was called in a way that cannot work.',
@@ -49,8 +50,9 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
       outputError: (text, write) => write(withoutValues(text)),
     });
   common(program.command('doctor'))
-    .description('examine the masters: a table, what to change, and a verdict')
-    .action((options: CommonOptions) => start(options, doctor));
+    .description('examine the masters: a table, what to change, and a verdict; exit status 1 if no lock can be taken')
+    .option('--no-restart-guard', 'the applications have restartGuard: false, so masters vote without a marker')
+    .action((options: CommonOptions & DoctorOptions) => start(options, (context) => doctor(context, options)));
   common(program.command('inspect'))
     .description('tell who says what about one lock; exit status 1 if too few masters answer')
     .argument('<key>', KEY)
@@ -72,6 +74,15 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
     )
     .action((key: string, options: CommonOptions & ReleaseOptions) =>
       start(options, (context) => release(context, key, options)),
+    );
+  common(program.command('trust'))
+    .description(
+      'let a master vote before its wait ends, when no lock from before can be held, and print a line for the audit',
+    )
+    .argument('<master>', 'one of the masters, as doctor names it')
+    .option('--yes', 'do not ask')
+    .action((master: string, options: CommonOptions & TrustOptions) =>
+      start(options, (context) => trust(context, master, options)),
     );
   return program;
 }

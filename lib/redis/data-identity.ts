@@ -113,13 +113,7 @@ export class DataIdentity {
   }
 
   relationOf(report: ServerReport, syncsAlways: boolean): Relation {
-    const { marker, run, replid, wasPromoted } = report;
-    if (!marker) return 'unknown';
-    if (marker.run === run && marker.replid === replid) return 'known';
-    if (this.server.isDurable) return 'renamed';
-    // Attaching the first replica begins a new history of the same data. A promotion leaves the old one's name behind.
-    if (marker.run === run) return wasPromoted ? 'unknown' : 'renamed';
-    return marker.isDurable && syncsAlways && !wasPromoted ? 'renamed' : 'unknown';
+    return relationOf(report, { isDurable: this.server.isDurable, syncsAlways });
   }
 
   /** Nothing that the server grants counts until a step of its clock has been judged. */
@@ -200,7 +194,21 @@ export class DataIdentity {
   }
 }
 
-function reasonFor({ marker, run, wasPromoted }: ServerReport, before: Marker | undefined): string {
+/** How the data of a server relates to its marker, by what the server says now. */
+export function relationOf(
+  { marker, run, replid, wasPromoted }: ServerReport,
+  { isDurable, syncsAlways }: { readonly isDurable: boolean; readonly syncsAlways: boolean },
+): Relation {
+  if (!marker) return 'unknown';
+  if (marker.run === run && marker.replid === replid) return 'known';
+  if (isDurable) return 'renamed';
+  // Attaching the first replica begins a new history of the same data. A promotion leaves the old one's name behind.
+  if (marker.run === run) return wasPromoted ? 'unknown' : 'renamed';
+  return marker.isDurable && syncsAlways && !wasPromoted ? 'renamed' : 'unknown';
+}
+
+/** Why the data of a server is unknown. */
+export function reasonFor({ marker, run, wasPromoted }: ServerReport, before: Marker | undefined): string {
   if (!marker) return before ? 'it lost its data' : 'its data is new to all processes';
   if (wasPromoted) return 'it was promoted from a replica';
   return marker.run === run ? 'its data has another history' : 'it was restarted';

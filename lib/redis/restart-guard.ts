@@ -12,9 +12,9 @@ import { announcementOf } from './marker.js';
 /** A process that holds a lock completes a contact with some master at least this often, in milliseconds. */
 const CONTACT_INTERVAL = 1_000;
 /** New masters vote after this many milliseconds without a veto: longer than a contact interval, a reconnect and a command. */
-const EARLY_AFTER = 2_500;
+export const EARLY_AFTER = 2_500;
 /** Fewer masters could all be new because each of them lost its data. */
-const EARLY_FROM = 3;
+export const EARLY_FROM = 3;
 /** While a master waits, its marker is read this often, in milliseconds. */
 const LOOK_INTERVAL = 250;
 /** A process that does nothing still samples the clocks this often, in milliseconds. */

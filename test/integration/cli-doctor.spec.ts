@@ -8,12 +8,17 @@ import { buildClockShim } from '../support/clock-shim.js';
 import { command } from '../support/command.js';
 import { leftovers } from '../support/leftovers.js';
 import { startMasters } from '../support/masters.js';
+import { eventually } from '../support/eventually.js';
+import { Contender } from '../support/redlocks.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 const PASSWORD = 'a#password/nobody:may@see';
 const encoded = encodeURIComponent(PASSWORD);
 /** Servers on busy machines. */
 const PATIENTLY = ['--timeout', '20s'];
+/** For what restart guards do not matter to: masters vote that no application has met. */
+const UNGUARDED = '--no-restart-guard';
+const MARKER = 'lock:\0incarnation';
 /** What the README says that a user needs. */
 const NEEDED =
   '~lock:* &lock:* +set +get +del +exists +pexpire +pttl +zadd +zrem +zpopmin +publish +pubsub|numsub ' +
@@ -21,6 +26,13 @@ const NEEDED =
 
 function doctor(urls: readonly string[], ...args: string[]): Promise<Ended> {
   return cli(['doctor', ...on(urls), ...PATIENTLY, ...args]);
+}
+
+/** An application has met the masters, and all of them vote. */
+async function met(urls: readonly string[], maxTtl: number): Promise<Contender> {
+  const contender = await Contender.on(urls, { ttl: 1_000, maxTtl, masterTimeout: 250, restartGuard: true });
+  await eventually(() => contender.redlock.status().masters.every(({ state }) => state === 'voting'));
+  return contender;
 }
 
 /** Lines of the verdict that tell of a problem. */
@@ -39,35 +51,110 @@ async function withUser(server: RedisServer, rules: string): Promise<string> {
 }
 
 describe('doctor', () => {
-  it('finds a trio healthy, leaves nothing on it, and paints nothing that is no terminal', async () => {
+  it('exits with 1 on a trio that no application has met, and leaves nothing on it', async () => {
     await using masters = await startMasters(3);
     const ended = await doctor(masters.urls);
-    expect(ended).toMatchObject({ status: 0, stderr: '' });
-    expect(ended.stdout).toContain('healthy: 3 of 3 masters can vote, 2 must; locks work, and 1 may fail');
+    expect(ended).toMatchObject({ status: 1, stderr: '' });
+    expect(problemsIn(ended)).toEqual([
+      'problem: no lock can be taken until a process has met the masters: 0 of 3 masters vote now, 2 must',
+    ]);
+    expect(ended.stdout).toContain(
+      '-> start the application: they vote about 2.5 s after the first application connects',
+    );
+    expect(ended.stdout).toMatch(/1 problem: 0 of 3 masters vote, 2 must; no lock can be taken$/m);
     for (const { port } of masters.servers) {
       expect(ended.stdout).toContain(`127.0.0.1:${port}`);
       expect(await leftovers(port)).toEqual([]);
     }
     expect(ended.stdout).not.toContain('\x1b');
-    // Just started: it says so, which is no problem.
-    expect(ended.stdout).toMatch(/note: .* it was started .* ago/);
+    const unguarded = await doctor(masters.urls, UNGUARDED);
+    expect(unguarded).toMatchObject({ status: 0, stderr: '' });
+    expect(unguarded.stdout).toContain('healthy: 3 of 3 masters vote, 2 must; locks work, and 1 may fail');
+  }, 60_000);
+
+  it('finds a trio healthy that an application has met, and says who wrote the markers and why', async () => {
+    await using masters = await startMasters(3);
+    await using _ = await met(masters.urls, 1_000);
+    const ended = await doctor(masters.urls);
+    expect(ended).toMatchObject({ status: 0, stderr: '' });
+    expect(ended.stdout).toContain('healthy: 3 of 3 masters vote, 2 must; locks work, and 1 may fail');
+    expect(ended.stdout).not.toContain('note:');
+    expect(ended.stdout.match(new RegExp(`test:${process.pid}`, 'g'))).toHaveLength(3);
+    expect(ended.stdout).toMatch(/^│ data +│ known +│ known +│ known +│$/m);
+    expect(ended.stdout).toMatch(/^│ written +│ \d.* ago +│/m);
+    expect(ended.stdout).toMatch(/^│ ttls up to +│ 1\.0 s/m);
+    expect(ended.stdout).toMatch(/^│ vetoed +│ no +│/m);
+    expect(ended.stdout).toMatch(/^│ durable +│ not seen +│/m);
+    expect(ended.stdout.replaceAll(/\s|│/g, '')).toContain('itsdataisnewto');
+    expect(
+      Math.max(
+        ...ended.stdout
+          .split('\n')
+          .filter((line) => line.startsWith('│'))
+          .map((line) => line.length),
+      ),
+    ).toBeLessThanOrEqual(100);
+  }, 60_000);
+
+  it('says for how long no lock can be taken while a majority waits, and counts nothing that does not vote', async () => {
+    await using masters = await startMasters(3);
+    await using _ = await met(masters.urls, 60_000);
+    const [a, b, c] = masters.servers;
+    await Promise.all([a!.restart(), b!.restart()]);
+    for (const { port } of [a!, b!]) await eventually(async () => (await command(port, 'EXISTS', MARKER)) === 1);
+    const ended = await doctor(masters.urls);
+    expect(ended.status).toBe(1);
+    expect(problemsIn(ended)).toEqual([
+      expect.stringMatching(/^problem: no lock can be taken for \d+\.\d s: 1 of 3 masters vote now, 2 must$/),
+    ]);
+    expect(ended.stdout).toMatch(/no: waits for/);
+    expect(ended.stdout).toMatch(`note: 127.0.0.1:${a!.port}: its votes do not count for`);
+    expect(ended.stdout).toContain(`npx nestjs-redlock trust 127.0.0.1:${b!.port}`);
+    expect(ended.stdout).toMatch(/1 problem: 1 of 3 masters vote, 2 must; no lock can be taken for \d+\.\d s$/m);
+    const json = JSON.parse((await doctor(masters.urls, '--json')).stdout) as Record<string, unknown>;
+    expect(json).toMatchObject({
+      ...{ healthy: false, quorum: 2, voters: [`127.0.0.1:${c!.port}`], locksIn: expect.any(Number) },
+      examined: [false, false, true].map((votes) => ({
+        votes,
+        data: {
+          state: 'known',
+          wait: expect.any(Number),
+          marker: { writtenBy: `test:${process.pid}`, maxTtl: 60_000, isDurable: false },
+        },
+      })),
+    });
+    expect(json.locksIn).toBeGreaterThan(1_000);
+    expect(json.locksIn).toBeLessThanOrEqual(60_602);
+  }, 60_000);
+
+  it('does not count a master that has restarted while no application was there, which is no problem for two others', async () => {
+    await using masters = await startMasters(3);
+    await (await met(masters.urls, 1_000)).close();
+    const [a] = masters.servers;
+    await a!.restart();
+    const ended = await doctor(masters.urls);
+    expect(ended).toMatchObject({ status: 0, stderr: '' });
+    expect(ended.stdout).toContain(
+      `note: 127.0.0.1:${a!.port}: its votes do not count: no process has met its data yet`,
+    );
+    expect(ended.stdout).toContain('healthy: 2 of 3 masters vote, 2 must; locks work, but no further master may fail');
   }, 60_000);
 
   it('finds the replica in a trio', async () => {
     await using masters = await startMasters(3);
     const [a, b] = masters.servers;
     await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);
-    const ended = await doctor(masters.urls);
+    const ended = await doctor(masters.urls, UNGUARDED);
     expect(ended.status).toBe(1);
     expect(problemsIn(ended)).toEqual([expect.stringMatching(`127.0.0.1:${b!.port}: it is a replica`)]);
-    expect(ended.stdout).toContain('2 of 3 masters can vote, 2 must; locks work, but no further master may fail');
+    expect(ended.stdout).toContain('2 of 3 masters vote, 2 must; locks work, but no further master may fail');
   }, 60_000);
 
   it('finds a master that evicts', async () => {
     await using masters = await startMasters(2);
     const lru = await RedisServer.start({ args: ['--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru'] });
     try {
-      const ended = await doctor([...masters.urls, lru.url]);
+      const ended = await doctor([...masters.urls, lru.url], UNGUARDED);
       expect(ended.status).toBe(1);
       expect(problemsIn(ended)).toEqual([expect.stringMatching(`127.0.0.1:${lru.port}: .*allkeys-lru drops locks`)]);
       expect(ended.stdout).toContain('CONFIG SET maxmemory-policy noeviction');
@@ -80,11 +167,11 @@ describe('doctor', () => {
     await using masters = await startMasters(2);
     const [a] = masters.servers;
     await using proxy = await TcpProxy.to(a!.port);
-    const ended = await doctor([...masters.urls, proxy.url]);
+    const ended = await doctor([...masters.urls, proxy.url], UNGUARDED);
     expect(ended.status).toBe(1);
     const twin = `127.0.0.1:${proxy.port}: it is the same server as 127.0.0.1:${a!.port}`;
     expect(problemsIn(ended)).toEqual([expect.stringContaining(twin)]);
-    expect(ended.stdout).toContain('2 of 3 masters can vote');
+    expect(ended.stdout).toContain('2 of 3 masters vote');
   }, 60_000);
 
   it.each(['', 'wrong'])(
@@ -94,13 +181,13 @@ describe('doctor', () => {
       const guarded = await RedisServer.start({ args: ['--requirepass', PASSWORD] });
       try {
         const url = wrong ? guarded.url.replace('redis://', `redis://:${encoded}${wrong}@`) : guarded.url;
-        const ended = await doctor([...masters.urls, url]);
+        const ended = await doctor([...masters.urls, url], UNGUARDED);
         expect(ended.status).toBe(1);
         const code = wrong ? 'WRONGPASS' : 'NOAUTH';
         expect(problemsIn(ended)).toEqual([expect.stringMatching(`127.0.0.1:${guarded.port}: .*${code}`)]);
         expect(ended.stdout).toContain('user and password');
         expectSilenceAbout(PASSWORD, ended);
-        const json = await doctor([...masters.urls, url], '--json');
+        const json = await doctor([...masters.urls, url], UNGUARDED, '--json');
         expect(JSON.parse(json.stdout)).toMatchObject({ healthy: false, masters: 3, quorum: 2 });
         expectSilenceAbout(PASSWORD, json);
       } finally {
@@ -127,15 +214,15 @@ describe('doctor', () => {
     await using masters = await startMasters(3);
     const [a, b] = masters.servers;
     await a!.kill();
-    const minority = await doctor(masters.urls);
+    const minority = await doctor(masters.urls, UNGUARDED);
     expect(minority.status).toBe(1);
     expect(problemsIn(minority)).toEqual([expect.stringMatching(`127.0.0.1:${a!.port}: .*ECONNREFUSED`)]);
-    expect(minority.stdout).toContain('2 of 3 masters can vote, 2 must; locks work, but no further master may fail');
+    expect(minority.stdout).toContain('2 of 3 masters vote, 2 must; locks work, but no further master may fail');
     await b!.kill();
-    const majority = await doctor(masters.urls);
+    const majority = await doctor(masters.urls, UNGUARDED);
     expect(majority.status).toBe(1);
     expect(problemsIn(majority)).toHaveLength(2);
-    expect(majority.stdout).toContain('1 of 3 masters can vote, 2 must; no lock can be taken');
+    expect(majority.stdout).toContain('1 of 3 masters vote, 2 must; no lock can be taken');
   }, 60_000);
 
   it('does not wait for a master that hangs', async () => {
@@ -156,7 +243,7 @@ describe('doctor', () => {
     const skewed = await RedisServer.start({ env: shim.env });
     try {
       shim.step(90_000);
-      const ended = await doctor([skewed.url, ...masters.urls]);
+      const ended = await doctor([skewed.url, ...masters.urls], UNGUARDED);
       expect(ended.status).toBe(1);
       expect(problemsIn(ended)).toEqual([
         expect.stringMatching(`127.0.0.1:${skewed.port}: its clock is (?:89|90)\\.\\d s ahead of the others`),
@@ -186,7 +273,7 @@ describe('doctor', () => {
     }
     expect(problemsIn(ended)[0]).toMatch(/: locks fail on it/);
     expect(problemsIn(ended)[0]).not.toMatch(/\+(?:get|set|time|subscribe)\b/);
-    expect(ended.stdout).toContain('0 of 1 masters can vote, 1 must; no lock can be taken');
+    expect(ended.stdout).toContain('0 of 1 masters vote, 1 must; no lock can be taken');
     const json = JSON.parse((await doctor([url], '--json')).stdout) as { examined: { missing: string[] }[] };
     expect(json.examined[0]?.missing.sort()).toEqual(['&lock:*', '+evalsha', '+hset', '+zadd', '~lock:*']);
 
@@ -195,7 +282,7 @@ describe('doctor', () => {
     expect(problemsIn(slower)).toEqual([
       expect.stringMatching(/lacks \+pubsub\|numsub \+info \+subscribe: locks work, but/),
     ]);
-    expect(slower.stdout).toContain('1 of 1 masters can vote');
+    expect(slower.stdout).toContain('1 of 1 masters vote');
   }, 60_000);
 
   it('finds a server without a command, and one that refuses to write', async () => {
@@ -222,11 +309,11 @@ describe('The masters', () => {
       await writeFile(file, `# the masters\n\n${masters.urls.join('\r\n')}\n`);
       const env = { REDLOCK_MASTERS: masters.urls.join(', ') };
       const all = [
-        await doctor(masters.urls, '--json'),
-        await doctor([], '--masters-file', file, '--json'),
-        await cli(['doctor', ...PATIENTLY, '--json'], { env }),
+        await doctor(masters.urls, UNGUARDED, '--json'),
+        await doctor([], UNGUARDED, '--masters-file', file, '--json'),
+        await cli(['doctor', ...PATIENTLY, UNGUARDED, '--json'], { env }),
         // What is typed comes before what is set.
-        await cli(['doctor', ...on(masters.urls), ...PATIENTLY, '--json'], {
+        await cli(['doctor', ...on(masters.urls), ...PATIENTLY, UNGUARDED, '--json'], {
           env: { REDLOCK_MASTERS: 'redis://127.0.0.1:1' },
         }),
       ];
@@ -265,7 +352,7 @@ describe('The masters', () => {
   it('are explained by --help, for each command', async () => {
     const all = await cli(['--help']);
     expect(all.status).toBe(0);
-    for (const name of ['doctor', 'inspect', 'list', 'release']) {
+    for (const name of ['doctor', 'inspect', 'list', 'release', 'trust']) {
       expect(all.stdout).toMatch(new RegExp(`^  ${name}\\b`, 'm'));
       const { status, stdout } = await cli([name, '--help']);
       expect([status, stdout.split('\n')[0]]).toEqual([0, expect.stringContaining(`Usage: nestjs-redlock ${name}`)]);

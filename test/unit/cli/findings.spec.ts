@@ -2,26 +2,43 @@ import { describe, expect, it } from '@jest/globals';
 import { type Examination } from '../../../lib/cli/examination.js';
 import { type Finding, judge } from '../../../lib/cli/findings.js';
 import { certainDistance, medianOf, offsetOf } from '../../../lib/cli/clock-offset.js';
-import type { Report } from '../../../lib/redis/identity.js';
+import type { ServerReport } from '../../../lib/redis/identity.js';
+import { type Marker, markerFrom } from '../../../lib/redis/marker.js';
 
 const DAY = 86_400_000;
+/** Time of the servers. */
+const NOW = 1_000_000;
 
-function report(of: Partial<Report> = {}): Report {
-  const server = {
-    run: undefined,
-    version: '7.2.0',
-    uptime: DAY,
-    role: 'master',
-    wasPromoted: false,
-    mode: 'standalone',
+/** The marker of a server that is called like its master. */
+function marker(run: string, of: { from?: number; vetoed?: string; durable?: string; replid?: string } = {}): Marker {
+  const { from = 0, vetoed = '0', durable = '0', replid = `${run}'s` } = of;
+  const window = ['30000', '0', '0'];
+  return markerFrom([
+    run,
+    replid,
+    `nonce of ${run}`,
+    `${from}`,
+    vetoed,
+    ...window,
+    durable,
+    'app:1',
+    '0',
+    'it was new',
+  ])!;
+}
+
+function report(run: string, of: Partial<ServerReport> = {}): ServerReport {
+  return {
+    ...{ run, replid: run && `${run}'s`, wasPromoted: false, replicas: 0, version: '7.2.0', role: 'master' },
+    ...{ mode: 'standalone', hasAppendOnlyFile: true, eviction: undefined, uptime: DAY, time: NOW },
+    ...{ marker: marker(run), ...of },
   };
-  return { ...server, eviction: undefined, time: 0, marker: undefined, ...of };
 }
 
 /** A master with which nothing is wrong, but for what is given. */
 function examination(name: string, of: Partial<Examination> = {}): Examination {
   return {
-    ...{ master: name, unreachable: undefined, report: report({ run: name }), fault: undefined, missing: [] },
+    ...{ master: name, unreachable: undefined, report: report(name), fault: undefined, missing: [] },
     persistence: { appendOnly: true, fsync: 'always', snapshots: false, failing: false },
     ...{ refusal: undefined, clock: { least: -1, most: 1 }, latency: { fastest: 0.2, median: 0.3 } },
     ...of,
@@ -39,7 +56,8 @@ function brief(findings: readonly Finding[]): unknown[] {
 
 describe('The verdict', () => {
   it('has nothing to say about three good masters', () => {
-    expect(judge(beside({}))).toEqual({ healthy: true, masters: 3, quorum: 2, voters: ['a', 'b', 'c'], findings: [] });
+    const voters = ['a', 'b', 'c'];
+    expect(judge(beside({}))).toEqual({ healthy: true, masters: 3, quorum: 2, voters, locksIn: 0, findings: [] });
   });
 
   it('is healthy with notes only: one master, an even number, no guard and no persistence', () => {
@@ -70,16 +88,112 @@ describe('The verdict', () => {
     expect(judge(beside({ clock: { least: -20_000, most: 20_000 } })).findings).toEqual([]);
   });
 
-  it('tells for how long votes do not count, by the marker or else by the age of the server', () => {
-    const marker = { run: 'a', nonce: 'n', from: 5_000, maxTtl: 30_000 };
-    const told = (of: Partial<Report>) => brief(judge(beside({ report: report({ run: 'a', ...of }) })).findings);
-    expect(told({ marker, time: 1_000, uptime: 2_000 })).toEqual([
-      ['note', 'a', 'its votes do not count for 4.0 s more'],
+  it('does not count a master that waits, until the time of its server passes that of its marker', () => {
+    const at = (time: number): unknown[] => {
+      const { healthy, voters, findings } = judge(
+        beside({ report: report('a', { time, marker: marker('a', { from: NOW + 4_000 }) }) }),
+      );
+      return [healthy, voters, brief(findings)];
+    };
+    expect(at(NOW)).toEqual([true, ['b', 'c'], [['note', 'a', 'its votes do not count for 4.0 s: it was new']]]);
+    expect(at(NOW + 4_000)).toEqual([true, ['a', 'b', 'c'], []]);
+  });
+
+  it.each<[string, Partial<ServerReport>, string]>([
+    ['without a marker', { marker: undefined }, 'no process has met its data yet'],
+    ['of another run', { marker: marker('before') }, 'it was restarted, and no process has met it since'],
+    [
+      'of another history',
+      { marker: marker('a', { replid: 'old' }), wasPromoted: true },
+      'it was promoted from a replica, and no process has met it since',
+    ],
+  ])('does not count a master with data %s', (_, of, reason) => {
+    const { voters, findings } = judge(beside({ report: report('a', of) }));
+    expect(voters).toEqual(['b', 'c']);
+    expect(brief(findings)).toEqual([['note', 'a', `its votes do not count: ${reason}`]]);
+    expect(findings[0]?.advice).toContain('lets it wait');
+  });
+
+  it.each<[string, Partial<ServerReport>]>([
+    ['to which the first replica was attached', { marker: marker('a', { replid: 'old' }) }],
+    ['that keeps all writes and was restarted', { marker: marker('before', { durable: '1' }) }],
+  ])('says that a master %s votes as soon as a process meets it', (_, of) => {
+    const { voters, findings } = judge(beside({ report: report('a', of) }));
+    expect(voters).toEqual(['b', 'c']);
+    expect(findings.map(({ advice }) => advice)).toEqual(['the next process that meets it lets it vote at once']);
+  });
+
+  it('has a problem while fewer than a quorum vote, for as long as the last of a quorum waits', () => {
+    const waiting = (name: string, wait: number): Examination =>
+      examination(name, { report: report(name, { marker: marker(name, { from: NOW + wait, vetoed: '1' }) }) });
+    const { healthy, voters, locksIn, findings } = judge([
+      waiting('a', 9_000),
+      waiting('b', 4_000),
+      waiting('c', 20_000),
     ]);
-    expect(told({ marker, time: 6_000, uptime: 2_000 })).toEqual([]);
-    expect(told({ uptime: 2_000 })).toEqual([['note', 'a', expect.stringContaining('for up to 28.0 s')]]);
-    expect(told({ marker: { ...marker, run: 'before' }, uptime: 2_000 })).toHaveLength(1);
-    expect(told({ uptime: 30_000 })).toEqual([]);
+    expect([healthy, voters, locksIn]).toEqual([false, [], 9_000]);
+    expect(brief(findings).at(-1)).toEqual([
+      'problem',
+      undefined,
+      'no lock can be taken for 9.0 s: 0 of 3 masters vote now, 2 must',
+    ]);
+    expect(findings.at(-1)?.advice).toContain('wait');
+  });
+
+  it('does not believe a marker from a clock that was set back since', () => {
+    const far = { report: report('a', { marker: marker('a', { from: NOW + DAY }) }) };
+    expect(judge(beside(far)).findings[0]?.what).toContain('do not count for 30.3 s');
+  });
+
+  it('says that new masters vote early, unless a holder has objected or one of them is not new', () => {
+    const advice = (...ofC: [Partial<ServerReport>?]): string | undefined => {
+      const young = (name: string): Examination =>
+        examination(name, { report: report(name, { marker: marker(name, { from: NOW + 20_000 }) }) });
+      const { findings } = judge([
+        young('a'),
+        young('b'),
+        ofC[0] ? examination('c', { report: report('c', ofC[0]) }) : young('c'),
+      ]);
+      return findings.find(({ level }) => level === 'problem')?.advice;
+    };
+    expect(advice()).toMatch(/^wait; they may vote about 2.5 s after the first application connects/);
+    expect(advice({ marker: undefined })).toMatch(/^wait; they may vote about 2.5 s after/);
+    expect(advice({ marker: marker('c', { from: NOW + 9_000, vetoed: '1' }) })).not.toContain('2.5 s');
+    expect(advice({})).not.toContain('2.5 s');
+    const never = { marker: undefined };
+    const untouched = ['a', 'b', 'c'].map((name) => examination(name, { report: report(name, never) }));
+    const { healthy, locksIn, findings } = judge(untouched);
+    expect([healthy, locksIn, findings.length]).toEqual([false, null, 1]);
+    expect(findings[0]).toMatchObject({
+      what: 'no lock can be taken until a process has met the masters: 0 of 3 masters vote now, 2 must',
+      advice: expect.stringContaining('start the application: they vote about 2.5 s after'),
+    });
+  });
+
+  it('counts markers only where applications have a guard: three masters, a marker, and not when told otherwise', () => {
+    const never = (name: string): Examination => examination(name, { report: report(name, { marker: undefined }) });
+    const young = examination('b', { report: report('b', { marker: marker('b', { from: NOW + 9_000 }) }) });
+    expect(judge([never('a')]).voters).toEqual(['a']);
+    expect(judge([never('a'), young]).voters).toEqual([]);
+    expect(judge([never('a'), never('b'), never('c')]).voters).toEqual([]);
+    expect(judge([never('a'), young, never('c')], false)).toMatchObject({ healthy: true, findings: [], locksIn: 0 });
+  });
+
+  it('does not name the guard where masters are missing for other reasons', () => {
+    const refusal = { code: 'OOM', reason: 'no memory' };
+    const { locksIn, findings } = judge([
+      examination('a', { refusal }),
+      examination('b', { refusal }),
+      examination('c'),
+    ]);
+    expect([locksIn, brief(findings).length]).toEqual([null, 2]);
+  });
+
+  it('notes a clock of this machine that differs from those of the masters', () => {
+    const offset = { clock: { least: 4_990, most: 5_010 } };
+    const { healthy, findings } = judge(['a', 'b', 'c'].map((name) => examination(name, offset)));
+    expect(healthy).toBe(true);
+    expect(brief(findings)).toEqual([['note', undefined, 'the clock of this machine is 5.0 s behind the masters']]);
   });
 
   it('does not let a master vote that refuses, lacks what is vital, or is one that votes already', () => {
@@ -88,10 +202,15 @@ describe('The verdict', () => {
     expect(judge(beside({ missing: [{ rule: '+get', disabled: false }] })).voters).toEqual(['b', 'c']);
     const slower = judge(beside({ missing: [{ rule: '+info', disabled: false }] }));
     expect([slower.healthy, slower.voters.length]).toEqual([false, 3]);
-    expect(judge([...beside({}), examination('d', { report: report({ run: 'a' }) })]).voters).toEqual(['a', 'b', 'c']);
-    // Those that do not tell who they are may be different ones.
-    const silent = { report: report() };
-    expect(judge([examination('a', silent), examination('b', silent), examination('c')]).healthy).toBe(true);
+    expect(judge([...beside({}), examination('d', { report: report('a') })]).voters).toEqual(['a', 'b', 'c']);
+    // Those that do not tell who they are may be different ones, unless their data is the same.
+    const silent = (nonceOf: string): Partial<Examination> => ({
+      report: report('', { marker: { ...marker('', { replid: '' }), nonce: `nonce of ${nonceOf}` } }),
+    });
+    const different = [examination('a', silent('a')), examination('b', silent('b')), examination('c')];
+    expect(judge(different)).toMatchObject({ healthy: true, voters: ['a', 'b', 'c'] });
+    const same = [examination('a', silent('a')), examination('b', silent('a')), examination('c')];
+    expect(judge(same)).toMatchObject({ healthy: false, voters: ['a', 'c'] });
   });
 
   it('notes a failing disk as a problem, and a slow answer as a note', () => {

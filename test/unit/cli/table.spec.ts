@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { duration, table } from '../../../lib/cli/table.js';
+import { duration, plain, table, wrap } from '../../../lib/cli/table.js';
 
 describe('What people read', () => {
   it.each<{ of: number | undefined; words: string }>([
@@ -15,6 +15,15 @@ describe('What people read', () => {
     { of: -864_000_000, words: '-10.0 days' },
   ])('$of ms is $words', ({ of, words }) => {
     expect(duration(of)).toBe(words);
+  });
+
+  it('is broken between words, and never within one', () => {
+    expect(wrap('its data is new to all processes', 14)).toBe('its data is\nnew to all\nprocesses');
+    expect(wrap('a-very-long-name:4711', 8)).toBe('a-very-long-name:4711');
+  });
+
+  it('has no control characters of a server', () => {
+    expect(plain('it was\x1b[2J new\n')).toBe('it was?[2J new?');
   });
 
   it('is a table without colours', () => {

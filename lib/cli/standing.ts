@@ -1,0 +1,69 @@
+import { quorumOf } from '../core/quorum.js';
+import { driftOf, resolveSettings } from '../core/settings.js';
+import { reasonFor, type Relation, relationOf } from '../redis/data-identity.js';
+import type { ServerReport } from '../redis/identity.js';
+import { EARLY_FROM } from '../redis/restart-guard.js';
+
+/** What the marker of a master means for its votes. */
+export interface Standing {
+  readonly data: Relation;
+  /** Milliseconds until its votes count, 0 if they count now; `undefined` if a process has to meet it first. */
+  readonly wait: number | undefined;
+  /** Why its votes do not count. */
+  readonly reason: string;
+}
+
+/** What a standing is judged by. */
+export interface Evidence {
+  readonly report: ServerReport;
+  /** Whether the server writes its log before it acknowledges. */
+  readonly syncsAlways: boolean;
+}
+
+const DEFAULTS = resolveSettings({});
+
+/** Judges the data of a master like a process would that meets it now. Only an application knows declared durability. */
+export function standingOf(evidence: Evidence): Standing {
+  const { report } = evidence;
+  const { marker } = report;
+  const data = relationOf(report, { isDurable: false, syncsAlways: keepsWrites(evidence) });
+  if (!marker) return { data, wait: undefined, reason: 'no process has met its data yet' };
+  if (data === 'unknown') {
+    return { data, wait: undefined, reason: `${reasonFor(report, marker)}, and no process has met it since` };
+  }
+  if (data === 'renamed') {
+    const change = marker.run === report.run ? 'its history has another name' : 'it was restarted with all of its data';
+    return { data, wait: undefined, reason: `${change}, and no process has met it since` };
+  }
+  const left = Math.max(0, Math.min(marker.from - report.time, quarantineFor(marker.maxTtl)));
+  return { data, wait: left, reason: marker.reason };
+}
+
+/** Whether what it has acknowledged survives a restart and no failover can lose it. */
+export function keepsWrites({ report, syncsAlways }: Evidence): boolean {
+  return syncsAlways && report.hasAppendOnlyFile && report.replicas === 0;
+}
+
+/** The longest wait where ttls are at most so long, in milliseconds. A clock that was set back cannot lengthen it. */
+export function quarantineFor(maxTtl: number): number {
+  return Math.ceil(maxTtl + driftOf(DEFAULTS, maxTtl));
+}
+
+/** Milliseconds until so many masters vote that there is a quorum; `undefined` if that needs a process to meet them. */
+export function waitForQuorum(waits: readonly (number | undefined)[], masters: number): number | undefined {
+  const sorted = waits.map((wait) => wait ?? Infinity).sort((a, b) => a - b);
+  const wait = sorted[quorumOf(masters) - 1] ?? Infinity;
+  return wait === Infinity ? undefined : wait;
+}
+
+/** Whether a process without locks lets all masters vote early: each is new to it, and no holder has objected. */
+export function mayVoteEarly(evidences: readonly (Evidence | undefined)[]): boolean {
+  return (
+    evidences.length >= EARLY_FROM &&
+    evidences.every((evidence) => {
+      if (!evidence) return false;
+      const { data, wait } = standingOf(evidence);
+      return data === 'unknown' || (data === 'known' && wait !== 0 && evidence.report.marker?.isVetoed === false);
+    })
+  );
+}

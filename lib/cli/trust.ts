@@ -1,0 +1,229 @@
+import { SystemRandom } from '../core/random.js';
+import { ownName, type Settings } from '../core/settings.js';
+import { redactUrl, showNames } from '../core/shown.js';
+import { faultOf, REPORT, reportOf } from '../redis/identity.js';
+import { MARK, type MarkerField, NO_MARKER } from '../redis/marker.js';
+import { redisClient } from '../redis/master-source.js';
+import { operator, trustLine, type TrustRecord } from './audit.js';
+import { Contact, type Failure, isFailure, type Outcome } from './contact.js';
+import { type Context, UsageError } from './context.js';
+import { configured } from './examination.js';
+import { type Evidence, keepsWrites, quarantineFor, type Standing, standingOf } from './standing.js';
+import { duration, plain, table } from './table.js';
+
+/** How trust was asked for. */
+export interface TrustOptions {
+  readonly yes?: boolean;
+}
+
+/** How often a process may write the marker between reading and writing it here: announcements of ttls, vetoes. */
+const MOST_RACES = 5;
+
+/** What is known of a master that is to be trusted. */
+interface Known extends Evidence {
+  readonly standing: Standing;
+}
+
+/**
+ * Ends the wait of one master: its votes count from now on. Resolves with the exit status: 1 if they do not.
+ *
+ * @throws {UsageError} if it is none of the masters
+ */
+export async function trust(context: Context, name: string, { yes = false }: TrustOptions): Promise<number> {
+  const { sources, timeout } = context;
+  const contacts = sources.map((source, index) => new Contact(`masters[${index}]`, source, timeout));
+  const contact = named(name, contacts);
+  const others = contacts.filter((other) => other !== contact);
+  try {
+    return await trustOn(contact, others, { context, yes });
+  } finally {
+    for (const each of contacts) each.close();
+  }
+}
+
+function named(name: string, contacts: readonly Contact[]): Contact {
+  const address = addressIn(name);
+  const found = contacts.find((contact) => contact.name === name || contact.name === address);
+  if (found) return found;
+  const names = contacts.map((contact) => contact.name).join(', ');
+  throw new UsageError(`${showNames([redactUrl(name)])} is none of the masters: give one of ${names}`);
+}
+
+/** A URL is as good as the name that `doctor` shows. */
+function addressIn(name: string): string | undefined {
+  try {
+    return redisClient('master', name.includes('://') ? name : `redis://${name}`).name;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Call {
+  readonly context: Context;
+  readonly yes: boolean;
+}
+
+async function trustOn(contact: Contact, others: readonly Contact[], { context, yes }: Call): Promise<number> {
+  const { terminal, json, settings } = context;
+  const shown = (await contact.open()) ?? (await read(contact, settings));
+  const refusal = refusalOf(shown);
+  if (refusal !== undefined) return refuse(contact.name, refusal, context);
+  const before = shown as Known;
+  if (before.standing.wait === 0) return end(contact.name, 'its votes count already: nothing to do', context);
+  if (!json) show(contact.name, before, context);
+  if (!yes && !(await confirm(contact.name, before, context))) {
+    terminal.complain(`${contact.name} was not trusted`);
+    return 1;
+  }
+  const maxTtl = before.standing.data === 'unknown' ? await longestTtl(before, others, settings) : 0;
+  for (let race = 0; race < MOST_RACES; race++) {
+    const now = await read(contact, settings);
+    const trouble = refusalOf(now) ?? changeSince(before, now as Known);
+    if (trouble !== undefined) return refuse(contact.name, trouble, context);
+    const known = now as Known;
+    if (known.standing.wait === 0) return end(contact.name, 'its votes count already: nothing to do', context);
+    const outcome = await write(contact, known, { settings, maxTtl });
+    if (isFailure(outcome)) return refuse(contact.name, `it did not take the marker: ${outcome.reason}`, context);
+    if (outcome.value === 1) return report(recordOf(contact.name, known), context);
+  }
+  return refuse(contact.name, 'its marker changes all the time: try again', context);
+}
+
+async function read(contact: Contact, settings: Settings): Promise<Known | Failure> {
+  const outcome = await contact.call('EVAL', REPORT, 1, ownName(settings, 'incarnation'));
+  if (isFailure(outcome)) return (await readFault(contact)) ?? outcome;
+  const syncsAlways = (await configured(contact, 'appendfsync')) === 'always';
+  const evidence: Evidence = { report: reportOf(outcome.value), syncsAlways };
+  return { ...evidence, standing: standingOf(evidence) };
+}
+
+/** A node of a cluster may refuse the name of the marker, and still says what it is. */
+async function readFault(contact: Contact): Promise<Known | undefined> {
+  const outcome = await contact.call('EVAL', REPORT, 0);
+  if (isFailure(outcome)) return undefined;
+  const evidence: Evidence = { report: reportOf(outcome.value), syncsAlways: false };
+  return faultOf(evidence.report) === undefined ? undefined : { ...evidence, standing: standingOf(evidence) };
+}
+
+/** Why nothing can be written to a master, if nothing can. */
+function refusalOf(answer: Known | Failure): string | undefined {
+  return 'code' in answer ? `it cannot be asked: ${answer.reason}` : faultOf(answer.report);
+}
+
+/** What the operator was shown has to be what is trusted. */
+function changeSince({ report: before }: Known, { report: now }: Known): string | undefined {
+  const isSame = before.run === now.run && before.replid === now.replid && before.marker?.nonce === now.marker?.nonce;
+  const isWorse = now.marker?.isVetoed === true && before.marker?.isVetoed !== true;
+  if (isSame && !isWorse) return undefined;
+  return isSame
+    ? 'a process that holds a lock has objected meanwhile: look again'
+    : 'its data or its marker has changed meanwhile: look again';
+}
+
+/** The largest ttl that a lock on this master may have, for the next time that it loses its data. */
+async function longestTtl({ report }: Known, others: readonly Contact[], settings: Settings): Promise<number> {
+  const answers = await Promise.all(others.map(async (other) => (await other.open()) ?? (await read(other, settings))));
+  const known = answers.flatMap((answer) => {
+    if ('code' in answer || answer.standing.data !== 'known') return [];
+    return [answer.report.marker?.maxTtl ?? 0];
+  });
+  const remembered = report.marker?.maxTtl ?? 0;
+  return Math.max(remembered, ...(known.length > 0 ? known : [settings.maxTtl]));
+}
+
+interface Writing {
+  readonly settings: Settings;
+  /** The largest ttl to note with data that was unknown. */
+  readonly maxTtl: number;
+}
+
+function write(contact: Contact, known: Known, { settings, maxTtl }: Writing): Promise<Outcome> {
+  const { report, standing } = known;
+  const { run, replid, time, marker } = report;
+  const by = operator();
+  const change: Partial<Record<MarkerField, string | number>> = {
+    ...{ run, replid, from: time, by, at: time, why: `trusted by ${by}` },
+    // Processes that remember the old nonce have to begin anew with this data.
+    ...(standing.data === 'unknown' && {
+      ...{ nonce: new SystemRandom().token(), vetoed: 0 },
+      ...{ prev: maxTtl, next: 0, since: time, durable: keepsWrites(known) ? 1 : 0 },
+    }),
+  };
+  const fields = Object.entries(change).flat();
+  return contact.call(
+    'EVAL',
+    MARK,
+    1,
+    ownName(settings, 'incarnation'),
+    run,
+    replid,
+    marker?.raw ?? NO_MARKER,
+    ...fields,
+  );
+}
+
+function recordOf(master: string, known: Known): TrustRecord {
+  const { report, standing } = known;
+  return {
+    ...{ at: new Date().toISOString(), by: operator(), master, trusted: true },
+    ...{ reason: standing.reason, left: standing.wait ?? null },
+    ...{ vetoed: isVetoed(known), run: report.run },
+  };
+}
+
+/** A veto in data that is unknown was about an earlier wait. */
+function isVetoed({ report, standing }: Known): boolean {
+  return report.marker?.isVetoed === true && standing.data !== 'unknown';
+}
+
+function report(record: TrustRecord, { terminal, json }: Context): number {
+  if (json) terminal.print(JSON.stringify(record, null, 2));
+  else {
+    terminal.print(terminal.paint('bold', `the votes of ${record.master} count from now on`));
+    terminal.print(trustLine(record));
+  }
+  return 0;
+}
+
+function refuse(master: string, reason: string, context: Context): number {
+  return end(master, reason, context, 1);
+}
+
+function end(master: string, reason: string, { terminal, json }: Context, status = 0): number {
+  if (json) terminal.print(JSON.stringify({ master, trusted: false, reason }, null, 2));
+  else if (status === 0) terminal.print(`${master}: ${reason}`);
+  else terminal.complain(`${master} was not trusted: ${reason}`);
+  return status;
+}
+
+function show(master: string, known: Known, { terminal }: Context): void {
+  const { report, standing } = known;
+  const { marker, time } = report;
+  const left = standing.wait === undefined ? 'until a process has met it' : duration(standing.wait);
+  const rows = [
+    ['does not vote because', plain(standing.reason)],
+    ['waits', left],
+    ...(marker
+      ? [
+          ['marker by', `${plain(marker.writtenBy)}, ${duration(time - marker.writtenAt)} ago`],
+          ['ttls up to', `${duration(marker.maxTtl)}, a wait of ${duration(quarantineFor(marker.maxTtl))}`],
+          ['vetoed', isVetoed(known) ? 'yes, by a process that holds a lock' : 'no'],
+        ]
+      : []),
+  ];
+  terminal.print(table(['master', master], rows));
+}
+
+async function confirm(master: string, known: Known, { terminal }: Context): Promise<boolean> {
+  terminal.complain(
+    [
+      `${master} waits because it may have forgotten locks that are still held.`,
+      'If one of them is, another process can take it as soon as this master votes: two holders at the same time.',
+      ...(isVetoed(known) ? ['A process that held a lock has objected to an early end of the wait.'] : []),
+      'Go on only if no lock from before the loss can be held, such as when all applications were stopped.',
+      'Otherwise wait. Only a fencing token that is checked where a holder writes keeps two of them apart.',
+    ].join('\n'),
+  );
+  const answer = await terminal.ask('Trust it? Type yes: ');
+  return answer?.trim().toLowerCase() === 'yes';
+}
