@@ -16,7 +16,7 @@ const nodeGlobals = [
 const browserGlobals = ['EventSource', 'ResizeObserver', 'document', 'matchMedia'];
 
 export default defineConfig(
-  globalIgnores(['**/dist/', 'build/', '**/coverage/', '**/node_modules/']),
+  globalIgnores(['**/dist/', 'build/', '**/coverage/', '.cache/', '**/node_modules/']),
   js.configs.recommended,
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
 

@@ -34,5 +34,8 @@ export declare class RedisServer {
 /** Path of `redis-server` or `valkey-server`: the variable `REDIS_SERVER`, else what PATH has. */
 export declare function findRedisServer(): string | undefined;
 
+/** Name and version of a server's program, e.g. `Redis 7.0.15` or `Valkey 9.1.2`. */
+export declare function versionOfServer(binary: string): Promise<string>;
+
 /** Installs a server if there is none and no question has to be asked; rejects with the one line to type otherwise. */
 export declare function ensureRedisServer(): Promise<string>;

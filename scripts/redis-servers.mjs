@@ -1,10 +1,11 @@
 // Real Redis (or Valkey) processes for tests, the demo and benchmarks. Loopback only, nothing on disk unless asked for,
 // and never the machine's own Redis service.
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { ensureProgram, onPath } from './ensure-program.mjs';
 
 // Debian keeps the server's binary in redis-tools and valkey-tools under the name of the checker; it acts as what it is
@@ -26,6 +27,14 @@ export function findRedisServer() {
 /** Like {@link findRedisServer}, but installs a server where that needs no question. Rejects with the line to type. */
 export function ensureRedisServer() {
   return ensureProgram('redis-server or valkey-server', findRedisServer, PACKAGES, 'https://redis.io/downloads');
+}
+
+/** Name and version of a server's program, e.g. `Redis 7.0.15` or `Valkey 9.1.2`. */
+export async function versionOfServer(binary) {
+  const { stdout } = await promisify(execFile)(binary, ['--version'], { argv0: nameOf(binary) });
+  const [, name, version] = /^(\w+) server v=([\d.]+)/.exec(stdout) ?? [];
+  if (!version) throw new Error(`${binary} --version names no version of Redis or Valkey: ${stdout.trim()}`);
+  return `${name} ${version}`;
 }
 
 /** One server process on 127.0.0.1. It ends with the process that started it, however that one ends. */
@@ -118,7 +127,7 @@ export class RedisServer {
         ...['--save', '', '--appendonly', 'no', '--loglevel', 'notice', ...this.#args],
       ],
       {
-        argv0: binary.includes('valkey') ? 'valkey-server' : 'redis-server',
+        argv0: nameOf(binary),
         env: { ...process.env, ...this.#env },
         stdio: ['ignore', 'pipe', 'pipe'],
       },
@@ -144,6 +153,11 @@ export class RedisServer {
     // A server that nobody stopped must not keep this process alive: the guard ends it when the process does.
     for (const handle of [child, child.stdout, child.stderr]) handle.unref();
   }
+}
+
+// The program acts as what it is called, and some packages have it under the name of another one.
+function nameOf(binary) {
+  return basename(binary).includes('valkey') ? 'valkey-server' : 'redis-server';
 }
 
 class PortTakenError extends Error {}
