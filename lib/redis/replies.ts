@@ -8,14 +8,12 @@ export const HELD: Held = Object.freeze({ kind: 'held', remaining: undefined });
 const REASON_LENGTH = 200;
 /** Redis repeats the arguments of a command that it does not know. */
 const ECHO = /,? with args beginning with:.*/;
-/** Since Redis 7, where in the script the error occurred. */
-const PLACE = / script: [0-9a-f]{40}, on .*/;
-/** Before Redis 7, errors of commands come wrapped into an error of the script. */
-const SCRIPT_ERROR = /^ERR Error running script .*@user_script: ?\d+: (?:@user_script: ?\d+: )?-?/;
-/** In a script, a missing permission is told without the code that it has elsewhere. */
-const NO_PERMISSION = /^ERR (?=The user executing the script can't )/;
+/** Where in the script the error occurred. Valkey 9 leaves out the hash of the script. */
+const PLACE = / script: (?:[0-9a-f]{40}, )?on @user_script.*/;
+/** In a script, a missing permission has the code ERR. The second wording is that of Redis 7.0. */
+const NO_PERMISSION = /^ERR (?:ACL failure in script: |(?=The user executing the script can't ))/;
 
-/** Since Redis 7.2, who may not do something. */
+/** Since Redis 7.2, the name of the user that lacks the permission. */
 const NAMED_USER = /\bUser .+ has no permissions/;
 
 /** What the script's answer to one request means. */
@@ -50,7 +48,7 @@ export function millisecondsFrom(time: unknown): number {
 
 /** A server's error, split into its code and the rest, without what must not be told. */
 export function refusalFrom(error: Error, secrets: readonly string[]): Refused {
-  const message = tell(error, secrets).replace(SCRIPT_ERROR, '').replace(NO_PERMISSION, 'NOPERM ');
+  const message = tell(error, secrets).replace(NO_PERMISSION, 'NOPERM ');
   const [, code = 'ERR', reason = message] = /^([A-Z][A-Z0-9_]*)(?: |$)(.*)/.exec(message) ?? [];
   return { kind: 'refused', code, reason };
 }

@@ -26,4 +26,41 @@ describe('What a server says', () => {
       reason: "This user has no permissions to run the 'set' command",
     });
   });
+
+  const SHA1 = 'db8d8f6383e1a67ce23db65efd679a334c123806';
+  it.each([
+    [
+      'Redis 7.0',
+      `ERR The user executing the script can't run this command or subcommand script: ${SHA1}, on @user_script:1.`,
+      "The user executing the script can't run this command or subcommand",
+    ],
+    [
+      'Redis 8.0 and Valkey 8.1',
+      `ERR ACL failure in script: User app has no permissions to run the 'set' command script: ${SHA1}, on @user_script:1.`,
+      "This user has no permissions to run the 'set' command",
+    ],
+    [
+      'Redis 8.0 and Valkey 8.1, for a key',
+      `ERR ACL failure in script: No permissions to access a key script: ${SHA1}, on @user_script:1.`,
+      'No permissions to access a key',
+    ],
+    [
+      'Valkey 9.1',
+      'ERR ACL failure in script: No permissions to access a key script: on @user_script:1.',
+      'No permissions to access a key',
+    ],
+  ])('has the code NOPERM for a permission that a script lacks, in the words of %s', (_, message, reason) => {
+    expect(refusalFrom(because(message), [])).toEqual({ kind: 'refused', code: 'NOPERM', reason });
+  });
+
+  it.each([
+    ['Redis', `OOM command not allowed when used memory > 'maxmemory'. script: ${SHA1}, on @user_script:1.`],
+    ['Valkey 9.1', "OOM command not allowed when used memory > 'maxmemory'. script: on @user_script:1."],
+  ])('leaves out the place in the script, in the words of %s', (_, message) => {
+    expect(refusalFrom(because(message), [])).toEqual({
+      kind: 'refused',
+      code: 'OOM',
+      reason: "command not allowed when used memory > 'maxmemory'.",
+    });
+  });
 });
