@@ -89,7 +89,7 @@ function onContact({ code, reason }: Failure): Unplaced {
 
 function adviceOnFault({ report }: Examination): string {
   if (report?.role === 'slave') return 'give the address of a master; replicas add no vote, and none is needed';
-  return 'give the address of an independent server of Redis 6.2 or newer, or Valkey, that is no node of a cluster';
+  return 'give the address of an independent server of Redis 7.0 or newer, or Valkey, that is no node of a cluster';
 }
 
 function onRefusal({ refusal }: Examination): Unplaced | undefined {

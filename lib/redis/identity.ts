@@ -28,7 +28,7 @@ export interface Marker {
   readonly maxTtl: number;
 }
 
-const OLDEST = [6, 2] as const;
+const OLDEST = [7, 0] as const;
 const NEVER_PROMOTED = /^(?:0+|)$/;
 
 /** KEYS: the marker, or nothing. INFO can be denied: what it would have told is then empty. */
@@ -68,7 +68,9 @@ export function reportOf(reply: unknown): Report {
 export function faultOf({ role, mode, version }: Report): string | undefined {
   if (role === 'slave') return 'it is a replica, whose data may be older than what its primary has acknowledged';
   if (mode === 'cluster') return 'it is a node of a cluster, which is not an independent master';
-  if (version !== undefined && isTooOld(version)) return `its version ${version} is older than ${OLDEST.join('.')}`;
+  if (version !== undefined && isTooOld(version)) {
+    return `its version ${version} is older than ${OLDEST.join('.')}: upgrade the server, or use another one`;
+  }
   return undefined;
 }
 

@@ -55,13 +55,18 @@ describe('A server that must not vote', () => {
   it.each([
     ['a replica', { replication: 'role:slave\r\n' }, /replica/],
     ['a cluster node', { server: 'redis_mode:cluster\r\n' }, /cluster/],
-    ['one that is too old', { server: 'redis_version:6.0.16\r\n' }, /6\.0\.16 is older than 6\.2/],
+    ['one that is too old', { server: 'redis_version:6.0.16\r\n' }, /6\.0\.16 is older than 7\.0: upgrade the server/],
+    [
+      'the last version that is too old',
+      { server: 'redis_version:6.2.16\r\n' },
+      /^its version 6\.2\.16 is older than 7\.0: /,
+    ],
     ['one that is much too old', { server: 'redis_version:5.0.0\r\n' }, /5\.0\.0/],
   ])('%s', (_, parts, reason) => {
     expect(faultOf(report(parts))).toMatch(reason);
   });
 
-  it.each(['6.2.0', '7.0.15', '8.0.2'])('is not one of version %s', (version) => {
+  it.each(['7.0.0', '7.0.15', '8.0.2'])('is not one of version %s', (version) => {
     expect(faultOf(report({ server: `redis_version:${version}\r\n` }))).toBeUndefined();
   });
 });
