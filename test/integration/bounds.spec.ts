@@ -29,7 +29,9 @@ describe('Under load', () => {
       const report = await soak(task);
       expect(report.cycles).toBeGreaterThanOrEqual(task.cycles);
       expect(report.heap[1] - report.heap[0]).toBeLessThan(2 * MEGABYTE);
-      expect(report.handles[1]).toBeLessThanOrEqual(report.handles[0]);
+      // With its first wait, which happens only on a busy machine, the process opens a connection for notifications to
+      // each master, which stays open.
+      expect(report.handles[1]).toBeLessThanOrEqual(report.handles[0] + masters.servers.length);
       expect(await leftoversOn(masters.servers.map(({ port }) => port))).toBe(0);
     },
     60_000 + Number(SOAK_CYCLES),

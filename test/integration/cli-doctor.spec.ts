@@ -198,7 +198,7 @@ describe('doctor', () => {
 
   it('finds a server without a command, and one that refuses to write', async () => {
     const poor = await RedisServer.start({ args: ['--rename-command', 'EVALSHA', ''] });
-    const full = await RedisServer.start({ args: ['--maxmemory', '1mb'] });
+    const full = await RedisServer.start({ args: ['--maxmemory', '1'] });
     try {
       const [without, refusing] = [await doctor([poor.url]), await doctor([full.url])];
       expect([without.status, refusing.status]).toEqual([1, 1]);

@@ -6,7 +6,7 @@ import { Redis as Redis5 } from 'ioredis5';
 import { QuorumUnavailableError } from '../../lib/core/errors.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
-import { RedisServer } from '../../scripts/redis-servers.mjs';
+import { findRedisServer, RedisServer, versionOfServer } from '../../scripts/redis-servers.mjs';
 import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
 import { contextOf } from '../support/context.js';
@@ -90,9 +90,27 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     const master = await connect(server, { username: 'app', password: PASSWORD });
     const answer = await ask(master, acquiring(['k'], TOKEN));
     expect(answer).toEqual({ kind: 'refused', code: 'NOPERM', reason: expect.stringMatching(/permission/) });
-    // In a script, the server has another way of saying it.
-    expect(await ask(master, acquiring(['k'], TOKEN, { explain: true }))).toMatchObject({ code: 'NOPERM' });
+    // In a script, the server says it with another code, and adds the place in the script.
+    const inScript = await ask(master, acquiring(['k'], TOKEN, { explain: true }));
+    expect(inScript).toEqual({
+      kind: 'refused',
+      code: 'NOPERM',
+      reason: expect.stringMatching(/can't run|permission/),
+    });
+    expect(JSON.stringify(inScript)).not.toMatch(/\bapp\b|script: /);
     expect(await ask(master, releasing(['k'], TOKEN))).toEqual({ kind: 'granted' });
+  });
+
+  it('NOPERM: a key that the user may not use, alone and in a batch', async () => {
+    const server = await serve('--user', 'app', 'on', `>${PASSWORD}`, '~lock:*', '&*', '+@all');
+    const master = await connect(server, { username: 'app', password: PASSWORD });
+    const refused = { kind: 'refused', code: 'NOPERM', reason: expect.stringMatching(/access/) };
+    expect(await ask(master, acquiring(['other'], TOKEN, { explain: true }))).toEqual(refused);
+    expect(await ask(master, extending(['other'], TOKEN))).toEqual(refused);
+    expect(await ask(master, releasing(['other'], TOKEN))).toEqual(refused);
+    const requests = [acquiring(['lock:a'], TOKEN, { explain: true }), acquiring(['other', 'lock:b'], TOKEN)];
+    expect(await Promise.all(requests.map((request) => ask(master, request)))).toEqual([{ kind: 'granted' }, refused]);
+    expect(await ask(master, inspecting('lock:b'))).toEqual({ kind: 'granted' });
   });
 
   it('works for a user that may not load scripts or ask for INFO', async () => {
@@ -115,6 +133,20 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     }
   });
 
+  it('NOREPLICAS: a primary that lacks the replicas it needs to write', async () => {
+    const server = await serve();
+    const master = await connect(server);
+    await operate(server, ['CONFIG', 'SET', 'min-replicas-to-write', '1']);
+    for (const request of [
+      acquiring(['k'], TOKEN),
+      acquiring(['k', 'l'], TOKEN),
+      acquiring(['k'], TOKEN, { explain: true }),
+    ]) {
+      expect(await ask(master, request)).toMatchObject({ kind: 'refused', code: 'NOREPLICAS' });
+    }
+    expect(await ask(master, inspecting('k', 'l'))).toEqual({ kind: 'granted' });
+  });
+
   it('a replica does not vote', async () => {
     const primary = await serve();
     const master = await connect(await serve('--replicaof', '127.0.0.1', String(primary.port)));
@@ -126,6 +158,13 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     const master = await connect(await serve('--cluster-enabled', 'yes'));
     expect(master.identity().fault).toContain('cluster');
     expect(await ask(master, acquiring(['k'], TOKEN))).toMatchObject({ kind: 'unreachable', sent: false });
+  });
+
+  it('a server that votes says which program and version it is', async () => {
+    const master = await connect(await serve());
+    const { version, fault } = master.identity();
+    const program = await versionOfServer(findRedisServer() ?? 'redis-server');
+    expect({ version, fault }).toEqual({ version: program.split(' ')[1], fault: undefined });
   });
 
   it('MISCONF: a server that cannot save', async () => {

@@ -185,8 +185,7 @@ function isReport(reply: readonly unknown[]): reply is readonly string[] {
 }
 
 function errorCode({ message }: Error): string {
-  const code = /^(?:ERR Error running script .*?-)?([A-Z]+)/.exec(message)?.[1];
-  return `error ${code}`;
+  return `error ${/^[A-Z]+/.exec(message)?.[0]}`;
 }
 
 /** Of what INFO says, what the library looks at. */
@@ -200,7 +199,8 @@ function comparableReport([
   const field = (text: string, name: string): string => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(text)?.[1] ?? '';
   const facts = [
     field(server, 'run_id'),
-    field(server, 'redis_mode'),
+    // Valkey has another name for it.
+    field(server, 'redis_mode') || field(server, 'server_mode'),
     field(replication, 'role'),
     /^0*$/.test(field(replication, 'master_replid2')) ? 'never promoted' : 'promoted',
     field(memory, 'maxmemory') === '0' ? 'no limit' : 'limited',
