@@ -1,7 +1,7 @@
 // Every corner that the package is installed in and tried in. What cannot exist says why, and is tried all the same.
 
 /** The lowest supported and the newest release of each line of Node. */
-export const NODES = ['20.19.0', '20.20.2', '22.12.0', '22.23.3', '24.0.0', '24.21.0'];
+export const NODES = ['20.19.0', '20.20.2', '22.12.0', '22.23.3', '24.0.0', '24.21.0', '26.0.0', '26.10.0'];
 
 /** What `nest new` of Nest 12 asks for, and newcomers have. */
 export const NEWCOMERS_NODE = '22.23.3';
