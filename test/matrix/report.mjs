@@ -17,7 +17,7 @@ three. Only the addresses and the time of the job are not the README's.`;
 
 const DEPENDENCIES = 'What comes along with the library, besides peers:';
 
-/** All tables that something was tried for, as a page. */
+/** All tables that something was tried for, as a part of a page. */
 export function reportOn(results) {
   const of = (table) => results.filter((result) => result.table === table);
   const types = of('types').map((result) => ({ ...result, column: titleOf(result.column) }));
@@ -27,9 +27,7 @@ export function reportOn(results) {
     ...partOf("A newcomer's path", NEWCOMER, 'application', of('newcomer')),
     ...partOf('Dependencies', `${DEPENDENCIES}\n\n${listOfDependencies()}`, 'installed', of('dependencies')),
   ];
-  return ['# Package matrix', 'Written by `npm run matrix -- --markdown docs/matrix.md`.', ...parts]
-    .join('\n\n')
-    .concat('\n');
+  return ['Written by `npm run matrix -- --markdown docs/matrix.md`.', ...parts].join('\n\n').concat('\n');
 }
 
 function partOf(title, text, corner, results) {

@@ -1,12 +1,12 @@
 // `npm run matrix`: the packed library in every corner that it is promised for. Imports nothing but Node's own modules
 // and scripts at first, because nothing else may be there yet.
-import { writeFile } from 'node:fs/promises';
 import { ensureBuild } from '../../scripts/ensure-build.mjs';
 import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
 import { ensureRedisServer, RedisServer } from '../../scripts/redis-servers.mjs';
 import { CONSUMERS, NEWCOMERS_NODE, NODES, TYPE_CHECKS, TYPESCRIPTS } from './corners.mjs';
 import { dependencyCell } from './dependencies.mjs';
 import { newcomerCell } from './newcomer.mjs';
+import { writePart } from './page.mjs';
 import { inParallel } from './queue.mjs';
 import { runTimeCells } from './run-time.mjs';
 import { reportOn } from './report.mjs';
@@ -36,7 +36,7 @@ try {
 
 const report = reportOn(results);
 console.log(`\n${report}`);
-if (values.markdown) await writeFile(values.markdown, report);
+if (values.markdown) await writePart(values.markdown, 'matrix', report);
 const count = (status) => results.filter((result) => result.status === status).length;
 console.log(`\n${count('n.a.')} n.a., ${Math.round(process.uptime())} s`);
 console.log(`${count('ok')} passed, ${count('failed')} failed`);

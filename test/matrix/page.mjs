@@ -1,0 +1,11 @@
+import { readFile, writeFile } from 'node:fs/promises';
+
+/** Replaces what stands between the two comments of a part of a Markdown page, which several commands write. */
+export async function writePart(file, name, text) {
+  const page = await readFile(file, 'utf8');
+  const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
+  const from = page.indexOf(begin);
+  const to = page.indexOf(end);
+  if (from < 0 || to < from) throw new Error(`${file} has no place for this table: write ${begin} and ${end} into it`);
+  await writeFile(file, `${page.slice(0, from + begin.length)}\n\n${text.trim()}\n\n${page.slice(to)}`);
+}
