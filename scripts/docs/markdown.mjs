@@ -3,7 +3,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { root } from '../run.mjs';
 
-const PASSED_OVER = new Set(['node_modules', 'dist', 'build', 'coverage', '.git']);
+const PASSED_OVER = new Set(['node_modules', 'dist', 'build', 'coverage', '.cache', '.git']);
 const FENCE = /^( *)(`{3,}|~{3,})([^`]*)$/;
 const NAMED = /^(?:\/\/|#) ([\w./-]+\.\w+)$/;
 const QUOTED = /^(?:\/\/|#|--) from (\S+)$/;

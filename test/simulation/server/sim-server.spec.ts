@@ -62,7 +62,7 @@ describe('SimServer', () => {
   it('says whether it keeps what it has acknowledged', () => {
     const clock = new MachineClock(new Scheduler(), 1, 0);
     const [durable, other] = [true, false].map((isDurable) => {
-      return new SimServer(runId(0, 0), { clock, faults: new Set(), durable: isDurable }).persistence();
+      return new SimServer(runId(0, 0), { clock, faults: new Set(), durable: isDurable }).info()[3];
     });
     expect([durable, other]).toEqual(['aof_enabled:1\r\n', 'aof_enabled:0\r\n']);
   });
