@@ -2,7 +2,7 @@ import { SystemRandom } from '../core/random.js';
 import { ownName, type Settings } from '../core/settings.js';
 import { redactUrl, showNames } from '../core/shown.js';
 import { faultOf, REPORT, reportOf } from '../redis/identity.js';
-import { MARK, type MarkerField, NO_MARKER } from '../redis/marker.js';
+import { announcementOf, MARK, type MarkerField, NO_MARKER } from '../redis/marker.js';
 import { redisClient } from '../redis/master-source.js';
 import { operator, trustLine, type TrustRecord } from './audit.js';
 import { Contact, type Failure, isFailure, type Outcome } from './contact.js';
@@ -120,14 +120,14 @@ function changeSince({ report: before }: Known, { report: now }: Known): string 
     : 'its data or its marker has changed meanwhile: look again';
 }
 
-/** The largest ttl that a lock on this master may have, for the next time that it loses its data. */
+/** The largest ttl that a lock may have, for the next time that a master loses its data. */
 async function longestTtl({ report }: Known, others: readonly Contact[], settings: Settings): Promise<number> {
   const answers = await Promise.all(others.map(async (other) => (await other.open()) ?? (await read(other, settings))));
   const known = answers.flatMap((answer) => {
     if ('code' in answer || answer.standing.data !== 'known') return [];
-    return [answer.report.marker?.maxTtl ?? 0];
+    return [answer.report.marker?.knownTtl ?? 0];
   });
-  const remembered = report.marker?.maxTtl ?? 0;
+  const remembered = report.marker?.knownTtl ?? 0;
   return Math.max(remembered, ...(known.length > 0 ? known : [settings.maxTtl]));
 }
 
@@ -146,7 +146,7 @@ function write(contact: Contact, known: Known, { settings, maxTtl }: Writing): P
     // Processes that remember the old nonce have to begin anew with this data.
     ...(standing.data === 'unknown' && {
       ...{ nonce: new SystemRandom().token(), vetoed: 0 },
-      ...{ prev: maxTtl, next: 0, since: time, durable: keepsWrites(known) ? 1 : 0 },
+      ...{ ttls: announcementOf(maxTtl, time + maxTtl), known: maxTtl, durable: keepsWrites(known) ? 1 : 0 },
     }),
   };
   const fields = Object.entries(change).flat();

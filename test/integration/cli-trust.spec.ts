@@ -68,8 +68,8 @@ describe('trust', () => {
     await lock.release();
 
     const after = await fieldsOf(a!.port);
-    const { run, replid, nonce, prev } = before;
-    expect(after).toMatchObject({ run, replid, nonce, prev, by: expect.stringMatching(/@/) });
+    const { run, replid, nonce, known } = before;
+    expect(after).toMatchObject({ run, replid, nonce, known, by: expect.stringMatching(/@/) });
     expect(after.why).toBe(`trusted by ${after.by}`);
     expect(Number(after.from)).toBeLessThan(Number(before.from));
   }, 90_000);
@@ -87,7 +87,7 @@ describe('trust', () => {
       expect(JSON.parse(stdout)).toMatchObject({ master: nameOf(a!), trusted: true, left: null, vetoed: false });
     });
     const after = await fieldsOf(a!.port);
-    expect(after).toMatchObject({ vetoed: '0', prev: String(MAX_TTL), next: '0', durable: '0' });
+    expect(after).toMatchObject({ vetoed: '0', known: String(MAX_TTL), durable: '0' });
     expect(after.nonce).toMatch(/^\w{40}$/);
     expect(after.nonce).not.toBe(nonce);
     await b!.kill();
@@ -140,12 +140,12 @@ describe('trust', () => {
 
       const announced = await startCli(args);
       await announced.asked;
-      await command(server.port, 'HSET', MARKER, 'next', 700_000);
+      await command(server.port, 'HSET', MARKER, 'known', 700_000);
       announced.type('yes\n');
       const { status, stdout, stderr } = await announced.ended;
       expect([status, stdout]).toEqual([0, expect.stringContaining('against the veto of a holder')]);
       expect(stderr).toContain('objected to an early end');
-      expect((await fieldsOf(server.port)).next).toBe('700000');
+      expect((await fieldsOf(server.port)).known).toBe('700000');
     });
   }, 60_000);
 

@@ -87,7 +87,14 @@ class Trace {
       }
       case 'beat': {
         const announced = chance.pick([0, 1_000, 2_000, 50_000]);
-        return { op: 'beat', keys: [], ttl: announced, lengthens: chance.happens(0.5), factor: 1.01 };
+        return {
+          op: 'beat',
+          keys: [],
+          ttl: announced,
+          lengthens: chance.happens(0.5),
+          factor: 1.01,
+          known: chance.pick([0, 3_000]),
+        };
       }
       case 'release':
         return { op: 'release', keys, queues, token, keepFor: chance.pick([0, 0, LONG]), ttl };

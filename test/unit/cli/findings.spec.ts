@@ -12,19 +12,11 @@ const NOW = 1_000_000;
 /** The marker of a server that is called like its master. */
 function marker(run: string, of: { from?: number; vetoed?: string; durable?: string; replid?: string } = {}): Marker {
   const { from = 0, vetoed = '0', durable = '0', replid = `${run}'s` } = of;
-  const window = ['30000', '0', '0'];
-  return markerFrom([
-    run,
-    replid,
-    `nonce of ${run}`,
-    `${from}`,
-    vetoed,
-    ...window,
-    durable,
-    'app:1',
-    '0',
-    'it was new',
-  ])!;
+  const announced = [`30000:${NOW + DAY}`, '30000'];
+  return markerFrom(
+    [run, replid, `nonce of ${run}`, `${from}`, vetoed, ...announced, durable, 'app:1', '0', 'it was new'],
+    NOW,
+  )!;
 }
 
 function report(run: string, of: Partial<ServerReport> = {}): ServerReport {

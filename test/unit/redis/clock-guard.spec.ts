@@ -1,127 +1,102 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
-import { ManualClock } from '../../../lib/memory/manual-clock.js';
-import { ClockGuard } from '../../../lib/redis/clock-guard.js';
+import { describe, expect, it } from '@jest/globals';
+import { judge, sampleOf, ServerClock } from '../../../lib/redis/clock-guard.js';
 
-const WINDOW = 30_000;
-const ALLOWANCE = 102;
-const ROUND_TRIP = 4;
+const WINDOW = 10_000;
+const ALLOWANCE = 12;
+/** Wall clock of a server when the monotonic clock of this process begins. */
+const EPOCH = 1_700_000_000_000;
 
-describe('The guard of a server clock', () => {
-  let clock: ManualClock;
-  let guard: ClockGuard;
-  /** How far the server's clock is ahead of ours. */
-  let offset: number;
+/** A sample at a moment of the monotonic clock, of a server that is ahead by so much and answers within `trip`. */
+function sample(at: number, { ahead = 0, trip = 1 }: { readonly ahead?: number; readonly trip?: number } = {}) {
+  const instant = (monotonic: number) => ({ monotonic, wall: 0 });
+  return sampleOf(instant(at), instant(at + trip), EPOCH + at + ahead);
+}
 
-  beforeEach(() => {
-    clock = new ManualClock();
-    guard = new ClockGuard(WINDOW);
-    offset = 5_000_000;
+function clockWith(...moments: readonly number[]): ServerClock {
+  const clock = new ServerClock(() => WINDOW);
+  for (const moment of moments) clock.keep(sample(moment));
+  return clock;
+}
+
+describe('ServerClock', () => {
+  it('reports no movement of a clock that runs like the one of this process', () => {
+    expect(clockWith(0, 5_000).movedForward(sample(9_000))).toBe(0);
   });
 
-  /** Asks the server, which reads its clock half-way. */
-  function look(allowance = ALLOWANCE, roundTrip = ROUND_TRIP): number {
-    const sent = clock.read();
-    clock.stall(roundTrip / 2);
-    const time = Math.floor(clock.read().wall + offset);
-    clock.stall(roundTrip / 2);
-    return guard.jump(sent, clock.read(), time, allowance);
-  }
-
-  it('knows nothing at first, whatever the server says', () => {
-    expect(look()).toBe(0);
+  it('reports a step forward, less what the answers may have taken', () => {
+    const moved = clockWith(0).movedForward(sample(1_000, { ahead: 100 }));
+    expect(moved).toBeGreaterThan(95);
+    expect(moved).toBeLessThanOrEqual(100);
   });
 
-  it('does not mind a clock that is wrong but steady', () => {
-    for (let i = 0; i < 100; i++) {
-      expect(look()).toBe(0);
-      clock.stall(997);
-    }
+  it('takes no slow answer for a step', () => {
+    expect(clockWith(0).movedForward(sample(1_000, { trip: 5_000 }))).toBe(0);
   });
 
-  it('notices a jump forward, once', () => {
-    look();
-    clock.stall(1_000);
-    offset += 60_000;
-    const jump = look();
-    expect(jump).toBeGreaterThan(59_900);
-    expect(jump).toBeLessThanOrEqual(60_000);
-    expect(look()).toBe(0);
+  it('adds up small steps within a window', () => {
+    const clock = new ServerClock(() => WINDOW);
+    for (let i = 0; i < 6; i++) clock.keep(sample(i * 1_000, { ahead: i * 5 }));
+    expect(clock.movedForward(sample(6_000, { ahead: 30 }))).toBeGreaterThan(ALLOWANCE);
   });
 
-  it('lets a jump within the allowance pass', () => {
-    look();
-    offset += ALLOWANCE - ROUND_TRIP;
-    expect(look()).toBe(0);
+  it('notices a clock that was set back and comes forward again', () => {
+    const clock = clockWith(0);
+    clock.keep(sample(3_000, { ahead: -60_000 }));
+    expect(clock.movedForward(sample(6_000))).toBeGreaterThan(50_000);
   });
 
-  it('notices many small jumps', () => {
-    const jumps = [look()];
-    for (let i = 0; i < 10; i++) {
-      offset += 20;
-      clock.stall(1_000);
-      jumps.push(look());
-    }
-    expect(jumps.filter((jump) => jump > 0)).toHaveLength(1);
+  it('takes a clock that is corrected gently for no step, however long ago the last sample was', () => {
+    expect(clockWith(0).movedForward(sample(3_600_000, { ahead: 3_600_000 * 400e-6 }))).toBe(0);
   });
 
-  it('does not take slewing for a jump, for however long it lasts', () => {
-    for (let hour = 0; hour < 24; hour++) {
-      for (let i = 0; i < 360; i++) {
-        expect(look()).toBe(0);
-        clock.stall(10_000);
-        offset += 10_000 * 490e-6;
-      }
-    }
+  it('notices a step after a pause of ten seconds that an hour would have hidden', () => {
+    expect(clockWith(0).movedForward(sample(10_000, { ahead: 30 }))).toBeGreaterThan(ALLOWANCE);
   });
 
-  it('notices a jump after a day as well as after a second', () => {
-    for (let i = 0; i < 24 * 360; i++) {
-      look();
-      clock.stall(10_000);
-    }
-    offset += 1_000;
-    expect(look()).toBeGreaterThan(800);
+  it('reports a clock that was set back by more than the allowance', () => {
+    expect(clockWith(0).movedBack(sample(1_000, { ahead: -100 }), ALLOWANCE)).toBe(true);
+    expect(clockWith(0).movedBack(sample(1_000, { ahead: -5 }), ALLOWANCE)).toBe(false);
   });
 
-  it('does not mind a jump back', () => {
-    look();
-    offset -= 60_000;
-    clock.stall(1_000);
-    expect(look()).toBe(0);
+  it('knows the movement since a moment only from a sample that is as old', () => {
+    const clock = clockWith(5_000);
+    expect(clock.movementSince(4_000, sample(9_000))).toBeUndefined();
+    expect(clock.movementSince(6_000, sample(9_000))).toBeDefined();
   });
 
-  it.each([1_000, 100_000])('notices a jump forward after one back, %d ms after the first look', (passed) => {
-    look();
-    clock.stall(passed);
-    offset -= 10_000;
-    expect(look()).toBe(0);
-    clock.stall(1_000);
-    offset += 10_000;
-    expect(look()).toBeGreaterThan(9_800);
+  it('keeps a bounded number of samples, of which the oldest go first', () => {
+    const clock = clockWith(...Array.from({ length: 100 }, (_, i) => i * 10_000));
+    expect(clock.movementSince(500_000, sample(1_000_000))).toBeUndefined();
+    expect(clock.movementSince(950_000, sample(1_000_000))).toBeDefined();
+  });
+});
+
+describe('judge', () => {
+  const moved = { least: 1_000, most: 1_002 };
+  const unmoved = { least: -2, most: 2 };
+  const three = { quorum: 2, allowance: ALLOWANCE };
+
+  it('blames this process when a quorum of servers moved alike', () => {
+    expect(judge(moved, [{ least: 999, most: 1_003 }, unmoved], three)).toEqual({ culprit: 'client', by: 1_002 });
+    expect(judge(moved, [{ least: 999, most: 1_003 }, undefined], three)).toMatchObject({ culprit: 'client' });
   });
 
-  it('does not mind that this machine was suspended', () => {
-    look();
-    clock.suspend(3_600_000);
-    expect(look()).toBe(0);
-    offset += 60_000;
-    expect(look()).toBeGreaterThan(0);
+  it('blames the server when another one proves that it alone moved', () => {
+    expect(judge(moved, [unmoved, unmoved], three)).toEqual({ culprit: 'server', by: 1_000 });
+    expect(judge(moved, [unmoved, undefined], three)).toEqual({ culprit: 'server', by: 1_000 });
   });
 
-  it('does not mind that the clock of this machine is stepped, and notices a jump after that', () => {
-    for (const step of [60_000, -60_000, 60_000]) {
-      look();
-      clock.stepWall(step);
-      offset -= step;
-      expect(look()).toBe(0);
-    }
-    offset += 60_000;
-    expect(look()).toBeGreaterThan(0);
+  it('blames no clock when no other server has been seen since before', () => {
+    expect(judge(moved, [undefined, undefined], three)).toEqual({ culprit: 'unknown' });
   });
 
-  it('does not take a slow answer for a jump', () => {
-    look();
-    expect(look(ALLOWANCE, 10_000)).toBe(0);
-    expect(look()).toBe(0);
+  it('does not take a server that moved by another amount for the same step', () => {
+    expect(judge(moved, [{ least: 300, most: 302 }, unmoved], three)).toMatchObject({ culprit: 'server' });
+  });
+
+  it('needs a quorum of five servers to blame this process', () => {
+    const five = { quorum: 3, allowance: ALLOWANCE };
+    expect(judge(moved, [moved, unmoved, unmoved, unmoved], five)).toMatchObject({ culprit: 'server' });
+    expect(judge(moved, [moved, moved, unmoved, unmoved], five)).toMatchObject({ culprit: 'client' });
   });
 });
