@@ -61,7 +61,8 @@ export class Acquisition {
     private readonly context: AcquisitionContext,
     private readonly resources: readonly string[],
     private readonly names: KeyNames,
-    private readonly call: CallSettings,
+    /** What is asked for. Its ttl is less where not all masters have been told of it. */
+    public call: CallSettings,
     private readonly waiter: Waiter,
     private readonly place: Place | undefined,
   ) {}
@@ -79,7 +80,7 @@ export class Acquisition {
   }
 
   private async contend(first?: Step): Promise<Holding> {
-    const { waiter, place, call } = this;
+    const { waiter, place, call: wanted } = this;
     const queued = first !== undefined || (place !== undefined && !place.isFirst);
     let step = first;
     for (let attempt = 1; ; attempt++) {
@@ -89,6 +90,9 @@ export class Acquisition {
       const isGuaranteed = attempt === 1 && !queued;
       if (!isGuaranteed && waiter.isOver) throw await this.failure();
 
+      const announced = this.announce(wanted);
+      const call = announced instanceof Promise ? await announced : announced;
+      if (announced instanceof Promise) waiter.check();
       step ??= call.wait > 0 && this.context.gates.areCrowded(this.names.keys) ? 'gate' : 'everybody';
       this.attempts = attempt;
       const full = masterTimeoutFor(this.context.settings, call.ttl);
@@ -115,6 +119,13 @@ export class Acquisition {
     }
   }
 
+  /** Tells the masters of the ttl before it is used: of a lock that is granted now, and not when waiting began. */
+  private announce(wanted: CallSettings): CallSettings | Promise<CallSettings> {
+    const cut = (permitted: number): CallSettings => (this.call = cutTo(permitted, wanted));
+    const permitted = this.context.witness.permit(Math.max(wanted.ttl, wanted.minHold));
+    return typeof permitted === 'number' ? cut(permitted) : permitted.then(cut);
+  }
+
   /** Whether others had their turn again and again, because one of several resources was always held. */
   private get isPassedOver(): boolean {
     return this.names.keys.length > 1 && this.calledInVain && this.waiter.waited >= PATIENCE;
@@ -131,7 +142,9 @@ export class Acquisition {
     this.leaveAll();
     try {
       for (const names of eachOf(this.names)) {
-        collection.add(await new Acquisition(context, resources, names, call, waiter, place).run('gate'));
+        const part = new Acquisition(context, resources, names, call, waiter, place);
+        collection.add(await part.run('gate'));
+        if (part.call.ttl < this.call.ttl) this.call = part.call;
       }
       waiter.interrupt = collection;
       const holding = await collection.complete();
@@ -233,4 +246,10 @@ export class Acquisition {
     const { masters, settings, clock, random, witness } = this.context;
     return new Tenure({ masters, settings, clock, witness, names: this.names, token: random.token(), gate });
   }
+}
+
+/** The same call with a ttl and a `minHold` that all masters know of. */
+function cutTo(ttl: number, call: CallSettings): CallSettings {
+  if (ttl >= call.ttl && ttl >= call.minHold) return call;
+  return { ...call, ttl: Math.min(call.ttl, ttl), minHold: Math.min(call.minHold, ttl) };
 }

@@ -51,7 +51,6 @@ export class Redlock {
   /** Releases that have not been answered. */
   private releasing = 0;
   private released: (() => void) | undefined;
-  private readonly witness: Witness;
   private stopped = false;
   private idle: (() => void) | undefined;
 
@@ -61,7 +60,6 @@ export class Redlock {
     private readonly surroundings: Surroundings,
   ) {
     const { clock, random, observer, witness = NO_WITNESS } = surroundings;
-    this.witness = witness;
     const crowded = (keys: readonly string[]): void => this.gates.noteCrowd(keys);
     this.masters = masters.map((master) => new WatchedMaster(master, clock, settings.masterTimeout, observer, crowded));
     for (const master of this.masters) master.onReady(() => this.noteReady());
@@ -122,11 +120,8 @@ export class Redlock {
    * @throws {LockServiceStoppedError} `stop` was called
    * @throws the reason of the signal, when it aborts
    */
-  async acquire(resources: readonly string[], wanted: CallSettings, onHeld: OnHeld = 'fail'): Promise<Lock> {
-    wanted.signal?.throwIfAborted();
-    if (this.stopped) throw new LockServiceStoppedError(resources);
-    const permitted = this.witness.permit(Math.max(wanted.ttl, wanted.minHold));
-    const call = cutTo(typeof permitted === 'number' ? permitted : await permitted, wanted);
+  async acquire(resources: readonly string[], call: CallSettings, onHeld: OnHeld = 'fail'): Promise<Lock> {
+    call.signal?.throwIfAborted();
     if (this.stopped) throw new LockServiceStoppedError(resources);
     const { clock, observer } = this.surroundings;
     const watch = Watch.begin(observer, clock, resources, onHeld);
@@ -139,7 +134,7 @@ export class Redlock {
     try {
       const tenure = await acquisition.run();
       watch?.granted(acquisition.attempts, waiter.paused);
-      return this.hold(resources, call, tenure, place, watch);
+      return this.hold(resources, acquisition.call, tenure, place, watch);
     } catch (error) {
       watch?.failed(error, acquisition.attempts, waiter.paused);
       place?.leave();
@@ -274,10 +269,4 @@ export class Redlock {
     const { keys, queues } = this.naming.namesOf([resource]);
     master.ask({ op: 'leave', keys, queues, waiter: this.context.listener }, () => undefined);
   }
-}
-
-/** The same call with a ttl and a `minHold` that all masters know of. */
-function cutTo(ttl: number, call: CallSettings): CallSettings {
-  if (ttl >= call.ttl && ttl >= call.minHold) return call;
-  return { ...call, ttl: Math.min(call.ttl, ttl), minHold: Math.min(call.minHold, ttl) };
 }

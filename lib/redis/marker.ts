@@ -10,6 +10,8 @@ export interface Marker {
   readonly nonce: string;
   /** When the votes of the master begin or began to count, by the clock of the server, in milliseconds. */
   readonly from: number;
+  /** For how long they did not count since it was written, in milliseconds. */
+  readonly wait: number;
   /** Whether a process that holds a lock has met this marker: then `from` is not moved forward. */
   readonly isVetoed: boolean;
   /** The largest ttl that was announced and may be in use, in milliseconds. */
@@ -70,6 +72,7 @@ export function markerFrom(values: readonly string[], time: number): Marker | un
     replid,
     nonce,
     from: Number(from),
+    wait: Math.max(0, Number(from) - Number(at)),
     isVetoed: vetoed === '1',
     maxTtl: largestOf(ttls, time),
     knownTtl: Number(known),

@@ -41,6 +41,13 @@ export interface RestartGuardContext {
   readonly clockLags: (milliseconds: number) => void;
 }
 
+/** The largest ttl, in milliseconds, that a lock from before may have. */
+interface LongestTtl {
+  readonly ttl: number;
+  /** Whether no process has announced it. */
+  readonly isGuess: boolean;
+}
+
 type Reports = ReadonlyMap<DataIdentity, ServerReport>;
 
 /** A report, and what was known when it was asked for. */
@@ -294,7 +301,7 @@ export class RestartGuard implements Witness {
     const voted = identity.votes;
     // The data was replaced while this process held a lock: the others have to hear of the lock.
     if (isFirstSight) identity.wasMetEngaged = this.isEngaged && identity.nonce !== '';
-    identity.accept(report, asked, this.quarantineFor(report.marker?.maxTtl ?? 0));
+    identity.accept(report, asked, report.marker?.wait ?? 0);
     if (isFirstSight && this.isEngaged && !identity.votes) {
       // A lock from before may have this ttl, which the marker has not heard of.
       void this.beat(identity, { ttl: this.announced.ttl, lengthens: true, known: 0 });
@@ -310,20 +317,21 @@ export class RestartGuard implements Witness {
     reports: Reports,
     asked: Instant,
   ): Promise<void> {
-    const maxTtl = this.longestTtl(identity, reports, asked);
-    if (maxTtl === undefined) return;
-    const length = this.quarantineFor(maxTtl);
+    const longest = this.longestTtl(identity, reports, asked);
+    if (longest === undefined) return;
+    const { ttl, isGuess } = longest;
+    const length = this.quarantineFor(ttl);
     const syncsAlways = report.hasAppendOnlyFile && report.replicas === 0 && (await identity.server.syncsAlways());
     await this.change(identity, report, {
       ...{ run: report.run, replid: report.replid, durable: syncsAlways ? 1 : 0 },
-      ...{ ttls: announcementOf(maxTtl, report.time + length), known: this.knownTtl(reports, maxTtl) },
+      ...{ ttls: isGuess ? '' : announcementOf(ttl, report.time + length), known: this.knownTtl(reports, ttl) },
       from: report.time + length,
       ...this.signature(report, identity.reason),
     });
   }
 
   /** The largest ttl that a lock from before may have; `undefined` while that is not known. */
-  private longestTtl(identity: DataIdentity, reports: Reports, asked: Instant): number | undefined {
+  private longestTtl(identity: DataIdentity, reports: Reports, asked: Instant): LongestTtl | undefined {
     const { settings } = this.context;
     const held = this.isEngaged ? this.announced.ttl : 0;
     const others = [...reports].flatMap(([other, { marker }]) =>
@@ -332,15 +340,20 @@ export class RestartGuard implements Witness {
     const announced = Math.max(held, settings.ttl, ...others.map(({ maxTtl }) => maxTtl));
     // Each lock was announced on a quorum: so many of the others have heard of it. The bound of this process says nothing
     // about the locks of others, which may never be so long.
-    if (others.length > this.identities.length - quorumOf(this.identities.length)) return announced;
-    if (others.length > 0) return Math.max(announced, ...others.map(({ knownTtl }) => knownTtl));
+    if (others.length > this.identities.length - quorumOf(this.identities.length)) {
+      return { ttl: announced, isGuess: false };
+    }
+    if (others.length > 0) {
+      return { ttl: Math.max(announced, ...others.map(({ knownTtl }) => knownTtl)), isGuess: false };
+    }
     const own = Math.max(held, identity.knownTtl, settings.maxTtl);
-    if (reports.size === this.identities.length) return own;
+    const guess = { ttl: own, isGuess: true };
+    if (reports.size === this.identities.length) return guess;
     // Nobody else can be asked: first wait, so that a process that knows of longer ttls can write the marker.
     const since = identity.unknownSince ?? asked;
     const waited = this.now - since.monotonic;
     const length = this.quarantineFor(own);
-    if (waited >= length) return own;
+    if (waited >= length) return guess;
     identity.wait(since, 2 * length);
     this.tell(identity);
     return undefined;
@@ -365,7 +378,7 @@ export class RestartGuard implements Witness {
       return;
     }
     const since = identity.seenSince ?? asked;
-    if (asked.monotonic - since.monotonic > this.quarantineFor(marker.maxTtl)) {
+    if (asked.monotonic - since.monotonic > marker.wait) {
       // On this client's own clock every lock has ended: a `from` in the future of a corrected clock does no harm.
       await this.change(identity, report, { from: report.time });
     } else if (owesVeto) {

@@ -328,7 +328,8 @@ describe('Masters that are met for the first time', () => {
     await contender.close();
     const [a] = masters.servers;
     const hour = String(Date.now() + 3_600_000);
-    await command(a!.port, 'HSET', MARKER, 'from', hour, 'nonce', 'written by a clock that was ahead');
+    const at = String(Number(hour) - 510);
+    await command(a!.port, 'HSET', MARKER, 'from', hour, 'at', at, 'nonce', 'written by a clock that was ahead');
     await using late = await Contender.on(masters.urls, settings);
     expect(states(late)[0]).toBe('quarantined');
     await allVote(late);
