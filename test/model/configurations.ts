@@ -452,7 +452,7 @@ const forgotten: Section = {
       sources: 2,
       decay: { window: 1, refresh: 1 },
       slow: true,
-      story: 'm2 forgets the level while A still believes; m1 is lost',
+      story: 'm1 and m3 forget the level while A still believes; m2 is lost, and S reads both',
     }),
   ],
 };
