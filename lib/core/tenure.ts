@@ -224,11 +224,12 @@ export class Tenure implements Holding {
     this.requestAtGate = requestAtGate;
     this.life = Math.max(this.life, request.ttl);
     if (request.op === 'acquire' && !this.isWitnessed) this.isWitnessed = this.witness.beginAttempt();
+    const maySucceed = this.isWitnessed;
     const conclude = (ballot: Ballot): void => {
       // Whatever has been asked until now may have taken effect: nothing more is to be learnt from this round.
       this.ballot = undefined;
       this.noteReached(ballot);
-      if (ballot.outcome === 'granted') succeed?.();
+      if (ballot.outcome === 'granted' && maySucceed) succeed?.();
       else if (request.op === 'acquire') this.endWitness();
     };
     // Nothing is on its way any more that could have to be withdrawn.
@@ -246,10 +247,6 @@ export class Tenure implements Holding {
   }
 
   private believe(started: Instant, ttl: number): void {
-    if (!this.isWitnessed && !this.released) {
-      this.witness.engage();
-      this.isWitnessed = true;
-    }
     this.since = started;
     this.validity = this.reliableFor(ttl);
   }

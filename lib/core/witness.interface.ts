@@ -4,13 +4,12 @@
  */
 export interface Witness {
   /**
-   * One more attempt is under way. Returns whether it counts: an attempt that too few masters could grant does not, so
-   * that a process that waits for new masters does not keep them from voting.
+   * One more attempt is under way. Returns whether it counts: an attempt that too few masters can grant does not, so that
+   * a process that waits for new masters does not keep them from voting. Such an attempt must not succeed, either: a
+   * master that can grant a moment later may be one that has lost what another one granted to the same attempt.
    */
   beginAttempt(): boolean;
-  /** This process holds one more lock. */
-  engage(): void;
-  /** One attempt that counted, or one lock, less. */
+  /** An attempt that counted has failed, or the lock that came of it has ended. */
   disengage(): void;
   /**
    * Announces a ttl to the masters, so that each of them stays out for long enough after a loss of data.
@@ -23,8 +22,7 @@ export interface Witness {
 
 /** For masters that cannot lose their data without this process. */
 export const NO_WITNESS: Witness = Object.freeze({
-  beginAttempt: () => false,
-  engage: () => undefined,
+  beginAttempt: () => true,
   disengage: () => undefined,
   permit: (ttl: number) => ttl,
 });

@@ -118,7 +118,7 @@ export class RestartGuard implements Witness {
     return true;
   }
 
-  engage(): void {
+  private engage(): void {
     if (this.engagements++ > 0) return;
     this.wasEngaged = true;
     this.sighting = undefined;
@@ -349,7 +349,13 @@ export class RestartGuard implements Witness {
     const own = Math.max(held, identity.knownTtl, settings.maxTtl);
     const guess = { ttl: own, isGuess: true };
     if (reports.size === this.identities.length) return guess;
-    // Nobody else can be asked: first wait, so that a process that knows of longer ttls can write the marker.
+    // Without a quorum there is nothing to vote on, and another master that can be read later may know of longer ttls.
+    if (reports.size < quorumOf(this.identities.length)) {
+      identity.unknownSince = asked;
+      return undefined;
+    }
+    // A majority has lost its data, and the others cannot be asked: first wait, so that a process that knows of longer
+    // ttls can write the marker.
     const since = identity.unknownSince ?? asked;
     const waited = this.now - since.monotonic;
     const length = this.quarantineFor(own);
@@ -510,12 +516,15 @@ export class RestartGuard implements Witness {
     beats: readonly Promise<boolean>[],
     { level, ttl, stored }: { readonly level: number; readonly ttl: number; readonly stored: number },
   ): Promise<number> {
-    const confirmed = await Promise.all(beats.map((beat) => this.within(READ_WITHIN, beat)));
-    const missing = this.identities.filter((_, index) => confirmed[index] !== true).map(({ server }) => server.name);
+    let missing = await this.missingAfter(beats);
+    if (missing.length === 0) {
+      // Once more: a master that lost its data in between has learned a smaller ttl from one that had not been told yet.
+      const settled = { ttl: level, lengthens: false, known: level };
+      missing = await this.missingAfter(this.identities.map((identity) => this.beat(identity, settled)));
+    }
     if (missing.length === 0) {
       this.announced = { ttl: level, at: this.now };
       this.cut = undefined;
-      for (const identity of this.identities) void this.beat(identity, { ttl: 0, lengthens: false, known: level });
       return ttl;
     }
     this.cut = { ttl: stored, until: this.now + CONTACT_INTERVAL };
@@ -524,6 +533,12 @@ export class RestartGuard implements Witness {
       this.context.observer.ttlCut?.(ttl, stored, missing);
     }
     return Math.min(ttl, stored);
+  }
+
+  /** The names of the masters that did not take an announcement. */
+  private async missingAfter(beats: readonly Promise<boolean>[]): Promise<readonly string[]> {
+    const confirmed = await Promise.all(beats.map((beat) => this.within(READ_WITHIN, beat)));
+    return this.identities.filter((_, index) => confirmed[index] !== true).map(({ server }) => server.name);
   }
 
   private async beat(identity: DataIdentity, announcement: Announcement): Promise<boolean> {

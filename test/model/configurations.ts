@@ -1,5 +1,6 @@
 import { type Model } from './checker.js';
 import { GuardModel, type GuardOptions } from './guard.model.js';
+import { MaxTtlModel, type MaxTtlOptions } from './max-ttl.model.js';
 import { TokensModel, type TokensOptions } from './tokens.model.js';
 
 /** One search. It ends at `limit` states, and then it proves nothing. */
@@ -357,7 +358,106 @@ const tokens: Section = {
   ],
 };
 
-export const sections: readonly Section[] = [guard, liveness, attempts, fromOnce, tokens];
+const raise: MaxTtlOptions = {
+  ttls: [2, 1],
+  level: 'to be raised',
+  losses: 1,
+  use: 'all',
+  sources: 1,
+  noSource: 'nothing',
+};
+const raised: MaxTtlOptions = { ...raise, level: 'known' };
+
+const maxTtl: Section = {
+  title: 'Larger ttl: A holds for longer than S knows (rules 8.3 and 8.9)',
+  holds: [
+    maxTtlHolds('raised on all masters, one other master read, one loss', raise, true),
+    maxTtlHolds('raised on a quorum, two other masters read, one loss', { ...raise, use: 'quorum', sources: 2 }, true),
+    maxTtlHolds('raised on all masters, two other masters read, two losses', { ...raise, losses: 2, sources: 2 }),
+    maxTtlHolds('repair: raised on all masters in two rounds, one other master read, two losses', {
+      ...raise,
+      losses: 2,
+      use: 'all twice',
+    }),
+    maxTtlHolds('known to all masters, one other master read, two losses', { ...raised, losses: 2 }, true),
+  ],
+  breaks: [
+    maxTtlBreaks('raised on a quorum, one other master read', {
+      ...raise,
+      use: 'quorum',
+      story: 'm1 is lost, and S reads the one master that A did not raise',
+    }),
+    maxTtlBreaks('raised on all masters, but m1 is lost before the last answer', {
+      ...raise,
+      losses: 2,
+      story: 'S renews m1 from m3 before A raises m3; A has all its answers; later m2 is lost, and S reads m1',
+    }),
+    maxTtlBreaks('all masters lose their data, own and remembered level', {
+      ...raised,
+      ttls: [3, 2],
+      allAtOnce: true,
+      noSource: 'all unknown',
+      contactEvery: 1,
+      story: 'S writes its own level on all three; A raises the one that it reaches, and S takes the two others',
+    }),
+  ],
+};
+
+const ownWait: Section = {
+  title: 'Question b: no other master with known data can be read (rule 8.3)',
+  holds: [
+    maxTtlHolds('own wait, then W; one ttl for all; two losses', {
+      ...raised,
+      ttls: [2, 2],
+      losses: 2,
+      noSource: 'own wait',
+    }),
+    maxTtlHolds('repair: no marker until another one is read; different ttls, two losses', { ...raised, losses: 2 }),
+  ],
+  breaks: [
+    maxTtlBreaks('own wait, then W; different ttls; one loss is enough', {
+      ...raised,
+      ttls: [3, 1],
+      noSource: 'own wait',
+      story: 'm1 is lost; S, cut off from m2 and m3, waits twice for its own short W, then takes m1 and m3',
+    }),
+  ],
+};
+
+const decay: MaxTtlOptions = {
+  ...raised,
+  use: 'all, or a quorum that knew it before',
+  cutOff: true,
+  decay: { window: 3, refresh: 1 },
+};
+
+const forgotten: Section = {
+  title: 'Question d: a level is forgotten when it is not confirmed',
+  holds: [maxTtlHolds('repair: both other masters read; A is cut off from m3', { ...decay, sources: 2 })],
+  breaks: [
+    maxTtlBreaks('a quorum knew the level before, one other master read', {
+      ...decay,
+      slow: true,
+      story: 'A is cut off from m3, which forgets; m1 is lost, and S reads m3',
+    }),
+    maxTtlBreaks('the own raise counts as known before', {
+      ...decay,
+      level: 'to be raised',
+      ownRaiseCounts: true,
+      story: 'A confirms twice on m1 and m2, and never reaches m3',
+    }),
+    maxTtlBreaks('window shorter than the level and the age of a confirmation', {
+      ...decay,
+      ttls: [3, 1],
+      sources: 2,
+      decay: { window: 1, refresh: 1 },
+      slow: true,
+      story: 'm1 and m3 forget the level while A still believes; m2 is lost, and S reads both',
+    }),
+  ],
+};
+
+export const sections: readonly Section[] = [guard, liveness, attempts, ownWait, fromOnce, forgotten, maxTtl, tokens];
 
 function guardHolds(name: string, options: GuardOptions, quick = false): Configuration {
   return { name, limit: LIMIT, quick, model: () => new GuardModel(options) };
@@ -375,4 +475,12 @@ function tokensHold(name: string, options: TokensOptions, quick = false): Config
 
 function tokensBreak(name: string, { story, slow, ...options }: TokensOptions & Story): Weakened {
   return { name, story, limit: LIMIT, quick: !slow, model: () => new TokensModel(options) };
+}
+
+function maxTtlHolds(name: string, options: MaxTtlOptions, quick = false): Configuration {
+  return { name, limit: LIMIT, quick, model: () => new MaxTtlModel(options) };
+}
+
+function maxTtlBreaks(name: string, { story, slow, ...options }: MaxTtlOptions & Story): Weakened {
+  return { name, story, limit: LIMIT, quick: !slow, model: () => new MaxTtlModel(options) };
 }

@@ -1,0 +1,384 @@
+import { type Emit, type Model } from './checker.js';
+
+export interface MaxTtlOptions {
+  /** The ttl of A, which holds, and of S, which contends: in ticks. W of each is its ttl. */
+  readonly ttls: readonly [number, number];
+  readonly losses: number;
+  /** The loss takes the data of all masters at one instant. */
+  readonly allAtOnce?: boolean;
+  /** The first state: A has still to raise the level, or all masters know it. */
+  readonly level: 'to be raised' | 'known';
+  /**
+   * Where A has to have confirmed its ttl before it uses it. `all twice`: a second round finds all data unchanged, so
+   * that there was an instant at which all masters had the level.
+   */
+  readonly use: 'all' | 'all twice' | 'quorum' | 'all, or a quorum that knew it before';
+  /** With the last of these: whether what A itself raised counts as known before. */
+  readonly ownRaiseCounts?: boolean;
+  /** How many other masters with known data a client reads before it writes a marker for unknown data. */
+  readonly sources: 1 | 2;
+  /** What a client does that can read no other master with known data; `all unknown`: only if all answer, and none knows. */
+  readonly noSource: 'nothing' | 'own wait' | 'all unknown';
+  /** While A believes, it meets some master at least every so many ticks. */
+  readonly contactEvery?: number;
+  /** A reaches m1 and m2 only. */
+  readonly cutOff?: boolean;
+  /** Question d: levels that nobody confirms are forgotten. `refresh` is how old a confirmation may be when it is used. */
+  readonly decay?: { readonly window: number; readonly refresh: number };
+}
+
+const OWNER = 0;
+const EXPIRY = 1;
+const KNOWN = 2;
+const FROM = 3;
+const PREV = 4;
+const NEXT = 5;
+/** Ticks since `since`, up to the window. */
+const AGE = 6;
+/** Of S's own wait before it writes without a source: 0 none, 1 over, more: ticks left plus one. */
+const WAIT = 7;
+const MASTER = 8;
+
+const BELIEF = 0;
+const ROUND = 1;
+const COUNTED = 2;
+/** Masters whose present data the client has met. */
+const MET = 3;
+const CONTACT = 4;
+/** Masters that knew the level before A confirmed it. */
+const BEFORE = 5;
+/** Masters that A itself raised. */
+const RAISED = 6;
+/** For each master how long the confirmation of A is still good; without decay, in how many rounds it was confirmed. */
+const CONFIRMED = 7;
+
+const A = 0;
+const S = 1;
+const NAMES = ['A', 'S'];
+const MASTERS = 3;
+const QUORUM = 2;
+const CLIENT = CONFIRMED + MASTERS;
+const LOSSES = MASTERS * MASTER + 2 * CLIENT;
+const WIDTH = LOSSES + 1;
+
+const KINDS = [
+  'tick',
+  'begin',
+  'ask',
+  'read',
+  'confirm',
+  'write',
+  'notice',
+  'write alone',
+  'loss',
+  'all lost',
+] as const;
+type Kind = (typeof KINDS)[number];
+
+/** Rules 8.3, 8.5 and 8.9 where clients have different ttls, and whether an old one may be forgotten. Three masters. */
+export class MaxTtlModel implements Model {
+  readonly width = WIDTH;
+  private readonly next = new Uint8Array(WIDTH);
+
+  constructor(private readonly options: MaxTtlOptions) {}
+
+  initial(): Uint8Array[] {
+    const state = new Uint8Array(WIDTH);
+    for (let m = 0; m < MASTERS; m += 1) {
+      state[m * MASTER + KNOWN] = 1;
+      const { ttls, level, decay } = this.options;
+      state[m * MASTER + PREV] = level === 'known' ? ttls[A] : ttls[S];
+      state[m * MASTER + NEXT] = state[m * MASTER + PREV]!;
+      for (const c of [A, S]) state[client(c) + MET]! |= 1 << m;
+      if (level !== 'known') continue;
+      state[client(A) + CONFIRMED + m] = decay ? decay.refresh + 1 : this.rounds;
+      state[client(A) + BEFORE]! |= 1 << m;
+    }
+    state[LOSSES] = this.options.losses;
+    return [state];
+  }
+
+  violation(state: Uint8Array): string | undefined {
+    const both = state[client(A) + BELIEF]! > 0 && state[client(S) + BELIEF]! > 0;
+    return both ? 'A and S both believe that they hold the lock' : undefined;
+  }
+
+  successors(state: Uint8Array, emit: Emit): void {
+    for (const c of [A, S]) {
+      this.begin(state, c, emit);
+      const reached = c === A && this.options.cutOff ? MASTERS - 1 : MASTERS;
+      for (let m = 0; m < reached; m += 1) {
+        this.ask(state, c, m, emit);
+        this.read(state, c, m, emit);
+        this.write(state, c, m, emit);
+        if (c === A || this.options.decay) this.confirm(state, c, m, emit);
+      }
+    }
+    for (let m = 0; m < MASTERS; m += 1) this.writeAlone(state, m, emit);
+    this.lose(state, emit);
+    this.tick(state, emit);
+  }
+
+  private begin(state: Uint8Array, c: number, emit: Emit): void {
+    const at = client(c);
+    if (c === S && (state[at + BELIEF]! > 0 || state[at + ROUND]! > 0)) return;
+    if (c === A && !this.mayUse(state)) return;
+    if (this.options.decay && !this.worthwhile(state, c)) return;
+    const next = this.copy(state);
+    next[at + ROUND] = this.options.ttls[c]!;
+    next[at + COUNTED] = 0;
+    if (c === A && state[at + BELIEF] === 0) next[at + CONTACT] = this.options.contactEvery ?? 0;
+    emit(next, action('begin', c));
+  }
+
+  /** Fewer states: A takes new locks instead of extending one, and S asks only while A has something to lose. */
+  private worthwhile(state: Uint8Array, c: number): boolean {
+    const holding = state[client(A) + BELIEF]! > 0 || state[client(A) + ROUND]! > 0;
+    return c === A ? !holding : holding;
+  }
+
+  private mayUse(state: Uint8Array): boolean {
+    const at = client(A);
+    let confirmed = 0;
+    let knew = 0;
+    for (let m = 0; m < MASTERS; m += 1) {
+      if (state[at + CONFIRMED + m]! < (this.options.decay ? 1 : this.rounds)) continue;
+      confirmed += 1;
+      knew += (state[at + BEFORE]! >> m) & 1;
+    }
+    if (this.options.use === 'quorum') return confirmed >= QUORUM;
+    return confirmed === MASTERS || (this.options.use === 'all, or a quorum that knew it before' && knew >= QUORUM);
+  }
+
+  private ask(state: Uint8Array, c: number, m: number, emit: Emit): void {
+    const at = client(c);
+    const master = m * MASTER;
+    const bit = 1 << m;
+    if (state[at + ROUND] === 0 || (state[at + COUNTED]! & bit) !== 0) return;
+    if ((state[at + MET]! & bit) === 0 || state[master + FROM]! > 0) return;
+    const owner = state[master + OWNER]!;
+    const extending = state[at + BELIEF]! > 0;
+    if (owner !== 0 && (owner !== c + 1 || !extending)) return;
+    const next = this.copy(state);
+    next[master + OWNER] = c + 1;
+    next[master + EXPIRY] = this.options.ttls[c]!;
+    next[at + COUNTED]! |= bit;
+    if (count(next[at + COUNTED]!) >= QUORUM) {
+      next[at + BELIEF] = next[at + ROUND]!;
+      next[at + ROUND] = 0;
+      next[at + COUNTED] = 0;
+    }
+    emit(next, action('ask', c, m));
+  }
+
+  private read(state: Uint8Array, c: number, m: number, emit: Emit): void {
+    const at = client(c);
+    if (state[m * MASTER + KNOWN] === 0 || (state[at + MET]! & (1 << m)) !== 0) return;
+    const next = this.copy(state);
+    next[at + MET]! |= 1 << m;
+    // Data that changed before the second round was over: the raise begins anew.
+    if (c === A && this.rounds === 2 && !this.mayUse(state)) next.fill(0, at + CONFIRMED, at + CONFIRMED + MASTERS);
+    emit(next, action('read', c, m));
+  }
+
+  /** The level is raised where it is smaller, and a quarantine that runs becomes longer by as much. */
+  private confirm(state: Uint8Array, c: number, m: number, emit: Emit): void {
+    const at = client(c);
+    if ((state[at + MET]! & (1 << m)) === 0) return;
+    const level = this.options.ttls[c]!;
+    const { decay } = this.options;
+    const master = m * MASTER;
+    const next = this.copy(state);
+    const before = effective(next, m);
+    if (decay && next[master + AGE]! >= decay.window) {
+      next[master + PREV] = next[master + NEXT]!;
+      next[master + NEXT] = level;
+      next[master + AGE] = 0;
+    } else {
+      next[master + NEXT] = Math.max(next[master + NEXT]!, level);
+    }
+    const after = effective(next, m);
+    if (next[master + FROM]! > 0 && after > before) next[master + FROM]! += after - before;
+    if (c === A) {
+      next[at + CONFIRMED + m] = decay ? decay.refresh + 1 : this.round(state);
+      if (before < level) next[at + RAISED]! |= 1 << m;
+      const own = (next[at + RAISED]! & (1 << m)) !== 0 && !this.options.ownRaiseCounts;
+      const knew = before >= level && !own;
+      next[at + BEFORE] = knew ? next[at + BEFORE]! | (1 << m) : next[at + BEFORE]! & ~(1 << m);
+      if (state[at + BELIEF]! > 0 || state[at + ROUND]! > 0) next[at + CONTACT] = this.options.contactEvery ?? 0;
+    }
+    emit(next, action('confirm', c, m));
+  }
+
+  /** The second one begins when all masters were confirmed in the first. */
+  private round(state: Uint8Array): number {
+    const at = client(A) + CONFIRMED;
+    return this.rounds === 2 && state[at]! > 0 && state[at + 1]! > 0 && state[at + 2]! > 0 ? 2 : 1;
+  }
+
+  private get rounds(): number {
+    return this.options.use === 'all twice' ? 2 : 1;
+  }
+
+  /** Unknown data, and other masters with known data that can be read. */
+  private write(state: Uint8Array, c: number, m: number, emit: Emit): void {
+    if (state[m * MASTER + KNOWN] === 1) return;
+    const others = [(m + 1) % MASTERS, (m + 2) % MASTERS].filter((other) => state[other * MASTER + KNOWN] === 1);
+    if (this.options.sources === 2) {
+      if (others.length < 2) return;
+      this.emitMarker(state, c, m, Math.max(effective(state, others[0]!), effective(state, others[1]!)), emit);
+    } else {
+      for (const other of others) this.emitMarker(state, c, m, effective(state, other), emit);
+    }
+  }
+
+  private emitMarker(state: Uint8Array, c: number, m: number, read: number, emit: Emit): void {
+    this.setMarker(state, c, m, Math.max(read, this.options.ttls[c]!));
+    emit(this.next, action('write', c, m));
+  }
+
+  private setMarker(state: Uint8Array, c: number, m: number, level: number): void {
+    const next = this.copy(state);
+    const master = m * MASTER;
+    next[master + KNOWN] = 1;
+    next[master + FROM] = level;
+    next[master + PREV] = level;
+    next[master + NEXT] = level;
+    next[master + AGE] = 0;
+    next[master + WAIT] = 0;
+    next[client(c) + MET]! |= 1 << m;
+  }
+
+  /** S reads no master with known data: another is cut off, or has lost its data, too. */
+  private writeAlone(state: Uint8Array, m: number, emit: Emit): void {
+    const { noSource, ttls } = this.options;
+    const master = m * MASTER;
+    if (state[master + KNOWN] === 1 || noSource === 'nothing') return;
+    if (noSource === 'own wait' && state[master + WAIT] === 0) {
+      const next = this.copy(state);
+      next[master + WAIT] = ttls[S] + 1;
+      emit(next, action('notice', S, m));
+      return;
+    }
+    if (noSource === 'own wait' && state[master + WAIT]! > 1) return;
+    // What S saw of all masters may be old when it writes: it saw them after the loss.
+    if (noSource === 'all unknown' && !this.options.allAtOnce) return;
+    this.setMarker(state, S, m, ttls[S]);
+    emit(this.next, action('write alone', S, m));
+  }
+
+  private lose(state: Uint8Array, emit: Emit): void {
+    if (state[LOSSES] === 0) return;
+    for (let m = 0; m < MASTERS; m += 1) {
+      const next = this.copy(state);
+      next[LOSSES]! -= 1;
+      for (let lost = 0; lost < MASTERS; lost += 1) {
+        if (lost !== m && !this.options.allAtOnce) continue;
+        next.fill(0, lost * MASTER, (lost + 1) * MASTER);
+        for (const c of [A, S]) next[client(c) + MET]! &= ~(1 << lost);
+      }
+      emit(next, action(this.options.allAtOnce ? 'all lost' : 'loss', 0, m));
+      if (this.options.allAtOnce) return;
+    }
+  }
+
+  private tick(state: Uint8Array, emit: Emit): void {
+    const { contactEvery, decay } = this.options;
+    const holding = state[client(A) + BELIEF]! > 0 || state[client(A) + ROUND]! > 0;
+    if (contactEvery !== undefined && holding && state[client(A) + CONTACT] === 0) return;
+    const next = this.copy(state);
+    for (let m = 0; m < MASTERS; m += 1) {
+      const master = m * MASTER;
+      if (lower(next, master + EXPIRY) === 0) next[master + OWNER] = 0;
+      lower(next, master + FROM);
+      if (next[master + WAIT]! > 1) next[master + WAIT]! -= 1;
+      if (decay && next[master + AGE]! < decay.window) next[master + AGE]! += 1;
+      if (decay) lower(next, client(A) + CONFIRMED + m);
+    }
+    for (const c of [A, S]) {
+      const at = client(c);
+      const held = next[at + BELIEF]! > 0;
+      if (lower(next, at + BELIEF) === 0 && held) next[at + ROUND] = 0;
+      if (lower(next, at + ROUND) === 0) next[at + COUNTED] = 0;
+      lower(next, at + CONTACT);
+    }
+    emit(next, action('tick'));
+  }
+
+  describe(code: number, before: Uint8Array): string {
+    const kind = KINDS[code >> 8]!;
+    const c = (code >> 4) & 15;
+    const who = NAMES[c]!;
+    const m = code & 15;
+    const master = `m${m + 1}`;
+    switch (kind) {
+      case 'tick':
+        return 'a tick passes';
+      case 'begin':
+        return `${who} starts ${before[client(c) + BELIEF]! > 0 ? 'an extension' : 'an attempt'}`;
+      case 'ask':
+        return `${master} grants to ${who}`;
+      case 'read':
+        return `${who} accepts the marker of ${master}`;
+      case 'confirm':
+        return `${who} confirms its level on ${master}`;
+      case 'write':
+        return `${who} writes a marker for ${master} with the level of another master`;
+      case 'notice':
+        return `${who} sees unknown data on ${master}, reads no known one, waits`;
+      case 'write alone':
+        return `${who} writes a marker for ${master} with its own level`;
+      case 'loss':
+        return `${master} loses its data`;
+      case 'all lost':
+        return 'all masters lose their data';
+    }
+  }
+
+  show(state: Uint8Array): string {
+    const masters = Array.from({ length: MASTERS }, (_, m) => {
+      const at = m * MASTER;
+      const key = state[at + OWNER] === 0 ? '-' : `${NAMES[state[at + OWNER]! - 1]!}/${state[at + EXPIRY]!}`;
+      if (state[at + KNOWN] === 0) return `m${m + 1} ${key} unknown`;
+      const levels = this.options.decay ? `${state[at + PREV]!},${state[at + NEXT]!}` : String(effective(state, m));
+      return `m${m + 1} ${key} max ${levels}${state[at + FROM]! > 0 ? ` from +${state[at + FROM]!}` : ''}`;
+    });
+    const clients = NAMES.map((who, c) => {
+      const belief = state[client(c) + BELIEF]!;
+      if (belief > 0) return `${who} believes for ${belief}`;
+      return state[client(c) + ROUND]! > 0 ? `${who} asks` : `${who} -`;
+    });
+    return [...masters, ...clients].join(' | ');
+  }
+
+  private copy(state: Uint8Array): Uint8Array {
+    this.next.set(state);
+    return this.next;
+  }
+}
+
+function client(c: number): number {
+  return MASTERS * MASTER + c * CLIENT;
+}
+
+function effective(state: Uint8Array, m: number): number {
+  return Math.max(state[m * MASTER + PREV]!, state[m * MASTER + NEXT]!);
+}
+
+function action(kind: Kind, c = 0, master = 0): number {
+  return (KINDS.indexOf(kind) << 8) | (c << 4) | master;
+}
+
+/** One tick less, down to zero. */
+function lower(state: Uint8Array, at: number): number {
+  const value = state[at]!;
+  if (value === 0) return 0;
+  state[at] = value - 1;
+  return value - 1;
+}
+
+function count(mask: number): number {
+  let bits = 0;
+  for (let rest = mask; rest !== 0; rest &= rest - 1) bits += 1;
+  return bits;
+}
