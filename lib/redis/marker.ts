@@ -14,6 +14,8 @@ export interface Marker {
   readonly wait: number;
   /** Whether a process that holds a lock has met this marker: then `from` is not moved forward. */
   readonly isVetoed: boolean;
+  /** Whether the wait was chosen without any master that could say which ttls are in use. */
+  readonly isGuess: boolean;
   /** The largest ttl that was announced and may be in use, in milliseconds. */
   readonly maxTtl: number;
   /** The largest ttl that every master has been told of, in milliseconds: up to that, none of them has to be asked. */
@@ -35,7 +37,7 @@ export interface Marker {
  * `known` is the largest ttl that every master has been told of.
  */
 export const MARKER_FIELDS = [
-  ...(['run', 'replid', 'nonce', 'from', 'vetoed', 'ttls', 'known', 'durable', 'by', 'at', 'why'] as const),
+  ...(['run', 'replid', 'nonce', 'from', 'vetoed', 'guess', 'ttls', 'known', 'durable', 'by', 'at', 'why'] as const),
 ] as const;
 
 export type MarkerField = (typeof MARKER_FIELDS)[number];
@@ -65,7 +67,8 @@ return 1`;
  * @param time wall clock of the server, in milliseconds
  */
 export function markerFrom(values: readonly string[], time: number): Marker | undefined {
-  const [run = '', replid = '', nonce = '', from, vetoed, ttls = '', known, durable, by = '', at, why = ''] = values;
+  const [run = '', replid = '', nonce = '', from, vetoed, guess, ttls = '', known, durable, by = '', at, why = ''] =
+    values;
   if (nonce === '') return undefined;
   return {
     run,
@@ -74,6 +77,7 @@ export function markerFrom(values: readonly string[], time: number): Marker | un
     from: Number(from),
     wait: Math.max(0, Number(from) - Number(at)),
     isVetoed: vetoed === '1',
+    isGuess: guess === '1',
     maxTtl: largestOf(ttls, time),
     knownTtl: Number(known),
     isDurable: durable === '1',

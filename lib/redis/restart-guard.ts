@@ -7,7 +7,7 @@ import type { Witness } from '../core/witness.interface.js';
 import { judge, type Judgement, movement, type Sample, sampleOf } from './clock-guard.js';
 import { DataIdentity, type GuardedServer, type MarkerChange } from './data-identity.js';
 import type { ServerReport } from './identity.js';
-import { announcementOf } from './marker.js';
+import { announcementOf, type Marker } from './marker.js';
 
 /** A process that holds a lock completes a contact with some master at least this often, in milliseconds. */
 const CONTACT_INTERVAL = 1_000;
@@ -265,7 +265,7 @@ export class RestartGuard implements Witness {
       if (wasUnknown.has(identity)) await this.markUnknown(identity, report, reports, asked);
       else this.lookAgain = true;
     }
-    for (const [identity, report] of reports) await this.attend(identity, report, asked);
+    for (const [identity, report] of reports) await this.attend(identity, report, { asked, reports });
     await this.openEarly(reports);
   }
 
@@ -325,7 +325,7 @@ export class RestartGuard implements Witness {
     await this.change(identity, report, {
       ...{ run: report.run, replid: report.replid, durable: syncsAlways ? 1 : 0 },
       ...{ ttls: isGuess ? '' : announcementOf(ttl, report.time + length), known: this.knownTtl(reports, ttl) },
-      from: report.time + length,
+      ...{ guess: isGuess ? 1 : 0, from: report.time + length },
       ...this.signature(report, identity.reason),
     });
   }
@@ -337,15 +337,7 @@ export class RestartGuard implements Witness {
     const others = [...reports].flatMap(([other, { marker }]) =>
       other !== identity && other.unknownSince === undefined && marker ? [marker] : [],
     );
-    const announced = Math.max(held, settings.ttl, ...others.map(({ maxTtl }) => maxTtl));
-    // Each lock was announced on a quorum: so many of the others have heard of it. The bound of this process says nothing
-    // about the locks of others, which may never be so long.
-    if (others.length > this.identities.length - quorumOf(this.identities.length)) {
-      return { ttl: announced, isGuess: false };
-    }
-    if (others.length > 0) {
-      return { ttl: Math.max(announced, ...others.map(({ knownTtl }) => knownTtl)), isGuess: false };
-    }
+    if (others.length > 0) return { ttl: Math.max(held, this.ttlInUse(others)), isGuess: false };
     const own = Math.max(held, identity.knownTtl, settings.maxTtl);
     const guess = { ttl: own, isGuess: true };
     if (reports.size === this.identities.length) return guess;
@@ -365,6 +357,16 @@ export class RestartGuard implements Witness {
     return undefined;
   }
 
+  /** The largest ttl that may be in use, as other masters say. */
+  private ttlInUse(others: readonly Marker[]): number {
+    const { settings } = this.context;
+    const announced = Math.max(settings.ttl, ...others.map(({ maxTtl }) => maxTtl));
+    // Each lock was announced on a quorum: so many of the others have heard of it. The bound of this process says nothing
+    // about the locks of others, which may never be so long.
+    const areEnough = others.length > this.identities.length - quorumOf(this.identities.length);
+    return areEnough ? announced : Math.max(announced, ...others.map(({ knownTtl }) => knownTtl));
+  }
+
   /** What every master has been told of, as far as the others say; where none says anything, this is a new beginning. */
   private knownTtl(reports: Reports, maxTtl: number): number {
     const others = [...reports].flatMap(([{ unknownSince }, { marker }]) =>
@@ -374,7 +376,11 @@ export class RestartGuard implements Witness {
   }
 
   /** What a young marker asks of this process: a veto while it holds a lock, and an end after the longest wait. */
-  private async attend(identity: DataIdentity, report: ServerReport, asked: Instant): Promise<void> {
+  private async attend(
+    identity: DataIdentity,
+    report: ServerReport,
+    { asked, reports }: { readonly asked: Instant; readonly reports: Reports },
+  ): Promise<void> {
     const { marker } = report;
     if (identity.isSuspect || !marker || marker.nonce !== identity.nonce || identity.unknownSince !== undefined) return;
     const isYoung = identity.isYoungAt(report);
@@ -389,7 +395,19 @@ export class RestartGuard implements Witness {
       await this.change(identity, report, { from: report.time });
     } else if (owesVeto) {
       await this.change(identity, report, { vetoed: 1 });
+    } else if (marker.isGuess) {
+      await this.improveGuess(identity, report, reports);
     }
+  }
+
+  /** A wait that was chosen before any master could say which ttls are in use, ends as one that is chosen now. */
+  private async improveGuess(identity: DataIdentity, report: ServerReport, reports: Reports): Promise<void> {
+    const voting = [...reports].flatMap(([{ votes }, { marker }]) => (votes && marker ? [marker] : []));
+    if (voting.length === 0) return;
+    const ttl = Math.max(this.isEngaged ? this.announced.ttl : 0, this.ttlInUse(voting));
+    const from = report.time + this.quarantineFor(ttl);
+    if (from >= (report.marker?.from ?? 0)) return;
+    await this.change(identity, report, { from, guess: 0, ttls: announcementOf(ttl, from) });
   }
 
   /**

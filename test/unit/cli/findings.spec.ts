@@ -12,7 +12,7 @@ const NOW = 1_000_000;
 /** The marker of a server that is called like its master. */
 function marker(run: string, of: { from?: number; vetoed?: string; durable?: string; replid?: string } = {}): Marker {
   const { from = 0, vetoed = '0', durable = '0', replid = `${run}'s` } = of;
-  const announced = [`30000:${NOW + DAY}`, '30000'];
+  const announced = ['0', `30000:${NOW + DAY}`, '30000'];
   return markerFrom(
     [run, replid, `nonce of ${run}`, `${from}`, vetoed, ...announced, durable, 'app:1', '0', 'it was new'],
     NOW,
