@@ -324,7 +324,10 @@ export class RestartGuard implements Witness {
     const syncsAlways = report.hasAppendOnlyFile && report.replicas === 0 && (await identity.server.syncsAlways());
     await this.change(identity, report, {
       ...{ run: report.run, replid: report.replid, durable: syncsAlways ? 1 : 0 },
-      ...{ ttls: isGuess ? '' : announcementOf(ttl, report.time + length), known: this.knownTtl(reports, ttl) },
+      ...{
+        ttls: isGuess ? '' : announcementOf(ttl, report.time + length),
+        known: this.knownTtl(identity, reports, ttl),
+      },
       ...{ guess: isGuess ? 1 : 0, from: report.time + length },
       ...this.signature(report, identity.reason),
     });
@@ -334,11 +337,12 @@ export class RestartGuard implements Witness {
   private longestTtl(identity: DataIdentity, reports: Reports, asked: Instant): LongestTtl | undefined {
     const { settings } = this.context;
     const held = this.isEngaged ? this.announced.ttl : 0;
-    const others = [...reports].flatMap(([other, { marker }]) =>
-      other !== identity && other.unknownSince === undefined && marker ? [marker] : [],
-    );
-    if (others.length > 0) return { ttl: Math.max(held, this.ttlInUse(others)), isGuess: false };
-    const own = Math.max(held, identity.knownTtl, settings.maxTtl);
+    const others = this.markersOfOthers(identity, reports);
+    // A master that waits because nothing was known knows no more than this one.
+    const sources = others.filter(({ marker, isYoung }) => !(isYoung && marker.isGuess)).map(({ marker }) => marker);
+    if (sources.length > 0) return { ttl: Math.max(held, this.ttlInUse(sources)), isGuess: false };
+    const guesses = others.map(({ marker }) => marker.knownTtl);
+    const own = Math.max(held, identity.knownTtl, settings.maxTtl, ...guesses);
     const guess = { ttl: own, isGuess: true };
     if (reports.size === this.identities.length) return guess;
     // Without a quorum there is nothing to vote on, and another master that can be read later may know of longer ttls.
@@ -357,6 +361,18 @@ export class RestartGuard implements Witness {
     return undefined;
   }
 
+  /** The markers of the other masters whose data is known. */
+  private markersOfOthers(
+    identity: DataIdentity,
+    reports: Reports,
+  ): readonly { readonly marker: Marker; readonly isYoung: boolean }[] {
+    return [...reports].flatMap(([other, report]) => {
+      const { marker } = report;
+      if (other === identity || other.unknownSince !== undefined || !marker) return [];
+      return [{ marker, isYoung: other.isYoungAt(report) }];
+    });
+  }
+
   /** The largest ttl that may be in use, as other masters say. */
   private ttlInUse(others: readonly Marker[]): number {
     const { settings } = this.context;
@@ -368,10 +384,8 @@ export class RestartGuard implements Witness {
   }
 
   /** What every master has been told of, as far as the others say; where none says anything, this is a new beginning. */
-  private knownTtl(reports: Reports, maxTtl: number): number {
-    const others = [...reports].flatMap(([{ unknownSince }, { marker }]) =>
-      unknownSince === undefined && marker ? [marker.knownTtl] : [],
-    );
+  private knownTtl(identity: DataIdentity, reports: Reports, maxTtl: number): number {
+    const others = this.markersOfOthers(identity, reports).map(({ marker }) => marker.knownTtl);
     return others.length > 0 ? Math.max(...others) : maxTtl;
   }
 
