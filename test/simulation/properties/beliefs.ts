@@ -241,7 +241,7 @@ export class Beliefs {
   /** Who has lost data votes after the longest ttl, or, where all have, as new masters do. */
   private get untrustedFor(): number {
     const all = this.endpoints.every(({ mayBeYoung }) => mayBeYoung);
-    return Math.min(all ? EARLY_VOTE : Infinity, this.world.health.longestTtl);
+    return Math.min(all ? EARLY_VOTE : Infinity, this.world.health.longestUsedTtl);
   }
 
   private fail(property: Violation['property'], message: string): never {
