@@ -222,9 +222,12 @@ export class FaultInjector {
   private setClock(fault: Extract<Fault, { kind: 'serverJump' | 'smallStep' }>, endpoint: Endpoint): void {
     this.note(fault, endpoint);
     // What has expired is gone by then: servers look for it all the time.
-    endpoint.server?.data.keys();
+    const hadLocks = hasLocks(endpoint);
     endpoint.clock.step(fault.by);
-    if (fault.by > 0 && !this.world.assumptions.isHarmless(fault.by)) endpoint.lostAt = this.world.scheduler.now;
+    if (fault.by > 0 && !this.world.assumptions.isHarmless(fault.by)) {
+      endpoint.lostAt = this.world.scheduler.now;
+      if (hadLocks) endpoint.lostLockAt = endpoint.lostAt;
+    }
     // What is kept for a while (minHold) is kept for longer.
     else endpoint.mayKeepKeys = true;
   }
@@ -237,7 +240,7 @@ export class FaultInjector {
     const victim = chance.pick(chance.happens(0.8) ? locks : keys) as string | undefined;
     if (victim === undefined) return;
     this.note(fault, endpoint, { victim });
-    endpoint.lostAt = world.scheduler.now;
+    endpoint.lostAt = endpoint.lostLockAt = world.scheduler.now;
     server.data.forget(victim);
     if (victim.endsWith(COUNTERS)) world.tokens.loseCounters('unguarded');
   }
@@ -317,6 +320,7 @@ export class FaultInjector {
   private lose(endpoint: Endpoint): void {
     const { assumptions, tokens, scheduler, settings } = this.world;
     endpoint.lostAt = scheduler.now;
+    if (hasLocks(endpoint)) endpoint.lostLockAt = scheduler.now;
     tokens.loseCounters(settings.restartGuard && assumptions.broken.size === 0 ? 'guarded' : 'unguarded');
   }
 
@@ -329,4 +333,9 @@ export class FaultInjector {
   private endpointOf(fault: Fault): Endpoint | undefined {
     return 'server' in fault ? this.world.endpoints[fault.server] : undefined;
   }
+}
+
+/** Whether a lock is held on the server, as far as it knows. */
+function hasLocks({ server }: Endpoint): boolean {
+  return server?.data.keys().some((key) => !key.includes(OWN)) ?? false;
 }

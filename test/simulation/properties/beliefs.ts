@@ -223,10 +223,10 @@ export class Beliefs {
     const token = tenure['token'];
     // Two addresses may lead to one server.
     const servers = new Set<SimServer>();
-    const holding = this.endpoints.filter(({ server, lostAt, movedAt }) => {
+    const holding = this.endpoints.filter(({ server, lostAt, lostLockAt, movedAt }) => {
       if (lostAt >= began || movedAt >= began) return true;
       if (server !== undefined && servers.has(server)) return false;
-      if (when === 'granted' && node.settings.restartGuard && lostAt + this.untrustedFor > began) return false;
+      if (when === 'granted' && node.settings.restartGuard && lostLockAt + this.untrustedFor > began) return false;
       if (server !== undefined) servers.add(server);
       return keys.every((key) => server?.data.get(key) === token) || (server === undefined && lostAt < began);
     });
