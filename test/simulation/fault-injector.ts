@@ -222,11 +222,10 @@ export class FaultInjector {
   private setClock(fault: Extract<Fault, { kind: 'serverJump' | 'smallStep' }>, endpoint: Endpoint): void {
     this.note(fault, endpoint);
     // What has expired is gone by then: servers look for it all the time.
-    const hadLocks = hasLocks(endpoint);
+    if (fault.by > 0 && !this.world.assumptions.isHarmless(fault.by)) noteLocks(endpoint, this.world.scheduler.now);
     endpoint.clock.step(fault.by);
     if (fault.by > 0 && !this.world.assumptions.isHarmless(fault.by)) {
       endpoint.lostAt = this.world.scheduler.now;
-      if (hadLocks) endpoint.lostLockAt = endpoint.lostAt;
     }
     // What is kept for a while (minHold) is kept for longer.
     else endpoint.mayKeepKeys = true;
@@ -240,7 +239,8 @@ export class FaultInjector {
     const victim = chance.pick(chance.happens(0.8) ? locks : keys) as string | undefined;
     if (victim === undefined) return;
     this.note(fault, endpoint, { victim });
-    endpoint.lostAt = endpoint.lostLockAt = world.scheduler.now;
+    endpoint.lostAt = world.scheduler.now;
+    noteLocks(endpoint, world.scheduler.now);
     server.data.forget(victim);
     if (victim.endsWith(COUNTERS)) world.tokens.loseCounters('unguarded');
   }
@@ -320,7 +320,7 @@ export class FaultInjector {
   private lose(endpoint: Endpoint): void {
     const { assumptions, tokens, scheduler, settings } = this.world;
     endpoint.lostAt = scheduler.now;
-    if (hasLocks(endpoint)) endpoint.lostLockAt = scheduler.now;
+    noteLocks(endpoint, scheduler.now);
     tokens.loseCounters(settings.restartGuard && assumptions.broken.size === 0 ? 'guarded' : 'unguarded');
   }
 
@@ -335,7 +335,15 @@ export class FaultInjector {
   }
 }
 
-/** Whether a lock is held on the server, as far as it knows. */
-function hasLocks({ server }: Endpoint): boolean {
-  return server?.data.keys().some((key) => !key.includes(OWN)) ?? false;
+/** Remembers for how long the locks on a server could have been relied on, before they are lost. */
+function noteLocks(endpoint: Endpoint, now: number): void {
+  const { server } = endpoint;
+  if (!server) return;
+  const left = server.data
+    .keys()
+    .filter((key) => !key.includes(OWN))
+    .map((key) => server.data.pttl(key));
+  if (left.length === 0) return;
+  endpoint.lostLockAt = now;
+  endpoint.lostLockUntil = Math.max(endpoint.lostLockUntil, now + Math.max(...left));
 }

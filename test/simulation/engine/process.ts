@@ -5,6 +5,8 @@ import type { Planned, Scheduler } from './scheduler.js';
 
 /** How late a timer fires on a machine that is not busy, in milliseconds. */
 export const TIMER_LATENESS = 0.3;
+/** No timer of the real clock sleeps longer than this, in milliseconds. */
+const LONGEST_SLEEP = 1_000;
 /** How long one turn of the event loop takes, in milliseconds. */
 const TURN = 0.01;
 
@@ -26,6 +28,7 @@ interface PendingTimer {
 export class SimProcess implements Clock {
   private readonly timers = new Set<PendingTimer>();
   private readonly inbox: (() => void)[] = [];
+  private readonly listeners: (() => void)[] = [];
   /** What comes after the turn that began with this event. */
   private turn: (() => void)[] = [];
   private turnOf = -1;
@@ -85,6 +88,10 @@ export class SimProcess implements Clock {
     return timer;
   }
 
+  onResume(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
   afterInput(callback: () => void): void {
     this.scheduler.after(2 * TURN, () => this.receive(callback));
   }
@@ -119,6 +126,9 @@ export class SimProcess implements Clock {
       if (suspends) {
         this.clocks.resume();
         this.resumedAt = this.scheduler.now;
+        // A timer is due within a second, and looks at the clocks.
+        const noticed = this.chance.fraction() * LONGEST_SLEEP;
+        this.scheduler.after(noticed, () => this.receive(() => this.listeners.forEach((listener) => listener())));
       }
       if (how === 'stun') this.clocks.start();
       if (--this.pauses === 0) this.goOn();

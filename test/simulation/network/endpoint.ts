@@ -12,8 +12,9 @@ export class Endpoint {
   readonly connections = new Set<Connection>();
   /** When it last forgot keys, or let them expire early; in true time. */
   lostAt = -Infinity;
-  /** The same where one of the keys was that of a lock: then others may still rely on it. */
+  /** The same where one of the keys was that of a lock, and until when that could be relied on. */
   lostLockAt = -Infinity;
+  lostLockUntil = -Infinity;
   /** Whether anything has happened to it after which it may have to wait before it votes. */
   mayBeYoung = false;
   /** When it last led to another server, which may be the one of another master; in true time. */

@@ -2,6 +2,7 @@ import { elapsedBetween, type Instant } from '../../../lib/core/clock.js';
 import type { Lease } from '../../../lib/core/lease.js';
 import { Tenure } from '../../../lib/core/tenure.js';
 import { TenureSet } from '../../../lib/core/tenure-set.js';
+import type { Endpoint } from '../network/endpoint.js';
 import type { SimNode } from '../node.js';
 import type { SimServer } from '../server/sim-server.js';
 import type { World } from '../world.js';
@@ -223,10 +224,10 @@ export class Beliefs {
     const token = tenure['token'];
     // Two addresses may lead to one server.
     const servers = new Set<SimServer>();
-    const holding = this.endpoints.filter(({ server, lostAt, lostLockAt, movedAt }) => {
+    const holding = this.endpoints.filter(({ server, lostAt, movedAt, ...lost }) => {
       if (lostAt >= began || movedAt >= began) return true;
       if (server !== undefined && servers.has(server)) return false;
-      if (when === 'granted' && node.settings.restartGuard && lostLockAt + this.untrustedFor > began) return false;
+      if (when === 'granted' && node.settings.restartGuard && this.isTooEarly(lost, began)) return false;
       if (server !== undefined) servers.add(server);
       return keys.every((key) => server?.data.get(key) === token) || (server === undefined && lostAt < began);
     });
@@ -238,10 +239,13 @@ export class Beliefs {
     );
   }
 
-  /** Who has lost data votes after the longest ttl, or, where all have, as new masters do. */
-  private get untrustedFor(): number {
-    const all = this.endpoints.every(({ mayBeYoung }) => mayBeYoung);
-    return Math.min(all ? EARLY_VOTE : Infinity, this.world.health.longestUsedTtl);
+  /** Whether a lock that was lost there could still be relied on. Where all are new, they vote early. */
+  private isTooEarly(
+    { lostLockAt, lostLockUntil }: Pick<Endpoint, 'lostLockAt' | 'lostLockUntil'>,
+    at: number,
+  ): boolean {
+    const areAllNew = this.endpoints.every(({ mayBeYoung }) => mayBeYoung);
+    return at < (areAllNew ? Math.min(lostLockUntil, lostLockAt + EARLY_VOTE) : lostLockUntil);
   }
 
   private fail(property: Violation['property'], message: string): never {

@@ -67,15 +67,6 @@ export class Health {
     return longest;
   }
 
-  /** The longest ttl that any lock has had so far: a master that lost its data has to wait for that, and no longer. */
-  get longestUsedTtl(): number {
-    const asked = this.world.actors.filter(({ askedAt }) => askedAt <= this.world.scheduler.now);
-    return Math.max(
-      0,
-      ...asked.map(({ operation }) => Math.max(operation.ttl, operation.minHold, operation.newTtl ?? 0)),
-    );
-  }
-
   /** A process keeps a master out for so long. */
   noteQuarantine(node: SimNode, master: string, milliseconds: number): void {
     const { world } = this;
