@@ -201,7 +201,9 @@ export function relationOf(
 ): Relation {
   if (!marker) return 'unknown';
   if (marker.run === run && marker.replid === replid) return 'known';
-  if (isDurable) return 'renamed';
+  // A process that may not ask for INFO has only the nonce to go by, and must not call in question what others know.
+  if (run === '') return 'known';
+  if (isDurable || marker.run === '') return 'renamed';
   // Attaching the first replica begins a new history of the same data. A promotion leaves the old one's name behind.
   if (marker.run === run) return wasPromoted ? 'unknown' : 'renamed';
   return marker.isDurable && syncsAlways && !wasPromoted ? 'renamed' : 'unknown';

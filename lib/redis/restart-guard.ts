@@ -140,13 +140,27 @@ export class RestartGuard implements Witness {
     const { ttl: announced, at } = this.announced;
     const { now } = this;
     if (ttl <= announced && now - at < ANNOUNCE_AFTER) return ttl;
+    const known = this.ttlKnownToAll;
+    // Too few masters are known for any lock: nothing can be said, and nothing will be granted.
+    if (known === undefined) return ttl;
+    if (ttl <= known) {
+      const level = Math.min(this.recentTtl, known);
+      this.recentTtl = ttl;
+      this.announced = { ttl: level, at: now };
+      void this.announce(level);
+      return ttl;
+    }
     if (this.cut && now < this.cut.until) return Math.min(ttl, this.cut.ttl);
     if (this.pending && ttl <= this.pending.ttl) return this.pending.permitted.then((most) => Math.min(ttl, most));
-    return this.announce(Math.max(ttl, this.recentTtl), ttl);
+    const permitted = this.raise(ttl, known).finally(() => (this.pending = undefined));
+    this.pending = { ttl, permitted };
+    return permitted;
   }
 
   /** A server has said who it is. */
   meet(identity: DataIdentity, report: ServerReport, asked: Instant): void {
+    // What was announced over the connection before may not have arrived.
+    this.announced = { ...this.announced, at: -Infinity };
     this.accept(identity, report, asked);
     this.sampled(identity, asked, report.time);
     if (!identity.votes || (identity.wasMetEngaged && !report.marker?.isVetoed)) this.look();
@@ -274,7 +288,7 @@ export class RestartGuard implements Witness {
     const { marker } = report;
     const mayBeDurable = report.hasAppendOnlyFile && report.replicas === 0 && !report.wasPromoted;
     const asksForSync = mayBeDurable && (marker === undefined || marker.run !== report.run);
-    const syncsAlways = asksForSync && (await identity.server.syncsAlways());
+    const syncsAlways = asksForSync && ((await this.within(READ_WITHIN, identity.server.syncsAlways())) ?? false);
     const relation = identity.relationOf(report, syncsAlways);
     if (relation === 'unknown') {
       identity.doubt(report, asked);
@@ -320,8 +334,12 @@ export class RestartGuard implements Witness {
     const longest = this.longestTtl(identity, reports, asked);
     if (longest === undefined) return;
     const { ttl, isGuess } = longest;
-    const length = this.quarantineFor(ttl);
-    const syncsAlways = report.hasAppendOnlyFile && report.replicas === 0 && (await identity.server.syncsAlways());
+    // A process that knows of longer ttls gets the time to say so.
+    const length = isGuess ? Math.max(this.quarantineFor(ttl), EARLY_AFTER) : this.quarantineFor(ttl);
+    const syncsAlways =
+      report.hasAppendOnlyFile &&
+      report.replicas === 0 &&
+      ((await this.within(READ_WITHIN, identity.server.syncsAlways())) ?? false);
     await this.change(identity, report, {
       ...{ run: report.run, replid: report.replid, durable: syncsAlways ? 1 : 0 },
       ...{
@@ -357,7 +375,8 @@ export class RestartGuard implements Witness {
     const length = this.quarantineFor(own);
     if (waited >= length) return guess;
     identity.wait(since, 2 * length);
-    this.tell(identity);
+    // At boot, the others may be connected a moment later.
+    if (waited > READ_WITHIN) this.tell(identity);
     return undefined;
   }
 
@@ -453,12 +472,14 @@ export class RestartGuard implements Witness {
       this.plan(left);
       return;
     }
-    await Promise.all(young.map(([identity, report]) => identity.server.mark(report, { from: report.time })));
+    await Promise.all(
+      young.map(([identity, report]) => this.within(READ_WITHIN, identity.server.mark(report, { from: report.time }))),
+    );
     this.lookAgain = true;
   }
 
   private async change(identity: DataIdentity, report: ServerReport, change: MarkerChange): Promise<void> {
-    await identity.server.mark(report, change);
+    await this.within(READ_WITHIN, identity.server.mark(report, change));
     // The next round reads what it says now, whether by this process or by another.
     this.lookAgain = true;
   }
@@ -525,52 +546,36 @@ export class RestartGuard implements Witness {
 
   // Announcements of ttls.
 
-  private announce(level: number, ttl: number): number | Promise<number> {
+  /** The largest ttl that every master has been told of, as a quorum says; `undefined` where no quorum can say. */
+  private get ttlKnownToAll(): number | undefined {
     const { identities } = this;
-    this.recentTtl = ttl;
-    const stored = identities
-      .flatMap(({ marker, knownTtl }) => (marker ? [knownTtl] : []))
-      .sort((a, b) => b - a)
-      .at(quorumOf(identities.length) - 1);
-    const beats = identities.map((identity) => this.beat(identity, { ttl: level, lengthens: false, known: 0 }));
-    // Too few masters are known for any lock: nothing can be said, and nothing will be granted.
-    if (stored === undefined) return ttl;
-    if (level <= stored) {
-      this.announced = { ttl: level, at: this.now };
-      return ttl;
-    }
-    const permitted = this.permitAfter(beats, { level, ttl, stored }).finally(() => (this.pending = undefined));
-    this.pending = { ttl, permitted };
-    return permitted;
+    const known = identities.flatMap(({ marker, knownTtl }) => (marker ? [knownTtl] : []));
+    return known.sort((a, b) => b - a).at(quorumOf(identities.length) - 1);
   }
 
-  private async permitAfter(
-    beats: readonly Promise<boolean>[],
-    { level, ttl, stored }: { readonly level: number; readonly ttl: number; readonly stored: number },
-  ): Promise<number> {
-    let missing = await this.missingAfter(beats);
+  /** Tells all masters of a ttl that is in use. Returns the names of those that did not take it. */
+  private async announce(ttl: number, known = 0): Promise<readonly string[]> {
+    const announcement = { ttl, lengthens: false, known };
+    const beats = this.identities.map((identity) => this.beat(identity, announcement));
+    const { masterTimeout } = this.context.settings;
+    const confirmed = await Promise.all(beats.map((beat) => this.within(masterTimeout, beat)));
+    return this.identities.filter((_, index) => confirmed[index] !== true).map(({ server }) => server.name);
+  }
+
+  /** Tells all masters of a larger ttl than any before. Until all of them have heard of it, the one before is used. */
+  private async raise(ttl: number, before: number): Promise<number> {
+    let missing = await this.announce(ttl);
+    // Once more: a master that lost its data in between has learned a smaller ttl from one that had not been told yet.
+    if (missing.length === 0) missing = await this.announce(ttl, ttl);
     if (missing.length === 0) {
-      // Once more: a master that lost its data in between has learned a smaller ttl from one that had not been told yet.
-      const settled = { ttl: level, lengthens: false, known: level };
-      missing = await this.missingAfter(this.identities.map((identity) => this.beat(identity, settled)));
-    }
-    if (missing.length === 0) {
-      this.announced = { ttl: level, at: this.now };
+      this.announced = { ttl, at: this.now };
       this.cut = undefined;
       return ttl;
     }
-    this.cut = { ttl: stored, until: this.now + CONTACT_INTERVAL };
-    if (!this.warnedOfCut && stored < ttl) {
-      this.warnedOfCut = true;
-      this.context.observer.ttlCut?.(ttl, stored, missing);
-    }
-    return Math.min(ttl, stored);
-  }
-
-  /** The names of the masters that did not take an announcement. */
-  private async missingAfter(beats: readonly Promise<boolean>[]): Promise<readonly string[]> {
-    const confirmed = await Promise.all(beats.map((beat) => this.within(READ_WITHIN, beat)));
-    return this.identities.filter((_, index) => confirmed[index] !== true).map(({ server }) => server.name);
+    this.cut = { ttl: before, until: this.now + CONTACT_INTERVAL };
+    if (!this.warnedOfCut) this.context.observer.ttlCut?.(ttl, before, missing);
+    this.warnedOfCut = true;
+    return before;
   }
 
   private async beat(identity: DataIdentity, announcement: Announcement): Promise<boolean> {
@@ -607,22 +612,19 @@ export class RestartGuard implements Witness {
     this.isBusy = now - this.idleSince < SAMPLE_INTERVAL;
     this.wasEngaged = false;
     if (this.identities.some(({ votes, server }) => !votes && server.isConnected)) this.look();
-    if (this.isEngaged && now - this.contactedAt >= CONTACT_INTERVAL / 2) this.contactNext();
+    if (this.isEngaged) this.keepContact(now - this.contactedAt);
     for (const identity of this.identities) {
       if (identity.votes && identity.clock.ageAt(now) >= SAMPLE_INTERVAL) void this.beat(identity, NOTHING);
     }
     this.plan(this.interval);
   }
 
-  /** Round robin: a master that does not answer must not keep the others from hearing of this process. */
-  private contactNext(): void {
-    const { identities } = this;
-    for (let tried = 0; tried < identities.length; tried++) {
-      const identity = identities[this.nextContact++ % identities.length];
-      if (!identity?.server.isConnected) continue;
-      void this.beat(identity, NOTHING);
-      return;
-    }
+  /** One master after the other; all of them once it has taken too long, since those that were tried may hang. */
+  private keepContact(silence: number): void {
+    if (silence < CONTACT_INTERVAL / 2) return;
+    const free = this.identities.filter(({ server, isBeating }) => server.isConnected && !isBeating);
+    const next = free[this.nextContact++ % Math.max(1, free.length)];
+    for (const identity of silence < CONTACT_INTERVAL && next ? [next] : free) void this.beat(identity, NOTHING);
   }
 
   private tell(identity: DataIdentity): void {

@@ -118,6 +118,7 @@ export class FaultInjector {
         return;
       case 'wallJump':
         node.process.clocks.step(fault.by);
+        if (fault.by > 0) node.process.noteClocks();
         return;
       case 'leave':
         node.process.receive(() => {
@@ -222,7 +223,8 @@ export class FaultInjector {
   private setClock(fault: Extract<Fault, { kind: 'serverJump' | 'smallStep' }>, endpoint: Endpoint): void {
     this.note(fault, endpoint);
     // What has expired is gone by then: servers look for it all the time.
-    if (fault.by > 0 && !this.world.assumptions.isHarmless(fault.by)) noteLocks(endpoint, this.world.scheduler.now);
+    if (fault.by > 0 && !this.world.assumptions.isHarmless(fault.by))
+      noteLocks(endpoint, this.world.scheduler.now, this.world.health.longestUsedTtl);
     endpoint.clock.step(fault.by);
     if (fault.by > 0 && !this.world.assumptions.isHarmless(fault.by)) {
       endpoint.lostAt = this.world.scheduler.now;
@@ -240,7 +242,7 @@ export class FaultInjector {
     if (victim === undefined) return;
     this.note(fault, endpoint, { victim });
     endpoint.lostAt = world.scheduler.now;
-    noteLocks(endpoint, world.scheduler.now);
+    noteLocks(endpoint, world.scheduler.now, world.health.longestUsedTtl);
     server.data.forget(victim);
     if (victim.endsWith(COUNTERS)) world.tokens.loseCounters('unguarded');
   }
@@ -320,7 +322,7 @@ export class FaultInjector {
   private lose(endpoint: Endpoint): void {
     const { assumptions, tokens, scheduler, settings } = this.world;
     endpoint.lostAt = scheduler.now;
-    noteLocks(endpoint, scheduler.now);
+    noteLocks(endpoint, scheduler.now, this.world.health.longestUsedTtl);
     tokens.loseCounters(settings.restartGuard && assumptions.broken.size === 0 ? 'guarded' : 'unguarded');
   }
 
@@ -336,7 +338,7 @@ export class FaultInjector {
 }
 
 /** Remembers for how long the locks on a server could have been relied on, before they are lost. */
-function noteLocks(endpoint: Endpoint, now: number): void {
+function noteLocks(endpoint: Endpoint, now: number, longest: number): void {
   const { server } = endpoint;
   if (!server) return;
   const left = server.data
@@ -345,5 +347,6 @@ function noteLocks(endpoint: Endpoint, now: number): void {
     .map((key) => server.data.pttl(key));
   if (left.length === 0) return;
   endpoint.lostLockAt = now;
-  endpoint.lostLockUntil = Math.max(endpoint.lostLockUntil, now + Math.max(...left));
+  // A clock that was set back lets keys live longer than any lock.
+  endpoint.lostLockUntil = Math.max(endpoint.lostLockUntil, now + Math.min(longest, Math.max(...left)));
 }

@@ -88,6 +88,12 @@ export class SimProcess implements Clock {
     return timer;
   }
 
+  /** Its clocks have come apart: a timer is due within a second, and looks at them. */
+  noteClocks(): void {
+    const noticed = this.chance.fraction() * LONGEST_SLEEP;
+    this.scheduler.after(noticed, () => this.receive(() => this.listeners.forEach((listener) => listener())));
+  }
+
   onResume(listener: () => void): void {
     this.listeners.push(listener);
   }
@@ -126,9 +132,7 @@ export class SimProcess implements Clock {
       if (suspends) {
         this.clocks.resume();
         this.resumedAt = this.scheduler.now;
-        // A timer is due within a second, and looks at the clocks.
-        const noticed = this.chance.fraction() * LONGEST_SLEEP;
-        this.scheduler.after(noticed, () => this.receive(() => this.listeners.forEach((listener) => listener())));
+        this.noteClocks();
       }
       if (how === 'stun') this.clocks.start();
       if (--this.pauses === 0) this.goOn();

@@ -67,6 +67,20 @@ export class Health {
     return longest;
   }
 
+  /** The longest ttl that was asked for so far. */
+  get longestUsedTtl(): number {
+    const asked = this.world.actors.filter(({ askedAt }) => askedAt <= this.world.scheduler.now);
+    return Math.max(0, ...asked.map(({ operation: { ttl, minHold, newTtl = 0 } }) => Math.max(ttl, minHold, newTtl)));
+  }
+
+  /** Where a majority has lost its data, no master can say which ttls are in use: a process goes by its own bound. */
+  private get longestGuess(): number {
+    const { endpoints, nodes } = this.world;
+    const lost = endpoints.filter(({ lostAt }) => lostAt > -Infinity).length;
+    if (lost <= endpoints.length / 2) return this.longestTtl;
+    return Math.max(this.longestTtl, ...nodes.map(({ settings }) => settings.maxTtl));
+  }
+
   /** A process keeps a master out for so long. */
   noteQuarantine(node: SimNode, master: string, milliseconds: number): void {
     const { world } = this;
@@ -78,7 +92,7 @@ export class Health {
     this.met.set(master, first);
     // Where other masters cannot be read meanwhile, it begins once more.
     const rounds = this.isSimple ? 1 : 2;
-    const over = first.at + rounds * this.quarantineOf(this.longestTtl);
+    const over = first.at + rounds * this.quarantineOf(this.longestGuess);
     const ends = now + milliseconds / node.process.clocks.rate;
     if (ends <= over) return;
     // It may end earlier than it says: new masters vote early.
