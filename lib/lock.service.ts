@@ -130,13 +130,19 @@ export class LockService {
     return this.redlock().inspect(name);
   }
 
-  /** How the masters are doing and whether a quorum can vote, as far as this process knows without asking them. */
+  /**
+   * How the masters are doing and whether a quorum can vote, as far as this process knows without asking them. A master that
+   * stopped answering shows as `voting` until it has left several requests unanswered: {@link probe} asks.
+   *
+   * A `quarantined` master has the reason, such as `it was restarted`, and the time after which its votes count at the
+   * latest. New masters vote sooner than that: see `restartGuard`.
+   */
   status(): Status {
     return this.redlock().status();
   }
 
   /**
-   * Like {@link status}, but asks the masters to write: tells their latencies, and notices those that hang or refuse every
+   * Like {@link status}, but asks the masters to write: measures their latencies, and notices those that hang or refuse every
    * write. Takes as long as the slowest master, at most the module's `masterTimeout`.
    */
   probe(): Promise<Status> {

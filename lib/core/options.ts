@@ -31,20 +31,29 @@ export interface RedlockOptions {
    */
   driftFactor?: number;
   /**
-   * Bound on every ttl and every `minHold`.
+   * Bound on every ttl and every `minHold`. No lock gets longer by it. With the restart guard, a ttl beyond the largest one
+   * that all masters know is cut to that, with a warning, until every master has been reached once.
+   *
+   * It also bounds how long a master stays out after a loss of data; what counts as a rule is the longest ttl in use.
    * @default '30s', or `ttl` if that is longer
    */
   maxTtl?: Duration;
   /**
-   * Keep a master from voting that may have lost locks, after a restart, a failover or a flush, until every lock from
-   * before has ended: for about as long as the largest ttl in use. New masters vote after about 2.5 seconds.
-   * @default true for three masters or more
+   * Keep a master from voting that may have lost locks, after a restart, a promotion, a replacement or a flush, until every
+   * lock from before has ended: for the longest ttl in use and its drift, or the largest one that was ever announced where
+   * too few other masters can be read. New masters, three or more, vote after about 2.5 seconds.
+   *
+   * With three masters or more it also notices clocks that jump: the one of a master, and those of this process.
+   * @default true for three masters or more, since with fewer a master that waits leaves no quorum
    */
   restartGuard?: boolean;
   /**
-   * Declares that every master keeps each acknowledged write across restarts and failovers: with `appendfsync always`, or
-   * because a managed service promises it. Such a master votes again at once. A server that says `appendfsync always` by
-   * itself needs no declaration for restarts.
+   * Declares that every master keeps each acknowledged write across restarts and failovers: with `appendfsync always` and no
+   * replicas, or because a managed service promises it. Such a master votes again at once, as long as the marker in its data
+   * is there. If it is not true, there can be two holders. For one master, set it in its options: `{ host, durable: true }`.
+   *
+   * A server that says `appendfsync always` by itself needs no declaration for restarts. Without `restartGuard` it has no
+   * effect.
    * @default false
    */
   durable?: boolean;

@@ -7,7 +7,7 @@ export interface MasterStatus {
   readonly master: string;
   /**
    * - `voting`: its votes count
-   * - `quarantined`: it may have forgotten locks, so its votes do not count for a while
+   * - `quarantined`: it may have lost locks, or its clock jumped, so its votes do not count for a while
    * - `silent`: it is connected and does not answer
    * - `down`: there is no connection
    * - `refused`: it is not a server that may vote, for example a replica, or, where it was asked, it refuses to write
@@ -15,9 +15,9 @@ export interface MasterStatus {
   readonly state: 'voting' | 'quarantined' | 'silent' | 'down' | 'refused';
   /** Why it does not vote. */
   readonly reason?: string;
-  /** Milliseconds until its quarantine ends. */
+  /** Milliseconds after which its quarantine ends at the latest. */
   readonly remaining?: number;
-  /** Version of the server, where it tells. */
+  /** Version of the server, where it says so. */
   readonly version?: string;
   /** Milliseconds in which it answered, where it was asked. */
   readonly latency?: number;

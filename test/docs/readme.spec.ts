@@ -10,10 +10,10 @@ const readme = await readFile('README.md', 'utf8');
 
 const isRule = (line: string | undefined): boolean => /^\|[ :-]+\|/.test(line ?? '');
 
-/** The rows of the tables under a heading, without their heads. */
+/** The rows of the tables under a heading and before the next one, without their heads. */
 function tableUnder(heading: string): string[][] {
-  const [, section = ''] = readme.split(`\n## ${heading}\n`);
-  const lines = section.split('\n## ')[0]!.split('\n');
+  const [, section = ''] = readme.split(`# ${heading}\n`);
+  const lines = section.split(/\n##+ /)[0]!.split('\n');
   const rows = lines.filter((line, i) => line.startsWith('|') && !isRule(line) && !isRule(lines[i + 1]));
   return rows.map((row) =>
     row
@@ -24,6 +24,21 @@ function tableUnder(heading: string): string[][] {
 }
 
 const inCode = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
+
+/** All events of an observer. Does not compile unless it is complete. */
+const EVENTS: Record<keyof api.LockObserver, true> = {
+  acquiring: true,
+  clientClockLagged: true,
+  lockLost: true,
+  masterAnswered: true,
+  masterAnswersAgain: true,
+  masterAtRisk: true,
+  masterQuarantined: true,
+  masterRefused: true,
+  masterSilent: true,
+  masterVotesAgain: true,
+  ttlCut: true,
+};
 
 type OptionName =
   | keyof api.RedlockModuleOptions
@@ -129,5 +144,10 @@ describe('The README', () => {
       .filter(([name]) => !name!.startsWith('span'))
       .flatMap(([name, kind]) => inCode(name!).map((each) => `${each}: ${kind!.replace('counters', 'counter')}`));
     expect(told.sort()).toEqual(made.sort());
+  });
+
+  it('has all events of an observer', () => {
+    const told = tableUnder('Events and log lines').flatMap(([name]) => inCode(name!));
+    expect(told.sort()).toEqual(Object.keys(EVENTS).sort());
   });
 });

@@ -25,7 +25,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     locks: {
       masters: urls === 'memory' ? urls : urls.split(',').map((url) => url.trim()),
       enabled: env.LOCKS !== 'off',
-      // How long masters that were just started have to wait before they vote.
+      // `maxTtl` bounds the wait of masters that lost their data while too few others can be read.
       ttl: '4s',
       maxTtl: '4s',
     },

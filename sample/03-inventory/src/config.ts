@@ -27,7 +27,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     locks: {
       masters: urls.split(',').map((url) => url.trim()),
       ttl: TTL,
-      // No lock lives longer than that on a master, so a master that was just started waits only that long.
+      // No lock lives longer than that on a master, so a master that lost its data waits only that long.
       maxTtl: TTL,
     },
   };

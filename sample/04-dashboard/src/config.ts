@@ -30,7 +30,7 @@ const JOBS: readonly Job[] = [
 
 const LOCKS: RedlockOptions = {
   ttl: '3s',
-  // A master that was just started does not vote for that long and about a second: time enough to see it.
+  // With two masters restarted at once, neither votes for that long: time enough to see it.
   maxTtl: '8s',
   // Several processes start together here, and a page is drawn: a master is not silent because the machine is busy.
   masterTimeout: '200ms',

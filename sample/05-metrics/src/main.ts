@@ -3,8 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 import { mastersOf } from './config.js';
 
-// A short `maxTtl`, because masters that were just started do not vote until the longest possible lock has expired.
-const locks = { masters: mastersOf(process.env), ttl: '5s', maxTtl: '5s' } as const;
+const locks = { masters: mastersOf(process.env), ttl: '5s' } as const;
 const app = await NestFactory.create(AppModule.register(locks));
 // Locks that are still held are released when the process is told to end.
 app.enableShutdownHooks();

@@ -3,7 +3,6 @@ import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 
 const { LOCK_MASTERS = '', QUEUE_URL = '' } = process.env;
-// A short `maxTtl`, because masters that were just started do not vote until the longest possible lock has expired.
-const locks = { masters: LOCK_MASTERS.split(','), ttl: '10s', maxTtl: '10s' } as const;
+const locks = { masters: LOCK_MASTERS.split(','), ttl: '10s' } as const;
 const app = await NestFactory.createApplicationContext(AppModule.register(QUEUE_URL, locks));
 app.enableShutdownHooks();

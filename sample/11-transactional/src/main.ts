@@ -10,8 +10,7 @@ const database = await openDatabase(DATABASE_URL);
 await database.query('CREATE TABLE IF NOT EXISTS stock (item text PRIMARY KEY, count integer NOT NULL)');
 await database.query("INSERT INTO stock VALUES ('teapot', 10) ON CONFLICT (item) DO NOTHING");
 
-// A short `maxTtl`, because masters that were just started do not vote until the longest possible lock has expired.
-const locks = { masters: LOCK_MASTERS.split(','), ttl: '5s', maxTtl: '5s' } as const;
+const locks = { masters: LOCK_MASTERS.split(','), ttl: '5s' } as const;
 const lock = LOCK === 'inside' ? 'inside' : 'outside';
 const app = await NestFactory.create(AppModule.register({ database, locks, lock }));
 app.enableShutdownHooks();

@@ -21,7 +21,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       masters: required(env, 'LOCK_MASTERS', 'the URLs of the masters with commas between').split(','),
       enabled: env.LOCKS !== 'off',
       ttl: TTL,
-      // How long masters that were just started have to wait before they vote.
+      // Bounds the wait of masters that lost their data while too few others can be read.
       maxTtl: TTL,
       // Less than what the platform grants between SIGTERM and SIGKILL: 30 s in Kubernetes, 10 s in Docker.
       drainTimeout: (env.DRAIN_TIMEOUT ?? '8s') as Duration,
