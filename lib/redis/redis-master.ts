@@ -398,6 +398,8 @@ export class RedisMaster implements Master, GuardedServer {
     this.client.call('script', ['LOAD', this.script.text]).catch(() => undefined);
     if (this.data) {
       this.guard?.meet(this.data, report, asked);
+      // The same data may only have got another name: then what waits for this answer loses no vote.
+      if (this.data.isChecked && this.isConnected) await this.guard?.decided();
       this.data.isChecked = false;
     }
     if (before !== undefined && !this.quarantine) observer.masterVotesAgain?.(this.name);

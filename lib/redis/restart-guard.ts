@@ -5,7 +5,7 @@ import type { Random } from '../core/random.js';
 import { driftOf, ownName, type Settings } from '../core/settings.js';
 import type { Witness } from '../core/witness.interface.js';
 import { judge, type Judgement, movement, type Sample, sampleOf } from './clock-guard.js';
-import { DataIdentity, type GuardedServer, type MarkerChange } from './data-identity.js';
+import { DataIdentity, type GuardedServer, type MarkerChange, reasonFor } from './data-identity.js';
 import type { ServerReport } from './identity.js';
 import { announcementOf, type Marker } from './marker.js';
 
@@ -167,6 +167,11 @@ export class RestartGuard implements Witness {
     else this.plan(this.interval);
   }
 
+  /** Resolves when what was read last has had its consequences. */
+  decided(): Promise<void> {
+    return this.looking ?? Promise.resolve();
+  }
+
   /** A server has answered a request that was checked like a vote. */
   contacted(): void {
     this.contactedAt = this.now;
@@ -307,8 +312,7 @@ export class RestartGuard implements Witness {
     if (identity.isSuspect || identity.step !== undefined) return;
     const relation = identity.relationOf(report, false);
     if (relation !== 'known') {
-      if (identity.votes) identity.mistrust('its identity has changed');
-      if (relation === 'unknown' && identity.reason === '') identity.reason = 'its identity has changed';
+      if (identity.votes) identity.mistrust(reasonFor(report, identity.marker));
       return;
     }
     const isFirstSight = report.marker?.nonce !== identity.nonce;
