@@ -103,9 +103,16 @@ export class Lease {
 
   /** Gives the lock a new life of `ttl` milliseconds, now and at every later extension. */
   async extend(ttl = this.ttl): Promise<void> {
-    // One round at a time: answers of two rounds could not be told apart.
-    while (this.extending) await this.extending;
-    const permitted = await this.context.witness.permit(ttl);
+    let permitted: number | undefined;
+    // One round at a time: answers of two rounds could not be told apart. One may begin while the masters hear of the ttl.
+    while (this.extending || permitted === undefined) {
+      if (this.extending) {
+        await this.extending;
+      } else {
+        const answer = this.context.witness.permit(ttl);
+        permitted = typeof answer === 'number' ? answer : await answer;
+      }
+    }
     this.throwIfLost();
     const { extended, ballot } = await this.extendOnce(Math.min(ttl, permitted));
     this.throwIfLost();

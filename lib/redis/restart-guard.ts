@@ -600,7 +600,8 @@ export class RestartGuard implements Witness {
   }
 
   private plan(delay: number): void {
-    if (this.closed) return;
+    // Masters in memory, which lose nothing, are not added.
+    if (this.closed || this.identities.length === 0) return;
     const due = this.now + delay;
     if (this.timer && this.timerDue <= due) return;
     this.timer?.cancel();

@@ -9,13 +9,15 @@ import { Contender } from '../support/redlocks.js';
 const LOCKS = 500;
 const ROUNDS = 8;
 const TTL = 3_000;
-/** What the guard and fencing may cost a server, compared with the plainest lock there is. */
+/** What is asked beside the locks, in times of them: nothing for each of them. */
+const MOST_BESIDES = 1.1;
+/** What the guard may cost a server, compared with the plainest lock there is. */
 const MOST = 4;
 
-it('with guard and fencing, to acquire is one round trip, and a script of few commands', async () => {
+it('with the guard, to acquire is one round trip, and a script of few commands', async () => {
   await using masters = await startMasters(1);
   const { port } = masters.servers[0]!;
-  const options = { ttl: TTL, maxTtl: TTL, masterTimeout: TTL / 4, restartGuard: true, fencing: true };
+  const options = { ttl: TTL, maxTtl: TTL, masterTimeout: TTL / 4, restartGuard: true };
   await using contender = await Contender.on(masters.urls, options);
   await eventually(() => contender.redlock.status().canVote);
   const plain = new Redis(port, '127.0.0.1');
@@ -29,7 +31,10 @@ it('with guard and fencing, to acquire is one round trip, and a script of few co
       for (let i = 0; i < LOCKS; i++) locks.push(await contender.acquire(`cost:${round}:${i}`, TTL, { wait: 0 }));
       const guarded = await used(port);
       const stats = String(await command(port, 'INFO', 'commandstats'));
-      expect(field(stats, 'evalsha', 'calls')).toBe(LOCKS);
+      // Beside them, the ttl in use is announced every two seconds, and the clock looked at.
+      const calls = field(stats, 'evalsha', 'calls');
+      expect(calls).toBeGreaterThanOrEqual(LOCKS);
+      expect(calls).toBeLessThanOrEqual(LOCKS * MOST_BESIDES);
       expect(stats).not.toMatch(/cmdstat_(eval|script\|load):/);
       await Promise.all(locks.map((lock) => lock.release()));
 
@@ -46,7 +51,7 @@ it('with guard and fencing, to acquire is one round trip, and a script of few co
   // The median: with a server that waits for each request, what it costs to wake up changes between rounds, and within.
   const ratios = costs.map(({ guarded, bare }) => guarded / bare).sort((a, b) => a - b);
   const ratio = ratios[ROUNDS >> 1]!;
-  report(`server time of an acquisition with guard and fencing, in times of SET NX PX: ${ratio.toFixed(1)}`);
+  report(`server time of an acquisition with the guard, in times of SET NX PX: ${ratio.toFixed(1)}`);
   report(`the same in each round, sorted: ${shown(ratios)}`);
   report(`the same without reading and writing the socket: ${shown(commandRatios)}`);
   // All that the server does for a request counts, reading and writing the socket, too.

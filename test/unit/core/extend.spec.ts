@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockLostError, QuorumUnavailableError, RedlockConfigError } from '../../../lib/core/errors.js';
+import { NO_WITNESS } from '../../../lib/core/witness.interface.js';
 import { Rig } from '../support/rig.js';
 import { hangs, obeysInSilence, only, refused, says, tellsAfter, unreachable } from '../support/scripted-master.js';
 
@@ -102,6 +103,23 @@ describe('extend()', () => {
     await rig.clock.advance(100);
     expect(all.map(({ at }) => at)).toEqual([10, 20, 30]);
     expect(rig.masters[0]!.times('extend')).toEqual([0, 10, 20]);
+  });
+
+  it('can be asked for many times at once while the masters are told of the ttl: the rounds follow each other', async () => {
+    const told = 5;
+    const rig = new Rig({
+      witness: {
+        ...NO_WITNESS,
+        permit: (ttl) => new Promise((resolve) => rig.clock.schedule(told, () => resolve(ttl))),
+      },
+    });
+    const acquired = rig.follow(rig.acquire('a', { ttl: 1_000 }));
+    await rig.clock.advance(told);
+    rig.scriptAll(tellsAfter(10));
+    const all = [1, 2, 3].map(() => rig.follow(acquired.value!.extend()));
+    await rig.clock.advance(100);
+    expect(all.map(({ at }) => at)).toEqual([20, 30, 40]);
+    expect(rig.masters[0]!.times('extend')).toEqual([10, 20, 30]);
   });
 
   it('after a release rejects, and asks nobody', async () => {

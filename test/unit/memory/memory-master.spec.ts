@@ -49,6 +49,7 @@ describe('a master in memory', () => {
   it('extends what the token holds and sets what is absent, but not what another token holds', async () => {
     const { acquire, extend, master } = setUp();
     await acquire('x', ['a']);
+    expect(await extend('x', ['a', 'b'], 5_000)).toEqual({ kind: 'granted', healed: true });
     expect(await extend('x', ['a', 'b'], 5_000)).toEqual({ kind: 'granted' });
     expect(master.size).toBe(2);
     expect(await extend('y', ['b', 'c'])).toEqual({ kind: 'held', remaining: 5_000 });

@@ -67,9 +67,16 @@ describe('Workflows', () => {
     const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { engines: { node: string } };
     const [check] = jobsOf('ci.yml');
     const { node } = check!.strategy!.matrix;
-    const supported = engines.node.split(' || ').map((range) => range.replace(/^\D+/, ''));
+    const ranges = engines.node.split(' || ');
+    const supported = ranges.map((range) => range.replace(/^\D+/, ''));
     expect(node[0]).toBe(supported[0]);
-    expect(node.map(Number.parseFloat).map(Math.floor)).toEqual(supported.map(Number.parseFloat).map(Math.floor));
+    const lines = node.map(Number.parseFloat).map(Math.floor);
+    expect(lines.slice(0, supported.length)).toEqual(supported.map(Number.parseFloat).map(Math.floor));
+    // The last range has no end: each line with long-term support after it, which is every second one.
+    expect(ranges.at(-1)).toMatch(/^>=/);
+    for (const [index, line] of lines.slice(supported.length).entries()) {
+      expect(line).toBe(lines[supported.length - 1]! + 2 * (index + 1));
+    }
     expect(check!.steps!.at(-1)!.run).toBe('.ci/run');
   });
 

@@ -1,32 +1,64 @@
 import { describe, expect, it } from '@jest/globals';
 import { faultOf, reportOf } from '../../../lib/redis/identity.js';
+import { announcementOf, MARKER_FIELDS, type MarkerField } from '../../../lib/redis/marker.js';
 
 const SERVER = '# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:abc\r\nuptime_in_seconds:12\r\n';
-const REPLICATION = `# Replication\r\nrole:master\r\nmaster_replid2:${'0'.repeat(40)}\r\n`;
+const REPLICATION = `# Replication\r\nrole:master\r\nconnected_slaves:2\r\nmaster_replid:def\r\nmaster_replid2:${'0'.repeat(40)}\r\n`;
+const PERSISTENCE = '# Persistence\r\naof_enabled:1\r\n';
+const TIME = 1_700_000_000_123;
 const MEMORY = '# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n';
 
-function report(parts: Partial<Record<'server' | 'replication' | 'memory', string>> = {}, marker = ['', '', '', '']) {
-  const { server = SERVER, replication = REPLICATION, memory = MEMORY } = parts;
-  return reportOf([server, replication, memory, '1700000000123', ...marker]);
+function report(
+  parts: Partial<Record<'server' | 'replication' | 'memory' | 'persistence', string>> = {},
+  marker: Partial<Record<MarkerField, string>> = {},
+) {
+  const { server = SERVER, replication = REPLICATION, memory = MEMORY, persistence = PERSISTENCE } = parts;
+  const fields = MARKER_FIELDS.map((field) => marker[field] ?? '');
+  return reportOf([server, replication, memory, persistence, String(TIME), ...fields]);
 }
 
 describe('The report of a server', () => {
   it('tells who it is', () => {
     expect(report()).toEqual({
       ...{ run: 'abc', version: '7.0.15', uptime: 12_000, role: 'master', wasPromoted: false, mode: 'standalone' },
-      ...{ eviction: undefined, time: 1_700_000_000_123, marker: undefined },
+      ...{ replid: 'def', replicas: 2, hasAppendOnlyFile: true, eviction: undefined, time: TIME, marker: undefined },
     });
   });
 
   it('tells its marker', () => {
-    expect(report({}, ['abc', 'nonce', '1700000000000', '30000']).marker).toEqual({
-      ...{ run: 'abc', nonce: 'nonce', from: 1_700_000_000_000, maxTtl: 30_000 },
+    const fields = {
+      ...{
+        run: 'abc',
+        replid: 'def',
+        nonce: 'nonce',
+        from: '1700000000000',
+        vetoed: '1',
+        durable: '1',
+        known: '30000',
+      },
+      ...{ ttls: `30000:${TIME + 1}`, by: 'host:1', at: '1690000000000', why: 'it was restarted' },
+    };
+    expect(report({}, fields).marker).toEqual({
+      ...{ run: 'abc', replid: 'def', nonce: 'nonce', from: 1_700_000_000_000, isVetoed: true, isDurable: true },
+      ...{ maxTtl: 30_000, knownTtl: 30_000, writtenBy: 'host:1', writtenAt: 1_690_000_000_000 },
+      ...{ reason: 'it was restarted', raw: MARKER_FIELDS.map((field) => fields[field]).join('\n') },
     });
   });
 
+  it('tells the largest ttl that was announced and still counts', () => {
+    const ttls = [announcementOf(90_000, TIME), announcementOf(30_000, TIME + 1), announcementOf(10_000, TIME + 5_000)];
+    expect(report({}, { nonce: 'nonce', ttls: ttls.join(' ') }).marker).toMatchObject({ maxTtl: 30_000 });
+    expect(report({}, { nonce: 'nonce', ttls: '' }).marker).toMatchObject({ maxTtl: 0 });
+  });
+
+  it('tells no marker that lacks its nonce', () => {
+    expect(report({}, { run: 'abc', from: '1700000000000' }).marker).toBeUndefined();
+  });
+
   it('may be empty, where INFO is denied', () => {
-    const empty = report({ server: '', replication: '', memory: '' });
-    expect(empty).toMatchObject({ run: undefined, uptime: 0, wasPromoted: false });
+    const empty = report({ server: '', replication: '', memory: '', persistence: '' });
+    expect(empty).toMatchObject({ run: '', replid: '', replicas: 0, uptime: 0 });
+    expect(empty).toMatchObject({ wasPromoted: false, hasAppendOnlyFile: false });
     expect(faultOf(empty)).toBeUndefined();
   });
 

@@ -6,6 +6,7 @@ import { Redlock } from '../../../lib/core/redlock.js';
 import { resolveResources } from '../../../lib/core/resources.js';
 import type { AcquireOptions, RedlockOptions } from '../../../lib/core/options.js';
 import { resolveCall, resolveSettings } from '../../../lib/core/settings.js';
+import type { Witness } from '../../../lib/core/witness.interface.js';
 import { type Behaviour, ScriptedMaster } from './scripted-master.js';
 import { TestClock } from './test-clock.js';
 
@@ -13,6 +14,7 @@ export interface RigOptions extends RedlockOptions {
   masters?: number;
   /** Who else hears what happens. */
   observer?: Observer;
+  witness?: Witness;
 }
 
 export interface Request extends AcquireOptions {
@@ -38,7 +40,7 @@ export class Rig {
     masterSilent: (name) => this.silences.push(name),
   };
 
-  constructor({ masters = 3, observer, ...options }: RigOptions = {}, shared?: Rig) {
+  constructor({ masters = 3, observer, witness, ...options }: RigOptions = {}, shared?: Rig) {
     this.clock = shared?.clock ?? new TestClock();
     this.masters =
       shared?.masters ?? Array.from({ length: masters }, (_, i) => new ScriptedMaster(this.clock, `m${i + 1}`));
@@ -46,6 +48,7 @@ export class Rig {
     this.redlock = new Redlock(this.masters, this.settings, {
       clock: this.clock,
       random: { token: () => `secret-${++tokens}`, fraction: () => this.fraction },
+      witness,
       observer: combine([this.own, ...(observer ? [observer] : [])], (error) => this.faults.push(error)),
     });
   }
