@@ -324,10 +324,13 @@ export class RedisMaster implements Master, GuardedServer {
     const mayCount = this.lookAtClock(sent, time) && epoch === (this.data?.epoch ?? 0);
     if (this.data && time !== undefined) this.guard?.contacted();
     const quarantine = this.quarantine ?? (mayCount ? undefined : RECOGNIZED_ANEW);
+    const isChecked = this.data?.isChecked ?? false;
     const unknown: Asked[] = [];
     this.answerAll(asked, (one, i) => {
       const value = values[i];
-      if (value === UNMARKED) {
+      // An answer for data that is being asked after counts for nothing yet: the same is asked again, with the same token.
+      const isInDoubt = !mayCount && isChecked && (one.request.op === 'acquire' || one.request.op === 'extend');
+      if (value === UNMARKED || isInDoubt) {
         unknown.push(one);
         return undefined;
       }

@@ -75,7 +75,7 @@ function evaluate(server: Executor, { name }: SeenScript, words: readonly string
     case 'requests':
       return answerAll(server, argv);
     case 'report':
-      return report(server, argv[0]);
+      return report(server, keys === 0 ? argv[0] : words[2]);
     case 'mark':
       return mark(server, words[2] as string, argv.map(String));
   }
@@ -195,6 +195,6 @@ function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly
 type Acquisition = readonly [token: string, ttl: string, queues?: readonly string[], waiter?: string, waited?: number];
 
 function report({ data, info, time }: Executor, marker: string | undefined): string[] {
-  const marking = marker === undefined ? [] : rawMarker(data, marker);
+  const marking = rawMarker(data, marker);
   return [...info(), String(Math.floor(time() / 1_000)), ...marking];
 }

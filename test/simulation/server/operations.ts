@@ -220,8 +220,8 @@ export function mark({ data, run, replid }: Surface, marker: string, words: read
   return 1;
 }
 
-export function rawMarker(data: Database, marker: string): string[] {
-  return MARKER_FIELDS.map((field) => data.hget(marker, field) ?? '');
+export function rawMarker(data: Database, marker: string | undefined): string[] {
+  return MARKER_FIELDS.map((field) => (marker === undefined ? '' : (data.hget(marker, field) ?? '')));
 }
 
 function longestOf(data: Database, keys: readonly string[], isHeld: readonly boolean[]): number {

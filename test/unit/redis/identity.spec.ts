@@ -33,14 +33,23 @@ describe('The report of a server', () => {
         nonce: 'nonce',
         from: '1700000000000',
         vetoed: '1',
+        guess: '1',
         durable: '1',
         known: '30000',
       },
       ...{ ttls: `30000:${TIME + 1}`, by: 'host:1', at: '1690000000000', why: 'it was restarted' },
     };
     expect(report({}, fields).marker).toEqual({
-      ...{ run: 'abc', replid: 'def', nonce: 'nonce', from: 1_700_000_000_000, isVetoed: true, isDurable: true },
-      ...{ maxTtl: 30_000, knownTtl: 30_000, writtenBy: 'host:1', writtenAt: 1_690_000_000_000 },
+      ...{
+        run: 'abc',
+        replid: 'def',
+        nonce: 'nonce',
+        from: 1_700_000_000_000,
+        isVetoed: true,
+        isGuess: true,
+        isDurable: true,
+      },
+      ...{ wait: 10_000_000_000, maxTtl: 30_000, knownTtl: 30_000, writtenBy: 'host:1', writtenAt: 1_690_000_000_000 },
       ...{ reason: 'it was restarted', raw: MARKER_FIELDS.map((field) => fields[field]).join('\n') },
     });
   });
