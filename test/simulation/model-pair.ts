@@ -92,12 +92,13 @@ export class ModelPair implements AsyncDisposable {
     return { command, real: show(one), simulated: show(other) };
   }
 
-  /** Gives the simulated server the moment that the real one has written, if they are about the same. */
+  /** Gives the simulated server the moments that the real one has written, if they are about the same. */
   async adopt(hash: string, field: string): Promise<void> {
     const { data } = this.simulated;
     if (data.isReadOnly || data.isFull || data.hget(hash, field) === undefined) return;
     const real = await this.client.hget(hash, field);
-    const isNear = Math.abs(Number(real) - Number(data.hget(hash, field))) <= this.slack;
+    const [one, other] = [numbersIn(real ?? ''), numbersIn(data.hget(hash, field) ?? '')];
+    const isNear = one.length === other.length && one.every((n, i) => Math.abs(n - (other[i] ?? 0)) <= this.slack);
     if (real !== null && isNear) data.hset(hash, field, real);
   }
 
@@ -178,6 +179,10 @@ export class ModelPair implements AsyncDisposable {
     if (type === 'hash') return this.client.hgetall(key);
     return (await this.client.zrange(key, '0', '-1')).sort();
   }
+}
+
+function numbersIn(text: string): readonly number[] {
+  return (text.match(/\d+/g) ?? []).map(Number);
 }
 
 /** The same script, under which nothing ends while the test runs: no two clocks agree on when that is. */

@@ -52,7 +52,7 @@ class Trace {
     const args = [0, ...mark, 'fences', ...new RequestEncoder().encode(requests, true)];
     const outcome = await pair.run(boundScript('run'), args);
     // The moment of an announcement is by the server's own clock.
-    await pair.adopt(MARKER, 'since');
+    await pair.adopt(MARKER, 'ttls');
     return { ...outcome, command: requests.map(({ op }) => op).join(' ') };
   }
 
