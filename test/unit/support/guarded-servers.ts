@@ -22,7 +22,8 @@ export class FakeServer {
   ahead = 0;
   /** When it was sent what, and by which process. */
   readonly beats: (Announcement & { readonly at: number; readonly by: string })[] = [];
-  readonly reportedAt: number[] = [];
+  /** What was written into its marker, in order. */
+  readonly changes: MarkerChange[] = [];
   fields: Partial<Record<string, string>> = {};
 
   constructor(
@@ -45,10 +46,11 @@ export class FakeServer {
   }
 
   /** Comes back without its data. */
-  restart(): void {
+  restart(): this {
     this.run += "'";
     this.replid += "'";
     this.fields = {};
+    return this;
   }
 
   report(): ServerReport {
@@ -60,6 +62,7 @@ export class FakeServer {
   }
 
   change(change: MarkerChange): void {
+    this.changes.push(change);
     for (const [field, value] of Object.entries(change)) this.fields[field] = String(value);
   }
 
@@ -105,7 +108,6 @@ export class Link implements GuardedServer {
   }
 
   async report(): Promise<ServerReport | undefined> {
-    this.server.reportedAt.push(this.server.clock.now);
     if (this.server.isDown) return undefined;
     const report = this.server.report();
     await this.held;
