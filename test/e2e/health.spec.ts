@@ -158,8 +158,8 @@ describe('The health check on real servers', () => {
         reason: 'its data is new to all processes',
       });
       expect(master.remaining).toBeGreaterThan(0);
-      // The default `maxTtl`, and what clocks may run apart meanwhile.
-      expect(master.remaining).toBeLessThanOrEqual(30_000 + 302);
+      // The default `maxTtl`, and what clocks may run apart meanwhile: twice, as long as no other master has answered.
+      expect(master.remaining).toBeLessThanOrEqual(2 * (30_000 + 302));
       expect(Number.isInteger(master.remaining)).toBe(true);
     }
   }, 30_000);

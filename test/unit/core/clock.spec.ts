@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { elapsedBetween, elapsedSince, SystemClock } from '../../../lib/core/clock.js';
 import { Rig } from '../support/rig.js';
 import { TestClock } from '../support/test-clock.js';
@@ -75,6 +75,23 @@ describe('a lock that is held', () => {
     expect(rig.masters[0]!.times('extend')).toEqual([]);
     expect(rig.losses).toHaveLength(1);
   });
+
+  it.each([
+    ['in time to extend it', 3_000, false],
+    ['after its end', 9_000, true],
+  ])(
+    'is looked at within a second after a machine wakes up %s, however far away its timer is',
+    async (_, slept, isLost) => {
+      const rig = new Rig();
+      const lock = await rig.lock('a', request);
+      const { signal } = lock;
+      rig.clock.suspend(slept);
+      await rig.clock.advance(1_000);
+      // Without a question to the lock, which would look at the clock itself.
+      expect([signal.aborted, rig.losses.length]).toEqual([isLost, isLost ? 1 : 0]);
+      expect(rig.masters[0]!.times('extend')).toEqual(isLost ? [] : [1_000]);
+    },
+  );
 
   it('is known to be lost though the event loop is blocked and no timer could fire', async () => {
     const rig = new Rig();
@@ -161,6 +178,76 @@ describe('the clock of this process', () => {
     );
     // Ten milliseconds touch two fields of a grid of 32 at most.
     expect(new Set(turns).size).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('a resume', () => {
+  const SLEPT = 60_000;
+  const nothing = (): void => undefined;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  /** Only the wall clock moves, as while the machine is suspended. */
+  function moveWall(milliseconds: number): void {
+    jest.setSystemTime(Date.now() + milliseconds);
+  }
+
+  it.each([
+    ['is told once after the machine was suspended', (): void => moveWall(SLEPT), 1],
+    ['is told after a short sleep', (): void => moveWall(20), 1],
+    ['is not told when the wall clock is corrected gently', (): void => moveWall(3), 0],
+    ['is not told when the wall clock is set back', (): void => moveWall(-SLEPT), 0],
+    ['is not told when time passes', nothing, 0],
+  ])('%s', (_, happen, times) => {
+    const clock = new SystemClock();
+    const heard: number[] = [];
+    clock.onResume(() => heard.push(performance.now()));
+    clock.schedule(SLEPT, nothing);
+    jest.advanceTimersByTime(5_500);
+    happen();
+    const since = performance.now();
+    jest.advanceTimersByTime(1_000);
+    expect(heard).toHaveLength(times);
+    for (const at of heard) expect(at - since).toBeLessThanOrEqual(1_000);
+    jest.advanceTimersByTime(5_000);
+    expect(heard).toHaveLength(times);
+  });
+
+  it('is told of each suspension, to all that listen', () => {
+    const clock = new SystemClock();
+    let heard = 0;
+    clock.onResume(() => heard++);
+    clock.onResume(() => heard++);
+    clock.schedule(SLEPT, nothing);
+    for (let i = 0; i < 3; i++) {
+      moveWall(SLEPT);
+      jest.advanceTimersByTime(1_000);
+    }
+    expect(heard).toBe(6);
+  });
+
+  it('needs no timer of the process where nothing is scheduled', () => {
+    const clock = new SystemClock();
+    clock.onResume(nothing);
+    expect(jest.getTimerCount()).toBe(0);
+    clock.schedule(10, nothing);
+    jest.advanceTimersByTime(2_000);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('does not make a timer early or late that is further away than a second', () => {
+    const clock = new SystemClock();
+    const started = performance.now();
+    let after = 0;
+    clock.schedule(3_500, () => (after = performance.now() - started));
+    jest.advanceTimersByTime(5_000);
+    expect(after).toBeGreaterThanOrEqual(3_500);
+    expect(after).toBeLessThan(3_502);
   });
 });
 

@@ -1,0 +1,158 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { DataIdentity, reasonFor, relationOf } from '../../../lib/redis/data-identity.js';
+import { FakeServer, Process } from '../support/guarded-servers.js';
+import { TestClock } from '../support/test-clock.js';
+
+const NOT_DURABLE = { isDurable: false, syncsAlways: false };
+const DECLARED = { isDurable: true, syncsAlways: false };
+const SEEN = { isDurable: false, syncsAlways: true };
+
+let clock: TestClock;
+let server: FakeServer;
+
+beforeEach(() => {
+  clock = new TestClock();
+  server = new FakeServer(clock, 'a').mark();
+});
+
+/** Another process serves the data that was kept. */
+const restarted = (one: FakeServer): void => void ((one.run += "'"), (one.replid += "'"));
+/** The first replica was attached: the history of the data gets another name. */
+const renamed = (one: FakeServer): void => void (one.replid += "'");
+/** It was a replica, and is a master now. */
+const promoted = (one: FakeServer): void => void ((one.replid += "'"), (one.wasPromoted = true));
+const denied = (one: FakeServer): void => void (one.run = one.replid = '');
+
+describe('The data of a server', () => {
+  it.each([
+    ['with its own marker', 'known', (): void => undefined, NOT_DURABLE],
+    ['without a marker', 'unknown', (one: FakeServer): void => void (one.fields = {}), DECLARED],
+    ['whose first replica was attached', 'renamed', renamed, NOT_DURABLE],
+    ['that was promoted from a replica', 'unknown', promoted, NOT_DURABLE],
+    ['that was promoted although `appendfsync` is `always`', 'unknown', promoted, SEEN],
+    ['that was promoted and is declared durable', 'renamed', promoted, DECLARED],
+    ['that was restarted', 'unknown', restarted, NOT_DURABLE],
+    ['that was restarted and is declared durable', 'renamed', restarted, DECLARED],
+    ['that was restarted and kept every write since then only', 'unknown', restarted, SEEN],
+  ])('%s is %s', (_, relation, change, declared) => {
+    change(server);
+    expect(relationOf(server.report(), declared)).toBe(relation);
+  });
+
+  it.each([
+    ['is renamed where it keeps every write before and after', SEEN, false, 'renamed'],
+    ['is unknown where it does not any more', NOT_DURABLE, false, 'unknown'],
+    ['is unknown where another server failed over to it and back', SEEN, true, 'unknown'],
+  ])('that was restarted and seen to keep every write %s', (_, declared, wasPromoted, relation) => {
+    server.change({ durable: 1 });
+    restarted(server);
+    server.wasPromoted = wasPromoted;
+    expect(relationOf(server.report(), declared)).toBe(relation);
+  });
+
+  it('is known where INFO was denied when its marker was written, and still is', () => {
+    denied(server);
+    expect(relationOf(server.report(), NOT_DURABLE)).toBe('unknown');
+    server.mark();
+    expect(relationOf(server.report(), NOT_DURABLE)).toBe('known');
+  });
+
+  it('is unknown after a failback to a server with the marker of a run before', () => {
+    const { fields } = server;
+    server.restart();
+    server.fields = fields;
+    expect(relationOf(server.report(), NOT_DURABLE)).toBe('unknown');
+  });
+
+  it.each([
+    ['its data is new to all processes', (one: FakeServer): void => void (one.fields = {})],
+    ['it was restarted', restarted],
+    ['its data has another history', renamed],
+    ['it was promoted from a replica', promoted],
+  ])('is said to be unknown since %s', (reason, change) => {
+    change(server);
+    expect(reasonFor(server.report(), undefined)).toBe(reason);
+  });
+
+  it('is said to be lost where it had a marker', () => {
+    const { marker } = server;
+    server.restart();
+    expect(reasonFor(server.report(), marker)).toBe('it lost its data');
+  });
+});
+
+describe('DataIdentity', () => {
+  const WAIT = 30_000;
+
+  function identityOf(one: FakeServer): DataIdentity {
+    const [link] = new Process(clock, [one]).links;
+    return new DataIdentity(link!, () => 10_000);
+  }
+
+  it('votes with a marker whose `from` has passed, and not with one that is young', () => {
+    const identity = identityOf(server);
+    identity.accept(server.report(), clock.read(), WAIT);
+    expect(identity.votes).toBe(true);
+    server.mark({ from: server.time + 1, why: 'it was restarted' });
+    identity.accept(server.report(), clock.read(), WAIT);
+    expect(identity.votes).toBe(false);
+    expect(identity.quarantineAt(clock.read())).toEqual({ reason: 'it was restarted', remaining: 1 });
+  });
+
+  it('keeps voting with one nonce, whatever a clock that was set back says', () => {
+    const identity = identityOf(server);
+    identity.accept(server.report(), clock.read(), WAIT);
+    server.ahead = -3_600_000;
+    identity.accept(server.report(), clock.read(), WAIT);
+    expect(identity.votes).toBe(true);
+  });
+
+  it('says for how long it waits at most on the own clock', () => {
+    const identity = identityOf(server);
+    server.change({ from: server.time + 36_000_000 });
+    identity.accept(server.report(), clock.read(), WAIT);
+    expect(identity.quarantineAt(clock.read())).toMatchObject({ remaining: WAIT });
+    clock.stall(10_000);
+    expect(identity.quarantineAt(clock.read())).toMatchObject({ remaining: WAIT - 10_000 });
+  });
+
+  it('begins an epoch with another nonce: what was asked before cannot count', () => {
+    const identity = identityOf(server);
+    identity.accept(server.report(), clock.read(), WAIT);
+    const { epoch, revision } = identity;
+    identity.accept(server.report(), clock.read(), WAIT);
+    expect(identity.epoch).toBe(epoch);
+    server.mark();
+    identity.accept(server.report(), clock.read(), WAIT);
+    expect(identity.epoch).toBeGreaterThan(epoch);
+    expect(identity.revision).toBeGreaterThan(revision);
+  });
+
+  it('compares the history once per interval, and at once after a doubt', () => {
+    const identity = identityOf(server);
+    identity.accept(server.report(), clock.read(), WAIT);
+    const compared = (): string => identity.historyToCompare(clock.read(), 1_000);
+    expect([compared(), compared()]).toEqual([server.replid, '']);
+    clock.stall(1_001);
+    expect([compared(), compared()]).toEqual([server.replid, '']);
+    identity.mistrust('its clock was set back');
+    expect(compared()).toBe(server.replid);
+  });
+
+  it('stays in while it is asked who it is, but its grants of before do not count', () => {
+    const identity = identityOf(server);
+    identity.accept(server.report(), clock.read(), WAIT);
+    const { epoch } = identity;
+    identity.check();
+    expect(identity).toMatchObject({ votes: false, isChecked: true });
+    expect(identity.epoch).toBeGreaterThan(epoch);
+    expect(identity.quarantineAt(clock.read())).toBeUndefined();
+  });
+
+  it('counts nothing while a step of its clock is judged', () => {
+    const identity = identityOf(server);
+    identity.accept(server.report(), clock.read(), WAIT);
+    identity.suspect('its clock has moved');
+    expect(identity.quarantineAt(clock.read())).toMatchObject({ reason: 'its clock has moved' });
+  });
+});

@@ -1,0 +1,287 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { driftOf, resolveSettings } from '../../../lib/core/settings.js';
+import { FakeServer, Process } from '../support/guarded-servers.js';
+import { TestClock } from '../support/test-clock.js';
+
+/** For how long a master waits where ttls are at most so long. */
+const waitFor = (ttl: number): number => Math.ceil(ttl + driftOf(resolveSettings({}), ttl));
+const LONGEST_WAIT = waitFor(30_000);
+
+let clock: TestClock;
+let servers: FakeServer[];
+let processes: Process[];
+
+beforeEach(() => {
+  clock = new TestClock();
+  servers = ['a', 'b', 'c'].map((name) => new FakeServer(clock, name));
+  processes = [];
+});
+afterEach(() => {
+  for (const { guard } of processes) guard.close();
+});
+
+function started(name = 'process', among = servers): Promise<Process> {
+  const process = new Process(clock, among, { name });
+  processes.push(process);
+  return process.connectAll();
+}
+
+/** What each server was sent since a moment: at which moments. */
+const beatsSince = (moment: number): number[][] =>
+  servers.map(({ beats }) => beats.filter(({ at }) => at > moment).map(({ at }) => at));
+
+describe('A server whose data is unknown', () => {
+  it('waits for the largest ttl that the others were told of', async () => {
+    for (const server of servers) server.mark().announce(25_000);
+    const process = await started();
+    expect(process.votes).toEqual([true, true, true]);
+    const [a] = servers as [FakeServer];
+    a.restart();
+    process.connect(a);
+    await clock.settle();
+    expect(a.marker).toMatchObject({ run: a.run, replid: a.replid, maxTtl: 25_000, isVetoed: false });
+    expect(a.marker!.from - a.time).toBe(waitFor(25_000));
+    expect(process.votes).toEqual([false, true, true]);
+    await clock.advance(waitFor(25_000) - 1);
+    expect(process.votes[0]).toBe(false);
+    await clock.advance(300);
+    expect(process.votes[0]).toBe(true);
+  });
+
+  it('waits once unmarked and once marked where no other server can be read', async () => {
+    for (const server of servers) server.mark();
+    const process = await started();
+    const [a, b, c] = servers as [FakeServer, FakeServer, FakeServer];
+    b.isDown = c.isDown = true;
+    a.restart();
+    process.connect(a);
+    await clock.advance(LONGEST_WAIT - 1);
+    expect(a.marker).toBeUndefined();
+    await clock.advance(300);
+    expect(a.marker!.from - a.time).toBeGreaterThan(LONGEST_WAIT - 300);
+  });
+
+  it('is marked at once where all servers answer and none has known data', async () => {
+    await started();
+    for (const server of servers) expect(server.marker!.from - server.time).toBe(LONGEST_WAIT);
+  });
+
+  it('waits no second time for another process that meets it', async () => {
+    for (const server of servers) server.mark();
+    const first = await started('first');
+    const [a] = servers as [FakeServer];
+    a.restart();
+    first.connect(a);
+    await clock.advance(1_000);
+    const { nonce, from } = a.marker!;
+    await started('second');
+    await clock.advance(1_000);
+    expect(a.marker).toMatchObject({ nonce, from });
+  });
+
+  it('votes after the longest wait on the own clock, however far its `from` lies ahead', async () => {
+    for (const server of servers) server.mark();
+    const [a] = servers as [FakeServer];
+    a.change({ from: a.time + 36_000_000 });
+    a.announce(10_000);
+    const process = await started();
+    await clock.advance(waitFor(10_000) - 300);
+    expect(process.votes[0]).toBe(false);
+    await clock.advance(1_000);
+    expect(process.votes[0]).toBe(true);
+    expect(a.marker!.from).toBeLessThanOrEqual(a.time);
+  });
+});
+
+describe('A process that holds a lock', () => {
+  it('vetoes what it marks, in one step', async () => {
+    for (const server of servers) server.mark();
+    const process = await started();
+    process.guard.engage();
+    servers[0]!.restart();
+    process.connect(servers[0]!);
+    await clock.settle();
+    const marked = servers[0]!.changes.filter(({ nonce, by }) => nonce !== undefined && by === 'process');
+    expect(marked).toEqual([expect.objectContaining({ vetoed: 1 })]);
+  });
+
+  it('vetoes what another process marked', async () => {
+    for (const server of servers) server.mark();
+    const holder = await started('holder');
+    const other = await started('other');
+    holder.guard.engage();
+    servers[0]!.restart();
+    other.connect(servers[0]!);
+    await clock.settle();
+    expect(servers[0]!.marker).toMatchObject({ isVetoed: false, writtenBy: 'other' });
+    holder.connect(servers[0]!);
+    await clock.settle();
+    expect(servers[0]!.marker).toMatchObject({ isVetoed: true, writtenBy: 'other' });
+  });
+
+  it('completes a contact at least every second, with each server in its turn', async () => {
+    for (const server of servers) server.mark();
+    const process = await started();
+    const before = clock.now;
+    process.guard.engage();
+    await clock.advance(6_000);
+    const beats = beatsSince(before);
+    for (const own of beats) expect(own.length).toBeGreaterThanOrEqual(2);
+    const all = beats.flat().sort((one, other) => one - other);
+    for (const [index, at] of all.entries()) expect(at - (all[index - 1] ?? before)).toBeLessThanOrEqual(1_000);
+  });
+
+  it('goes on to the next server where one is cut off', async () => {
+    for (const server of servers) server.mark();
+    const process = await started();
+    servers[0]!.isDown = true;
+    const before = clock.now;
+    process.guard.engage();
+    await clock.advance(6_000);
+    const [none, ...others] = beatsSince(before);
+    expect(none).toEqual([]);
+    expect(others.flat().length).toBeGreaterThanOrEqual(6);
+  });
+});
+
+describe('A process that holds nothing', () => {
+  it('looks at each clock every ten seconds, and asks nothing else', async () => {
+    for (const server of servers) server.mark();
+    await started();
+    await clock.advance(45_000);
+    // The first comes with the look that follows a connection.
+    for (const own of beatsSince(0)) expect(own.map((at) => at - own[0]!)).toEqual([0, 10_000, 20_000, 30_000]);
+  });
+});
+
+describe('Servers that are all new', () => {
+  it('vote after two and a half seconds', async () => {
+    const process = await started();
+    await clock.advance(2_400);
+    expect(process.votes).toEqual([false, false, false]);
+    await clock.advance(600);
+    expect(process.votes).toEqual([true, true, true]);
+  });
+
+  it('do so while processes wait for a lock', async () => {
+    const process = await started();
+    expect(process.guard.beginAttempt()).toBe(false);
+    await clock.advance(3_000);
+    expect(process.votes).toEqual([true, true, true]);
+    expect(process.guard.beginAttempt()).toBe(true);
+  });
+
+  it('wait until the end where one is vetoed', async () => {
+    const process = await started();
+    await clock.advance(1_000);
+    servers[1]!.change({ vetoed: 1 });
+    await clock.advance(LONGEST_WAIT - 1_500);
+    expect(process.votes).toEqual([false, false, false]);
+  });
+
+  it.each([
+    ['loses its data once more', (server: FakeServer, process: Process) => process.connect(server.restart())],
+    ['gets another marker', (server: FakeServer) => server.change({ nonce: 'another' })],
+  ])('begin anew where one %s', async (_, change) => {
+    const process = await started();
+    await clock.advance(2_000);
+    change(servers[1]!, process);
+    await clock.advance(2_400);
+    expect(process.votes).toEqual([false, false, false]);
+  });
+
+  it('wait until the end where they are two', async () => {
+    const process = await started('process', servers.slice(0, 2));
+    await clock.advance(LONGEST_WAIT - 500);
+    expect(process.votes).toEqual([false, false]);
+  });
+
+  it('are not among servers of which one has voted', async () => {
+    servers[0]!.mark();
+    const process = await started();
+    await clock.advance(8_000);
+    expect(process.votes).toEqual([true, false, false]);
+  });
+});
+
+describe('permit', () => {
+  it('answers at once for a ttl that every server was told of', async () => {
+    for (const server of servers) server.mark({ known: 10_000 });
+    const { guard } = await started();
+    expect(guard.permit(10_000)).toBe(10_000);
+    for (const server of servers) expect(server.marker!.maxTtl).toBe(10_000);
+  });
+
+  it('waits until all servers were told of a larger ttl', async () => {
+    for (const server of servers) server.mark({ known: 10_000 });
+    const { guard } = await started();
+    const permitted = guard.permit(20_000);
+    expect(typeof permitted).not.toBe('number');
+    await clock.settle();
+    expect(await permitted).toBe(20_000);
+    for (const server of servers) expect(server.marker).toMatchObject({ maxTtl: 20_000, knownTtl: 20_000 });
+    expect(guard.permit(20_000)).toBe(20_000);
+  });
+
+  it('cuts a ttl of which one server could not be told, with one warning', async () => {
+    for (const server of servers) server.mark({ known: 10_000 });
+    const { guard, cuts } = await started();
+    servers[2]!.isDown = true;
+    expect(await guard.permit(20_000)).toBe(10_000);
+    await clock.advance(5_000);
+    expect(await guard.permit(20_000)).toBe(10_000);
+    expect(cuts).toEqual([[20_000, 10_000, ['c']]]);
+    servers[2]!.isDown = false;
+    await clock.advance(5_000);
+    expect(await guard.permit(20_000)).toBe(20_000);
+  });
+});
+
+describe('RestartGuard', () => {
+  it('ignores a report that was read before something newer was learned', async () => {
+    for (const server of servers) server.mark();
+    const process = await started();
+    const [a, b] = servers as [FakeServer, FakeServer];
+    await clock.advance(1_000);
+    // One round of reading begins with the old marker of one server, and waits for that answer.
+    let answer = (): void => undefined;
+    process.links[0]!.held = new Promise((resolve) => (answer = resolve));
+    b.restart();
+    process.connect(b);
+    await clock.settle();
+    process.links[0]!.held = undefined;
+    a.restart();
+    a.mark({ from: a.time + 20_000 });
+    process.connect(a);
+    answer();
+    await clock.settle();
+    // Not even in between: since it began to vote when this process connected, it has not begun again.
+    expect(process.votes[0]).toBe(false);
+    expect(process.links[0]!.votedAt).toBe(0);
+  });
+
+  it('leaves no timer behind', async () => {
+    const process = await started();
+    process.guard.engage();
+    await clock.advance(1_000);
+    expect(clock.pendingTimers).toBeGreaterThan(0);
+    process.guard.close();
+    await clock.settle();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('begins no timer after it was closed', async () => {
+    for (const server of servers) server.mark();
+    const process = await started();
+    process.guard.close();
+    process.guard.engage();
+    await clock.settle();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('schedules nothing where it watches no server', () => {
+    const process = new Process(clock, []);
+    process.guard.engage();
+    expect(clock.pendingTimers).toBe(0);
+  });
+});

@@ -1,0 +1,191 @@
+import type { Observer } from '../../../lib/core/observer.js';
+import type { RedlockOptions } from '../../../lib/core/options.js';
+import { resolveSettings, type Settings } from '../../../lib/core/settings.js';
+import type { Announcement, DataIdentity, GuardedServer, MarkerChange } from '../../../lib/redis/data-identity.js';
+import type { ServerReport } from '../../../lib/redis/identity.js';
+import { announcementOf, type Marker, MARKER_FIELDS, markerFrom, NO_MARKER } from '../../../lib/redis/marker.js';
+import { RestartGuard } from '../../../lib/redis/restart-guard.js';
+import type { TestClock } from './test-clock.js';
+
+let nonces = 0;
+
+/** A server with nothing but its identity, its marker and its clock. Several processes may ask it. */
+export class FakeServer {
+  run: string;
+  replid: string;
+  wasPromoted = false;
+  replicas = 0;
+  hasAppendOnlyFile = false;
+  syncsAlways = false;
+  isDown = false;
+  /** How far its clock is ahead of the others, in milliseconds. */
+  ahead = 0;
+  /** When it was sent what, and by which process. */
+  readonly beats: (Announcement & { readonly at: number; readonly by: string })[] = [];
+  /** What was written into its marker, in order. */
+  readonly changes: MarkerChange[] = [];
+  fields: Partial<Record<string, string>> = {};
+
+  constructor(
+    readonly clock: TestClock,
+    readonly name: string,
+  ) {
+    this.run = `${name}:run`;
+    this.replid = `${name}:history`;
+  }
+
+  get time(): number {
+    return this.clock.read().wall + this.ahead;
+  }
+
+  get marker(): Marker | undefined {
+    return markerFrom(
+      MARKER_FIELDS.map((field) => this.fields[field] ?? ''),
+      this.time,
+    );
+  }
+
+  /** Comes back without its data. */
+  restart(): this {
+    this.run += "'";
+    this.replid += "'";
+    this.fields = {};
+    return this;
+  }
+
+  report(): ServerReport {
+    const { run, replid, wasPromoted, replicas, hasAppendOnlyFile, time, marker } = this;
+    return {
+      ...{ run, replid, wasPromoted, replicas, hasAppendOnlyFile, time, marker },
+      ...{ version: '8.0.0', role: 'master', mode: 'standalone', eviction: undefined, uptime: 0 },
+    };
+  }
+
+  change(change: MarkerChange): void {
+    this.changes.push(change);
+    for (const [field, value] of Object.entries(change)) this.fields[field] = String(value);
+  }
+
+  /** Gives it a marker that has voted for long, as a process left it. */
+  mark(change: MarkerChange = {}): this {
+    const { run, replid } = this;
+    this.change({
+      run,
+      replid,
+      nonce: `old-${++nonces}`,
+      from: this.time - 60_000,
+      vetoed: 0,
+      known: 10_000,
+      ...change,
+    });
+    return this;
+  }
+
+  announce(ttl: number): void {
+    this.change({ ttls: announcementOf(ttl, this.time + ttl * 1.01 + 4_000) });
+  }
+}
+
+/** How one process reaches one server. */
+export class Link implements GuardedServer {
+  readonly isDurable = false;
+  votedAt: number | undefined;
+  /** Holds answers back until it is called off. */
+  held: Promise<void> | undefined;
+  identity: DataIdentity | undefined;
+
+  constructor(
+    private readonly server: FakeServer,
+    private readonly process: Process,
+  ) {}
+
+  get name(): string {
+    return this.server.name;
+  }
+
+  get isConnected(): boolean {
+    return !this.server.isDown;
+  }
+
+  async report(): Promise<ServerReport | undefined> {
+    if (this.server.isDown) return undefined;
+    const report = this.server.report();
+    await this.held;
+    return report;
+  }
+
+  mark({ run, replid, marker }: ServerReport, change: MarkerChange): Promise<boolean> {
+    const { server } = this;
+    const isSame = server.run === run && server.replid === replid;
+    const mayChange = !server.isDown && isSame && (server.marker?.raw ?? NO_MARKER) === (marker?.raw ?? NO_MARKER);
+    if (mayChange) server.change(change);
+    return Promise.resolve(mayChange);
+  }
+
+  beat(announcement: Announcement): Promise<number | undefined> {
+    const { server, process } = this;
+    server.beats.push({ ...announcement, at: server.clock.now, by: process.name });
+    const { marker } = server;
+    if (server.isDown || !marker) return Promise.resolve(undefined);
+    const known = Math.max(announcement.known, marker.knownTtl);
+    server.change({ known });
+    if (announcement.ttl > marker.maxTtl) server.announce(announcement.ttl);
+    process.guard.contacted();
+    if (this.identity) process.guard.sampled(this.identity, server.clock.read(), server.time);
+    return Promise.resolve(known);
+  }
+
+  syncsAlways(): Promise<boolean> {
+    return Promise.resolve(this.server.syncsAlways);
+  }
+
+  onVoting(): void {
+    this.votedAt = this.server.clock.now;
+  }
+}
+
+/** One process with its guard. */
+export class Process {
+  readonly settings: Settings;
+  readonly guard: RestartGuard;
+  readonly links: readonly Link[];
+  readonly cuts: (readonly [wanted: number, used: number, missing: readonly string[]])[] = [];
+  readonly lags: number[] = [];
+
+  constructor(
+    readonly clock: TestClock,
+    servers: readonly FakeServer[],
+    { name = 'process', ...options }: RedlockOptions & { readonly name?: string } = {},
+  ) {
+    this.name = name;
+    this.settings = resolveSettings(options, servers.length);
+    const observer: Observer = { ttlCut: (...cut) => this.cuts.push(cut) };
+    this.guard = new RestartGuard({
+      ...{ clock, observer, settings: this.settings, instance: name },
+      random: { token: () => `${name}-${++nonces}`, fraction: () => 0.5 },
+      clockLags: (milliseconds) => this.lags.push(milliseconds),
+    });
+    this.links = servers.map((server) => new Link(server, this));
+    for (const link of this.links) link.identity = this.guard.add(link);
+    this.servers = servers;
+  }
+
+  readonly name: string;
+  private readonly servers: readonly FakeServer[];
+
+  /** Asks a server who it is, as a new connection does. */
+  connect(server: FakeServer): void {
+    const { identity } = this.links[this.servers.indexOf(server)]!;
+    if (!server.isDown) this.guard.meet(identity!, server.report(), this.clock.read());
+  }
+
+  async connectAll(): Promise<this> {
+    for (const server of this.servers) this.connect(server);
+    await this.clock.settle();
+    return this;
+  }
+
+  get votes(): boolean[] {
+    return this.links.map(({ identity }) => identity!.votes);
+  }
+}
