@@ -18,6 +18,8 @@ export interface Marker {
   readonly isGuess: boolean;
   /** The largest ttl that was announced and may be in use, in milliseconds. */
   readonly maxTtl: number;
+  /** The same, counting what is over by the clock of the server. */
+  readonly storedTtl: number;
   /** The largest ttl that every master has been told of, in milliseconds: up to that, none of them has to be asked. */
   readonly knownTtl: number;
   /** Whether the server was seen to keep every acknowledged write across restarts. */
@@ -79,6 +81,7 @@ export function markerFrom(values: readonly string[], time: number): Marker | un
     isVetoed: vetoed === '1',
     isGuess: guess === '1',
     maxTtl: largestOf(ttls, time),
+    storedTtl: largestOf(ttls, -Infinity),
     knownTtl: Number(known),
     isDurable: durable === '1',
     writtenBy: by,

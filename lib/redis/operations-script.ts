@@ -8,6 +8,8 @@ const MOST_SKIPPED = 100;
 export const ANNOUNCED_FOR = 4_000;
 /** Announcements that a marker keeps. Of more, the smallest are kept as the next larger one. */
 export const MOST_ANNOUNCED = 16;
+/** Of a server, in milliseconds. */
+export const EXPIRY_RESOLUTION = 2;
 /** Of a key that is written to see whether that works, in milliseconds, should its deletion fail. */
 const PROBE_LIFE = 1_000;
 
@@ -109,7 +111,7 @@ end`;
  */
 const ANNOUNCEMENTS = `
 local function announce(ttl, lengthens, factor, known)
-  local now, before, kept = milliseconds(), 0, {}
+  local now, kept = milliseconds(), {}
   local mine = math.ceil(now + ttl * factor + ${ANNOUNCED_FOR})
   local told = tonumber(call('HGET', marker, 'known')) or 0
   if known > told then
@@ -120,7 +122,6 @@ local function announce(ttl, lengthens, factor, known)
   for other, till in string.gmatch(call('HGET', marker, 'ttls') or '', '(%d+):(%d+)') do
     other, till = tonumber(other), tonumber(till)
     if till > now then
-      before = math.max(before, other)
       if other > ttl or till > mine then kept[#kept + 1] = { other, till } end
     end
   end
@@ -132,10 +133,9 @@ local function announce(ttl, lengthens, factor, known)
   end
   for i, pair in ipairs(kept) do kept[i] = text(pair[1]) .. ':' .. text(pair[2]) end
   call('HSET', marker, 'ttls', table.concat(kept, ' '))
-  local from = tonumber(call('HGET', marker, 'from')) or 0
-  if lengthens == 1 and ttl > before and from > now then
-    call('HSET', marker, 'from', text(from + (ttl - before) * factor))
-  end
+  local wait = call('HMGET', marker, 'from', 'at')
+  local from, longer = tonumber(wait[1]) or 0, (tonumber(wait[2]) or 0) + math.ceil(ttl * factor) + ${EXPIRY_RESOLUTION}
+  if lengthens == 1 and from > now and longer > from then call('HSET', marker, 'from', text(longer)) end
   return told
 end`;
 

@@ -118,7 +118,8 @@ export class RestartGuard implements Witness {
     return true;
   }
 
-  private engage(): void {
+  /** This process holds one more lock, or has one more attempt under way that counts. */
+  engage(): void {
     if (this.engagements++ > 0) return;
     this.wasEngaged = true;
     this.sighting = undefined;
@@ -544,7 +545,7 @@ export class RestartGuard implements Witness {
     }
     const reason = `its clock jumped forward by ${Math.round(by)} ms`;
     const from =
-      report.time + this.quarantineFor(Math.max(marker.maxTtl, this.announced.ttl, this.context.settings.ttl));
+      report.time + this.quarantineFor(Math.max(marker.storedTtl, this.announced.ttl, this.context.settings.ttl));
     await this.change(identity, report, { ...this.signature(report, reason), vetoed: 1, from });
   }
 

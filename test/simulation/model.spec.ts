@@ -15,7 +15,7 @@ const TOKENS = ['token1', 'token2', 'token3'];
 const WAITERS = ['wake1', 'wake2', 'deaf'];
 const LISTENING = 2;
 const MARKER = 'marker';
-const STEPS = 400;
+const STEPS = 600;
 /** Long enough for any machine: what expires is told to. */
 const LONG = 3_600_000;
 

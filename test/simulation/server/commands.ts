@@ -179,6 +179,8 @@ function isKnown(batch: Batch): boolean {
 function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly unknown[]): unknown {
   const { server, mark: expected } = batch;
   const [token, ttl, queues, waiter, waited] = rest as Acquisition;
+  const owners = keys.map((key) => server.data.get(key));
+  const isHeld = owners.some((owner) => ![undefined, token, `reserved for ${waiter ?? ''}`].includes(owner));
   try {
     const queue = queues && waiter !== undefined && waited !== undefined ? { queues, waiter, waited } : undefined;
     const status = acquire(server, { keys, token, ttl: Number(ttl), queue });
@@ -187,7 +189,7 @@ function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly
     return status;
   } catch (error) {
     // The clock is read before anything is written, which is what a server may refuse.
-    if (expected) batch.toldTime = true;
+    if (expected || (isHeld && waiter !== undefined)) batch.toldTime = true;
     throw error;
   }
 }

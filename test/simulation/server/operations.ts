@@ -1,5 +1,5 @@
 import { RESERVED_FOR } from '../../../lib/core/master.interface.js';
-import { ANNOUNCED_FOR, MOST_ANNOUNCED } from '../../../lib/redis/operations-script.js';
+import { ANNOUNCED_FOR, EXPIRY_RESOLUTION, MOST_ANNOUNCED } from '../../../lib/redis/operations-script.js';
 import { MARKER_FIELDS } from '../../../lib/redis/marker.js';
 import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED, UNMARKED } from '../../../lib/redis/script-answers.js';
 import { type Database, protect } from './database.js';
@@ -135,7 +135,6 @@ export function announce({ data, time }: Surface, marker: string, announcement: 
   const pairs = [...(data.hget(marker, 'ttls') ?? '').matchAll(/(\d+):(\d+)/g)];
   const alive = pairs.map(([, level, till]) => [Number(level), Number(till)] as [number, number]);
   const current = alive.filter(([, till]) => till > now);
-  const before = Math.max(0, ...current.map(([level]) => level));
   const kept = current.filter(([level, till]) => level > ttl || till > mine);
   kept.push([ttl, mine]);
   kept.sort(([one], [other]) => other - one);
@@ -146,9 +145,8 @@ export function announce({ data, time }: Surface, marker: string, announcement: 
   }
   data.hset(marker, 'ttls', kept.map((pair) => pair.map(whole).join(':')).join(' '));
   const from = Number(data.hget(marker, 'from') ?? 0);
-  if (lengthens && ttl > before && from > now) {
-    data.hset(marker, 'from', whole(from + (ttl - before) * factor));
-  }
+  const longer = Number(data.hget(marker, 'at') ?? 0) + Math.ceil(ttl * factor) + EXPIRY_RESOLUTION;
+  if (lengthens && from > now && longer > from) data.hset(marker, 'from', whole(longer));
   return String(told);
 }
 

@@ -49,7 +49,14 @@ describe('The report of a server', () => {
         isGuess: true,
         isDurable: true,
       },
-      ...{ wait: 10_000_000_000, maxTtl: 30_000, knownTtl: 30_000, writtenBy: 'host:1', writtenAt: 1_690_000_000_000 },
+      ...{
+        wait: 10_000_000_000,
+        maxTtl: 30_000,
+        storedTtl: 30_000,
+        knownTtl: 30_000,
+        writtenBy: 'host:1',
+        writtenAt: 1_690_000_000_000,
+      },
       ...{ reason: 'it was restarted', raw: MARKER_FIELDS.map((field) => fields[field]).join('\n') },
     });
   });
