@@ -16,8 +16,12 @@ export interface GuardedServer {
   readonly isConnected: boolean;
   /** Asks the server who it is; `undefined` when it cannot say. */
   report(): Promise<ServerReport | undefined>;
-  /** Changes the marker unless it, or the server, is another than in the report. Returns whether it did. */
-  mark(report: ServerReport, change: MarkerChange): Promise<boolean>;
+  /**
+   * Changes the marker unless it, or the server, is another than in the report.
+   *
+   * @returns whether it did; `undefined` if the server refused
+   */
+  mark(report: ServerReport, change: MarkerChange): Promise<boolean | undefined>;
   /**
    * A small request that is checked like a vote, answers the server's time, and announces a ttl.
    *
@@ -72,6 +76,8 @@ export class DataIdentity {
   isChecked = false;
   /** Whether this process held a lock when it first saw the marker in place of another one. */
   wasMetEngaged = false;
+  /** Whether the wait of the marker may have to become longer for a lock of this process. */
+  owesLengthening = false;
   /** Whether a heartbeat is under way. */
   isBeating = false;
   /** By how much its clock moved forward, until all clients can learn of it. */

@@ -1,6 +1,6 @@
 /** Bounds of the delay between two attempts to connect, in milliseconds. */
 const FIRST_RETRY = 50;
-const LAST_RETRY = 1_000;
+const LAST_RETRY = 500;
 /** A peer that hangs does not close its side: a closed socket is destroyed after so many milliseconds. */
 const DISCONNECT_WITHIN = 100;
 /** How often a server that loads its data is asked whether it has finished, in milliseconds. */

@@ -175,11 +175,12 @@ export class RedisMaster implements Master, GuardedServer {
     return undefined;
   }
 
-  async mark({ run, replid, marker }: ServerReport, change: MarkerChange): Promise<boolean> {
-    if (!this.isConnected || !this.guard) return false;
+  async mark({ run, replid, marker }: ServerReport, change: MarkerChange): Promise<boolean | undefined> {
+    if (!this.isConnected || !this.guard) return undefined;
     const fields = Object.entries(change).flat();
     const args = [run, replid, marker?.raw ?? NO_MARKER, ...fields];
-    return (await this.evaluate(MARK, [this.guard.markerName], args).catch(() => 0)) === 1;
+    const reply: unknown = await this.evaluate(MARK, [this.guard.markerName], args).catch(() => undefined);
+    return reply === undefined ? undefined : reply === 1;
   }
 
   beat(announcement: Announcement): Promise<number | undefined> {

@@ -21,8 +21,8 @@ const LOOK_INTERVAL = 250;
 const SAMPLE_INTERVAL = 10_000;
 /** How long a comparison of a server's history is fresh, in milliseconds. */
 const COMPARISON_INTERVAL = 1_000;
-/** How long one server may take to say who it is, in milliseconds. */
-const READ_WITHIN = 1_000;
+/** Bounds of how long one server may take to say who it is, in milliseconds: so many timeouts of a vote. */
+const [LEAST_PATIENCE, MOST_PATIENCE, TIMEOUTS] = [100, 1_000, 4];
 /** Other processes may use shorter ttls than this one: steps of clocks that matter to these are noticed anyway. In milliseconds. */
 const SHORT_TTL = 1_000;
 /** How often another client may write a marker between our reading and writing. */
@@ -75,7 +75,6 @@ export class RestartGuard implements Witness {
   private wasEngaged = false;
   private isBusy = false;
   private idleSince = -Infinity;
-  private nextContact = 0;
   private timer: Timer | undefined;
   private timerDue = Infinity;
   private looking: Promise<void> | undefined;
@@ -263,7 +262,7 @@ export class RestartGuard implements Witness {
     await Promise.all(
       this.identities.map(async (identity) => {
         const { revision } = identity;
-        const report = await this.within(READ_WITHIN, identity.server.report());
+        const report = await this.within(this.patience, identity.server.report());
         if (report) reports.set(identity, { report, revision });
       }),
     );
@@ -294,7 +293,7 @@ export class RestartGuard implements Witness {
     const { marker } = report;
     const mayBeDurable = report.hasAppendOnlyFile && report.replicas === 0 && !report.wasPromoted;
     const asksForSync = mayBeDurable && (marker === undefined || marker.run !== report.run);
-    const syncsAlways = asksForSync && ((await this.within(READ_WITHIN, identity.server.syncsAlways())) ?? false);
+    const syncsAlways = asksForSync && ((await this.within(this.patience, identity.server.syncsAlways())) ?? false);
     const relation = identity.relationOf(report, syncsAlways);
     if (relation === 'unknown') {
       identity.doubt(report, asked);
@@ -321,10 +320,8 @@ export class RestartGuard implements Witness {
     // The data was replaced while this process held a lock: the others have to hear of the lock.
     if (isFirstSight) identity.wasMetEngaged = this.isEngaged && identity.nonce !== '';
     identity.accept(report, asked, report.marker?.wait ?? 0);
-    if (isFirstSight && this.isEngaged && !identity.votes) {
-      // A lock from before may have this ttl, which the marker has not heard of.
-      void this.beat(identity, { ttl: this.announced.ttl, lengthens: true, known: 0 });
-    }
+    // A lock from before may have a ttl that the marker has not heard of.
+    if (isFirstSight) identity.owesLengthening = this.isEngaged && !identity.votes;
     this.tell(identity);
     if (!voted && identity.votes) identity.server.onVoting();
   }
@@ -344,7 +341,7 @@ export class RestartGuard implements Witness {
     const syncsAlways =
       report.hasAppendOnlyFile &&
       report.replicas === 0 &&
-      ((await this.within(READ_WITHIN, identity.server.syncsAlways())) ?? false);
+      ((await this.within(this.patience, identity.server.syncsAlways())) ?? false);
     await this.change(identity, report, {
       ...{ run: report.run, replid: report.replid, durable: syncsAlways ? 1 : 0 },
       ...{
@@ -381,7 +378,7 @@ export class RestartGuard implements Witness {
     if (waited >= length) return guess;
     identity.wait(since, 2 * length);
     // At boot, the others may be connected a moment later.
-    if (waited > READ_WITHIN) this.tell(identity);
+    if (waited > MOST_PATIENCE) this.tell(identity);
     return undefined;
   }
 
@@ -422,6 +419,12 @@ export class RestartGuard implements Witness {
     const { marker } = report;
     if (identity.isSuspect || !marker || marker.nonce !== identity.nonce || identity.unknownSince !== undefined) return;
     const isYoung = identity.isYoungAt(report);
+    if (isYoung && identity.owesLengthening) {
+      const took = this.beat(identity, { ttl: this.announced.ttl, lengthens: true, known: 0 });
+      identity.owesLengthening = (await this.within(this.patience, took)) !== true;
+      this.lookAgain = true;
+      return;
+    }
     const owesVeto = this.isEngaged && !marker.isVetoed && (isYoung || identity.wasMetEngaged);
     if (!isYoung || identity.votes) {
       if (owesVeto) await this.change(identity, report, { vetoed: 1 });
@@ -478,15 +481,15 @@ export class RestartGuard implements Witness {
       return;
     }
     await Promise.all(
-      young.map(([identity, report]) => this.within(READ_WITHIN, identity.server.mark(report, { from: report.time }))),
+      young.map(([identity, report]) => this.within(this.patience, identity.server.mark(report, { from: report.time }))),
     );
     this.lookAgain = true;
   }
 
   private async change(identity: DataIdentity, report: ServerReport, change: MarkerChange): Promise<void> {
-    await this.within(READ_WITHIN, identity.server.mark(report, change));
-    // The next round reads what it says now, whether by this process or by another.
-    this.lookAgain = true;
+    const isChanged = await this.within(this.patience, identity.server.mark(report, change));
+    // The next round reads what it says now, whether by this process or by another. A server that refuses has to wait.
+    if (isChanged !== undefined) this.lookAgain = true;
   }
 
   private signature(report: ServerReport, reason: string): MarkerChange {
@@ -506,7 +509,7 @@ export class RestartGuard implements Witness {
     await Promise.all(
       others.map(async (other) => {
         const sent = this.context.clock.read();
-        const report = await this.within(READ_WITHIN, other.server.report());
+        const report = await this.within(this.patience, other.server.report());
         if (report) answers.set(other, sampleOf(sent, this.context.clock.read(), report.time));
       }),
     );
@@ -526,13 +529,21 @@ export class RestartGuard implements Witness {
       this.context.observer.clientClockLagged?.(judgement.by);
       for (const each of this.identities) each.clock.forget();
       this.context.clockLags(judgement.by);
-    } else if (judgement.culprit === 'server') {
+    } else if (judgement.culprit === 'server' && (await this.stillShows(identity, steps.at(-1), allowance))) {
       identity.step = judgement.by;
       identity.mistrust('its clock has moved');
     }
     identity.clock.forget();
     identity.isSuspect = false;
     this.look();
+  }
+
+  /** Whether a step is there the next time, too: a clock of this client that stumbles and catches up shows it once. */
+  private async stillShows(identity: DataIdentity, before: Sample | undefined, allowance: number): Promise<boolean> {
+    const sent = this.context.clock.read();
+    const report = await this.within(this.patience, identity.server.report());
+    if (!report || !before) return false;
+    return movement(before, sampleOf(sent, this.context.clock.read(), report.time)).least > allowance;
   }
 
   /** The keys of a server whose clock moved forward expired early: it waits, for all clients. */
@@ -625,12 +636,12 @@ export class RestartGuard implements Witness {
     this.plan(this.interval);
   }
 
-  /** One master after the other; all of them once it has taken too long, since those that were tried may hang. */
+  /** All masters at once: those that hang must not keep the others from hearing of this process. */
   private keepContact(silence: number): void {
     if (silence < CONTACT_INTERVAL / 2) return;
-    const free = this.identities.filter(({ server, isBeating }) => server.isConnected && !isBeating);
-    const next = free[this.nextContact++ % Math.max(1, free.length)];
-    for (const identity of silence < CONTACT_INTERVAL && next ? [next] : free) void this.beat(identity, NOTHING);
+    for (const identity of this.identities) {
+      if (identity.server.isConnected && !identity.isBeating) void this.beat(identity, NOTHING);
+    }
   }
 
   private tell(identity: DataIdentity): void {
@@ -646,6 +657,11 @@ export class RestartGuard implements Witness {
     if (!quarantine) return;
     identity.isAnnounced = true;
     observer.masterQuarantined?.(name, quarantine.reason, quarantine.remaining);
+  }
+
+  /** A server that hangs must not keep this process from hearing what the others say. */
+  private get patience(): number {
+    return Math.min(MOST_PATIENCE, Math.max(LEAST_PATIENCE, TIMEOUTS * this.context.settings.masterTimeout));
   }
 
   private within<T>(limit: number, promise: Promise<T>): Promise<T | undefined> {
