@@ -41,6 +41,16 @@ export interface AcquisitionContext {
 /** Whom an attempt asks: all masters; the gate, and the others if it grants; or all because the gate will grant. */
 type Step = 'everybody' | 'gate' | 'reserved';
 
+/** One attempt. Durations are milliseconds. */
+interface Attempt {
+  readonly tenure: Tenure;
+  readonly step: Step;
+  readonly gate: WatchedMaster | undefined;
+  readonly ttl: number;
+  readonly timeout: number;
+  readonly explain: boolean;
+}
+
 /**
  * One acquisition, from the first attempt until it is granted or the waiting budget has ended.
  *
@@ -89,6 +99,9 @@ export class Acquisition {
       const isGuaranteed = attempt === 1 && !queued;
       if (!isGuaranteed && waiter.isOver) throw await this.failure();
 
+      // While it waited, the masters may have forgotten the ttl that was announced when it began.
+      const permitted = isGuaranteed ? call.ttl : this.context.witness.permit(Math.max(call.ttl, call.minHold));
+      const ttl = Math.min(call.ttl, typeof permitted === 'number' ? permitted : await permitted);
       step ??= call.wait > 0 && this.context.gates.areCrowded(this.names.keys) ? 'gate' : 'everybody';
       this.attempts = attempt;
       const full = masterTimeoutFor(this.context.settings, call.ttl);
@@ -98,7 +111,7 @@ export class Acquisition {
       waiter.interrupt = tenure;
       const since = this.context.clock.read();
       // A refusal is only worth explaining if there is no better chance to ask.
-      const ballot = await this.attempt(tenure, step, gate, timeout, attempt > 1 || call.wait === 0);
+      const ballot = await this.attempt({ tenure, step, gate, ttl, timeout, explain: attempt > 1 || call.wait === 0 });
       waiter.interrupt = undefined;
       // Granted at the gate: the place in its queue is gone.
       if (gate && this.queuedAt && ballot.isGrantedBy(gate)) this.queuedAt.delete(gate);
@@ -146,14 +159,7 @@ export class Acquisition {
     return undefined;
   }
 
-  private attempt(
-    tenure: Tenure,
-    step: Step,
-    gate: WatchedMaster | undefined,
-    timeout: number,
-    explain: boolean,
-  ): Promise<Ballot> {
-    const { ttl } = this.call;
+  private attempt({ tenure, step, gate, ttl, timeout, explain }: Attempt): Promise<Ballot> {
     if (!gate || step === 'everybody') return tenure.acquire(ttl, timeout, explain);
     const ticket = this.lineUp(gate);
     return step === 'reserved'
