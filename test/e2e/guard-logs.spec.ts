@@ -32,7 +32,9 @@ describe('An application that boots together with its masters', () => {
     const refused = await locks.acquire('a', undefined, { wait: 0 }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(QuorumUnavailableError);
     // As many as it takes to know that a quorum is impossible.
-    const answers = String(refused).match(/does not vote for \d+ ms more, its data is new to all processes \(see restartGuard\)/g);
+    const answers = String(refused).match(
+      /does not vote for \d+ ms more, its data is new to all processes \(see restartGuard\)/g,
+    );
     expect(answers?.length).toBeGreaterThanOrEqual(2);
     const asked = performance.now();
     await expect(locks.acquire('a', undefined, { wait: '100ms' })).rejects.toBeInstanceOf(QuorumUnavailableError);

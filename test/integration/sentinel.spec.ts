@@ -43,6 +43,8 @@ describe('A master behind a sentinel, whose replica is promoted without the last
   it('with the guard: votes when the lock must have ended, and says so', async () => {
     const guarded = { ttl: 4_000, maxTtl: 4_000, restartGuard: true };
     await using holder = await contender(guarded);
+    // Copying begins some seconds after the replica was attached: it has the marker, but not the last lock.
+    await eventually(async () => Number(await command(replica.port, 'DBSIZE')) > 0, 30_000);
     const lock = await holder.acquire('a', undefined, { wait: '30s' });
     await failOver();
     const reasons: string[] = [];

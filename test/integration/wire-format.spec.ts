@@ -47,11 +47,22 @@ describe('What versions of this library have in common on a master', () => {
     expect(await redis.type('lock:\0fences')).toBe('hash');
     expect(await redis.hgetall('lock:\0fences')).toEqual({ '45': String(token) });
     const marker = await redis.hgetall('lock:\0incarnation');
-    expect(Object.keys(marker).sort()).toEqual(
-      ['at', 'by', 'durable', 'from', 'next', 'nonce', 'prev', 'replid', 'run', 'since', 'vetoed', 'why'].sort(),
-    );
+    expect(Object.keys(marker).sort()).toEqual([
+      'at',
+      'by',
+      'durable',
+      'from',
+      'known',
+      'nonce',
+      'replid',
+      'run',
+      'ttls',
+      'vetoed',
+      'why',
+    ]);
     const id = expect.stringMatching(/^[0-9a-f]{40}$/);
-    expect(marker).toMatchObject({ run: id, replid: id, prev: '500', durable: '0' });
+    expect(marker).toMatchObject({ run: id, replid: id, durable: '0', known: '500' });
+    expect(marker['ttls']).toMatch(/^500:\d{13}$/);
     await lock.release();
   });
 
@@ -61,8 +72,8 @@ describe('What versions of this library have in common on a master', () => {
     const [, run] = /run_id:(\w+)/.exec(await redis.info('server'))!;
     const from = Date.now() - 1;
     const [, replid] = /master_replid:(\w+)/.exec(await redis.info('replication'))!;
-    const ttls = { prev: 500, next: 0, since: from };
-    await redis.hset('lock:\0incarnation', { run, replid, nonce: 'another version', from, ...ttls });
+    const announced = { ttls: `500:${from + 60_000}`, known: 500 };
+    await redis.hset('lock:\0incarnation', { run, replid, nonce: 'another version', from, ...announced });
     await redis.hset('lock:\0fences', '45', '9000000000000000');
     await redis.set('lock:order:2', 'f'.repeat(40), 'PX', 60_000);
 

@@ -17,6 +17,8 @@ beforeEach(() => {
 
 /** Another process serves the data that was kept. */
 const restarted = (one: FakeServer): void => void ((one.run += "'"), (one.replid += "'"));
+/** The history is kept in the file that a new process loads. */
+const loaded = (one: FakeServer): void => void (one.run += "'");
 /** The first replica was attached: the history of the data gets another name. */
 const renamed = (one: FakeServer): void => void (one.replid += "'");
 /** It was a replica, and is a master now. */
@@ -32,6 +34,7 @@ describe('The data of a server', () => {
     ['that was promoted although `appendfsync` is `always`', 'unknown', promoted, SEEN],
     ['that was promoted and is declared durable', 'renamed', promoted, DECLARED],
     ['that was restarted', 'unknown', restarted, NOT_DURABLE],
+    ['that another process loaded with its history', 'unknown', loaded, NOT_DURABLE],
     ['that was restarted and is declared durable', 'renamed', restarted, DECLARED],
     ['that was restarted and kept every write since then only', 'unknown', restarted, SEEN],
   ])('%s is %s', (_, relation, change, declared) => {
