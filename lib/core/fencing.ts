@@ -98,11 +98,12 @@ export class TokenAgreement {
     };
   }
 
-  /** Takes the numbers that a round has counted. */
-  conclude(answers: readonly number[]): void {
+  /** Takes the numbers that a round has counted. Returns the token, if there is one now. */
+  conclude(answers: readonly number[]): number | undefined {
     this.largest = answers.reduce((largest, answer) => Math.max(largest, answer), this.largest); // @mutant larger-draws-not-adopted
     const repeated = answers.filter((answer) => answer === this.largest).length;
     if (repeated >= this.quorum) this.token = this.largest;
+    return this.token;
   }
 }
 

@@ -235,5 +235,5 @@ export const NOT_ASKED: TimedOut = Object.freeze({ kind: 'timeout', sent: false 
 
 /** Whether a request that got this answer may have taken effect, now or later. */
 export function mayHaveReached(answer: Answer | undefined): boolean {
-  return answer === undefined || !('sent' in answer) || answer.sent !== false;
+  return !(answer && 'sent' in answer && answer.sent === false);
 }

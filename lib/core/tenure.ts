@@ -167,7 +167,8 @@ export class Tenure implements Holding {
     const { keys } = this.names;
     const fencing = (this.fencing ??= new TokenAgreement(quorumOf(this.masters.length), { keys, token: this.token }));
     fencing.demand(atLeast);
-    while (fencing.agreed === undefined) {
+    let agreed = fencing.agreed;
+    while (agreed === undefined) {
       const before = fencing.progress;
       const floor = floorOf(this.clock);
       const ask: Asking = (master, reply) => {
@@ -176,10 +177,10 @@ export class Tenure implements Holding {
       };
       const timeout = Math.min(this.settings.masterTimeout, Math.max(this.remaining, 0));
       const { fences } = await new Ballot(this.masters, UNUSED, this.clock, timeout, undefined, ask).decided;
-      fencing.conclude(fences);
-      if (fencing.agreed === undefined && (fencing.progress === before || this.remaining <= 0)) return undefined;
+      agreed = fencing.conclude(fences);
+      if (agreed === undefined && (fencing.progress === before || this.remaining <= 0)) return undefined;
     }
-    return fencing.agreed;
+    return agreed;
   }
 
   /** The clock of this process stood still while the lock was held: its validity ends that much earlier. */

@@ -70,8 +70,8 @@ export function redisMaster(option: string, source: RedisMasterSource, context: 
 }
 
 function durableOf(option: string, source: RedisMasterSource): boolean | undefined {
-  if (typeof source === 'string' || !('durable' in source) || source.durable === undefined) return undefined;
-  return resolveFlag(`${option}.durable`, source.durable);
+  const durable: unknown = typeof source === 'object' && 'durable' in source ? source.durable : undefined;
+  return durable === undefined ? undefined : resolveFlag(`${option}.durable`, durable);
 }
 
 /** A client that is not connected yet, and the address of its server. */

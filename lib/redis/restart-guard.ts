@@ -241,9 +241,7 @@ export class RestartGuard implements Witness {
     for (let round = 0; this.lookAgain && round < MOST_RACES && !this.closed; round++) {
       this.lookAgain = false;
       const asked = this.context.clock.read();
-      const readings = await this.readAll();
-      if (this.closed) return;
-      await this.decide(this.upToDate(readings), asked);
+      await this.decide(this.upToDate(await this.readAll()), asked);
     }
   }
 
@@ -271,6 +269,7 @@ export class RestartGuard implements Witness {
   }
 
   private async decide(reports: Reports, asked: Instant): Promise<void> {
+    if (this.closed) return;
     const wasUnknown = new Set(this.identities.filter(({ unknownSince }) => unknownSince !== undefined));
     for (const [identity, report] of reports) {
       // What is being judged or accused is read again afterwards.
@@ -481,7 +480,9 @@ export class RestartGuard implements Witness {
       return;
     }
     await Promise.all(
-      young.map(([identity, report]) => this.within(this.patience, identity.server.mark(report, { from: report.time }))),
+      young.map(([identity, report]) =>
+        this.within(this.patience, identity.server.mark(report, { from: report.time })),
+      ),
     );
     this.lookAgain = true;
   }

@@ -134,35 +134,41 @@ describe('A master whose clock is stepped forward', () => {
     ['by less than the drift of the default ttl', 80],
   ] as const;
 
-  it.each(STEPS)('loses its vote for all processes: %s', async (_, step) => {
-    await using masters = await startShimmed();
-    if (!masters) {
-      console.log('No C compiler, or not Linux: a stepped clock is tested in test/unit/redis/clock-guard.spec.ts only');
-      return;
-    }
-    const told: string[] = [];
-    const observer = { masterQuarantined: (_: string, reason: string) => void told.push(reason) };
-    await using contender = await Contender.on(masters.urls, OPTIONS, observer);
-    await using idle = await Contender.on(masters.urls, OPTIONS);
-    await eventually(() => [0, 1, 2].every((index) => stateOf(contender, index) === 'voting'));
-    await eventually(() => [0, 1, 2].every((index) => stateOf(idle, index) === 'voting'));
-    await (await contender.acquire('before', TTL)).release();
-    told.length = 0;
-    masters.step(step);
-    await eventually(async () => {
-      await (await contender.acquire('after', TTL, { wait: '5s' })).release();
-      return stateOf(contender, 0) === 'quarantined';
-    });
-    await eventually(() => told.length > 0);
-    expect(told).toEqual([expect.stringMatching(/^its clock jumped forward by \d+ ms$/)]);
-    const nonce = await command(masters.servers[0]!.port, 'HGET', MARKER, 'nonce');
-    await using late = await Contender.on(masters.urls, OPTIONS);
-    expect(stateOf(late, 0)).toBe('quarantined');
-    // A process that sees the step when it wakes up accepts what was written after it.
-    await (await idle.acquire('idle', TTL, { wait: '5s' })).release();
-    expect(await command(masters.servers[0]!.port, 'HGET', MARKER, 'nonce')).toBe(nonce);
-    await eventually(() => [contender, idle, late].every((each) => stateOf(each, 0) === 'voting'));
-  }, 60_000);
+  it.each(STEPS)(
+    'loses its vote for all processes: %s',
+    async (_, step) => {
+      await using masters = await startShimmed();
+      if (!masters) {
+        console.log(
+          'No C compiler, or not Linux: a stepped clock is tested in test/unit/redis/clock-guard.spec.ts only',
+        );
+        return;
+      }
+      const told: string[] = [];
+      const observer = { masterQuarantined: (_: string, reason: string) => void told.push(reason) };
+      await using contender = await Contender.on(masters.urls, OPTIONS, observer);
+      await using idle = await Contender.on(masters.urls, OPTIONS);
+      await eventually(() => [0, 1, 2].every((index) => stateOf(contender, index) === 'voting'));
+      await eventually(() => [0, 1, 2].every((index) => stateOf(idle, index) === 'voting'));
+      await (await contender.acquire('before', TTL)).release();
+      told.length = 0;
+      masters.step(step);
+      await eventually(async () => {
+        await (await contender.acquire('after', TTL, { wait: '5s' })).release();
+        return stateOf(contender, 0) === 'quarantined';
+      });
+      await eventually(() => told.length > 0);
+      expect(told).toEqual([expect.stringMatching(/^its clock jumped forward by \d+ ms$/)]);
+      const nonce = await command(masters.servers[0]!.port, 'HGET', MARKER, 'nonce');
+      await using late = await Contender.on(masters.urls, OPTIONS);
+      expect(stateOf(late, 0)).toBe('quarantined');
+      // A process that sees the step when it wakes up accepts what was written after it.
+      await (await idle.acquire('idle', TTL, { wait: '5s' })).release();
+      expect(await command(masters.servers[0]!.port, 'HGET', MARKER, 'nonce')).toBe(nonce);
+      await eventually(() => [contender, idle, late].every((each) => stateOf(each, 0) === 'voting'));
+    },
+    60_000,
+  );
 });
 
 describe('A process whose own clocks stood still', () => {

@@ -2,8 +2,6 @@ import { Chance } from '../engine/chance.js';
 import type { Operation, Schedule } from '../schedule.js';
 
 const LONG = 10_000;
-/** Masters that nobody has asked before vote by then. */
-const SETTLED = 3_300;
 const [A, B, C] = [0, 1, 2];
 const [FAST, FIRST, SECOND] = [0, 1, 2];
 

@@ -2,6 +2,7 @@ import { EVERYTHING, generate, type Profile } from '../generator.js';
 import type { Schedule } from '../schedule.js';
 import type { ModelFault } from '../server/operations.js';
 import { duplicateToken } from './duplicate-token.js';
+import { lostTogether } from './lost-together.js';
 
 /** Schedules in which a mutant matters more often than in any. */
 interface MutantProfile {
@@ -33,12 +34,6 @@ const OVERLAPPING: Profile = {
     // With a guard, new masters would not vote while most of it happens.
     guard: [false],
   },
-};
-
-/** All masters lose their data within one lock. */
-const FORGETFUL: Profile = {
-  ...{ ...CROWDED, faults: ['crash', 'crash', 'crash', 'flush'], mostFaults: 12, dataAfterCrash: ['lost'] },
-  ...{ ttls: [10_000], operations: [6, 10], extended: 1 },
 };
 
 /** By the name of the mutant. */
@@ -89,10 +84,8 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   },
   'lost data taken for known data': { profile: { ...CROWDED, faults: ['crash'], dataAfterCrash: ['lost'] } },
   'a new marker votes at once': { profile: { ...CROWDED, faults: ['crash', 'flush'] } },
-  'no veto': { profile: FORGETFUL },
-  'early vote too early': { profile: FORGETFUL },
-  'early vote of some': { profile: FORGETFUL },
-  'own lock does not keep new masters out': { profile: FORGETFUL },
+  'no veto': { profile: GUARDED, schedule: lostTogether },
+  'early vote too early': { profile: GUARDED, schedule: lostTogether },
   'nothing released': { profile: CROWDED },
   'sent again after its release': {
     profile: { ...SLOW, faults: ['scriptFlush', 'slow', 'hang'], ttls: [10_000], mostFaults: 8 },
@@ -102,10 +95,6 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
       ...{ ...SLOW, faults: ['flush', 'scriptFlush', 'slow', 'hang', 'partition'], ttls: [1_000, 10_000] },
       ...{ mostFaults: 10, extended: 1 },
     },
-  },
-  'no gate, nothing given back': {
-    // There is no gate while every master is kept out: new masters are, until they vote.
-    profile: { ...SLOW, faults: ['hang', 'slow', 'partition', 'crash'], ttls: [10_000], mostFaults: 8, fresh: 0.5 },
   },
   'last come, first served': { profile: { ...CROWDED, processes: [2] } },
   'timer of a lock kept': { profile: { ...GUARDED, ttls: [10_000] } },

@@ -1,7 +1,7 @@
 import { RESERVED_FOR } from '../../../lib/core/master.interface.js';
 import { ANNOUNCED_FOR, EXPIRY_RESOLUTION, MOST_ANNOUNCED } from '../../../lib/redis/operations-script.js';
 import { MARKER_FIELDS } from '../../../lib/redis/marker.js';
-import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED, UNMARKED } from '../../../lib/redis/script-answers.js';
+import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED } from '../../../lib/redis/script-answers.js';
 import { type Database, protect } from './database.js';
 
 // What the scripts of lib/redis do, said a second time in another language: whoever changes a script changes
