@@ -221,7 +221,7 @@ export interface Quarantined extends Quarantine {
   /** Tells answers apart. */
   readonly kind: 'quarantined';
   /** `false` when the request was not even sent. */
-  readonly sent?: boolean;
+  readonly sent: boolean;
 }
 
 /** What a master says to a request, told apart by its `kind`. */
@@ -235,5 +235,5 @@ export const NOT_ASKED: TimedOut = Object.freeze({ kind: 'timeout', sent: false 
 
 /** Whether a request that got this answer may have taken effect, now or later. */
 export function mayHaveReached(answer: Answer | undefined): boolean {
-  return !(answer && 'sent' in answer && answer.sent === false);
+  return answer === undefined || !('sent' in answer) || answer.sent;
 }

@@ -367,7 +367,7 @@ export class RedisMaster implements Master, GuardedServer {
         if ('withdrawn' in request && request.withdrawn) return why;
         if (problem) return problem;
         if (isOther && !quarantine && request.op !== 'release') return why;
-        if (quarantine && this.isNewLock(request)) return { kind: 'quarantined', ...quarantine };
+        if (quarantine && this.isNewLock(request)) return { kind: 'quarantined', sent: true, ...quarantine };
         again.push(one);
         return undefined;
       });
@@ -445,7 +445,9 @@ export class RedisMaster implements Master, GuardedServer {
 /** A grant of a master that may have forgotten others does not count. */
 function judge({ op }: ServerRequest, answer: Answer, quarantine: Quarantine | undefined): Answer {
   const isVote = op === 'acquire' || op === 'extend' || op === 'draw';
-  return quarantine && isVote && answer.kind === 'granted' ? { kind: 'quarantined', ...quarantine } : answer;
+  return quarantine && isVote && answer.kind === 'granted'
+    ? { kind: 'quarantined', sent: true, ...quarantine }
+    : answer;
 }
 
 function isUnknownScript(error: unknown): boolean {

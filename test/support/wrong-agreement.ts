@@ -46,10 +46,10 @@ export class WrongAgreement extends TokenAgreement {
     return (master, answer) => heard(master, answer.kind === 'granted' ? { kind: 'granted' } : answer);
   }
 
-  override conclude(answers: readonly number[]): void {
+  override conclude(answers: readonly number[]): number | undefined {
     const { progress, fault, hasConcluded } = this;
     this.hasConcluded = true;
     const known = fault === 'adopts nothing' && hasConcluded;
-    super.conclude(known ? answers.map((answer) => Math.min(answer, progress)) : answers);
+    return super.conclude(known ? answers.map((answer) => Math.min(answer, progress)) : answers);
   }
 }

@@ -29,7 +29,7 @@ const QUORUM = 2;
 /** Seconds that a floor may be ahead of a master's clock for a client that clamps it. */
 const CLAMP = 60;
 const HELD: Held = { kind: 'held', remaining: undefined };
-const QUARANTINED: Answer = { kind: 'quarantined', reason: 'it lost its data', remaining: 1 };
+const QUARANTINED: Answer = { kind: 'quarantined', sent: true, reason: 'it lost its data', remaining: 1 };
 
 /** What one master has of one key. */
 class MasterState {

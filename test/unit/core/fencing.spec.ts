@@ -60,7 +60,7 @@ describe('TokenAgreement', () => {
   it.each([
     ['was lost', TIMED_OUT],
     ['was cut off', cutOff],
-    ['came from a quarantined master', { kind: 'quarantined', reason: 'young', remaining: 1 }],
+    ['came from a quarantined master', { kind: 'quarantined', sent: true, reason: 'young', remaining: 1 }],
   ] as const)('lets a master draw again whose answer %s', (_, answer) => {
     const agreement = newAgreement();
     const a = master();
@@ -72,7 +72,7 @@ describe('TokenAgreement', () => {
     ['said that it only refreshed the key', GRANTED, false],
     ['said that it set the key again', HEALED, true],
     ['did not say', TIMED_OUT, true],
-    ['was in quarantine', { kind: 'quarantined', reason: 'young', remaining: 1 }, true],
+    ['was in quarantine', { kind: 'quarantined', sent: true, reason: 'young', remaining: 1 }, true],
   ] as const)('knows whether a master draws anew that %s in an extension', (_, answer, isFirst) => {
     const agreement = newAgreement();
     const a = master();
