@@ -39,6 +39,8 @@ const SECOND = 1_000;
 /** What a healthy client may wait beside the locks of others: one look, and what others do when they come back. */
 const HEALTHY_WITHIN = 5_000;
 const TIMERS_WITHIN = 50;
+/** How long a process that does nothing may take to notice what happened to a master, in milliseconds. */
+const NOTICED_WITHIN = 11_000;
 /** Beyond that, something goes round in circles. */
 const MOST_EVENTS = 100_000;
 
@@ -124,6 +126,8 @@ class Course {
     this.until(scheduler.now + health.longestTtl + QUEUE_LIFE + this.setBackAtMost + SECOND);
     checkNothingLeft(world);
     if (world.assumptions.ratesAreNormal) {
+      // A process that does nothing may have noticed what happened to a master only now.
+      this.until(scheduler.now + NOTICED_WITHIN + health.longestGuess * 1.05);
       world.health.checkOver();
       checkIdle(world, () => true);
     }
@@ -164,8 +168,8 @@ class Course {
 
   /** When everybody must have had its lock: work, locks that nobody released, a quarantine, and one that began late. */
   private deadline(end: number): number {
-    const { longestTtl } = this.world.health;
-    const quarantine = longestTtl * 1.02 + 2 * SECOND;
+    const { longestTtl, longestGuess } = this.world.health;
+    const quarantine = longestGuess * 1.02 + 2 * SECOND;
     return this.busyUntil(end) + longestTtl + 2 * quarantine + this.setBack + RECONNECTED_WITHIN;
   }
 

@@ -73,11 +73,13 @@ export class Health {
     return Math.max(0, ...asked.map(({ operation: { ttl, minHold, newTtl = 0 } }) => Math.max(ttl, minHold, newTtl)));
   }
 
-  /** Where a majority has lost its data, no master can say which ttls are in use: a process goes by its own bound. */
-  private get longestGuess(): number {
-    const { endpoints, nodes } = this.world;
-    const lost = endpoints.filter(({ lostAt }) => lostAt > -Infinity).length;
-    if (lost <= endpoints.length / 2) return this.longestTtl;
+  /** Where a majority was hit, too few masters can say which ttls are in use: a process goes by its own bound. */
+  get longestGuess(): number {
+    const { endpoints, nodes, schedule, scheduler } = this.world;
+    const hit = endpoints.filter((_, index) =>
+      schedule.faults.some((fault) => fault.at <= scheduler.now && isOnServer(fault, index)),
+    );
+    if (hit.length <= endpoints.length / 2) return this.longestTtl;
     return Math.max(this.longestTtl, ...nodes.map(({ settings }) => settings.maxTtl));
   }
 
