@@ -1,11 +1,11 @@
 // Real Redis (or Valkey) processes for tests, the demo and benchmarks. Loopback only, nothing on disk unless asked for,
 // and never the machine's own Redis service.
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
+import { text } from 'node:stream/consumers';
 import { ensureProgram, onPath } from './ensure-program.mjs';
 
 // Debian keeps the server's binary in redis-tools and valkey-tools under the name of the checker; it acts as what it is
@@ -31,7 +31,9 @@ export function ensureRedisServer() {
 
 /** Name and version of a server's program, e.g. `Redis 7.0.15` or `Valkey 9.1.2`. */
 export async function versionOfServer(binary) {
-  const { stdout } = await promisify(execFile)(binary, ['--version'], { argv0: nameOf(binary) });
+  // Not execFile, which passes no other name.
+  const process = spawn(binary, ['--version'], { argv0: nameOf(binary), stdio: ['ignore', 'pipe', 'inherit'] });
+  const stdout = await text(process.stdout);
   const [, name, version] = /^(\w+) server v=([\d.]+)/.exec(stdout) ?? [];
   if (!version) throw new Error(`${binary} --version names no version of Redis or Valkey: ${stdout.trim()}`);
   return `${name} ${version}`;

@@ -64,7 +64,7 @@ function dataAsJson(one: Examination): object | undefined {
   if (!evidence) return undefined;
   const { data, wait, reason } = standingOf(evidence);
   const { marker } = evidence.report;
-  const { writtenBy, writtenAt, reason: why, from, isVetoed, maxTtl, isDurable } = marker ?? {};
+  const { writtenBy, writtenAt, reason: why, from, isVetoed, knownTtl: maxTtl, isDurable } = marker ?? {};
   return {
     state: data,
     wait: wait ?? null,
@@ -116,7 +116,7 @@ function markerOf(one: Examination, examined: readonly Examination[]): Record<st
     'marker by': marker ? plain(marker.writtenBy) || '-' : '-',
     written: written ?? '-',
     because: marker ? plain(marker.reason) || '-' : '-',
-    'ttls up to': duration(marker?.maxTtl),
+    'ttls up to': duration(marker?.knownTtl),
     vetoed: marker ? (marker.isVetoed ? 'yes' : 'no') : '-',
     durable: marker ? (marker.isDurable ? 'seen' : 'not seen') : '-',
   };

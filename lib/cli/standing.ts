@@ -35,7 +35,7 @@ export function standingOf(evidence: Evidence): Standing {
     const change = marker.run === report.run ? 'its history has another name' : 'it was restarted with all of its data';
     return { data, wait: undefined, reason: `${change}, and no process has met it since` };
   }
-  const left = Math.max(0, Math.min(marker.from - report.time, quarantineFor(marker.maxTtl)));
+  const left = Math.max(0, Math.min(marker.from - report.time, marker.wait));
   return { data, wait: left, reason: marker.reason };
 }
 

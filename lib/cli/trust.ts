@@ -8,7 +8,7 @@ import { operator, trustLine, type TrustRecord } from './audit.js';
 import { Contact, type Failure, isFailure, type Outcome } from './contact.js';
 import { type Context, UsageError } from './context.js';
 import { configured } from './examination.js';
-import { type Evidence, keepsWrites, quarantineFor, type Standing, standingOf } from './standing.js';
+import { type Evidence, keepsWrites, type Standing, standingOf } from './standing.js';
 import { duration, plain, table } from './table.js';
 
 /** How trust was asked for. */
@@ -206,7 +206,7 @@ function show(master: string, known: Known, { terminal }: Context): void {
     ...(marker
       ? [
           ['marker by', `${plain(marker.writtenBy)}, ${duration(time - marker.writtenAt)} ago`],
-          ['ttls up to', `${duration(marker.maxTtl)}, a wait of ${duration(quarantineFor(marker.maxTtl))}`],
+          ['ttls up to', `${duration(marker.knownTtl)}, a wait of ${duration(marker.wait)}`],
           ['vetoed', isVetoed(known) ? 'yes, by a process that holds a lock' : 'no'],
         ]
       : []),

@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { countersName, countersOf } from '../../lib/core/fencing.js';
 import type { Answer } from '../../lib/core/master.interface.js';
 import { resolveSettings } from '../../lib/core/settings.js';
+import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import { acquiring, ask, drawing } from '../support/ask.js';
 import type { FenceTask } from '../processes/fence.js';
 import { compileLibrary, type Program, start } from '../support/compiled.js';
@@ -224,7 +225,7 @@ describe('A fencing token, on real servers', () => {
     await command(masters, 0, (client) => client.script('FLUSH'));
     proxy.replies.delay = 300;
     const acquired = ask(master!, acquiring(['lock:a'], 'mine'));
-    await eventually(() => master!.identity().quarantine !== undefined);
+    await eventually(() => (master as RedisMaster)['data']?.votes === false);
     const answers: Answer[] = [];
     master!.ask(drawing(['lock:a'], 'mine'), (answer) => answers.push(answer));
     expect(answers).toMatchObject([{ kind: 'quarantined', sent: false }]);

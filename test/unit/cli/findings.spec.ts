@@ -14,7 +14,18 @@ function marker(run: string, of: { from?: number; vetoed?: string; durable?: str
   const { from = 0, vetoed = '0', durable = '0', replid = `${run}'s` } = of;
   const announced = ['0', `30000:${NOW + DAY}`, '30000'];
   return markerFrom(
-    [run, replid, `nonce of ${run}`, `${from}`, vetoed, ...announced, durable, 'app:1', '0', 'it was new'],
+    [
+      run,
+      replid,
+      `nonce of ${run}`,
+      `${from}`,
+      vetoed,
+      ...announced,
+      durable,
+      'app:1',
+      `${from - 30_302}`,
+      'it was new',
+    ],
     NOW,
   )!;
 }
