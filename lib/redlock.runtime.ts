@@ -99,7 +99,8 @@ export async function createRedlockRuntime(
       })
     : undefined;
   const masters = createMasters(options.masters, { ...surroundings, settings, guard, encoder: new RequestEncoder() });
-  const redlock: Redlock = new Redlock(masters, settings, { ...surroundings, witness: guard });
+  const witness = guard?.isNeeded ? guard : undefined;
+  const redlock: Redlock = new Redlock(masters, settings, { ...surroundings, witness });
   const runtime = new RedlockRuntime(new LockService(() => redlock, settings), redlock, drainTimeout);
   announce(logger, masters, settings);
   if (lazy) {

@@ -104,6 +104,11 @@ export class RestartGuard implements Witness {
     return identity;
   }
 
+  /** Whether there is a server to guard: masters in memory cannot restart without their process. */
+  get isNeeded(): boolean {
+    return this.identities.length > 0;
+  }
+
   /** Number of timers that have not fired. */
   get pendingTimers(): number {
     return this.limits + (this.timer === undefined ? 0 : 1);
