@@ -91,13 +91,16 @@ describe('The dashboard', () => {
     'shows a master that was restarted as quarantined with the time that is left, then as voting',
     async () => {
       const badge = page.master(1).getByText(/^quarantined for \d\.\d s$/);
-      const left = async (): Promise<number> => Number((await badge.innerText()).replace(/[^\d.]/g, ''));
+      const shown: number[] = [];
+      const watch = async (): Promise<number[]> => {
+        shown.push(...(await badge.allInnerTexts()).map((text) => Number(text.replace(/[^\d.]/g, ''))));
+        return shown;
+      };
       await page.press('Restart master 1');
-      const first = await left();
-      const later = await until(left, (seconds) => seconds < first);
-      // `maxTtl`, its drift, and the second that is the resolution of a server's uptime.
-      expect(first).toBeLessThanOrEqual(6.1);
-      expect(later).toBeGreaterThan(0);
+      // The first words can be shorter: the wait is set when the other masters have said which ttls are in use.
+      await until(watch, (seconds) => seconds.some((left, i) => left > 0 && left < (seconds[i - 1] ?? 0)));
+      // `maxTtl` and its drift.
+      expect(Math.max(...shown)).toBeLessThanOrEqual(8.2);
       await seen(page.master(1).getByText('voting', { exact: true }));
       await seen(page.inLog(/Master 1 is quarantined for \d\.\d s/));
       await seen(page.inLog('Master 1 votes'));
