@@ -52,6 +52,7 @@ describe('What versions of this library have in common on a master', () => {
       'by',
       'durable',
       'from',
+      'guess',
       'known',
       'nonce',
       'replid',
