@@ -69,7 +69,9 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   },
   'nothing drawn': { profile: { ...OVERLAPPING, offsets: [20_000], tokensAt: [0] } },
   'wake-up trusted without the timer': { profile: { ...CROWDED, faults: ['cut', 'pause', 'crash'] } },
-  'token reused across attempts': { profile: { ...SLOW, faults: ['scriptFlush', 'slow', 'hang'], mostFaults: 8 } },
+  'token reused across attempts': {
+    profile: { ...SLOW, faults: ['scriptFlush', 'slow', 'hang'], mostFaults: 8, guard: [false] },
+  },
   'marker not looked at': {
     profile: { ...CROWDED, faults: ['flush'] },
     modelFaults: new Set(['marker-is-ignored']),
@@ -93,7 +95,7 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'an extension does not withdraw the acquisition': {
     profile: {
       ...{ ...SLOW, faults: ['flush', 'scriptFlush', 'slow', 'hang', 'partition'], ttls: [1_000, 10_000] },
-      ...{ mostFaults: 10, extended: 1 },
+      ...{ mostFaults: 10, extended: 1, guard: [false] },
     },
   },
   'last come, first served': { profile: { ...CROWDED, processes: [2] } },
