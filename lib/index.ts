@@ -41,7 +41,7 @@ export { getLockServiceToken, InjectLockService } from './lock-service.token.js'
 export { LockInterceptor, type LockInterceptorKey } from './lock.interceptor.js';
 export type { LockedMethodOptions, LockResource, WithLockOptions } from './lock-options.interface.js';
 export { LockService } from './lock.service.js';
-export type { RedisMasterSource } from './redis/master-source.js';
+export type { DurableOption, RedisMasterSource } from './redis/master-source.js';
 export type { RedisClientSource } from './redis/redis-client.interface.js';
 export type {
   MasterSource,

@@ -14,6 +14,7 @@ export type {
   InspectRequest,
   LeaveRequest,
   MasterIdentity,
+  ProbeRequest,
   QueueTicket,
   ReleaseRequest,
   Reply as MasterReply,
