@@ -18,6 +18,8 @@ export interface Master {
   problem(): Unreachable | undefined;
   /** What is known of the server. */
   identity(): MasterIdentity;
+  /** Whether `identity()` has a quarantine, without the cost of describing it. */
+  readonly isQuarantined: boolean;
   /** Drops the connection and opens a new one: called when the master has been silent for long. */
   reconnect(): void;
   /** Calls back whenever this master can be asked again after it could not. */

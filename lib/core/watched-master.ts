@@ -93,7 +93,7 @@ export class WatchedMaster implements Master {
 
   /** Whether it is worth waiting for this master's answer. */
   get isUsable(): boolean {
-    return !this.silent && this.problem() === undefined && this.inner.identity().quarantine === undefined;
+    return !this.silent && this.problem() === undefined && !this.inner.isQuarantined;
   }
 
   /** Whether there is a connection, whether or not it may be used. */
@@ -112,6 +112,10 @@ export class WatchedMaster implements Master {
     this.excluded = reason;
     if (reason !== undefined) this.observer.masterRefused?.(this.name, reason);
     else this.observer.masterVotesAgain?.(this.name);
+  }
+
+  get isQuarantined(): boolean {
+    return this.inner.isQuarantined;
   }
 
   identity(): MasterIdentity {

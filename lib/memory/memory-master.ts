@@ -49,6 +49,9 @@ export class MemoryMaster implements Master {
     return {};
   }
 
+  /** Never: its data lives as long as the process. */
+  readonly isQuarantined = false;
+
   reconnect(): void {
     // There is no connection to replace.
   }

@@ -100,9 +100,13 @@ export class DataIdentity {
     return this.marker?.nonce ?? '';
   }
 
+  get isQuarantined(): boolean {
+    return this.isSuspect || !(this.votes || this.isChecked);
+  }
+
   /** Why it does not vote, and for how long at most; `undefined` when it votes. */
   quarantineAt(now: Instant): Quarantine | undefined {
-    if ((this.votes || this.isChecked) && !this.isSuspect) return undefined;
+    if (!this.isQuarantined) return undefined;
     const { since = now.monotonic, length = 0 } = this.until ?? {};
     return { reason: this.reason, remaining: Math.max(1, length - (now.monotonic - since)) };
   }

@@ -81,8 +81,14 @@ export function faultOf({ role, mode, version }: ServerReport): string | undefin
   return undefined;
 }
 
+/** Lines of INFO end in CR LF. */
 function fieldOf(info: string, name: string): string | undefined {
-  return new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1]?.trim();
+  const line = `${name}:`;
+  const before = info.startsWith(line) ? -1 : info.indexOf(`\n${line}`);
+  if (before < 0 && !info.startsWith(line)) return undefined;
+  const from = before + 1 + line.length;
+  const end = info.indexOf('\n', from);
+  return info.slice(from, end < 0 ? undefined : end).trim();
 }
 
 function luaList(names: readonly string[]): string {

@@ -158,6 +158,10 @@ export class RedisMaster implements Master, GuardedServer {
     return { ...known, version, fault: this.fault, quarantine: this.quarantine };
   }
 
+  get isQuarantined(): boolean {
+    return this.data?.isQuarantined ?? false;
+  }
+
   get isConnected(): boolean {
     return !this.closing && this.connection.problem === undefined;
   }

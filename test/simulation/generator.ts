@@ -23,6 +23,8 @@ export interface Profile {
   readonly dataAfterCrash: readonly ('kept' | 'lost' | 'stale')[];
   /** Share of the schedules in which masters were started a moment ago and have never voted. */
   readonly fresh: number;
+  /** Share of the others in which the masters have been in use for long. The rest begins when new masters vote. */
+  readonly known: number;
   /** Share of those in which processes differ in their options, and are replaced by others while locks are held. */
   readonly rolling: number;
   /** Share of those in which masters keep whatever they have acknowledged. */
@@ -59,6 +61,8 @@ export const EVERYTHING: Profile = {
   dataAfterCrash: ['kept', 'lost', 'lost', 'stale'],
   tokensAt: [undefined, 0, 0, 0.5, 1],
   fresh: 0.1,
+  // Half of all events happen before new masters vote, and few of them differ from one schedule to the next.
+  known: 0.85,
   rolling: 0.15,
   durable: 0.05,
 };
@@ -76,8 +80,10 @@ const LONG = 1 / 10;
 
 /** For how long operations begin and faults happen, in milliseconds. */
 const BUSY_FOR = 2_500;
-/** Masters that nobody has asked before vote by then. */
+/** New masters vote by then. */
 const SETTLED = 3_300;
+/** All processes are connected to masters that have been in use by then. */
+const CONNECTED = 200;
 /** The same where they are asked at once. */
 const FRESH = 20;
 /** How often masters that have just been started say for how long they run, in milliseconds. */
@@ -99,25 +105,32 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
   });
   const isFresh = chance.happens(profile.fresh);
   const isDurable = chance.happens(profile.durable);
-  const first = isFresh ? FRESH : SETTLED;
+  const isKnown = !isFresh && new Chance(seed, 2).happens(profile.known);
+  const settled = isKnown ? CONNECTED : SETTLED;
+  const first = isFresh ? FRESH : settled;
   const processes: ProcessPlan[] = Array.from({ length: count }, () => ({
     ...clock(),
     startsAt: chance.happens(0.85) ? 0 : chance.whole(0, first + BUSY_FOR),
   }));
-  const deployment = chance.happens(profile.rolling) ? deploy(chance, { processes, first, masters, maxTtl }) : [];
+  const deployment = chance.happens(profile.rolling)
+    ? deploy(chance, { processes, first, settled, masters, maxTtl })
+    : [];
   const operations = Array.from({ length: chance.whole(...profile.operations) }, () =>
     operation(chance, profile, { processes, first, ttl, maxTtl }),
   );
   const faults = Array.from({ length: chance.whole(0, profile.mostFaults) }, () => {
     const near = chance.happens(0.6) ? chance.pick(operations).at + chance.fraction() * 30 : undefined;
-    const at = near ?? SETTLED + chance.fraction() * BUSY_FOR;
+    const at = near ?? settled + chance.fraction() * BUSY_FOR;
     return fault(chance, profile, Math.round(at), masters, processes.length, ttl);
   });
   return {
     seed,
     options: { ttl, maxTtl, ...(restartGuard !== undefined && { restartGuard }), wait: 1_000 },
     ...(isDurable && { durable: true }),
-    servers: Array.from({ length: masters }, () => ({ ...clock(), uptime: isFresh ? JUST_STARTED : STARTED_LONG_AGO })),
+    servers: Array.from({ length: masters }, () => ({
+      ...{ ...clock(), uptime: isFresh ? JUST_STARTED : STARTED_LONG_AGO },
+      ...(isKnown && { isKnown }),
+    })),
     processes,
     operations,
     faults: [...deployment, ...faults],
@@ -129,12 +142,14 @@ interface Deployment {
   /** A new one may be added. */
   readonly processes: ProcessPlan[];
   readonly first: number;
+  /** When all masters vote, if nothing goes wrong. */
+  readonly settled: number;
   readonly masters: number;
   readonly maxTtl: number;
 }
 
 /** Some processes have a larger maxTtl, or another order of their masters; one leaves while another one comes. */
-function deploy(chance: Chance, { processes, first, masters, maxTtl }: Deployment): readonly Fault[] {
+function deploy(chance: Chance, { processes, first, settled, masters, maxTtl }: Deployment): readonly Fault[] {
   const varied = (plan: ProcessPlan): ProcessPlan => ({
     ...plan,
     ...(chance.happens(0.5) && { maxTtl: maxTtl * chance.pick([2, 5, 10]) }),
@@ -142,7 +157,7 @@ function deploy(chance: Chance, { processes, first, masters, maxTtl }: Deploymen
   });
   processes.forEach((plan, index) => (processes[index] = varied(plan)));
   if (chance.happens(0.3)) return [];
-  const at = SETTLED + chance.whole(0, BUSY_FOR);
+  const at = settled + chance.whole(0, BUSY_FOR);
   const process = chance.whole(0, processes.length - 1);
   const { rate, offset } = processes[process] as ProcessPlan;
   processes.push(varied({ rate, offset, startsAt: Math.max(first, at + chance.whole(-500, 500)) }));

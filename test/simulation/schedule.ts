@@ -96,6 +96,8 @@ export interface ClockPlan {
 
 export interface ServerPlan extends ClockPlan {
   readonly uptime: number;
+  /** Whether processes that are gone have used it: its data carries their marker. Otherwise it is new. */
+  readonly isKnown?: boolean;
 }
 
 export interface ProcessPlan extends ClockPlan {

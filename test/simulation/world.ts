@@ -1,6 +1,6 @@
 import type { RedlockOptions } from '../../lib/core/options.js';
 import type { LockLostError } from '../../lib/core/errors.js';
-import { resolveSettings, type Settings } from '../../lib/core/settings.js';
+import { ownName, resolveSettings, type Settings } from '../../lib/core/settings.js';
 import { Actor } from './actor.js';
 import { Assumptions } from './assumptions.js';
 import { Chance } from './engine/chance.js';
@@ -53,9 +53,10 @@ export class World {
     const { seed, servers, processes, durable, latency } = schedule;
     const options: RedlockOptions = { ...schedule.options, ...(durable && { durable }) };
     this.settings = resolveSettings(options, servers.length);
-    this.endpoints = servers.map(({ rate, offset, uptime }, index) => {
+    this.endpoints = servers.map(({ rate, offset, uptime, isKnown = false }, index) => {
       const clock = new MachineClock(scheduler, rate, offset);
       const server = new SimServer(runId(index, 0), { ...this.serverPlan(clock), uptime });
+      if (isKnown) server.mark(ownName(this.settings, 'incarnation'), this.settings.ttl);
       return new Endpoint(`master${index}`, index, clock, scheduler, new Chance(seed, 100 + index), server);
     });
     const hears = this.listener();

@@ -37,6 +37,10 @@ export class CountingMaster implements Master {
     return this.inner.identity();
   }
 
+  get isQuarantined(): boolean {
+    return this.inner.isQuarantined;
+  }
+
   reconnect(): void {
     this.inner.reconnect();
   }

@@ -155,7 +155,8 @@ export class Health {
     const [waiter] = rivals;
     if (rivals.length !== 1 || !waiter || waiter.node === released.node) return;
     const { askedAt, operation } = waiter;
-    const isListening = scheduler.now - askedAt > LISTENS_WITHIN && askedAt > NEW_MASTERS_VOTE_WITHIN;
+    const isKnown = schedule.servers.every((server) => server.isKnown);
+    const isListening = scheduler.now - askedAt > LISTENS_WITHIN && (isKnown || askedAt > NEW_MASTERS_VOTE_WITHIN);
     if (!isListening || operation.resources.length > 1 || askedAt + operation.wait < scheduler.now + WOKEN_WITHIN)
       return;
     scheduler.after(WOKEN_WITHIN, () => {

@@ -1,3 +1,4 @@
+import type { MarkerField } from '../../../lib/redis/marker.js';
 import type { MachineClock } from '../engine/machine-clock.js';
 import { type Executor, execute } from './commands.js';
 import { Database, ReplyError } from './database.js';
@@ -7,6 +8,8 @@ import { LIVES, type ModelFault } from './operations.js';
 const UNLIMITED = 'maxmemory:0\r\nmaxmemory_policy:noeviction\r\n';
 const LIMITED = 'maxmemory:1\r\nmaxmemory_policy:noeviction\r\n';
 const NO_REPLID = '0'.repeat(40);
+/** Before the beginning of a schedule, in milliseconds. */
+const LONG_AGO = 60_000;
 
 /** What is left on disk, on a replica or in a snapshot, when a server is replaced. */
 export type Remains = ReturnType<Database['copy']>;
@@ -168,6 +171,22 @@ export class SimServer implements Executor {
     this.data = this.databaseWith(remains);
     this.data.isFull = isFull;
     this.data.isReadOnly = isReadOnly;
+  }
+
+  /** Writes the marker that processes which are gone have left: they used locks of this ttl, in milliseconds. */
+  mark(name: string, ttl: number): void {
+    const at = this.wall - LONG_AGO;
+    const marker: Record<MarkerField, string | number> = {
+      ...{ run: this.run, replid: this.replid, nonce: `known ${this.run}`, from: at, vetoed: 0, guess: 0, ttls: '' },
+      ...{
+        known: ttl,
+        durable: this.durable ? 1 : 0,
+        by: 'an earlier process',
+        at,
+        why: 'its data is new to all processes',
+      },
+    };
+    for (const [field, value] of Object.entries(marker)) this.data.hset(name, field, String(value));
   }
 
   private databaseWith(remains: Remains | undefined): Database {

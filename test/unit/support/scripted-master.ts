@@ -121,6 +121,10 @@ export class ScriptedMaster implements Master {
     return this.known;
   }
 
+  get isQuarantined(): boolean {
+    return this.known.quarantine !== undefined;
+  }
+
   reconnect(): void {
     this.reconnects++;
   }
