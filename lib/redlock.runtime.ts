@@ -17,7 +17,7 @@ import { MemoryMaster } from './memory/memory-master.js';
 import { redisMaster, refuseTwins } from './redis/master-source.js';
 import { RequestEncoder } from './redis/request-encoding.js';
 import type { RedisMasterContext } from './redis/redis-master-context.interface.js';
-import { RestartGuard } from './redis/restart-guard.js';
+import { RestartGuard } from './redis/guard/restart-guard.js';
 import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
 
 /** What the options of a lock service may be called. */

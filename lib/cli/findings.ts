@@ -1,6 +1,6 @@
 import { quorumOf } from '../core/quorum.js';
 import { resolveSettings } from '../core/settings.js';
-import { EARLY_AFTER } from '../redis/restart-guard.js';
+import { EARLY_AFTER } from '../redis/guard/early-vote.js';
 import { certainDistance, type ClockOffset, medianOf, middleOf } from './clock-offset.js';
 import type { Failure } from './contact.js';
 import type { Examination } from './examination.js';

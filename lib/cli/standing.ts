@@ -1,8 +1,8 @@
 import { quorumOf } from '../core/quorum.js';
 import { driftOf, resolveSettings } from '../core/settings.js';
-import { reasonFor, type Relation, relationOf } from '../redis/data-identity.js';
+import { reasonFor, type Relation, relationOf } from '../redis/guard/data-identity.js';
 import type { ServerReport } from '../redis/identity.js';
-import { EARLY_FROM } from '../redis/restart-guard.js';
+import { EARLY_FROM } from '../redis/guard/early-vote.js';
 
 /** What the marker of a master means for its votes. */
 export interface Standing {

@@ -2,7 +2,7 @@ import { SystemRandom } from '../core/random.js';
 import { ownName, type Settings } from '../core/settings.js';
 import { redactUrl, showNames } from '../core/shown.js';
 import { faultOf, REPORT, reportOf } from '../redis/identity.js';
-import { announcementOf, MARK, type MarkerField, NO_MARKER } from '../redis/marker.js';
+import { announcementOf, MARK, type MarkerField, NO_MARKER } from '../redis/guard/marker.js';
 import { redisClient } from '../redis/master-source.js';
 import { operator, trustLine, type TrustRecord } from './audit.js';
 import { Contact, type Failure, isFailure, type Outcome } from './contact.js';

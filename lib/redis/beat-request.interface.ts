@@ -1,5 +1,5 @@
 import type { Request } from '../core/master.interface.js';
-import type { Announcement } from './data-identity.js';
+import type { Announcement } from './guard/data-identity.js';
 
 /** Check the marker, tell the time, and announce a ttl: what the restart guard asks of a server beside the votes. */
 export interface BeatRequest extends Announcement {

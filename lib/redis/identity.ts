@@ -1,4 +1,4 @@
-import { type Marker, MARKER_FIELDS, markerFrom } from './marker.js';
+import { type Marker, MARKER_FIELDS, markerFrom } from './guard/marker.js';
 
 /** Who a server is and what it says about its data, read in one moment together with its marker. */
 export interface ServerReport {

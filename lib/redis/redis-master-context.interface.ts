@@ -3,7 +3,7 @@ import type { Observer } from '../core/observer.js';
 import type { Random } from '../core/random.js';
 import type { Settings } from '../core/settings.js';
 import type { RequestEncoder } from './request-encoding.js';
-import type { RestartGuard } from './restart-guard.js';
+import type { RestartGuard } from './guard/restart-guard.js';
 
 /** What a master on a server needs to know of its surroundings. */
 export interface RedisMasterContext {

@@ -15,14 +15,20 @@ import type {
 import { MOST_NAMES, MOST_TEXT } from '../core/resources.js';
 import type { BeatRequest, ServerRequest } from './beat-request.interface.js';
 import { Connection } from './connection.js';
-import type { Announcement, DataIdentity, GuardedServer, MarkerChange } from './data-identity.js';
+import {
+  type Announcement,
+  COMPARISON_INTERVAL,
+  type DataIdentity,
+  type GuardedServer,
+  type MarkerChange,
+} from './guard/data-identity.js';
 import { faultOf, REPORT, reportOf, type ServerReport } from './identity.js';
-import { MARK, NO_MARKER } from './marker.js';
+import { MARK, NO_MARKER } from './guard/marker.js';
 import type { RedisClient } from './redis-client.interface.js';
 import type { RedisMasterContext } from './redis-master-context.interface.js';
 import { answerFrom, answerToSet, isReply, millisecondsFrom, refusalFrom } from './replies.js';
 import { isPlain, type RequestEncoder } from './request-encoding.js';
-import { COMPARISON_INTERVAL, type RestartGuard } from './restart-guard.js';
+import type { RestartGuard } from './guard/restart-guard.js';
 import { boundScript, type Script } from './scripts.js';
 import { UNMARKED } from './script-answers.js';
 import { WakeUps } from './wake-ups.js';

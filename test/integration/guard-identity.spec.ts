@@ -140,7 +140,7 @@ describe('A master whose clock is stepped forward', () => {
       await using masters = await startShimmed();
       if (!masters) {
         console.log(
-          'No C compiler, or not Linux: a stepped clock is tested in test/unit/redis/clock-guard.spec.ts only',
+          'No C compiler, or not Linux: a stepped clock is tested in test/unit/redis/guard/server-clock.spec.ts only',
         );
         return;
       }

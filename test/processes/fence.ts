@@ -12,7 +12,7 @@ import type { RedlockOptions } from '../../lib/core/options.js';
 import { resolveCall, resolveSettings } from '../../lib/core/settings.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
-import { RestartGuard } from '../../lib/redis/restart-guard.js';
+import { RestartGuard } from '../../lib/redis/guard/restart-guard.js';
 import { type Protocol, useProtocol } from '../support/wrong-protocols.js';
 
 export interface FenceTask {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ServerRequest } from '../../lib/redis/beat-request.interface.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
-import { MARK } from '../../lib/redis/marker.js';
+import { MARK } from '../../lib/redis/guard/marker.js';
 import { REPORT } from '../../lib/redis/identity.js';
 import { boundScript } from '../../lib/redis/scripts.js';
 import { Chance } from './engine/chance.js';

@@ -4,7 +4,7 @@ import { Redlock } from '../../lib/core/redlock.js';
 import type { Settings } from '../../lib/core/settings.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { RedisMaster } from '../../lib/redis/redis-master.js';
-import { RestartGuard } from '../../lib/redis/restart-guard.js';
+import { RestartGuard } from '../../lib/redis/guard/restart-guard.js';
 import type { Chance } from './engine/chance.js';
 import type { SimProcess } from './engine/process.js';
 import type { Scheduler } from './engine/scheduler.js';

@@ -5,7 +5,7 @@ import type { RedlockOptions } from '../../lib/core/options.js';
 import { resolveSettings } from '../../lib/core/settings.js';
 import type { RedisMasterContext } from '../../lib/redis/redis-master-context.interface.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
-import { RestartGuard } from '../../lib/redis/restart-guard.js';
+import { RestartGuard } from '../../lib/redis/guard/restart-guard.js';
 
 interface Surroundings {
   /** Called when the clock of this process turns out to be behind. */

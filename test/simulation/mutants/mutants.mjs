@@ -10,8 +10,9 @@ const FENCING = 'lib/core/fencing.ts';
 const OPERATIONS = 'lib/redis/operations-script.ts';
 const USUAL = 'lib/redis/usual-script.ts';
 const MASTER = 'lib/redis/redis-master.ts';
-const GUARD = 'lib/redis/restart-guard.ts';
-const IDENTITY = 'lib/redis/data-identity.ts';
+const GUARD = 'lib/redis/guard/guard-group.ts';
+const WRITER = 'lib/redis/guard/marker-writer.ts';
+const IDENTITY = 'lib/redis/guard/data-identity.ts';
 
 /** name, file, and pairs of what is replaced by what */
 export const MUTANTS = [
@@ -119,10 +120,10 @@ export const MUTANTS = [
   ],
   [
     'quarantine ended by the wall clock',
-    GUARD,
+    WRITER,
     ['asked.monotonic - since.monotonic > marker.wait', 'asked.wall - since.wall > marker.wait'],
   ],
-  ['quarantine too short', GUARD, ['return Math.ceil(maxTtl +', 'return Math.ceil(0.1 * maxTtl + 0 *']],
+  ['quarantine too short', GUARD, ['return Math.ceil(ttl +', 'return Math.ceil(0.1 * ttl + 0 *']],
   [
     'another run taken for known data',
     IDENTITY,
@@ -132,15 +133,15 @@ export const MUTANTS = [
   ['a new marker votes at once', IDENTITY, ['this.votes = !isYoung;\n    if (!isYoung) return;', 'this.votes = true;']],
   [
     'no veto',
-    GUARD,
+    WRITER,
     [
-      'const owesVeto = this.isEngaged &&',
-      'const owesVeto = this.closed &&',
-      'this.isEngaged ? 1 : 0',
-      'this.closed ? 1 : 0',
+      'const owesVeto = group.isEngaged &&',
+      'const owesVeto = group.quorum < 0 &&',
+      'this.group.isEngaged ? 1 : 0',
+      'this.group.quorum < 0 ? 1 : 0',
     ],
   ],
-  ['early vote too early', GUARD, ['const EARLY_AFTER = 2_500;', 'const EARLY_AFTER = 1;']],
+  ['early vote too early', 'lib/redis/guard/early-vote.ts', ['const EARLY_AFTER = 2_500;', 'const EARLY_AFTER = 1;']],
   [
     'nothing released',
     TENURE,

@@ -1,6 +1,6 @@
 import { RESERVED_FOR } from '../../../lib/core/master.interface.js';
 import { ANNOUNCED_FOR, EXPIRY_RESOLUTION, MOST_ANNOUNCED } from '../../../lib/redis/operations-script.js';
-import { MARKER_FIELDS } from '../../../lib/redis/marker.js';
+import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
 import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED } from '../../../lib/redis/script-answers.js';
 import { type Database, protect } from './database.js';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { REPORT } from '../../../lib/redis/identity.js';
-import { MARK } from '../../../lib/redis/marker.js';
+import { MARK } from '../../../lib/redis/guard/marker.js';
 import { boundScript } from '../../../lib/redis/scripts.js';
 
 export type ScriptName = 'requests' | 'report' | 'mark';

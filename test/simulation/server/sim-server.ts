@@ -1,4 +1,4 @@
-import type { MarkerField } from '../../../lib/redis/marker.js';
+import type { MarkerField } from '../../../lib/redis/guard/marker.js';
 import type { MachineClock } from '../engine/machine-clock.js';
 import { type Executor, execute } from './commands.js';
 import { Database, ReplyError } from './database.js';

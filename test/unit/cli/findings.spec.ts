@@ -3,7 +3,7 @@ import { type Examination } from '../../../lib/cli/examination.js';
 import { type Finding, judge } from '../../../lib/cli/findings.js';
 import { certainDistance, medianOf, offsetOf } from '../../../lib/cli/clock-offset.js';
 import type { ServerReport } from '../../../lib/redis/identity.js';
-import { type Marker, markerFrom } from '../../../lib/redis/marker.js';
+import { type Marker, markerFrom } from '../../../lib/redis/guard/marker.js';
 
 const DAY = 86_400_000;
 /** Time of the servers. */

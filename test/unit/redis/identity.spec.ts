@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { faultOf, reportOf } from '../../../lib/redis/identity.js';
-import { announcementOf, MARKER_FIELDS, type MarkerField } from '../../../lib/redis/marker.js';
+import { announcementOf, MARKER_FIELDS, type MarkerField } from '../../../lib/redis/guard/marker.js';
 
 const SERVER = '# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:abc\r\nuptime_in_seconds:12\r\n';
 const REPLICATION = `# Replication\r\nrole:master\r\nconnected_slaves:2\r\nmaster_replid:def\r\nmaster_replid2:${'0'.repeat(40)}\r\n`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { judge, sampleOf, ServerClock } from '../../../lib/redis/clock-guard.js';
+import { judge, sampleOf, ServerClock } from '../../../../lib/redis/guard/server-clock.js';
 
 const WINDOW = 10_000;
 const ALLOWANCE = 12;

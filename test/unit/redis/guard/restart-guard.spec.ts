@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { driftOf, resolveSettings } from '../../../lib/core/settings.js';
-import { FakeServer, Process } from '../support/guarded-servers.js';
-import { TestClock } from '../support/test-clock.js';
+import { driftOf, resolveSettings } from '../../../../lib/core/settings.js';
+import { FakeServer, Process } from '../../support/guarded-servers.js';
+import { TestClock } from '../../support/test-clock.js';
 
 /** For how long a master waits where ttls are at most so long. */
 const waitFor = (ttl: number): number => Math.ceil(ttl + driftOf(resolveSettings({}), ttl));

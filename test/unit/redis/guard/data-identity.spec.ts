@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { DataIdentity, reasonFor, relationOf } from '../../../lib/redis/data-identity.js';
-import { FakeServer, Process } from '../support/guarded-servers.js';
-import { TestClock } from '../support/test-clock.js';
+import { DataIdentity, reasonFor, relationOf } from '../../../../lib/redis/guard/data-identity.js';
+import { FakeServer, Process } from '../../support/guarded-servers.js';
+import { TestClock } from '../../support/test-clock.js';
 
 const NOT_DURABLE = { isDurable: false, syncsAlways: false };
 const DECLARED = { isDurable: true, syncsAlways: false };

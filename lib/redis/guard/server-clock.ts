@@ -1,4 +1,4 @@
-import type { Clock, Instant } from '../core/clock.js';
+import type { Clock, Instant } from '../../core/clock.js';
 
 /** Clocks that are corrected gently run this much too fast at most. */
 const SLEW = 500e-6;

@@ -1,8 +1,11 @@
-import type { Instant } from '../core/clock.js';
-import type { Quarantine } from '../core/master.interface.js';
-import type { ServerReport } from './identity.js';
+import type { Instant } from '../../core/clock.js';
+import type { Quarantine } from '../../core/master.interface.js';
+import type { ServerReport } from '../identity.js';
 import type { Marker, MarkerField } from './marker.js';
-import { ServerClock } from './clock-guard.js';
+import { ServerClock } from './server-clock.js';
+
+/** The history of a server is compared at least this often, in milliseconds. */
+export const COMPARISON_INTERVAL = 1_000;
 
 /** The fields of a marker that change. */
 export type MarkerChange = Partial<Record<MarkerField, string | number>>;

@@ -1,0 +1,108 @@
+import type { Clock } from '../../core/clock.js';
+import type { Observer } from '../../core/observer.js';
+import { quorumOf } from '../../core/quorum.js';
+import type { Random } from '../../core/random.js';
+import { driftOf, type Settings } from '../../core/settings.js';
+import type { ServerReport } from '../identity.js';
+import type { DataIdentity } from './data-identity.js';
+
+/** Bounds of the time limit for one answer of a server about itself, in milliseconds. */
+const [LEAST_PATIENCE, MOST_PATIENCE] = [100, 1_000];
+/** Between these bounds, the time limit is this many timeouts of a vote. */
+const TIMEOUTS = 4;
+
+export interface RestartGuardContext {
+  readonly clock: Clock;
+  readonly settings: Settings;
+  readonly random: Random;
+  readonly observer: Observer;
+  /** Names this process in the markers that it writes. */
+  readonly instance: string;
+  /** Called with the milliseconds by which this client's own clock turns out to be behind. */
+  readonly clockLags: (milliseconds: number) => void;
+}
+
+/** The reports of the servers that answered in one round. */
+export type Reports = ReadonlyMap<DataIdentity, ServerReport>;
+
+/** The servers of one restart guard, and what all of its parts need: time, time limits, and whether a lock is held. */
+export class GuardGroup {
+  readonly identities: DataIdentity[] = [];
+  private engagements = 0;
+  private awaited = 0;
+
+  constructor(readonly context: RestartGuardContext) {}
+
+  /** Monotonic time of this process, in milliseconds. */
+  get now(): number {
+    return this.context.clock.read().monotonic;
+  }
+
+  get quorum(): number {
+    return quorumOf(this.identities.length);
+  }
+
+  /** Whether this process holds a lock, or has an attempt under way that counts. */
+  get isEngaged(): boolean {
+    return this.engagements > 0;
+  }
+
+  /** Number of answers that have neither arrived nor run out of time. */
+  get pendingAnswers(): number {
+    return this.awaited;
+  }
+
+  /** Returns whether this is the first engagement. */
+  engage(): boolean {
+    return this.engagements++ === 0;
+  }
+
+  disengage(): void {
+    this.engagements--;
+  }
+
+  /** How long a quarantine lasts, in milliseconds, if no lock has a longer ttl. */
+  quarantineFor(ttl: number): number {
+    return Math.ceil(ttl + driftOf(this.context.settings, ttl));
+  }
+
+  /** The time limit for one answer, in milliseconds: a server that hangs does not delay what the others report. */
+  get patience(): number {
+    return Math.min(MOST_PATIENCE, Math.max(LEAST_PATIENCE, TIMEOUTS * this.context.settings.masterTimeout));
+  }
+
+  /** Resolves with `undefined` if the promise rejects or takes longer than the limit, in milliseconds. */
+  within<T>(limit: number, promise: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve) => {
+      this.awaited++;
+      let isOver = false;
+      const end = (value: T | undefined): void => {
+        if (isOver) return;
+        isOver = true;
+        this.awaited--;
+        timer.cancel();
+        resolve(value);
+      };
+      const timer = this.context.clock.schedule(limit, () => end(undefined)).unref();
+      promise.then(end, () => end(undefined));
+    });
+  }
+
+  /** Notifies the observer when a server begins to be quarantined, and when it votes again. */
+  announce(identity: DataIdentity): void {
+    const { observer, clock } = this.context;
+    const { name } = identity.server;
+    if (identity.votes) {
+      if (identity.isAnnounced) observer.masterVotesAgain?.(name);
+      identity.isAnnounced = false;
+      return;
+    }
+    if (identity.isAnnounced) return;
+    const quarantine = identity.quarantineAt(clock.read());
+    if (!quarantine) return;
+    identity.isAnnounced = true;
+    observer.masterQuarantined?.(name, quarantine.reason, quarantine.remaining);
+  }
+}
+
+export { MOST_PATIENCE };

@@ -1,0 +1,155 @@
+import type { Instant } from '../../core/clock.js';
+import type { ServerReport } from '../identity.js';
+import type { DataIdentity, MarkerChange } from './data-identity.js';
+import { EARLY_AFTER } from './early-vote.js';
+import { type GuardGroup, MOST_PATIENCE, type Reports } from './guard-group.js';
+import { announcementOf, type Marker } from './marker.js';
+import type { TtlAnnouncements } from './ttl-announcements.js';
+import { markersOfOthers, ttlInUse, ttlKnownToOthers } from './ttls-in-use.js';
+
+/** The largest ttl that a lock from before a loss of data may have. */
+interface LongestTtl {
+  /** In milliseconds. */
+  readonly ttl: number;
+  /** Whether no process has announced it. */
+  readonly isGuess: boolean;
+}
+
+/**
+ * Writes the markers: for new data, for a quarantine, for a veto, and for the end of a quarantine.
+ *
+ * Each method resolves with whether the masters have to be read again, because a marker may have changed.
+ */
+export class MarkerWriter {
+  constructor(
+    private readonly group: GuardGroup,
+    private readonly ttls: TtlAnnouncements,
+  ) {}
+
+  /** Changes fields of a marker, unless it or the server is another than in the report. */
+  async change(identity: DataIdentity, report: ServerReport, change: MarkerChange): Promise<boolean> {
+    // Another process may have written first: the next reading shows which change took effect.
+    const isChanged = await this.group.within(this.group.patience, identity.server.mark(report, change));
+    return isChanged !== undefined;
+  }
+
+  /** The same data under another identity gets a marker with that identity. */
+  rename(identity: DataIdentity, report: ServerReport, syncsAlways: boolean): Promise<boolean> {
+    const durable = syncsAlways || report.marker?.isDurable ? 1 : 0;
+    return this.change(identity, report, { run: report.run, replid: report.replid, durable });
+  }
+
+  /** Quarantines a server whose data may lack what it acknowledged, until every lock from before has ended. */
+  async quarantine(identity: DataIdentity, report: ServerReport, reports: Reports, asked: Instant): Promise<boolean> {
+    const { group } = this;
+    const longest = this.longestTtl(identity, reports, asked);
+    if (longest === undefined) return false;
+    const { ttl, isGuess } = longest;
+    // A process that uses longer ttls gets the time to lengthen the quarantine.
+    const length = isGuess ? Math.max(group.quarantineFor(ttl), EARLY_AFTER) : group.quarantineFor(ttl);
+    const from = report.time + length;
+    const syncsAlways = await this.syncsAlways(identity, report);
+    return this.change(identity, report, {
+      ...{ run: report.run, replid: report.replid, durable: syncsAlways ? 1 : 0 },
+      ...{ ttls: isGuess ? '' : announcementOf(ttl, from), known: ttlKnownToOthers(identity, reports, ttl) },
+      ...{ guess: isGuess ? 1 : 0, from },
+      ...this.signature(report, identity.reason),
+    });
+  }
+
+  /** Quarantines a server whose clock moved forward for all clients: its keys expired early. */
+  async accuse(identity: DataIdentity, report: ServerReport, by: number): Promise<boolean> {
+    const { marker } = report;
+    // One accusation per step: a new marker was written after it.
+    if (!marker || marker.nonce !== identity.nonce || identity.isYoungAt(report)) {
+      identity.step = undefined;
+      return false;
+    }
+    const reason = `its clock jumped forward by ${Math.round(by)} ms`;
+    const ttl = Math.max(marker.storedTtl, this.ttls.announcedTtl, this.group.context.settings.ttl);
+    const from = report.time + this.group.quarantineFor(ttl);
+    return this.change(identity, report, { ...this.signature(report, reason), vetoed: 1, from });
+  }
+
+  /** What a young marker asks of this process: a veto while it holds a lock, and an end after the longest quarantine. */
+  async attend(identity: DataIdentity, report: ServerReport, reports: Reports, asked: Instant): Promise<boolean> {
+    const { group } = this;
+    const { marker } = report;
+    if (identity.isSuspect || !marker || marker.nonce !== identity.nonce || identity.unknownSince !== undefined)
+      return false;
+    const isYoung = identity.isYoungAt(report);
+    if (isYoung && identity.owesLengthening) {
+      const took = this.ttls.beat(identity, { ttl: this.ttls.announcedTtl, lengthens: true, known: 0 });
+      identity.owesLengthening = (await group.within(group.patience, took)) !== true;
+      return true;
+    }
+    const owesVeto = group.isEngaged && !marker.isVetoed && (isYoung || identity.wasMetEngaged);
+    if (isYoung && !identity.votes) {
+      const since = identity.seenSince ?? asked;
+      // By this client's own clock, every lock has ended: a `from` that a wrong clock set too late does no harm.
+      if (asked.monotonic - since.monotonic > marker.wait) return this.change(identity, report, { from: report.time });
+    }
+    if (owesVeto) return this.change(identity, report, { vetoed: 1 });
+    return isYoung && !identity.votes && marker.isGuess ? this.improveGuess(identity, report, reports) : false;
+  }
+
+  /** Whether the server syncs each write to its append-only file, and has no replica that could lag behind. */
+  async syncsAlways(identity: DataIdentity, report: ServerReport): Promise<boolean> {
+    if (!report.hasAppendOnlyFile || report.replicas > 0) return false;
+    return (await this.group.within(this.group.patience, identity.server.syncsAlways())) ?? false;
+  }
+
+  /** A quarantine that began before any master could report the ttls in use ends like one that begins now. */
+  private async improveGuess(identity: DataIdentity, report: ServerReport, reports: Reports): Promise<boolean> {
+    const voting = [...reports].flatMap(([{ votes }, { marker }]) => (votes && marker ? [marker] : []));
+    if (voting.length === 0) return false;
+    const ttl = Math.max(this.heldTtl, this.ttlInUse(voting));
+    const from = report.time + this.group.quarantineFor(ttl);
+    if (from >= (report.marker?.from ?? 0)) return false;
+    return this.change(identity, report, { from, guess: 0, ttls: announcementOf(ttl, from) });
+  }
+
+  /** `undefined` while it is not known. */
+  private longestTtl(identity: DataIdentity, reports: Reports, asked: Instant): LongestTtl | undefined {
+    const { group } = this;
+    const others = markersOfOthers(identity, reports);
+    // A master that is quarantined because nothing was known knows no more than this one.
+    const sources = others.filter(({ marker, isYoung }) => !(isYoung && marker.isGuess)).map(({ marker }) => marker);
+    if (sources.length > 0) return { ttl: Math.max(this.heldTtl, this.ttlInUse(sources)), isGuess: false };
+    const guesses = others.map(({ marker }) => marker.knownTtl);
+    const own = Math.max(this.heldTtl, identity.knownTtl, group.context.settings.maxTtl, ...guesses);
+    const guess = { ttl: own, isGuess: true };
+    if (reports.size === group.identities.length) return guess;
+    // Without a quorum there is nothing to vote on, and another master that can be read later may know of longer ttls.
+    if (reports.size < group.quorum) {
+      identity.unknownSince = asked;
+      return undefined;
+    }
+    // A majority has lost its data, and the others do not answer: first wait, so that a process that knows of longer
+    // ttls can write the marker.
+    const since = identity.unknownSince ?? asked;
+    const waited = group.now - since.monotonic;
+    const length = group.quarantineFor(own);
+    if (waited >= length) return guess;
+    identity.wait(since, 2 * length);
+    // At boot, the others may be connected a moment later.
+    if (waited > MOST_PATIENCE) group.announce(identity);
+    return undefined;
+  }
+
+  private ttlInUse(others: readonly Marker[]): number {
+    const { identities, quorum, context } = this.group;
+    return ttlInUse(others, { masters: identities.length, quorum, ttl: context.settings.ttl });
+  }
+
+  /** The largest ttl of this process's own locks, in milliseconds. */
+  private get heldTtl(): number {
+    return this.group.isEngaged ? this.ttls.announcedTtl : 0;
+  }
+
+  private signature(report: ServerReport, reason: string): MarkerChange {
+    const { random, instance } = this.group.context;
+    const vetoed = this.group.isEngaged ? 1 : 0;
+    return { nonce: random.token(), vetoed, by: instance, at: report.time, why: reason };
+  }
+}

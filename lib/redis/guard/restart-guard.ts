@@ -1,0 +1,231 @@
+import type { Instant, Timer } from '../../core/clock.js';
+import { ownName } from '../../core/settings.js';
+import type { Witness } from '../../core/witness.interface.js';
+import type { ServerReport } from '../identity.js';
+import { DataIdentity, type GuardedServer } from './data-identity.js';
+import { EarlyVote } from './early-vote.js';
+import { GuardGroup, type Reports, type RestartGuardContext } from './guard-group.js';
+import { GuardRounds } from './guard-rounds.js';
+import { MarkerWriter } from './marker-writer.js';
+import { StepJudge } from './step-judge.js';
+import { TtlAnnouncements } from './ttl-announcements.js';
+
+/** A process that holds a lock completes a contact with some master at least this often, in milliseconds. */
+const CONTACT_INTERVAL = 1_000;
+/** During a quarantine, the marker is read this often, in milliseconds. */
+const LOOK_INTERVAL = 250;
+/** An idle process samples the clocks this often, in milliseconds. */
+const SAMPLE_INTERVAL = 10_000;
+/** How often another client may write a marker between a reading and a writing of this one. */
+const MOST_RACES = 10;
+
+/** A report, and the revision of what was known when it was requested. */
+interface Reading {
+  readonly report: ServerReport;
+  readonly revision: number;
+}
+
+/**
+ * Keeps masters from voting that may have lost what they acknowledged.
+ *
+ * The age of a server does not matter. What matters is whether its data is the data that acknowledged the locks: a
+ * marker in the data carries the run and the history that it belongs to, and a nonce. Where they do not fit, the master
+ * is quarantined until every lock from before has ended, and the marker shows that to all clients.
+ *
+ * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/ on delayed restarts
+ */
+export class RestartGuard implements Witness {
+  /** Name of the marker on the masters. */
+  readonly markerName: string;
+  private readonly group: GuardGroup;
+  private readonly ttls: TtlAnnouncements;
+  private readonly steps: StepJudge;
+  private readonly earlyVote: EarlyVote;
+  private readonly rounds: GuardRounds;
+  private contactedAt = -Infinity;
+  /** Whether this process was engaged since the last tick; and since the last few of them. */
+  private wasEngaged = false;
+  private isBusy = false;
+  private idleSince = -Infinity;
+  private timer: Timer | undefined;
+  private timerDue = Infinity;
+  private looking: Promise<void> | undefined;
+  private lookAgain = false;
+  private closed = false;
+
+  constructor(private readonly context: RestartGuardContext) {
+    this.markerName = ownName(context.settings, 'incarnation');
+    this.group = new GuardGroup(context);
+    this.ttls = new TtlAnnouncements(this.group);
+    this.steps = new StepJudge(this.group, this.ttls, () => this.look());
+    this.earlyVote = new EarlyVote(this.group);
+    const writer = new MarkerWriter(this.group, this.ttls);
+    this.rounds = new GuardRounds({ group: this.group, writer, steps: this.steps, earlyVote: this.earlyVote });
+  }
+
+  /** The identity of one more server. All servers are added before the first is connected. */
+  add(server: GuardedServer): DataIdentity {
+    const identity = new DataIdentity(server, () => Math.min(this.ttls.smallestTtl, this.context.settings.maxTtl));
+    this.group.identities.push(identity);
+    return identity;
+  }
+
+  /** Whether there is a server to guard: masters in memory cannot restart without their process. */
+  get isNeeded(): boolean {
+    return this.group.identities.length > 0;
+  }
+
+  /** Number of timers that have not fired. */
+  get pendingTimers(): number {
+    return this.group.pendingAnswers + (this.timer === undefined ? 0 : 1);
+  }
+
+  beginAttempt(): boolean {
+    let voting = 0;
+    for (const { votes } of this.group.identities) if (votes) voting++;
+    if (voting < this.group.quorum) return false;
+    this.engage();
+    return true;
+  }
+
+  /** This process holds one more lock, or has one more attempt under way that counts. */
+  engage(): void {
+    if (!this.group.engage()) return;
+    this.wasEngaged = true;
+    this.earlyVote.interrupt();
+    if (!this.isBusy) {
+      this.isBusy = true;
+      this.plan(CONTACT_INTERVAL / 2);
+    }
+    // New masters must not vote early as long as this process holds a lock.
+    if (this.group.identities.some(({ marker, votes }) => !votes && marker && !marker.isVetoed)) this.look();
+  }
+
+  disengage(): void {
+    this.group.disengage();
+  }
+
+  permit(ttl: number): number | Promise<number> {
+    return this.ttls.permit(ttl);
+  }
+
+  /** A server reported who it is, over a new connection or after a doubt. */
+  meet(identity: DataIdentity, report: ServerReport, asked: Instant): void {
+    this.ttls.repeat();
+    this.rounds.accept(identity, report, asked);
+    this.steps.sampled(identity, asked, report.time);
+    if (!identity.votes || (identity.wasMetEngaged && !report.marker?.isVetoed)) this.look();
+    else this.plan(this.interval);
+  }
+
+  /** Resolves when the last reading has had its consequences. */
+  decided(): Promise<void> {
+    return this.looking ?? Promise.resolve();
+  }
+
+  /** A server has answered a request that was checked like a vote. */
+  contacted(): void {
+    this.contactedAt = this.group.now;
+  }
+
+  /**
+   * Takes the time that came with an answer.
+   *
+   * @param time wall clock of the server in milliseconds
+   * @returns whether what it granted may count
+   */
+  sampled(identity: DataIdentity, sent: Instant, time: number): boolean {
+    return this.steps.sampled(identity, sent, time);
+  }
+
+  close(): void {
+    this.closed = true;
+    this.timer?.cancel();
+    this.timer = undefined;
+  }
+
+  /** Reads all masters and acts on the reports, one round at a time. */
+  private look(): void {
+    this.lookAgain = true;
+    if (this.looking || this.closed) return;
+    this.looking = this.lookWhileNeeded().finally(() => {
+      this.looking = undefined;
+      if (!this.closed) this.plan(this.interval);
+    });
+  }
+
+  private async lookWhileNeeded(): Promise<void> {
+    for (let round = 0; this.lookAgain && round < MOST_RACES && !this.closed; round++) {
+      this.lookAgain = false;
+      if (await this.lookOnce()) this.lookAgain = true;
+    }
+  }
+
+  /** Returns whether the masters have to be read again at once. */
+  private async lookOnce(): Promise<boolean> {
+    const asked = this.context.clock.read();
+    const readings = await this.readAll();
+    if (this.closed) return false;
+    // While one server was slow to answer, another may have reported something new over another connection.
+    const current = [...readings].filter(([identity, { revision }]) => revision === identity.revision);
+    const reports: Reports = new Map(current.map(([identity, { report }]) => [identity, report]));
+    const delay = await this.rounds.actOn(reports, asked);
+    if (delay !== undefined && delay > 0) this.plan(delay);
+    return delay === 0 || reports.size < readings.size;
+  }
+
+  private async readAll(): Promise<ReadonlyMap<DataIdentity, Reading>> {
+    const { group } = this;
+    const reports = new Map<DataIdentity, Reading>();
+    await Promise.all(
+      group.identities.map(async (identity) => {
+        const { revision } = identity;
+        const report = await group.within(group.patience, identity.server.report());
+        if (report) reports.set(identity, { report, revision });
+      }),
+    );
+    if (reports.size > 0) this.contacted();
+    return reports;
+  }
+
+  private get hasQuarantined(): boolean {
+    return this.group.identities.some(({ votes, server }) => !votes && server.isConnected);
+  }
+
+  private get interval(): number {
+    if (this.hasQuarantined) return LOOK_INTERVAL;
+    return this.isBusy ? CONTACT_INTERVAL / 2 : SAMPLE_INTERVAL;
+  }
+
+  private plan(delay: number): void {
+    if (this.closed || !this.isNeeded) return;
+    const due = this.group.now + delay;
+    if (this.timer && this.timerDue <= due) return;
+    this.timer?.cancel();
+    this.timerDue = due;
+    this.timer = this.context.clock.schedule(Math.ceil(delay), () => this.tick()).unref();
+  }
+
+  private tick(): void {
+    const { now, isEngaged, identities } = this.group;
+    this.timer = undefined;
+    this.timerDue = Infinity;
+    if (isEngaged || this.wasEngaged) this.idleSince = now;
+    this.isBusy = now - this.idleSince < SAMPLE_INTERVAL;
+    this.wasEngaged = false;
+    if (this.hasQuarantined) this.look();
+    if (isEngaged) this.keepContact(now - this.contactedAt);
+    for (const identity of identities) {
+      if (identity.votes && identity.clock.ageAt(now) >= SAMPLE_INTERVAL) void this.ttls.beat(identity);
+    }
+    this.plan(this.interval);
+  }
+
+  /** Contacts all masters at once: one that hangs must not hide this process from the others. */
+  private keepContact(silence: number): void {
+    if (silence < CONTACT_INTERVAL / 2) return;
+    for (const identity of this.group.identities) {
+      if (identity.server.isConnected && !identity.isBeating) void this.ttls.beat(identity);
+    }
+  }
+}

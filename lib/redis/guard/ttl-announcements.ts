@@ -1,0 +1,106 @@
+import type { Announcement, DataIdentity } from './data-identity.js';
+import type { GuardGroup } from './guard-group.js';
+
+/** A ttl that is in use is announced again after this many milliseconds. */
+const ANNOUNCE_AFTER = 2_000;
+/** After a failure, a larger ttl is announced again after this many milliseconds. */
+const RETRY_AFTER = 1_000;
+
+const NOTHING: Announcement = Object.freeze({ ttl: 0, lengthens: false, known: 0 });
+
+/**
+ * Keeps the masters informed of the largest ttl in use: after a loss of data, a master is quarantined for that long.
+ *
+ * A ttl that is larger than any before is used only after every master has confirmed it.
+ */
+export class TtlAnnouncements {
+  /** The smallest ttl that this process has used, in milliseconds. */
+  smallestTtl: number;
+  private announced = { ttl: 0, at: -Infinity };
+  /** The largest ttl in use since the last announcement, in milliseconds. */
+  private recentTtl = 0;
+  private pending: { readonly ttl: number; readonly permitted: Promise<number> } | undefined;
+  private cut: { readonly ttl: number; readonly until: number } | undefined;
+  private hasWarned = false;
+
+  constructor(private readonly group: GuardGroup) {
+    this.smallestTtl = group.context.settings.ttl;
+  }
+
+  /** The ttl that was announced last, in milliseconds. */
+  get announcedTtl(): number {
+    return this.announced.ttl;
+  }
+
+  /** @see Witness.permit */
+  permit(ttl: number): number | Promise<number> {
+    if (ttl < this.smallestTtl) this.smallestTtl = ttl;
+    if (ttl > this.recentTtl) this.recentTtl = ttl;
+    const { ttl: announced, at } = this.announced;
+    const { now } = this.group;
+    if (ttl <= announced && now - at < ANNOUNCE_AFTER) return ttl;
+    const known = this.ttlKnownToAll;
+    // Too few masters are known for any lock: nothing can be announced, and nothing will be granted.
+    if (known === undefined) return ttl;
+    if (ttl <= known) {
+      const level = Math.min(this.recentTtl, known);
+      this.recentTtl = ttl;
+      this.announced = { ttl: level, at: now };
+      void this.announce(level);
+      return ttl;
+    }
+    if (this.cut && now < this.cut.until) return Math.min(ttl, this.cut.ttl);
+    if (this.pending && ttl <= this.pending.ttl) return this.pending.permitted.then((most) => Math.min(ttl, most));
+    const permitted = this.raise(ttl, known).finally(() => (this.pending = undefined));
+    this.pending = { ttl, permitted };
+    return permitted;
+  }
+
+  /** A connection was replaced, and an announcement over the previous one may not have arrived: repeats it soon. */
+  repeat(): void {
+    this.announced = { ...this.announced, at: -Infinity };
+  }
+
+  /** A small request that is checked like a vote; resolves with whether the server took it. */
+  async beat(identity: DataIdentity, announcement = NOTHING): Promise<boolean> {
+    // Requests to a server that hangs stay bounded: announcements by the number of callers, all others by this line.
+    if (announcement === NOTHING && identity.isBeating) return false;
+    identity.isBeating = true;
+    const known = await identity.server.beat(announcement);
+    identity.isBeating = false;
+    if (known !== undefined) identity.knownTtl = known;
+    return known !== undefined;
+  }
+
+  /** The largest ttl that every master has confirmed, as a quorum reports it; `undefined` without a quorum. */
+  private get ttlKnownToAll(): number | undefined {
+    const { identities, quorum } = this.group;
+    const known = identities.flatMap(({ marker, knownTtl }) => (marker ? [knownTtl] : []));
+    return known.sort((a, b) => b - a).at(quorum - 1);
+  }
+
+  /** Announces a ttl to all masters. Resolves with the names of those that did not confirm it. */
+  private async announce(ttl: number, known = 0): Promise<readonly string[]> {
+    const { identities, context } = this.group;
+    const beats = identities.map((identity) => this.beat(identity, { ttl, lengthens: false, known }));
+    const confirmed = await Promise.all(beats.map((beat) => this.group.within(context.settings.masterTimeout, beat)));
+    return identities.filter((_, index) => confirmed[index] !== true).map(({ server }) => server.name);
+  }
+
+  /** Announces a ttl that is larger than any before. Resolves with the one before if a master does not confirm it. */
+  private async raise(ttl: number, before: number): Promise<number> {
+    const { group } = this;
+    let missing = await this.announce(ttl);
+    // A second time: a master that lost its data in between has learned a smaller ttl from one that had not confirmed yet.
+    if (missing.length === 0) missing = await this.announce(ttl, ttl);
+    if (missing.length === 0) {
+      this.announced = { ttl, at: group.now };
+      this.cut = undefined;
+      return ttl;
+    }
+    this.cut = { ttl: before, until: group.now + RETRY_AFTER };
+    if (!this.hasWarned) group.context.observer.ttlCut?.(ttl, before, missing);
+    this.hasWarned = true;
+    return before;
+  }
+}
