@@ -12,7 +12,6 @@ import type {
   Unreachable,
   WakeUp,
 } from '../core/master.interface.js';
-import { MOST_NAMES, MOST_TEXT } from '../core/resources.js';
 import type { BeatRequest, ServerRequest } from './beat-request.interface.js';
 import { Connection } from './connection.js';
 import {
@@ -29,17 +28,13 @@ import type { RedisMasterContext } from './redis-master-context.interface.js';
 import { answerFrom, answerToSet, isReply, millisecondsFrom, refusalFrom } from './replies.js';
 import { isPlain, type RequestEncoder } from './request-encoding.js';
 import type { RestartGuard } from './guard/restart-guard.js';
+import { type Asked, RequestQueue } from './request-queue.js';
 import { boundScript, type Script } from './scripts.js';
 import { UNMARKED } from './script-answers.js';
 import { WakeUps } from './wake-ups.js';
 
 /** How long `close` waits for answers that are under way, in milliseconds. */
 const CLOSE_WITHIN = 500;
-/** Requests in one command. A server does nothing else while it answers them, so their keys and texts are bounded, too. */
-const MOST_AT_ONCE = 128;
-/** A master that is alone answers so many while the rest are still being asked; several leave the process no time to. */
-const MOST_AT_ONCE_ALONE = 32;
-
 /** A server that hangs is asked so many times who it is, and then no more. */
 const MOST_READINGS = 3;
 
@@ -49,11 +44,6 @@ const RECOGNIZED_ANEW: Quarantine = Object.freeze({ reason: 'its identity change
 
 /** For a server that has not said yet who it is. */
 const UNBOUND = boundScript('');
-
-interface Asked {
-  readonly request: ServerRequest;
-  readonly reply: Reply;
-}
 
 /** What was sent in one command. */
 interface Batch {
@@ -79,15 +69,7 @@ export class RedisMaster implements Master, GuardedServer {
   /** Name of the hash of fencing counters. */
   private readonly counters: string;
   private readonly encoder: RequestEncoder;
-  private readonly mostAtOnce: number;
-  private asked: Asked[] = [];
-  /** Number of the keys in `asked`, and of their characters. */
-  private keys = 0;
-  private characters = 0;
-  private unanswered = 0;
-  /** Whether the last command held one request only. */
-  private wasAlone = true;
-  private drained: (() => void) | undefined;
+  private readonly queue: RequestQueue;
   private listener: (() => void) | undefined;
   private script: Script = UNBOUND;
   private lastReport: ServerReport | undefined;
@@ -107,7 +89,11 @@ export class RedisMaster implements Master, GuardedServer {
   ) {
     this.clock = context.clock;
     this.encoder = context.encoder;
-    this.mostAtOnce = context.isAlone ? MOST_AT_ONCE_ALONE : MOST_AT_ONCE;
+    this.queue = new RequestQueue({
+      clock: context.clock,
+      isAlone: context.isAlone ?? false,
+      send: (asked) => this.send(asked),
+    });
     this.counters = countersName(context.settings);
     this.guard = context.guard;
     this.data = context.guard?.add(this);
@@ -124,13 +110,13 @@ export class RedisMaster implements Master, GuardedServer {
       return;
     }
     if (this.isNewLock(request)) this.askForLock(request, reply);
-    else this.enqueue({ request, reply });
+    else this.queue.add({ request, reply });
   }
 
   /** What would be a new lock is not even sent to a master that does not vote: it could be granted there later. */
   private askForLock(request: AcquireRequest | DrawRequest, reply: Reply): void {
     if (!this.data || this.data.votes) {
-      this.enqueue({ request, reply });
+      this.queue.add({ request, reply });
     } else if (this.recognizing && request.op === 'acquire') {
       // A draw would carry a clock that was read before: the next round reads it anew.
       const again = (): void => {
@@ -145,15 +131,6 @@ export class RedisMaster implements Master, GuardedServer {
 
   private isNewLock(request: ServerRequest): request is AcquireRequest | DrawRequest {
     return request.op === 'acquire' || request.op === 'draw';
-  }
-
-  private enqueue(asked: Asked): void {
-    this.unanswered++;
-    this.add(asked);
-    if (this.asked.length === this.mostAtOnce) this.sendAll();
-    // Who came alone last time is likely to be alone again; if not, the others go together in the next command.
-    else if (this.unanswered === 1 && this.wasAlone) this.sendAll();
-    else if (this.asked.length === 1) this.clock.afterTurn(this.sendAll);
   }
 
   identity(): MasterIdentity {
@@ -202,9 +179,9 @@ export class RedisMaster implements Master, GuardedServer {
       ...announcement,
     };
     return new Promise((resolve) => {
-      this.enqueue({ request, reply: (answer) => resolve(answer.kind === 'granted' ? answer.fence : undefined) });
+      this.queue.add({ request, reply: (answer) => resolve(answer.kind === 'granted' ? answer.fence : undefined) });
       // Before what asks for a lock with this ttl.
-      this.sendAll();
+      this.queue.flush();
     });
   }
 
@@ -256,42 +233,10 @@ export class RedisMaster implements Master, GuardedServer {
 
   private async end(): Promise<void> {
     this.wakeUps?.close();
-    await this.drain();
+    await this.queue.drain(CLOSE_WITHIN);
     this.guard?.close();
     await this.connection.close();
   }
-
-  private drain(): Promise<void> {
-    if (this.unanswered === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = this.clock.schedule(CLOSE_WITHIN, resolve);
-      this.drained = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
-  }
-
-  /** What does not fit into the next command goes into the one after it. */
-  private add(asked: Asked): void {
-    const { keys } = asked.request;
-    let characters = 0;
-    for (const key of keys) characters += key.length;
-    if (this.keys + keys.length > MOST_NAMES || this.characters + characters > MOST_TEXT) this.sendAll();
-    this.asked.push(asked);
-    this.keys += keys.length;
-    this.characters += characters;
-  }
-
-  private readonly sendAll = (): void => {
-    const { asked } = this;
-    // Sent already, and nothing has been asked since.
-    if (asked.length === 0) return;
-    this.asked = [];
-    this.keys = this.characters = 0;
-    this.wasAlone = asked.length === 1;
-    this.send(asked);
-  };
 
   private send(asked: readonly Asked[]): void {
     const problem = this.problem();
@@ -448,7 +393,7 @@ export class RedisMaster implements Master, GuardedServer {
 
   private answer({ reply }: Asked, answer: Answer): void {
     reply(answer);
-    if (--this.unanswered === 0) this.drained?.();
+    this.queue.noteAnswer();
   }
 }
 

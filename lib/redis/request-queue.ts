@@ -1,0 +1,86 @@
+import type { Clock } from '../core/clock.js';
+import type { Reply } from '../core/master.interface.js';
+import { MOST_NAMES, MOST_TEXT } from '../core/resources.js';
+import type { ServerRequest } from './beat-request.interface.js';
+
+/** Requests in one command. A server does nothing else while it answers them, so their keys and characters are bounded, too. */
+const MOST_AT_ONCE = 128;
+/** A single master answers this many while the rest are still being sent; several masters leave the process no time to. */
+const MOST_AT_ONCE_ALONE = 32;
+
+export interface Asked {
+  readonly request: ServerRequest;
+  readonly reply: Reply;
+}
+
+interface RequestQueueOptions {
+  readonly clock: Clock;
+  /** Whether there is no other master. */
+  readonly isAlone: boolean;
+  /** Sends requests in one command. */
+  readonly send: (asked: readonly Asked[]) => void;
+}
+
+/** Gathers the requests of one turn of the event loop, so that they share one command. */
+export class RequestQueue {
+  private readonly mostAtOnce: number;
+  private asked: Asked[] = [];
+  /** Number of the keys in `asked`, and of their characters. */
+  private keys = 0;
+  private characters = 0;
+  private unanswered = 0;
+  /** Whether the last command held one request only. */
+  private wasAlone = true;
+  private drained: (() => void) | undefined;
+
+  constructor(private readonly options: RequestQueueOptions) {
+    this.mostAtOnce = options.isAlone ? MOST_AT_ONCE_ALONE : MOST_AT_ONCE;
+  }
+
+  add(asked: Asked): void {
+    this.unanswered++;
+    this.gather(asked);
+    if (this.asked.length === this.mostAtOnce) this.flush();
+    // After a single request, the next one is likely to be single, too; if not, the rest goes together in the next command.
+    else if (this.unanswered === 1 && this.wasAlone) this.flush();
+    else if (this.asked.length === 1) this.options.clock.afterTurn(this.flush);
+  }
+
+  /** Sends everything that was gathered. */
+  readonly flush = (): void => {
+    const { asked } = this;
+    if (asked.length === 0) return;
+    this.asked = [];
+    this.keys = this.characters = 0;
+    this.wasAlone = asked.length === 1;
+    this.options.send(asked);
+  };
+
+  /** To be called once for each request that was added. */
+  noteAnswer(): void {
+    if (--this.unanswered === 0) this.drained?.();
+  }
+
+  /** Resolves when every request is answered, or after the limit, in milliseconds. */
+  drain(limit: number): Promise<void> {
+    if (this.unanswered === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = this.options.clock.schedule(limit, resolve);
+      this.drained = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+
+  /** A request that does not fit into the next command goes into the one after it. */
+  private gather(asked: Asked): void {
+    const { keys } = asked.request;
+    let characters = 0;
+    for (const key of keys) characters += key.length;
+    if (this.keys + keys.length > MOST_NAMES || this.characters + characters > MOST_TEXT) this.flush();
+    this.asked.push(asked);
+    this.keys += keys.length;
+    this.characters += characters;
+  }
+}
