@@ -16,13 +16,13 @@ import type { Waiter } from './waiter.js';
 import type { WatchedMaster } from './watched-master.js';
 import type { Witness } from './witness.interface.js';
 
-/** Masters set their keys one after the other and expire them to the millisecond: come back so much later. */
+/** Milliseconds to wait beyond an expiry: masters set keys one after the other, and expire them to the millisecond. */
 const EXPIRY_RESOLUTION = 2;
 
-/** Who wants several resources and has been passed over for so many milliseconds takes them one by one. */
+/** An acquisition of several resources that is passed over for this many milliseconds takes them one by one. */
 const PATIENCE = 1_000;
 
-/** What an acquisition needs from its surroundings. */
+/** The dependencies of an acquisition. */
 export interface AcquisitionContext {
   readonly masters: readonly WatchedMaster[];
   readonly gates: Gates;
@@ -30,46 +30,54 @@ export interface AcquisitionContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly witness: Witness;
-  /** The name by which this process listens for wake-ups. */
+  /** The name under which this process listens for wake-ups. */
   readonly listener: string;
-  /** Told of each release that was started. */
+  /** Called with each release that starts. */
   readonly releasing: (released: Promise<void>) => void;
-  /** Called when a master may tell this process that it is next. */
+  /** Called when a master reports that this process is next or, without a key, that wake-ups may have been lost. */
   readonly woken: (master: WatchedMaster, key: string | undefined) => void;
 }
 
-/** Whom an attempt asks: all masters; the gate, and the others if it grants; or all because the gate will grant. */
+/**
+ * Which masters an attempt contacts.
+ *
+ * - `everybody`: all masters at once
+ * - `gate`: the home master, and the others only if it grants
+ * - `reserved`: all masters at once, because the home master has reserved the key for this process
+ */
 type Step = 'everybody' | 'gate' | 'reserved';
 
 /**
- * One acquisition, from the first attempt until it is granted or the waiting budget has ended.
+ * One acquisition, from the first attempt until it is granted or its waiting budget ends.
  *
- * The first attempt asks all masters at once. Who is refused lines up at the gate of the resource: it asks that master
- * first, the others only when the gate has granted, and otherwise waits there until it is woken.
+ * The first attempt contacts all masters at once. If refused, the acquisition enqueues on the home master of the
+ * resource: it contacts that master first and the others only after it has granted, and otherwise waits there until it
+ * is woken.
  */
 export class Acquisition {
-  /** Attempts that were made so far. */
+  /** Number of attempts so far. */
   attempts = 0;
   private refusal: Refusal | undefined;
   private pace: Looks | undefined;
-  /** Whether a master called for it. If it still waits afterwards, that was in vain. */
+  /** Whether a master has woken this acquisition. If it still waits after that, the wake-up was in vain. */
   private calledInVain = false;
-  /** The masters in whose queues this acquisition stands. */
+  /** The masters in whose queues this acquisition waits. */
   private queuedAt: Set<WatchedMaster> | undefined;
 
   constructor(
     private readonly context: AcquisitionContext,
     private readonly resources: readonly string[],
     private readonly names: KeyNames,
-    /** What is asked for. Its ttl is less where not all masters have been told of it. */
+    /** The settings of this call. Its ttl and `minHold` are cut to the largest ttl that all masters know. */
     public call: CallSettings,
     private readonly waiter: Waiter,
     private readonly place: Place | undefined,
   ) {}
 
   /**
-   * @param step what the first attempt is, for somebody who has made others before
-   * @throws {LockError} when the budget has ended; and what the waiter was stopped with
+   * @param step the kind of the first attempt, if the waiter has made attempts before
+   * @throws {LockError} if the budget ends
+   * @throws the reason with which the waiter was stopped
    */
   async run(step?: Step): Promise<Holding> {
     try {
@@ -86,7 +94,7 @@ export class Acquisition {
     for (let attempt = 1; ; attempt++) {
       while (place && !place.isFirst && !waiter.isOver) await waiter.pause();
       waiter.check();
-      // Whoever finds nobody ahead makes one attempt in full, however small its budget.
+      // An acquisition that finds no other ahead of it makes one full attempt, however small its budget.
       const isGuaranteed = attempt === 1 && !queued;
       if (!isGuaranteed && waiter.isOver) throw await this.failure();
 
@@ -101,16 +109,16 @@ export class Acquisition {
       const tenure = this.newTenure(gate);
       waiter.interrupt = tenure;
       const since = this.context.clock.read();
-      // A refusal is only worth explaining if there is no better chance to ask.
+      // The first attempt of a waiter needs no explained refusal: its next attempt asks for one.
       const ballot = await this.attempt(tenure, step, gate, timeout, attempt > 1 || call.wait === 0);
       waiter.interrupt = undefined;
-      // Granted at the gate: the place in its queue is gone.
+      // A grant by the home master removes the place in its queue.
       if (gate && this.queuedAt && ballot.isGrantedBy(gate)) this.queuedAt.delete(gate);
       if (ballot.outcome === 'granted' && tenure.remaining > 0 && !waiter.isStopped) return tenure;
-      // A gate that refuses for certain has nothing to give back, and nobody else was asked, if there is a usable gate.
+      // There is nothing to release if the home master alone was contacted and refused.
       if (!gate || step !== 'gate' || ballot.outcome !== 'held' || ballot.isSplit) this.giveBack(tenure);
       waiter.check();
-      // An attempt that the deadline cut short says less than the one before.
+      // An attempt that the deadline cut short is less informative than the previous one.
       const isTelling = ballot.outcome === 'held' && !ballot.isUncertain;
       if (isTelling || timeout === full) this.note({ ballot, since, timeout });
       const collected = this.isPassedOver ? await this.collect() : undefined;
@@ -119,26 +127,29 @@ export class Acquisition {
     }
   }
 
-  /** Tells the masters of the ttl before it is used: of a lock that is granted now, and not when waiting began. */
+  /**
+   * Announces the ttl to the masters. Called before each attempt and not once when waiting begins, so that the
+   * announcement is recent when the lock is granted.
+   */
   private announce(wanted: CallSettings): CallSettings | Promise<CallSettings> {
     const cut = (permitted: number): CallSettings => (this.call = cutTo(permitted, wanted));
     const permitted = this.context.witness.permit(Math.max(wanted.ttl, wanted.minHold));
     return typeof permitted === 'number' ? cut(permitted) : permitted.then(cut);
   }
 
-  /** Whether others had their turn again and again, because one of several resources was always held. */
+  /** Whether others acquire again and again before this acquisition, because one of its resources is always held. */
   private get isPassedOver(): boolean {
     return this.names.keys.length > 1 && this.calledInVain && this.waiter.waited >= PATIENCE;
   }
 
   /**
-   * Takes the resources one after the other, and keeps what it has while it waits for the next, where it is one of
-   * those who wait for that alone. In sorted order: no two that do so can wait for each other.
+   * Acquires the resources one by one. While it waits for the next one, it keeps those that it has, and competes for
+   * that single resource like any other waiter. The order is sorted, so that two such acquisitions cannot deadlock.
    */
   private async collect(): Promise<Holding | undefined> {
     const { context, resources, call, waiter, place } = this;
     const collection = new Collection(context.clock, call);
-    // Nobody needs to be called for what he cannot take.
+    // Leave all queues: a wake-up could not be used while the keys are collected one by one.
     this.leaveAll();
     try {
       for (const names of eachOf(this.names)) {
@@ -174,7 +185,7 @@ export class Acquisition {
       : tenure.acquireThrough(gate, ttl, timeout, ticket, this.looks.areFailing);
   }
 
-  /** Waits until another attempt makes sense, and tells which. */
+  /** Waits until another attempt makes sense, and returns its kind. */
   private async rest(step: Step, ballot: Ballot): Promise<Step> {
     const { looks } = this;
     const { gates } = this.context;
@@ -190,10 +201,10 @@ export class Acquisition {
     if (woken === 'next') this.calledInVain = true;
     if (woken) looks.noteWakeUp();
     else looks.noteQuiet();
-    // Of several keys, others may be held.
+    // With several keys, others may still be held.
     if (woken === 'next' && this.names.keys.length === 1) return 'reserved';
     if (step === 'everybody' || woken || ballot.isSplit || expiry <= look) return 'gate';
-    // A key without an expiry is no lock of ours: only the other masters can tell when it does not count.
+    // This library sets no key without an expiry: only the other masters can show that such a key does not count.
     return looks.isWide(calls) || expiry === Infinity ? 'everybody' : 'gate';
   }
 
@@ -229,7 +240,7 @@ export class Acquisition {
     const { resources, call, waiter } = this;
     const { masters, clock } = this.context;
     const refusal = this.refusal ?? this.place?.refusal;
-    // It takes nothing any more: a release meanwhile is for the next process.
+    // This acquisition takes nothing any more: a release in the meantime must wake the next process.
     this.leaveAll();
     await refusal?.settle(clock, (giveUp) => (waiter.interrupt = { giveUp }));
     waiter.interrupt = undefined;
@@ -248,7 +259,7 @@ export class Acquisition {
   }
 }
 
-/** The same call with a ttl and a `minHold` that all masters know of. */
+/** The same call, with its ttl and `minHold` cut to `ttl`, which all masters know. */
 function cutTo(ttl: number, call: CallSettings): CallSettings {
   if (ttl >= call.ttl && ttl >= call.minHold) return call;
   return { ...call, ttl: Math.min(call.ttl, ttl), minHold: Math.min(call.minHold, ttl) };

@@ -3,49 +3,49 @@ import { TimerQueue } from './timer-queue.js';
 /**
  * A moment, read from two clocks at once.
  *
- * Neither clock alone is enough: the monotonic one stands still while a machine is suspended, the wall clock can be
- * stepped back. Elapsed time is therefore the larger of the two differences.
+ * Neither clock alone is enough: the monotonic clock stands still while a machine is suspended, and the wall clock can
+ * be stepped back. Elapsed time is therefore the larger of the two differences.
  */
 export interface Instant {
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a clock that never runs backwards. */
   readonly monotonic: number;
   /** Milliseconds since the Unix epoch. */
   readonly wall: number;
 }
 
-/** A callback that waits for its time. */
+/** A scheduled callback. */
 export interface Timer {
-  /** Forget the callback. Harmless when it has run already. */
+  /** Cancels the callback. Has no effect if the callback has already run. */
   cancel(): void;
-  /** Do not keep the process alive for this timer. */
+  /** Lets the process exit while this timer is pending. */
   unref(): Timer;
 }
 
-/** The only source of time in this library. Tests inject one that they move by hand. */
+/** The only source of time in this library. Tests inject one that they advance by hand. */
 export interface Clock {
   /** The present moment. */
   read(): Instant;
   /**
-   * Calls back after `delay` milliseconds.
+   * Calls `callback` after `delay` milliseconds.
    *
-   * @param slack milliseconds by which it may be earlier, so that it comes together with others; default: 0
+   * @param slack milliseconds by which the call may come early, so that it coincides with others; default: 0
    */
   schedule(delay: number, callback: () => void, slack?: number): Timer;
   /**
-   * Calls back once the event loop has read what already waits in its sockets, so that a stalled process does not
-   * take answers that have arrived for answers that are missing.
+   * Calls `callback` once the event loop has read the input that is already waiting in its sockets, so that a stalled
+   * process does not mistake answers that have arrived for missing ones.
    */
   afterInput(callback: () => void): void;
-  /** Calls back when what is happening now has been done, so that what is asked meanwhile can be asked together. */
+  /** Calls `callback` when the current work is done, so that requests made in the meantime can be sent together. */
   afterTurn(callback: () => void): void;
   /**
-   * Calls back within a second after the machine was suspended, as long as any timer is scheduled: timers stand still
-   * meanwhile.
+   * Calls `listener` within a second after the machine resumes from a suspension, as long as any timer is scheduled.
+   * Timers stand still during the suspension.
    */
   onResume?(listener: () => void): void;
 }
 
-/** Milliseconds from one moment to another, never negative. */
+/** Milliseconds from one moment to another. Never negative. */
 export function elapsedBetween(from: Instant, to: Instant): number {
   return Math.max(to.monotonic - from.monotonic, to.wall - from.wall, 0);
 }
@@ -55,19 +55,19 @@ export function elapsedSince(clock: Clock, from: Instant): number {
   return elapsedBetween(from, clock.read());
 }
 
-/** No timer of Node sleeps longer than this, in milliseconds. */
+/** Longest delay of the Node timer, in milliseconds. */
 const LONGEST_SLEEP = 1_000;
-/** A wall clock that is corrected gently moves less than this within a second, in milliseconds. */
+/** Gradual corrections move a wall clock by less than this within a second, in milliseconds. */
 const NOTICEABLE_SLEEP = 5;
 
-/** The clocks and timers of this process. All timers share one of Node's. */
+/** The clocks and timers of this process. All timers share one Node timer. */
 export class SystemClock implements Clock {
   private readonly timers = new TimerQueue((keepsAlive) => this.keepAlive(keepsAlive));
   private handle: NodeJS.Timeout | undefined;
-  /** When the handle fires. */
+  /** When `handle` fires. */
   private armedFor = Infinity;
   private readonly listeners: (() => void)[] = [];
-  /** How far the wall clock was ahead of the monotonic one. */
+  /** How far the wall clock was ahead of the monotonic one at the last check, in milliseconds. */
   private ahead = aheadOf(readClocks());
 
   read(): Instant {
@@ -87,8 +87,8 @@ export class SystemClock implements Clock {
   }
 
   afterInput(callback: () => void): void {
-    // Timers run before the poll phase and immediates after it: two turns guarantee one full read in between,
-    // whichever phase we are called from.
+    // Timers run before the poll phase and immediates after it. Two turns guarantee one complete poll phase in between,
+    // whatever phase this is called from.
     setImmediate(() => setImmediate(callback));
   }
 
@@ -99,7 +99,7 @@ export class SystemClock implements Clock {
   private arm(due: number, now: number): void {
     clearTimeout(this.handle);
     this.armedFor = due;
-    // Node's timers stand still while the machine is suspended: look at the clocks every second.
+    // Node's timers stand still while the machine is suspended, so check the clocks every second.
     this.handle = setTimeout(() => this.fire(), Math.min(Math.ceil(due - now), LONGEST_SLEEP));
     if (!this.timers.keepsAlive) this.handle.unref();
   }
@@ -108,7 +108,7 @@ export class SystemClock implements Clock {
     this.armedFor = Infinity;
     this.handle = undefined;
     try {
-      // Node counts from the beginning of a turn of the event loop, so a timer of its can be early.
+      // Node measures from the beginning of a turn of the event loop, so its timer can fire early.
       this.timers.run(performance.now());
       this.noticeResume();
     } finally {
@@ -138,7 +138,7 @@ function aheadOf({ monotonic, wall }: Instant): number {
   return wall - monotonic;
 }
 
-/** With some slack, timers gather at multiples of a power of two: what is due at the same time can be done together. */
+/** With slack, due times are rounded down to multiples of a power of two, so that several timers coincide. */
 function dueAt(moment: number, slack: number): number {
   const grid = slack < 2 ? 1 : 2 ** Math.floor(Math.log2(slack));
   return grid === 1 ? Math.ceil(moment) : Math.floor(moment / grid) * grid;

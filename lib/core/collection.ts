@@ -4,12 +4,12 @@ import type { CallSettings } from './settings.js';
 import type { Holding } from './holding.interface.js';
 import { TenureSet } from './tenure-set.js';
 
-/** What has been collected is extended after this share of the ttl. */
+/** Resources that have been collected are extended after this share of the ttl. */
 const EXTEND_AFTER = 1 / 3;
-/** A failed extension is tried again after this share of the ttl. */
+/** A failed extension is retried after this share of the ttl. */
 const RETRY_AFTER = 1 / 10;
 
-/** Resources that are taken one after the other: keeps what there is alive until the rest is there. */
+/** Resources that are acquired one by one: keeps those already acquired alive until the rest are acquired, too. */
 export class Collection {
   private readonly holding = new TenureSet();
   private since: Instant | undefined;
@@ -29,7 +29,7 @@ export class Collection {
     this.keepAfter(this.call.ttl * EXTEND_AFTER);
   }
 
-  /** Makes one lock of everything, whose validity counts from now on. `undefined` if a part has been lost meanwhile. */
+  /** Makes one lock of all parts, whose validity counts from now. `undefined` if a part is lost or not extended. */
   async complete(): Promise<Holding | undefined> {
     this.end();
     await this.extending;
@@ -37,7 +37,7 @@ export class Collection {
     return extended && this.holding.remaining > 0 ? this.holding : undefined;
   }
 
-  /** Ends the round that is under way. */
+  /** Ends the current round. */
   giveUp(): void {
     this.holding.giveUp();
   }
@@ -61,7 +61,7 @@ export class Collection {
   }
 
   private async keep(): Promise<void> {
-    // Nobody keeps a lock for longer, and this is no lock yet: it expires, and what there is has to be taken anew.
+    // A lock may not be kept for longer, and this is not even a lock yet: let it expire, so that all is acquired anew.
     if (this.since && elapsedSince(this.clock, this.since) >= this.call.maxHold) return;
     const { ttl } = this.call;
     const { extended } = await this.holding.extend(ttl);

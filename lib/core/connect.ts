@@ -3,11 +3,11 @@ import { type MasterReport, QuorumUnavailableError } from './errors.js';
 import type { Master } from './master.interface.js';
 import { quorumOf } from './quorum.js';
 
-/** Once a quorum can vote, the others get this many milliseconds to say whether they are there. */
+/** Once a quorum can vote, the other masters get this many milliseconds to connect or to fail. */
 const GRACE = 1_000;
 
 /**
- * Connects all masters. Resolves when a quorum can vote, with what is wrong with the others.
+ * Connects all masters. Resolves when a quorum can vote, with the problems of the others.
  *
  * @throws {QuorumUnavailableError} if a quorum cannot vote within `timeout` milliseconds
  */

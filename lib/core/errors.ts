@@ -1,30 +1,30 @@
 import type { Answer } from './master.interface.js';
 import { show, showNames } from './shown.js';
 
-/** What one master answered. `undefined`: the outcome was certain before it did. */
+/** The answer of one master. */
 export interface MasterReport {
   /** Name of the master, without credentials. */
   readonly master: string;
-  /** What it said. */
+  /** Its answer; `undefined` if the outcome was certain before it answered. */
   readonly answer: Answer | undefined;
 }
 
 const BRAND = Symbol.for('nestjs-redlock:error');
 
-/** Base of all errors of this library. */
+/** Base class of all errors of this library. */
 export abstract class LockError extends Error {
-  /** Stable, for programs. */
+  /** A stable code for programs. */
   abstract readonly code: string;
-  /** Nest's own exception handling answers a request with this HTTP status, on Express and on Fastify. */
+  /** HTTP status with which Nest's own exception handling answers a request, on Express and on Fastify. */
   abstract readonly statusCode: number;
-  /** Names of resources and addresses of masters are for the log: the client gets the standard text of the status. */
+  /** Resource names and master addresses are for the log only: the client gets the standard message of the status. */
   readonly expose = false;
 
   constructor(
     message: string,
-    /** What was to be locked. */
+    /** The resources that the failed operation concerns. */
     readonly resources: readonly string[] = [],
-    /** What each master answered, as far as masters were asked. */
+    /** The answer of each master, if masters were asked. */
     readonly answers: readonly MasterReport[] = [],
   ) {
     super(message);
@@ -36,13 +36,13 @@ export abstract class LockError extends Error {
     return true;
   }
 
-  /** Same as {@link statusCode}: together with `expose` it makes an HTTP error that Nest 12 understands, too. */
+  /** Same as {@link statusCode}. Together with `expose`, it makes an HTTP error that Nest 12 understands, too. */
   get status(): number {
     return this.statusCode;
   }
 }
 
-/** Somebody else held the resource until the waiting budget had ended. */
+/** Another holder kept the resource until the waiting budget ended. */
 export class LockNotAcquiredError extends LockError {
   readonly code = 'LOCK_NOT_ACQUIRED';
   readonly statusCode = 423;
@@ -50,9 +50,12 @@ export class LockNotAcquiredError extends LockError {
   constructor(
     resources: readonly string[],
     answers: readonly MasterReport[],
-    /** Milliseconds for which the waiting budget allowed to wait. */
+    /** The waiting budget in milliseconds. */
     readonly waited: number,
-    /** Milliseconds after which the resource could be free, if its holder does not extend; where masters told. */
+    /**
+     * Milliseconds after which the resource could be free if its holder does not extend the lock; `undefined` if too
+     * few masters reported it.
+     */
     readonly retryAfter: number | undefined,
   ) {
     const budget = waited > 0 ? ` within ${waited} ms` : '';
@@ -85,10 +88,10 @@ export class QuorumUnavailableError extends LockError {
  * Why a lock was lost.
  *
  * - `expired`: its validity ended before a quorum agreed to extend it
- * - `owner-changed`: a quorum of masters says that somebody else holds it
+ * - `owner-changed`: a quorum of masters reports another holder
  * - `max-hold`: it was kept for `maxHold`
  * - `shutdown`: the application closed before the work ended
- * - `released`: it had been released before
+ * - `released`: it had already been released
  */
 export type LockLostCause = 'expired' | 'owner-changed' | 'max-hold' | 'shutdown' | 'released';
 
@@ -100,14 +103,14 @@ const LOST: Readonly<Record<LockLostCause, string>> = {
   released: 'it has been released',
 };
 
-/** The lock is not held any more although its holder still relied on it. */
+/** The lock is no longer held although its holder still relied on it. */
 export class LockLostError extends LockError {
   readonly code = 'LOCK_LOST';
   readonly statusCode = 500;
 
   constructor(
     resources: readonly string[],
-    /** Why. */
+    /** Why the lock was lost. */
     override readonly cause: LockLostCause,
     answers: readonly MasterReport[] = [],
   ) {
@@ -115,7 +118,10 @@ export class LockLostError extends LockError {
   }
 }
 
-/** A call chain that holds a resource asks for it again without `reentrant: true`. */
+/**
+ * A call chain that holds a resource tried to lock it again without `reentrant: true`, or with it, but without holding
+ * all of the requested resources under one lock.
+ */
 export class LockReentryError extends LockError {
   readonly code = 'LOCK_REENTRY';
   readonly statusCode = 500;
@@ -132,7 +138,7 @@ export class LockReentryError extends LockError {
   }
 }
 
-/** The application is shutting down: nothing new is locked. */
+/** The application is shutting down and acquires no new locks. */
 export class LockServiceStoppedError extends LockError {
   readonly code = 'LOCK_SERVICE_STOPPED';
   readonly statusCode = 503;
@@ -142,7 +148,7 @@ export class LockServiceStoppedError extends LockError {
   }
 }
 
-/** An option that cannot work: names the option, its value and what it must be. */
+/** An option is invalid. The message names the option, its value and the requirement. */
 export class RedlockConfigError extends LockError {
   readonly code = 'LOCK_CONFIG';
   readonly statusCode = 500;
@@ -152,22 +158,22 @@ export class RedlockConfigError extends LockError {
     /** Name of the option. */
     readonly option: string,
     value: unknown,
-    /** What it must be. */
+    /** What the option must be. */
     readonly requirement: string,
   ) {
     super(`${option} ${requirement}, got ${show(value)}`);
     this.#value = value;
   }
 
-  /** What was given. Whoever prints or serializes the error does not find it: it may be long, or carry a password. */
+  /** The given value. Printing or serializing the error omits it, because it may be long or contain a password. */
   get value(): unknown {
     return this.#value;
   }
 }
 
 /**
- * Not by its class: with two copies of this package in one process, as ESM and as CommonJS or in two versions, the error
- * may come from the other one.
+ * Whether an error comes from this library. Does not check its class: with two copies of this package in one process,
+ * as ESM and as CommonJS or in two versions, the error may come from the other copy.
  */
 export function isLockError(error: unknown): error is LockError {
   return error instanceof Error && BRAND in error;
@@ -183,7 +189,7 @@ function tellAll(answers: readonly MasterReport[]): string {
   return ` (${answers.map(({ master, answer }) => `${master}: ${describeAnswer(answer)}`).join('; ')})`;
 }
 
-/** One master's answer in words. */
+/** Describes a master's answer in words. */
 export function describeAnswer(answer: Answer | undefined): string {
   switch (answer?.kind) {
     case undefined:

@@ -2,23 +2,23 @@ import { hash } from './hash.js';
 import type { Answer, DrawRequest, Master } from './master.interface.js';
 import { ownName, type Settings } from './settings.js';
 
-/** Number of counters on a master: memory stays bounded, whatever the number of keys. */
+/** Number of counters on a master. Memory stays bounded, whatever the number of keys. */
 const COUNTERS = 4_096;
 
-/** Name of the hash that holds all counters of a master. */
+/** Name of the hash that contains all counters of a master. */
 export function countersName(settings: Settings): string {
   return ownName(settings, 'fences');
 }
 
-/** The counter of each key. Keys that share one only skip numbers. */
+/** The counter of each key. Keys that share a counter merely skip numbers. */
 export function countersOf(keys: readonly string[]): readonly number[] {
   return keys.map((key) => hash(key) % COUNTERS);
 }
 
-/** One request of a round, and what its answer is worth. */
+/** One request of a round, and the evaluation of its answer. */
 export interface Draw {
   readonly request: DrawRequest;
-  /** Takes the answer. The answer of a master whose draw has become worthless meanwhile is passed on as "no answer". */
+  /** Evaluates the answer. If the draw has become worthless in the meantime, returns a timeout instead. */
   readonly judge: (answer: Answer) => Answer;
 }
 
@@ -26,18 +26,18 @@ export interface Draw {
  * Agreement of a quorum of masters on the fencing token of one lock.
  *
  * A token stands when a quorum of masters that have drawn for this lock answers exactly that number. Any later lock has
- * a quorum, too, so one of these masters draws a larger number for it. What makes that hold:
+ * a quorum, too, so one of these masters draws a larger number for it. Two rules ensure this:
  *
- * - A master draws once and then only repeats: drawing anew in every round never agrees.
- * - A master is forgotten when an extension may have set its key again, or its data has changed: another holder may
- *   have drawn there meanwhile. It draws anew.
+ * - A master draws once and then only repeats its number. If it drew anew in every round, there would be no agreement.
+ * - A master must draw anew after an extension may have set its key again, or after its data has changed, because
+ *   another holder may have drawn there in the meantime.
  *
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
  */
 export class TokenAgreement {
-  /** The masters that have drawn for this lock, and for which data of theirs. */
+  /** The masters that have drawn for this lock, each with the data set that it drew from. */
   private readonly drawn = new Map<Master, string | undefined>();
-  /** Number of extensions that have begun. A draw that was sent before the last of them counts for nothing. */
+  /** Number of extensions that have begun. A draw that was sent before the last of them does not count. */
   private extensions = 0;
   private largest = 0;
   private token: number | undefined;
@@ -47,7 +47,7 @@ export class TokenAgreement {
     private readonly names: { readonly keys: readonly string[]; readonly token: string },
   ) {}
 
-  /** The token that was agreed on. It never changes afterwards, unless it has to be larger. */
+  /** The token that was agreed on. It changes only if a larger one is demanded. */
   get agreed(): number | undefined {
     return this.token;
   }
@@ -57,7 +57,7 @@ export class TokenAgreement {
     return this.largest;
   }
 
-  /** Demands a token that is not smaller. */
+  /** Demands a token of at least `atLeast`. */
   demand(atLeast: number): void {
     if (atLeast <= this.largest) return;
     this.largest = atLeast;
@@ -65,9 +65,9 @@ export class TokenAgreement {
   }
 
   /**
-   * An extension begins. Until its answer says otherwise, each master may set its keys again.
+   * An extension begins. Until its answer shows otherwise, each master may have set its keys again.
    *
-   * @returns what takes the answers
+   * @returns a function that receives the answers
    */
   beginExtension(): (master: Master, answer: Answer) => void {
     const before = new Map(this.drawn);
@@ -80,7 +80,7 @@ export class TokenAgreement {
     };
   }
 
-  /** The request that a master gets in the next round. */
+  /** The request to a master in the next round. */
   drawFrom(master: Master, floor: number): Draw {
     const { data } = master.identity();
     const isFirst = !this.drawn.has(master) || this.drawn.get(master) !== data;
@@ -98,7 +98,7 @@ export class TokenAgreement {
     };
   }
 
-  /** Takes the numbers that a round has counted. Returns the token, if there is one now. */
+  /** Evaluates the numbers that were counted in a round. Returns the token, if there is one now. */
   conclude(answers: readonly number[]): number | undefined {
     this.largest = answers.reduce((largest, answer) => Math.max(largest, answer), this.largest); // @mutant larger-draws-not-adopted
     const repeated = answers.filter((answer) => answer === this.largest).length;

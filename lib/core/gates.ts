@@ -2,28 +2,30 @@ import { type Clock, elapsedSince, type Instant } from './clock.js';
 import { hash, mix } from './hash.js';
 import type { WatchedMaster } from './watched-master.js';
 
-/** How long a key counts as crowded after the last sign of it, in milliseconds. */
+/** How long a key counts as contended after waiters were last reported for it, in milliseconds. */
 const CROWDED_FOR = 1_000;
 
-/** A master, and the hash of its name. */
+/** A master and the hash of its name. */
 interface Candidate {
   readonly master: WatchedMaster;
   readonly hash: number;
 }
 
 /**
- * Which master is asked first when several processes want a resource, and for which resources that is the case.
+ * Selects the home master of each key, which is contacted first when several processes contend for the key, and tracks
+ * which keys are contended.
  *
  * All processes derive the same order of the masters from the key and the masters' names (rendezvous hashing), in
- * whatever order they list them: they ask the same master first, wait in the same queue, and votes are not split. The
- * order differs from key to key, so the load is spread, and a master that is down leaves its keys to all others alike.
+ * whatever order they list them. They therefore contact the same master first and wait in the same queue, and votes are
+ * not split. The order differs from key to key, which spreads the load. The keys of a master that is down are spread
+ * evenly over all others.
  */
 export class Gates {
   private readonly crowded = new Map<string, Instant>();
-  /** Masters that have woken this process since it listens there. */
+  /** Masters that have woken this process since it began to listen there. */
   private readonly calling = new Set<WatchedMaster>();
 
-  /** By name, which decides where two hashes are equal. */
+  /** Sorted by name, which decides between equal hashes. */
   private readonly candidates: readonly Candidate[];
 
   constructor(
@@ -35,7 +37,7 @@ export class Gates {
       .sort((a, b) => (a.master.name < b.master.name ? -1 : 1));
   }
 
-  /** The first usable master in the order of the key; `undefined` if none is usable. */
+  /** The home master of a key: the first usable one in the key's order. `undefined` if no master is usable. */
   gateOf(key: string): WatchedMaster | undefined {
     const hashOfKey = hash(key);
     let gate: WatchedMaster | undefined;
@@ -49,7 +51,7 @@ export class Gates {
     return gate;
   }
 
-  /** Whether a master is known to wake this process: it has done so since the connection for that is there. */
+  /** Whether a master is known to wake this process: it has done so over the current connection for wake-ups. */
   calls(master: WatchedMaster | undefined): boolean {
     return master !== undefined && this.calling.has(master);
   }
@@ -59,23 +61,23 @@ export class Gates {
     this.calling.add(master);
   }
 
-  /** A master may not have woken this process when it should have. */
+  /** Wake-ups of a master may have been lost. */
   noteSilence(master: WatchedMaster): void {
     this.calling.delete(master);
   }
 
-  /** Whether other processes were seen waiting for one of these keys a moment ago. */
+  /** Whether other processes were reported a moment ago as waiting for one of these keys. */
   areCrowded(keys: readonly string[]): boolean {
     if (this.crowded.size === 0) return false;
     this.forget();
     return keys.some((key) => this.crowded.has(key));
   }
 
-  /** Other processes wait for these keys: whoever comes now joins their queue instead of overtaking them. */
+  /** Other processes wait for these keys: a new acquisition joins their queue instead of overtaking them. */
   noteCrowd(keys: readonly string[]): void {
     const now = this.clock.read();
     for (const key of keys) {
-      // Deleted first, so that the map is ordered by time.
+      // Delete first, so that the map stays ordered by time.
       this.crowded.delete(key);
       this.crowded.set(key, now);
     }

@@ -1,28 +1,28 @@
 import type { Instant } from './clock.js';
 import type { Ballot } from './quorum.js';
 
-/** How an extension ended. */
+/** The result of an extension. */
 export interface Extension {
   readonly extended: boolean;
   readonly ballot: Ballot;
 }
 
-/** What a lock has on the masters. */
+/** The keys of a lock on the masters, and how long they can be relied on. */
 export interface Holding {
-  /** Milliseconds for which it may still be relied on; zero or less when it may not. */
+  /** Milliseconds for which the keys can still be relied on; zero or less if they cannot. */
   readonly remaining: number;
-  /** Like {@link remaining}, where the clock has just been read. */
+  /** Like {@link remaining}, at a clock reading that the caller already has. */
   remainingAt(now: Instant): number;
-  /** When the round began that the validity counts from. */
+  /** Start of the round from which the validity counts. */
   readonly validSince: Instant;
-  /** Tries to give the keys a new life. */
+  /** Tries to renew the keys for `ttl` milliseconds. */
   extend(ttl: number): Promise<Extension>;
-  /** Lets the validity end earlier by so many milliseconds. */
+  /** Ends the validity this many milliseconds earlier. */
   shorten(milliseconds: number): void;
-  /** Agrees on a fencing token, not smaller than `atLeast`; `undefined` if there was no agreement. */
+  /** Agrees on a fencing token of at least `atLeast`. Resolves with `undefined` if there is no agreement. */
   drawToken(atLeast?: number): Promise<number | undefined>;
-  /** Gives the keys up. Resolves at a quorum; never rejects. */
+  /** Releases the keys. Resolves when a quorum has answered, or after the master timeout; never rejects. */
   release(keepFor: number): Promise<void>;
-  /** Ends the round that is under way. */
+  /** Ends the current round. */
   giveUp(): void;
 }

@@ -1,19 +1,19 @@
 import type { MasterReport } from './errors.js';
 import { quorumOf } from './quorum.js';
 
-/** What the masters say about a resource. Advisory: it may have changed by the time it is read. */
+/** The state of a resource as the masters report it. Advisory: it may have changed by the time it is read. */
 export interface Inspection {
-  /** What was asked about. */
+  /** The inspected resource. */
   readonly resource: string;
-  /** `unknown` when too few masters answered to tell. */
+  /** The state, or `unknown` if the answers of the masters are not sufficient to determine it. */
   readonly state: 'held' | 'free' | 'unknown';
-  /** Milliseconds after which it is free unless its holder extends; `undefined` when unknown. */
+  /** Milliseconds after which the resource is free unless its holder extends the lock; `undefined` if unknown. */
   readonly remaining: number | undefined;
-  /** What each master said; `granted` means free. */
+  /** The answer of each master; `granted` means free. */
   readonly masters: readonly MasterReport[];
 }
 
-/** What the answers of all masters amount to. */
+/** Derives the state of a resource from the answers of all masters. */
 export function summarize(resource: string, masters: readonly MasterReport[]): Inspection {
   const quorum = quorumOf(masters.length);
   const times = masters.flatMap(({ answer }) => {
@@ -21,7 +21,7 @@ export function summarize(resource: string, masters: readonly MasterReport[]): I
     return answer?.kind === 'held' ? [answer.remaining ?? Infinity] : [];
   });
   const heldBy = times.filter((time) => time > 0).length;
-  // So many free masters leave too few for anybody to hold a quorum.
+  // This many free masters leave too few for any holder to have a quorum.
   if (times.length - heldBy > masters.length - quorum) return { resource, state: 'free', remaining: 0, masters };
   if (heldBy < quorum) return { resource, state: 'unknown', remaining: undefined, masters };
   const remaining = times.sort((a, b) => a - b)[quorum - 1];

@@ -1,15 +1,15 @@
 import { startOfKeys } from './resources.js';
 import { ownName, type Settings } from './settings.js';
 
-/** What belongs to some resources on the masters. */
+/** The names on the masters that belong to some resources. */
 export interface KeyNames {
   /** Keys, sorted. */
   readonly keys: readonly string[];
-  /** Queues of the keys, in the same order. */
+  /** Queues of the keys, in the order of the keys. */
   readonly queues: readonly string[];
 }
 
-/** How resources are called on the masters. */
+/** Derives the names that resources have on the masters. */
 export class Naming {
   private readonly startOfKeys: string;
   private readonly startOfQueues: string;
@@ -40,7 +40,7 @@ export class Naming {
   }
 }
 
-/** A lock that is held needs its keys only: the rest is worked out when it is used. */
+/** A held lock stores only its keys; the names of its queues are derived on demand. */
 class DerivedNames implements KeyNames {
   constructor(
     readonly keys: readonly string[],

@@ -10,16 +10,16 @@ import type { Place } from './wait-queue.js';
 import type { Watch } from './watch.js';
 import type { Witness } from './witness.interface.js';
 
-/** The first extension comes after this share of the ttl. */
+/** The next extension is due after this share of the ttl. */
 const EXTEND_AFTER = 1 / 3;
-/** A failed extension is tried again after at most this share of the ttl: often enough, and never a hot loop. */
+/** A failed extension is retried after at most this share of the ttl: soon enough, without a hot loop. */
 const RETRY_AFTER = 1 / 10;
-/** What is due may come earlier by this share of the time until then, together with what is due for other locks. */
+/** A timer may fire early by this share of the period that it covers, so that timers of several locks coincide. */
 const TIMER_SLACK = 1 / 50;
-/** Timers have a resolution of a millisecond: less than that is no time to rely on. */
+/** Timers have a resolution of one millisecond: a shorter remaining validity cannot be relied on. */
 const TIMER_RESOLUTION = 1;
 
-/** What a lease needs from its surroundings. */
+/** The dependencies of a lease. */
 export interface LeaseContext {
   readonly clock: Clock;
   readonly random: Random;
@@ -27,18 +27,18 @@ export interface LeaseContext {
   readonly witness: Witness;
   readonly quorum: number;
   readonly masters: number;
-  /** Called once, when the lock is given up or lost. */
+  /** Called once, when the lock is released or lost. */
   readonly ended: (lease: Lease, released: Promise<void>) => void;
 }
 
 /**
- * Keeps a lock alive while it is needed, and tells its holder when it is not held any more.
+ * Keeps a lock alive while it is needed, and notifies its holder when it is lost.
  *
- * Whether it is held is computed from the clock each time, so a stalled event loop cannot make a dead lock look alive.
- * One timer serves both the next extension and the end of the validity.
+ * Whether the lock is held is computed from the clock on every read, so a stalled event loop cannot make an expired
+ * lock appear to be held. One timer serves both the next extension and the end of the validity.
  */
 export class Lease {
-  /** Where it stands among all that is held. */
+  /** Entry of this lease in the list of all leases of the service. */
   member: Member<Lease> | undefined;
   private readonly acquiredAt: Instant;
   private ttl: number;
@@ -48,9 +48,9 @@ export class Lease {
   private releasing: Promise<void> | undefined;
   private extending: Promise<unknown> | undefined;
   private fencing: Promise<number> | undefined;
-  /** Ends the pause between two tries to agree on a fencing token. */
+  /** Ends the pause between two attempts to agree on a fencing token. */
   private goOn: (() => void) | undefined;
-  /** When the next extension is due: so many milliseconds after a moment, or a little earlier. */
+  /** The next extension is due this many milliseconds after `nextSince`, or up to `nextSlack` milliseconds earlier. */
   private nextAfter: number;
   private nextSince: Instant;
   private nextSlack: number;
@@ -61,7 +61,7 @@ export class Lease {
     private readonly call: CallSettings,
     private readonly context: LeaseContext,
     readonly watch?: Watch,
-    /** Where it stands in the lines of this process. */
+    /** Place in the wait queues of this process. */
     readonly place?: Place,
   ) {
     this.acquiredAt = tenure.validSince;
@@ -72,7 +72,7 @@ export class Lease {
     this.arm();
   }
 
-  /** Aborts with the {@link LockLostError} when the lock is lost. */
+  /** Aborts with a {@link LockLostError} when the lock is lost. */
   get signal(): AbortSignal {
     if (!this.controller) {
       this.controller = new AbortController();
@@ -81,12 +81,12 @@ export class Lease {
     return this.controller.signal;
   }
 
-  /** Milliseconds for which the lock may still be relied on. Never negative. */
+  /** Milliseconds for which the lock can still be relied on. Never negative. */
   get remaining(): number {
     return this.isOver ? 0 : this.remainingAt(this.context.clock.read());
   }
 
-  /** Whether the lock is held. Looking at the clock is enough to learn of a loss that a timer is late to tell. */
+  /** Whether the lock is held. Reads the clock, and so detects an expiry even before a late timer does. */
   get isHeld(): boolean {
     return !this.isOver && this.isHeldAt(this.context.clock.read());
   }
@@ -96,15 +96,16 @@ export class Lease {
     return this.lost !== undefined || this.releasing !== undefined;
   }
 
-  /** Why the lock was lost; `undefined` while it is held, and after a release. */
+  /** Why the lock was lost; `undefined` while it is held and after a release. */
   get loss(): LockLostError | undefined {
     return this.isHeld ? undefined : this.lost;
   }
 
-  /** Gives the lock a new life of `ttl` milliseconds, now and at every later extension. */
+  /** Renews the lock for `ttl` milliseconds, now and at every later extension. */
   async extend(ttl = this.ttl): Promise<void> {
     let permitted: number | undefined;
-    // One round at a time: answers of two rounds could not be told apart. One may begin while the masters hear of the ttl.
+    // One round at a time: the answers of two rounds are indistinguishable. Another round may begin while the ttl is
+    // announced to the masters.
     while (this.extending || permitted === undefined) {
       if (this.extending) {
         await this.extending;
@@ -122,24 +123,24 @@ export class Lease {
     }
   }
 
-  /** The fencing token of the lock, once a quorum has agreed on it. */
+  /** The fencing token of the lock. Resolves when a quorum has agreed on it. */
   fencingToken(): Promise<number> {
     this.fencing ??= this.agreeOnToken().catch((error: unknown) => {
-      // Later it may succeed.
+      // A later call may succeed.
       this.fencing = undefined;
       throw error;
     });
     return this.fencing;
   }
 
-  /** The clock of this process stood still: the lock ends earlier by so many milliseconds. */
+  /** Ends the validity this many milliseconds earlier, because the clock of this process stood still. */
   shorten(milliseconds: number): void {
     if (this.isOver) return;
     this.tenure.shorten(milliseconds);
     this.noteTime();
   }
 
-  /** Time may have passed while no timer ran. */
+  /** Checks the clock and rearms the timer, because time may have passed while no timer ran. */
   noteTime(): void {
     if (this.isHeld) this.arm();
   }
@@ -148,16 +149,16 @@ export class Lease {
     if (!this.isHeld) throw this.lost ?? new LockLostError(this.resources, 'released');
   }
 
-  /** Gives the lock up. Idempotent; never rejects. */
+  /** Releases the lock. Idempotent; never rejects. */
   release(): Promise<void> {
     const now = this.context.clock.read();
-    // A loss that nobody has noticed yet must not pass for a release.
+    // A loss that has not been detected yet must not be reported as a release.
     if (!this.isHeldAt(now)) return this.releasing ?? Promise.resolve();
     this.releasing = this.end(now);
     return this.releasing;
   }
 
-  /** Ends the lock against its holder's will. */
+  /** Ends the lock although its holder still relies on it. */
   lose(cause: LockLostCause, answers: readonly MasterReport[] = []): void {
     if (this.isOver) return;
     this.lost = new LockLostError(this.resources, cause, answers);
@@ -170,7 +171,7 @@ export class Lease {
     for (;;) {
       this.throwIfLost();
       const token = await this.tenure.drawToken();
-      // An agreement that comes after the end of the validity counts for nothing.
+      // An agreement that is reached after the end of the validity does not count.
       this.throwIfLost();
       if (token !== undefined) return token;
       await this.pause(this.ttl * RETRY_AFTER * this.context.random.fraction());
@@ -222,7 +223,8 @@ export class Lease {
     const now = clock.read();
     const remaining = this.remainingAt(now);
     const delay = this.call.extend && !this.extending ? Math.min(remaining, this.untilNext(now)) : remaining;
-    // The end is looked at a little early, and then again: most locks end before that, and share what waits for it.
+    // The timer for the end of the validity fires a little early and is then armed again. Most locks are released
+    // before that, and the slack lets their timers share a due time.
     const slack = delay < remaining ? this.nextSlack : Math.floor(delay * TIMER_SLACK);
     this.timer = clock.schedule(Math.max(0, Math.floor(delay)), () => this.tick(), slack).unref();
   }
@@ -264,7 +266,7 @@ export class Lease {
       this.lose('owner-changed', ballot.report);
     } else {
       const { clock, random } = this.context;
-      // The shorter of both: a refused change of the ttl leaves the validity of the one before, or less.
+      // The shorter ttl counts: a refused change of the ttl leaves the validity of the previous ttl, or less.
       const bound = Math.min(ttl, this.ttl) * RETRY_AFTER;
       this.plan(clock.read(), bound * (1 + random.fraction()) * 0.5, bound * TIMER_SLACK);
     }

@@ -1,4 +1,4 @@
-/** One place in a list. */
+/** An entry of a list. */
 export class Member<T> {
   /** @internal */
   before: Member<T> | undefined;
@@ -8,16 +8,16 @@ export class Member<T> {
   /** @internal */
   constructor(
     public value: T,
-    /** Where this place is, until it is given up. */
+    /** The list of this entry, until the entry leaves it. */
     public list: LinkedList<T> | undefined,
   ) {}
 
-  /** Whether nobody is ahead in the list. */
+  /** Whether this entry is the head of its list. */
   get isFirst(): boolean {
     return this.list !== undefined && this.before === undefined;
   }
 
-  /** Gives the place up. Idempotent. */
+  /** Removes this entry from its list. Idempotent. */
   leave(): void {
     const { list } = this;
     this.list = undefined;
@@ -26,10 +26,10 @@ export class Member<T> {
 }
 
 /**
- * A list that is joined at its end and left from anywhere, at the same cost whatever its length.
+ * A list with appending at its end and removal anywhere, both in constant time.
  *
- * In place of a `Set`, where members come and go all the time: V8 links the tables that a set or a map has outgrown, and
- * so keeps members that were removed long ago until the next full garbage collection.
+ * Used instead of a `Set` where members come and go all the time: V8 links the tables that a set or a map has outgrown,
+ * and so retains members that were removed long ago until the next full garbage collection.
  */
 export class LinkedList<T> {
   private head: Member<T> | undefined;
@@ -57,7 +57,7 @@ export class LinkedList<T> {
     this.tail = member;
   }
 
-  /** All values, in their order, as they are now. */
+  /** A snapshot of all values, in their order. */
   get values(): readonly T[] {
     const values: T[] = [];
     for (let member = this.head; member; member = member.after) values.push(member.value);
@@ -67,7 +67,7 @@ export class LinkedList<T> {
   /** @internal */
   remove(member: Member<T>): void {
     const { before, after } = member;
-    // Whoever still has the member would otherwise keep its neighbours from being freed.
+    // Otherwise, a remaining reference to the member would keep its neighbours from being freed.
     member.before = member.after = undefined;
     if (before) before.after = after;
     else this.head = after;

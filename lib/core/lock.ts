@@ -3,7 +3,7 @@ import type { LockLostError } from './errors.js';
 import type { Lease } from './lease.js';
 import { resolveTtl, type Settings } from './settings.js';
 
-/** A lock that has been acquired: proof of it, and the means to keep it and to give it up. */
+/** An acquired lock. Reports whether it is still held, and can be extended and released. */
 export class Lock implements AsyncDisposable {
   readonly #lease: Lease;
   readonly #settings: Settings;
@@ -14,30 +14,30 @@ export class Lock implements AsyncDisposable {
     this.#settings = settings;
   }
 
-  /** What is locked. */
+  /** The locked resources. */
   get resources(): readonly string[] {
     return this.#lease.resources;
   }
 
   /**
-   * Aborts when the lock is lost, with a {@link LockLostError} as its reason, no later than the end of the validity.
-   * Hand it to everything that must not go on without the lock. A release does not abort it.
+   * Aborts when the lock is lost, at the latest when its validity ends. The reason is a {@link LockLostError}.
+   * Pass it to all work that must not continue without the lock. A release does not abort it.
    */
   get signal(): AbortSignal {
     return this.#lease.signal;
   }
 
-  /** Whether the lock is held now, computed from the clock. */
+  /** Whether the lock is held now. Computed from the clock on every read. */
   get isHeld(): boolean {
     return this.#lease.isHeld;
   }
 
-  /** Milliseconds for which the lock may be relied on if it is not extended; `0` when it is not held. */
+  /** Milliseconds for which the lock can be relied on if it is not extended; `0` if it is not held. */
   remaining(): number {
     return this.#lease.isHeld ? this.#lease.remaining : 0;
   }
 
-  /** Why the lock was lost; `undefined` while it is held, and after a release. */
+  /** Why the lock was lost; `undefined` while it is held and after a release. */
   get loss(): LockLostError | undefined {
     return this.#lease.loss;
   }
@@ -48,30 +48,30 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * Gives the lock a new life, counted from now.
+   * Renews the lock for a whole ttl, counted from now.
    *
-   * @param ttl life in milliseconds or as text, also for later extensions; default: as before
-   * @throws {LockLostError} if the lock is not held, or was lost on the way
+   * @param ttl lifetime in milliseconds or as a string, also for later extensions; default: as before
+   * @throws {LockLostError} if the lock is not held, or is lost during the extension
    * @throws {QuorumUnavailableError} if too few masters agreed; the lock is still held for `remaining()`
-   * @throws {RedlockConfigError} if the ttl cannot work
+   * @throws {RedlockConfigError} if the ttl is invalid
    */
   async extend(ttl?: Duration): Promise<void> {
     await this.#lease.extend(ttl === undefined ? undefined : resolveTtl(this.#settings, ttl));
   }
 
   /**
-   * A number to send along with each write. The resource refuses a smaller number than the largest that it has seen, and
-   * so the late write of a holder that was paused beyond the end of its lock.
+   * A number to send with each write. The resource refuses a number that is smaller than the largest it has seen, and
+   * thereby the late write of a holder that was paused beyond the end of its lock.
    *
-   * It is larger than every number that was handed out for these resources before this lock asked for its own: ask
-   * before you read what you are going to write. It is also unique for each resource, positive, at most
-   * `Number.MAX_SAFE_INTEGER`, and in microseconds of the wall clock or more.
+   * The number is larger than every number issued for these resources before this lock requested its own. Request it
+   * before you read the data that you are going to write. It is also unique for each resource, positive, at most
+   * `Number.MAX_SAFE_INTEGER`, and at least the wall clock in microseconds.
    *
-   * The first call takes a round trip, or two if the masters' counters differ; later calls give the same number at once.
-   * A lock that is never asked costs nothing for it.
+   * The first call takes one round trip, or two if the masters' counters differ; later calls return the same number at
+   * once. A lock whose number is never requested has no cost from it.
    *
-   * @throws {LockLostError} if the lock is not held, or was lost before a quorum agreed
-   * @throws {RedlockConfigError} if the clock of this machine is beyond the year 2200
+   * @throws {LockLostError} if the lock is not held, or is lost before a quorum agrees
+   * @throws {RedlockConfigError} if the clock of this machine shows the year 2200 or later
    * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
    */
   fencingToken(): Promise<number> {
@@ -79,22 +79,22 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * Gives the lock up on all masters. Resolves when a quorum has answered, or after `masterTimeout`.
-   * Idempotent; never rejects, and never touches a lock that somebody else has acquired since.
+   * Releases the lock on all masters. Resolves when a quorum has answered, or after `masterTimeout`.
+   * Idempotent. Never rejects, and never affects a lock that another caller has acquired since.
    */
   release(): Promise<void> {
     return this.#lease.release();
   }
 
   /**
-   * The same work, as observers want it to run under the lock.
+   * Wraps work so that it runs inside the hooks of the observers.
    * @internal
    */
   observed<T>(work: () => T): () => T {
     return this.#lease.watch?.around(work) ?? work;
   }
 
-  /** Releases at the end of an `await using` block. */
+  /** Releases the lock at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.#lease.release();
   }

@@ -1,26 +1,29 @@
 import type { Random } from './random.js';
 
-/** Wake-ups can be lost: a waiter also looks for itself, the first time after so many milliseconds at most. */
+/** Wake-ups can be lost, so a waiter also polls, for the first time after at most this many milliseconds. */
 const FIRST_LOOK = 750;
-/** Looks become rarer, but places in a queue live for 5 s only, and have to be taken again before. */
+/** Polls become rarer, up to this many milliseconds: a place in a queue lasts only 5 s and must be renewed before. */
 const RAREST_LOOK = 4_000;
-/** A look comes after this share of its bound at least. */
+/** A poll comes after at least this share of its bound. */
 const LEAST = 1 / 3;
-/** The gate is asked each time. What it says need not be what a quorum says: so often, everybody is asked. */
+/** Every poll asks the home master. A quorum may disagree with it, so one poll in this many asks all masters. */
 const EVERYBODY_EVERY = 8;
-/** After a split vote or a failure, the first retry comes at a random moment within this bound, in milliseconds. */
+/**
+ * After a split vote or a failure, a retry comes at a random moment within a bound: this many milliseconds, doubled for
+ * each failure in a row.
+ */
 const RETRY_WITHIN = 20;
 
-/** When a waiter looks for itself, and where. Random, so that those who began together do not go on together. */
+/** When a waiter polls, and which masters. Random, so that waiters that began together do not poll together. */
 export class Looks {
-  /** Attempts in a row after which the gate's word was of no use: it gave none, or the other masters disagreed. */
+  /** Consecutive attempts whose answer from the home master was useless: there was none, or other masters disagreed. */
   private failures = 0;
-  /** Looks in a row that nobody has called for. */
+  /** Consecutive polls without a wake-up in between. */
   private quiet = 0;
 
   constructor(private readonly random: Random) {}
 
-  /** Whether the gate's word was of no use, the last time. */
+  /** Whether the home master's answer was useless in the last attempt. */
   get areFailing(): boolean {
     return this.failures > 0;
   }
@@ -33,7 +36,7 @@ export class Looks {
     this.failures = 0;
   }
 
-  /** Somebody has woken the waiter: wake-ups arrive. */
+  /** The waiter was woken: wake-ups arrive. */
   noteWakeUp(): void {
     this.quiet = 0;
   }
@@ -43,19 +46,19 @@ export class Looks {
   }
 
   /**
-   * Milliseconds until the next look.
+   * Milliseconds until the next poll.
    *
-   * @param called whether wake-ups are known to arrive; otherwise looks stay frequent
+   * @param called whether wake-ups are known to arrive; otherwise polls stay frequent
    */
   delay(called: boolean): number {
     const chance = this.random.fraction();
-    // Back to a gate that fails only after a while: it may fail at once, again and again.
+    // Back off before the next attempt: a home master that fails may do so at once, again and again.
     if (this.failures > 0) return Math.max(1, chance * Math.min(FIRST_LOOK, RETRY_WITHIN * 2 ** this.failures));
     const most = called ? Math.min(RAREST_LOOK, FIRST_LOOK * 2 ** this.quiet) : FIRST_LOOK;
     return most * (LEAST + chance * (1 - LEAST));
   }
 
-  /** Whether it is time to ask everybody. */
+  /** Whether the next poll asks all masters. */
   isWide(called: boolean): boolean {
     return !called || this.quiet % EVERYBODY_EVERY === 0;
   }

@@ -1,232 +1,232 @@
 /**
- * The port between the algorithm and a server: everything the algorithm asks of one master.
+ * The port between the algorithm and a server: everything that the algorithm requires of one master.
  *
- * A master answers every request exactly once, in whatever way, and never throws: failure is an answer.
- * Requests to one master take effect in the order in which they were asked.
+ * A master answers every request exactly once and never throws: a failure is an answer, too.
+ * Requests to one master take effect in the order of the calls to `ask`.
  */
 export interface Master {
-  /** How messages call this master, for example `10.0.0.1:6379`. Never contains credentials. */
+  /** Name of this master in messages, for example `10.0.0.1:6379`. Never contains credentials. */
   readonly name: string;
-  /** Puts one request to this master. `reply` is called exactly once, possibly before `ask` returns. */
+  /** Sends one request to this master. Calls `reply` exactly once, possibly before `ask` returns. */
   ask(request: Request, reply: Reply): void;
   /**
-   * Opens the connection and keeps reopening it until `close`. Resolves when the first try has succeeded or failed;
-   * `problem` tells which.
+   * Opens the connection and keeps reopening it until `close`. Resolves when the first attempt has succeeded or failed;
+   * `problem` then reports the result.
    */
   connect(): Promise<void>;
-  /** Why this master cannot be asked at the moment; `undefined` when it can. */
+  /** Why this master cannot take requests now; `undefined` if it can. */
   problem(): Unreachable | undefined;
-  /** What is known of the server. */
+  /** What is known about the server. */
   identity(): MasterIdentity;
   /** Whether `identity()` has a quarantine, without the cost of describing it. */
   readonly isQuarantined: boolean;
-  /** Drops the connection and opens a new one: called when the master has been silent for long. */
+  /** Drops the connection and opens a new one. Called when the master has not answered for a long time. */
   reconnect(): void;
-  /** Calls back whenever this master can be asked again after it could not. */
+  /** Registers a callback for each time this master can take requests again, or its votes count again. */
   onReady(listener: () => void): void;
   /**
-   * From now on, tells when this process is next to take a key: its name is given to `ask` as the `waiter` of a
-   * request. Wake-ups may be lost, for example while there is no connection for them.
+   * Calls `listener` from now on when this process is next to take a key. The process joins queues under the same name,
+   * as the `waiter` of its requests. Wake-ups can be lost, for example while their connection is down.
    *
-   * @param listener `undefined` ends it
+   * @param listener `undefined` ends the subscription
    */
   listen(waiter: string, listener: WakeUp | undefined): void;
-  /** Ends the connection. Requests that wait for an answer are answered "unreachable". */
+  /** Closes the connection. Pending requests are answered with `unreachable`. */
   close(): Promise<void>;
 }
 
-/** What is known of a server. */
+/** What is known about a server. */
 export interface MasterIdentity {
-  /** Tells one run of a server from all others, where it is known. */
+  /** Identifies one run of the server, if known. */
   readonly run?: string | undefined;
-  /** Tells the data of the server from all other data: what a master has drawn or granted belongs to one of these. */
+  /** Identifies the server's data set. Everything that a master has drawn or granted belongs to one data set. */
   readonly data?: string | undefined;
-  /** Version of the server, where it is known. */
+  /** Version of the server, if known. */
   readonly version?: string | undefined;
-  /** Why the server must not vote at all, if it must not. */
+  /** Why the server must not vote at all; `undefined` if it may. */
   readonly fault?: string | undefined;
-  /** Why its votes do not count for a while, if they do not. */
+  /** The quarantine during which its votes do not count; `undefined` if there is none. */
   readonly quarantine?: Quarantine | undefined;
 }
 
-/** The votes of a master do not count for a while. */
+/** A period in which the votes of a master do not count. */
 export interface Quarantine {
-  /** Why, in words that hold no secret. */
+  /** The reason, without secrets. */
   readonly reason: string;
-  /** Milliseconds until they count again. */
+  /** Milliseconds until the votes count again. */
   readonly remaining: number;
 }
 
-/** Called with the key that is free, or with `undefined` when wake-ups may have been missed. */
+/** Receives the key that is free, or `undefined` if wake-ups may have been lost. */
 export type WakeUp = (key: string | undefined) => void;
 
-/** Takes the one answer to a request. */
+/** Receives the single answer to a request. */
 export type Reply = (answer: Answer) => void;
 
-/** For how long a key that was released is kept for the process that is woken, in milliseconds. */
+/** How long a released key stays reserved for the process that is woken, in milliseconds. */
 export const RESERVED_FOR = 50;
 
-/** What a master can be asked, told apart by its `op`. */
+/** A request to a master, discriminated by its `op`. */
 export type Request =
   AcquireRequest | ExtendRequest | DrawRequest | ReleaseRequest | LeaveRequest | InspectRequest | ProbeRequest;
 
 interface KeyRequest {
-  /** Full key names, prefix included, without duplicates, sorted. */
+  /** Full key names, including the prefix, sorted and without duplicates. */
   readonly keys: readonly string[];
 }
 
 interface OwnerRequest extends KeyRequest {
-  /** Tells one acquisition from all others. A secret. */
+  /** Identifies one acquisition. A secret. */
   readonly token: string;
 }
 
 interface WithdrawableRequest extends OwnerRequest {
   /**
-   * Set when releases are under way for this token: nothing more may be sent on its behalf, since it would arrive
-   * after its own release.
+   * Set when a release, or a later round of the same token, supersedes this request. A request that is not on its way
+   * yet must then not be sent any more, because it would arrive after its own release.
    */
   withdrawn: boolean;
 }
 
-/** Take all keys, or none. */
+/** Takes all keys, or none. */
 export interface AcquireRequest extends WithdrawableRequest {
-  /** Tells requests apart. */
+  /** The kind of request. */
   readonly op: 'acquire';
-  /** Life of the keys in milliseconds. */
+  /** Lifetime of the keys in milliseconds. */
   readonly ttl: number;
-  /** A refusal must tell how long the keys stay held, even where that costs the server more. */
+  /** Whether a refusal must include how long the keys stay held, even if that costs the server more. */
   readonly explain: boolean;
-  /** Where to wait if the keys are held; absent if the asker does not wait at this master. */
+  /** Where to wait if the keys are held; absent if the process does not wait at this master. */
   readonly queue?: QueueTicket | undefined;
 }
 
-/** A place in the queues of some keys at one master, for a process that wants to take them. */
+/** A place in the queues of some keys at one master, for a process that waits to take them. */
 export interface QueueTicket {
-  /** Names of the queues, one for each key and in the same order. */
+  /** Names of the queues, one per key, in the order of the keys. */
   readonly queues: readonly string[];
-  /** The process that waits, under the name by which it listens. */
+  /** The waiting process, by the name under which it listens. */
   readonly waiter: string;
-  /** Milliseconds that it has waited already. Who has waited longest is woken first. */
+  /** Milliseconds that the process has already waited. The longest-waiting process is woken first. */
   readonly waited: number;
 }
 
-/** Refresh all keys that hold the token, set those that are absent again; refuse if one holds another token. */
+/** Refreshes all keys that hold the token and sets absent keys again. Refuses if a key holds another token. */
 export interface ExtendRequest extends WithdrawableRequest {
-  /** Tells requests apart. */
+  /** The kind of request. */
   readonly op: 'extend';
-  /** New life of the keys in milliseconds. */
+  /** New lifetime of the keys in milliseconds. */
   readonly ttl: number;
 }
 
 /**
- * Raise the fencing counters of the keys and answer the largest, if every key still holds the token; refuse otherwise.
- * It changes no key.
+ * Raises the fencing counters of the keys and answers with the largest if every key still holds the token. Refuses
+ * otherwise. Changes no key.
  */
 export interface DrawRequest extends OwnerRequest {
-  /** Tells requests apart. */
+  /** The kind of request. */
   readonly op: 'draw';
-  /** The counter of each key, in the same order. */
+  /** The counter of each key, in the order of the keys. */
   readonly counters: readonly number[];
-  /** The counters become at least this. */
+  /** Lower bound of the value to which the counters are raised. */
   readonly atLeast: number;
-  /** Whether the counters also become larger than they are. False where this master has drawn for this lock before. */
+  /** Whether the counters must also exceed their present values. False if this master has drawn for the lock before. */
   readonly isFirst: boolean;
 }
 
 /**
- * Delete the keys that hold the token. If processes wait for one of them at this master, the first of them that
- * listens is woken, and the key is kept for it alone during a moment.
+ * Deletes the keys that hold the token. If processes wait for such a key at this master, the first of them that listens
+ * is woken, and the key stays reserved for it for a moment.
  */
 export interface ReleaseRequest extends OwnerRequest {
-  /** Tells requests apart. */
+  /** The kind of request. */
   readonly op: 'release';
-  /** Names of the queues, one for each key and in the same order. */
+  /** Names of the queues, one per key, in the order of the keys. */
   readonly queues: readonly string[];
-  /** Instead of deleting, leave the keys this many milliseconds to live. `0` deletes. */
+  /** Instead of being deleted, the keys expire after this many milliseconds. `0` deletes them. */
   readonly keepFor: number;
-  /** Longest time in milliseconds for which the keys can still live: afterwards the release has nothing to do. */
+  /** Longest time in milliseconds for which the keys can still exist. After that, there is nothing left to release. */
   readonly ttl: number;
 }
 
-/** Give up the places of a process in the queues of some keys, and wake the next if this one was next. */
+/** Gives up the places of a process in the queues of some keys. If that process was next, another one is woken. */
 export interface LeaveRequest extends KeyRequest {
-  /** Tells requests apart. */
+  /** The kind of request. */
   readonly op: 'leave';
-  /** Names of the queues, one for each key and in the same order. */
+  /** Names of the queues, one per key, in the order of the keys. */
   readonly queues: readonly string[];
-  /** The process, under the name by which it listens. */
+  /** The process, by the name under which it listens. */
   readonly waiter: string;
 }
 
-/** Tell whether one of the keys is held. */
+/** Asks whether one of the keys is held. */
 export interface InspectRequest extends KeyRequest {
-  /** Tells requests apart. */
+  /** The kind of request. */
   readonly op: 'inspect';
 }
 
-/** Tell whether keys can be written: set them for a moment and delete them, answered like an acquisition. */
+/** Checks that keys can be written: sets them for a moment and deletes them. Answered like an acquisition. */
 export interface ProbeRequest extends KeyRequest {
-  /** Tells requests apart. */
+  /** The kind of request. */
   readonly op: 'probe';
 }
 
-/** Yes: acquired, extended, released, or, for an inspection, free. */
+/** Success: acquired, extended, released or, for an inspection, free. */
 export interface Granted {
-  /** Tells answers apart. */
+  /** The kind of answer. */
   readonly kind: 'granted';
-  /** Whether other processes wait for one of the keys at this master, as far as it told. */
+  /** Whether other processes wait for one of the keys at this master, if the master reports it. */
   readonly crowded?: boolean;
-  /** The fencing counter, for a {@link DrawRequest}. */
+  /** The fencing counter, in the answer to a {@link DrawRequest}. */
   readonly fence?: number;
-  /** Whether an extension had to set a key again that was absent. */
+  /** Whether an extension had to set an absent key again. */
   readonly healed?: boolean;
 }
 
 /** Another token holds one of the keys. */
 export interface Held {
-  /** Tells answers apart. */
+  /** The kind of answer. */
   readonly kind: 'held';
-  /** Milliseconds until the holder's key expires, where the master told. */
+  /** Milliseconds until the holder's key expires; `undefined` if the master did not report it. */
   readonly remaining: number | undefined;
 }
 
-/** No connection. */
+/** There is no connection to the master. */
 export interface Unreachable {
-  /** Tells answers apart. */
+  /** The kind of answer. */
   readonly kind: 'unreachable';
-  /** Why, in words that hold no secret. */
+  /** The reason, without secrets. */
   readonly reason: string;
   /** Whether the request may have reached the server before the connection broke. */
   readonly sent: boolean;
 }
 
-/** No answer in time. */
+/** The master did not answer in time. */
 export interface TimedOut {
-  /** Tells answers apart. */
+  /** The kind of answer. */
   readonly kind: 'timeout';
-  /** `false` when the master was known to be silent and was not even asked. */
+  /** `false` if the master was known to be silent, so that the request was not sent. */
   readonly sent: boolean;
 }
 
-/** The server is there and says no for a reason of its own, such as `NOAUTH`, `READONLY` or `OOM`. */
+/** The server answered with an error of its own, such as `NOAUTH`, `READONLY` or `OOM`. */
 export interface Refused {
-  /** Tells answers apart. */
+  /** The kind of answer. */
   readonly kind: 'refused';
   /** First word of the server's error. */
   readonly code: string;
-  /** The rest, in words that hold no secret. */
+  /** The rest of the error, without secrets. */
   readonly reason: string;
 }
 
-/** It granted, but it may have forgotten what it granted before: its vote does not count. */
+/** The vote of the master does not count, because the master may have lost what it granted before. */
 export interface Quarantined extends Quarantine {
-  /** Tells answers apart. */
+  /** The kind of answer. */
   readonly kind: 'quarantined';
-  /** `false` when the request was not even sent. */
+  /** `false` if the request was not sent. */
   readonly sent: boolean;
 }
 
-/** What a master says to a request, told apart by its `kind`. */
+/** A master's answer to a request, discriminated by its `kind`. */
 export type Answer = Granted | Held | Unreachable | TimedOut | Refused | Quarantined;
 
 export const GRANTED: Granted = Object.freeze({ kind: 'granted' });
@@ -235,7 +235,7 @@ export const HEALED: Granted = Object.freeze({ kind: 'granted', healed: true });
 export const TIMED_OUT: TimedOut = Object.freeze({ kind: 'timeout', sent: true });
 export const NOT_ASKED: TimedOut = Object.freeze({ kind: 'timeout', sent: false });
 
-/** Whether a request that got this answer may have taken effect, now or later. */
+/** Whether a request with this answer may have taken effect or may still do so. */
 export function mayHaveReached(answer: Answer | undefined): boolean {
   return answer === undefined || !('sent' in answer) || answer.sent;
 }

@@ -9,9 +9,10 @@ const EVENTS = [
 ] as const satisfies (keyof Observer)[];
 
 /**
- * One observer that tells all of them. It has no method that none of them has, so that nothing is measured for nobody.
+ * Combines several observers into one. It implements only the callbacks that at least one of them defines, so
+ * unobserved events cost nothing.
  *
- * @param failed told of what one of them throws, which concerns neither the locks nor the others; must not throw
+ * @param failed receives what an observer throws, which affects neither the locks nor the others; must not throw
  */
 export function combine(observers: readonly Observer[], failed: (error: unknown) => void): Observer {
   const tell: Tell = (listeners, event, args) => {
@@ -19,7 +20,7 @@ export function combine(observers: readonly Observer[], failed: (error: unknown)
       try {
         const method: unknown = Reflect.get(listener, event);
         const result: unknown = typeof method === 'function' && Reflect.apply(method, listener, args);
-        // An observer may be asynchronous, and a rejection that nothing handles ends the process.
+        // An observer may be asynchronous, and an unhandled rejection ends the process.
         if (result instanceof Promise) result.catch(failed);
       } catch (error) {
         failed(error);
@@ -62,7 +63,7 @@ function acquiring(
   };
 }
 
-/** Like {@link around}; the work runs once and its outcome counts, whatever the observer makes of it. */
+/** Like {@link around}, but the work runs exactly once and its outcome counts, whatever the observer does. */
 function shielded<T>(work: () => T, observer: AcquisitionObserver, failed: (error: unknown) => void): () => T {
   if (!observer.within) return work;
   return () => {
@@ -73,7 +74,7 @@ function shielded<T>(work: () => T, observer: AcquisitionObserver, failed: (erro
     };
     try {
       const result: unknown = around(once, observer)();
-      // Usually the promise of the work, which is handled where the work's outcome goes.
+      // Usually the promise of the work itself, which is handled where the work's outcome goes.
       if (result instanceof Promise) result.catch(() => undefined);
     } catch (error) {
       if (!outcome) failed(error);
@@ -82,7 +83,7 @@ function shielded<T>(work: () => T, observer: AcquisitionObserver, failed: (erro
   };
 }
 
-/** Runs work, and gives its result or its error each time. */
+/** Runs work once. Each call of the returned function yields its result or throws its error. */
 function settled<T>(work: () => T): () => T {
   try {
     const result = work();
@@ -94,7 +95,7 @@ function settled<T>(work: () => T): () => T {
   }
 }
 
-/** Work as one observer wants it to run. */
+/** Wraps work so that it runs inside the `within` hook of one observer, if there is one. */
 export function around<T>(work: () => T, observer: AcquisitionObserver): () => T {
   const within = observer.within?.bind(observer);
   return within ? () => within(work) : work;

@@ -1,8 +1,8 @@
 import { RedlockConfigError } from './errors.js';
 
 /**
- * @throws {RedlockConfigError} unless it is an object that can be read, with known options of its own. The message offers
- * the nearest name that exists. It does not tell the value: nobody knows what it is, it could be a password.
+ * @throws {RedlockConfigError} unless `given` is a readable object whose options are all known and its own. The message
+ * suggests the nearest known name. It omits the value of an unknown option, which could be a password.
  */
 export function checkOptionNames(where: string, given: unknown, known: readonly string[]): asserts given is object {
   try {
@@ -12,7 +12,7 @@ export function checkOptionNames(where: string, given: unknown, known: readonly 
   }
 }
 
-/** Reads every option once, so that a getter that throws does it here. */
+/** Reads every option once, so that a getter that throws does so here. */
 function checkNames(where: string, given: unknown, known: readonly string[]): void {
   if (typeof given !== 'object' || given === null || !isPlain(given)) throw notOptions(where, given);
   for (const name of Object.keys(given)) {
@@ -21,12 +21,12 @@ function checkNames(where: string, given: unknown, known: readonly string[]): vo
     }
     Reflect.get(given, name);
   }
-  // Copies of the options, which are made on the way, would not have it.
+  // The options are copied later, and a copy lacks inherited properties.
   const inherited = known.find((name) => name in given && !Object.hasOwn(given, name));
   if (inherited !== undefined) throw new RedlockConfigError(where, inherited, 'must not inherit an option');
 }
 
-/** Instances of classes may hold options; what is built in does not. */
+/** Instances of user-defined classes may carry options; instances of built-in classes do not. */
 function isPlain(given: object): boolean {
   return /^\[object (?:Object|Module)\]$/.test(Object.prototype.toString.call(given));
 }
@@ -37,7 +37,7 @@ function notOptions(where: string, given: unknown): RedlockConfigError {
 
 function suggestion(name: string, known: readonly string[]): string {
   const [nearest] = known
-    // Others are too far away, and a long name would take long to compare.
+    // Names whose lengths differ more are not similar, and a long name would take long to compare.
     .filter((candidate) => Math.abs(candidate.length - name.length) <= candidate.length)
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .filter(({ candidate, distance }) => distance <= Math.max(2, candidate.length / 3))

@@ -6,7 +6,7 @@ import { type MasterStatus, type Status, statusOf, summarize } from './status.js
 import type { WatchedMaster } from './watched-master.js';
 
 /**
- * Lets all masters write a key that nobody uses, and tells how they are doing: what is known without asking may be as
+ * Makes all masters write a key that no lock uses, and returns their status. What is known without a request may be as
  * old as the last lock, and a master that answers may still refuse every write.
  */
 export async function probe(
@@ -49,7 +49,7 @@ function statusAfter(known: MasterStatus, answer: Answer | undefined, latency: n
   }
 }
 
-/** Otherwise the reason that is known says more than the answer. */
+/** For every other state, the known reason is more informative than the answer. */
 function isVoting({ state }: MasterStatus): boolean {
   return state === 'voting';
 }

@@ -7,20 +7,20 @@ export function quorumOf(masters: number): number {
   return Math.floor(masters / 2) + 1;
 }
 
-/** Puts a question to one master. The reply comes once at most. */
+/** Sends a request to one master. Calls `reply` at most once. */
 export type Asking = (master: Master, reply: Reply) => void;
 
-/** How a question to all masters ended. */
+/** The result of a request to all masters. */
 export type Outcome = 'granted' | 'held' | 'unavailable';
 
 /**
- * One question to all masters.
+ * One request to all masters.
  *
  * `decided` settles as soon as the result is certain: at the quorum-th grant, or when a quorum of grants has become
- * impossible. Nobody waits for the slow ones, and a master that does not answer within the timeout counts as a no.
+ * impossible. It does not wait for slow masters, and a master that does not answer within the timeout counts as a no.
  */
 export class Ballot {
-  /** The decision. Never rejects. */
+  /** Resolves with this ballot once the result is certain. Never rejects. */
   readonly decided: Promise<this>;
   private readonly answers: (Answer | undefined)[] = [];
   private readonly quorum: number;
@@ -37,11 +37,11 @@ export class Ballot {
     request: Request,
     clock: Clock,
     timeout: number,
-    /** What is to be done before anybody learns of the decision. */
+    /** Called with the decision, before `decided` resolves. */
     private readonly conclude?: (ballot: Ballot) => void,
-    /** How a master is asked, where that takes more than the request. */
+    /** Sends the request to a master, where `master.ask(request)` is not enough. */
     ask?: Asking,
-    /** What is to be done when every master has answered, in time or not. */
+    /** Called when every master has answered, in time or not. */
     private readonly settle?: () => void,
   ) {
     this.quorum = quorumOf(masters.length);
@@ -53,44 +53,44 @@ export class Ballot {
       if (ask) ask(master, reply);
       else master.ask(request, reply);
     });
-    // Last, since nobody has to wait for it.
+    // Last, so that the requests do not wait for it.
     if (this.open) this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()));
   }
 
-  /** Whether it is not decided yet. */
+  /** Whether the result is not certain yet. */
   get isOpen(): boolean {
     return this.open;
   }
 
-  /** What the answers counted so far amount to, if those that are missing are votes. */
+  /** The result of the answers counted so far, on the assumption that masters without an answer can vote. */
   get outcome(): Outcome {
     if (this.grants >= this.quorum) return 'granted';
-    // A master that was not waited for may well be able to vote.
+    // A master whose answer was not awaited may well be able to vote.
     const voters = this.answers.filter((answer) => !answer || answer.kind === 'granted' || answer.kind === 'held');
     return voters.length >= this.quorum ? 'held' : 'unavailable';
   }
 
-  /** Whether the votes are split: somebody else holds some of the masters only. */
+  /** Whether the votes are split: another token holds the keys, but not on all of the masters. */
   get isSplit(): boolean {
     return this.outcome === 'held' && this.grants > 0;
   }
 
-  /** Whether a quorum of masters says that another token holds the keys. */
+  /** Whether a quorum of masters reports that another token holds the keys. */
   get ownedByOther(): boolean {
     return this.answers.filter((answer) => answer?.kind === 'held').length >= this.quorum;
   }
 
-  /** The fencing counters of the masters whose grants were counted. */
+  /** The fencing counters in the grants that were counted. */
   get fences(): readonly number[] {
     return this.counted ?? [];
   }
 
-  /** Whether a missing answer can still tell a lock that another token holds from an outage. */
+  /** Whether a missing answer can still distinguish a lock of another token from an outage. */
   get isUncertain(): boolean {
     return this.outcome === 'held' && !this.ownedByOther && this.answers.includes(undefined);
   }
 
-  /** Resolves when {@link isUncertain} has ended, which `giveUp` brings about. For a ballot that is decided. */
+  /** Resolves when {@link isUncertain} has become false, at the latest at `giveUp`. For decided ballots only. */
   complete(): Promise<void> {
     if (!this.isUncertain) return Promise.resolve();
     return new Promise((resolve) => {
@@ -102,7 +102,7 @@ export class Ballot {
     });
   }
 
-  /** What each master answered. */
+  /** The answer of each master. */
   get report(): readonly MasterReport[] {
     return this.masters.map((master, index) => ({ master: master.name, answer: this.answers[index] }));
   }
@@ -112,30 +112,30 @@ export class Ballot {
     return this.answers.filter((answer) => answer !== undefined);
   }
 
-  /** Whether one master has granted. */
+  /** Whether `master` has granted. */
   isGrantedBy(master: Master): boolean {
     return this.answers[this.masters.indexOf(master)]?.kind === 'granted';
   }
 
-  /** Whether one master was asked. */
+  /** Whether the request went to `master`. */
   hasAsked(master: Master): boolean {
     return this.masters.includes(master);
   }
 
-  /** What one master answered, if it was asked. */
+  /** The answer of `master`; `undefined` if it has not answered or was not asked. */
   answerOf(master: Master): Answer | undefined {
     return this.answers[this.masters.indexOf(master)];
   }
 
-  /** The masters on which the request may take effect, now or later. */
+  /** The masters on which the request may have taken effect, or may still do so. */
   get reached(): readonly Master[] {
     if (this.answers.every(mayHaveReached)) return this.masters;
     return this.masters.filter((_, index) => mayHaveReached(this.answers[index]));
   }
 
   /**
-   * Milliseconds after which a quorum of masters could be free, if nobody extends. `undefined` when too few masters
-   * told.
+   * Milliseconds after which a quorum of masters could be free if the keys are not extended. `undefined` if too few
+   * masters reported a time.
    */
   get freeAfter(): number | undefined {
     const times = this.answers.flatMap((answer) => {
@@ -145,7 +145,7 @@ export class Ballot {
     return times.sort((a, b) => a - b)[this.quorum - 1];
   }
 
-  /** Ends the question now: whoever has not answered yet has not answered in time. */
+  /** Ends the request now: masters that have not answered count as timed out. */
   giveUp(): void {
     this.answers.forEach((answer, index) => (this.answers[index] = answer ?? TIMED_OUT));
     if (this.open) this.close();
@@ -162,7 +162,7 @@ export class Ballot {
       }
       if (this.grants >= this.quorum || this.grants + this.pending < this.quorum) this.close();
     } else {
-      // Answers that come after the decision still tell which masters hold something.
+      // Answers after the decision still show on which masters the request took effect.
       this.answers[index] ??= answer;
       if (this.completed && !this.isUncertain) this.completed();
     }
@@ -177,7 +177,7 @@ export class Ballot {
   }
 }
 
-/** Asks all masters and waits for every answer, though not longer than the timeout. */
+/** Sends a request to all masters and waits for every answer, at most until the timeout. */
 export function askAll(
   masters: readonly Pick<Master, 'name' | 'ask'>[],
   request: Request,

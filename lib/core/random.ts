@@ -1,4 +1,4 @@
-/** The only source of chance in this library. Tests inject one with a seed. */
+/** The only source of randomness in this library. Tests inject one with a seed. */
 export interface Random {
   /** A new token: 20 random bytes, as 40 hexadecimal digits. */
   token(): string;
@@ -13,7 +13,7 @@ const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(
 /** Randomness of the operating system, drawn for many tokens at once because each call into it is expensive. */
 export class SystemRandom implements Random {
   private readonly pool = new Uint8Array(TOKEN_BYTES * TOKENS_PER_FILL);
-  /** The bytes of the pool as text, from which tokens are cut. */
+  /** The bytes of the pool as hexadecimal digits, from which tokens are cut. */
   private text = '';
   private next = this.pool.length;
 

@@ -24,17 +24,17 @@ import { NO_WITNESS, type Witness } from './witness.interface.js';
 
 export type { Inspection } from './inspection.js';
 
-/** What surrounds the algorithm. */
+/** The dependencies of the algorithm on its environment. */
 export interface Surroundings {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: Observer;
-  /** Speaks for the locks of this process to masters that have lost their data. */
+  /** Reports the locks of this process to masters that have lost their data. */
   readonly witness?: Witness | undefined;
 }
 
 /**
- * Locks over N independent masters.
+ * Distributed locks over N independent masters.
  *
  * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
  */
@@ -48,7 +48,7 @@ export class Redlock {
   private readonly waiting = new LinkedList<{ readonly waiter: Waiter; readonly resources: readonly string[] }>();
   private readonly held = new LinkedList<Lease>();
   private readonly leases: LeaseContext;
-  /** Releases that have not been answered. */
+  /** Number of releases that have not been answered yet. */
   private releasing = 0;
   private released: (() => void) | undefined;
   private stopped = false;
@@ -63,7 +63,7 @@ export class Redlock {
     const crowded = (keys: readonly string[]): void => this.gates.noteCrowd(keys);
     this.masters = masters.map((master) => new WatchedMaster(master, clock, settings.masterTimeout, observer, crowded));
     for (const master of this.masters) master.onReady(() => this.noteReady());
-    // A timer stands still together with its clock: what ended meanwhile is noticed now.
+    // Timers stand still while the machine is suspended: end the locks whose validity ended in that time.
     clock.onResume?.(() => this.expireLeases());
     this.gates = new Gates(this.masters, clock);
     this.quorum = quorumOf(masters.length);
@@ -85,20 +85,20 @@ export class Redlock {
     };
   }
 
-  /** Opens the connections and does not wait for them. */
+  /** Opens the connections without waiting for them. */
   open(): void {
     for (const master of this.masters) void master.connect();
   }
 
   /**
-   * Opens the connections. Resolves when a quorum can vote, with what is wrong with the other masters.
+   * Opens the connections. Resolves when a quorum can vote, with the problems of the other masters.
    *
-   * @throws {QuorumUnavailableError} if a quorum cannot be reached within `timeout` milliseconds
-   * @throws {RedlockConfigError} if one of them cannot be a master: a replica, a cluster node, the same server twice
+   * @throws {QuorumUnavailableError} if a quorum cannot vote within `timeout` milliseconds
+   * @throws {RedlockConfigError} if a server cannot be a master: a replica, a cluster node, the same server twice
    */
   async connect(timeout: number): Promise<readonly MasterReport[]> {
     const connecting = connectMasters(this.masters, this.surroundings.clock, timeout);
-    // Whoever gave a server that cannot be a master is told that, and not what follows from it.
+    // A server that cannot be a master is reported first: an unavailable quorum is only its consequence.
     await connecting.catch(() => undefined);
     for (const { name, fault } of this.masters.map((master) => ({ name: master.name, ...master.identity() }))) {
       if (fault !== undefined) throw new RedlockConfigError('masters', name, `must be an independent server: ${fault}`);
@@ -106,19 +106,19 @@ export class Redlock {
     return connecting;
   }
 
-  /** What is known of the masters, without asking them. */
+  /** What is known about the masters without contacting them. */
   status(): Status {
     return statusOf(this.masters);
   }
 
   /**
-   * Takes all resources together, waiting for them within the budget.
+   * Acquires all resources together, and waits for them within the budget.
    *
-   * @param onHeld what a refusal is to whoever asks, for observers
-   * @throws {LockNotAcquiredError} somebody else held a resource until the budget had ended
-   * @throws {QuorumUnavailableError} too few masters could vote until the budget had ended
-   * @throws {LockServiceStoppedError} `stop` was called
-   * @throws the reason of the signal, when it aborts
+   * @param onHeld what a refusal means to the caller, for observers
+   * @throws {LockNotAcquiredError} if another holder kept a resource until the budget ended
+   * @throws {QuorumUnavailableError} if too few masters could vote until the budget ended
+   * @throws {LockServiceStoppedError} if `stop` was called
+   * @throws the reason of the signal, if it aborts
    */
   async acquire(resources: readonly string[], call: CallSettings, onHeld: OnHeld = 'fail'): Promise<Lock> {
     call.signal?.throwIfAborted();
@@ -127,7 +127,7 @@ export class Redlock {
     const watch = Watch.begin(observer, clock, resources, onHeld);
     const waiter = new Waiter(clock, call.wait, call.signal);
     if (watch) waiter.paused = 0;
-    // Whoever does not wait makes its one attempt past those who do.
+    // An acquisition that does not wait makes its single attempt without queueing behind those that do.
     const place = call.wait > 0 || this.queue.isEmpty(resources) ? this.queue.join(resources, waiter) : undefined;
     const waiting = this.waiting.add({ waiter, resources });
     const acquisition = new Acquisition(this.context, resources, this.naming.namesOf(resources), call, waiter, place);
@@ -146,7 +146,7 @@ export class Redlock {
     }
   }
 
-  /** Asks all masters about a resource. */
+  /** Asks all masters for the state of a resource. */
   async inspect(resource: string): Promise<Inspection> {
     const { clock } = this.surroundings;
     const request = { op: 'inspect', keys: [this.naming.keyOf(resource)] } as const;
@@ -154,26 +154,26 @@ export class Redlock {
     return summarize(resource, masters);
   }
 
-  /** Lets all masters write a key of our own, and tells how they are doing. */
+  /** Makes all masters write a key that is reserved for this library, and returns their status. */
   probe(): Promise<Status> {
     const { settings, surroundings } = this;
     return probe(this.masters, ownName(settings, 'probe'), surroundings.clock, settings.masterTimeout);
   }
 
-  /** Lets all locks that are held end earlier by so many milliseconds, since the clock of this process stood still. */
+  /** Ends all held locks this many milliseconds earlier, because the clock of this process stood still. */
   shorten(milliseconds: number): void {
     for (const lease of this.held.values) lease.shorten(milliseconds);
   }
 
-  /** Refuses new acquisitions from now on, and ends those that wait. Locks that are held are kept. */
+  /** Refuses new acquisitions from now on and ends those that wait. Held locks are kept. */
   stop(): void {
     this.stopped = true;
     for (const { waiter, resources } of this.waiting.values) waiter.stop(new LockServiceStoppedError(resources));
   }
 
   /**
-   * Waits until all locks have been released and nobody asks for one any more, at most `timeout` milliseconds; then
-   * takes away what is left.
+   * Waits at most `timeout` milliseconds until all locks are released and no acquisition is under way. Locks that are
+   * still held after that are lost with the cause `shutdown`.
    */
   async drain(timeout: number): Promise<void> {
     if (!this.isIdle) {
@@ -188,7 +188,7 @@ export class Redlock {
     for (const lease of this.held.values) lease.lose('shutdown');
   }
 
-  /** Closes the connections. Releases under way get `masterTimeout` to arrive. */
+  /** Closes the connections. Releases under way are given `masterTimeout` to arrive. */
   async close(): Promise<void> {
     if (this.releasing > 0) await new Promise<void>((resolve) => (this.released = resolve));
     for (const master of this.masters) master.listen(this.context.listener, undefined);
@@ -224,7 +224,7 @@ export class Redlock {
     if (this.isIdle) this.idle?.();
   }
 
-  /** Remembers a release until it has been answered. */
+  /** Counts a release until it has been answered. */
   private track(released: Promise<void>): void {
     this.releasing++;
     void released.then(this.endRelease);
@@ -238,13 +238,13 @@ export class Redlock {
     for (const lease of this.held.values) lease.noteTime();
   }
 
-  /** A master can be asked again, or its votes count from now on. */
+  /** A master can take requests again, or its votes count from now on. */
   private noteReady(): void {
     this.excludeTwins();
     this.queue.wakeAll();
   }
 
-  /** One server has one vote, whatever the number of addresses under which it is known. */
+  /** Gives each server one vote, even if it is configured under several addresses. */
   private excludeTwins(): void {
     const runs = this.masters.map((master) => (master.isConnected ? master.identity().run : undefined));
     this.masters.forEach((master, index) => {
@@ -255,7 +255,7 @@ export class Redlock {
     });
   }
 
-  /** A master says that this process is next, or that it may have said so unheard. */
+  /** A master reports that this process is next for `key` or, without a key, that wake-ups may have been lost. */
   private wake(master: WatchedMaster, key: string | undefined): void {
     if (key === undefined) {
       this.gates.noteSilence(master);
@@ -265,7 +265,7 @@ export class Redlock {
     this.gates.noteCall(master);
     const resource = this.naming.resourceOf(key);
     if (this.queue.call(resource)) return;
-    // Whoever waited has given up meanwhile: the next one's turn.
+    // The waiter has given up in the meantime: pass its turn to the next process.
     const { keys, queues } = this.naming.namesOf([resource]);
     master.ask({ op: 'leave', keys, queues, waiter: this.context.listener }, () => undefined);
   }

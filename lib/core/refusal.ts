@@ -12,9 +12,9 @@ export interface FailedAttempt {
   readonly timeout: number;
 }
 
-/** What the masters said last to an acquisition that failed: which of them hold the keys, and which cannot tell. */
+/** The last answers of the masters to a refused acquisition: where the keys are held, and where that is unknown. */
 export class Refusal {
-  /** The last attempt that asked all masters: afterwards only one may have been asked again and again. */
+  /** The last attempt that asked all masters. Later attempts may have asked only one of them. */
   private readonly wide: FailedAttempt | undefined;
 
   constructor(
@@ -26,24 +26,24 @@ export class Refusal {
     this.wide = askedAll ? last : before?.wide;
   }
 
-  /** How the last attempt ended. */
+  /** The result of the last attempt. */
   get outcome(): Outcome {
     return this.last.ballot.outcome;
   }
 
-  /** Milliseconds after which the keys could be free, if nobody extends; where masters told. */
+  /** Milliseconds after which the keys could be free if they are not extended, if enough masters reported a time. */
   get freeAfter(): number | undefined {
     return this.last.ballot.freeAfter;
   }
 
-  /** The last word of each master. */
+  /** The last answer of each master. */
   get report(): readonly MasterReport[] {
     return this.masters.map((master) => ({ master: master.name, answer: this.answerOf(master) }));
   }
 
   /**
-   * Whether another token holds the keys; otherwise too few masters can vote. A quorum has to say so: while a master
-   * leaves its answer open, a key on a minority may just as well be what a dead holder has left.
+   * Whether another token holds the keys; otherwise, too few masters can vote. While an answer is missing, a quorum of
+   * masters must report it, because a key on a minority may just as well be left over from a dead holder.
    */
   get isHeld(): boolean {
     const { masters } = this;
@@ -57,9 +57,9 @@ export class Refusal {
   }
 
   /**
-   * Waits for the answers that were not waited for, where they make a difference and their time has not passed.
+   * Waits for the missing answers, if they make a difference and their time has not passed.
    *
-   * @param cancelled takes a function that ends it now
+   * @param cancelled receives a function that ends the wait at once
    */
   async settle(clock: Clock, cancelled: (cancel: () => void) => void): Promise<void> {
     const { wide } = this;
@@ -78,7 +78,7 @@ export class Refusal {
   private answerOf(master: WatchedMaster): Answer | undefined {
     const { last, wide } = this;
     if (last === wide || last.ballot.hasAsked(master)) return last.ballot.answerOf(master);
-    // What it said before the last attempt is no answer of a master that has gone since.
+    // An earlier answer does not count if the master has become unreachable or silent since.
     if (!wide) return undefined;
     return master.problem() ?? (master.isSilent ? NOT_ASKED : wide.ballot.answerOf(master));
   }

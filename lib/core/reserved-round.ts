@@ -1,18 +1,19 @@
 import { type AcquireRequest, type Answer, type Master, type Reply } from './master.interface.js';
 
-/** So often a master that refuses is asked again after the gate has granted. */
+/** How often a master that refuses is asked again after the home master has granted. */
 const REPEATS = 2;
 
 /**
- * How a process asks for a key that its gate keeps for it: all masters at once, without waiting for the gate.
+ * The requests for a key that the home master has reserved for this process. They go to all masters at once, without
+ * waiting for the home master.
  *
- * The key was released there last, but the release may still be on its way to another master. Those that refuse are
- * therefore asked again once the gate has granted, with the same token and at once: the old holder's key is about to
- * go. A gate that refuses ends that.
+ * The previous holder released the key there last, but its release may still be on its way to another master. A master
+ * that refuses is therefore asked again once the home master has granted, with the same token and without a delay: the
+ * previous holder's key is about to disappear. If the home master refuses, no master is asked again.
  */
 export class ReservedRound {
   private answered: Answer | undefined;
-  /** What is done with refusals when the gate has answered. */
+  /** What to do with each refusal of another master, once the home master has answered. */
   private readonly refused: (() => void)[] = [];
 
   constructor(
@@ -36,7 +37,7 @@ export class ReservedRound {
   private askUpTo(repeats: number, master: Master, reply: Reply): void {
     master.ask(this.elsewhere, (answer) => {
       const goOn = (): void => {
-        // What has been withdrawn was followed by its release already: asked again, it would come after it.
+        // A withdrawn request has been followed by its release: a repetition would arrive after that.
         const isWorthIt = this.answered?.kind === 'granted' && repeats > 0 && !this.elsewhere.withdrawn;
         if (isWorthIt) this.askUpTo(repeats - 1, master, reply);
         else reply(answer);

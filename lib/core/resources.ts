@@ -1,23 +1,27 @@
 import { RedlockConfigError } from './errors.js';
 
 /**
- * All names of a request go into one script call, during which a server does nothing else. For so many names it takes
- * 2 ms to acquire or extend them, and 4 ms to release them when a process waits for each.
+ * Largest number of names in a request. All of them go into one script call, which blocks the server. For this many
+ * names, it takes 2 ms to acquire or extend them, and 4 ms to release them if a process waits for each.
  */
 export const MOST_NAMES = 512;
 /**
- * Of all names together, in UTF-16 code units. A server takes 1 ms to decode so many ASCII characters, which come twice
- * (keys and queues), and 3 ms for control characters, which JSON makes six times as long.
+ * Largest length of all names together, in UTF-16 code units. A server takes 1 ms to decode this many ASCII characters,
+ * which are sent twice (keys and queues), and 3 ms for control characters, which JSON makes six times as long.
  */
 export const MOST_TEXT = 2 ** 16;
-/** The prefix comes with each name. */
+/** Largest length of the prefix, which is sent with each name. */
 const LONGEST_PREFIX = 128;
-/** Begins what follows the prefix in names of our own. */
+/** Follows the prefix in names that are reserved for this library. */
 const OWN = '\0';
-/** No prefix of this form begins with another one. */
+/** No prefix of this form begins with another prefix of this form. */
 const ONE_WORD = /^[^:]*:$/;
 
-/** @throws {RedlockConfigError} unless the value is one resource name or a list of some. Duplicates are dropped. */
+/**
+ * Validates resource names and drops duplicates.
+ *
+ * @throws {RedlockConfigError} unless the value is one resource name or a non-empty array of names
+ */
 export function resolveResources(option: string, value: unknown): readonly string[] {
   if (typeof value === 'string' && value !== '') {
     checkNames(option, [value]);
@@ -31,7 +35,7 @@ export function resolveResources(option: string, value: unknown): readonly strin
   return [...new Set(resources)];
 }
 
-/** @throws {RedlockConfigError} unless it is a text that can begin the names on the masters */
+/** @throws {RedlockConfigError} unless the value is a string with which names on the masters can begin */
 export function resolveKeyPrefix(value: unknown): string {
   if (typeof value !== 'string') throw new RedlockConfigError('keyPrefix', value, 'must be a text');
   if (value.length > LONGEST_PREFIX) {
@@ -46,21 +50,22 @@ export function resolveKeyPrefix(value: unknown): string {
 }
 
 /**
- * What stands before a resource in the name of its key.
+ * The part of the name of a key that precedes the resource.
  *
- * With `app:` and `app:jobs:`, nobody could tell where the prefix of `app:jobs:1` ends: what follows is only free to be
- * anything after one word and a colon. Other prefixes get an end that no resource contains.
+ * With the prefixes `app:` and `app:jobs:`, the key `app:jobs:1` would be ambiguous. The resource therefore follows the
+ * prefix directly only if the prefix is one word and a colon. Other prefixes get a terminator that no resource
+ * contains.
  */
 export function startOfKeys(keyPrefix: string): string {
   return ONE_WORD.test(keyPrefix) ? keyPrefix : ownNameAfter(keyPrefix, 'key:');
 }
 
-/** A name of our own, out of the way of all resources, after whatever prefix. */
+/** A name that is reserved for this library under a prefix: no key of a resource can have it. */
 export function ownNameAfter(keyPrefix: string, name: string): string {
   return keyPrefix + OWN + name;
 }
 
-/** A copy, item by item: arrays may have holes and iterators of their own. */
+/** Copies the value item by item, because arrays may have holes and iterators of their own. */
 function listOf(option: string, value: unknown): readonly unknown[] {
   try {
     if (!Array.isArray(value)) return [value];
@@ -88,7 +93,7 @@ function checkText(option: string, text: string): void {
   if (text.includes(OWN)) {
     throw new RedlockConfigError(option, text, 'must not contain a NUL character, which marks names of our own');
   }
-  // UTF-8 has no lone surrogates and makes the same character of all of them: different names would be one lock.
+  // UTF-8 has no lone surrogates and maps all of them to the same character: different names would share a lock.
   if (!text.isWellFormed()) {
     const requirement = 'must not contain half a surrogate pair, which no server could tell from another';
     throw new RedlockConfigError(option, text, requirement);

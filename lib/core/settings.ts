@@ -4,7 +4,7 @@ import { checkOptionNames } from './option-names.js';
 import { ACQUIRE_OPTION_NAMES, type AcquireOptions, type RedlockOptions } from './options.js';
 import { ownNameAfter, resolveKeyPrefix } from './resources.js';
 
-/** Settings of a lock service: complete, checked and frozen. Durations are milliseconds. */
+/** Settings of a lock service: complete, validated and frozen. Durations are in milliseconds. */
 export interface Settings {
   readonly ttl: number;
   readonly wait: number;
@@ -17,7 +17,7 @@ export interface Settings {
   readonly keyPrefix: string;
 }
 
-/** Settings of one acquisition: complete, checked and frozen. Durations are milliseconds. */
+/** Settings of one acquisition: complete, validated and frozen. Durations are in milliseconds. */
 export interface CallSettings {
   readonly ttl: number;
   readonly wait: number;
@@ -35,19 +35,19 @@ const DEFAULT_MASTER_TIMEOUT = 50;
 const DEFAULT_DRIFT_FACTOR = 0.01;
 const DEFAULT_KEY_PREFIX = 'lock:';
 
-/** With fewer masters, one that waits leaves no quorum. */
+/** With fewer masters, a quarantined one leaves no quorum. */
 const GUARDED_FROM = 3;
-/** Below that, drift and one round trip leave nothing to rely on. */
+/** With a shorter ttl, drift and one round trip leave no usable validity. In milliseconds. */
 const MIN_TTL = 10;
 const MAX_DRIFT_FACTOR = 0.5;
-/** Added to every drift, for the resolution of a server's expiry. */
+/** Added to every drift, for the resolution with which a server expires keys. In milliseconds. */
 const EXPIRY_RESOLUTION = 2;
 
 /**
- * Checks what was given and fills in what was not.
+ * Validates the given options and fills in the defaults of the others.
  *
  * @param masters number of masters, on which some defaults depend
- * @throws {RedlockConfigError} for the first option that cannot work
+ * @throws {RedlockConfigError} for the first invalid option
  */
 export function resolveSettings(options: RedlockOptions, masters = 1): Settings {
   const { ttl: ttlOption = DEFAULT_TTL, wait = DEFAULT_WAIT } = options;
@@ -73,10 +73,10 @@ export function resolveSettings(options: RedlockOptions, masters = 1): Settings 
 }
 
 /**
- * Checks what one call asks for, and fills in the settings of the service.
+ * Validates the options of one call and fills in the settings of the service.
  *
- * @param where what the messages put before the name of an option
- * @throws {RedlockConfigError} for the first option that cannot work
+ * @param where put before the name of an option in error messages
+ * @throws {RedlockConfigError} for the first invalid option
  */
 export function resolveCall(
   settings: Settings,
@@ -100,7 +100,7 @@ export function resolveCall(
   });
 }
 
-/** A ttl given for one call or one extension, in milliseconds. */
+/** The ttl of one call or one extension in milliseconds; the service's ttl if none is given. */
 export function resolveTtl(settings: Settings, ttl: Duration | undefined, option = 'ttl'): number {
   if (ttl === undefined) return settings.ttl;
   const milliseconds = parseDuration(option, ttl, MIN_TTL);
@@ -108,17 +108,17 @@ export function resolveTtl(settings: Settings, ttl: Duration | undefined, option
   return milliseconds;
 }
 
-/** A name of our own on the masters, out of the way of all resources. */
+/** A name on the masters that is reserved for this library: no key of a resource can have it. */
 export function ownName(settings: Settings, name: string): string {
   return ownNameAfter(settings.keyPrefix, name);
 }
 
-/** How far this client's clock and a server's may run apart during a ttl, in milliseconds. */
+/** How far the clocks of this client and of a server may drift apart during a ttl, in milliseconds. */
 export function driftOf(settings: Settings, ttl: number): number {
   return ttl * settings.driftFactor + EXPIRY_RESOLUTION;
 }
 
-/** How long one master may take to answer when this ttl is asked for, in milliseconds. */
+/** How long one master may take to answer a request with this ttl, in milliseconds. */
 export function masterTimeoutFor(settings: Settings, ttl: number): number {
   return Math.min(settings.masterTimeout, ttl / 4);
 }
@@ -176,7 +176,7 @@ function resolveSignal(option: string, value: unknown): AbortSignal | undefined 
   throw new RedlockConfigError(option, value, 'must be an AbortSignal');
 }
 
-/** Also looks inside, since an object may only inherit from a signal. */
+/** Also reads `aborted`: an object that merely inherits from a signal passes `instanceof`, but throws here. */
 function isSignal(value: unknown): value is AbortSignal {
   try {
     return value instanceof AbortSignal && typeof value.aborted === 'boolean';

@@ -1,12 +1,12 @@
 const SHOWN_LENGTH = 100;
-/** Of a list of names. */
+/** Largest number of names shown from a list. */
 const MOST_SHOWN = 10;
-/** What looks like an address with credentials. */
+/** Matches a string that may be an address with credentials. */
 const ADDRESS = /@|%40|:\/\//i;
-/** What a terminal or a reader of logs could take for something else. */
+/** Characters that a terminal or a log viewer could misinterpret. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** A value as it may stand in a message: short, on one line, and without credentials. */
+/** Formats a value for a message: short, on one line, and without credentials. */
 export function show(value: unknown): string {
   try {
     if (typeof value !== 'string') return shorten(showObject(value));
@@ -16,19 +16,19 @@ export function show(value: unknown): string {
   }
 }
 
-/** Names of resources as they may stand in a message. */
+/** Formats names of resources for a message. */
 export function showNames(names: readonly string[]): string {
   const more = names.length > MOST_SHOWN ? ` and ${names.length - MOST_SHOWN} more` : '';
   return names.slice(0, MOST_SHOWN).map(showText).join(', ') + more || 'nothing';
 }
 
-/** A URL as it may be shown: without user, password and parameters. */
+/** Formats a URL for a message: without user, password and parameters. */
 export function redactUrl(text: string): string {
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? '';
   const rest = text.slice(scheme.length);
   const start = rest.lastIndexOf('@') + 1;
   const host = rest.slice(start);
-  // Whether an @ is the one before the host, or stands in a password or in a parameter, cannot be told.
+  // It is undecidable whether an @ precedes the host or belongs to a password or a parameter.
   if (/[/?#]/.test(rest.slice(0, start)) || /%40/i.test(host)) return `${scheme}***`;
   return `${scheme}${start > 0 ? '***@' : ''}${host.replace(/[?#].*/s, '')}`;
 }
@@ -46,7 +46,7 @@ function escape(character: string): string {
   return `\\u{${character.codePointAt(0)?.toString(16)}}`;
 }
 
-/** Objects are named by their kind only: they may carry a password. */
+/** Describes objects by their kind only, because they may contain a password. */
 function showObject(value: unknown): string {
   if (typeof value === 'function') return `function ${value.name}`.trim();
   if (Array.isArray(value)) return value.length === 0 ? '[]' : `an array of ${value.length}`;

@@ -1,44 +1,44 @@
 import { quorumOf } from './quorum.js';
 import type { WatchedMaster } from './watched-master.js';
 
-/** How one master is doing. */
+/** The status of one master. */
 export interface MasterStatus {
   /** Name of the master, without credentials. */
   readonly master: string;
   /**
    * - `voting`: its votes count
    * - `quarantined`: it may have lost locks, or its clock jumped, so its votes do not count for a while
-   * - `silent`: it is connected and does not answer
+   * - `silent`: it is connected but does not answer
    * - `down`: there is no connection
-   * - `refused`: it is not a server that may vote, for example a replica, or, where it was asked, it refuses to write
+   * - `refused`: it is not a server that may vote, for example a replica, or a probe found that it refuses writes
    */
   readonly state: 'voting' | 'quarantined' | 'silent' | 'down' | 'refused';
   /** Why it does not vote. */
   readonly reason?: string;
-  /** Milliseconds after which its quarantine ends at the latest. */
+  /** Milliseconds until its quarantine ends at the latest. */
   readonly remaining?: number;
-  /** Version of the server, where it says so. */
+  /** Version of the server, if it reports one. */
   readonly version?: string;
-  /** Milliseconds in which it answered, where it was asked. */
+  /** Time in milliseconds until it answered, if it was probed. */
   readonly latency?: number;
 }
 
-/** How the masters are doing. */
+/** The status of all masters. */
 export interface Status {
   /** Number of masters that must vote. */
   readonly quorum: number;
-  /** Whether that many can vote now. */
+  /** Whether that many masters can vote now. */
   readonly canVote: boolean;
-  /** Each master, in the order in which they were given. */
+  /** The status of each master, in the order in which the masters were configured. */
   readonly masters: readonly MasterStatus[];
 }
 
-/** What is known of all masters without asking them. */
+/** What is known about all masters without contacting them. */
 export function statusOf(masters: readonly WatchedMaster[]): Status {
   return summarize(masters.map(statusOfMaster));
 }
 
-/** What the masters amount to. */
+/** Combines the status of each master into the status of all. */
 export function summarize(masters: readonly MasterStatus[]): Status {
   const quorum = quorumOf(masters.length);
   return { quorum, canVote: masters.filter(({ state }) => state === 'voting').length >= quorum, masters };

@@ -1,7 +1,7 @@
 import type { Instant } from './clock.js';
 import type { Extension, Holding } from './holding.interface.js';
 
-/** What was taken in several parts and is held as one lock: it lives as long as the first part that ends. */
+/** The parts of a lock that were acquired one by one. The lock ends as soon as one of them does. */
 export class TenureSet implements Holding {
   private readonly parts: Holding[] = [];
 
@@ -28,7 +28,7 @@ export class TenureSet implements Holding {
     return told as Extension;
   }
 
-  /** One token for all parts: larger than the tokens of each, so that every part has to agree to the largest. */
+  /** Agrees on one token for all parts: the largest of their tokens, to which every part then has to agree. */
   async drawToken(atLeast = 0): Promise<number | undefined> {
     let token = atLeast;
     while (this.remaining > 0) {

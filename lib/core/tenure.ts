@@ -11,46 +11,47 @@ import type { Witness } from './witness.interface.js';
 
 const NEVER: Instant = Object.freeze({ monotonic: 0, wall: 0 });
 const NONE: readonly Master[] = Object.freeze([]);
-/** Beyond that, microseconds are close to the largest safe integer. */
+/** Beyond this time, microseconds approach the largest safe integer. */
 const LATEST_WALL_CLOCK = Date.UTC(2200, 0, 1);
-/** Every master gets a request of its own. */
+/** A placeholder: in a round of draws, every master gets a request of its own. */
 const UNUSED: Request = Object.freeze({ op: 'inspect', keys: [] });
 
-/** What one attempt needs. */
+/** The dependencies of one attempt. */
 export interface TenureOptions {
   readonly masters: readonly Master[];
   readonly settings: Settings;
   readonly clock: Clock;
   readonly witness: Witness;
   readonly names: KeyNames;
-  /** Tells this attempt from all others. */
+  /** Identifies this attempt. */
   readonly token: string;
-  /** Where others wait for the keys. */
+  /** The home master of the keys, where other processes wait for them. */
   readonly gate?: Master | undefined;
 }
 
 /**
- * What one token holds on the masters: the three rounds of the algorithm, and how long their result may be relied on.
+ * The keys of one token on the masters: the three rounds of the algorithm (acquire, extend, release), and how long
+ * their result can be relied on.
  *
  * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
  */
 export class Tenure implements Holding {
-  /** When the round began that the validity counts from. */
+  /** Start of the round from which the validity counts. */
   private since: Instant = NEVER;
   /** Milliseconds from `since`. */
   private validity = 0;
-  /** Where something may have to be released. */
+  /** Masters on which there may be something to release. */
   private reached: readonly Master[] = NONE;
-  /** What the round under way asks for. */
+  /** The request of the current round. */
   private request: AcquireRequest | ExtendRequest | undefined;
-  /** The same, where the gate is asked for more. */
+  /** The request to the home master, if it differs from `request`. */
   private requestAtGate: AcquireRequest | undefined;
-  /** The round under way. */
+  /** The current round; `undefined` once it is decided. */
   private ballot: Ballot | undefined;
   private released = false;
-  /** Of a lock that was asked for its fencing token. */
+  /** Present once the fencing token has been requested. */
   private fencing: TokenAgreement | undefined;
-  /** Longest life in milliseconds that was asked for: until then there may be something to release. */
+  /** Longest ttl in milliseconds that was requested: until it ends, there may be something to release. */
   private life = 0;
 
   private readonly masters: readonly Master[];
@@ -60,7 +61,7 @@ export class Tenure implements Holding {
   private readonly names: KeyNames;
   private readonly token: string;
   private readonly gate: Master | undefined;
-  /** Whether the masters hear of this lock from the witness. */
+  /** Whether the witness counts this attempt, or the lock that results from it. */
   private isWitnessed = false;
 
   constructor({ masters, settings, clock, witness, names, token, gate }: TenureOptions) {
@@ -73,22 +74,22 @@ export class Tenure implements Holding {
     this.gate = gate;
   }
 
-  /** Milliseconds for which the lock may still be relied on; zero or less when it may not. */
+  /** Milliseconds for which the lock can still be relied on; zero or less if it cannot. */
   get remaining(): number {
     return this.remainingAt(this.clock.read());
   }
 
-  /** Like {@link remaining}, where the clock has just been read. */
+  /** Like {@link remaining}, at a clock reading that the caller already has. */
   remainingAt(now: Instant): number {
     return this.released ? 0 : this.validity - elapsedBetween(this.since, now);
   }
 
-  /** When the round began that the validity counts from. */
+  /** Start of the round from which the validity counts. */
   get validSince(): Instant {
     return this.since;
   }
 
-  /** Tries to take all keys on a quorum of masters. It worked if `remaining` is positive afterwards. */
+  /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */
   acquire(ttl: number, timeout: number, explain: boolean): Promise<Ballot> {
     const started = this.clock.read();
     const succeed = (): void => this.believe(started, ttl);
@@ -96,10 +97,10 @@ export class Tenure implements Holding {
   }
 
   /**
-   * Like {@link acquire}, but asks the gate first and the other masters only if it grants: of several that try at the
-   * same time, only one gets past it. Who does not waits in the gate's queue.
+   * Like {@link acquire}, but contacts the home master first, and the others only after it has granted. Of several
+   * concurrent attempts, only one gets past the home master; the others wait in its queue.
    *
-   * @param explain whether a refusal of the other masters must tell for how long
+   * @param explain whether a refusal of the other masters must include how long the keys stay held
    */
   async acquireThrough(
     gate: Master,
@@ -120,8 +121,8 @@ export class Tenure implements Holding {
   }
 
   /**
-   * Like {@link acquireThrough}, for a key that the gate has just kept for this process: the other masters need not
-   * wait for what it says.
+   * Like {@link acquireThrough}, for a key that the home master has just reserved for this process: the other masters
+   * are contacted without waiting for its answer.
    */
   acquireReserved(gate: Master, ttl: number, timeout: number, ticket: QueueTicket): Promise<Ballot> {
     const started = this.clock.read();
@@ -129,13 +130,13 @@ export class Tenure implements Holding {
     const elsewhere = this.acquisition(ttl, false);
     const round = new ReservedRound(gate, atGate, elsewhere);
     const others = this.masters.filter((master) => master !== gate);
-    // The gate first: until the others are asked, the old holder's release has had a little more time to get there.
+    // The home master first: this gives the previous holder's release a little more time to reach the others.
     const succeed = (): void => this.believe(started, ttl);
     const ask: Asking = (master, reply) => round.ask(master, reply);
     return this.hold([gate, ...others], elsewhere, timeout, succeed, ask, atGate);
   }
 
-  /** Tries to give the keys a new life. It worked if the answer is true. */
+  /** Tries to renew the keys. It has succeeded if `extended` is true. */
   async extend(ttl: number): Promise<Extension> {
     const started = this.clock.read();
     // A shorter ttl may take effect on the masters even if their answers never arrive.
@@ -152,16 +153,17 @@ export class Tenure implements Holding {
           reply(answer);
         }));
     const ballot = await this.hold(this.masters, request, timeout, undefined, ask);
-    // An answer that comes after the old validity counts for nothing: another holder may have come and gone.
+    // A grant that arrives after the end of the old validity does not count: another holder may have come and gone.
     const extended = ballot.outcome === 'granted' && this.remaining > 0;
     if (extended) this.believe(started, ttl);
     return { extended, ballot };
   }
 
   /**
-   * Rounds towards a fencing token, as many as are needed: a larger answer is progress, so another round follows at once.
+   * Runs as many rounds as an agreement on a fencing token needs. A larger number is progress, so another round follows
+   * at once.
    *
-   * @returns `undefined` if a round brought neither an agreement nor progress
+   * @returns `undefined` if a round brought neither an agreement nor progress, or if the validity ended
    */
   async drawToken(atLeast = 0): Promise<number | undefined> {
     const { keys } = this.names;
@@ -183,12 +185,15 @@ export class Tenure implements Holding {
     return agreed;
   }
 
-  /** The clock of this process stood still while the lock was held: its validity ends that much earlier. */
+  /** Ends the validity earlier, because the clock of this process stood still while the lock was held. */
   shorten(milliseconds: number): void {
     this.validity -= milliseconds;
   }
 
-  /** Gives the keys up, wherever a request for them may have arrived. Resolves at a quorum; never rejects. */
+  /**
+   * Releases the keys on every master that a request for them may have reached. Resolves when a quorum of these has
+   * answered, or after the master timeout; never rejects.
+   */
   release(keepFor: number): Promise<void> {
     this.released = true;
     this.endWitness();
@@ -201,7 +206,7 @@ export class Tenure implements Holding {
     return new Ballot(withLast(this.reached, this.gate), request, this.clock, masterTimeout).decided.then(nothing);
   }
 
-  /** Ends the round that is under way: whoever has not answered has not answered in time. */
+  /** Ends the current round: masters that have not answered count as timed out. */
   giveUp(): void {
     this.ballot?.giveUp();
   }
@@ -219,7 +224,7 @@ export class Tenure implements Holding {
     ask?: Asking,
     requestAtGate?: AcquireRequest,
   ): Promise<Ballot> {
-    // Whatever is still on its way for the round before need not be sent again: this one does the same and more.
+    // Unsent requests of the previous round are obsolete: this round does the same and more.
     if (this.request) this.request.withdrawn = true;
     this.request = request;
     this.requestAtGate = requestAtGate;
@@ -227,13 +232,13 @@ export class Tenure implements Holding {
     if (request.op === 'acquire' && !this.isWitnessed) this.isWitnessed = this.witness.beginAttempt();
     const maySucceed = this.isWitnessed;
     const conclude = (ballot: Ballot): void => {
-      // Whatever has been asked until now may have taken effect: nothing more is to be learnt from this round.
+      // A request without an answer counts as one that may have taken effect: no later answer can add a master.
       this.ballot = undefined;
       this.noteReached(ballot);
       if (ballot.outcome === 'granted' && maySucceed) succeed?.();
       else if (request.op === 'acquire') this.endWitness();
     };
-    // Nothing is on its way any more that could have to be withdrawn.
+    // Every master has answered: no request is left to withdraw.
     const settle = (): void => {
       if (this.request === request) this.request = this.requestAtGate = undefined;
     };
@@ -256,7 +261,7 @@ export class Tenure implements Holding {
     return ttl - driftOf(this.settings, ttl);
   }
 
-  /** What has been sent will be followed by its release; nothing else may be sent after that. */
+  /** Every request that was sent is followed by its release, and no other request may be sent after that. */
   private withdraw(): void {
     if (this.request) this.request.withdrawn = true;
     if (this.requestAtGate) this.requestAtGate.withdrawn = true;
@@ -270,9 +275,8 @@ export class Tenure implements Holding {
 }
 
 /**
- * The least that a fencing token may be: microseconds of this client's wall clock, so that later locks start higher even
- * where the counters were lost. It is never lowered to what a server's clock says: a server that is late would move
- * tokens back.
+ * Lower bound of a fencing token: microseconds of this client's wall clock, so that later locks start higher even if
+ * the counters were lost. A server's clock never lowers it, because a server that is behind would move tokens back.
  */
 function floorOf(clock: Clock): number {
   const { wall } = clock.read();
@@ -281,12 +285,12 @@ function floorOf(clock: Clock): number {
   throw new RedlockConfigError('wall clock', new Date(wall).toISOString(), requirement);
 }
 
-/** The gate last: whoever it wakes finds the keys free on the other masters, too. */
+/** Puts the home master last, so that the waiter that it wakes finds the keys free on the other masters, too. */
 function withLast(masters: readonly Master[], last: Master | undefined): readonly Master[] {
   if (last === undefined || masters.at(-1) === last || !masters.includes(last)) return masters;
   return [...masters.filter((master) => master !== last), last];
 }
 
 function nothing(): void {
-  // What the masters answered to a release concerns nobody.
+  // The answers to a release have no consequence.
 }

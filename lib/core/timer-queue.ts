@@ -1,13 +1,13 @@
 import type { Timer } from './clock.js';
 import { LinkedList, Member } from './linked-list.js';
 
-/** Timers that are due in the same millisecond, in the order in which they were scheduled. */
+/** Timers that are due in the same millisecond, in the order in which they were added. */
 interface Slot {
   readonly due: number;
   readonly timers: LinkedList<QueuedTimer | undefined>;
 }
 
-/** Its own place in its slot: there may be as many as there are locks. */
+/** A timer that is its own list entry. This saves an object per timer, of which there may be as many as locks. */
 class QueuedTimer extends Member<QueuedTimer | undefined> implements Timer {
   private isRef = true;
   private callback: (() => void) | undefined;
@@ -33,7 +33,7 @@ class QueuedTimer extends Member<QueuedTimer | undefined> implements Timer {
     return this;
   }
 
-  /** Takes the timer out of the queue, and its callback, if that was still to be called. */
+  /** Removes the timer from the queue. Returns its callback if that is still to be called. */
   take(): (() => void) | undefined {
     const { callback } = this;
     if (!callback) return undefined;
@@ -45,21 +45,21 @@ class QueuedTimer extends Member<QueuedTimer | undefined> implements Timer {
 }
 
 /**
- * Any number of timers for one timer of the process: a lock has two or three, and there may be ten thousands of them.
+ * Any number of timers for one timer of the process: a lock has two or three, and there may be tens of thousands.
  *
- * Adding and cancelling cost the same whatever the number of timers, but for the first in a millisecond, which is put in
- * its order by a binary heap.
+ * Adding and cancelling take constant time, except for the first timer in a millisecond, which a binary heap puts in
+ * its order.
  */
 export class TimerQueue {
   private readonly slots = new Map<number, Slot>();
-  /** A binary heap: the next one that is due comes first. Slots stay until their time, even when all was cancelled. */
+  /** A binary heap with the earliest slot first. Slots stay until they come first, even if all timers are cancelled. */
   private readonly heap: Slot[] = [];
   private refs = 0;
 
-  /** @param refsChanged told when the first timer comes, or the last one goes, that keeps the process alive */
+  /** @param refsChanged called when the first timer that keeps the process alive comes, or the last one goes */
   constructor(private readonly refsChanged: (keepsAlive: boolean) => void) {}
 
-  /** Whether there is a timer that keeps the process alive. */
+  /** Whether any timer keeps the process alive. */
   get keepsAlive(): boolean {
     return this.refs > 0;
   }
@@ -70,14 +70,14 @@ export class TimerQueue {
     return this.heap[0]?.due;
   }
 
-  /** @param due a whole number of milliseconds */
+  /** @param due time in whole milliseconds */
   add(due: number, callback: () => void): Timer {
     const timer = new QueuedTimer(this.slots.get(due) ?? this.open(due), callback, this);
     if (++this.refs === 1) this.refsChanged(true);
     return timer;
   }
 
-  /** Runs what is due, in its order. */
+  /** Runs the timers that are due, in their order. */
   run(now: number): void {
     for (let due = this.nextDue; due !== undefined && due <= now; due = this.nextDue) {
       this.heap[0]?.timers.first?.take()?.();

@@ -2,18 +2,18 @@ import { LinkedList, type Member } from './linked-list.js';
 import type { Refusal } from './refusal.js';
 import type { Waiter, Waking } from './waiter.js';
 
-/** Who stands in a line: somebody who waits, or holds. */
+/** The occupant of a place in a line: a waiter or a holder. */
 interface Standing {
   readonly hasEnded: boolean;
   wake(why?: Waking): void;
 }
 
-/** Whoever holds stays at the head of the line, and has nothing to be woken for. */
+/** A holder stays at the head of the line and needs no wake-up. */
 const HOLDER: Standing = { hasEnded: true, wake: () => undefined };
 
-/** Those who want one resource, in the order in which they came. */
+/** The holder of one resource and its waiters, in the order of their arrival. */
 class Line extends LinkedList<Standing> {
-  /** What the masters said last to whoever contends at its head. */
+  /** The last refusal of the acquisition at the head of the line. */
   refusal: Refusal | undefined;
 
   constructor(readonly resource: string) {
@@ -29,12 +29,12 @@ export class Place {
     private readonly stands: readonly Member<Standing>[],
   ) {}
 
-  /** Whether nobody is ahead of this place, in any of its lines. */
+  /** Whether this place is at the head of all its lines. */
   get isFirst(): boolean {
     return this.stands.every(standsFirst);
   }
 
-  /** What the masters said last to whoever contends at the head of these lines; `undefined` if it was granted. */
+  /** The last refusal of an acquisition at the head of these lines; `undefined` once it is granted. */
   get refusal(): Refusal | undefined {
     return lineOf(this.stands.find((stand) => lineOf(stand)?.refusal))?.refusal;
   }
@@ -46,7 +46,7 @@ export class Place {
     }
   }
 
-  /** What stood here has got what it wanted, and keeps the place until it leaves. */
+  /** Marks the place as that of a holder: the lock is granted, and the place is kept until `leave`. */
   hold(): void {
     this.refusal = undefined;
     for (const stand of this.stands) stand.value = HOLDER;
@@ -59,16 +59,16 @@ export class Place {
 }
 
 /**
- * First come, first served, inside one process: a line per resource.
+ * First come, first served within one process, with one line per resource.
  *
- * Whoever holds a resource stays at the head of its line until the hold has ended, so those behind it cost no traffic
- * at all. A place in several lines is taken in all of them at once: the order is the same everywhere, and no two
- * acquisitions can wait for each other.
+ * The holder of a resource stays at the head of its line until the lock has ended, so the waiters behind it cause no
+ * traffic at all. A place in several lines is taken in all of them at once. The order is therefore the same everywhere,
+ * and two acquisitions cannot deadlock.
  */
 export class WaitQueue {
   private readonly lines = new Map<string, Line>();
 
-  /** Joins the lines of all resources, at their ends. */
+  /** Joins the lines of all resources at their ends. */
   join(resources: readonly string[], waiter: Waiter): Place {
     return new Place(
       this,
@@ -76,17 +76,17 @@ export class WaitQueue {
     );
   }
 
-  /** Whether nobody stands in any of the lines. */
+  /** Whether the lines of all these resources are empty. */
   isEmpty(resources: readonly string[]): boolean {
     return !resources.some((resource) => this.lines.has(resource));
   }
 
-  /** Tells all heads of lines that it is worth another try. */
+  /** Wakes the heads of all lines for another attempt. */
   wakeAll(): void {
     for (const { first } of this.lines.values()) first?.wake();
   }
 
-  /** Tells the head of a line that it is next. Returns false if nobody waits there. */
+  /** Wakes the head of a line because it is next. Returns false if no waiter is there. */
   call(resource: string): boolean {
     const first = this.lines.get(resource)?.first;
     if (!first || first.hasEnded) return false;
@@ -94,7 +94,7 @@ export class WaitQueue {
     return true;
   }
 
-  /** Tells those at the head of the lines that it is worth another try. */
+  /** Wakes the heads of the lines of these resources for another attempt. */
   wakeFirst(resources: readonly string[]): void {
     for (const resource of resources) this.lines.get(resource)?.first?.wake();
   }
@@ -106,7 +106,7 @@ export class WaitQueue {
     const wasFirst = stand.isFirst;
     stand.leave();
     if (line.isEmpty) this.lines.delete(line.resource);
-    // Nothing has changed for the head when somebody behind it gives up.
+    // Nothing changes for the head when a waiter behind it gives up.
     else if (wasFirst) line.first?.wake();
   }
 

@@ -1,12 +1,12 @@
 import { type Clock, elapsedSince, type Instant, type Timer } from './clock.js';
 
-/** Why a waiter is woken: a master keeps a key for it, or something else has changed that is worth a look. */
+/** Why a waiter is woken: a master has reserved a key (`next`), or another change is worth an attempt (`look`). */
 export type Waking = 'next' | 'look';
 
 /**
  * One acquisition that may have to wait.
  *
- * It is woken by whatever could change its situation, and looks for itself what has changed.
+ * Every event that could change its situation wakes it, and it then finds out for itself what has changed.
  */
 export class Waiter {
   private readonly since: Instant;
@@ -16,9 +16,9 @@ export class Waiter {
   private resume: (() => void) | undefined;
   private waking: Waking | undefined;
   private ended = false;
-  /** Milliseconds that were spent in pauses; `undefined` unless somebody wants to know. */
+  /** Milliseconds spent in pauses; `undefined` unless an observer measures them. */
   paused: number | undefined;
-  /** Cuts short what this waiter is doing instead of pausing; called when it is stopped. */
+  /** The work that this waiter does outside its pauses. It is given up when the waiter is stopped. */
   interrupt: { giveUp(): void } | undefined;
 
   constructor(
@@ -33,54 +33,54 @@ export class Waiter {
     signal.addEventListener('abort', this.abort, { once: true });
   }
 
-  /** Milliseconds since this waiter began. */
+  /** Milliseconds since this waiter was created. */
   get waited(): number {
     return elapsedSince(this.clock, this.since);
   }
 
-  /** Milliseconds of the waiting budget that are left, never negative. */
+  /** Milliseconds left of the waiting budget. Never negative. */
   get left(): number {
     return Math.max(0, this.budget - this.waited);
   }
 
-  /** Whether there is nothing left to wait for. */
+  /** Whether the waiting budget is used up. */
   get isOver(): boolean {
     return this.left <= 0;
   }
 
-  /** Whether this waiter waits no more. */
+  /** Whether the wait is over, whatever its result. */
   get hasEnded(): boolean {
     return this.ended;
   }
 
-  /** Whether waiting was stopped, by the signal or otherwise. */
+  /** Whether the wait was stopped, by the signal or otherwise. */
   get isStopped(): boolean {
     return this.stopped !== undefined;
   }
 
-  /** Lets a pause end now. If there is none, the next one does not start. */
+  /** Ends the current pause. If there is none, the next one ends at once. */
   wake(why: Waking = 'look'): void {
     if (this.waking !== 'next') this.waking = why;
     this.resume?.();
   }
 
-  /** Ends what this waiter is doing, and every later pause, by throwing `reason`. */
+  /** Interrupts this waiter. The current pause and every later one throw `reason`. */
   stop(reason: unknown): void {
     this.stopped ??= { reason };
     this.interrupt?.giveUp();
     this.resume?.();
   }
 
-  /** Throws if waiting was stopped. */
+  /** @throws the reason with which the wait was stopped, if it was */
   check(): void {
     if (this.stopped) throw this.stopped.reason;
   }
 
   /**
-   * Returns when somebody wakes this waiter, when `delay` milliseconds have passed, or when the budget has ended.
+   * Returns when this waiter is woken, when `delay` milliseconds have passed, or when the budget has ended.
    *
-   * @returns why somebody woke this waiter; `undefined` if nobody did
-   * @throws what `stop` was given, or the signal's reason
+   * @returns why this waiter was woken; `undefined` if it was not
+   * @throws the reason with which the wait was stopped, by `stop` or by the signal
    */
   async pause(delay?: number): Promise<Waking | undefined> {
     this.check();
@@ -110,7 +110,7 @@ export class Waiter {
     this.deadline = this.clock.schedule(Math.ceil(this.left), () => (this.isOver ? this.wake() : this.awaitDeadline()));
   }
 
-  /** Waiting is over, whatever came of it. */
+  /** Ends the wait, whatever its result. */
   end(): void {
     this.ended = true;
     this.deadline?.cancel();

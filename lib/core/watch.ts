@@ -3,7 +3,7 @@ import type { LockLostError } from './errors.js';
 import { around } from './observers.js';
 import type { AcquisitionObserver, Observer, OnHeld, Progress } from './observer.js';
 
-/** Measures one acquisition, and the lock that comes of it, for an observer. There is none if nobody listens. */
+/** Measures one acquisition, and the lock that results from it, for an observer. Without an observer, there is none. */
 export class Watch {
   private since: number;
 
@@ -32,7 +32,7 @@ export class Watch {
     this.observer.ended?.(this.now - this.since, loss);
   }
 
-  /** The same work, as the observer wants it to run. */
+  /** Wraps work so that it runs inside the hook of the observer. */
   around<T>(work: () => T): () => T {
     return around(work, this.observer);
   }
@@ -41,7 +41,7 @@ export class Watch {
     return { attempts, waited, taken: this.now - this.since };
   }
 
-  /** One clock is enough to measure by, and the other one has a resolution of a millisecond only. */
+  /** The monotonic clock is enough for measurements, and the wall clock has a resolution of only one millisecond. */
   private get now(): number {
     return this.clock.read().monotonic;
   }

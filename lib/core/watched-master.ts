@@ -12,31 +12,31 @@ import type {
 import { NOT_ASKED } from './master.interface.js';
 import type { Observer } from './observer.js';
 
-/** So many requests without an answer make a master suspect; fewer may just be on their way. */
+/** This many unanswered requests make a master suspect; fewer may simply be on their way. */
 const SUSPICIOUS = 3;
-/** A silent master gets one request in this many milliseconds. */
+/** A silent master gets at most one request in this many milliseconds. */
 const PROBE_INTERVAL = 1_000;
-/** After this many milliseconds of silence the connection itself is suspected: the peer may be gone without a word. */
+/** After this many milliseconds of silence, the connection itself is suspect: the peer may have vanished unnoticed. */
 const RECONNECT_AFTER = 10_000;
 
 interface OwedRelease {
   readonly request: ReleaseRequest;
   readonly since: Instant;
-  /** Milliseconds from `since` after which there is nothing left to release. */
+  /** Milliseconds from `since` after which nothing is left to release. */
   readonly life: number;
 }
 
 /**
- * A master that is not fed without bound when it stops answering.
+ * Limits what is sent to a master that has stopped answering.
  *
- * While it is silent, requests are answered "not asked" at once. Now and then it gets a probe, which changes nothing
- * however late it takes effect. Releases that could not be delivered are kept for as long as there can be something to
- * release, and sent when it answers or connects again.
+ * While the master is silent, requests are answered with {@link NOT_ASKED} at once. From time to time, a request also
+ * triggers a probe, which changes nothing however late it takes effect. Releases that could not be delivered are kept
+ * for as long as there can be something to release, and are sent when the master answers or connects again.
  */
 export class WatchedMaster implements Master {
   private readonly owed = new Map<string, OwedRelease>();
   private unanswered = 0;
-  /** When the first request was sent after the last answer; `undefined` if there was none. */
+  /** When the first request after the last answer was sent; `undefined` if there was none. */
   private waitingSince: Instant | undefined;
   private probedAt: Instant;
   private silent = false;
@@ -49,7 +49,7 @@ export class WatchedMaster implements Master {
     private readonly clock: Clock,
     private readonly timeout: number,
     private readonly observer: Observer,
-    /** Told of keys that other processes wait for. */
+    /** Called with keys for which other processes wait. */
     private readonly crowded: (keys: readonly string[]) => void,
   ) {
     this.probedAt = clock.read();
@@ -96,17 +96,17 @@ export class WatchedMaster implements Master {
     return !this.silent && this.problem() === undefined && !this.inner.isQuarantined;
   }
 
-  /** Whether there is a connection, whether or not it may be used. */
+  /** Whether there is a connection, even if this master is excluded. */
   get isConnected(): boolean {
     return this.inner.problem() === undefined;
   }
 
-  /** Whether it neither answers nor tells why. */
+  /** Whether this master leaves requests unanswered. */
   get isSilent(): boolean {
     return this.silent;
   }
 
-  /** Why this master must not vote, although it could: it is the same server as another one. */
+  /** Excludes this master from voting, because it is the same server as another one. `undefined` includes it again. */
   exclude(reason: string | undefined): void {
     if (reason === this.excluded) return;
     this.excluded = reason;
@@ -160,7 +160,10 @@ export class WatchedMaster implements Master {
     return elapsedSince(this.clock, this.waitingSince) > this.timeout;
   }
 
-  /** Looks once a turn. The answers may have arrived while this process was busy: let it read before judging. */
+  /**
+   * Checks for overdue answers, at most once per turn of the event loop. Answers may have arrived while this process
+   * was busy, so it reads its input before the verdict.
+   */
   private suspect(): void {
     this.suspecting = true;
     const acquit = (): void => {
@@ -198,7 +201,7 @@ export class WatchedMaster implements Master {
     if (this.owed.size > 0) this.deliver();
   }
 
-  /** What a silent master was asked before may take effect only when it wakes up: no ttl bounds that. */
+  /** Earlier requests to a silent master may take effect only when it resumes, and no ttl bounds when that is. */
   private owedFor(request: ReleaseRequest): OwedRelease {
     return { request, since: this.clock.read(), life: this.silent ? Infinity : request.ttl };
   }

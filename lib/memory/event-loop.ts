@@ -1,2 +1,2 @@
-/** Kept from the start: a test that fakes timers must stop neither masters in memory nor the clock that it moves. */
+/** Captured at load time: fake timers in a test must stop neither masters in memory nor the clock that it advances. */
 export const { queueMicrotask, setImmediate } = globalThis;

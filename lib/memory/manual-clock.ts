@@ -6,19 +6,19 @@ interface PendingTimer {
   readonly callback: () => void;
 }
 
-/** How long it takes at most until a resume is noticed, in milliseconds. */
+/** Longest time until a resume is detected, in milliseconds. */
 const NOTICED_WITHIN = 1_000;
-/** Turns of the event loop after which everything that needs no time has happened. */
+/** Number of turns of the event loop after which all work that needs no time is done. */
 const TURNS = 3;
 
-/** A clock that stands still until it is moved: for tests that want to see time pass without waiting for it. */
+/** A clock that stands still until it is advanced, for tests that let time pass without waiting. */
 export class ManualClock implements Clock {
   private readonly timers = new Set<PendingTimer>();
   private readonly listeners: (() => void)[] = [];
   private monotonic = 0;
   private wall: number;
 
-  /** @param startsAt wall time in milliseconds since the Unix epoch; default: the year 2000 */
+  /** @param startsAt initial wall time in milliseconds since the Unix epoch; default: the beginning of the year 2000 */
   constructor(startsAt: number = Date.UTC(2000, 0, 1)) {
     this.wall = startsAt;
   }
@@ -47,7 +47,7 @@ export class ManualClock implements Clock {
     queueMicrotask(callback);
   }
 
-  /** Lets time pass, firing the timers on the way in their order and letting everything they cause happen. */
+  /** Advances the time. Fires the timers on the way, in their order, and lets each one's work settle. */
   async advance(milliseconds: number): Promise<void> {
     const end = this.monotonic + milliseconds;
     await this.settle();
@@ -60,22 +60,22 @@ export class ManualClock implements Clock {
     this.moveTo(end);
   }
 
-  /** Lets everything happen that needs no time. */
+  /** Waits until all work that needs no time is done. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** Moves time without firing anything, like an event loop that is blocked. The timers fire at the next `advance`. */
+  /** Advances the time without firing timers, like a blocked event loop. The timers fire at the next `advance`. */
   stall(milliseconds: number): void {
     this.moveTo(this.monotonic + milliseconds);
   }
 
-  /** Steps the wall clock, forward or back, as an operator or a time server does. */
+  /** Steps the wall clock forward or back, as an operator or a time server does. */
   stepWall(milliseconds: number): void {
     this.wall += milliseconds;
   }
 
-  /** Time passes while the machine is suspended: only the wall clock notices, and what listens a second later. */
+  /** Simulates a suspended machine: only the wall clock moves. If a timer is pending, listeners run a second later. */
   suspend(milliseconds: number): void {
     this.wall += milliseconds;
     if (this.timers.size > 0) this.schedule(NOTICED_WITHIN, () => this.listeners.forEach((listener) => listener()));

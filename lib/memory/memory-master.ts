@@ -10,7 +10,7 @@ const CUT_OFF: Unreachable = Object.freeze({ ...DOWN, sent: true });
 /**
  * A master in the memory of this process: real locks and real contention, without a server.
  *
- * It can fail like a server, too: see {@link pause}, {@link takeDown} and {@link flush}.
+ * It can also fail like a server: see {@link pause}, {@link takeDown} and {@link flush}.
  */
 export class MemoryMaster implements Master {
   private readonly queues = new MemoryQueues();
@@ -33,7 +33,7 @@ export class MemoryMaster implements Master {
     }
     const act = (): void => reply(this.down ? CUT_OFF : this.store.answer(request));
     if (this.waiting) this.waiting.push(act);
-    // Answers never come before `ask` returns, as with a server.
+    // As with a server, the answer never arrives before `ask` returns.
     else queueMicrotask(act);
   }
 
@@ -57,7 +57,7 @@ export class MemoryMaster implements Master {
   }
 
   onReady(listener: () => void): void {
-    // Services that share this master each have one.
+    // Several services can share this master, and each of them registers a listener.
     this.listeners.add(listener);
   }
 
@@ -70,19 +70,19 @@ export class MemoryMaster implements Master {
     return this.store.size;
   }
 
-  /** Stops answering, like a server that hangs. What is asked meanwhile takes effect at `resume`. */
+  /** Stops answering, like a server that hangs. Requests in the meantime take effect at `resume`. */
   pause(): void {
     this.waiting ??= [];
   }
 
-  /** Answers again, beginning with what was asked during the pause. */
+  /** Answers again, beginning with the requests made during the pause. */
   resume(): void {
     const waiting = this.waiting ?? [];
     this.waiting = undefined;
     for (const act of waiting) act();
   }
 
-  /** Refuses connections, like a server that is not running, and breaks those it has. Keeps its keys. */
+  /** Refuses new connections and breaks existing ones, like a server that is not running. Keeps its keys. */
   takeDown(): void {
     this.down = true;
     for (const act of this.waiting?.splice(0) ?? []) act();
@@ -94,7 +94,7 @@ export class MemoryMaster implements Master {
     for (const listener of this.listeners) listener();
   }
 
-  /** Forgets all keys, like a server that restarts without its data. */
+  /** Forgets all keys and counters, like a server that restarts without its data. */
   flush(): void {
     this.store.clear();
   }
@@ -103,7 +103,7 @@ export class MemoryMaster implements Master {
     this.queues.listen(waiter, listener);
   }
 
-  /** Number of keys that somebody waits for. */
+  /** Number of keys for which a process waits. */
   get queued(): number {
     return this.queues.size;
   }

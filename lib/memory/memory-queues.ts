@@ -1,9 +1,9 @@
 import type { WakeUp } from '../core/master.interface.js';
 import { queueMicrotask } from './event-loop.js';
 
-/** Who waits for which key, and who listens. */
+/** The queues of waiting processes, and the listeners of these processes. */
 export class MemoryQueues {
-  /** Of each queue, who waits there and since when, in milliseconds. */
+  /** For each queue, its waiters and the time since which each of them waits, in milliseconds. */
   private readonly queues = new Map<string, Map<string, number>>();
   private readonly listeners = new Map<string, WakeUp>();
 
@@ -12,7 +12,7 @@ export class MemoryQueues {
     else this.listeners.delete(waiter);
   }
 
-  /** Takes a place, unless there is one already. */
+  /** Takes a place in a queue, unless the waiter already has one there. */
   join(queue: string, waiter: string, since: number): void {
     const places = this.queues.get(queue) ?? new Map<string, number>();
     this.queues.set(queue, places);
@@ -29,12 +29,12 @@ export class MemoryQueues {
     return !this.queues.has(queue);
   }
 
-  /** Number of queues in which somebody waits. */
+  /** Number of queues with a waiter. */
   get size(): number {
     return this.queues.size;
   }
 
-  /** Wakes who has waited longest of those that listen, and tells who that is. */
+  /** Wakes the longest-waiting process that listens, and returns its name. */
   wakeNext(queue: string, key: string): string | undefined {
     for (;;) {
       const [next] = [...(this.queues.get(queue) ?? [])].sort(([, a], [, b]) => a - b);

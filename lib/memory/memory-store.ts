@@ -24,17 +24,17 @@ interface Entry {
   ttl: number;
 }
 
-/** So many keys are looked at for expiry whenever one is taken, so that forgotten keys do not pile up. */
+/** This many keys are checked for expiry at each acquisition, so that forgotten keys do not accumulate. */
 const SWEEP = 4;
 
 const RESERVED = 'reserved for ';
 
-/** What stands in place of a token in a key that is kept for the process that was woken. */
+/** The value that replaces a token in a key that is reserved for the process that was woken. */
 function reservedFor(waiter: string): string {
   return RESERVED + waiter;
 }
 
-/** What a master keeps, and what it does with it: the operations of the script, in memory. */
+/** The data of a master and its operations: those of the Redis script, in memory. */
 export class MemoryStore {
   private readonly entries = new Map<string, Entry>();
   private readonly counters = new MemoryCounters();
@@ -57,7 +57,7 @@ export class MemoryStore {
     this.counters.clear();
   }
 
-  /** Does what is asked at once. */
+  /** Carries out a request at once. */
   answer(request: Request): Answer {
     switch (request.op) {
       case 'acquire':
@@ -99,13 +99,13 @@ export class MemoryStore {
     queues.forEach((queue, i) => {
       const key = keys[i] as string;
       if (this.remainingOf(key) === 0) return;
-      // What was reserved is of no use while another key is held: the next one's turn.
+      // A reservation is useless while another key is held: pass it to the next waiter.
       if (this.entries.get(key)?.token === reservedFor(waiter)) this.free(key, queue);
       else this.queues.join(queue, waiter, since);
     });
   }
 
-  /** Gives a key up. Whoever waits for it and listens finds it reserved for a moment. */
+  /** Frees a key, and reserves it for a moment for the next waiter that listens. Returns whether there is one. */
   private free(key: string, queue: string): boolean {
     this.entries.delete(key);
     const next = this.queues.wakeNext(queue, key);
@@ -141,7 +141,7 @@ export class MemoryStore {
         crowded = this.free(key, queue) || crowded;
       } else if (owner !== undefined) {
         this.set([key], token, keepFor);
-        // Whoever waits learns that the key expires at another time than it was told.
+        // Wake the next waiter: the key now expires at another time than was reported to it.
         this.queues.wakeNext(queue, key);
       }
     }
@@ -153,7 +153,7 @@ export class MemoryStore {
     for (const key of keys) this.entries.set(key, { token, since, ttl });
   }
 
-  /** The longest hold on one of the keys, other than by the owner. */
+  /** The longest remaining time of a key that another token than `owner` holds. */
   private longestHeld(keys: readonly string[], owner?: string): Held | undefined {
     const times = keys.map((key) => (this.entries.get(key)?.token === owner ? 0 : this.remainingOf(key)));
     const remaining = Math.max(...times);
