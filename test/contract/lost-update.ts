@@ -34,7 +34,7 @@ async function increment(
   worker: number,
 ): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
-    // Two of three, in any order: all or none, and no two that wait for each other.
+    // Two of three keys, in any order: a contender takes both or none, and no two contenders wait for each other.
     const first = resources[(worker + round) % 3]!;
     const second = resources[(worker + 2 * round + 1 + (round % 2)) % 3]!;
     const keys = [...new Set([first, second])];

@@ -26,7 +26,7 @@ describe('The source of a master', () => {
     [{ sentinels: [{ host: 'b', port: 1 }, { host: 'a' }], name: 'm' }, 'm of sentinels a:26379, b:1'],
     [new Redis(7000, 'six', { lazyConnect: true, password: 'secret' }), 'six:7000'],
     [new Redis5(7000, 'five', { lazyConnect: true, password: 'secret' }), 'five:7000'],
-  ])('%s is called %s', (source, name) => {
+  ])('gives %s the name %s', (source, name) => {
     expect(redisMaster('masters[0]', source, contextOf()).name).toBe(name);
   });
 
@@ -58,7 +58,7 @@ describe('The source of a master', () => {
     [{ sentinels: [] }, /masters\[1\]\.sentinels must be a list/],
     [new Map(), /ioredis options or an ioredis client/],
     [cluster, /must be one independent server: the nodes of a Redis Cluster/],
-  ])('%j is refused', (source, message) => {
+  ])('refuses %j', (source, message) => {
     const attempt = (): unknown => redisMaster('masters[1]', source as RedisMasterSource, contextOf());
     expect(attempt).toThrow(RedlockConfigError);
     expect(attempt).toThrow(message);
@@ -89,20 +89,20 @@ describe('The source of a master', () => {
     ['redis://host', 'redis://HOST:6379/1'],
     ['redis://u:p@host:1', { host: 'host', port: 1, db: 4 }],
     ['/run/a.sock', { path: '/run/a.sock' }],
-  ])('%j and %j are one server', (one, same) => {
+  ])('treats %j and %j as one server', (one, same) => {
     const attempt = (): unknown => redisMasters('masters', ['redis://x', one, same], contextOf());
     expect(attempt).toThrow(RedlockConfigError);
     expect(attempt).toThrow(/masters\[2\] must be another server than masters\[1\]/);
   });
 
-  it('takes different servers', () => {
+  it('accepts different servers', () => {
     const sources = ['redis://localhost', 'redis://127.0.0.1', 'redis://localhost:6380', '/run/a.sock'];
     expect(redisMasters('masters', sources, contextOf())).toHaveLength(4);
   });
 });
 
 describe('The connection of a master', () => {
-  it('has what a lock needs, whatever the settings say', () => {
+  it('has the settings that a lock needs, whatever the client specifies', () => {
     const client = new Redis({
       ...{ lazyConnect: true, host: 'host', enableOfflineQueue: true, keyPrefix: 'x:', commandTimeout: 5 },
       ...{ maxRetriesPerRequest: 20, autoResendUnfulfilledCommands: true, readOnly: true, role: 'slave' },
@@ -118,7 +118,7 @@ describe('The connection of a master', () => {
     expect(client.status).toBe('wait');
   });
 
-  it('tries again for as long as the application lives, at a bounded rate', () => {
+  it('is retried for as long as the application lives, at a bounded rate', () => {
     const own = ownConnection(new Redis({ lazyConnect: true }));
     for (const attempt of [1, 2, 10, 1_000, 1_000_000]) {
       const delay = own.retryStrategy?.(attempt);

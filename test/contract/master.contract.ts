@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.js';
 export interface MasterStage {
   /** A new master for the one server. */
   master(): Master;
-  /** Stops answering; what is asked meanwhile waits. */
+  /** Stops answering; requests wait until `resume`. */
   pause(): void;
   resume(): void;
   takeDown(): Promise<void>;
@@ -20,7 +20,7 @@ const HEALED: Answer = { kind: 'granted', healed: true };
 /** Microseconds, in the year 2199: Lua must not lose a digit. */
 const LARGE = 7_258_118_399_999_999;
 
-/** What the algorithm relies on, whatever a master is made of. */
+/** What the algorithm requires of every implementation of a master. */
 export function masterContract(kind: string, prepare: () => Promise<MasterStage>): void {
   describe(`${kind} as a master`, () => {
     let stage: MasterStage;
@@ -43,34 +43,34 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
       other = `contract:${count}:b`;
     });
 
-    it('can be asked once it is connected', () => {
+    it('has a name and no problem once it is connected', () => {
       expect(master.problem()).toBeUndefined();
       expect(master.name).not.toBe('');
     });
 
     describe('acquire', () => {
-      it.each([false, true])('takes a key that is free (explain: %s)', async (explain) => {
+      it.each([false, true])('takes a free key (explain: %s)', async (explain) => {
         expect(await ask(master, acquiring([key], 'mine', { explain }))).toEqual(GRANTED);
         expect(await ask(master, inspecting(key))).toMatchObject({ kind: 'held' });
       });
 
-      it('refuses a key that is held', async () => {
+      it('refuses a held key', async () => {
         await ask(master, acquiring([key], 'mine'));
         expect(await ask(master, acquiring([key], 'yours'))).toMatchObject({ kind: 'held' });
       });
 
-      it('tells how long the key stays held when it has to explain', async () => {
+      it('reports how long the key stays held if the request asks for an explanation', async () => {
         await ask(master, acquiring([key], 'mine', { ttl: 40_000 }));
         expectHeldFor(await ask(master, acquiring([key], 'yours', { explain: true })), 20_000, 40_000);
       });
 
-      it('takes all of several keys', async () => {
+      it('takes several keys together', async () => {
         expect(await ask(master, acquiring([key, other], 'mine'))).toEqual(GRANTED);
         expect(await ask(master, inspecting(key))).toMatchObject({ kind: 'held' });
         expect(await ask(master, inspecting(other))).toMatchObject({ kind: 'held' });
       });
 
-      it('takes none of several keys when one of them is held, and tells the longest time', async () => {
+      it('takes none of several keys when one of them is held, and reports the longest remaining time', async () => {
         const free = `${key}:free`;
         await ask(master, acquiring([key], 'one', { ttl: 100_000 }));
         await ask(master, acquiring([other], 'two', { ttl: 50_000 }));
@@ -84,7 +84,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
       });
 
       it.each(['a key with spaces', 'schlüssel:锁:🔒', 'two\r\nlines', '{a}{b}', 'x'.repeat(10_000)])(
-        'takes keys of any text',
+        'takes any string as a key',
         async (name) => {
           const keys = [`${key}${name}`];
           expect(await ask(master, acquiring(keys, 'mine'))).toEqual(GRANTED);
@@ -94,7 +94,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         },
       );
 
-      it('copes with fractions of a millisecond', async () => {
+      it('accepts fractions of a millisecond', async () => {
         expect(await ask(master, acquiring([key], 'mine', { ttl: 1000.5 }))).toEqual(GRANTED);
         expect(await ask(master, extending([key], 'mine', 1000.5))).toEqual(GRANTED);
         expect(await ask(master, releasing([key], 'mine', 0.5))).toEqual(GRANTED);
@@ -102,20 +102,20 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
     });
 
     describe('extend', () => {
-      it('gives keys that hold the token a new life', async () => {
+      it('renews the life of keys that hold the token', async () => {
         await ask(master, acquiring([key, other], 'mine', { ttl: 10_000 }));
         expect(await ask(master, extending([key, other], 'mine', 50_000))).toEqual(GRANTED);
         expectHeldFor(await ask(master, inspecting(key)), 30_000, 50_000);
         expectHeldFor(await ask(master, inspecting(other)), 30_000, 50_000);
       });
 
-      it('can shorten the life', async () => {
+      it('can shorten the life of a key', async () => {
         await ask(master, acquiring([key], 'mine', { ttl: 50_000 }));
         await ask(master, extending([key], 'mine', 10_000));
         expectHeldFor(await ask(master, inspecting(key)), 0, 10_000);
       });
 
-      it('sets keys that are absent again, and says that it did', async () => {
+      it('sets absent keys again, and reports that it did', async () => {
         await ask(master, acquiring([key], 'mine', { ttl: 10_000 }));
         expect(await ask(master, extending([key, other], 'mine', 50_000))).toEqual(HEALED);
         expectHeldFor(await ask(master, inspecting(key)), 30_000, 50_000);
@@ -124,7 +124,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expect(await ask(master, inspecting(key, other))).toEqual(GRANTED);
       });
 
-      it('refuses when another token holds a key, tells for how long, and changes no key', async () => {
+      it('refuses when another token holds a key, reports for how long, and changes no key', async () => {
         const absent = `${key}:absent`;
         await ask(master, acquiring([key], 'mine', { ttl: 10_000 }));
         await ask(master, acquiring([other], 'yours', { ttl: 50_000 }));
@@ -135,7 +135,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
     });
 
     describe('draw', () => {
-      it('counts up from what it drew before, for one holder after the other', async () => {
+      it('counts up from its previous number, for one holder after another', async () => {
         const fences = [];
         for (const token of ['one', 'two', 'three']) {
           await ask(master, acquiring([key], token));
@@ -146,13 +146,13 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expect(fences).toEqual([first, first + 1, first + 2]);
       });
 
-      it('draws no number that is smaller than the floor, however large that is', async () => {
+      it('draws no number below the floor, however large the floor is', async () => {
         await ask(master, acquiring([key], 'mine'));
         expect(await draw([key], 'mine', { atLeast: LARGE })).toBe(LARGE);
         expect(await draw([key], 'mine', { atLeast: 1 })).toBe(LARGE + 1);
       });
 
-      it('only repeats or adopts a number where it is not the first draw', async () => {
+      it('only repeats or adopts a number if it is not the first draw', async () => {
         await ask(master, acquiring([key], 'mine'));
         const drawn = await draw([key], 'mine');
         expect(await draw([key], 'mine', { isFirst: false, atLeast: drawn })).toBe(drawn);
@@ -186,7 +186,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         },
       );
 
-      it('neither lengthens the life of a key nor sets one again', async () => {
+      it('neither extends the life of a key nor sets an absent key', async () => {
         await ask(master, acquiring([key], 'mine', { ttl: 10_000 }));
         await draw([key], 'mine');
         expectHeldFor(await ask(master, inspecting(key)), 0, 10_000);
@@ -194,7 +194,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expect(await ask(master, inspecting(other))).toEqual(GRANTED);
       });
 
-      it('leaves the counters alone when an extension sets a key again, and says that it did', async () => {
+      it('leaves the counters alone when an extension sets a key again, and reports that it did', async () => {
         await ask(master, acquiring([key], 'mine'));
         const mine = await draw([key], 'mine');
         await ask(master, releasing([key], 'mine'));
@@ -218,7 +218,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expect(await ask(master, inspecting(key, other))).toEqual(GRANTED);
       });
 
-      it('leaves the keys of others alone', async () => {
+      it('leaves the keys of other tokens alone', async () => {
         await ask(master, acquiring([key], 'mine'));
         await ask(master, acquiring([other], 'yours'));
         expect(await ask(master, releasing([key, other], 'mine'))).toEqual(GRANTED);
@@ -226,12 +226,12 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expect(await ask(master, inspecting(other))).toMatchObject({ kind: 'held' });
       });
 
-      it('has nothing to do where nothing is held', async () => {
+      it('succeeds where nothing is held', async () => {
         expect(await ask(master, releasing([key], 'mine'))).toEqual(GRANTED);
         expect(await ask(master, inspecting(key))).toEqual(GRANTED);
       });
 
-      it('leaves the keys the time to live that they are to be kept for', async () => {
+      it('keeps the keys for the requested time', async () => {
         await ask(master, acquiring([key], 'mine', { ttl: 50_000 }));
         expect(await ask(master, releasing([key], 'mine', 10_000))).toEqual(GRANTED);
         expectHeldFor(await ask(master, inspecting(key)), 0, 10_000);
@@ -239,7 +239,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         await eventually(async () => (await ask(master, inspecting(key))).kind === 'granted');
       });
 
-      it('keeps no key that another token holds', async () => {
+      it('does not keep a key that another token holds', async () => {
         await ask(master, acquiring([key], 'yours', { ttl: 50_000 }));
         await ask(master, releasing([key], 'mine', 100));
         expectHeldFor(await ask(master, inspecting(key)), 30_000, 50_000);
@@ -247,14 +247,14 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
     });
 
     describe('probe', () => {
-      it('is granted by a master that takes writes, and leaves nothing', async () => {
+      it('is granted by a master that accepts writes, and leaves no key', async () => {
         expect(await ask(master, { op: 'probe', keys: ['probed'] })).toEqual({ kind: 'granted' });
         expect(await ask(master, inspecting('probed'))).toEqual({ kind: 'granted' });
       });
     });
 
     describe('inspect', () => {
-      it('tells the longest time for which a key is held', async () => {
+      it('reports the longest time for which a key is held', async () => {
         expect(await ask(master, inspecting(key, other))).toEqual(GRANTED);
         await ask(master, acquiring([key], 'mine', { ttl: 10_000 }));
         await ask(master, acquiring([other], 'yours', { ttl: 50_000 }));
@@ -262,7 +262,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
       });
     });
 
-    it('lets requests take effect in the order in which they were asked', async () => {
+    it('executes requests in the order in which they were sent', async () => {
       const answers = await Promise.all([
         ask(master, acquiring([key], 'one')),
         ask(master, releasing([key], 'one')),
@@ -278,14 +278,14 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
       ]);
     });
 
-    it('answers every one of many requests', async () => {
+    it('answers each of many requests', async () => {
       const keys = Array.from({ length: 500 }, (_, i) => `${key}:${i}`);
       const acquired = await Promise.all(keys.map((name) => ask(master, acquiring([name], 'mine'))));
       const released = await Promise.all(keys.map((name) => ask(master, releasing([name], 'mine'))));
       expect(new Set([...acquired, ...released].map(({ kind }) => kind))).toEqual(new Set(['granted']));
     });
 
-    it('answers late what it was asked while it hung, in order', async () => {
+    it('answers the requests that it received during a hang, late and in order', async () => {
       stage.pause();
       const kinds: string[] = [];
       const answers = [acquiring([key], 'mine'), releasing([key], 'mine'), inspecting(key)].map(async (request) => {
@@ -315,7 +315,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         await eventually(() => master.problem() === undefined);
       });
 
-      it('says so, and why', () => {
+      it('reports the problem and its reason', () => {
         expect(master.problem()).toEqual({ kind: 'unreachable', reason: expect.stringMatching(/./), sent: false });
       });
 
@@ -325,13 +325,13 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         drawing(['k'], 't'),
         releasing(['k'], 't'),
         inspecting('k'),
-      ])('answers $op at once, without having sent it', (request) => {
+      ])('answers $op at once without sending it', (request) => {
         const answers: Answer[] = [];
         master.ask(request, (answer) => answers.push(answer));
         expect(answers).toMatchObject([{ kind: 'unreachable', sent: false }]);
       });
 
-      it('settles the first try to connect of another master, and lets both be asked when it comes up', async () => {
+      it('settles the first connection attempt of another master, and serves both once the server is up', async () => {
         const late = stage.master();
         const ready = jest.fn();
         late.onReady(ready);
@@ -351,7 +351,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
   });
 }
 
-/** What the end of a connection means. Masters in memory have none: several services share one object. */
+/** Behaviour at the end of a connection. Masters in memory have no connection: several services share one object. */
 export function connectionContract(kind: string, prepare: () => Promise<MasterStage>): void {
   describe(`${kind} that is closed`, () => {
     const key = 'contract:closed';
@@ -362,14 +362,14 @@ export function connectionContract(kind: string, prepare: () => Promise<MasterSt
     });
     afterAll(() => stage.end());
 
-    it('still lets answers under way arrive', async () => {
+    it('still delivers answers in flight', async () => {
       const closing = await connected(stage.master());
       const answer = ask(closing, acquiring([key], 'mine'));
       await closing.close();
       expect(await answer).toEqual(GRANTED);
     });
 
-    it('answers "unreachable" to what waits for a server that hangs', async () => {
+    it('answers "unreachable" to requests that wait for a hung server', async () => {
       const closing = await connected(stage.master());
       stage.pause();
       try {
@@ -381,7 +381,7 @@ export function connectionContract(kind: string, prepare: () => Promise<MasterSt
       }
     });
 
-    it('cannot be asked any more, and may be closed again', async () => {
+    it('accepts no more requests, and may be closed again', async () => {
       const closing = await connected(stage.master());
       await closing.close();
       await closing.close();

@@ -24,7 +24,7 @@ for (const [kind, sourceOf] of Object.entries(sources)) {
     const server = await RedisServer.start();
     const source = sourceOf(server);
     const masters = [1, 2, 3, 4].map(() => redisMaster('masters[0]', source, contextOf()));
-    // Hears what is published, too, and is none of those that wait.
+    // Receives everything that is published, but is not one of the waiters.
     const monitor = new Redis(server.port, '127.0.0.1');
     await monitor.psubscribe('*');
     const end = async (): Promise<void> => {

@@ -15,7 +15,7 @@ class Process {
     readonly master: Master,
   ) {}
 
-  /** Listens, and resolves when it would hear. */
+  /** Listens, and resolves as soon as wake-ups arrive. */
   async listen(): Promise<this> {
     this.master.listen(this.name, (key) => this.woken.push(key));
     await eventually(async () => {
@@ -30,7 +30,7 @@ class Process {
     return this;
   }
 
-  /** The request of a process that waits if it is refused. */
+  /** The request of a process that joins the queues if it is refused. */
   taking(keys: readonly string[], waited = 0): AcquireRequest {
     const queues = keys.map((key) => `queue:${key}`);
     return acquiring(keys, `token of ${this.name}`, { explain: true, queue: { queues, waiter: this.name, waited } });
@@ -50,7 +50,7 @@ class Process {
   }
 }
 
-/** What a master does for those that wait. `masters` are connections of different processes to one server. */
+/** What a master does for waiters. `masters` are connections of different processes to one server. */
 export function waitingContract(
   kind: string,
   prepare: () => Promise<{ masters: readonly Master[]; end(): Promise<void> }>,
@@ -82,7 +82,7 @@ export function waitingContract(
       await ask(master, acquiring([key], 'holder'));
     });
 
-    it('wakes one of those that wait for a key that is released, in the order in which they came', async () => {
+    it('wakes one waiter at each release of a key, in the order of their arrival', async () => {
       expect(await first.take([key])).toMatchObject({ kind: 'held' });
       expect(await second.take([key])).toMatchObject({ kind: 'held' });
       await ask(master, releasing([key], 'holder'));
@@ -96,7 +96,7 @@ export function waitingContract(
       await second.give(key);
     });
 
-    it('wakes first who has waited longest, wherever that was', async () => {
+    it('first wakes the process that has waited longest, wherever it waited', async () => {
       await first.take([key], 10);
       await second.take([key], 5_000);
       await ask(master, releasing([key], 'holder'));
@@ -106,7 +106,7 @@ export function waitingContract(
       await first.leave(key);
     });
 
-    it('keeps a place when it is taken again', async () => {
+    it('keeps the place of a process that asks again', async () => {
       await first.take([key], 100);
       await second.take([key], 50);
       await first.take([key]);
@@ -116,7 +116,7 @@ export function waitingContract(
       await second.leave(key);
     });
 
-    it('keeps the key for the process that is woken, for a moment', async () => {
+    it('keeps the key for the woken process for a moment', async () => {
       await first.take([key]);
       await ask(master, releasing([key], 'holder'));
       expect(await ask(master, acquiring([key], 'newcomer'))).toMatchObject({ kind: 'held' });
@@ -126,19 +126,19 @@ export function waitingContract(
       await second.leave(key);
     });
 
-    it('gives the key to others when the process that was woken does not come', async () => {
+    it('gives the key to others when the woken process does not take it', async () => {
       await first.take([key]);
       await ask(master, releasing([key], 'holder'));
       await eventually(async () => (await ask(master, acquiring([key], 'newcomer'))).kind === 'granted');
     });
 
-    it('tells who releases that others wait', async () => {
+    it('reports to the process that releases that others wait', async () => {
       await first.take([key]);
       expect(await ask(master, releasing([key], 'holder'))).toEqual(GRANTED_AMONG_OTHERS);
       await first.leave(key);
     });
 
-    it('passes over who does not listen', async () => {
+    it('passes over a process that does not listen', async () => {
       const deaf = new Process('deaf', master);
       const { queue, ...request } = first.taking([key], 60_000);
       await ask(first.master, { ...request, queue: { ...queue!, waiter: deaf.name } });
@@ -149,7 +149,7 @@ export function waitingContract(
       await second.give(key);
     });
 
-    it('wakes the next when the process that was woken leaves', async () => {
+    it('wakes the next process when the woken one leaves', async () => {
       await first.take([key]);
       await second.take([key]);
       await ask(master, releasing([key], 'holder'));
@@ -161,7 +161,7 @@ export function waitingContract(
       await second.give(key);
     });
 
-    it('forgets who leaves', async () => {
+    it('forgets a process that leaves', async () => {
       await first.take([key]);
       await first.leave(key);
       expect(await ask(master, releasing([key], 'holder'))).toEqual(GRANTED);
@@ -169,7 +169,7 @@ export function waitingContract(
       expect(first.woken).toEqual([]);
     });
 
-    it('wakes nobody when a stranger releases', async () => {
+    it('wakes no process when the key is released with a foreign token', async () => {
       await first.take([key]);
       await ask(master, releasing([key], 'stranger'));
       await ask(master, extending([key], 'holder'));
@@ -178,7 +178,7 @@ export function waitingContract(
       await first.leave(key);
     });
 
-    it('lets those that wait look again when a released key is kept for longer', async () => {
+    it('lets a waiter look again when a released key is kept for longer', async () => {
       await first.take([key]);
       await ask(master, releasing([key], 'holder', 40_000));
       await eventually(() => first.woken.length > 0);
@@ -202,7 +202,7 @@ export function waitingContract(
       await first.give(key, other);
     });
 
-    it('wakes nobody who has ended to listen', async () => {
+    it('wakes no process that has stopped listening', async () => {
       const leaver = await new Process('leaver', stage.masters[3] as Master).listen();
       await leaver.take([key]);
       leaver.master.listen(leaver.name, undefined);

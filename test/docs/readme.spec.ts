@@ -10,7 +10,7 @@ const readme = await readFile('README.md', 'utf8');
 
 const isRule = (line: string | undefined): boolean => /^\|[ :-]+\|/.test(line ?? '');
 
-/** The rows of the tables under a heading and before the next one, without their heads. */
+/** The body rows of the tables between a heading and the next one. */
 function tableUnder(heading: string): string[][] {
   const [, section = ''] = readme.split(`# ${heading}\n`);
   const lines = section.split(/\n##+ /)[0]!.split('\n');
@@ -47,7 +47,7 @@ type OptionName =
   | keyof api.WithLockOptions
   | keyof api.LockedMethodOptions;
 
-/** Where each can be given. Does not compile unless it is complete. */
+/** Where each option can be given. Does not compile unless it is complete. */
 const OPTIONS: Record<OptionName, 'module' | 'call' | 'both'> = {
   clock: 'module',
   connectTimeout: 'module',
@@ -91,7 +91,7 @@ describe('The README', () => {
     fallback: fallback!,
   }));
 
-  it('has all options and no other, and says where each can be given', () => {
+  it('lists exactly the options that exist, and where each can be given', () => {
     const placeOf = (where: string): string => {
       if (where.startsWith('module, call')) return 'both';
       return where.startsWith('module') ? 'module' : 'call';
@@ -99,7 +99,7 @@ describe('The README', () => {
     expect(Object.fromEntries(options.map(({ name, where }) => [name, placeOf(where)]))).toEqual(OPTIONS);
   });
 
-  it('has the defaults that are in use', () => {
+  it('states the defaults that are in use', () => {
     const settings = resolveSettings({}, 3);
     const shown = Object.fromEntries(options.map(({ name, fallback }) => [name, fallback]));
     for (const name of ['ttl', 'wait', 'maxHold', 'maxTtl'] as const) {
@@ -115,7 +115,7 @@ describe('The README', () => {
     expect(shown.restartGuard).toBe('`true` for three masters or more');
   });
 
-  it('has all errors, with their codes and statuses', () => {
+  it('lists all errors with their codes and statuses', () => {
     const classes = Object.values(api).filter(
       (value) => typeof value === 'function' && value.prototype instanceof api.LockError,
     );
@@ -128,7 +128,7 @@ describe('The README', () => {
     expect(told.sort()).toEqual(ERRORS.map(({ name, code, statusCode }) => [name, code, String(statusCode)]).sort());
   });
 
-  it('has all metrics, of their kinds', () => {
+  it('lists all metrics with their kinds', () => {
     const made: string[] = [];
     const maker =
       (kind: string) =>
@@ -146,7 +146,7 @@ describe('The README', () => {
     expect(told.sort()).toEqual(made.sort());
   });
 
-  it('has all events of an observer', () => {
+  it('lists all events of an observer', () => {
     const told = tableUnder('Events and log lines').flatMap(([name]) => inCode(name!));
     expect(told.sort()).toEqual(Object.keys(EVENTS).sort());
   });

@@ -7,7 +7,9 @@ await mkdir('build', { recursive: true });
 const folder = await mkdtemp(join(process.cwd(), 'build/recipes-'));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Writes the blocks that are named as files. Their lines keep their numbers, so that a failure tells where to look. */
+/**
+ * Writes the code blocks that name a file. Their lines keep their numbers, so that a failure points into the document.
+ */
 async function write({ name, blocks }: MarkdownFile): Promise<string[]> {
   const files = blocks.filter(({ language, fileName }) => language === 'ts' && fileName !== undefined);
   const written = files.map(async ({ fileName, line, text }) => {
@@ -21,11 +23,11 @@ async function write({ name, blocks }: MarkdownFile): Promise<string[]> {
 
 const documents = await Promise.all(['README.md', 'docs/testing.md'].map((path) => readMarkdown(path)));
 const specs = (await Promise.all(documents.map(write))).flat();
-// Each registers its tests here.
+// Each import registers the tests of a file.
 for (const spec of specs) await import(spec);
 
 describe('The recipes', () => {
-  it('are all there', () => {
+  it('include every expected file', () => {
     expect(specs.map((path) => path.slice(folder.length + 1)).sort()).toEqual([
       'README.md/app.spec.ts',
       'docs/testing.md/app.spec.ts',

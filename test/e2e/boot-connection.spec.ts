@@ -14,7 +14,7 @@ import { eventually } from '../support/eventually.js';
 import { type Masters, startMasters } from '../support/masters.js';
 import { boot, closeAll, logs } from './support/applications.js';
 
-/** Nobody listens there: taken, and given back. */
+/** A port without a listener: opened, and closed again. */
 async function deadPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -29,12 +29,12 @@ async function deadUrls(count: number): Promise<string[]> {
   return ports.map((port) => `redis://127.0.0.1:${port}`);
 }
 
-/** What keeps a process alive and could be ours. */
+/** Handles that keep a process alive and could belong to the library. */
 function handles(): string[] {
   return process.getActiveResourcesInfo().filter((kind) => /TCP|Pipe(Connect|Wrap)|GetAddrInfo|Timeout/.test(kind));
 }
 
-/** Without the guard: the servers have just been started. */
+/** Without the guard, because the servers have just started. */
 const start = (options: RedlockModuleOptions) =>
   boot({ imports: [RedlockModule.forRoot({ restartGuard: false, ...options })] });
 const warnings = () => logs.filter((line) => line.startsWith('warn'));
@@ -54,7 +54,7 @@ afterEach(async () => {
 });
 afterAll(() => masters.stop());
 
-describe('boot on real masters', () => {
+describe('Boot on real masters', () => {
   it('connects to URLs, options and clients, and leaves no connection behind', async () => {
     const client = new Redis(urls[2]!, { lazyConnect: true });
     const port = Number(new URL(urls[1]!).port);
@@ -74,7 +74,7 @@ describe('boot on real masters', () => {
     expect(warnings()).toEqual([]);
   });
 
-  it('leaves the connection of a user’s client open and untouched', async () => {
+  it('leaves a user’s own client open and untouched', async () => {
     const client = new Redis(urls[0]!);
     await client.set('mine', 'kept');
     const app = await start({ masters: [client, urls[1]!, urls[2]!] });
@@ -85,14 +85,14 @@ describe('boot on real masters', () => {
     await client.quit();
   });
 
-  it('goes on with a warning when a minority is down', async () => {
+  it('continues with a warning when a minority is down', async () => {
     const [dead] = await deadUrls(1);
     const app = await start({ masters: [urls[0]!, dead!, urls[2]!] });
     expect(warnings()).toEqual([expect.stringMatching(`master 127.0.0.1:${new URL(dead!).port} .*ECONNREFUSED`)]);
     await expect(app.get(LockService).withLock('a', '5s', () => 'done')).resolves.toBe('done');
   });
 
-  it('fails when a majority is down, naming each master and why, and closes every connection', async () => {
+  it('fails when a majority is down, names each master and its problem, and closes every connection', async () => {
     const dead = await deadUrls(2);
     const failure: unknown = await start({ masters: [urls[0]!, ...dead], connectTimeout: '300ms' }).catch(
       (error: unknown) => error,
@@ -105,7 +105,7 @@ describe('boot on real masters', () => {
     await eventually(() => handles().length <= before.length);
   });
 
-  it('closes its connections when the options of a decorator end the boot', async () => {
+  it('closes its connections when invalid options of a decorator end the boot', async () => {
     @Injectable()
     class Wrong {
       @WithLock('a', '2h')
@@ -116,7 +116,7 @@ describe('boot on real masters', () => {
     await eventually(() => handles().length <= before.length);
   });
 
-  it('lazyConnect: boots without masters, fails calls, and locks as soon as a majority is there', async () => {
+  it('with lazyConnect boots without masters, fails calls, and locks as soon as a majority is up', async () => {
     const dead = await deadUrls(1);
     const app = await start({ masters: dead, lazyConnect: true, wait: 0 });
     await expect(app.get(LockService).acquire('a')).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });

@@ -7,10 +7,10 @@ import { Locks } from './support/locks.js';
 
 afterEach(closeAll);
 
-/** What a user without types could write. */
+/** What a caller without types could write. */
 const anything = (value: unknown): never => value as never;
 
-/** Everything that is wrong as a duration, whatever the bounds are. */
+/** Values that are invalid as durations, whatever the bounds are. */
 const NO_DURATIONS: [unknown, string][] = [
   [NaN, 'NaN'],
   [Infinity, 'Infinity'],
@@ -40,8 +40,8 @@ async function failureOf(start: () => unknown): Promise<RedlockConfigError> {
 const bootWith = (options: object) =>
   failureOf(() => boot({ imports: [RedlockModule.forRoot(anything({ masters: memoryMasters(3), ...options }))] }));
 
-describe('the options of the module are checked at boot', () => {
-  it.each(NO_DURATIONS)('ttl: %p', async (value, shown) => {
+describe('The validation of the module options at boot', () => {
+  it.each(NO_DURATIONS)('refuses ttl: %p', async (value, shown) => {
     const error = await bootWith({ ttl: value });
     expect(error.option).toBe('ttl');
     expect(error.message).toContain(`got ${shown}`);
@@ -78,21 +78,21 @@ describe('the options of the module are checked at boot', () => {
     ['retryCount', 3, 'options may hold known options only ('],
     ['key_prefix', 'a', 'did you mean keyPrefix?'],
     ['nme', 'a', 'got "nme"'],
-  ])('%s: %p', async (name, value, message) => {
+  ])('refuses %s: %p', async (name, value, message) => {
     expect((await bootWith({ [name]: value })).message).toContain(message);
   });
 
-  it('never shows what an unknown option holds', async () => {
+  it('never shows the value of an unknown option', async () => {
     expect((await bootWith({ password: 'hunter2' })).message).not.toContain('hunter2');
   });
 });
 
-describe('the masters are checked at boot', () => {
+describe('The validation of the masters at boot', () => {
   it.each([
     ['nothing', undefined, `masters must be a list of at least one master, or 'memory', got undefined`],
     ['an empty list', [], `masters must be a list of at least one master, or 'memory', got []`],
-    ['a text', 'redis://127.0.0.1', `masters must be a list of at least one master, or 'memory'`],
-    ['something that is no URL', ['127.0.0.1:6379'], 'masters[0]'],
+    ['a string', 'redis://127.0.0.1', `masters must be a list of at least one master, or 'memory'`],
+    ['a string that is no URL', ['127.0.0.1:6379'], 'masters[0]'],
     ['another protocol', ['http://127.0.0.1:6379'], 'masters[0]'],
     ['a port that no server has', ['redis://127.0.0.1:99999'], 'masters[0]'],
     ['a number', [6379], 'masters[0]'],
@@ -101,11 +101,11 @@ describe('the masters are checked at boot', () => {
     ['the same URL twice', ['redis://127.0.0.1:1', 'redis://127.0.0.1:2', 'redis://127.0.0.1:1'], 'masters[2]'],
     ['two databases of one server', ['redis://127.0.0.1:1/0', 'redis://127.0.0.1:1/1'], 'masters[1]'],
     ['one server as URL and as options', ['redis://LOCALHOST:1', { host: 'localhost', port: 1 }], 'masters[1]'],
-  ])('%s', async (_, masters, message) => {
+  ])('refuses %s', async (_, masters, message) => {
     expect((await bootWith({ masters })).message).toContain(message);
   });
 
-  it('the same master in memory twice', async () => {
+  it('refuses the same master in memory twice', async () => {
     const [master] = memoryMasters();
     expect((await bootWith({ masters: [master, master] })).message).toBe(
       'masters[1] must be another server than masters[0]: one server has one vote, got "memory-1"',
@@ -115,14 +115,14 @@ describe('the masters are checked at boot', () => {
   it.each([
     ['nothing at all', undefined],
     ['null', null],
-    ['a text', 'redis://127.0.0.1:6379'],
+    ['a string', 'redis://127.0.0.1:6379'],
     ['a number', 3],
-  ])('%s in place of the options', async (_, options) => {
+  ])('refuses %s in place of the options', async (_, options) => {
     const error = await failureOf(() => boot({ imports: [RedlockModule.forRoot(anything(options))] }));
     expect(error.message).toContain('options must be a list of masters, or an object with `masters`');
   });
 
-  it('no list at all', async () => {
+  it('refuses an empty list, and options without a list', async () => {
     await expect(failureOf(() => boot({ imports: [RedlockModule.forRoot([])] }))).resolves.toMatchObject({
       option: 'masters',
     });
@@ -131,13 +131,13 @@ describe('the masters are checked at boot', () => {
     });
   });
 
-  it('a password in a URL that cannot work is not shown', async () => {
+  it('does not show the password of an invalid URL', async () => {
     const error = await bootWith({ masters: ['redis://user:hunter2@127.0.0.1:99999'] });
     expect(error.message).not.toContain('hunter2');
     expect(JSON.stringify(error)).not.toContain('hunter2');
   });
 
-  it('an even number is a warning, an odd one is not', async () => {
+  it('warns of an even number of masters, and not of an odd one', async () => {
     await boot({ imports: [new Locks(3).module()] });
     expect(logs.filter((line) => line.startsWith('warn'))).toEqual([]);
     await boot({ imports: [new Locks(4).module()] });
@@ -147,7 +147,7 @@ describe('the masters are checked at boot', () => {
   });
 });
 
-/** Options that are wrong on a decorator and on an interceptor, and what the message says after who has them. */
+/** Invalid options of a decorator and of an interceptor, and what the message says after the name of their owner. */
 const WRONG_CALLS: [string, unknown, object, string][] = [
   [
     'ttl beyond maxTtl',
@@ -156,7 +156,7 @@ const WRONG_CALLS: [string, unknown, object, string][] = [
     ': ttl must be at most maxTtl, which is 30000 ms: raise maxTtl for the module, got 300000',
   ],
   ['ttl 0', 0, {}, ': ttl must be from 10 to 2147483647 ms, got 0'],
-  ['ttl as text without unit', '10', {}, ': ttl must be a whole number of milliseconds'],
+  ['ttl as a string without a unit', '10', {}, ': ttl must be a whole number of milliseconds'],
   ['options in place of the ttl', { wait: 0 }, {}, ': ttl must be a whole number of milliseconds'],
   ['wait', '5s', { wait: -1 }, ': wait must be from 0 to 2147483647 ms, got -1'],
   ['extend', '5s', { extend: 'yes' }, ': extend must be true or false, got "yes"'],
@@ -179,7 +179,7 @@ const WRONG_CALLS: [string, unknown, object, string][] = [
   ],
 ];
 
-describe.each(WRONG_CALLS)('a wrong call, %s, is refused at boot', (_, ttl, options, message) => {
+describe.each(WRONG_CALLS)('An invalid call, %s, is refused at boot', (_, ttl, options, message) => {
   it('on @WithLock, with the name of the method', async () => {
     @Injectable()
     class Jobs {
@@ -202,7 +202,7 @@ describe.each(WRONG_CALLS)('a wrong call, %s, is refused at boot', (_, ttl, opti
   });
 });
 
-describe('a wrong ttl on @WithLock is refused at boot', () => {
+describe('An invalid ttl on @WithLock is refused at boot', () => {
   it.each(NO_DURATIONS)('%p', async (ttl, shown) => {
     @Injectable()
     class Jobs {
@@ -215,7 +215,7 @@ describe('a wrong ttl on @WithLock is refused at boot', () => {
   });
 });
 
-describe('wrong options are found at boot on', () => {
+describe('Invalid options are found at boot on', () => {
   class Wrong {
     @WithLock('a', '2h')
     async run(): Promise<void> {}
@@ -225,7 +225,7 @@ describe('wrong options are found at boot on', () => {
     ['a request-scoped provider', { provide: 'W', useClass: Wrong, scope: Scope.REQUEST }],
     ['a transient provider', { provide: 'W', useClass: Wrong, scope: Scope.TRANSIENT }],
     ['a value', { provide: 'W', useValue: new Wrong() }],
-    ['what a factory made', { provide: 'W', useFactory: () => new Wrong() }],
+    ['the result of a factory', { provide: 'W', useFactory: () => new Wrong() }],
   ])('%s', async (_, provider) => {
     const error = await failureOf(() => boot({ imports: [new Locks().module()], providers: [provider] }));
     expect(error.option).toBe('@WithLock on Wrong.run: ttl');
@@ -238,7 +238,7 @@ describe('wrong options are found at boot on', () => {
     expect(error.option).toBe('@WithLock on Wrong.run: ttl');
   });
 
-  it('the service that the method names, and no other', async () => {
+  it('a method of another service, to which only the options of that service apply', async () => {
     const [main, billing] = [new Locks(1, { maxTtl: '3h' }), new Locks(1, { name: 'billing' })];
     await boot({ imports: [main.module(), billing.module()], providers: [Wrong] });
     class WrongBilling {

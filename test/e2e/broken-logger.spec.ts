@@ -21,13 +21,13 @@ describe('A logger that throws', () => {
     ['without observers', {}],
     ['beside an observer that throws', { observers: [observer] }],
     ['while locking is disabled', { enabled: false }],
-  ])('reaches neither the timer that notices a loss nor the lock, %s', async (_, options) => {
+  ])('disturbs neither the timer that notices a loss nor the lock, %s', async (_, options) => {
     const clock = new ManualClock();
     const locks = new Locks(3, { clock });
     const app = await boot({ imports: [locks.module(options)] });
     Logger.overrideLogger({ log: broken, warn: broken, error: broken });
     const lock = await app.get(LockService).acquire('a', '10s');
-    // Runs the callbacks of timers: what they throw is thrown here.
+    // Runs the callbacks of timers, so an error in a callback is thrown here.
     await clock.advance(10_000);
     expect(lock.loss).toMatchObject({ cause: 'expired' });
     expect(lock.signal.aborted).toBe(true);

@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 describe('current()', () => {
-  it('is undefined outside, and the lock inside, however deep', async () => {
+  it('is undefined outside of a lock, and the lock inside, at any depth', async () => {
     expect(service.current()).toBeUndefined();
     await service.withLock('a', '5s', async (lock) => {
       expect(service.current()).toBe(lock);
@@ -35,7 +35,7 @@ describe('current()', () => {
     expect(service.current()).toBeUndefined();
   });
 
-  it('is the innermost lock, or the one of a resource', async () => {
+  it('is the innermost lock, or the lock on a given resource', async () => {
     await service.withLock(['a', 'b'], '5s', async (outer) => {
       await service.withLock('c', '5s', async (inner) => {
         expect(service.current()).toBe(inner);
@@ -59,7 +59,7 @@ describe('current()', () => {
     expect(seen).toEqual([['a'], ['b'], ['c']]);
   });
 
-  it('reaches a decorated method without an argument', async () => {
+  it('is available in a decorated method without an argument', async () => {
     @Injectable()
     class Job {
       constructor(readonly locks: LockService) {}
@@ -75,7 +75,7 @@ describe('current()', () => {
     expect(lock?.isHeld).toBe(false);
   });
 
-  it('belongs to one service: another one knows nothing of it', async () => {
+  it('belongs to one service, and another service does not see it', async () => {
     const other = (await boot({ imports: [locks.module()] })).get(LockService);
     await service.withLock('a', '5s', async () => {
       expect(other.current()).toBeUndefined();
@@ -92,7 +92,7 @@ describe('current()', () => {
     expect(service.current()).toBeUndefined();
   });
 
-  it('shows work that nobody waits for that its lock is gone', async () => {
+  it('shows unawaited work that its lock is gone', async () => {
     const later = deferred();
     let floating: Promise<unknown> | undefined;
     await service.withLock('a', '5s', () => {
@@ -103,7 +103,7 @@ describe('current()', () => {
   });
 });
 
-describe('a nested call for a resource that its call chain holds', () => {
+describe('A nested call for a resource that its call chain holds', () => {
   it.each([
     ['withLock', () => service.withLock('a', '5s', () => 'ran')],
     ['acquire', () => service.acquire('a', '5s')],
@@ -116,7 +116,7 @@ describe('a nested call for a resource that its call chain holds', () => {
     });
   });
 
-  it('runs inside the lock with reentrant: true, and leaves it to the outer call', async () => {
+  it('runs inside the lock with reentrant: true, and leaves the lock to the outer call', async () => {
     await service.withLock('a', '5s', async (outer) => {
       await service.withLock(
         'a',
@@ -132,13 +132,13 @@ describe('a nested call for a resource that its call chain holds', () => {
     });
   });
 
-  it('runs inside a lock that covers more', async () => {
+  it('runs inside a lock that covers more resources', async () => {
     await service.withLock(['a', 'b'], '5s', async (outer) => {
       await service.withLock('b', '5s', (inner) => expect(inner).toBe(outer), { reentrant: true });
     });
   });
 
-  it('fails with reentrant: true too if the lock covers less', async () => {
+  it('fails even with reentrant: true if the lock covers fewer resources', async () => {
     await service.withLock('a', '5s', async () => {
       const nested = service.withLock(['a', 'b'], '5s', () => 'ran', { reentrant: true });
       await expect(nested).rejects.toThrow('take all of them together in the outer call');
@@ -149,9 +149,9 @@ describe('a nested call for a resource that its call chain holds', () => {
     await expect(service.withLock('a', '5s', () => locks.held, { reentrant: true })).resolves.toBe(true);
   });
 
-  describe('with calls of one chain that run in parallel under it', () => {
+  describe('with parallel calls of one chain', () => {
     let stock: number;
-    /** Reads, lets others have their turn, and writes. */
+    /** Reads, yields to others, and writes. */
     const take = () =>
       service.withLock(
         'stock',
@@ -167,12 +167,12 @@ describe('a nested call for a resource that its call chain holds', () => {
       stock = 10;
     });
 
-    it('does not keep them apart: both are inside the one lock, and an update is lost', async () => {
+    it('does not separate them: both are inside the one lock, and an update is lost', async () => {
       await service.withLock('stock', '5s', () => Promise.all([take(), take()]));
       expect(stock).toBe(9);
     });
 
-    it('keeps them apart if they run one after the other, or take locks of their own', async () => {
+    it('separates them if they run one after the other, or take their own locks', async () => {
       await service.withLock('stock', '5s', async () => {
         await take();
         await take();
@@ -185,7 +185,7 @@ describe('a nested call for a resource that its call chain holds', () => {
     });
   });
 
-  it('is decided between decorated methods, too', async () => {
+  it('follows the same rules between decorated methods', async () => {
     @Injectable()
     class Account {
       @WithLock((id: string) => id)
@@ -208,7 +208,7 @@ describe('a nested call for a resource that its call chain holds', () => {
     await expect(app.get(Account).twice('1')).rejects.toThrow(LockReentryError);
   });
 
-  it('fails with the loss of the lock that it ran inside', async () => {
+  it('fails with the loss of the surrounding lock', async () => {
     const work = deferred();
     const nested = deferred<unknown>();
     const call = service.withLock('a', '5s', async () => {
@@ -224,7 +224,7 @@ describe('a nested call for a resource that its call chain holds', () => {
     locks.masters[0]!.resume();
   });
 
-  it('keeps the lock if it outlives the outer call: it never runs unlocked', async () => {
+  it('keeps the lock if it outlives the outer call, and so never runs unlocked', async () => {
     const work = deferred<string>();
     let floating: Promise<string> | undefined;
     await service.withLock('a', '5s', () => {
@@ -238,8 +238,8 @@ describe('a nested call for a resource that its call chain holds', () => {
   });
 });
 
-describe('work that nobody waits for', () => {
-  it('acquires for itself when the outer call has ended', async () => {
+describe('Unawaited work', () => {
+  it('acquires its own lock when the outer call has ended', async () => {
     const later = deferred();
     let floating: Promise<boolean> | undefined;
     await service.withLock('a', '5s', () => {

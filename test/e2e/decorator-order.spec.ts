@@ -101,7 +101,7 @@ describe.each(ADAPTERS)('on $platform', ({ adapter }) => {
     await locks.expectNothingLeft();
   });
 
-  it.each(['above', 'below'])('keeps route, parameters, status and headers with @WithLock %s', async (order) => {
+  it.each(['above', 'below'])('keeps route, parameters, status and headers with @WithLock %s them', async (order) => {
     const { url } = await start();
     const response = await fetch(`${url}/${order}/42`, { headers: { authorization: 'me' } });
     expect(response.status).toBe(202);
@@ -117,7 +117,7 @@ describe.each(ADAPTERS)('on $platform', ({ adapter }) => {
     expect(await response.json()).toEqual({ id: '42', locked: true });
   });
 
-  it('keeps what Swagger documents, above and below', async () => {
+  it('keeps the Swagger documentation above and below it', async () => {
     const { app } = await start();
     const { paths } = SwaggerModule.createDocument(app, new DocumentBuilder().build());
     expect(paths['/doc-above']?.post).toMatchObject({
@@ -131,7 +131,7 @@ describe.each(ADAPTERS)('on $platform', ({ adapter }) => {
   });
 });
 
-describe('the decorated method', () => {
+describe('The decorated method', () => {
   const tagged = Symbol('tagged');
   const Tag = (): MethodDecorator => (_, __, descriptor) => {
     Object.assign(descriptor.value as object, { [tagged]: 'own' });
@@ -179,7 +179,7 @@ describe('the decorated method', () => {
     });
   });
 
-  it('is found under a symbol, and composes with applyDecorators', async () => {
+  it('may be named by a symbol, and composes with applyDecorators', async () => {
     const method = Symbol('method');
     const Locked = (key: string) => applyDecorators(SetMetadata('composed', key), WithLock(key) as MethodDecorator);
     @Injectable()
@@ -208,7 +208,7 @@ describe('the decorated method', () => {
     await locks.expectNothingLeft();
   });
 
-  it('gives its key function the arguments and `this`', async () => {
+  it('passes the arguments and `this` to its key function', async () => {
     const seen: unknown[] = [];
     @Injectable()
     class Keys {

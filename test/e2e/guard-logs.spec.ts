@@ -7,7 +7,7 @@ import { boot, closeAll, logs } from './support/applications.js';
 
 const start = (options: RedlockModuleOptions) => boot({ imports: [RedlockModule.forRoot(options)] });
 
-/** What was logged about one master, in order. */
+/** The log lines about one master, in order. */
 function saidOf(port: number): string[] {
   return logs.filter((line) => line.includes(`master 127.0.0.1:${port} `));
 }
@@ -15,9 +15,9 @@ function saidOf(port: number): string[] {
 afterEach(closeAll);
 
 describe('An application that boots together with its masters', () => {
-  it('is told what it waits for and how to change that, and budgets count as usual', async () => {
+  it('logs what it waits for and how to change that, and keeps its wait budgets', async () => {
     await using masters = await startMasters(3);
-    // Long enough to be under way however slow the boot is: new masters end it early.
+    // Long enough to outlast any boot: new masters end the quarantine early.
     const app = await start({ masters: [...masters.urls], ttl: '2s', maxTtl: '60s', masterTimeout: '500ms' });
     const locks = app.get(LockService);
     expect(locks.status()).toMatchObject({ canVote: false, quorum: 2 });
@@ -31,7 +31,7 @@ describe('An application that boots together with its masters', () => {
 
     const refused = await locks.acquire('a', undefined, { wait: 0 }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(QuorumUnavailableError);
-    // As many as it takes to know that a quorum is impossible.
+    // As many answers as it takes to make a quorum impossible.
     const answers = String(refused).match(
       /does not vote for \d+ ms more, its data is new to all processes \(see restartGuard\)/g,
     );
@@ -46,7 +46,7 @@ describe('An application that boots together with its masters', () => {
     expect(locks.status()).toMatchObject({ canVote: true, masters: Array(3).fill({ state: 'voting' }) });
   }, 60_000);
 
-  it('gets its first lock within the usual budget with the settings for trying things out', async () => {
+  it('gets its first lock within the usual budget with settings for trials', async () => {
     await using masters = await startMasters(3);
     const app = await start({ masters: [...masters.urls], ttl: '2s', maxTtl: '2s', masterTimeout: '500ms' });
     await expect(app.get(LockService).withLock('a', undefined, () => 'done')).resolves.toBe('done');
@@ -61,7 +61,7 @@ describe('A master that loses its vote while the application runs', () => {
   });
   afterAll(() => masters.stop());
 
-  it('is told once with the reason, and once when it votes again', async () => {
+  it('is logged once with the reason, and once when it votes again', async () => {
     const [a, b] = masters.servers;
     const app = await start({ masters: [...masters.urls], restartGuard: false });
     await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);
@@ -69,7 +69,7 @@ describe('A master that loses its vote while the application runs', () => {
     await reconnect();
     const stateOf = () => app.get(LockService).status().masters[1]?.state;
     await eventually(() => stateOf() === 'refused');
-    // However often it comes back as what it is.
+    // Further connections to the same replica log nothing.
     const before = await handshakesOf(b!.port);
     await eventually(async () => (await handshakesOf(b!.port)) >= before + 2);
     await command(b!.port, 'REPLICAOF', 'NO', 'ONE');

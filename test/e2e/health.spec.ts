@@ -39,7 +39,7 @@ async function start(...options: (RedlockModuleOptions & { name?: string })[]) {
 
 interface Health {
   readonly status: number;
-  /** What is told of the one indicator, whether it is up or down. */
+  /** The details of the indicators, whether they are up or down. */
   readonly details: Record<string, { status: string; quorum: number; masters: Record<string, unknown>[] }>;
 }
 
@@ -54,7 +54,7 @@ async function statesOf(url: string): Promise<unknown[]> {
   return details.redlock!.masters.map(({ state }) => state);
 }
 
-/** Wide enough for a busy machine, so that only what hangs is taken for hanging. */
+/** Wide enough for a busy machine, so that only a hung master counts as hung. */
 const PATIENT = { masterTimeout: '2s', restartGuard: false } as const;
 
 afterEach(closeAll);
@@ -83,7 +83,7 @@ describe('The health check on real servers', () => {
     }
   }, 30_000);
 
-  it('stays up and names the master that is down, and is down with a majority of them', async () => {
+  it('stays up and names a master that is down, and goes down with a majority of them', async () => {
     await using masters = await startMasters(3);
     const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
     const [first, second] = masters.servers;
@@ -111,7 +111,7 @@ describe('The health check on real servers', () => {
     await expect(statesOf(url)).resolves.toEqual(['voting', 'down', 'voting']);
   }, 60_000);
 
-  it('notices a master that hangs although nobody asks for a lock', async () => {
+  it('notices a hung master although no lock is requested', async () => {
     await using masters = await startMasters(3);
     const { url } = await start({ ...PATIENT, masterTimeout: '300ms', masters: [...masters.urls] });
     masters.servers[2]!.pause();
@@ -127,7 +127,7 @@ describe('The health check on real servers', () => {
     ['READONLY', ['REPLICAOF', '127.0.0.1', '1']],
     ['NOPERM', ['ACL', 'SETUSER', 'default', '-set']],
   ])(
-    'is down with a majority of masters that refuse every write: %s',
+    'is down when a majority of masters refuses every write: %s',
     async (code, [first = '', ...args]) => {
       await using masters = await startMasters(3);
       const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
@@ -140,14 +140,14 @@ describe('The health check on real servers', () => {
     30_000,
   );
 
-  it('leaves nothing on the masters', async () => {
+  it('leaves no key on the masters', async () => {
     await using masters = await startMasters(1);
     const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
     await healthOf(url);
     for (const { port } of masters.servers) expect(await leftovers(port)).toEqual([]);
   }, 30_000);
 
-  it('is down while a majority is quarantined, with the reason and the time that is left', async () => {
+  it('is down while a majority is quarantined, with the reason and the remaining time', async () => {
     await using masters = await startMasters(3);
     const { url } = await start({ masters: [...masters.urls], masterTimeout: '2s' });
     const { status, details } = await healthOf(url);
@@ -158,7 +158,7 @@ describe('The health check on real servers', () => {
         reason: 'its data is new to all processes',
       });
       expect(master.remaining).toBeGreaterThan(0);
-      // The default `maxTtl`, and what clocks may run apart meanwhile: twice, as long as no other master has answered.
+      // The default `maxTtl` plus the clock drift in that time: both count twice until another master has answered.
       expect(master.remaining).toBeLessThanOrEqual(2 * (30_000 + 302));
       expect(Number.isInteger(master.remaining)).toBe(true);
     }
@@ -173,7 +173,7 @@ describe('The health check on real servers', () => {
 });
 
 describe('The health check of several lock services', () => {
-  it('looks at the one it is told', async () => {
+  it('checks the selected service', async () => {
     const [orders, billing] = [memoryMasters(3), memoryMasters(3)];
     const { url } = await start({ masters: orders }, { masters: billing, name: 'billing' });
     for (const master of billing.slice(1)) master.takeDown();
@@ -189,13 +189,13 @@ describe('The health check of several lock services', () => {
     });
   });
 
-  it('says which module is missing when there is none of that name', async () => {
+  it('names the missing module if no service has that name', async () => {
     const { app } = await start({ masters: memoryMasters(1) });
     const indicator = app.get(RedlockHealthIndicator, { strict: false });
     await expect(indicator.isHealthy('locks', { service: 'billing' })).rejects.toThrow("forRoot({ name: 'billing'");
   });
 
-  it('is what a program gets by itself, too', async () => {
+  it('is available to programs, too', async () => {
     const { app } = await start({ masters: memoryMasters(1) });
     await expect(app.get(LockService).probe()).resolves.toEqual({
       quorum: 1,

@@ -18,15 +18,15 @@ import { Locks } from './support/locks.js';
 
 afterEach(closeAll);
 
-/** What a user without types could write. */
+/** What a caller without types could write. */
 const untyped = (value: unknown): never => value as never;
 
-/** Settles with what the action does; if it fails, then with an error that says enough and not too much. */
+/** Settles with the result of the action. If the action fails, its error must be informative and short. */
 async function attempt<T>(action: () => T | Promise<T>): Promise<T | undefined> {
   try {
     return await action();
   } catch (error) {
-    // What a signal gives that has aborted already.
+    // The reason of a signal that had already aborted.
     if (error instanceof DOMException && error.name === 'AbortError') return undefined;
     expect(error).toBeInstanceOf(RedlockConfigError);
     expect((error as Error).message.length).toBeLessThan(400);
@@ -47,8 +47,8 @@ const refusalOf = async (action: () => unknown): Promise<RedlockConfigError> => 
 const MODULE_OPTIONS = ['ttl', 'wait', 'maxTtl', 'keyPrefix', 'enabled', 'clock', 'isGlobal'];
 const CALL_OPTIONS = ['wait', 'extend', 'maxHold', 'signal', 'reentrant', 'onLocked', 'service'];
 
-describe('Whatever is given', () => {
-  it('to forRoot: it boots, or is refused by name', async () => {
+describe('Any value', () => {
+  it('given to forRoot with masters boots, or is refused by name', async () => {
     await fc.assert(
       fc.asyncProperty(optionObjects(MODULE_OPTIONS), async ({ value }) => {
         if (typeof value === 'object' && value !== null && Object.isExtensible(value)) {
@@ -61,7 +61,7 @@ describe('Whatever is given', () => {
     );
   }, 60_000);
 
-  it('to forRoot as it is: it boots, or is refused by name', async () => {
+  it('given to forRoot unchanged is accepted, or refused by name', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(anything, optionObjects(MODULE_OPTIONS)), async ({ value }) => {
         await attempt(() => void RedlockModule.forRoot(untyped(value)));
@@ -71,7 +71,7 @@ describe('Whatever is given', () => {
     );
   });
 
-  it('to the service: it locks, or is refused by name, and nothing is left', async () => {
+  it('given to the service locks, or is refused by name, and nothing is left', async () => {
     const locks = new Locks(3);
     const service = (await boot({ imports: [locks.module()] })).get(LockService);
     let ran = 0;
@@ -103,7 +103,7 @@ describe('Whatever is given', () => {
     await locks.expectNothingLeft();
   }, 60_000);
 
-  it('to a decorator or an interceptor: it is refused by name at once, or at boot', async () => {
+  it('given to a decorator or an interceptor is accepted, or refused by name at once', async () => {
     await fc.assert(
       fc.asyncProperty(anything, optionObjects(CALL_OPTIONS), async ({ value: key }, { value: options }) => {
         const decorate = (): object => {
@@ -121,7 +121,7 @@ describe('Whatever is given', () => {
   });
 });
 
-describe('Options that are data from elsewhere', () => {
+describe('Options from untrusted data', () => {
   it('cannot turn locking off by their prototype', async () => {
     const options: unknown = JSON.parse('{"masters": "memory", "__proto__": {"enabled": false}}');
     const refusal = await refusalOf(() => boot({ imports: [RedlockModule.forRoot(untyped(options))] }));
@@ -137,7 +137,7 @@ describe('Options that are data from elsewhere', () => {
   });
 
   it.each(['enabled', 'lazyConnect', 'connectTimeout', 'drainTimeout', 'clock'])(
-    'refuse null for %s: it is a value, not an absence',
+    'are refused with null for %s, which is a value and not an absence',
     async (name) => {
       const options = untyped({ masters: 'memory', [name]: null });
       expect((await refusalOf(() => boot({ imports: [RedlockModule.forRoot(options)] }))).option).toBe(name);
@@ -152,12 +152,12 @@ describe('Options that are data from elsewhere', () => {
       () => [Object.assign(Object.create(memoryMasters()[0]!) as object, { name: 5 })],
       'masters[0]',
     ],
-  ])('refuse as masters %s', async (_, masters, option) => {
+  ])('are refused with %s as masters', async (_, masters, option) => {
     const start = () => boot({ imports: [RedlockModule.forRoot({ masters: untyped(masters()) })] });
     expect((await refusalOf(start)).option).toBe(option);
   });
 
-  it('refuse half a clock, and nothing in place of the options of forRootAsync', async () => {
+  it('are refused with half a clock, or with nothing in place of the options of forRootAsync', async () => {
     const half = untyped({ masters: 'memory', clock: { read: () => 0 } });
     expect((await refusalOf(() => boot({ imports: [RedlockModule.forRoot(half)] }))).message).toBe(
       'clock must have the methods read, schedule, afterInput, got an object (Object)',
@@ -165,7 +165,7 @@ describe('Options that are data from elsewhere', () => {
     expect((await refusalOf(() => RedlockModule.forRootAsync(untyped(null)))).option).toBe('options');
   });
 
-  it.each(['', 5, null, Symbol('x'), {}])('refuse %p as the name of a lock service', async (service) => {
+  it.each(['', 5, null, Symbol('x'), {}])('are refused with %p as the name of a lock service', async (service) => {
     const name = untyped(service);
     expect((await refusalOf(() => InjectLockService(name))).option).toBe('name');
     expect((await refusalOf(() => LockInterceptor('a', 10, { service: name }))).option).toBe(
@@ -191,7 +191,7 @@ describe('Options that are data from elsewhere', () => {
     { masters: ['redis://host?password=x@hunter2'] },
     { masters: ['redis://hunter2%40host'] },
     { masters: 'memory', password: 'hunter2' },
-  ])('never print a password of %j', async (options) => {
+  ])('never print a password in %j', async (options) => {
     const error = await refusalOf(() => boot({ imports: [RedlockModule.forRoot(untyped(options))] }));
     expect([error.message, error.stack, JSON.stringify(error), inspect(error)].join('\n')).not.toContain('hunter2');
   });

@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 afterEach(closeAll);
 
-/** A job that tells whether it ran under a lock. */
+/** A job that returns whether it ran under a lock. */
 abstract class AnyJob {
   @WithLock('job')
   async run(): Promise<boolean> {
@@ -45,7 +45,7 @@ describe('@WithLock locks a method of', () => {
     await expectLocked(app.get(Job));
   });
 
-  it('a provider of a module that is compiled and not initialised', async () => {
+  it('a provider of a module that is compiled but not initialized', async () => {
     const module = await compile({ imports: [locks.module()], providers: [Job] });
     await expectLocked(module.get(Job));
     await module.close();
@@ -155,7 +155,7 @@ describe('@WithLock locks a method of', () => {
     await expectLocked(app.get(Right).left);
   });
 
-  it('an object that ModuleRef.create makes', async () => {
+  it('an object that ModuleRef.create builds', async () => {
     const app = await boot({ imports: [locks.module()], providers: [] });
     await expectLocked(await app.get(ModuleRef).create(Job));
   });
@@ -190,7 +190,7 @@ describe('@WithLock locks a method of an object that Nest did not build from its
     await expectLocked(app.get('JOB'));
   });
 
-  it('useFactory with a scope of requests', async () => {
+  it('useFactory with request scope', async () => {
     @Injectable({ scope: Scope.REQUEST })
     class Owner {
       constructor(@Inject('JOB') readonly job: Job) {}
@@ -241,7 +241,7 @@ describe('@WithLock locks a method of an object that Nest did not build from its
     await expectLocked(await app.resolve('JOB'));
   });
 
-  it('one value in several applications after each other', async () => {
+  it('one value in several applications, one after the other', async () => {
     const job = new Job();
     await boot({ imports: [locks.module()], providers: [{ provide: 'JOB', useValue: job }] });
     await closeAll();
@@ -250,7 +250,7 @@ describe('@WithLock locks a method of an object that Nest did not build from its
     await expectLocked(job);
   });
 
-  it('an object of another application keeps the service of the application that built it', async () => {
+  it('an object of another application, with the service of the application that built it', async () => {
     const home = await boot({ imports: [locks.module()], providers: [Job] });
     const guest = await boot({
       imports: [new Locks().module()],
@@ -309,7 +309,7 @@ describe('@WithLock and inheritance', () => {
     }
   }
 
-  it('locks inherited methods, also where the subclass has decorators and injected properties of its own', async () => {
+  it('locks inherited methods, even if the subclass has its own decorators and injected properties', async () => {
     const app = await boot({ imports: [locks.module()], providers: [Plain, Decorated] });
     await expect(app.get(Plain).inherited()).resolves.toBe(true);
     await expect(app.get(Decorated).inherited()).resolves.toBe(true);
@@ -317,13 +317,13 @@ describe('@WithLock and inheritance', () => {
     expect(app.get(Decorated).field).toBe(app.get(LockService));
   });
 
-  it('takes an override as it is written: without the decorator it is not locked, with super it is', async () => {
+  it('locks an override only if it is decorated or calls super', async () => {
     const app = await boot({ imports: [locks.module()], providers: [Plain] });
     await expect(app.get(Plain).overridden()).resolves.toBe(false);
     await expect(app.get(Plain).extended()).resolves.toBe(true);
   });
 
-  it('locks an override by its own decorator, and what it calls by super as well', async () => {
+  it('locks an override by its own decorator, and the method that it calls by super as well', async () => {
     const app = await boot({ imports: [locks.module()], providers: [Decorated] });
     await expect(app.get(Decorated).overridden()).resolves.toBe(true);
     await expect(app.get(Decorated).extended()).resolves.toBe(true);
@@ -349,8 +349,8 @@ describe('@WithLock and inheritance', () => {
   });
 });
 
-describe('the user’s object', () => {
-  it('gets no property that can be listed, and keeps its own fields', async () => {
+describe('The user’s object', () => {
+  it('gets no enumerable property, and keeps its own fields', async () => {
     @Injectable()
     class Busy extends AnyJob {
       readonly locks = 'mine';
@@ -363,8 +363,8 @@ describe('the user’s object', () => {
   });
 });
 
-describe('several applications and services in one process', () => {
-  it('stay apart: each application locks on its own masters', async () => {
+describe('Several applications and services in one process', () => {
+  it('are separate: each application locks on its own masters', async () => {
     const [here, there] = [new Locks(), new Locks()];
     @Injectable()
     class Where {
@@ -381,14 +381,14 @@ describe('several applications and services in one process', () => {
     await expect(second.get(Where).run()).resolves.toEqual([false, true]);
   });
 
-  it('lock each other out on the same masters', async () => {
+  it('exclude each other on the same masters', async () => {
     const first = await boot({ imports: [locks.module()] });
     const second = await boot({ imports: [locks.module()] });
     await using _ = await first.get(LockService).acquire('one');
     await expect(second.get(LockService).tryAcquire('one')).resolves.toBeNull();
   });
 
-  it('are told apart by name: in the decorator, by injection, and for objects of factories', async () => {
+  it('are distinguished by name: in the decorator, by injection, and for objects of factories', async () => {
     const [main, billing] = [new Locks(), new Locks(1, { name: 'billing' })];
     class Invoices {
       @WithLock('main')
@@ -425,7 +425,7 @@ describe('several applications and services in one process', () => {
     }
   });
 
-  it('need no service without a name', async () => {
+  it('work without a service that has no name', async () => {
     locks = new Locks(1, { name: 'only' });
     @Injectable()
     class Named {
@@ -443,12 +443,12 @@ describe('isGlobal', () => {
   @Module({ providers: [Job], exports: [Job] })
   class FeatureModule {}
 
-  it('is true unless told otherwise: other modules decorate without importing', async () => {
+  it('is true by default: other modules decorate without importing', async () => {
     const app = await boot({ imports: [locks.module(), FeatureModule] });
     await expectLocked(app.get(Job));
   });
 
-  it('false: a module that does not import it cannot boot, one that imports it can', async () => {
+  it('if false, a module that does not import it cannot boot, and one that imports it can', async () => {
     locks = new Locks(1, { isGlobal: false });
     const redlock = locks.module();
     await expect(boot({ imports: [redlock, FeatureModule] })).rejects.toThrow(

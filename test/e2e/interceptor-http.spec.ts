@@ -57,7 +57,7 @@ class WatchPipe implements PipeTransform<string> {
   }
 }
 
-/** Gives up when the test says so, as interceptors with a time limit do. */
+/** Gives up when the test decides, as an interceptor with a time limit does. */
 const TimeLimit: NestInterceptor = {
   intercept: (_, next) => merge(next.handle(), giveUp).pipe(take(1)),
 };
@@ -206,7 +206,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
   });
 
   const get = (path: string, init?: RequestInit) => fetch(`${server.url}/carts/${path}`, init);
-  /** A client that may leave before it has an answer. */
+  /** A client that may leave before it receives an answer. */
   const open = (path: string) => {
     const sent = request(`${server.url}/carts/${path}`, { agent: false }).on('error', () => undefined);
     return () => new Promise((resolve) => sent.once('close', resolve).destroy());
@@ -217,13 +217,13 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     });
   const occupy = (id: string) => server.app.get(LockService).acquire(id, '30s');
 
-  it('locks from before the pipes run, and shows the lock to the handler', async () => {
+  it('takes the lock before the pipes run, and shows it to the handler', async () => {
     const response = await get('json/7');
     expect(await response.json()).toEqual({ id: '7', locked: true, current: ['7'] });
     expect(piped).toEqual(['7 locked']);
   });
 
-  it('has released when the client has the response: the next request finds it free', async () => {
+  it('has released the lock when the client receives the response, so the next request finds it free', async () => {
     for (let i = 0; i < 20; i++) {
       const response = await get('json/7');
       expect(response.status).toBe(200);
@@ -232,7 +232,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     }
   });
 
-  it('runs neither pipes nor handler when the resource is held', async () => {
+  it('runs neither the pipes nor the handler when the resource is held', async () => {
     const lock = await occupy('7');
     expect((await get('json/7')).status).toBe(423);
     expect([piped, handled]).toEqual([[], []]);
@@ -240,7 +240,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     await lock.release();
   });
 
-  it('lets requests for one resource in one after the other', async () => {
+  it('runs requests for one resource one after the other', async () => {
     const responses = [get('slow/7'), get('slow/7')];
     await started.promise;
     await settle();
@@ -257,7 +257,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     await eventually(() => !locks.held);
   });
 
-  it('extends for as long as the handler runs', async () => {
+  it('extends the lock for as long as the handler runs', async () => {
     const response = get('slow/7');
     await started.promise;
     await clock.advance(60_000);
@@ -266,7 +266,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     expect(await (await response).text()).toBe('done');
   });
 
-  it('keeps the lock until an Observable completes, and answers its last value', async () => {
+  it('keeps the lock until an Observable completes, and responds with its last value', async () => {
     const response = get('observable/7');
     await started.promise;
     await settle();
@@ -279,17 +279,17 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     expect(subject.observed).toBe(false);
   });
 
-  it('locks an Observable that is complete at once', async () => {
+  it('locks an Observable that completes at once', async () => {
     expect(await (await get('value/7')).json()).toEqual({ id: '7', locked: true });
   });
 
-  it.each(['throws', 'fails'])('leaves the error of a handler as it is, which %s', async (path) => {
+  it.each(['throws', 'fails'])('passes on unchanged the error of a handler that %s', async (path) => {
     const response = await get(`${path}/7`);
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject({ message: 'no such cart' });
   });
 
-  it('skips the handler and answers nothing', async () => {
+  it('skips the handler and sends an empty response', async () => {
     const lock = await occupy('7');
     const response = await get('skip/7');
     expect(response.status).toBe(200);
@@ -299,25 +299,25 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     expect(await (await get('skip/7')).text()).toBe('ran');
   });
 
-  it('answers what onLocked gives', async () => {
+  it('responds with the result of onLocked', async () => {
     const lock = await occupy('7');
     expect(await (await get('instead/7')).json()).toEqual({ busy: ['7'] });
     expect(handled).toEqual([]);
     await lock.release();
   });
 
-  it.each(['key-throws', 'key-rejects'])('leaves the error of a key function as it is: %s', async (path) => {
+  it.each(['key-throws', 'key-rejects'])('passes on the error of a key function unchanged: %s', async (path) => {
     const response = await get(`${path}/7`);
     expect(response.status).toBe(404);
     expect(handled).toEqual([]);
   });
 
-  it('answers 500 for a key that cannot work, and does not run the handler', async () => {
+  it('responds with 500 to an invalid key, and does not run the handler', async () => {
     expect((await get('key-empty/7')).status).toBe(500);
     expect(handled).toEqual([]);
   });
 
-  it('takes several keys, worked out later', async () => {
+  it('accepts several keys from an asynchronous key function', async () => {
     expect(await (await get('key-async/7')).json()).toEqual(['7', 'other']);
   });
 
@@ -331,7 +331,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     expect(await (await fetch(`${server.url}/scoped`)).text()).toBe('true');
   });
 
-  it('answers 500 if the lock was lost, although the handler returned a value', async () => {
+  it('responds with 500 if the lock was lost, although the handler returned a value', async () => {
     const response = get('slow/7');
     await started.promise;
     locks.masters.forEach((master) => master.pause());
@@ -342,7 +342,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     locks.masters.forEach((master) => master.flush());
   });
 
-  it('answers 500 as soon as the lock of an Observable that has begun is lost', async () => {
+  it('responds with 500 as soon as the lock of a running Observable is lost', async () => {
     const response = get('observable/7');
     await started.promise;
     await settle();
@@ -355,7 +355,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     locks.masters.forEach((master) => master.flush());
   });
 
-  it('keeps the lock of a handler that another interceptor gave up waiting for, until it has ended', async () => {
+  it('keeps the lock of a handler until it has ended, although another interceptor gave up', async () => {
     const response = get('limited/7');
     await started.promise;
     giveUp.error(new RequestTimeoutException());
@@ -366,11 +366,11 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     await eventually(() => !locks.held);
   });
 
-  it('keeps it also when both the client and the other interceptor have left', async () => {
+  it('keeps the lock even when both the client and the other interceptor have left', async () => {
     const leave = open('limited/7');
     await started.promise;
     await leave();
-    // The server has to know of it, too.
+    // The server must have noticed it, too.
     await eventually(async () => (await connections()) === 0);
     giveUp.error(new RequestTimeoutException());
     await settle();
@@ -380,10 +380,10 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     await eventually(() => !locks.held);
   });
 
-  it('stops waiting when the client goes away, and never runs the handler', async () => {
+  it('stops waiting when the client disconnects, and never runs the handler', async () => {
     const lock = await occupy('7');
     const leave = open('slow/7');
-    // The second of two timers: the first belongs to the lock that is held.
+    // The first of the two timers belongs to the lock that is held.
     await eventually(() => clock.pendingTimers > 1);
     await leave();
     await eventually(() => clock.pendingTimers === 1);
@@ -394,7 +394,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
   });
 
   it.each(['slow', 'observable', 'events'])(
-    'logs nothing when the client goes away while it waits: %s',
+    'logs nothing when the client disconnects during the wait: %s',
     async (path) => {
       await using _ = await occupy('7');
       logs.length = 0;
@@ -407,7 +407,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     },
   );
 
-  it('tears an Observable down that has given nothing when its client has gone, and releases', async () => {
+  it('unsubscribes from an Observable without values when the client disconnects, and releases the lock', async () => {
     const leave = open('observable/7');
     await eventually(() => subject.observed);
     expect(locks.held).toBe(true);
@@ -416,7 +416,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     await eventually(() => !locks.held);
   });
 
-  it('keeps the lock of a handler whose client has gone, until it has ended', async () => {
+  it('keeps the lock of a handler until it has ended, although its client has disconnected', async () => {
     const leave = open('slow/7');
     await started.promise;
     await leave();

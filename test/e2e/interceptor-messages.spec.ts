@@ -44,7 +44,7 @@ afterEach(async () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
-/** Gives up when the test says so, as interceptors with a time limit do. */
+/** Gives up when the test decides, as an interceptor with a time limit does. */
 const TimeLimit: NestInterceptor = {
   intercept: (_, next) => merge(next.handle(), giveUp).pipe(take(1)),
 };
@@ -118,7 +118,7 @@ describe('LockInterceptor on messages of a microservice', () => {
     await expect(firstValueFrom(client.send('value', 'pen'))).resolves.toEqual({ item: 'pen', locked: true });
   });
 
-  it('keeps the lock until an Observable completes, and passes on all of its values', async () => {
+  it('keeps the lock until an Observable completes, and forwards all of its values', async () => {
     const received = lastValueFrom(client.send('values', 'pen').pipe(toArray()));
     await eventually(() => values.observed);
     values.next(1);
@@ -138,7 +138,7 @@ describe('LockInterceptor on messages of a microservice', () => {
     expect(await received).toMatchObject({ status: 'error' });
   });
 
-  it('leaves the error of a handler as it is', async () => {
+  it('passes on the error of a handler unchanged', async () => {
     await expect(lastValueFrom(client.send('error', 'pen'))).rejects.toMatchObject({ message: 'sold out' });
   });
 
@@ -147,11 +147,11 @@ describe('LockInterceptor on messages of a microservice', () => {
     await expect(lastValueFrom(client.send('value', 'pen'))).rejects.toMatchObject({ status: 'error' });
   });
 
-  it('stops waiting when the caller gives up, runs nothing, and logs only what the caller fails with', async () => {
+  it('stops waiting when the caller gives up, runs nothing, and logs nothing', async () => {
     const lock = await service.acquire('pen', '30s');
     logs.length = 0;
     const received = lastValueFrom(client.send('limited', 'pen')).catch((error: unknown) => error);
-    // The second of two timers: the first belongs to the lock that is held.
+    // The first of the two timers belongs to the lock that is held.
     await eventually(() => clock.pendingTimers > 1);
     giveUp.error(new RpcException('too late'));
     expect(await received).toMatchObject({ message: 'too late' });
@@ -163,10 +163,10 @@ describe('LockInterceptor on messages of a microservice', () => {
     expect(await Promise.race([seen.promise, Promise.resolve('not run')])).toBe('not run');
   });
 
-  // The class has a lock of its own around the time limit, which ends with the message.
+  // The class has its own lock around the time limit, and this lock ends with the message.
   const isLocked = async (resource: string) => (await service.inspect(resource)).state === 'held';
 
-  it('tears an Observable down that has given nothing when the caller gives up, and releases', async () => {
+  it('unsubscribes from an Observable without values when the caller gives up, and releases the lock', async () => {
     const received = lastValueFrom(client.send('limited-values', 'pen')).catch((error: unknown) => error);
     await eventually(() => values.observed);
     expect(await isLocked('pen')).toBe(true);
@@ -176,7 +176,7 @@ describe('LockInterceptor on messages of a microservice', () => {
     await eventually(async () => !(await isLocked('pen')));
   });
 
-  it('keeps the lock of a promise when the caller gives up, until it settles', async () => {
+  it('keeps the lock of a promise until it settles, although the caller gives up', async () => {
     const received = lastValueFrom(client.send('limited', 'pen')).catch((error: unknown) => error);
     await seen.promise;
     giveUp.error(new RpcException('too late'));
@@ -277,7 +277,7 @@ describe('LockInterceptor on messages of a gateway', () => {
     await eventually(() => !locks.held);
   });
 
-  it('stops waiting when the client goes away, runs nothing, and logs nothing', async () => {
+  it('stops waiting when the client disconnects, runs nothing, and logs nothing', async () => {
     const lock = await service.acquire('room:a', '30s');
     logs.length = 0;
     socket.send(JSON.stringify({ event: 'waiting', data: 'a' }));
@@ -291,7 +291,7 @@ describe('LockInterceptor on messages of a gateway', () => {
     expect(await Promise.race([seen.promise, Promise.resolve('not run')])).toBe('not run');
   });
 
-  it('tears an Observable down that has given nothing when the client goes away, and releases', async () => {
+  it('unsubscribes from an Observable without values when the client disconnects, and releases the lock', async () => {
     socket.send(JSON.stringify({ event: 'values', data: 'a' }));
     await eventually(() => values.observed);
     expect(locks.held).toBe(true);
@@ -300,7 +300,7 @@ describe('LockInterceptor on messages of a gateway', () => {
     await eventually(() => !locks.held);
   });
 
-  it('tears an Observable of a handler that does not declare it down at its first value', async () => {
+  it('unsubscribes from an undeclared Observable at its first value after the client has disconnected', async () => {
     socket.send(JSON.stringify({ event: 'undeclared', data: 'a' }));
     await eventually(() => values.observed);
     socket.terminate();
@@ -313,7 +313,7 @@ describe('LockInterceptor on messages of a gateway', () => {
     await eventually(() => !locks.held);
   });
 
-  it('releases although the teardown of an Observable throws, and logs that', async () => {
+  it('releases the lock although the teardown of an Observable throws, and logs the error', async () => {
     socket.send(JSON.stringify({ event: 'broken', data: 'a' }));
     await seen.promise;
     expect(locks.held).toBe(true);
@@ -323,7 +323,7 @@ describe('LockInterceptor on messages of a gateway', () => {
     expect(logs).toEqual([expect.stringMatching(/^error .*teardown/s)]);
   });
 
-  it('keeps the lock of a promise when the client goes away, until it settles', async () => {
+  it('keeps the lock of a promise until it settles, although the client disconnects', async () => {
     socket.send(JSON.stringify({ event: 'waiting', data: 'a' }));
     await seen.promise;
     socket.terminate();
@@ -335,14 +335,14 @@ describe('LockInterceptor on messages of a gateway', () => {
     await eventually(() => !locks.held);
   });
 
-  it('ends an Observable that has given nothing when the lock is lost', async () => {
+  it('ends an Observable without values when the lock is lost', async () => {
     socket.send(JSON.stringify({ event: 'values', data: 'a' }));
     await eventually(() => values.observed);
     await lose();
     expect(values.observed).toBe(false);
   });
 
-  it('ends an Observable when the lock is lost', async () => {
+  it('ends an Observable that has emitted a value when the lock is lost', async () => {
     socket.send(JSON.stringify({ event: 'values', data: 'a' }));
     await eventually(() => values.observed);
     const first = receive();
@@ -353,7 +353,7 @@ describe('LockInterceptor on messages of a gateway', () => {
   });
 });
 
-describe('LockInterceptor on a handler that another package runs by an ExternalContextCreator', () => {
+describe('LockInterceptor on a handler that another package runs through an ExternalContextCreator', () => {
   @Injectable()
   @UseInterceptors(LockInterceptor((context) => `job:${context.getArgByIndex<string>(0)}`, '10s'))
   class Jobs {
@@ -363,8 +363,8 @@ describe('LockInterceptor on a handler that another package runs by an ExternalC
     };
   }
 
-  // Nest calls the context HTTP unless told otherwise, although there is no response.
-  it.each(['http', 'queue'])('locks it, where the context says that it is %s', async (type) => {
+  // By default Nest calls the context HTTP, although there is no response.
+  it.each(['http', 'queue'])('locks the handler in a context of the type %s', async (type) => {
     const app = await boot({ imports: [locks.module()], providers: [Jobs] });
     const jobs = app.get(Jobs);
     const enhancers = { guards: true, interceptors: true, filters: true };

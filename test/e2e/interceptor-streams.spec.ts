@@ -88,7 +88,7 @@ class Client {
     return new Client(response, () => sent.destroy());
   }
 
-  /** Resolves when this text has arrived. */
+  /** Resolves when this string has arrived. */
   async receives(text: string): Promise<void> {
     if (!this.received.includes(text)) await this.hears(text);
   }
@@ -101,7 +101,7 @@ class Client {
     });
   }
 
-  /** Resolves when nothing more can come; says whether the response was whole. */
+  /** Resolves when nothing more can arrive, with whether the response was complete. */
   async closed(): Promise<boolean> {
     if (!this.response.closed) await new Promise((resolve) => this.response.once('close', resolve));
     return this.response.complete;
@@ -141,7 +141,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform keeps the lock', ({ adapte
       await eventually(() => !locks.held);
     });
 
-    it('until the client has gone', async () => {
+    it('until the client has disconnected', async () => {
       stream.write('first');
       const client = await open(path);
       await client.receives('first');
@@ -151,7 +151,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform keeps the lock', ({ adapte
       stream.destroy();
     });
 
-    it('or cuts the response off when it is lost: half of it must not pass for the whole', async () => {
+    it('or aborts the response when the lock is lost, so that a part cannot pass for the whole', async () => {
       stream.write('first');
       const client = await open(path);
       await client.receives('first');
@@ -174,7 +174,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform keeps the lock', ({ adapte
       await eventually(() => !locks.held);
     });
 
-    it('until the client has gone, and ends the Observable', async () => {
+    it('until the client has disconnected, and ends the Observable', async () => {
       const client = await open('events');
       await eventually(() => events.observed);
       events.next({ data: 'one' });
@@ -185,7 +185,7 @@ describe.each(ADAPTERS)('LockInterceptor on $platform keeps the lock', ({ adapte
       await eventually(() => !locks.held);
     });
 
-    it('until the client has gone before the first of them', async () => {
+    it('until the client has disconnected before the first of them', async () => {
       const client = await open('events');
       await eventually(() => events.observed);
       expect(locks.held).toBe(true);
@@ -205,13 +205,13 @@ describe.each(ADAPTERS)('LockInterceptor on $platform keeps the lock', ({ adapte
       await eventually(() => !locks.held);
     });
 
-    it('also if there are none', async () => {
+    it('even if there are none', async () => {
       const client = await open('no-events');
       expect(await client.closed()).toBe(true);
       await eventually(() => !locks.held);
     });
 
-    it('and ends them with an error when it is lost', async () => {
+    it('and ends them with an error when the lock is lost', async () => {
       const client = await open('events');
       await eventually(() => events.observed);
       events.next({ data: 'one' });

@@ -31,19 +31,19 @@ class Job {
 }
 
 describe('forRoot', () => {
-  it('takes a list of masters', async () => {
+  it('accepts a list of masters', async () => {
     const app = await boot({ imports: [RedlockModule.forRoot(locks.masters)], providers: [Job] });
     await expect(app.get(Job).run()).resolves.toBe(true);
   });
 
-  it("takes 'memory', and locks inside the process", async () => {
+  it("accepts 'memory', and locks inside the process", async () => {
     const app = await boot({ imports: [RedlockModule.forRoot({ masters: 'memory' })] });
     const service = app.get(LockService);
     await using _ = await service.acquire('a');
     await expect(service.tryAcquire('a')).resolves.toBeNull();
   });
 
-  it('gives every option its place', async () => {
+  it('applies every option', async () => {
     const app = await boot({ imports: [locks.module({ ttl: '2s', keyPrefix: 'mine:', wait: 0 })] });
     const service = app.get(LockService);
     const lock = await service.acquire('a');
@@ -53,7 +53,7 @@ describe('forRoot', () => {
     await lock.release();
   });
 
-  it('may be imported several times when it is one result', async () => {
+  it('may be imported several times if it is one result', async () => {
     const redlock = locks.module();
     @Module({ imports: [redlock], providers: [Job], exports: [Job] })
     class Feature {}
@@ -61,7 +61,7 @@ describe('forRoot', () => {
     await expect(app.get(Job).run()).resolves.toBe(true);
   });
 
-  it('refuses two services of one name, of which nobody could know whose locks count', async () => {
+  it('refuses two services of one name, because it would be undecided whose locks count', async () => {
     await expect(boot({ imports: [locks.module(), new Locks().module()] })).rejects.toMatchObject({
       name: 'RedlockConfigError',
       option: 'name',
@@ -94,13 +94,13 @@ describe('forRootAsync', () => {
     ['a synchronous useFactory', { useFactory: () => ({ masters: locks.masters }) }],
     ['useClass', { useClass: Config }],
     ['useExisting', { imports: [ConfigModule], useExisting: Config }],
-  ])('takes %s', async (_, options) => {
+  ])('accepts %s', async (_, options) => {
     const app = await boot({ imports: [RedlockModule.forRootAsync(options)], providers: [Job] });
     await expect(app.get(Job).run()).resolves.toBe(true);
     await locks.expectNothingLeft();
   });
 
-  it('takes name and isGlobal beside the factory', async () => {
+  it('accepts name and isGlobal beside the factory', async () => {
     const redlock = RedlockModule.forRootAsync({
       name: 'billing',
       isGlobal: false,
@@ -118,7 +118,7 @@ describe('forRootAsync', () => {
     await expect(boot({ imports: [redlock], providers: [Invoices, Job] })).rejects.toThrow('import RedlockModule');
   });
 
-  it('refuses name and isGlobal inside of what the factory gives', async () => {
+  it('refuses name and isGlobal in the result of the factory', async () => {
     const useFactory = () => ({ masters: locks.masters, isGlobal: false });
     await expect(boot({ imports: [RedlockModule.forRootAsync({ useFactory })] })).rejects.toThrow(
       'isGlobal belongs beside useFactory, not into what it gives, got false',
@@ -132,8 +132,8 @@ describe('forRootAsync', () => {
   });
 });
 
-describe('without the module', () => {
-  it('an application with @WithLock does not boot, and says what to import', async () => {
+describe('Without the module', () => {
+  it('an application with @WithLock does not boot, and the error says what to import', async () => {
     await expect(boot({ providers: [Job] })).rejects.toThrow(
       /Nest can't resolve dependencies of the Job.*LockService of nestjs-redlock: import RedlockModule\.forRoot/,
     );
@@ -149,7 +149,7 @@ describe('without the module', () => {
     await expect(boot({ controllers: [Carts] })).rejects.toThrow('import RedlockModule.forRoot');
   });
 
-  it('an application that asks for a service by a name that nobody has does not boot, and says the name', async () => {
+  it('an application that requests an unknown service does not boot, and the error names the service', async () => {
     @Injectable()
     class Invoices {
       @WithLock('bill', '5s', { service: 'billing' })
@@ -168,7 +168,7 @@ describe('without the module', () => {
   it.each([
     ['a factory', { useFactory: () => new Job() }],
     ['a value', { useValue: new Job() }],
-  ])('a method of an object of %s fails and never runs unlocked', async (_, provider) => {
+  ])('a method of an object from %s fails and never runs unlocked', async (_, provider) => {
     const app = await boot({ providers: [{ provide: 'JOB', ...provider }] });
     await expect(app.get<Job>('JOB').run()).rejects.toThrow(
       /^@WithLock on Job\.run has no LockService, so it does not run: .*import RedlockModule\.forRoot/,
@@ -182,7 +182,7 @@ describe('without the module', () => {
     await expect(detached()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
   });
 
-  it('an object of a factory fails that names a service that nobody has', async () => {
+  it('an object of a factory that names an unknown service fails', async () => {
     class Invoices {
       @WithLock('bill', '5s', { service: 'billing' })
       async run(): Promise<void> {}
@@ -232,11 +232,11 @@ describe('enabled: false', () => {
     const app = await boot({ imports: [RedlockModule.forRoot({ masters: [], enabled: false, clock })] });
     const service = app.get(LockService);
     const microseconds = () => clock.read().wall * 1_000;
-    /** The clock stands still meanwhile: a token that needs another try later is none. */
+    /** The clock stands still meanwhile: a token that needs another attempt later counts as none. */
     const tokenOf = async (lock: Lock) => Promise.race([lock.fencingToken(), settle().then(() => NaN)]);
 
     const first = await service.acquire('a');
-    // At the same time, since nothing is locked.
+    // At the same time, because nothing is locked.
     const second = await service.acquire(['b', 'a']);
     const tokens = [await tokenOf(first), await tokenOf(second)] as const;
     expect(tokens[0]).toBeGreaterThanOrEqual(microseconds());
@@ -254,7 +254,7 @@ describe('enabled: false', () => {
     });
   });
 
-  it('still checks the options of module and decorators', async () => {
+  it('still checks the options of the module and of decorators', async () => {
     const disabled = (options: object) => RedlockModule.forRoot({ masters: [], enabled: false, ...options });
     await expect(boot({ imports: [disabled({ ttl: -1 })] })).rejects.toMatchObject({ option: 'ttl' });
     @Injectable()

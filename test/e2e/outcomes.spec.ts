@@ -31,7 +31,7 @@ afterEach(async () => {
 
 const takeDown = () => locks.masters.forEach((master) => master.takeDown());
 
-/** Counts what a decorated method asks of the masters. */
+/** Counts the acquire requests to the first master. */
 function countAttempts(): () => number {
   let attempts = 0;
   const [master] = locks.masters;
@@ -62,7 +62,7 @@ async function occupy(resource = 'job') {
 }
 
 describe('onLocked', () => {
-  it("'throw' is the default, and waits for as long as it may", async () => {
+  it("'throw' is the default, and waits for the whole budget", async () => {
     const lock = await occupy();
     const { run } = await methodWith({ wait: '2s' });
     const call = run();
@@ -77,7 +77,7 @@ describe('onLocked', () => {
     await lock.release();
   });
 
-  it("'skip' resolves undefined after exactly one attempt", async () => {
+  it("'skip' resolves with undefined after exactly one attempt", async () => {
     const lock = await occupy();
     let ran = false;
     const { run } = await methodWith({ onLocked: 'skip' }, () => (ran = true));
@@ -89,7 +89,7 @@ describe('onLocked', () => {
     await expect(run()).resolves.toBe(true);
   });
 
-  it("'skip' waits if it is told to", async () => {
+  it("'skip' waits if it has a budget", async () => {
     const lock = await occupy();
     const { run } = await methodWith({ onLocked: 'skip', wait: '2s' });
     const call = run();
@@ -99,7 +99,7 @@ describe('onLocked', () => {
     await expect(call).resolves.toBe('ran');
   });
 
-  it('a function gives the result, or a promise of it, or an error of its own', async () => {
+  it('a function determines the result, a promise of it, or an error', async () => {
     const lock = await occupy();
     const given: unknown[] = [];
     const { run } = await methodWith({
@@ -128,7 +128,7 @@ describe('onLocked', () => {
     await expect(run()).rejects.toThrow(QuorumUnavailableError);
   });
 
-  it.each(['skip', () => 'busy'] as const)('%p does not hide what the work throws', async (onLocked) => {
+  it.each(['skip', () => 'busy'] as const)('%p does not hide an error of the work', async (onLocked) => {
     const failure = new LockNotAcquiredError(['other'], [], 0, undefined);
     const { run } = await methodWith({ onLocked }, () => {
       throw failure;
@@ -143,7 +143,7 @@ describe('onLocked', () => {
     await expect(run()).rejects.toMatchObject({ code: 'LOCK_SERVICE_STOPPED' });
   });
 
-  it('treats options that are undefined as if they were not given', async () => {
+  it('treats undefined options as absent', async () => {
     const undefinedOptions = { wait: undefined, extend: undefined, onLocked: undefined } as never;
     const work = deferred();
     const { run, locks: service } = await methodWith(undefinedOptions, () => work.promise);
@@ -158,8 +158,8 @@ describe('onLocked', () => {
   });
 });
 
-describe('the outcome of the work', () => {
-  it('is given as it is: values, errors, and what is no error', async () => {
+describe('The outcome of the work', () => {
+  it('is passed on unchanged: values, errors, and thrown values that are no errors', async () => {
     const { locks: service } = await methodWith({});
     const value = { some: 'object' };
     await expect(service.withLock('a', '1s', () => value)).resolves.toBe(value);
@@ -171,7 +171,7 @@ describe('the outcome of the work', () => {
     expect(locks.held).toBe(false);
   });
 
-  it('is not replaced by a release that fails, and not delayed for longer than a master may take', async () => {
+  it('is not replaced by a failed release, and not delayed for longer than a master may take', async () => {
     const { locks: service } = await methodWith({});
     const call = service.withLock('a', '1s', () => {
       takeDown();
@@ -189,7 +189,7 @@ describe('the outcome of the work', () => {
     await expect(hanging).resolves.toBe('done');
   });
 
-  it('is not delayed at all by a release if it is an error', async () => {
+  it('is not delayed by a release if it is an error', async () => {
     const failure = new Error('mine');
     const { locks: service } = await methodWith({});
     const call = service.withLock('a', '1s', () => {
@@ -200,7 +200,7 @@ describe('the outcome of the work', () => {
   });
 });
 
-describe('a lock that is lost while the work runs', () => {
+describe('A lock that is lost while the work runs', () => {
   it.each(['withLock', '@WithLock'])('%s rejects although the work returned a value', async (way) => {
     const work = deferred<string>();
     const { run, locks: service } = await methodWith({}, () => work.promise);
@@ -246,7 +246,7 @@ describe('a lock that is lost while the work runs', () => {
     expect(await outcome).toBe(failure);
   });
 
-  it('tells that maxHold was reached', async () => {
+  it('reports that maxHold was reached', async () => {
     const { locks: service } = await methodWith({});
     const work = deferred();
     const call = service.withLock('a', '10s', () => work.promise, { maxHold: '15s' });
@@ -255,7 +255,7 @@ describe('a lock that is lost while the work runs', () => {
     await expect(call).rejects.toMatchObject({ cause: 'max-hold' });
   });
 
-  it('tells that somebody else holds it', async () => {
+  it('reports that another holder has taken it', async () => {
     const { locks: service } = await methodWith({});
     const work = deferred();
     const call = service.withLock('job', '10s', () => work.promise);
@@ -269,7 +269,7 @@ describe('a lock that is lost while the work runs', () => {
   });
 });
 
-describe('a lock that lives', () => {
+describe('A lock that lives', () => {
   it('is extended while the work runs, however long, and then stops', async () => {
     const { locks: service } = await methodWith({});
     const work = deferred<string>();
@@ -283,7 +283,7 @@ describe('a lock that lives', () => {
     expect(locks.held).toBe(false);
   });
 
-  it('expires without extension where it was acquired by hand', async () => {
+  it('expires without extension if it was acquired by hand', async () => {
     const { locks: service } = await methodWith({});
     const lock = await service.acquire('a', '10s');
     await clock.advance(10_000);
@@ -292,7 +292,7 @@ describe('a lock that lives', () => {
     expect(locks.held).toBe(false);
   });
 
-  it('stays taken for minHold after the work has ended', async () => {
+  it('stays held for minHold after the work has ended', async () => {
     const { run, locks: service } = await methodWith({ minHold: '20s' });
     await expect(run()).resolves.toBe('ran');
     await clock.advance(19_990);
@@ -303,7 +303,7 @@ describe('a lock that lives', () => {
     await lock?.release();
   });
 
-  it('is inspected from another application', async () => {
+  it('can be inspected from another application', async () => {
     const { locks: service } = await methodWith({});
     await expect(service.inspect('job')).resolves.toMatchObject({ state: 'free', remaining: 0 });
     const lock = await occupy();
@@ -354,8 +354,8 @@ describe.each(ADAPTERS)('on $platform, Nest itself answers', ({ adapter }) => {
     return { status: response.status, body: (await response.json()) as { message: string } };
   };
 
-  describe.each(['decorated', 'intercepted'])('a %s handler', (way) => {
-    it('423 when somebody else holds it, without telling the client who and where', async () => {
+  describe.each(['decorated', 'intercepted'])('a %s handler with', (way) => {
+    it('423 when another holder has the lock, without revealing the holder to the client', async () => {
       const { url } = await start();
       const lock = await occupy('42');
       const { status, body } = await get(`${url}/${way}/42`);
@@ -378,12 +378,12 @@ describe.each(ADAPTERS)('on $platform, Nest itself answers', ({ adapter }) => {
       expect((await get(`${url}/${way}/lost`)).status).toBe(500);
     });
 
-    it('500 when it would wait for itself', async () => {
+    it('500 when the call would wait for itself', async () => {
       const { url } = await start();
       expect((await get(`${url}/${way}/nested`)).status).toBe(500);
     });
 
-    it('404 when the handler says so', async () => {
+    it('404 when the handler throws a NotFoundException', async () => {
       const { url } = await start();
       const { status, body } = await get(`${url}/${way}/missing`);
       expect(status).toBe(404);
@@ -391,7 +391,7 @@ describe.each(ADAPTERS)('on $platform, Nest itself answers', ({ adapter }) => {
       await locks.expectNothingLeft();
     });
 
-    it('200 when all is well, after a 423', async () => {
+    it('200 when the lock is free again after a 423', async () => {
       const { url } = await start();
       const lock = await occupy('42');
       expect((await fetch(`${url}/${way}/42`)).status).toBe(423);

@@ -44,15 +44,15 @@ class BillingJob {
   }
 }
 
-/** Nobody listens there, so that whoever connects fails. */
+/** Nothing listens on this port, so every attempt to connect fails. */
 const redlock = (options: { name?: string } = {}) =>
   RedlockModule.forRoot({ masters: ['redis://127.0.0.1:1'], connectTimeout: 500, ...options });
 
 @Module({ imports: [redlock()], providers: [Job], controllers: [JobController] })
 class AppModule {}
 
-describe('A lock service that a test puts in the place of the real one', () => {
-  it('is what is injected and what locks methods and handlers, and nothing is connected', async () => {
+describe('A lock service that a test puts in place of the real one', () => {
+  it('is injected and locks methods and handlers, and no connection is opened', async () => {
     const locks = memoryLockService();
     const testing = Test.createTestingModule({ imports: [AppModule] })
       .overrideProvider(LockService)
@@ -71,7 +71,7 @@ describe('A lock service that a test puts in the place of the real one', () => {
     expect((await fetch(await app.getUrl())).status).toBe(423);
   });
 
-  it('is not there without being put there: boot needs its masters', async () => {
+  it('does not exist unless a test provides it: boot needs its masters', async () => {
     await expect(compile({ imports: [AppModule] })).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
   });
 
@@ -95,7 +95,7 @@ describe('A lock service that a test puts in the place of the real one', () => {
     await expect(boot()).rejects.toMatchObject({ name: 'RedlockConfigError', option: where });
   });
 
-  it('may be a stub where it is only called', async () => {
+  it('may be a stub where only its methods are called', async () => {
     const testing = Test.createTestingModule({ imports: [redlock()] });
     const stub = { tryAcquire: async () => null };
     const app = await testing.overrideProvider(LockService).useValue(stub).compile();
@@ -105,7 +105,7 @@ describe('A lock service that a test puts in the place of the real one', () => {
 });
 
 describe('memoryLockService', () => {
-  it('shares its locks with whoever is given the same masters', async () => {
+  it('shares its locks with every service on the same masters', async () => {
     const masters = memoryMasters(3);
     const [one, other] = [memoryLockService({ masters }), memoryLockService({ masters })];
     await using _ = await one.acquire('a');
@@ -114,7 +114,7 @@ describe('memoryLockService', () => {
     expect(one.status()).toMatchObject({ quorum: 2, canVote: true });
   });
 
-  it('lives by the clock that it is given', async () => {
+  it('follows the clock that it is given', async () => {
     const clock = new ManualClock();
     const lock = await memoryLockService({ clock, ttl: '2s' }).acquire('a');
     await clock.advance(1_000);

@@ -121,14 +121,14 @@ describe('@WithLock refuses at run time', () => {
   });
 
   it.each([
-    ['an empty text', '', '""'],
+    ['an empty string', '', '""'],
     ['an empty list', [], '[]'],
     ['undefined', undefined, 'undefined'],
     ['null', null, 'null'],
     ['a number', 42, '42'],
     ['a list with something else in it', ['a', 7], '7'],
     ['a promise', Promise.resolve('a'), 'an object (Promise)'],
-  ])('a key function that gives %s: the method does not run', async (_, key, shown) => {
+  ])('a key function that returns %s, and does not run the method', async (_, key, shown) => {
     let ran = false;
     @Injectable()
     class Keys {
@@ -145,7 +145,7 @@ describe('@WithLock refuses at run time', () => {
     expect(ran).toBe(false);
   });
 
-  it('a key function that throws: its own error, as a rejection', async () => {
+  it('a call whose key function throws, with the error of that function as a rejection', async () => {
     const failure = new TypeError('no such property');
     let ran = false;
     @Injectable()
@@ -163,7 +163,7 @@ describe('@WithLock refuses at run time', () => {
     expect(ran).toBe(false);
   });
 
-  it('a method that throws at once: its own error, as a rejection', async () => {
+  it('a call whose method throws synchronously, with the error of that method as a rejection', async () => {
     const failure = new Error('at once');
     @Injectable()
     class Throws {
@@ -179,11 +179,11 @@ describe('@WithLock refuses at run time', () => {
 
 describe('LockService refuses', () => {
   it.each([
-    ['an empty text', ''],
+    ['an empty string', ''],
     ['an empty list', []],
     ['nothing', undefined],
     ['a number', 7],
-    ['a list with an empty text', ['a', '']],
+    ['a list with an empty string', ['a', '']],
     ['a list in a list', [['a']]],
   ])('%s as a resource', async (_, resource) => {
     const refusal = { name: 'RedlockConfigError', option: 'resource' };
@@ -217,7 +217,7 @@ describe('LockService refuses', () => {
     expect(ran).toBe(false);
   });
 
-  it('unknown and wrong options of a call', async () => {
+  it('unknown and invalid options of a call', async () => {
     await expect(service.acquire('a', 100, anything({ wiat: 0 }))).rejects.toThrow('did you mean wait?');
     await expect(service.acquire('a', 100, anything({ reentrant: true }))).rejects.toThrow('known options only');
     await expect(service.acquire('a', 100, anything({ signal: 'x' }))).rejects.toMatchObject({ option: 'signal' });
@@ -229,7 +229,7 @@ describe('LockService refuses', () => {
     await expect(service.inspect(anything(['a', 'b']))).rejects.toMatchObject({ option: 'resource' });
   });
 
-  it('work that is no function, and asks no master', async () => {
+  it('work that is no function, without a request to a master', async () => {
     await expect(service.withLock('a', 100, anything('work'))).rejects.toMatchObject({
       name: 'RedlockConfigError',
       option: 'work',
@@ -237,8 +237,8 @@ describe('LockService refuses', () => {
   });
 });
 
-describe('cancelling', () => {
-  it('before waiting: fails with the reason, and asks no master', async () => {
+describe('Cancelling', () => {
+  it('before waiting fails with the reason, and sends no request', async () => {
     const reason = new Error('changed my mind');
     const signal = AbortSignal.abort(reason);
     await expect(service.acquire('a', 100, { signal })).rejects.toBe(reason);
@@ -246,7 +246,7 @@ describe('cancelling', () => {
     expect(locks.held).toBe(false);
   });
 
-  it('during waiting: fails with the reason at once', async () => {
+  it('while waiting fails with the reason at once', async () => {
     const reason = new Error('changed my mind');
     const controller = new AbortController();
     const holder = await service.acquire('a', '10s');
@@ -257,7 +257,7 @@ describe('cancelling', () => {
     await holder.release();
   });
 
-  it('after the lock was acquired: changes nothing', async () => {
+  it('after the acquisition changes nothing', async () => {
     const controller = new AbortController();
     const lock = await service.acquire('a', '10s', { signal: controller.signal });
     controller.abort();
@@ -266,8 +266,8 @@ describe('cancelling', () => {
   });
 });
 
-describe('a lock that was released', () => {
-  it('may be released again, and answers everything else with LockLostError', async () => {
+describe('A lock that was released', () => {
+  it('may be released again, and fails everything else with LockLostError', async () => {
     const lock = await service.acquire('a', '10s');
     await Promise.all([lock.release(), lock.release()]);
     await lock.release();
@@ -288,7 +288,7 @@ describe('a lock that was released', () => {
     await expect(service.tryAcquire('a')).resolves.toBeNull();
   });
 
-  it('may be released in its work, which then goes on without it', async () => {
+  it('may be released by its own work, which then continues without it', async () => {
     const work = deferred();
     const call = service.withLock('a', '10s', async (lock) => {
       await lock.release();
@@ -301,7 +301,7 @@ describe('a lock that was released', () => {
     await expect(call).resolves.toBe('done');
   });
 
-  it('refuses a wrong ttl of an extension, and is still held', async () => {
+  it('refuses an invalid ttl for an extension, and is still held', async () => {
     await using lock = await service.acquire('a', '10s');
     await expect(lock.extend(anything('1 s'))).rejects.toThrow(RedlockConfigError);
     await expect(lock.extend('5m')).rejects.toThrow('at most maxTtl');
@@ -310,7 +310,7 @@ describe('a lock that was released', () => {
 });
 
 describe('tryAcquire', () => {
-  it('gives null only when somebody else holds it', async () => {
+  it('returns null only when another holder has the lock', async () => {
     await using _ = await service.acquire('a', '10s');
     await expect(service.tryAcquire('a')).resolves.toBeNull();
     await expect(service.acquire('a', 100, { wait: 0 })).rejects.toThrow(LockNotAcquiredError);

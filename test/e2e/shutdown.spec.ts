@@ -22,7 +22,7 @@ afterEach(async () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
-describe('when the application shuts down', () => {
+describe('When the application shuts down', () => {
   it('waiting ends with LockServiceStoppedError', async () => {
     const other = (await boot({ imports: [locks.module()] })).get(LockService);
     const app = await boot({ imports: [locks.module()] });
@@ -44,7 +44,7 @@ describe('when the application shuts down', () => {
     await closing;
   });
 
-  it('new locks are refused once the module was told, and all of its users are still there', async () => {
+  it('new locks are refused from the notification of the module on, while all of its users still exist', async () => {
     const refused: unknown[] = [];
     @Injectable()
     class Last implements OnApplicationShutdown {
@@ -70,7 +70,7 @@ describe('when the application shuts down', () => {
     ]);
   });
 
-  it('a lock that is held is kept, and extended, until its work has ended', async () => {
+  it('a lock that is held is kept and extended until its work has ended', async () => {
     const app = await boot({ imports: [locks.module({ drainTimeout: '1h' })] });
     const call = app.get(LockService).withLock('a', '10s', async (lock) => {
       await work.promise;
@@ -86,7 +86,7 @@ describe('when the application shuts down', () => {
     await closing;
   });
 
-  it('work that goes on beyond drainTimeout loses its lock, and is told', async () => {
+  it('work that continues beyond drainTimeout loses its lock, and its signal aborts', async () => {
     const app = await boot({ imports: [locks.module()] });
     let signal: AbortSignal | undefined;
     const call = app.get(LockService).withLock('a', '10s', async (lock) => {
@@ -106,7 +106,7 @@ describe('when the application shuts down', () => {
     expect(await outcome).toBe(signal?.reason);
   });
 
-  it('a lock that nobody releases is released', async () => {
+  it('a lock that its holder does not release is released', async () => {
     const app = await boot({ imports: [locks.module({ drainTimeout: 0 })] });
     const lock = await app.get(LockService).acquire('a', '10s');
     const closing = app.close();
@@ -117,14 +117,14 @@ describe('when the application shuts down', () => {
     await lock.release();
   });
 
-  it('is idle when nothing is held: it closes without waiting', async () => {
+  it('an idle service closes without waiting', async () => {
     const app = await boot({ imports: [locks.module()] });
     await app.get(LockService).withLock('a', '10s', () => 'done');
     await app.close();
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('several services are drained, each for itself', async () => {
+  it('several services are drained independently of each other', async () => {
     const billing = new Locks(1, { clock, name: 'billing' });
     @Injectable()
     class Jobs {
@@ -169,7 +169,7 @@ describe.each(ADAPTERS)('app.close() on $platform with a request in flight', ({ 
     }
   }
 
-  it.each(['decorated', 'intercepted'])('keeps the lock of a handler, %s, until it has answered', async (path) => {
+  it.each(['decorated', 'intercepted'])('keeps the lock of a handler, %s, until it has responded', async (path) => {
     const { app, url } = await listen({ imports: [locks.module()], controllers: [Slow] }, adapter());
     const response = fetch(`${url}/${path}`, { headers: { connection: 'close' } });
     await started.promise;

@@ -50,7 +50,7 @@ const outcomes = async (): Promise<unknown[]> =>
   ]);
 
 describe('Spans of a locked method', () => {
-  it('belong to the caller, and what the method does belongs to the hold', async () => {
+  it('belong to the caller, and spans of the method belong to the hold', async () => {
     const reports = await start();
     const request = telemetry.tracerProvider.getTracer('test').startSpan('request');
     const active = await context.with(trace.setSpan(context.active(), request), () => reports.daily());
@@ -64,7 +64,7 @@ describe('Spans of a locked method', () => {
 });
 
 describe('A refusal that is expected', () => {
-  it('is a skip for a decorator that says so and for tryAcquire, and not for anybody else', async () => {
+  it('is a skip for a decorator with onLocked: skip and for tryAcquire, but not for any other call', async () => {
     const reports = await start();
     await using _ = await reports.locks.acquire('report:daily');
     await expect(reports.daily()).resolves.toBeUndefined();
@@ -79,7 +79,7 @@ describe('A refusal that is expected', () => {
 });
 
 describe('The module option observers', () => {
-  it('leaves out what is not locked', async () => {
+  it('leaves out calls that are not locked', async () => {
     options = { ...options, enabled: false };
     const reports = await start();
     await reports.daily();
@@ -94,7 +94,7 @@ describe('The module option observers', () => {
     }
   });
 
-  it('logs what an observer throws, which concerns nobody else', async () => {
+  it('logs what an observer throws, without any other effect', async () => {
     const broken = (): never => {
       throw new Error('no more disk');
     };

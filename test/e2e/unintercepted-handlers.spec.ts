@@ -25,7 +25,7 @@ const refusalOf = (start: Promise<unknown>) =>
     },
   );
 
-/** What @Processor of @nestjs/bullmq leaves on a class. */
+/** The metadata that @Processor of @nestjs/bullmq sets on a class. */
 const Processor = (name: string) => SetMetadata('bullmq:processor_metadata', { name });
 
 const refusal = (where: string, caller: string, method: string) =>
@@ -82,7 +82,7 @@ describe('LockInterceptor on a method for which Nest runs no interceptors is ref
     expect(await refusalOf(bootWith(Letters))).toBe(refusal('class Letters', '@Processor', 'Letters.process'));
   });
 
-  it('a method that is a route as well: only half of its calls would be locked', async () => {
+  it('a method that is a route as well, of which only half of the calls would be locked', async () => {
     @Controller()
     class Reports {
       @Get()
@@ -194,7 +194,7 @@ describe('LockInterceptor stays allowed', () => {
     expect(app.get(LockService).status().canVote).toBe(true);
   });
 
-  it('beside providers that are no objects of a class', async () => {
+  it('beside providers that are not instances of a class', async () => {
     const bare = Object.create(null) as object;
     const app = await bootWith(
       { provide: 'BARE', useValue: bare },

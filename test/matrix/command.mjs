@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 
-/** Longest time for one command: none of them should take a tenth of it. */
+/** Time limit of one command, in milliseconds: none of them should take a tenth of it. */
 const PATIENCE = 180_000;
 
-/** Runs a command without stdin; resolves with its exit code and all that it printed. */
+/** Runs a command without stdin. Resolves with its exit code and its whole output. */
 export function outcomeOf(command, args, { cwd, env } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -24,7 +24,7 @@ export function outcomeOf(command, args, { cwd, env } = {}) {
   });
 }
 
-/** What a command prints; any exit code other than 0 is an error with all of it. */
+/** Resolves with what a command prints. Any exit code other than 0 is an error with the whole output. */
 export async function outputOf(command, args, options) {
   const { code, stdout, stderr } = await outcomeOf(command, args, options);
   if (code === 0) return stdout;
@@ -33,7 +33,7 @@ export async function outputOf(command, args, options) {
 
 const QUIET = ['--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline'];
 
-/** `npm install` of what the folder's package.json names. Nothing that is needed has an install script. */
+/** Runs `npm install` in a folder with a package.json. No package that is needed has an install script. */
 export function npmInstall(folder, ...args) {
   return outputOf('npm', ['install', '--ignore-scripts', '--no-package-lock', ...QUIET, ...args], { cwd: folder });
 }

@@ -1,9 +1,10 @@
-// Every corner that the package is installed in and tried in. What cannot exist says why, and is tried all the same.
+// Every combination in which the package is installed and tried. One that cannot work states why, and is tried all the
+// same.
 
 /** The lowest supported and the newest release of each line of Node. */
 export const NODES = ['20.19.0', '20.20.2', '22.12.0', '22.23.3', '24.0.0', '24.21.0', '26.0.0', '26.10.0'];
 
-/** What `nest new` of Nest 12 asks for, and newcomers have. */
+/** The Node version that `nest new` of Nest 12 asks for, and that newcomers have. */
 export const NEWCOMERS_NODE = '22.23.3';
 
 const NEST_11 = nest('11.2.10', '11.1.1');
@@ -13,8 +14,8 @@ const IOREDIS_6 = { ioredis: '6.0.0' };
 const LOWEST_PEERS = { 'reflect-metadata': '0.2.0', rxjs: '7.8.0', '@opentelemetry/api': '1.9.0' };
 
 /**
- * Applications that the tarball is installed into, by what else they have. All of them take locks; what does not depend
- * on each of their packages is shown by some.
+ * Applications that the tarball is installed into, by their other packages. All of them take locks. What does not
+ * depend on each of their packages is tried in some of them only.
  */
 export const CONSUMERS = [
   consumer('nest11-ioredis5', 'Nest 11.2, ioredis 5.11', { ...NEST_11, ...IOREDIS_5 }, [
@@ -45,12 +46,12 @@ export const CONSUMERS = [
   ]),
 ];
 
-/** In which compilers and settings an application is type checked, with the declarations of its packages. */
+/** The compilers and applications of the type checks, which include the declarations of all packages. */
 export const TYPESCRIPTS = ['5.4.5', '5.9.3', '6.0.3', '7.0.2'];
 export const TYPED_CONSUMERS = ['nest11-ioredis5', 'nest12-ioredis6'];
 
 const ESM_ONLY = 'Nest 12 is ESM only';
-/** What compilers say of `require` where they think that it cannot load ESM: of imports, and of imports of types. */
+/** Errors of compilers that assume that `require` cannot load ESM: for imports, and for imports of types. */
 const CANNOT_REQUIRE = ['TS1479', 'TS1541', 'TS1542'];
 const SETTINGS = [
   { name: 'nodenext, ESM', type: 'module', options: { module: 'nodenext' } },
@@ -62,9 +63,9 @@ const SETTINGS = [
 ];
 
 /**
- * Type checks, each setting with an old and a new compiler at least: all of them with all would take minutes.
+ * Type checks. Each setting has at least one old and one new compiler: all combinations would take minutes.
  *
- * `refused`: the compiler must say that and nothing else, and name it.
+ * `refused`: the compiler must report one of these errors and no other, and name the cause.
  */
 export const TYPE_CHECKS = [
   ...checks('5.4.5', ['nodenext, ESM', 'bundler']),

@@ -1,4 +1,4 @@
-// What an application gets with the library, besides the peers that it has anyway.
+// The packages that an application gets with the library, besides the peers that it has anyway.
 import { deepEqual } from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { outputOf } from './command.mjs';
 
 const LIBRARY = 'nestjs-redlock';
 
-/** Each package, what it is installed for, and why. All of them are for the command line, which alone loads them. */
+/** Each package, the package that needs it, and why. All of them serve the command line, which alone loads them. */
 const PACKAGES = [
   ['commander', LIBRARY, 'arguments and help of the command line'],
   ['cli-table3', LIBRARY, 'tables of the command line'],
@@ -18,7 +18,7 @@ const PACKAGES = [
   ['ansi-regex', 'strip-ansi', 'what a colour looks like'],
 ];
 
-/** One cell: nothing comes along that was not decided on. */
+/** One cell: no other package is installed. */
 export function dependencyCell(folder) {
   return {
     ...{ table: 'dependencies', row: `the ${PACKAGES.length} packages above`, column: 'nothing else is installed' },
@@ -35,12 +35,12 @@ export function dependencyCell(folder) {
   };
 }
 
-/** The packages in words. */
+/** The packages as a Markdown list. */
 export function listOfDependencies() {
   return PACKAGES.map(([name, parent, reason]) => `- \`${name}\`, for \`${parent}\`: ${reason}`).join('\n');
 }
 
-/** npm tells what a package needs at each place, so a package may be met more than once. */
+/** npm lists the dependencies of a package at each place, so a package may occur more than once. */
 function collect(parent, dependencies, found) {
   for (const [name, { dependencies: further = {} }] of Object.entries(dependencies)) {
     if (!found.has(name)) found.set(name, parent);

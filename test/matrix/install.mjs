@@ -14,7 +14,7 @@ const FORMATS = {
   cjs: { type: 'commonjs', module: typescript.ModuleKind.CommonJS },
 };
 
-/** Packs the library; resolves with the tarball, whose name changes with its content. */
+/** Packs the library. Resolves with the path of the tarball, whose name changes with its content. */
 export async function pack() {
   const folder = join(OWN, 'tarball');
   await rm(folder, { recursive: true, force: true });
@@ -26,13 +26,16 @@ export async function pack() {
     .update(await readFile(packed))
     .digest('hex')
     .slice(0, 12);
-  // npm would take a tarball of the same name for the one that is installed.
+  // npm would take a tarball of the same name for the one that is already installed.
   const named = packed.replace(/\.tgz$/, `-${digest}.tgz`);
   await rename(packed, named);
   return named;
 }
 
-/** Folder of an application that has the tarball, its other packages and the sources of `consumer/`, compiled. */
+/**
+ * Resolves with the folder of an application that has the tarball, its other packages and the compiled sources of
+ * `consumer/`.
+ */
 export async function install({ name, dependencies }, tarball) {
   const folder = join(OWN, 'consumers', name);
   const manifest = { name, private: true, dependencies: { ...dependencies, 'nestjs-redlock': `file:${tarball}` } };
@@ -44,7 +47,7 @@ export async function install({ name, dependencies }, tarball) {
   return folder;
 }
 
-/** Types are checked by another part of the matrix: here only the syntax goes. */
+/** Removes the types only: another part of the matrix checks them. */
 async function compile(folder) {
   const files = await readdir(SOURCES);
   for (const [format, { type, module }] of Object.entries(FORMATS)) {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-/** A process of an application, and what it has printed so far. */
+/** A process of an application, and its output so far. */
 export class Instance {
   output = '';
   #child;

@@ -1,13 +1,13 @@
-// What a reader of the README copies.
+// The parts of the README that a reader copies.
 
-/** Text under a heading of the second level, up to the next one. */
+/** The text from a heading of the second level to the next one. */
 export function sectionOf(markdown, heading) {
   const [, section] = markdown.split(`\n## ${heading}\n`);
   if (section === undefined) throw new Error(`There is no section "${heading}"`);
   return section.split('\n## ')[0];
 }
 
-/** The only fenced code of that language. */
+/** The only fenced code block of a language. */
 export function codeOf(section, language) {
   const blocks = [...section.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].filter(([, found]) => found === language);
   if (blocks.length !== 1)
@@ -15,7 +15,7 @@ export function codeOf(section, language) {
   return blocks[0][2];
 }
 
-/** The text with other words in place of some, each of which must be there once. */
+/** The text with some words replaced, each of which must occur exactly once. */
 export function withWords(text, words) {
   let changed = text;
   for (const [word, other] of Object.entries(words)) {

@@ -1,5 +1,5 @@
-// From an empty folder to a locked cron job on three instances, by what the README says. The code is the README's; only
-// the addresses, the time of the job and what it does are replaced.
+// From an empty folder to a locked cron job on three instances, as the README describes. The code comes from the
+// README; only the addresses, the time of the job and its work are replaced.
 import { equal, ok } from 'node:assert/strict';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
@@ -11,17 +11,20 @@ import { Instance } from './instance.mjs';
 import { codeOf, sectionOf, withWords } from './markdown.mjs';
 
 const CLI = '12.0.8';
-/** What the generated application tests and looks after itself with: much to install, and not needed to run it. */
+/** Packages for tests and maintenance of the generated application: slow to install, and not needed to run it. */
 const NOT_NEEDED = /vite|oxlint|prettier|supertest|^@nestjs\/(?:mau|testing)$|source-map/;
-/** Seconds from one tick to the next: more than `minHold`, which is more than `wait` and what cron allows a timer. */
+/**
+ * Seconds from one tick to the next: more than `minHold`, which is more than `wait` and the delay that cron allows a
+ * timer.
+ */
 const PERIOD = 3;
 const TICKS = 3;
-/** Bound on waiting for them, in milliseconds. */
+/** Time limit for these ticks, in milliseconds. */
 const PATIENCE = 90_000;
-/** Servers that have been started just now do not vote for the default of `maxTtl` and a second. */
+/** Milliseconds for which new servers do not vote: the default of `maxTtl`, and more than a second. */
 const QUARANTINE = 32_000;
 
-/** One cell. `since`: when the servers had been started, in milliseconds. */
+/** One cell. `since`: when the servers had started, in milliseconds. */
 export function newcomerCell({ tarball, node, version, masters, since }) {
   return {
     ...{ table: 'newcomer', row: 'cron job of the README, three instances', column: `Node ${version}`, part: 'ticks' },
@@ -38,7 +41,7 @@ export function newcomerCell({ tarball, node, version, masters, since }) {
   };
 }
 
-/** `nest new`, without what only tests of the application need. */
+/** Runs `nest new` and removes what only tests of the application need. */
 async function scaffold(env) {
   const cli = await keep(`nest-cli-${CLI}`, async (draft) => {
     await writeFile(
@@ -62,7 +65,7 @@ async function scaffold(env) {
   );
   const tsconfig = await readFile(join(app, 'tsconfig.json'), 'utf8');
   await writeFile(join(app, 'tsconfig.json'), withWords(tsconfig, { '"vitest/globals", ': '' }));
-  // Nobody else on the network has to see this application.
+  // No other machine on the network needs to reach this application.
   const main = await readFile(join(app, 'src/main.ts'), 'utf8');
   await writeFile(join(app, 'src/main.ts'), withWords(main, { 'process.env.PORT ?? 3000': "0, '127.0.0.1'" }));
   return app;
@@ -77,7 +80,7 @@ async function installAsTold(app, readme, tarball) {
     equal(`${npm} ${command}`, 'npm install');
     return names;
   });
-  // As the README says for as long as the package is not published.
+  // Use the tarball instead, as the README says for as long as the package is not published.
   ok(packages.includes('nestjs-redlock'));
   const named = packages.map((name) => (name === 'nestjs-redlock' ? tarball : name));
   const key = `${await readFile(join(app, 'package.json'), 'utf8')} ${named.join(' ')}`;
@@ -98,7 +101,7 @@ async function writeJob(app, section, masters) {
   await writeFile(join(app, 'src/app.module.ts'), job);
 }
 
-/** The same job without a lock: that it runs on all three shows what the lock does. */
+/** The same job without a lock: it runs on all three instances, which shows what the lock does. */
 const WITNESS = `
 @Injectable()
 export class Witness {
@@ -107,14 +110,17 @@ export class Witness {
 }
 `;
 
-/** Starts three instances; resolves when enough ticks came to all of them and ran on one. */
+/**
+ * Starts three instances. Resolves when enough ticks have reached all of them and the job has run on one of them each
+ * time.
+ */
 async function watchTicks(app, node) {
   const instances = [1, 2, 3].map(() => new Instance(node, ['dist/main.js'], app));
   try {
     const deadline = Date.now() + PATIENCE;
     for (;;) {
       await sleep(100);
-      // The last one may still be under way.
+      // The last tick may still be in progress.
       const now = tickAt(Date.now());
       const ticks = countTicks(instances).filter(({ tick }) => tick < now);
       const output = instances.map((instance) => instance.output).join('\n');
@@ -144,7 +150,7 @@ function countTicks(instances) {
   return [...ticks.values()];
 }
 
-/** A timer may be a little early, and a job as late as its `wait` and a busy machine make it. */
+/** A timer may fire a little early, and a job may be as late as its `wait` and a busy machine make it. */
 function tickAt(time) {
   return Math.floor((time + 500) / (PERIOD * 1_000));
 }
@@ -152,7 +158,7 @@ function tickAt(time) {
 function checkTicks(ticks, output) {
   for (const { tick, report, witness } of ticks) {
     ok(report <= 1, `tick ${tick} ran ${report} times`);
-    // A machine so busy that no quorum answers in time is an outage, and then nothing runs.
+    // If a busy machine keeps a quorum from answering in time, that is an outage, and nothing runs.
     const ran = report === 1 || witness < 3 || output.includes('QuorumUnavailableError');
     ok(ran, `tick ${tick} came to three instances and did not run:\n${output}`);
   }

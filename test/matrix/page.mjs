@@ -1,6 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 
-/** Replaces what stands between the two comments of a part of a Markdown page, which several commands write. */
+/**
+ * Replaces the text between the two comments that delimit a part of a Markdown page. Several commands write such
+ * parts.
+ */
 export async function writePart(file, name, text) {
   const page = await readFile(file, 'utf8');
   const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];

@@ -1,9 +1,11 @@
 import { availableParallelism } from 'node:os';
 
-/** One more than there are processors: somebody always waits for the network, the disk or a lock. */
+/**
+ * One more than there are processors, but at most four: one action usually waits for the network, the disk or a lock.
+ */
 const AT_ONCE = Math.min(4, availableParallelism() + 1);
 
-/** Runs actions, a few at a time; resolves with their results in order. */
+/** Runs actions, a few at a time. Resolves with their results in order. */
 export async function inParallel(actions) {
   const results = [];
   const queue = actions.entries();

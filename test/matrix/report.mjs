@@ -17,7 +17,7 @@ three. Only the addresses and the time of the job are not the README's.`;
 
 const DEPENDENCIES = 'What comes along with the library, besides peers:';
 
-/** All tables that something was tried for, as a part of a page. */
+/** All tables that have results, as a part of a page. */
 export function reportOn(results) {
   const of = (table) => results.filter((result) => result.table === table);
   const types = of('types').map((result) => ({ ...result, column: titleOf(result.column) }));

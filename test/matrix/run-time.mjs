@@ -1,4 +1,4 @@
-// An application with the tarball in it, started by each Node, as ESM and as CommonJS.
+// An application with the tarball, started by each version of Node, as ESM and as CommonJS.
 import { deepEqual, equal, match, notEqual } from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
@@ -7,7 +7,7 @@ import { outcomeOf, outputOf } from './command.mjs';
 const EXERCISED = ['locks', 'testing'];
 const OPTIONAL = ['terminus', 'opentelemetry'];
 
-/** Cells of one application and one Node. */
+/** The cells of one application and one version of Node. */
 export function runTimeCells({ consumer, folder, node, version, masters }) {
   const { name, title, nest } = consumer;
   const bare = name === 'bare';
@@ -31,14 +31,14 @@ export function runTimeCells({ consumer, folder, node, version, masters }) {
   }));
 }
 
-/** Starts a program that prints what it has shown, when it has shown all of it. */
+/** Starts a program that prints what it has shown, once it has shown everything. */
 async function shows(expected, node, args, options) {
   const output = await outputOf(node, args, options);
   const last = output.trim().split('\n').at(-1);
   equal(last, JSON.stringify(expected), `ended before it had shown everything:\n${output}`);
 }
 
-/** The program as a shell starts it, found and run by the Node that comes first. */
+/** Runs the program as a shell does: the first Node on the path finds and runs it. */
 async function commandLine(node, folder, masters) {
   const bin = join(folder, 'node_modules/.bin/nestjs-redlock');
   const env = { PATH: [dirname(node), process.env.PATH].join(delimiter), REDLOCK_MASTERS: masters.join(',') };
@@ -48,7 +48,7 @@ async function commandLine(node, folder, masters) {
   deepEqual([healthy, voters.length], [true, masters.length]);
 }
 
-/** Node is told not to load ESM by `require`, so that both copies get loaded. */
+/** Node must not load ESM by `require`, so that both copies are loaded. */
 async function twoCopies({ nest, folder, node }) {
   const args = ['--no-experimental-require-module', 'copies.mjs'];
   if (nest < 12) return shows(['two copies work together'], node, args, { cwd: folder });

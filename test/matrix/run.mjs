@@ -1,5 +1,5 @@
-// `npm run matrix`: the packed library in every corner that it is promised for. Imports nothing but Node's own modules
-// and scripts at first, because nothing else may be there yet.
+// `npm run matrix`: tries the packed library in every combination that it supports. At first it imports only Node's
+// own modules and scripts, because nothing else may be installed yet.
 import { ensureBuild } from '../../scripts/ensure-build.mjs';
 import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
 import { ensureRedisServer, RedisServer } from '../../scripts/redis-servers.mjs';
@@ -28,7 +28,7 @@ try {
   const chosen = cells.filter(isChosen);
   console.log(`${chosen.length} of ${cells.length} cells, and a newcomer's path`);
   results.push(...(await inParallel(chosen.map((cell) => () => resultOf(cell)))));
-  // Alone, since it tells the time.
+  // Runs alone, because it depends on the time.
   if (isChosen(last)) results.push(await resultOf(last));
 } finally {
   await Promise.all(servers.map((server) => server.stop()));
@@ -42,9 +42,9 @@ console.log(`\n${count('n.a.')} n.a., ${Math.round(process.uptime())} s`);
 console.log(`${count('ok')} passed, ${count('failed')} failed`);
 process.exitCode = count('failed') > 0 || count('ok') === 0 ? 1 : 0;
 
-/** Installs what is not there yet, and tells what to try. */
+/** Installs what is missing, and resolves with the cells to try. */
 async function prepare(masters) {
-  // Only now: its packages have just been installed.
+  // Not before: its packages have just been installed.
   const { install, pack } = await import('./install.mjs');
   const tarball = await pack();
   console.log('Installing applications, and versions of Node and TypeScript, unless they are there');

@@ -1,7 +1,10 @@
-/** What happened in a cell, in the words of a table. */
+/** The status of a cell in the words of a table. */
 const MARKS = { ok: 'ok', 'n.a.': 'n.a.', failed: '**failed**' };
 
-/** In Markdown: the rows and columns in the order in which they were met. A cell that has several parts tells each. */
+/**
+ * A Markdown table with rows and columns in the order of the results. A cell whose parts differ lists those that are
+ * not ok.
+ */
 export function tableOf(corner, results) {
   const columns = distinct(results.map(({ column }) => column));
   const rows = distinct(results.map(({ row }) => row)).map((row) => [
@@ -11,7 +14,7 @@ export function tableOf(corner, results) {
   return markdown([[corner, ...columns], ...rows]);
 }
 
-/** Why cells do not exist, each reason once. */
+/** Why cells are not applicable, each reason once. */
 export function reasonsOf(results) {
   const reasons = results.filter(({ status }) => status === 'n.a.').map(({ reason }) => reason);
   return distinct(reasons)

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { keep } from './cache.mjs';
 import { npmInstall, outputOf } from './command.mjs';
 
-/** Path of that Node. */
+/** Resolves with the path of a version of Node. */
 export async function ensureNode(version) {
   if (process.versions.node === version) return process.execPath;
   const name = `node-${process.platform}-${process.arch}`;
@@ -18,7 +18,7 @@ export async function ensureNode(version) {
   return join(folder, 'package/bin/node');
 }
 
-/** Path of that compiler. */
+/** Resolves with the path of a version of the TypeScript compiler. */
 export async function ensureTypeScript(version) {
   const folder = await keep(`typescript-${version}`, async (draft) => {
     await writeFile(

@@ -1,4 +1,4 @@
-// An application with the tarball in it, type checked as its users would, with the declarations of all its packages.
+// Type checks an application with the tarball as its users would, with the declarations of all its packages.
 import { equal, ok } from 'node:assert/strict';
 import { cp, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ export function typeCell({ check, folder, compiler }) {
   };
 }
 
-/** What is refused must be what cannot work, and nothing else. */
+/** The compiler must refuse what cannot work, and nothing else. */
 function checkRefusal(output, { codes, names, why }) {
   const errors = output.split('\n').filter((line) => /error TS\d+:/.test(line));
   ok(
@@ -44,10 +44,10 @@ async function write(folder, { typescript, setting }) {
     ...{ target: 'ES2022', lib: ['ES2023', 'ESNext.Disposable'], types: ['node'] },
     ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: false },
     ...{ experimentalDecorators: true, emitDecoratorMetadata: true },
-    // The compiler itself knows what has not changed since the last run.
+    // The compiler itself detects what has not changed since the last run.
     ...{ noEmit: true, incremental: true, tsBuildInfoFile: './.tsbuildinfo' },
     ...setting.options,
-    // Version 6 still does it, but wants to be asked.
+    // Version 6 still supports this, but only on request.
     ...(setting.options.moduleResolution === 'node10' && typescript.startsWith('6.') && { ignoreDeprecations: '6.0' }),
   };
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: setting.type }));

@@ -1,17 +1,20 @@
-/** What a step does, as a number that the model can put into words: traces are rare, steps are not. */
+/**
+ * What a step does, as a number. The model converts it to words for traces only, because traces are rare and steps are
+ * not.
+ */
 export type Emit = (next: Uint8Array, action: number) => void;
 
-/** A system of states and steps. A state is a fixed number of bytes, each field a byte of its own. */
+/** A system of states and steps. A state is a fixed number of bytes, one for each field. */
 export interface Model {
   /** Bytes of one state. */
   readonly width: number;
-  /** The states to begin with. */
+  /** The initial states. */
   initial(): Uint8Array[];
-  /** Emits all states that one step can lead to. The buffer that it emits may be reused for the next one. */
+  /** Emits every state that one step can lead to. The emitted buffer may be reused for the next state. */
   successors(state: Uint8Array, emit: Emit): void;
-  /** Which property this state breaks, in words. */
+  /** The property that this state breaks, in words; `undefined` if there is none. */
   violation(state: Uint8Array): string | undefined;
-  /** The step in words, from the state before it. */
+  /** Describes a step, given the state before it. */
   describe(action: number, before: Uint8Array): string;
   /** The state in words. */
   show(state: Uint8Array): string;
@@ -28,9 +31,9 @@ export interface Verdict {
   readonly transitions: number;
   /** Steps from the first state to the last one. */
   readonly depth: number;
-  /** The search stopped at the bound on states, so that it proves nothing. */
+  /** Whether the search stopped at the bound on states and therefore proves nothing. */
   readonly bounded: boolean;
-  /** The broken property and the shortest way to it; absent if every reachable state keeps it. */
+  /** The broken property and a shortest way to it; absent if every reachable state keeps all properties. */
   readonly violation?: { readonly property: string; readonly trace: readonly Step[] };
 }
 
@@ -84,24 +87,24 @@ function retrace(model: Model, path: readonly Uint8Array[]): Step[] {
   });
 }
 
-/** A binding of this module: inside jest's sandbox each look at a global costs more than the multiplication. */
+/** A module-level binding: inside jest's sandbox, each access to a global costs more than the multiplication. */
 const { imul } = Math;
 
 const CHUNK_BITS = 15;
 const CHUNK = 1 << CHUNK_BITS;
 
-/** The states seen so far, each with the one that it was reached from. Equality compares all bytes, not the hash. */
+/** The states seen so far, each with its predecessor. Equality compares all bytes, not the hash. */
 class StateTable {
   count = 0;
   private readonly bytes: Uint8Array[] = [];
   private readonly parents: Int32Array[] = [];
   private readonly hashes: Int32Array[] = [];
-  /** Open addressing: the index of a state plus one, zero where none is. */
+  /** Open addressing: a slot contains the index of a state plus one, or zero if it is empty. */
   private slots = new Int32Array(1 << 16);
 
   constructor(private readonly width: number) {}
 
-  /** Whether the state is new. */
+  /** Adds a state. Returns whether it is new. */
   add(state: Uint8Array, parent: number): boolean {
     const hash = this.hash(state);
     const mask = this.slots.length - 1;
@@ -128,7 +131,7 @@ class StateTable {
     for (let offset = 0; offset < this.width; offset += 1) into[offset] = bytes[at + offset]!;
   }
 
-  /** The states from a first one to this one. */
+  /** The states from an initial one to this one. */
   path(index: number): Uint8Array[] {
     const path: Uint8Array[] = [];
     for (let at = index; at !== -1; at = this.parents[at >>> CHUNK_BITS]![at & (CHUNK - 1)]!) {

@@ -3,18 +3,18 @@ import { GuardModel, type GuardOptions } from './guard.model.js';
 import { MaxTtlModel, type MaxTtlOptions } from './max-ttl.model.js';
 import { TokensModel, type TokensOptions } from './tokens.model.js';
 
-/** One search. It ends at `limit` states, and then it proves nothing. */
+/** One search. If it reaches `limit` states, it ends and proves nothing. */
 export interface Configuration {
   readonly name: string;
   readonly limit: number;
-  /** Explored by `npm test`, too. */
+  /** Whether `npm test` explores it, too. */
   readonly quick?: boolean;
   readonly model: () => Model;
 }
 
-/** A rule that is left out, or a rule that could be read otherwise: the search must find how that breaks a promise. */
+/** A rule that is left out, or that could be read in another way: the search must find how this breaks a promise. */
 export interface Weakened extends Configuration {
-  /** The counter-example in a line. `npm run model -- --trace <name>` prints every step. */
+  /** The counter-example in one line. `npm run model -- --trace <name>` prints every step. */
   readonly story: string;
 }
 
@@ -28,7 +28,9 @@ const LIMIT = 4_000_000;
 
 const anyFault = ['empty restart', 'stale restart', 'flush', 'failback'] as const;
 const oneFault: GuardOptions = { masters: 3, ttl: 2, wait: 2, faults: anyFault, maxFaults: 1 };
-/** One lock is enough: an extension before the loss is a later attempt, one after it counts nowhere. */
+/**
+ * One lock is enough: an extension before the loss amounts to a later attempt, and one after it counts on no master.
+ */
 const cutOff: GuardOptions = {
   masters: 3,
   ttl: 3,
@@ -55,7 +57,7 @@ const newMasters: GuardOptions = {
   newMasters: true,
   early: { contactEvery: 1, wait: 2 },
 };
-/** Both clients ask for locks as soon as they believe that a master votes. */
+/** Both clients request locks as soon as they believe that a master votes. */
 const busy = (voting: number): GuardOptions => ({
   ...newMasters,
   holderWrites: true,

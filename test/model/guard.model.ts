@@ -4,17 +4,17 @@ import { type Emit, type Model } from './checker.js';
 export type Fault =
   /** A new process without data. */
   | 'empty restart'
-  /** A new process with an old copy, a promoted replica among them: a key may show its full ttl once more. */
+  /** A new process with an old copy, such as a promoted replica: a key may show its full ttl once more. */
   | 'stale restart'
   /** The same process drops all keys. */
   | 'flush'
   /** Demoted and promoted again in one process: a new replid, the marker replicated back, keys granted meanwhile lost. */
   | 'failback'
-  /** The address leads to an empty server that has been up for long. */
+  /** The address leads to an empty server that has been up for a long time. */
   | 'warm spare'
-  /** The same, and the process before it still acknowledges what the holder sends. */
+  /** The same, while the process before it still acknowledges the requests of the holder. */
   | 'two processes'
-  /** All masters lose their data at one instant. */
+  /** All masters lose their data at the same instant. */
   | 'all lost';
 
 /** A rule of section 8 that is left out. */
@@ -35,43 +35,43 @@ export type GuardWeakening =
   | 'refused command counts as a contact'
   | 'passed marker counts as young'
   | 'attempt includes masters that vote later'
-  /** Not a weakening but a question: a vote checks `from` only until it was seen to have passed for this nonce. */
+  /** Not a weakening but a question: a vote checks `from` only until the client has seen it pass for this nonce. */
   | 'from checked until it passed once';
 
 export interface GuardOptions {
   readonly masters: 3 | 5;
-  /** Ticks that a key lives, and that a lock is believed in from the start of its round. */
+  /** Ticks for which a key lives, and for which a client believes in a lock from the start of its round. */
   readonly ttl: number;
-  /** W, ticks. */
+  /** W, in ticks. */
   readonly wait: number;
   readonly faults: readonly Fault[];
-  /** How many faults happen at most. */
+  /** The largest number of faults. */
   readonly maxFaults: number;
   readonly without?: readonly GuardWeakening[];
-  /** Rules 8.5 and 8.6: H and G in ticks. Without it no marker is set to vote early. */
+  /** Rules 8.5 and 8.6: H and G, in ticks. Without it, no marker is set to vote early. */
   readonly early?: { readonly contactEvery: number; readonly wait: number };
-  /** Whether the holder, too, writes markers for unknown data. */
+  /** Whether the holder also writes markers for unknown data. */
   readonly holderWrites?: boolean;
   /**
-   * Which attempt makes a witness of its client and keeps it from an early vote: each, one that was sent to at least
-   * one master believed able to vote, or one that was sent to a quorum of them.
+   * Which attempt makes its client a witness and keeps it from an early vote: every attempt, an attempt that was sent
+   * to at least one master believed able to vote, or an attempt that was sent to a quorum of them.
    */
   readonly attemptCounts?: 'always' | 'one' | 'quorum';
   /** The holder's attempt starts at once, and its lock is never extended: fewer states where that is enough. */
   readonly oneAttempt?: boolean;
-  /** How many masters the holder has met when it starts; all of them by default. */
+  /** How many masters the holder has met at the start; by default all of them. */
   readonly holderKnows?: number;
   /** Masters start without data instead of with markers that both clients know. */
   readonly newMasters?: boolean;
-  /** Nothing that a client can do about unknown data waits for the next tick, and `voting` masters vote `within` ticks. */
+  /** A client handles unknown data before the next tick, and `voting` masters must vote within `within` ticks. */
   readonly prompt?: { readonly within: number; readonly voting: number; readonly holder: boolean };
 }
 
 const OWNER = 0;
 const EXPIRY = 1;
-/** Of the marker; 0: none. */
+/** Nonce of the marker; 0 if there is no marker. */
 const NONCE = 2;
-/** Whether run and replid in the marker are those of the server: known data. */
+/** Whether run and replid in the marker are those of the server, that is, whether the data is known. */
 const KNOWN = 3;
 const FROM = 4;
 const VETOED = 5;
@@ -84,25 +84,25 @@ const OLD = 2;
 const TWIN = 4;
 
 const PHASE = 0;
-/** Ticks that the client still believes in its lock. */
+/** Ticks for which the client still believes in its lock. */
 const BELIEF = 1;
-/** Ticks of validity that the running attempt or extension can still give. */
+/** Ticks of validity that the running attempt or extension can still yield. */
 const ROUND = 2;
-/** The masters that count for the round. */
+/** Masters that count for the round. */
 const COUNTED = 3;
-/** Ticks until a witness has to have completed its next contact. */
+/** Ticks within which a witness must complete its next contact. */
 const CONTACT = 4;
 const EARLY = 5;
 const EARLY_LEFT = 6;
 const EARLY_MASK = 7;
 /** Masters whose last reading showed that they vote. */
 const ABLE = 8;
-/** Masters that the attempt was sent to. */
+/** Masters to which the attempt was sent. */
 const SENT = 9;
 const WITNESS = 10;
-/** Masters whose `from` was seen to have passed. */
+/** Masters whose `from` the client has seen pass. */
 const PASSED = 11;
-/** The nonces that the client accepted, one for each master. */
+/** The nonces that the client has accepted, one for each master. */
 const NONCES = 12;
 
 const IDLE = 0;
@@ -153,7 +153,10 @@ const KINDS: readonly Kind[] = [
   'all lost',
 ];
 
-/** Section 8: a holder L, a contender X, N masters whose data changes behind its address. Ticks are whole, clocks agree. */
+/**
+ * Section 8: a holder L, a contender X, and N masters whose data changes behind their addresses. Ticks are whole, and
+ * clocks agree.
+ */
 export class GuardModel implements Model {
   readonly width: number;
   private readonly quorum: number;
@@ -233,13 +236,13 @@ export class GuardModel implements Model {
     }
   }
 
-  /** Starts an attempt, or the extension of a lock: its validity counts from here. */
+  /** Starts an attempt, or the extension of a lock. Its validity counts from here. */
   private begin(state: Uint8Array, c: number, emit: Emit): void {
     const at = this.client(c);
     const phase = state[at + PHASE]!;
     const { ttl, attemptCounts = 'always', early } = this.options;
     if (phase === ACTIVE) {
-      // Only the holder extends: a lock of X that ended breaks nothing.
+      // Only the holder extends: the end of a lock of X breaks no property.
       if (c === HOLDER && state[at + BELIEF]! > 0 && !this.options.oneAttempt) {
         const next = this.copy(state);
         next[at + ROUND] = ttl;
@@ -259,7 +262,7 @@ export class GuardModel implements Model {
     if (early && counts) {
       next[at + WITNESS] = 1;
       next[at + CONTACT] = early.contactEvery;
-      // Votes that were sent before the attempt are on their way.
+      // Votes that were sent before the attempt are still on their way.
       if (!this.weak.has('early vote by a holder') && next[at + EARLY] !== WRITING) this.stopEarly(next, at);
     }
     emit(next, action('acquire', c));
@@ -325,7 +328,7 @@ export class GuardModel implements Model {
     }
   }
 
-  /** Reads run, replid and marker in one script, and accepts known data. For a witness it is a contact. */
+  /** Reads run, replid and marker in one script, and accepts known data. For a witness this is a contact. */
   private read(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const at = this.client(c);
     const master = m * MASTER;
@@ -347,7 +350,7 @@ export class GuardModel implements Model {
     emit(next, action('read', c, m));
   }
 
-  /** Rule 8.3. The comparison with what was read makes reading and writing one step. */
+  /** Rule 8.3. The write compares the marker with what was read, so reading and writing are one step. */
   private write(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const master = m * MASTER;
     const young = state[master + FROM]! > 0;
@@ -366,7 +369,9 @@ export class GuardModel implements Model {
     emit(next, action('write', c, m));
   }
 
-  /** A command that is refused because of a foreign nonce: the client has heard of the master, and read no marker. */
+  /**
+   * A command that is refused because of a foreign nonce: the client has heard from the master but has read no marker.
+   */
   private refusedContact(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const at = this.client(c);
     if (!this.weak.has('refused command counts as a contact') || state[at + WITNESS] === 0) return;
@@ -376,7 +381,10 @@ export class GuardModel implements Model {
     emit(next, action('contact', c, m));
   }
 
-  /** Notes a young marker for rule 8.6; after all of them the wait of G begins. Whether it was news. */
+  /**
+   * Notes a young marker for rule 8.6. The wait of G begins once all of them are noted. Returns whether this changed
+   * anything.
+   */
   private seeYoung(next: Uint8Array, c: number, m: number): boolean {
     const { early } = this.options;
     const at = this.client(c);
@@ -449,7 +457,7 @@ export class GuardModel implements Model {
   }
 
   private mayVoteEarly(state: Uint8Array, c: number): boolean {
-    // Only the holder, so that the fault is its own vote and not that of X.
+    // Only the holder votes early, so that the fault is its own vote and not that of X.
     if (this.weak.has('early vote by a holder')) return c === HOLDER;
     return state[this.client(c) + WITNESS] === 0;
   }
@@ -518,7 +526,7 @@ export class GuardModel implements Model {
     } else {
       next[master + KNOWN] = 0;
       next[master + NONCE] = 0;
-      // A process that flushes is the same, so that what was compared before still fits: only the marker is gone.
+      // A flush does not change the process, so that earlier comparisons still hold: only the marker is gone.
       if (fault !== 'flush') this.endSessions(next, m);
     }
     next[master + FROM] = 0;
@@ -527,7 +535,9 @@ export class GuardModel implements Model {
     if (fault === 'two processes' && next[this.client(HOLDER) + BELIEF]! > 0) next[master + HISTORY]! |= TWIN;
   }
 
-  /** Scripts carry the run id and the replid of their handshake: whatever a client knew is refused from now on. */
+  /**
+   * Scripts carry the run id and the replid of their handshake: everything that a client knew is refused from now on.
+   */
   private endSessions(next: Uint8Array, m: number): void {
     for (const c of [HOLDER, CONTENDER]) next[this.client(c) + NONCES + m] = 0;
   }
@@ -556,7 +566,7 @@ export class GuardModel implements Model {
     if (next[at + PHASE] !== ACTIVE) return;
     const held = next[at + BELIEF]! > 0;
     const belief = lower(next, at + BELIEF);
-    // An extension that reaches its quorum after the old validity counts for nothing.
+    // An extension that reaches its quorum after the end of the old validity does not count.
     if (held && belief === 0) next[at + ROUND] = 0;
     const round = lower(next, at + ROUND);
     if (round === 0) next[at + COUNTED] = 0;
@@ -637,7 +647,7 @@ export class GuardModel implements Model {
     return state[m * MASTER + KNOWN] === 1 && state[m * MASTER + FROM] === 0;
   }
 
-  /** Numbers that no state refers to any more are used again, so that states stay few. The first one is in old copies. */
+  /** Reuses numbers that no state refers to any more, so that states stay few. Old copies contain the first number. */
   private freshNonce(state: Uint8Array, m: number): number {
     const used = [HOLDER, CONTENDER].map((c) => state[this.client(c) + NONCES + m]!);
     used.push(state[m * MASTER + NONCE]!);

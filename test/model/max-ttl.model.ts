@@ -1,29 +1,35 @@
 import { type Emit, type Model } from './checker.js';
 
 export interface MaxTtlOptions {
-  /** The ttl of A, which holds, and of S, which contends: in ticks. W of each is its ttl. */
+  /** The ttl of A, which holds, and of S, which contends, in ticks. W of each client is its ttl. */
   readonly ttls: readonly [number, number];
   readonly losses: number;
-  /** The loss takes the data of all masters at one instant. */
+  /** Whether the loss takes the data of all masters at the same instant. */
   readonly allAtOnce?: boolean;
-  /** The first state: A has still to raise the level, or all masters know it. */
+  /** The initial state: A still has to raise the level, or all masters know it. */
   readonly level: 'to be raised' | 'known';
   /**
-   * Where A has to have confirmed its ttl before it uses it. `all twice`: a second round finds all data unchanged, so
-   * that there was an instant at which all masters had the level.
+   * Where A must have confirmed its ttl before it uses it. `all twice`: a second round finds all data unchanged, so
+   * there was an instant at which all masters had the level.
    */
   readonly use: 'all' | 'all twice' | 'quorum' | 'all, or a quorum that knew it before';
-  /** With the last of these: whether what A itself raised counts as known before. */
+  /** For the last of these: whether a level that A itself raised counts as known before. */
   readonly ownRaiseCounts?: boolean;
   /** How many other masters with known data a client reads before it writes a marker for unknown data. */
   readonly sources: 1 | 2;
-  /** What a client does that can read no other master with known data; `all unknown`: only if all answer, and none knows. */
+  /**
+   * What a client does if it can read no other master with known data. `all unknown`: it writes only if all answer and
+   * none knows.
+   */
   readonly noSource: 'nothing' | 'own wait' | 'all unknown';
-  /** While A believes, it meets some master at least every so many ticks. */
+  /** While A believes, it contacts some master at least every this many ticks. */
   readonly contactEvery?: number;
-  /** A reaches m1 and m2 only. */
+  /** A reaches only m1 and m2. */
   readonly cutOff?: boolean;
-  /** Question d: levels that nobody confirms are forgotten. `refresh` is how old a confirmation may be when it is used. */
+  /**
+   * Question d: levels that are not confirmed are forgotten. `refresh` is the greatest age of a confirmation that is
+   * used.
+   */
   readonly decay?: { readonly window: number; readonly refresh: number };
 }
 
@@ -35,7 +41,7 @@ const PREV = 4;
 const NEXT = 5;
 /** Ticks since `since`, up to the window. */
 const AGE = 6;
-/** Of S's own wait before it writes without a source: 0 none, 1 over, more: ticks left plus one. */
+/** S's own wait before it writes without a source. 0: none, 1: over, more: ticks left plus one. */
 const WAIT = 7;
 const MASTER = 8;
 
@@ -47,9 +53,11 @@ const MET = 3;
 const CONTACT = 4;
 /** Masters that knew the level before A confirmed it. */
 const BEFORE = 5;
-/** Masters that A itself raised. */
+/** Masters whose level A itself raised. */
 const RAISED = 6;
-/** For each master how long the confirmation of A is still good; without decay, in how many rounds it was confirmed. */
+/**
+ * For each master, how long the confirmation of A remains valid; without decay, in how many rounds it was confirmed.
+ */
 const CONFIRMED = 7;
 
 const A = 0;
@@ -75,7 +83,7 @@ const KINDS = [
 ] as const;
 type Kind = (typeof KINDS)[number];
 
-/** Rules 8.3, 8.5 and 8.9 where clients have different ttls, and whether an old one may be forgotten. Three masters. */
+/** Rules 8.3, 8.5 and 8.9 for clients with different ttls, and whether an old level may be forgotten. Three masters. */
 export class MaxTtlModel implements Model {
   readonly width = WIDTH;
   private readonly next = new Uint8Array(WIDTH);
@@ -131,7 +139,7 @@ export class MaxTtlModel implements Model {
     emit(next, action('begin', c));
   }
 
-  /** Fewer states: A takes new locks instead of extending one, and S asks only while A has something to lose. */
+  /** Keeps states few: A takes new locks instead of extending one, and S acts only while A has something to lose. */
   private worthwhile(state: Uint8Array, c: number): boolean {
     const holding = state[client(A) + BELIEF]! > 0 || state[client(A) + ROUND]! > 0;
     return c === A ? !holding : holding;
@@ -176,12 +184,12 @@ export class MaxTtlModel implements Model {
     if (state[m * MASTER + KNOWN] === 0 || (state[at + MET]! & (1 << m)) !== 0) return;
     const next = this.copy(state);
     next[at + MET]! |= 1 << m;
-    // Data that changed before the second round was over: the raise begins anew.
+    // Data changed before the second round was over: the raise begins anew.
     if (c === A && this.rounds === 2 && !this.mayUse(state)) next.fill(0, at + CONFIRMED, at + CONFIRMED + MASTERS);
     emit(next, action('read', c, m));
   }
 
-  /** The level is raised where it is smaller, and a quarantine that runs becomes longer by as much. */
+  /** Raises the level where it is smaller, and lengthens a running quarantine by the difference. */
   private confirm(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const at = client(c);
     if ((state[at + MET]! & (1 << m)) === 0) return;
@@ -210,7 +218,7 @@ export class MaxTtlModel implements Model {
     emit(next, action('confirm', c, m));
   }
 
-  /** The second one begins when all masters were confirmed in the first. */
+  /** The second round begins when the first has confirmed all masters. */
   private round(state: Uint8Array): number {
     const at = client(A) + CONFIRMED;
     return this.rounds === 2 && state[at]! > 0 && state[at + 1]! > 0 && state[at + 2]! > 0 ? 2 : 1;
@@ -220,7 +228,7 @@ export class MaxTtlModel implements Model {
     return this.options.use === 'all twice' ? 2 : 1;
   }
 
-  /** Unknown data, and other masters with known data that can be read. */
+  /** Writes a marker for unknown data with the level of other masters, whose data is known and can be read. */
   private write(state: Uint8Array, c: number, m: number, emit: Emit): void {
     if (state[m * MASTER + KNOWN] === 1) return;
     const others = [(m + 1) % MASTERS, (m + 2) % MASTERS].filter((other) => state[other * MASTER + KNOWN] === 1);
@@ -249,7 +257,7 @@ export class MaxTtlModel implements Model {
     next[client(c) + MET]! |= 1 << m;
   }
 
-  /** S reads no master with known data: another is cut off, or has lost its data, too. */
+  /** S can read no master with known data: the others are cut off, or have lost their data, too. */
   private writeAlone(state: Uint8Array, m: number, emit: Emit): void {
     const { noSource, ttls } = this.options;
     const master = m * MASTER;
@@ -261,7 +269,7 @@ export class MaxTtlModel implements Model {
       return;
     }
     if (noSource === 'own wait' && state[master + WAIT]! > 1) return;
-    // What S saw of all masters may be old when it writes: it saw them after the loss.
+    // What S saw of all masters may be old when it writes, unless it saw them after the loss.
     if (noSource === 'all unknown' && !this.options.allAtOnce) return;
     this.setMarker(state, S, m, ttls[S]);
     emit(this.next, action('write alone', S, m));

@@ -1,4 +1,5 @@
-// The small configurations, and the counter-examples that are found within seconds. `npm run model` explores all of them.
+// The small configurations, and the counter-examples that the search finds within seconds. `npm run model` explores
+// all.
 import { describe, expect, it } from '@jest/globals';
 import { explore, type Model } from './checker.js';
 import { sections } from './configurations.js';
@@ -52,7 +53,7 @@ describe('Checker', () => {
     });
   });
 
-  it('says so when the bound on states ends the search', () => {
+  it('reports that the bound on states ended the search', () => {
     expect(explore(new TwoCounters(7), { limit: 10 })).toMatchObject({ states: 10, bounded: true });
   });
 });
@@ -68,7 +69,10 @@ describe('Models', () => {
     expect({ violation, bounded }).toEqual({ violation: undefined, bounded: false });
   });
 
-  it.each(quick.flatMap(({ breaks }) => breaks))('break without the rule: $title: $name', ({ model, limit }) => {
-    expect(explore(model(), { limit }).violation).toBeDefined();
-  });
+  it.each(quick.flatMap(({ breaks }) => breaks))(
+    'break a promise without the rule: $title: $name',
+    ({ model, limit }) => {
+      expect(explore(model(), { limit }).violation).toBeDefined();
+    },
+  );
 });

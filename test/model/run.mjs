@@ -15,7 +15,7 @@ const readme = join(import.meta.dirname, 'README.md');
 const BEGIN = '<!-- npm run model -- --write: begin -->';
 const END = '<!-- npm run model -- --write: end -->';
 
-// On a fresh clone the compiler is not there yet.
+// A fresh clone does not have the compiler yet.
 await ensureDependencies();
 const { compile } = await import('../simulation/compile.mjs');
 const compiled = await compile(undefined, ['test/model']);
@@ -72,7 +72,7 @@ function timed(explore, { model, limit }) {
   return { verdict, seconds: ((performance.now() - began) / 1_000).toFixed(1) };
 }
 
-/** Prints each step of the configurations whose name has these words. */
+/** Prints each step of the configurations whose names contain these words. */
 function trace(explore, sections) {
   const all = sections.flatMap(({ holds, breaks }) => [...holds, ...breaks]);
   const chosen = all.filter(({ name }) => name.toLowerCase().includes(values.trace.toLowerCase()));

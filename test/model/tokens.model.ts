@@ -18,14 +18,14 @@ export type TokensWeakening =
 
 export interface TokensOptions {
   readonly masters: 3 | 5;
-  /** For each client the key that it locks; all keys share one counter. */
+  /** The key that each client locks; all keys share one counter. */
   readonly keys: readonly number[];
-  /** How many times a key is set again by an extension, or by a late request. */
+  /** How many times an extension or a late request sets a key again. */
   readonly heals: number;
-  /** How many answers of draws are lost. */
+  /** How many answers to draws are lost. */
   readonly lostAnswers: number;
   readonly without?: readonly TokensWeakening[];
-  /** Counters that are lost, and clocks: all in ticks. */
+  /** Lost counters and differing clocks, in ticks. */
   readonly loss?: {
     readonly losses: number;
     readonly ticks: number;
@@ -33,13 +33,13 @@ export interface TokensOptions {
     /** How far the wall clock of each client is ahead. */
     readonly ahead: readonly number[];
   };
-  /** One client, undisturbed: its token stands after so many rounds, whatever the counters are. */
+  /** One undisturbed client: its token stands after this many rounds, whatever the counters are. */
   readonly rounds?: number;
 }
 
 const COUNTER = 0;
 const QUARANTINE = 1;
-/** The client whose key is there plus one, for each key. */
+/** For each key, the client that owns it plus one. */
 const OWNERS = 2;
 
 const PHASE = 0;
@@ -47,7 +47,7 @@ const GRANTED = 1;
 const DRAWN = 2;
 const LARGEST = 3;
 const CONFIRMED = 4;
-/** The largest token that stood when the client asked for its own. */
+/** The largest token that stood when the client requested its own. */
 const AFTER = 5;
 const FLOOR = 6;
 /** Masters that were not quarantined when the round was sent. */
@@ -60,7 +60,7 @@ const HOLDING = 1;
 const ASKED = 2;
 const STANDS = 3;
 
-/** Numbers that pass in one tick of a wall clock: more than a model draws in one. */
+/** Numbers that pass in one tick of a wall clock: more than the model draws in one tick. */
 const PER_TICK = 8;
 
 const KINDS = [
@@ -79,8 +79,8 @@ const KINDS = [
 type Kind = (typeof KINDS)[number];
 
 /**
- * Section 9. Keys expire at any time, as if no lease held, so that there is no time but that of wall clocks.
- * A request and its answer are one step, since a connection keeps the order of requests.
+ * Section 9. Keys expire at any time, as if no lease held, so the only time is that of the wall clocks.
+ * A request and its answer are one step, because a connection keeps the order of requests.
  */
 export class TokensModel implements Model {
   readonly width: number;
@@ -115,7 +115,7 @@ export class TokensModel implements Model {
     state[this.lost] = lostAnswers;
     state[this.losses] = loss?.losses ?? 0;
     if (this.options.rounds === undefined) return [state];
-    // Every combination of small counters, the lock held on all masters, the token asked for.
+    // Every combination of small counters, with the lock held on all masters and the token requested.
     return Array.from({ length: 3 ** masters }, (_, combination) => {
       const begun = state.slice();
       for (let m = 0; m < masters; m += 1) {
@@ -182,7 +182,7 @@ export class TokensModel implements Model {
     emit(next, action('acquire', c, m));
   }
 
-  /** Early expiry, expiry, release: for the other client they are the same. */
+  /** Early expiry, expiry and release are the same to the other client. */
   private expire(state: Uint8Array, m: number, emit: Emit): void {
     for (let key = 0; key < this.masterWidth - OWNERS; key += 1) {
       if (state[this.master(m) + OWNERS + key] === 0) continue;
@@ -192,7 +192,7 @@ export class TokensModel implements Model {
     }
   }
 
-  /** An extension finds no key and sets it. Whether its answer arrives or is missing, the master leaves D. */
+  /** An extension finds no key and sets it. Whether or not its answer arrives, the master leaves D. */
   private setAgain(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const at = this.client(c);
     if (state[this.heals] === 0 || state[at + PHASE] === ACQUIRING || state[this.owner(c, m)] !== 0) return;
@@ -211,7 +211,7 @@ export class TokensModel implements Model {
     emit(next, action('set again', c, m));
   }
 
-  /** The first round begins, or another one with the clock of now. */
+  /** Begins the first round, or another one with the current clock. */
   private ask(state: Uint8Array, c: number, emit: Emit): void {
     const at = this.client(c);
     const phase = state[at + PHASE]!;
@@ -252,7 +252,7 @@ export class TokensModel implements Model {
     const next = this.copy(state);
     const changed = this.answer(next, c, m);
     if (changed) emit(next, action('draw', c, m));
-    // The draw happened, and the client has not heard of it: it is not in D.
+    // The draw happened, but the client does not know of it: the master is not in D.
     if (state[this.lost] === 0 || (state[at + DRAWN]! & (1 << m)) !== 0) return;
     const unheard = this.copy(state);
     unheard[this.master(m) + COUNTER] = this.drawn(state, c, m);
@@ -260,7 +260,7 @@ export class TokensModel implements Model {
     emit(unheard, action('lose', c, m));
   }
 
-  /** Whether the answer is worth a step: one that changes nothing is none. */
+  /** Applies an answer. Returns whether it is worth a step: an answer that changes nothing is not. */
   private answer(next: Uint8Array, c: number, m: number): boolean {
     const at = this.client(c);
     const bit = 1 << m;
@@ -296,7 +296,7 @@ export class TokensModel implements Model {
   private drawn(state: Uint8Array, c: number, m: number): number {
     const at = this.client(c);
     let floor = state[at + FLOOR]!;
-    // m1 has the right time, the other servers are two ticks late.
+    // m1 has the right time; the other servers are two ticks late.
     const clamped = this.weak.has('floor clamped to late servers') && m > 0;
     if (clamped) floor = Math.min(floor, Math.max(0, state[this.now]! - 2) * PER_TICK);
     return Math.max(state[this.master(m) + COUNTER]! + 1, floor, state[at + LARGEST]!);
@@ -315,7 +315,7 @@ export class TokensModel implements Model {
         next[at + DRAWN]! &= ~(1 << m);
         if (state[at + PHASE] !== STANDS) next[at + CONFIRMED]! &= ~(1 << m);
         next[at + GRANTED]! &= ~(1 << m);
-        // What was sent before carries the identity of before, and is refused.
+        // Earlier requests carry the earlier identity and are refused.
         next[at + SENT]! &= ~(1 << m);
       }
     }

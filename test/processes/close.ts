@@ -1,13 +1,13 @@
-// Takes locks, closes, prints a line, and must then end by itself, whatever state the servers are in.
+// Takes locks, closes, prints a line, and must then exit by itself, whatever state the servers are in.
 import { redisMasters } from '../../lib/redis/master-source.js';
 import { contextOf } from '../support/context.js';
 import { Contender } from '../support/redlocks.js';
 
 interface Task {
   readonly urls: readonly string[];
-  /** Servers that hang before the end. */
+  /** Process ids of servers that hang before the end. */
   readonly hang: readonly number[];
-  /** Whether to acquire anything before. */
+  /** Whether to acquire locks first. */
   readonly lock: boolean;
 }
 

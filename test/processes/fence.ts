@@ -1,5 +1,5 @@
-// Takes locks on a few hot keys as fast as it can and tells a register of each, with the fencing token. It must cope with
-// everything: masters that die, networks that break, and being paused itself at any moment.
+// Takes locks on a few hot keys as fast as it can, and reports each lock with its fencing token to a register. It must
+// survive masters that die, networks that break, and pauses of its own process at any moment.
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,25 +24,27 @@ export interface FenceTask {
   readonly milliseconds: number;
   /** How far the wall clock is ahead, in milliseconds. */
   readonly ahead: number;
-  /** How masters draw a token. The right way is the product's own. */
+  /** How masters draw a token; by default as the library does. */
   readonly protocol?: Protocol;
-  /** Waits to be told before each step: to acquire, to ask for the token, to write. */
+  /** Waits for the register before each step: to acquire, to request the token, to write. */
   readonly steered?: boolean;
 }
 
-/** One critical section. Times are microseconds of the machine's monotonic clock, the same for all processes. */
+/** One critical section. Times are microseconds of the machine's monotonic clock, which all processes share. */
 export interface Section {
   readonly keys: readonly string[];
   readonly token: number;
-  /** When the lock was asked for. */
+  /** When the lock was requested. */
   readonly asked: number;
   /** When the lock was held and the token was known. */
   readonly since: number;
-  /** When the lock was seen to be held for the last time. */
+  /** When the lock was last seen to be held. */
   readonly until: number;
 }
 
-/** What the register is told; it answers `claim` and `write` with whether it accepts, and `ready` when to go on. */
+/**
+ * A message to the register. It answers `claim` and `write` with its verdict, and `ready` when the process may go on.
+ */
 export type Message =
   | { readonly op: 'claim' | 'write'; readonly id: number; readonly keys: readonly string[]; readonly token: number }
   | { readonly op: 'ready'; readonly id: number }
@@ -76,7 +78,7 @@ const ask = async (op: 'claim' | 'write', names: readonly string[], token: numbe
   tell({ op, id, keys: names, token });
   return (await answers.next()).value === 'accepted';
 };
-/** A step of one that is steered. */
+/** Waits for the next step if the process is steered. */
 const step = async (): Promise<void> => {
   if (!steered) return;
   tell({ op: 'ready', id });
@@ -112,7 +114,7 @@ async function enter(): Promise<void> {
   let until = since;
   if (await ask('claim', chosen, token)) {
     await sleep(Math.random() * 10);
-    // In this order: between the two, this process may be paused.
+    // In this order, because this process may be paused between the two.
     const at = now();
     if (lock.isHeld) until = at;
     await ask('write', chosen, token);

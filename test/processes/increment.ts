@@ -1,5 +1,5 @@
-// Adds one to a number in a file, many times, each time under the lock. Reading and writing are apart, so that two
-// processes in there at once lose an update or meet each other.
+// Increments a number in a file many times, each time under the lock. Reading and writing are separate steps, so two
+// processes that are inside at once lose an update or fail to create the same directory.
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

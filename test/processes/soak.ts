@@ -1,4 +1,4 @@
-// Load over many keys, and what it leaves in memory. Prints one line of JSON; must end by itself after that.
+// Puts load on many keys and measures what it leaves in memory. Prints one line of JSON, and must then exit by itself.
 import { setImmediate } from 'node:timers/promises';
 import { redisMasters } from '../../lib/redis/master-source.js';
 import { CountingMaster } from '../support/counting-master.js';
@@ -8,23 +8,23 @@ import { Contender } from '../support/redlocks.js';
 interface Task {
   readonly urls: readonly string[];
   readonly keys: number;
-  /** How often to acquire and release; or */
+  /** Number of locks to acquire and release. Give this or `milliseconds`. */
   readonly cycles?: number;
-  /** for how long. */
+  /** Duration of the load. */
   readonly milliseconds?: number;
-  /** A server that hangs from the start of the load on. */
+  /** Process id of a server that hangs from the start of the load on. */
   readonly hang?: number;
 }
 
 export interface SoakReport {
   readonly cycles: number;
   readonly milliseconds: number;
-  /** Bytes after a collection, when a fifth of the load was done and at the end. */
+  /** Bytes after a garbage collection, when a fifth of the load is done and at the end. */
   readonly heap: readonly [number, number];
   readonly handles: readonly [number, number];
-  /** Most requests that waited for one master at a time. */
+  /** The largest number of requests that waited for one master at a time. */
   readonly mostPending: number;
-  /** Requests that waited for an answer, likewise. */
+  /** Requests without an answer, at the same two moments. */
   readonly pending: readonly [number, number];
 }
 
@@ -68,7 +68,7 @@ async function load(goOn: () => boolean): Promise<void> {
 }
 
 async function measure(): Promise<{ readonly heap: number; readonly handles: number; readonly pending: number }> {
-  // A release resolves at a quorum: let the others answer, too.
+  // A release resolves at a quorum: let the other masters answer, too.
   const silent = hang === undefined ? 0 : 1;
   while (masters.filter(({ pending }) => pending > 0).length > silent) await setImmediate();
   globalThis.gc?.();

@@ -1,4 +1,4 @@
-// Waits for a lock, tells when it has it, and gives it back when it is told to, or never.
+// Waits for a lock, prints a line when it has the lock, and releases it after `hold` milliseconds.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Contender } from '../support/redlocks.js';
 
@@ -6,7 +6,7 @@ interface Task {
   readonly urls: readonly string[];
   readonly resource: string;
   readonly ttl: number;
-  /** Milliseconds for which the lock is kept; without it, for ever. */
+  /** Milliseconds for which to hold the lock; by default twelve days, longer than any test. */
   readonly hold?: number;
 }
 

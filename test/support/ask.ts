@@ -10,7 +10,7 @@ import type {
   Request,
 } from '../../lib/core/master.interface.js';
 
-/** Puts a request to a master and waits for the answer. A second answer is an error that nobody can miss. */
+/** Sends a request to a master and resolves with its answer. A second answer throws. */
 export function ask(master: Master, request: Request): Promise<Answer> {
   let answered = false;
   return new Promise((resolve) => {

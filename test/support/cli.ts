@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { isBuilt } from '../../scripts/ensure-build.mjs';
 
-/** How a command line ended. */
+/** The result of a command-line run. */
 export interface Ended {
   readonly status: number | null;
   readonly stdout: string;
@@ -13,30 +13,30 @@ export interface Ended {
 }
 
 export interface CliOptions {
-  /** What is typed in. */
+  /** Sent to standard input, which then closes. */
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A command line that runs. */
+/** A running command-line process. */
 export interface Running {
-  /** Resolves when it has asked for input. */
+  /** Resolves when the program asks for input. */
   readonly asked: Promise<void>;
   readonly ended: Promise<Ended>;
-  /** Types something, and nothing more after it. */
+  /** Types this input and then closes standard input. */
   type(input: string): void;
 }
 
 const { bin } = JSON.parse(readFileSync('package.json', 'utf8')) as { bin: Readonly<Record<string, string>> };
 
-/** Runs the program that users get, in a process of its own and without a terminal. */
+/** Runs the published program in its own process, without a terminal. */
 export async function cli(args: readonly string[], { input = '', env = {} }: CliOptions = {}): Promise<Ended> {
   const running = await startCli(args, env);
   running.type(input);
   return running.ended;
 }
 
-/** Like {@link cli}, for whoever waits for the question before answering it. */
+/** Like {@link cli}, for tests that wait for the question before they answer it. */
 export async function startCli(args: readonly string[], env: CliOptions['env'] = {}): Promise<Running> {
   if (!(await isBuilt())) throw new Error('dist is missing, or older than lib: npm run build');
   const { REDLOCK_MASTERS: _, ...inherited } = process.env;
@@ -51,7 +51,7 @@ export async function startCli(args: readonly string[], env: CliOptions['env'] =
   return { asked, ended, type: (input) => void child.stdin.end(input) };
 }
 
-/** Options that name these masters. */
+/** Command-line options for these masters. */
 export function on(urls: readonly string[]): string[] {
   return urls.flatMap((url) => ['--master', url]);
 }

@@ -1,6 +1,6 @@
 /*
- * Preloaded into a server, it makes the server's wall clock wrong by as many nanoseconds as the first eight bytes of the
- * file CLOCK_OFFSET say at that moment. The monotonic clock stays right.
+ * Preloaded into a server, this shifts the server's wall clock by a number of nanoseconds: the current value of the
+ * first eight bytes of the file that CLOCK_OFFSET names. The monotonic clock stays right.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -3,15 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A wall clock of a server that a test can set. */
+/** A server's wall clock that a test can shift. */
 export interface ClockShim extends Disposable {
-  /** For the server's process. */
+  /** Environment variables for the server process. */
   readonly env: Readonly<Record<string, string>>;
-  /** Makes the clock wrong by this many milliseconds from now on. */
+  /** Sets the error of the wall clock to this many milliseconds from now on. */
   step(milliseconds: number): void;
 }
 
-/** `undefined` where it cannot be built: it takes Linux and a C compiler. */
+/** Builds the shim. Returns `undefined` without Linux or a C compiler. */
 export function buildClockShim(): ClockShim | undefined {
   if (process.platform !== 'linux') return undefined;
   const folder = mkdtempSync(join(tmpdir(), 'redlock-clock-'));
@@ -29,7 +29,7 @@ export function buildClockShim(): ClockShim | undefined {
   const step = (milliseconds: number): void => {
     const bytes = Buffer.alloc(8);
     bytes.writeBigInt64LE(BigInt(milliseconds) * 1_000_000n);
-    // In place: the server has this very file in its memory.
+    // Write in place: the server has mapped this file into its memory.
     writeFileSync(file, bytes, { flag: 'r+' });
   };
   writeFileSync(file, Buffer.alloc(8));

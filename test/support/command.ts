@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 
-/** Sends one command over a connection of its own. */
+/** Sends one command over its own connection. */
 export async function command(port: number, name: string, ...args: (string | number)[]): Promise<unknown> {
   const client = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
   try {

@@ -7,14 +7,14 @@ import { transform } from '@swc/core';
 
 const ROOT = process.cwd();
 
-/** The library as JavaScript, for processes of their own: Node 20 runs no TypeScript. */
+/** The library as JavaScript, for child processes: Node 20 does not run TypeScript. */
 export interface Compiled extends AsyncDisposable {
   readonly folder: string;
 }
 
-/** Compiles lib/ and what tests run in processes of their own, as they are now, whatever dist/ holds. */
+/** Compiles the current lib/ and the code that tests run in child processes, whatever dist/ contains. */
 export async function compileLibrary(): Promise<Compiled> {
-  // Inside the repository, from where packages can be found.
+  // Inside the repository, so that Node finds the packages.
   const cache = join(ROOT, 'node_modules/.cache');
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, 'compiled-'));
@@ -46,13 +46,13 @@ async function compile(file: string, folder: string): Promise<void> {
   await writeFile(target, code);
 }
 
-/** A program of test/processes, running in a process of its own. */
+/** A program of test/processes that runs in its own process. */
 export interface Program {
-  /** Resolves with the next line of its output; rejects when it ends without one. */
+  /** Resolves with the next line of output; rejects if the program ends first. */
   line(): Promise<string>;
-  /** Resolves with its exit code, or the signal that ended it. */
+  /** Resolves with the exit code, or with the signal that ended the process. */
   readonly ended: Promise<number | string>;
-  /** SIGSTOP: its connections stay open, and it does nothing. */
+  /** Sends SIGSTOP: the process does nothing, and its connections stay open. */
   pause(): void;
   resume(): void;
   kill(): void;

@@ -8,12 +8,15 @@ import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { RestartGuard } from '../../lib/redis/guard/restart-guard.js';
 
 interface Surroundings {
-  /** Called when the clock of this process turns out to be behind. */
+  /** Called when the clock of this process proves to be behind. */
   readonly clockLags?: (milliseconds: number) => void;
   readonly clock?: Clock | undefined;
 }
 
-/** What masters on servers need to know. Without a guard unless asked for: test servers have just been started. */
+/**
+ * The context of Redis masters. It has a restart guard only on request: test servers have just started, so a guard
+ * would quarantine them.
+ */
 export function contextOf(
   options: RedlockOptions = {},
   observer: Observer = {},

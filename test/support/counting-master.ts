@@ -1,11 +1,11 @@
 import type { Master, MasterIdentity, Reply, Request, WakeUp } from '../../lib/core/master.interface.js';
 
-/** Counts what a master is asked. */
+/** Counts the requests to a master. */
 export class CountingMaster implements Master {
   readonly asked = { acquire: 0, extend: 0, draw: 0, release: 0, leave: 0, inspect: 0, probe: 0 };
-  /** How often it has told that somebody is next. */
+  /** Number of wake-ups that named a key. */
   calls = 0;
-  /** Requests that wait for their answers. */
+  /** Requests that have no answer yet. */
   pending = 0;
   mostPending = 0;
 

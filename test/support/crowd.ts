@@ -9,14 +9,14 @@ import { COUNTERS } from './leftovers.js';
 import { type Masters, startMasters } from './masters.js';
 import { Contender } from './redlocks.js';
 
-/** With it, those who wait look for themselves as late as they may: what happens before was asked for by a wake-up. */
+/** Makes waiters poll as late as possible, so that a wake-up causes every earlier request. */
 export class Patience extends SystemRandom {
   override fraction(): number {
     return 1 - Number.EPSILON;
   }
 }
 
-/** A contender that counts what it asks. To the masters it is a process of its own. */
+/** A contender that counts its requests. To the masters it is a separate process. */
 export class CountingContender extends Contender {
   private constructor(
     readonly counting: readonly CountingMaster[],
@@ -42,20 +42,20 @@ export class CountingContender extends Contender {
     return this.counting.reduce((sum, { asked }) => sum + Object.values(asked).reduce((a, b) => a + b, 0), 0);
   }
 
-  /** Requests to acquire, to all masters, since the last `reset`. */
+  /** Acquire requests to all masters since the last `reset`. */
   get acquires(): number {
     return this.counting.reduce((sum, { asked }) => sum + asked.acquire, 0);
   }
 
   /**
-   * The same to one master. At the gate, every attempt counts once; another master may still have the key that was
-   * released, and is then asked again.
+   * Acquire requests to one master. The gate counts every attempt once. Another master may still have the released
+   * key; it then receives a second request.
    */
   acquiresAt(index: number): number {
     return this.counting[index]?.asked.acquire ?? 0;
   }
 
-  /** How often a master has told that it is next, since the last `reset`. */
+  /** Wake-ups that named a key, from all masters, since the last `reset`. */
   get calls(): number {
     return this.counting.reduce((sum, { calls }) => sum + calls, 0);
   }
@@ -68,7 +68,7 @@ export class CountingContender extends Contender {
   }
 }
 
-/** Masters, contenders on all of them, and connections for what an operator sees and types. */
+/** Masters, contenders that use all of them, and plain connections for the commands of an operator. */
 export class Crowd implements AsyncDisposable {
   private constructor(
     readonly masters: Masters,
@@ -80,7 +80,7 @@ export class Crowd implements AsyncDisposable {
     const started = await startMasters(masters);
     const clients = started.servers.map(({ port }) => {
       const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 20, disconnectTimeout: 100 });
-      // A master that is killed is no error for an operator.
+      // A killed master is not an error for the operator's connection.
       return client.on('error', () => undefined);
     });
     const all = Array.from({ length: contenders }, () => CountingContender.over(started.urls, options, random));
@@ -95,49 +95,49 @@ export class Crowd implements AsyncDisposable {
     for (const contender of this.contenders) contender.reset();
   }
 
-  /** One command on one master. */
+  /** Runs one command on one master. */
   async callOn(index: number, command: string, ...args: string[]): Promise<unknown> {
     return this.clients[index]?.call(command, ...args);
   }
 
-  /** One command on every master that runs. */
+  /** Runs one command on every running master. */
   async call(command: string, ...args: string[]): Promise<unknown[]> {
     const running = this.clients.filter((_, i) => this.masters.servers[i]?.pid !== undefined);
     return Promise.all(running.map((client) => client.call(command, ...args)));
   }
 
-  /** How many processes stand in the queue of a resource, on each master. */
+  /** Number of processes in the queue of a resource, per master. */
   async queued(resource: string): Promise<number[]> {
     return (await this.call('ZCARD', `lock:\0queue:${resource}`)).map(Number);
   }
 
-  /** The same on all masters together; a process may stand at two of them, if one was slow. */
+  /** The sum over all masters. A process may be queued on two of them if one was slow. */
   async queuedInAll(resource: string): Promise<number> {
     return (await this.queued(resource)).reduce((sum, some) => sum + some, 0);
   }
 
-  /** Resolves when so many processes stand in the queue of a resource. */
+  /** Resolves when at least this many processes are queued for a resource. */
   async untilQueued(resource: string, count: number): Promise<void> {
     await eventually(async () => (await this.queuedInAll(resource)) >= count);
   }
 
-  /** Which server has the queue of a resource. Somebody must stand in it. */
+  /** The server with the queue of a resource. At least one process must be in the queue. */
   async gateOf(resource: string): Promise<Masters['servers'][number]> {
     return this.masters.servers[await this.indexOfGate(resource)]!;
   }
 
-  /** The same as its place among the masters. */
+  /** The index of that server. */
   async indexOfGate(resource: string): Promise<number> {
     return (await this.queued(resource)).findIndex((count) => count > 0);
   }
 
-  /** Subscriber connections on each master. */
+  /** Number of subscriber connections on each master. */
   async subscribers(): Promise<number[]> {
     const lists = (await this.call('CLIENT', 'LIST', 'TYPE', 'pubsub')) as string[];
     return lists.map((list) => list.split('\n').filter((line) => line !== '').length);
   }
 
-  /** Keys on all masters that run, apart from the counters, which outlive the locks. */
+  /** Number of keys on all running masters, without the counters, which outlive the locks. */
   async keys(): Promise<number> {
     const keys = (await this.call('KEYS', '*')) as string[][];
     return keys.flat().filter((key) => !COUNTERS.test(key)).length;

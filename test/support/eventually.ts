@@ -1,4 +1,4 @@
-/** Resolves as soon as the condition holds. For what tells nobody when it happens. */
+/** Polls until the condition holds. For conditions that no event announces. */
 export async function eventually(condition: () => boolean | Promise<boolean>, within = 15_000): Promise<void> {
   const start = performance.now();
   while (!(await condition())) {

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import type { LockObserver } from 'nestjs-redlock';
 
-/** Work that lasts until the test ends it, and that remembers how many were at it at once. */
+/** Work that blocks until the test releases it, and that records how many callers were inside at once. */
 export class Gate {
   private readonly events = new EventEmitter();
   private readonly inside: (() => void)[] = [];
@@ -9,17 +9,17 @@ export class Gate {
   private count = 0;
   private most = 0;
 
-  /** How many have come in so far. */
+  /** Number of callers that have entered so far. */
   get arrivals(): number {
     return this.count;
   }
 
-  /** The largest number of those that were in at the same time. */
+  /** The largest number of callers that were inside at the same time. */
   get crowd(): number {
     return this.most;
   }
 
-  /** Stays in until somebody opens. */
+  /** Blocks until the gate opens. */
   async pass(): Promise<void> {
     this.count += 1;
     if (this.isOpen) return;
@@ -30,24 +30,24 @@ export class Gate {
     });
   }
 
-  /** Resolves when so many have come in, those who have left included. */
+  /** Resolves when this many callers have entered, including those that have left. */
   async arrived(count: number): Promise<void> {
     while (this.count < count) await once(this.events, 'arrival');
   }
 
-  /** Lets out who is in. Who comes later stays in. */
+  /** Releases the callers inside. Later callers block again. */
   open(): void {
     for (const leave of this.inside.splice(0)) leave();
   }
 
-  /** Keeps nobody from now on: a test that has failed must not keep its application from ending. */
+  /** Blocks no caller from now on: a failed test must not keep its application from closing. */
   stayOpen(): void {
     this.isOpen = true;
     this.open();
   }
 }
 
-/** Hears when somebody asks for a lock that somebody else holds. */
+/** Observes requests for a lock that another holder has. */
 export class Refusals implements LockObserver {
   private readonly events = new EventEmitter();
 
@@ -55,7 +55,7 @@ export class Refusals implements LockObserver {
     if (kind === 'held') this.events.emit('refusal');
   };
 
-  /** Resolves at the next one. */
+  /** Resolves at the next refusal. */
   async next(): Promise<void> {
     await once(this.events, 'refusal');
   }

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { fc } from './properties.js';
 
-/** Parts of which names are made that try to be something else: prefixes, names of our own, commands, patterns. */
+/** Parts of names that imitate something else: prefixes, internal names, commands, patterns. */
 const PARTS = [
   ...['lock', 'app', 'jobs', 'key', 'queue', 'wake', 'incarnation', 'fences', 'reserved for ', ':', '::'],
   ...['*', '?', '[a-z]', '{tag}', '{', '}', '\\', '/', '../', ' ', '\n', '\r\n', '\t', '%00', '%s', '"', "'"],
@@ -10,10 +10,10 @@ const PARTS = [
   ...['é', 'e\u0301', '\u{1f512}', '\u{1f468}\u200d\u{1f469}', '\ufffd', '\ufeff', 'ß', 'ẞ', 'İ', 'ﬀ'],
 ];
 
-/** What no name may contain. */
+/** Sequences that no name may contain. */
 const FORBIDDEN = ['\0', '\0key:', '\0queue:', '\ud800', '\udbff', '\udc00', '\udfff'];
 
-/** Names that can be locked, however odd. */
+/** Names that can be locked, however odd they are. */
 export const names = fc.oneof(
   {
     weight: 3,
@@ -23,14 +23,14 @@ export const names = fc.oneof(
   fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }).filter((text) => !text.includes('\0')),
 );
 
-/** Names of which some cannot be locked. */
+/** Names, some of which cannot be locked. */
 export const anyNames = fc.oneof(
   names,
   fc.array(fc.constantFrom(...PARTS, ...FORBIDDEN), { maxLength: 5 }).map((all) => all.join('')),
   fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 10 }).map((units) => String.fromCharCode(...units)),
 );
 
-/** Prefixes of which many begin with each other. */
+/** Prefixes, many of which begin with one another. */
 export const prefixes = fc.oneof(
   fc.array(fc.constantFrom('app', 'jobs', ':', 'key', '{a}'), { maxLength: 4 }).map((all) => all.join('')),
   names,
@@ -49,15 +49,15 @@ const ODD: readonly unknown[] = [
   ...[new Proxy({}, { getPrototypeOf: throwing, has: throwing }), Object.create(null), Object.freeze(['a'])],
 ];
 
-/** In a box, since some of the values do something when they are looked at, which fast-check does. */
+/** A box around a value: some of the values run code when they are inspected, and fast-check inspects them. */
 export interface Boxed {
   readonly value: unknown;
 }
 
-// Shown without looking at it, too.
+// Printing must not run that code either.
 const boxed = (value: unknown): Boxed => ({ value, [fc.toStringMethod]: () => inspect(value) }) as Boxed;
 
-/** Whatever somebody could write in place of an option. */
+/** Any value that a caller could pass as an option. */
 export const anything: fc.Arbitrary<Boxed> = fc.oneof(
   fc
     .anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true, withSparseArray: true })
@@ -66,7 +66,7 @@ export const anything: fc.Arbitrary<Boxed> = fc.oneof(
   fc.nat(ODD.length - 1).map((index) => boxed(ODD[index])),
 );
 
-/** Objects that hold `names` with values from anywhere, and now and then something that is no such object. */
+/** Objects whose properties are `names` with arbitrary values, and occasionally a value that is no such object. */
 export function optionObjects(names: readonly string[]): fc.Arbitrary<Boxed> {
   const name = fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...names) }, fc.constantFrom('toString', 'ttI', 'x'));
   const likely = fc.constantFrom(0, 50, 10_000, '5s', true).map(boxed);

@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 
-/** The hash of fencing counters: the only key that outlives the locks. It has a bounded number of fields. */
+/** The hash of fencing counters: the only key that outlives the locks. The number of its fields is bounded. */
 export const COUNTERS = /\0fences$/;
 
-/** Keys on a server that should not outlive the locks. */
+/** Keys on a server, without the key that outlives the locks. */
 export async function leftovers(port: number): Promise<string[]> {
   const client = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
   try {
@@ -13,7 +13,7 @@ export async function leftovers(port: number): Promise<string[]> {
   }
 }
 
-/** Number of keys on some servers that should not outlive the locks. */
+/** Number of these keys on several servers. */
 export async function leftoversOn(ports: readonly number[]): Promise<number> {
   return (await Promise.all(ports.map(leftovers))).flat().length;
 }

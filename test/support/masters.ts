@@ -3,11 +3,11 @@ import { RedisServer, type RedisServerOptions } from '../../scripts/redis-server
 export interface Masters extends AsyncDisposable {
   readonly servers: readonly RedisServer[];
   readonly urls: readonly string[];
-  /** Ends every server, also paused ones. */
+  /** Stops every server, including paused ones. */
   stop(): Promise<void>;
 }
 
-/** Starts `count` independent masters. All of them are up when it resolves; none is left behind when it rejects. */
+/** Starts `count` independent masters. All of them are up when it resolves, and none is left when it rejects. */
 export async function startMasters(count: number, options?: Omit<RedisServerOptions, 'port'>): Promise<Masters> {
   const starts = await Promise.allSettled(Array.from({ length: count }, () => RedisServer.start(options)));
   const servers = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));

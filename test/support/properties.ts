@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 
-/** Seed of all properties unless `PROPERTY_SEED` says otherwise. */
+/** Seed of all properties unless `PROPERTY_SEED` overrides it. */
 const SEED = 20_261_121;
-/** A machine that is slow makes fewer runs instead of none: milliseconds for one property. */
+/** Milliseconds for one property: a slow machine makes fewer runs instead of failing. */
 const TIME_LIMIT = 20_000;
 
-// The same runs everywhere: a random seed would fail a change that has nothing to do with what it found. To search, run
-// with `PROPERTY_SEED=<number>`; a failure prints seed and path, which `fc.assert(..., { seed, path })` replays.
+// The seed is fixed: a random one would fail changes that have nothing to do with the finding. To search, run with
+// `PROPERTY_SEED=<number>`. A failure prints its seed and path, which `fc.assert(..., { seed, path })` replays.
 fc.configureGlobal({ seed: Number(process.env['PROPERTY_SEED'] ?? SEED) });
 fc.installGlobalPlugin(fc.interruptAfterTimeLimit(TIME_LIMIT));
 

@@ -11,7 +11,7 @@ import { contextOf } from './context.js';
 import type { RedisMasterContext } from '../../lib/redis/redis-master-context.interface.js';
 import { type RedisMasterSource, redisMasters } from '../../lib/redis/master-source.js';
 
-/** The algorithm with masters of its own, as an application has it, without Nest. */
+/** The algorithm with its own masters, as in an application but without Nest. */
 export class Contender implements AsyncDisposable {
   private readonly settings;
   readonly redlock: Redlock;
@@ -28,7 +28,7 @@ export class Contender implements AsyncDisposable {
     this.redlock = new Redlock(masters, this.settings, { clock, random, observer, witness: guard });
   }
 
-  /** On Redis servers; resolves when a quorum can vote. */
+  /** Creates a contender on Redis servers. Resolves when a quorum can vote. */
   static async on(
     sources: readonly RedisMasterSource[],
     options: RedlockOptions = {},

@@ -3,12 +3,12 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Message, Section } from '../processes/fence.js';
 
-/** A resource that refuses smaller tokens than the largest it has seen, and keeps the books for the test. */
+/** A resource that refuses tokens smaller than the largest one it has seen, and keeps records for the test. */
 export class Register implements AsyncDisposable {
   readonly sections: Section[] = [];
-  /** Writes and claims that came too late. */
+  /** Number of writes and claims with a token that was too small. */
   refused = 0;
-  /** Tokens of accepted writes that were smaller than that of a write before them. */
+  /** Tokens of accepted writes that were not larger than the token of an earlier write. */
   readonly staleAccepted: number[] = [];
   private readonly claims = new EventEmitter();
   private readonly arrivals = new EventEmitter();
@@ -37,7 +37,7 @@ export class Register implements AsyncDisposable {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** Which process claims the resource next; `undefined` if it is over before. */
+  /** Resolves with the id of the process that claims the resource next, or with `undefined` if `over` aborts first. */
   async nextClaim(over: AbortSignal): Promise<number | undefined> {
     return once(this.claims, 'claim', { signal: over }).then(
       ([id]) => id as number,
@@ -45,12 +45,12 @@ export class Register implements AsyncDisposable {
     );
   }
 
-  /** Resolves when a process that is steered waits for its next step. */
+  /** Resolves when a steered process waits for its next step. */
   async ready(id: number): Promise<void> {
     if (!this.waiting.has(id)) await once(this.arrivals, String(id));
   }
 
-  /** Lets a process that waits make its next step. */
+  /** Lets a waiting process take its next step. */
   go(id: number): void {
     this.waiting.get(id)?.write('go\n');
     this.waiting.delete(id);

@@ -1,13 +1,13 @@
-// What critical sections on one key must look like.
+// Checks of the critical sections on one key.
 import type { Section } from '../processes/fence.js';
 
-/** Sections whose token another one has, too. */
+/** Sections with a token that an earlier section of the list has, too. */
 export function duplicatesOf(sections: readonly Section[]): readonly Section[] {
   const seen = new Set<number>();
   return sections.filter(({ token }) => seen.size === seen.add(token).size);
 }
 
-/** Pairs of sections of which the later was asked for when the earlier had its token, which is not smaller. */
+/** Pairs of sections in which the second was requested after the first had its token, yet has no larger token. */
 export function disorderOf(sections: readonly Section[]): readonly [Section, Section][] {
   const byStart = [...sections].sort((a, b) => a.asked - b.asked);
   const bySince = [...sections].sort((a, b) => a.since - b.since);
@@ -23,7 +23,7 @@ export function disorderOf(sections: readonly Section[]): readonly [Section, Sec
   return disorder;
 }
 
-/** Pairs of sections that were seen to be under the lock at the same time. */
+/** Pairs of consecutive sections that were seen under the lock at the same time. */
 export function overlapsOf(sections: readonly Section[]): readonly [Section, Section][] {
   const bySince = [...sections].sort((a, b) => a.since - b.since);
   return bySince.flatMap((section, i): [Section, Section][] => {

@@ -8,17 +8,17 @@ import { findRedisServer } from '../../scripts/redis-servers.mjs';
 import { command } from './command.js';
 import { eventually } from './eventually.js';
 
-/** Starts a sentinel, and ends it when its standard input ends: with the test, or with the process of the test. */
+/** Starts a sentinel and kills it when its standard input ends: with the test, or with the process of the test. */
 const SCRIPT = '"$1" "$2" --sentinel & pid=$!; read -r done; kill -9 "$pid"; wait "$pid"';
 
-/** A sentinel that watches one primary with its replica, and needs nobody's consent for a failover. */
+/** A sentinel that watches one primary with its replica, and that fails over without the consent of other sentinels. */
 export class Sentinel implements AsyncDisposable {
   private constructor(
     readonly port: number,
     private readonly end: () => Promise<void>,
   ) {}
 
-  /** Resolves when it knows the primary and its replica. */
+  /** Resolves when the sentinel knows the primary and its replica. */
   static async watch(name: string, primary: number): Promise<Sentinel> {
     const port = await freePort();
     const folder = await mkdtemp(join(tmpdir(), 'redlock-sentinel-'));
@@ -29,7 +29,7 @@ export class Sentinel implements AsyncDisposable {
       `sentinel failover-timeout ${name} 5000`,
     ];
     await writeFile(config, lines.join('\n'));
-    // The binary acts as what it is called, and some packages have it under the name of another program.
+    // The binary acts according to its file name, and some packages install it under the name of another program.
     const binary = findRedisServer() ?? 'redis-server';
     const program = join(folder, binary.includes('valkey') ? 'valkey-server' : 'redis-server');
     await symlink(binary, program);
@@ -51,7 +51,7 @@ export class Sentinel implements AsyncDisposable {
     }
   }
 
-  /** Port of the server that is the primary at the moment. */
+  /** Port of the current primary. */
   async primary(name: string): Promise<number> {
     const address = (await command(this.port, 'SENTINEL', 'get-master-addr-by-name', name)) as string[];
     return Number(address[1]);

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** How soon the server is tried again, in milliseconds. */
+/** Milliseconds between two attempts to reach the server. */
 const RETRY = 5;
 
-/** A TCP proxy that keeps the connections of its clients while the server behind it goes, comes back or is replaced. */
+/** A TCP proxy that keeps the connections of its clients while the server behind it stops, returns or is replaced. */
 export class StickyProxy implements AsyncDisposable {
-  /** Connections that clients have opened, ever. */
+  /** Number of connections that clients have opened so far. */
   accepted = 0;
   readonly #clients = new Set<Socket>();
   readonly #upstreams = new Set<Socket>();
@@ -27,7 +27,7 @@ export class StickyProxy implements AsyncDisposable {
     return `redis://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Carries everything to another server from now on. */
+  /** Forwards everything to another server from now on. */
   redirect(port: number): void {
     this.target = port;
     for (const upstream of this.#upstreams) upstream.destroy();

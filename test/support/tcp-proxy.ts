@@ -1,20 +1,20 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** Faults of one direction of traffic. Change them at any time; they apply to what arrives from then on. */
+/** Faults of one direction of traffic. A change applies to the data that arrives from then on. */
 export class Wire {
-  /** Milliseconds by which every chunk is held up. */
+  /** Milliseconds by which every chunk is delayed. */
   delay = 0;
-  /** Swallows everything while the connection stays open, as a firewall that drops packets does. */
+  /** Discards all data while the connection stays open, as a firewall that drops packets does. */
   blackHole = false;
-  /** Bytes that get through per millisecond, a few at a time. */
+  /** Bytes that pass per millisecond. A longer chunk is forwarded in pieces of this size. */
   pace = Infinity;
-  /** Connections of which everything is swallowed, by the sockets that it comes from. */
+  /** Sockets whose data is discarded. */
   readonly lost = new WeakSet<Socket>();
   private holding: Promise<void> | undefined;
   private letGo: (() => void) | undefined;
 
-  /** Keeps everything that arrives, however long that takes; `pass` lets it through, in order. */
+  /** Holds everything that arrives until `pass` forwards it, in order. */
   hold(): void {
     this.holding ??= new Promise((resolve) => (this.letGo = resolve));
   }
@@ -24,7 +24,7 @@ export class Wire {
     this.holding = undefined;
   }
 
-  /** Carries `from` to `to`, in order, whatever the delays are. */
+  /** Forwards `from` to `to`, in order, whatever the delays are. */
   join(from: Socket, to: Socket): void {
     let last = Promise.resolve();
     from.on('data', (chunk) => {
@@ -52,13 +52,13 @@ export class Wire {
   }
 }
 
-/** A TCP proxy on a port of its own, for faults between a client and one master. */
+/** A TCP proxy on its own port, for faults between a client and one master. */
 export class TcpProxy implements AsyncDisposable {
   /** From the client to the server. */
   readonly requests = new Wire();
   /** From the server to the client. */
   readonly replies = new Wire();
-  /** Resets new connections instead of carrying them. */
+  /** Resets new connections instead of forwarding them. */
   refuse = false;
 
   readonly #open = new Set<Socket>();
@@ -67,7 +67,7 @@ export class TcpProxy implements AsyncDisposable {
   readonly #server: Server;
 
   private constructor(readonly target: { readonly port: number; readonly host?: string }) {
-    // Half-open, so that each direction ends when its own last delayed chunk has been carried.
+    // Half-open, so that each direction ends only after its own last delayed chunk.
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#carry(client));
   }
 
@@ -86,18 +86,18 @@ export class TcpProxy implements AsyncDisposable {
     return `redis://127.0.0.1:${this.port}`;
   }
 
-  /** Connections now open between clients and this proxy. */
+  /** Number of open connections between clients and this proxy. */
   get connections(): number {
     return this.#open.size / 2;
   }
 
-  /** Neither direction gets through, connections stay open. */
+  /** Discards the data of both directions while the connections stay open. */
   blackHole(on = true): void {
     this.requests.blackHole = on;
     this.replies.blackHole = on;
   }
 
-  /** Like {@link blackHole}, for those connections alone that have subscribed to something until now. */
+  /** Like {@link blackHole}, but only for connections that have subscribed so far. */
   blackHoleSubscribers(): void {
     for (const [client, server] of this.#subscribers) {
       this.requests.lost.add(client);
@@ -106,12 +106,14 @@ export class TcpProxy implements AsyncDisposable {
     this.#subscribers.clear();
   }
 
-  /** RST on every open connection. */
+  /** Sends RST on every open connection. */
   reset(): void {
     for (const socket of this.#open) reset(socket);
   }
 
-  /** The server loses its connections, and the clients are not told: theirs stay open, and nobody is there. */
+  /**
+   * Closes the connections to the server without notifying the clients: their connections stay open, without a peer.
+   */
   halfOpen(): void {
     for (const socket of this.#upstreams) socket.destroy();
   }
@@ -154,7 +156,7 @@ export class TcpProxy implements AsyncDisposable {
   }
 }
 
-/** A socket that is being shut down cannot be reset: its handle would never close, and Node would not exit. */
+/** A socket that is shutting down cannot be reset: its handle would never close, and Node would not exit. */
 function reset(socket: Socket): void {
   if (socket.writableEnded) socket.destroy();
   else socket.resetAndDestroy();

@@ -12,12 +12,12 @@ class Reader extends MetricReader {
   protected override async onShutdown(): Promise<void> {}
 }
 
-/** One value of one metric. */
+/** One data point of a metric. */
 export interface Point {
   readonly attributes: Attributes;
-  /** Of a counter; number of values of a histogram. */
+  /** The value of a counter, or the number of values of a histogram. */
   readonly value: number;
-  /** Of a histogram. */
+  /** The sum of a histogram. */
   readonly sum: number | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface Measured {
   readonly points: readonly Point[];
 }
 
-/** Spans and metrics in memory. */
+/** Collects spans and metrics in memory. */
 export class Telemetry {
   private readonly exporter = new InMemorySpanExporter();
   private readonly reader = new Reader();
@@ -37,7 +37,7 @@ export class Telemetry {
   });
   readonly meterProvider: MeterProviderApi = new MeterProvider({ readers: [this.reader] });
 
-  /** Spans that have ended, in the order of their ends. */
+  /** Ended spans, in the order in which they ended. */
   get spans(): ReadableSpan[] {
     return this.exporter.getFinishedSpans();
   }
@@ -53,7 +53,7 @@ export class Telemetry {
       }));
   }
 
-  /** The values of one metric. */
+  /** The data points of one metric. */
   async points(name: string): Promise<readonly Point[]> {
     return (await this.metrics()).find((metric) => metric.name === name)?.points ?? [];
   }

@@ -1,21 +1,21 @@
-// Shorter ways to agree on a fencing token that look right and are not. For tests that must be able to fail.
+// Incorrect shortcuts to agree on a fencing token. They prove that tests can fail.
 import { type Draw, TokenAgreement } from '../../lib/core/fencing.js';
 import type { Master } from '../../lib/core/master.interface.js';
 
-/** What a protocol gets wrong on the side of the client. */
+/** The fault of a protocol on the side of the client. */
 export type ClientFault =
   /** After the first round, any master confirms the largest number, whether or not it has drawn. */
   | 'confirms anywhere'
-  /** A master whose answer was lost, or which was healed, is only asked to repeat what it never answered. */
+  /** A master whose answer was lost, or that was healed, is asked to repeat a number instead of drawing again. */
   | 'never draws again'
-  /** A master stays among those that have drawn although an extension set its key again. */
+  /** A master still counts as having drawn after an extension set its key again. */
   | 'keeps healed masters'
-  /** "At least my token" passes for "my token". */
+  /** An answer of at least the client's token counts as that token. */
   | 'adopts nothing'
-  /** Each master draws in each round. Safe, but two that differ never meet. */
+  /** Each master draws in each round. This is safe, but two masters that differ never agree. */
   | 'draws anew';
 
-/** The agreement of the library with one rule less. */
+/** The agreement of the library without one of its rules. */
 export class WrongAgreement extends TokenAgreement {
   private readonly asked = new Set<Master>();
   private hasConcluded = false;

@@ -1,11 +1,11 @@
-// Two shorter ways to draw a fencing token that look right and are not. For tests that must be able to fail.
+// Two incorrect shortcuts to draw a fencing token. They prove that tests can fail.
 import { Redis } from 'ioredis';
 import type { DrawRequest, Master, Reply } from '../../lib/core/master.interface.js';
 
 /**
- * - `right`: a master draws only while the key is the holder's, and a larger answer becomes the token
- * - `for any holder`: it draws whoever has the key
- * - `without adopting`: "at least my token" passes for "my token"
+ * - `right`: a master draws only while the client holds the key, and a larger answer becomes the token
+ * - `for any holder`: a master draws whichever client holds the key
+ * - `without adopting`: an answer of at least the client's token counts as that token
  */
 export type Protocol = 'right' | 'for any holder' | 'without adopting';
 
@@ -18,7 +18,7 @@ for i = 3, #ARGV do redis.call('HSET', KEYS[1], ARGV[i], drawn) end
 return drawn`;
 
 /**
- * Makes masters draw tokens by another protocol. Returns what ends it.
+ * Makes masters draw tokens by another protocol. Returns a function that ends this.
  *
  * @param counters name of the hash of counters
  */
@@ -41,7 +41,7 @@ export function useProtocol(
 }
 
 function withoutAdopting(master: Master): void {
-  // A number that is ahead of the clock is no floor, but what an earlier round has seen.
+  // A number that is ahead of the clock cannot be a floor: it comes from an earlier round.
   const isConfirmation = ({ atLeast }: DrawRequest): boolean => atLeast > Date.now() * 1_000 + 1_000_000;
   replaceDraw(master, (request, reply, ask) => {
     ask((answer) =>

@@ -3,7 +3,7 @@ import { type AbstractHttpAdapter } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test, type TestingModule } from '@nestjs/testing';
 
-/** What Nest answers HTTP with: Express unless told otherwise. */
+/** The HTTP adapters of Nest, of which Express is the default. */
 export const ADAPTERS = [
   { platform: 'Express', adapter: () => undefined },
   { platform: 'Fastify', adapter: (): AbstractHttpAdapter => new FastifyAdapter() },
@@ -23,7 +23,7 @@ export async function boot(metadata: ModuleMetadata): Promise<TestingModule> {
 
 export interface Listening {
   readonly app: INestApplication;
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string;
 }
 
@@ -41,13 +41,13 @@ export async function listen(
   return { app, url: (await app.getUrl()).replace('[::1]', '127.0.0.1') };
 }
 
-/** Closes what a test started by itself. */
+/** Lets `closeAll` close an application that a test started by itself. */
 export function closeLater<T extends INestApplicationContext>(app: T): T {
   running.add(app);
   return app;
 }
 
-/** Ends all applications of a test. */
+/** Closes all applications of a test. */
 export async function closeAll(): Promise<void> {
   const apps = [...running];
   running.clear();
@@ -55,7 +55,7 @@ export async function closeAll(): Promise<void> {
   logs.length = 0;
 }
 
-/** A module that is not initialised yet. */
+/** A compiled module that is not initialized yet. */
 export async function compile(metadata: ModuleMetadata): Promise<TestingModule> {
   return Test.createTestingModule(metadata).setLogger(recorder).compile();
 }

@@ -4,7 +4,7 @@ import { RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
 import { type MemoryMaster, memoryMasters } from 'nestjs-redlock/testing';
 import { settle } from './deferred.js';
 
-/** Masters in memory, the module on them, and what they hold. */
+/** Masters in memory, the module that uses them, and the keys that they hold. */
 export class Locks {
   readonly masters: MemoryMaster[];
 
@@ -20,7 +20,7 @@ export class Locks {
     return RedlockModule.forRoot({ masters: this.masters, ...this.options, ...more });
   }
 
-  /** Whether a majority of the masters holds something. */
+  /** Whether a majority of the masters holds a key. */
   get held(): boolean {
     return this.masters.filter(({ size }) => size > 0).length > this.masters.length / 2;
   }

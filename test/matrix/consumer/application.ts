@@ -2,7 +2,7 @@ import { Controller, Injectable, Module, Post, type Type, UseInterceptors } from
 import { NestFactory } from '@nestjs/core';
 import { LockInterceptor, LockService, RedlockModule, type RedlockModuleOptions, WithLock } from 'nestjs-redlock';
 
-/** Something that several instances share and nobody guards but the lock. */
+/** A balance that several instances share and that only the lock protects. */
 export const account = { balance: 0 };
 
 @Injectable()
@@ -21,7 +21,7 @@ export class Accounts {
   }
 }
 
-/** Reads, lets others in, writes: an update is lost unless it is locked. */
+/** Reads, yields to others, writes: without a lock, an update is lost. */
 export async function depositUnlocked(amount: number): Promise<number> {
   const before = account.balance;
   await new Promise((resolve) => setTimeout(resolve, 1));
@@ -39,12 +39,12 @@ export class CartController {
 }
 
 /**
- * What a busy machine needs: masters that may take a second to answer. And servers that have been started a moment ago do
- * not vote for `maxTtl` and a second, so that the first locks have to wait.
+ * Settings for a busy machine, on which masters may take a second to answer. New servers do not vote for `maxTtl` and
+ * a second, so the first locks have to wait.
  */
 const PATIENT = { ttl: '4s', maxTtl: '4s', masterTimeout: '1s', wait: '20s' } as const;
 
-/** Boots one instance of an application that listens on a free port. */
+/** Boots one instance of an application on a free port. */
 export async function start(locks: RedlockModuleOptions, imports: readonly Type[] = []) {
   @Module({
     imports: [RedlockModule.forRoot({ ...PATIENT, ...locks }), ...imports],

@@ -1,5 +1,5 @@
-// Two copies of the package in one process: ESM and CommonJS where Node is told not to mix them, or two versions of it.
-// The module comes from one copy, all that is used with it from the other.
+// Two copies of the package in one process: ESM and CommonJS where Node does not mix them, or two versions. The module
+// comes from one copy, and everything that is used with it from the other.
 import 'reflect-metadata';
 import { equal, notEqual, ok, rejects } from 'node:assert/strict';
 import { createRequire } from 'node:module';
@@ -75,7 +75,8 @@ ok(outcomes.includes('redlock.acquire held'), outcomes.join());
 equal((await app.get(RedlockHealthIndicator).isHealthy('locks')).locks.status, 'up');
 await app.close();
 
-// The class is not a token that copies share: boot says what is missing instead of giving a service of another kind.
+// The copies do not share the class as a token: the boot reports what is missing instead of injecting the other copy's
+// service.
 class NeedsClass {}
 Reflect.defineMetadata('design:paramtypes', [cjs.LockService], NeedsClass);
 class WrongModule {}

@@ -1,4 +1,4 @@
-// What a lock is for, on real masters, by two instances of an application.
+// Exercises the guarantees of a lock, on real masters, with two instances of an application.
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
 import { LockLostError, LockNotAcquiredError, LockService } from 'nestjs-redlock';
 import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
@@ -58,7 +58,7 @@ async function lockRequests(locks: LockService, url: string): Promise<void> {
   equal(await (await checkOut()).text(), 'checked out');
 }
 
-/** What users test their own code with. */
+/** Exercises the kit with which users test their own code. */
 export async function exerciseTestingKit(): Promise<void> {
   const clock = new ManualClock();
   const masters = memoryMasters(3, clock);
@@ -71,7 +71,7 @@ export async function exerciseTestingKit(): Promise<void> {
     await clock.advance(2_000);
     ok(lock.loss instanceof LockLostError);
     equal(lock.loss.cause, 'expired');
-    // Nobody moves the clock any more, so nobody would give up waiting for their answers.
+    // The clock does not move any more, so a request to a paused master would never time out.
     for (const master of masters) master.resume();
   } finally {
     await app.close();

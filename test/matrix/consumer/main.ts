@@ -1,4 +1,4 @@
-// Started by Node once for each cell. Prints what has been shown; whatever fails ends it with 1.
+// Node starts this program once for each cell. It prints what it has shown; any failure ends it with exit code 1.
 import { exerciseLocks, exerciseTestingKit } from './locks.js';
 
 const { MATRIX_MASTERS = '', MATRIX_PREFIX = '', MATRIX_BARE } = process.env;

@@ -1,4 +1,4 @@
-// The subpaths that need an optional peer.
+// Exercises the subpaths that need an optional peer.
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { Controller, Get, Module } from '@nestjs/common';
 import { HealthCheck, type HealthCheckResult, HealthCheckService, TerminusModule } from '@nestjs/terminus';

@@ -1,4 +1,4 @@
-// What the package shows and what it does not, to ESM and to CommonJS. Prints what has been shown.
+// What the package exports and what it hides, for ESM and for CommonJS. Prints what it has shown.
 import { equal, ok, rejects, throws } from 'node:assert/strict';
 import { createRequire } from 'node:module';
 
@@ -34,7 +34,7 @@ shown.push('one copy');
 if (MATRIX_BARE) {
   for (const [subpath, peer] of Object.entries(OPTIONAL)) {
     const named = (error) => /MODULE_NOT_FOUND$/.test(error.code) && error.message.includes(`'${peer}'`);
-    // In this order: Node 20.19 and 22.12 remember a failed import as one that is under way.
+    // In this order: after a failed import, Node 20.19 and 22.12 treat the module as one that is still being imported.
     throws(() => require(`nestjs-redlock/${subpath}`), named);
     await rejects(import(`nestjs-redlock/${subpath}`), named);
   }

@@ -6,10 +6,10 @@ import type { ServerReport } from '../../../lib/redis/identity.js';
 import { type Marker, markerFrom } from '../../../lib/redis/guard/marker.js';
 
 const DAY = 86_400_000;
-/** Time of the servers. */
+/** Current time of the servers. */
 const NOW = 1_000_000;
 
-/** The marker of a server that is called like its master. */
+/** The marker of a server whose run is named after its master. */
 function marker(run: string, of: { from?: number; vetoed?: string; durable?: string; replid?: string } = {}): Marker {
   const { from = 0, vetoed = '0', durable = '0', replid = `${run}'s` } = of;
   const announced = ['0', `30000:${NOW + DAY}`, '30000'];
@@ -38,7 +38,7 @@ function report(run: string, of: Partial<ServerReport> = {}): ServerReport {
   };
 }
 
-/** A master with which nothing is wrong, but for what is given. */
+/** A master without problems, except for the given properties. */
 function examination(name: string, of: Partial<Examination> = {}): Examination {
   return {
     ...{ master: name, unreachable: undefined, report: report(name), fault: undefined, missing: [] },
@@ -48,7 +48,7 @@ function examination(name: string, of: Partial<Examination> = {}): Examination {
   };
 }
 
-/** Two good masters and one of which something else is known. */
+/** Two masters without problems, and one with the given properties. */
 function beside(of: Partial<Examination>): Examination[] {
   return [examination('a', of), examination('b'), examination('c')];
 }
@@ -58,7 +58,7 @@ function brief(findings: readonly Finding[]): unknown[] {
 }
 
 describe('The verdict', () => {
-  it('has nothing to say about three good masters', () => {
+  it('has no findings for three good masters', () => {
     const voters = ['a', 'b', 'c'];
     expect(judge(beside({}))).toEqual({ healthy: true, masters: 3, quorum: 2, voters, locksIn: 0, findings: [] });
   });
@@ -80,7 +80,7 @@ describe('The verdict', () => {
   it.each<[string, Partial<Examination>, string]>([
     ['ahead', { clock: { least: 1_500, most: 1_510 } }, 'its clock is 1.5 s ahead of the others'],
     ['behind', { clock: { least: -90_010, most: -90_001 } }, 'its clock is 90.0 s behind the others'],
-  ])('names a clock that is certainly %s', (_, of, what) => {
+  ])('reports a clock that is certainly %s', (_, of, what) => {
     const { healthy, findings, voters } = judge(beside(of));
     expect(brief(findings)).toEqual([['problem', 'a', what]]);
     expect(healthy).toBe(false);
@@ -91,7 +91,7 @@ describe('The verdict', () => {
     expect(judge(beside({ clock: { least: -20_000, most: 20_000 } })).findings).toEqual([]);
   });
 
-  it('does not count a master that waits, until the time of its server passes that of its marker', () => {
+  it('does not count a waiting master until the time of its server passes that of its marker', () => {
     const at = (time: number): unknown[] => {
       const { healthy, voters, findings } = judge(
         beside({ report: report('a', { time, marker: marker('a', { from: NOW + 4_000 }) }) }),
@@ -120,13 +120,13 @@ describe('The verdict', () => {
   it.each<[string, Partial<ServerReport>]>([
     ['to which the first replica was attached', { marker: marker('a', { replid: 'old' }) }],
     ['that keeps all writes and was restarted', { marker: marker('before', { durable: '1' }) }],
-  ])('says that a master %s votes as soon as a process meets it', (_, of) => {
+  ])('reports that a master %s votes as soon as a process meets it', (_, of) => {
     const { voters, findings } = judge(beside({ report: report('a', of) }));
     expect(voters).toEqual(['b', 'c']);
     expect(findings.map(({ advice }) => advice)).toEqual(['the next process that meets it lets it vote at once']);
   });
 
-  it('has a problem while fewer than a quorum vote, for as long as the last of a quorum waits', () => {
+  it('has a problem while fewer than a quorum vote, until the last member of a quorum has waited', () => {
     const waiting = (name: string, wait: number): Examination =>
       examination(name, { report: report(name, { marker: marker(name, { from: NOW + wait, vetoed: '1' }) }) });
     const { healthy, voters, locksIn, findings } = judge([
@@ -143,12 +143,12 @@ describe('The verdict', () => {
     expect(findings.at(-1)?.advice).toContain('wait');
   });
 
-  it('does not believe a marker from a clock that was set back since', () => {
+  it('does not believe a marker from a clock that was set back later', () => {
     const far = { report: report('a', { marker: marker('a', { from: NOW + DAY }) }) };
     expect(judge(beside(far)).findings[0]?.what).toContain('do not count for 30.3 s');
   });
 
-  it('says that new masters vote early, unless a holder has objected or one of them is not new', () => {
+  it('reports that new masters vote early, unless a holder has objected or one of them is not new', () => {
     const advice = (...ofC: [Partial<ServerReport>?]): string | undefined => {
       const young = (name: string): Examination =>
         examination(name, { report: report(name, { marker: marker(name, { from: NOW + 20_000 }) }) });
@@ -173,7 +173,7 @@ describe('The verdict', () => {
     });
   });
 
-  it('counts markers only where applications have a guard: three masters, a marker, and not when told otherwise', () => {
+  it('requires markers only where applications have a guard: with three masters or a marker, unless disabled', () => {
     const never = (name: string): Examination => examination(name, { report: report(name, { marker: undefined }) });
     const young = examination('b', { report: report('b', { marker: marker('b', { from: NOW + 9_000 }) }) });
     expect(judge([never('a')]).voters).toEqual(['a']);
@@ -182,7 +182,7 @@ describe('The verdict', () => {
     expect(judge([never('a'), young, never('c')], false)).toMatchObject({ healthy: true, findings: [], locksIn: 0 });
   });
 
-  it('does not name the guard where masters are missing for other reasons', () => {
+  it('does not mention the guard if masters are missing for other reasons', () => {
     const refusal = { code: 'OOM', reason: 'no memory' };
     const { locksIn, findings } = judge([
       examination('a', { refusal }),
@@ -192,21 +192,21 @@ describe('The verdict', () => {
     expect([locksIn, brief(findings).length]).toEqual([null, 2]);
   });
 
-  it('notes a clock of this machine that differs from those of the masters', () => {
+  it('notes that the clock of this machine differs from those of the masters', () => {
     const offset = { clock: { least: 4_990, most: 5_010 } };
     const { healthy, findings } = judge(['a', 'b', 'c'].map((name) => examination(name, offset)));
     expect(healthy).toBe(true);
     expect(brief(findings)).toEqual([['note', undefined, 'the clock of this machine is 5.0 s behind the masters']]);
   });
 
-  it('does not let a master vote that refuses, lacks what is vital, or is one that votes already', () => {
+  it('does not count a master that refuses, lacks a vital permission, or votes already under another name', () => {
     const refusal = { code: 'OOM', reason: 'no memory' };
     expect(judge(beside({ refusal })).voters).toEqual(['b', 'c']);
     expect(judge(beside({ missing: [{ rule: '+get', disabled: false }] })).voters).toEqual(['b', 'c']);
     const slower = judge(beside({ missing: [{ rule: '+info', disabled: false }] }));
     expect([slower.healthy, slower.voters.length]).toEqual([false, 3]);
     expect(judge([...beside({}), examination('d', { report: report('a') })]).voters).toEqual(['a', 'b', 'c']);
-    // Those that do not tell who they are may be different ones, unless their data is the same.
+    // Masters that do not reveal their identity may be different servers, unless their data is the same.
     const silent = (nonceOf: string): Partial<Examination> => ({
       report: report('', { marker: { ...marker('', { replid: '' }), nonce: `nonce of ${nonceOf}` } }),
     });
@@ -216,7 +216,7 @@ describe('The verdict', () => {
     expect(judge(same)).toMatchObject({ healthy: false, voters: ['a', 'c'] });
   });
 
-  it('notes a failing disk as a problem, and a slow answer as a note', () => {
+  it('reports a failing disk as a problem, and a slow answer as a note', () => {
     const failing = { persistence: { appendOnly: false, fsync: undefined, snapshots: true, failing: true } };
     expect(judge(beside(failing)).healthy).toBe(false);
     const slow = judge(beside({ latency: { fastest: 51, median: 60 } }));
@@ -226,7 +226,7 @@ describe('The verdict', () => {
 });
 
 describe('The offset of a clock', () => {
-  it('lies within what every sample allows', () => {
+  it('lies within the bounds of every sample', () => {
     const samples = [
       { sent: 100, received: 140, time: 1_120 },
       { sent: 200, received: 204, time: 1_203 },
@@ -235,7 +235,7 @@ describe('The offset of a clock', () => {
     expect(offsetOf([])).toBeUndefined();
   });
 
-  it('is compared with the one in the middle, by what is certain', () => {
+  it('is compared with the median by its certain distance', () => {
     const offsets = [5_000, 0, 3].map((at) => ({ least: at - 1, most: at + 1 }));
     const reference = medianOf(offsets)!;
     expect(reference).toEqual({ least: 2, most: 4 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { duration, plain, table, wrap } from '../../../lib/cli/table.js';
 
-describe('What people read', () => {
+describe('The output for people', () => {
   it.each<{ of: number | undefined; words: string }>([
     { of: undefined, words: '-' },
     { of: 0, words: '0.0 ms' },
@@ -13,20 +13,20 @@ describe('What people read', () => {
     { of: 120_000, words: '2.0 min' },
     { of: 7_200_000, words: '2.0 h' },
     { of: -864_000_000, words: '-10.0 days' },
-  ])('$of ms is $words', ({ of, words }) => {
+  ])('shows $of ms as $words', ({ of, words }) => {
     expect(duration(of)).toBe(words);
   });
 
-  it('is broken between words, and never within one', () => {
+  it('breaks lines between words, and never within one', () => {
     expect(wrap('its data is new to all processes', 14)).toBe('its data is\nnew to all\nprocesses');
     expect(wrap('a-very-long-name:4711', 8)).toBe('a-very-long-name:4711');
   });
 
-  it('has no control characters of a server', () => {
+  it('replaces the control characters of a server', () => {
     expect(plain('it was\x1b[2J new\n')).toBe('it was?[2J new?');
   });
 
-  it('is a table without colours', () => {
+  it('draws a table without colours', () => {
     const drawn = table(
       ['a', 'b'],
       [

@@ -4,7 +4,7 @@ import { processTerminal } from '../../../lib/cli/terminal.js';
 
 type Streams = Parameters<typeof processTerminal>[0];
 
-/** Streams of a process. Only what a terminal has tells whether it shows colours. */
+/** Streams of a process. Only the properties of `stdout` decide whether the terminal shows colours. */
 function streams(stdout: object = {}) {
   const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const all = { stdin: input, stdout: Object.assign(output, stdout), stderr: errors } as unknown as Streams;
@@ -19,7 +19,7 @@ describe('The terminal', () => {
     expect(painted({ isTTY: true, hasColors: () => true })).toBe('\x1b[31mx\x1b[0m');
   });
 
-  it('asks apart from what it prints, and takes the end of the input for no answer', async () => {
+  it('asks on stderr and prints on stdout, and takes the end of the input for no answer', async () => {
     const { input, output, errors, terminal } = streams();
     const answer = terminal.ask('Sure? ');
     input.write('yes\nand more\n');

@@ -18,8 +18,8 @@ import {
 
 const noWait = { wait: 0 };
 
-describe('an attempt', () => {
-  it('sends its commands to all masters at the same time', async () => {
+describe('An attempt', () => {
+  it('sends its requests to all masters at the same time', async () => {
     const rig = new Rig({ masters: 5 });
     rig.scriptAll(tellsAfter(7));
     const lock = rig.acquire('a');
@@ -38,14 +38,14 @@ describe('an attempt', () => {
     expect([first.size, second.size, new Set([...first, ...second]).size]).toEqual([1, 1, 2]);
   });
 
-  it.each([1, 2, 3, 4, 5])('takes a lock on %i masters, and nobody else gets it', async (masters) => {
+  it.each([1, 2, 3, 4, 5])('takes a lock on %i masters that no other process gets', async (masters) => {
     const rig = new Rig({ masters });
     const lock = await rig.lock('a');
     expect(lock.isHeld).toBe(true);
     await expect(new Rig({}, rig).acquire('a', noWait)).rejects.toThrow(LockNotAcquiredError);
   });
 
-  it('leaves ttl minus elapsed minus drift to rely on', async () => {
+  it('leaves a validity of the ttl minus elapsed time and drift', async () => {
     const rig = new Rig({ driftFactor: 0.02 });
     rig.scriptAll(tellsAfter(30));
     const lock = rig.acquire('a', { ttl: 1_000 });
@@ -53,7 +53,7 @@ describe('an attempt', () => {
     expect((await lock).remaining()).toBe(1_000 - 30 - 20 - 2);
   });
 
-  it('counts the validity from its own start, not from the start of the waiting', async () => {
+  it('counts the validity from its own start, not from the start of the wait', async () => {
     const rig = new Rig();
     const other = new Rig({}, rig);
     const first = await other.lock('a');
@@ -65,12 +65,12 @@ describe('an attempt', () => {
     expect(value!.remaining()).toBe(1_000 - 12 - (rig.clock.now - at!));
   });
 
-  it('fails and is released if it took longer than the ttl', async () => {
+  it('fails and is released if it takes longer than the ttl', async () => {
     const rig = new Rig();
     rig.scriptAll(only('acquire', tellsAfter(20)));
     const lock = rig.follow(rig.acquire('a', { ttl: 100, wait: 0 }));
     await rig.clock.settle();
-    // The process stands still; the answers are in the socket when it goes on.
+    // The process stalls. The answers are in the socket when it continues.
     rig.clock.stall(100);
     await rig.clock.advance(0);
     await rig.clock.settle();
@@ -79,7 +79,7 @@ describe('an attempt', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
-  it('does not count on a lock of which only the drift is left', async () => {
+  it('does not rely on a lock of which only the drift is left', async () => {
     const rig = new Rig({ driftFactor: 0.5 });
     rig.scriptAll(only('acquire', tellsAfter(25)));
     const lock = rig.follow(rig.acquire('a', { ttl: 100, wait: 0 }));
@@ -94,7 +94,7 @@ describe('an attempt', () => {
     ['refused', says(refused)],
     ['did not answer', hangs],
     ['lost the connection', says(cutOff)],
-  ])('releases on all masters after a failure, also on those that %s', async (_, behaviour) => {
+  ])('releases on all masters after a failure, including those that %s', async (_, behaviour) => {
     const rig = new Rig();
     rig.script(2, only('acquire', behaviour));
     const lock = rig.follow(rig.acquire('a', noWait));
@@ -104,7 +104,7 @@ describe('an attempt', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
-  it('releases only what was sent: a master without a connection is owed nothing', async () => {
+  it('releases only what it sent: a master without a connection gets no release', async () => {
     const rig = new Rig();
     rig.script(2, says(unreachable));
     await expect(rig.acquire('a', noWait)).rejects.toThrow(QuorumUnavailableError);
@@ -123,7 +123,7 @@ describe('an attempt', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
-  it('is not blocked by the partial key of the attempt before', async () => {
+  it('is not blocked by the partial key of the previous attempt', async () => {
     const rig = new Rig();
     rig.script(2, only('acquire', obeysInSilence));
     const lock = rig.follow(rig.acquire('a', { wait: 1_000 }));
@@ -143,7 +143,7 @@ describe('an attempt', () => {
     expect(rig.clock.now).toBe(0);
   });
 
-  it('gives a master no more than a quarter of the ttl to answer', async () => {
+  it('gives a master at most a quarter of the ttl to answer', async () => {
     const rig = new Rig();
     rig.scriptAll(hangs);
     const lock = rig.follow(rig.acquire('a', { ttl: 100, wait: 0 }));
@@ -151,7 +151,7 @@ describe('an attempt', () => {
     expect(lock.at).toBe(25);
   });
 
-  it('lets none of two rivals wait for ever when they split the votes', async () => {
+  it('lets neither of two rivals wait forever when they split the votes', async () => {
     const rig = new Rig({ masters: 2 });
     const rival = new Rig({}, rig);
     const [left, right] = rig.masters;
@@ -169,8 +169,8 @@ describe('an attempt', () => {
   });
 });
 
-describe('several resources', () => {
-  it('are taken together, with the keys in one order', async () => {
+describe('Several resources', () => {
+  it('are taken together, with the keys in sorted order', async () => {
     const rig = new Rig({ keyPrefix: 'p:' });
     const lock = await rig.lock(['b', 'a', 'b']);
     expect(lock.resources).toEqual(['b', 'a']);
@@ -180,7 +180,7 @@ describe('several resources', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
-  it('are taken all or not at all', async () => {
+  it('are taken together or not at all', async () => {
     const rig = new Rig();
     await new Rig({}, rig).lock('b');
     await expect(rig.acquire(['a', 'b', 'c'], noWait)).rejects.toThrow(LockNotAcquiredError);
@@ -188,12 +188,12 @@ describe('several resources', () => {
   });
 });
 
-describe('a failed acquisition', () => {
+describe('A failed acquisition', () => {
   it.each([
     ['all held', [held, held, held]],
     ['held and dead', [held, unreachable, held]],
     ['a split vote', [granted, held, refused]],
-  ])('with %s is told as held by someone else', async (_, answers) => {
+  ])('with %s is reported as held by another holder', async (_, answers) => {
     const rig = new Rig();
     rig.masters.forEach((master, i) => (master.behaviour = only('acquire', says(answers[i]!))));
     await expect(rig.acquire('a', noWait)).rejects.toThrow(LockNotAcquiredError);
@@ -203,13 +203,13 @@ describe('a failed acquisition', () => {
     ['all dead', [unreachable, unreachable, unreachable]],
     ['a majority dead, one held', [unreachable, refused, held]],
     ['a majority dead, one granted', [granted, refused, unreachable]],
-  ])('with %s is told as an outage', async (_, answers) => {
+  ])('with %s is reported as an outage', async (_, answers) => {
     const rig = new Rig();
     rig.masters.forEach((master, i) => (master.behaviour = only('acquire', says(answers[i]!))));
     await expect(rig.acquire('a', noWait)).rejects.toThrow(QuorumUnavailableError);
   });
 
-  it('tells what each master answered', async () => {
+  it('reports the answer of each master', async () => {
     const rig = new Rig({ masters: 5 });
     const answers = [refused, unreachable, { kind: 'held', remaining: 1_234.5 } as const, granted];
     rig.masters.forEach((master, i) => (master.behaviour = only('acquire', answers[i] ? says(answers[i]) : hangs)));
@@ -223,13 +223,13 @@ describe('a failed acquisition', () => {
     expect(error.answers.map(({ master }) => master)).toEqual(['m1', 'm2', 'm3', 'm4', 'm5']);
   });
 
-  it('tells which masters were not waited for', async () => {
+  it('reports the masters that it did not wait for', async () => {
     const rig = new Rig();
     rig.masters.forEach((master, i) => (master.behaviour = only('acquire', i < 2 ? says(held) : hangs)));
     await expect(rig.acquire('a', noWait)).rejects.toThrow('(m1: held; m2: held; m3: not waited for)');
   });
 
-  it('tells after which time the resource could be free', async () => {
+  it('reports when the resource could be free', async () => {
     const rig = new Rig();
     await new Rig({}, rig).lock('a', { ttl: 8_000 });
     await rig.clock.advance(3_000);

@@ -5,13 +5,13 @@ import { TestClock } from '../support/test-clock.js';
 
 const HOUR = 3_600_000;
 
-describe('elapsed time', () => {
+describe('Elapsed time', () => {
   it.each([
     ['agree', 10, 10, 10],
     ['differ by a suspended machine', 10, 500, 500],
     ['differ by a wall clock that was stepped back', 10, -HOUR, 10],
-    ['both go back, which none should', -5, -7, 0],
-  ])('is the larger of both clocks: they %s', (_, monotonic, wall, expected) => {
+    ['both go back, although neither should', -5, -7, 0],
+  ])('is the larger reading of two clocks: they %s', (_, monotonic, wall, expected) => {
     expect(elapsedBetween({ monotonic: 100, wall: 1e12 }, { monotonic: 100 + monotonic, wall: 1e12 + wall })).toBe(
       expected,
     );
@@ -25,10 +25,10 @@ describe('elapsed time', () => {
   });
 });
 
-describe('a lock that is held', () => {
+describe('A lock that is held', () => {
   const request = { ttl: 9_000, extend: true };
 
-  it('is held through a wall clock stepped back by an hour, and expires in time', async () => {
+  it('survives a wall clock that steps back by an hour, and expires in time', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 9_000 });
     await rig.clock.advance(1_000);
@@ -40,7 +40,7 @@ describe('a lock that is held', () => {
     expect(lock.signal.aborted).toBe(true);
   });
 
-  it('is extended through a wall clock stepped back by an hour', async () => {
+  it('is extended although the wall clock steps back by an hour', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', request);
     rig.clock.stepWall(-HOUR);
@@ -48,7 +48,7 @@ describe('a lock that is held', () => {
     expect(lock.isHeld).toBe(true);
   });
 
-  it('fails safe when the wall clock is stepped forward by an hour', async () => {
+  it('fails safe when the wall clock steps forward by an hour', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', request);
     rig.clock.stepWall(HOUR);
@@ -58,7 +58,7 @@ describe('a lock that is held', () => {
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
-  it('is not held any more when the machine wakes up from a long sleep', async () => {
+  it('is no longer held when the machine wakes up from a long sleep', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', request);
     rig.clock.suspend(9_000);
@@ -67,7 +67,7 @@ describe('a lock that is held', () => {
     expect(rig.losses).toHaveLength(1);
   });
 
-  it('is not extended after a long sleep by a timer that does not know of it', async () => {
+  it('is not extended after a long sleep by a timer that missed the sleep', async () => {
     const rig = new Rig();
     await rig.lock('a', request);
     rig.clock.suspend(9_000);
@@ -80,20 +80,20 @@ describe('a lock that is held', () => {
     ['in time to extend it', 3_000, false],
     ['after its end', 9_000, true],
   ])(
-    'is looked at within a second after a machine wakes up %s, however far away its timer is',
+    'is checked within a second after a machine wakes up %s, however far away its timer is',
     async (_, slept, isLost) => {
       const rig = new Rig();
       const lock = await rig.lock('a', request);
       const { signal } = lock;
       rig.clock.suspend(slept);
       await rig.clock.advance(1_000);
-      // Without a question to the lock, which would look at the clock itself.
+      // Nothing queries the lock in between: that would read the clock itself.
       expect([signal.aborted, rig.losses.length]).toEqual([isLost, isLost ? 1 : 0]);
       expect(rig.masters[0]!.times('extend')).toEqual(isLost ? [] : [1_000]);
     },
   );
 
-  it('is known to be lost though the event loop is blocked and no timer could fire', async () => {
+  it('is known to be lost even if the event loop is blocked and no timer can fire', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', request);
     rig.clock.stall(8_907);
@@ -102,7 +102,7 @@ describe('a lock that is held', () => {
     expect([lock.isHeld, lock.remaining(), lock.signal.aborted]).toEqual([false, 0, true]);
   });
 
-  it('is extended late when the event loop was blocked for less than the validity', async () => {
+  it('is extended late if the event loop was blocked for less than the validity', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', request);
     rig.clock.stall(8_000);
@@ -111,14 +111,14 @@ describe('a lock that is held', () => {
   });
 });
 
-describe('the clock of this process', () => {
+describe('The clock of this process', () => {
   it('reads both clocks', () => {
     const { monotonic, wall } = new SystemClock().read();
     expect(Math.abs(wall - Date.now())).toBeLessThan(1_000);
     expect(monotonic).toBeGreaterThan(0);
   });
 
-  it('calls back after input in a later turn, and forgets timers that are cancelled', async () => {
+  it('calls back after input in a later turn, and forgets cancelled timers', async () => {
     const clock = new SystemClock();
     const events: string[] = [];
     clock.schedule(0, () => events.push('cancelled')).cancel();
@@ -128,9 +128,9 @@ describe('the clock of this process', () => {
     expect(events).toEqual(['unref']);
   });
 
-  it('needs one timer of the process, however many are scheduled, and none once all are cancelled', async () => {
+  it('needs one timer of the process for any number of timers, and none once all are cancelled', async () => {
     const clock = new SystemClock();
-    // Others may end meanwhile, but none begins.
+    // Other timers may end meanwhile, but none starts.
     const before = timersOfProcess();
     const timers = Array.from({ length: 1_000 }, (_, i) => clock.schedule(10_000 + (i % 100), () => undefined));
     expect(timersOfProcess()).toBeLessThanOrEqual(before + 1);
@@ -158,7 +158,7 @@ describe('the clock of this process', () => {
     for (const { delay, after } of fired) expect(after).toBeGreaterThanOrEqual(delay);
   });
 
-  it('lets timers with slack come together', async () => {
+  it('lets timers with slack fire together', async () => {
     const clock = new SystemClock();
     const turns: number[] = [];
     let turn = 0;
@@ -176,12 +176,12 @@ describe('the clock of this process', () => {
           }),
       ),
     );
-    // Ten milliseconds touch two fields of a grid of 32 at most.
+    // Ten milliseconds touch at most two cells of a grid of 32.
     expect(new Set(turns).size).toBeLessThanOrEqual(2);
   });
 });
 
-describe('a resume', () => {
+describe('A resume', () => {
   const SLEPT = 60_000;
   const nothing = (): void => undefined;
 
@@ -192,17 +192,17 @@ describe('a resume', () => {
     jest.useRealTimers();
   });
 
-  /** Only the wall clock moves, as while the machine is suspended. */
+  /** Moves only the wall clock, as the suspension of a machine does. */
   function moveWall(milliseconds: number): void {
     jest.setSystemTime(Date.now() + milliseconds);
   }
 
   it.each([
-    ['is told once after the machine was suspended', (): void => moveWall(SLEPT), 1],
-    ['is told after a short sleep', (): void => moveWall(20), 1],
-    ['is not told when the wall clock is corrected gently', (): void => moveWall(3), 0],
-    ['is not told when the wall clock is set back', (): void => moveWall(-SLEPT), 0],
-    ['is not told when time passes', nothing, 0],
+    ['is reported once after the machine was suspended', (): void => moveWall(SLEPT), 1],
+    ['is reported after a short sleep', (): void => moveWall(20), 1],
+    ['is not reported when the wall clock is corrected gradually', (): void => moveWall(3), 0],
+    ['is not reported when the wall clock is set back', (): void => moveWall(-SLEPT), 0],
+    ['is not reported when time passes', nothing, 0],
   ])('%s', (_, happen, times) => {
     const clock = new SystemClock();
     const heard: number[] = [];
@@ -218,7 +218,7 @@ describe('a resume', () => {
     expect(heard).toHaveLength(times);
   });
 
-  it('is told of each suspension, to all that listen', () => {
+  it('is reported for each suspension, to all listeners', () => {
     const clock = new SystemClock();
     let heard = 0;
     clock.onResume(() => heard++);
@@ -231,7 +231,7 @@ describe('a resume', () => {
     expect(heard).toBe(6);
   });
 
-  it('needs no timer of the process where nothing is scheduled', () => {
+  it('needs no timer of the process while nothing is scheduled', () => {
     const clock = new SystemClock();
     clock.onResume(nothing);
     expect(jest.getTimerCount()).toBe(0);
@@ -240,7 +240,7 @@ describe('a resume', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('does not make a timer early or late that is further away than a second', () => {
+  it('makes a timer that is more than a second away neither early nor late', () => {
     const clock = new SystemClock();
     const started = performance.now();
     let after = 0;

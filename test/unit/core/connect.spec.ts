@@ -26,7 +26,7 @@ describe('connect()', () => {
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
-  it('resolves at once with what is wrong when a minority is down', async () => {
+  it('resolves at once with the problems when a minority is down', async () => {
     const { rig, connected } = start(3, { 1: isDown });
     await rig.clock.settle();
     expect(connected.at).toBe(0);
@@ -34,7 +34,7 @@ describe('connect()', () => {
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
-  it('gives a hung minority a moment', async () => {
+  it('waits a second for a hung minority', async () => {
     const { rig, connected } = start(3, { 2: isHung });
     await rig.clock.advance(999);
     expect(connected.state).toBe('pending');
@@ -49,7 +49,7 @@ describe('connect()', () => {
     [3, 2],
     [4, 2],
     [5, 3],
-  ])('of %i masters fails when %i are down, and tells which and why', async (masters, down) => {
+  ])('of %i masters fails when %i are down, and reports which and why', async (masters, down) => {
     const bad = Object.fromEntries(Array.from({ length: down }, (_, i) => [i, isDown]));
     const { rig, connected } = start(masters, bad, 3_000);
     await rig.clock.advance(3_000);
@@ -73,7 +73,7 @@ describe('connect()', () => {
     expect(connected.value!.map(({ master }) => master)).toEqual(['m1']);
   });
 
-  it('goes on waiting when the majority is gone at the end of the moment for the minority', async () => {
+  it('continues to wait if the majority is gone when the second for the minority ends', async () => {
     const { rig, connected } = start(3, { 2: isHung });
     await rig.clock.advance(500);
     isDown(rig.masters[0]!);
@@ -84,7 +84,7 @@ describe('connect()', () => {
     expect(connected.at).toBe(2_500);
   });
 
-  it('does not wait when it only opens', async () => {
+  it('is not necessary: open() does not wait', async () => {
     const rig = new Rig();
     rig.masters.forEach(isHung);
     rig.redlock.open();

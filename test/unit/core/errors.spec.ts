@@ -20,13 +20,13 @@ const all: [LockError, string, number][] = [
   [new RedlockConfigError('ttl', 0, 'must be more'), 'LOCK_CONFIG', 500],
 ];
 
-describe('an error', () => {
+describe('An error', () => {
   it.each(all)('%s has the code %s and the status %i', (error, code, statusCode) => {
     expect(error).toBeInstanceOf(LockError);
     expect(error).toMatchObject({ code, statusCode, name: error.constructor.name });
   });
 
-  it('shows no more than the beginning of a long name', () => {
+  it('shows only the beginning of a long name', () => {
     expect(new LockLostError(['x'.repeat(10_000)], 'expired').message.length).toBeLessThan(300);
   });
 
@@ -50,12 +50,12 @@ describe('an error', () => {
       ),
       'object',
     ],
-  ])('shows a bad value by its kind, not its content', (value, shown) => {
+  ])('shows an invalid value by its kind, not its content', (value, shown) => {
     expect(new RedlockConfigError('o', value, 'must be better').message).toBe(`o must be better, got ${shown}`);
   });
 });
 
-describe('an error of another copy of this package', () => {
+describe('An error of another copy of this package', () => {
   const otherCopy = async () => {
     jest.resetModules();
     return import('../../../lib/core/errors.js');
@@ -70,7 +70,7 @@ describe('an error of another copy of this package', () => {
     expect([held, lost].map(isNotAcquired)).toEqual([true, false]);
   });
 
-  it('is not taken for an error of something else with the same code', () => {
+  it('is not confused with an unrelated error that has the same code', () => {
     const error = Object.assign(new Error('busy'), { code: 'LOCK_NOT_ACQUIRED' });
     expect([isLockError(error), isNotAcquired(error)]).toEqual([false, false]);
   });

@@ -10,7 +10,7 @@ const DURATION = 1_500;
 
 type Chance = () => number;
 
-/** A network that is slow at random and hangs now and then, but keeps the order of what is sent. */
+/** A network that is slow at random and hangs now and then, but keeps the order of requests and of answers. */
 function unreliable(chance: Chance): Behaviour {
   let lastArrival = 0;
   let lastAnswer = 0;
@@ -26,7 +26,7 @@ function unreliable(chance: Chance): Behaviour {
   };
 }
 
-/** Small, fast and seeded (mulberry32). */
+/** A small, fast generator with a seed (mulberry32). */
 function seeded(seed: number): Chance {
   let state = seed;
   return () => {
@@ -57,7 +57,7 @@ async function work(rig: Rig, chance: Chance, locks: Set<Lock>, turns: { count: 
   }
 }
 
-describe('mutual exclusion', () => {
+describe('Mutual exclusion', () => {
   it('holds with masters that are slow, hang and answer late', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer(), fc.integer({ min: 1, max: 5 }), async (seed, masters) => {

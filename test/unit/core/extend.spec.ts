@@ -5,7 +5,7 @@ import { Rig } from '../support/rig.js';
 import { hangs, obeysInSilence, only, refused, says, tellsAfter, unreachable } from '../support/scripted-master.js';
 
 describe('extend()', () => {
-  it('gives the lock a new life from now, as long as before', async () => {
+  it('renews the lock from now, with the same ttl as before', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     await rig.clock.advance(900);
@@ -15,7 +15,7 @@ describe('extend()', () => {
     expect(lock.isHeld).toBe(true);
   });
 
-  it('can make it longer, also for extensions to come', async () => {
+  it('can lengthen the ttl, also for later extensions', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 900, extend: true });
     await lock.extend('9s');
@@ -24,7 +24,7 @@ describe('extend()', () => {
     expect(rig.masters[0]!.requests('extend').map(({ ttl }) => ttl)).toEqual([9_000, 9_000]);
   });
 
-  it('can make it shorter', async () => {
+  it('can shorten the ttl', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 9_000 });
     await lock.extend(900);
@@ -35,7 +35,7 @@ describe('extend()', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
-  it('to a shorter ttl leaves no longer belief when the answers are lost', async () => {
+  it('to a shorter ttl shortens the validity even if the answers are lost', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 9_000 });
     rig.scriptAll(only('extend', obeysInSilence));
@@ -49,7 +49,7 @@ describe('extend()', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
-  it('to a shorter ttl is made up for by the next extension when the answers are lost', async () => {
+  it('to a shorter ttl is made up for by the next extension if the answers are lost', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 9_000, extend: true });
     rig.scriptAll(only('extend', obeysInSilence));
@@ -73,7 +73,7 @@ describe('extend()', () => {
     expect(lock.isHeld).toBe(true);
   });
 
-  it('that fails tells which masters did not agree, and the lock is still held for the rest', async () => {
+  it('that fails reports which masters did not agree, and leaves the rest of the validity', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.script(2, says(unreachable));
@@ -84,7 +84,7 @@ describe('extend()', () => {
     expect(lock.remaining()).toBe(1_000 - 12 - 100);
   });
 
-  it('rejects with the loss when the validity ends on the way', async () => {
+  it('rejects with the loss if the validity ends in the meantime', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.scriptAll(hangs);
@@ -95,7 +95,7 @@ describe('extend()', () => {
     expect(rig.losses[0]).toMatchObject({ cause: 'expired' });
   });
 
-  it('can be asked for many times at once: the rounds follow each other', async () => {
+  it('can be called many times at once: the rounds follow each other', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.scriptAll(tellsAfter(10));
@@ -105,7 +105,7 @@ describe('extend()', () => {
     expect(rig.masters[0]!.times('extend')).toEqual([0, 10, 20]);
   });
 
-  it('can be asked for many times at once while the masters are told of the ttl: the rounds follow each other', async () => {
+  it('can be called many times at once while the ttl is announced: the rounds follow each other', async () => {
     const told = 5;
     const rig = new Rig({
       witness: {
@@ -122,7 +122,7 @@ describe('extend()', () => {
     expect(rig.masters[0]!.times('extend')).toEqual([10, 20, 30]);
   });
 
-  it('after a release rejects, and asks nobody', async () => {
+  it('after a release rejects, and sends no request', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a');
     await lock.release();

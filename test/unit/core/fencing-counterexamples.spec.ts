@@ -1,4 +1,4 @@
-// Shorter ways to agree on a token that look right and are not, on the same schedules as the agreement of the library.
+// Incorrect shortcuts to agree on a token, on the same schedules as the agreement of the library.
 import { describe, expect, it } from '@jest/globals';
 import { TokenAgreement } from '../../../lib/core/fencing.js';
 import {
@@ -12,26 +12,26 @@ import {
 import { fc } from '../../support/properties.js';
 import { type ClientFault, WrongAgreement } from '../../support/wrong-agreement.js';
 
-/** What a protocol gets wrong. */
+/** The fault of a protocol. */
 type Fault =
   | ClientFault
-  /** A master draws, whoever holds the key there. */
+  /** A master draws, whichever client holds the key there. */
   | 'draws for any'
   /** A master that may have lost its counters grants and draws like any other. */
   | 'counts quarantined masters'
-  /** The floor is the client's clock when it asked first. */
+  /** The floor is the client's clock at its first request. */
   | 'reads its clock once'
   /** The floor is at most a minute ahead of the master's clock. */
   | 'clamps its clock';
 
 const MASTERS = 3;
 const QUORUM = 2;
-/** Seconds that a floor may be ahead of a master's clock for a client that clamps it. */
+/** Seconds by which a floor may be ahead of a master's clock for a client that clamps it. */
 const CLAMP = 60;
 const HELD: Held = { kind: 'held', remaining: undefined };
 const QUARANTINED: Answer = { kind: 'quarantined', sent: true, reason: 'it lost its data', remaining: 1 };
 
-/** What one master has of one key. */
+/** The state of one key on one master. */
 class MasterState {
   owner: number | undefined;
   isQuarantined = false;
@@ -41,7 +41,7 @@ class MasterState {
   constructor(
     public counter: number,
     private readonly fault: Fault | undefined,
-    /** Seconds that its clock is late. */
+    /** Seconds by which its clock is late. */
     private readonly late: number,
   ) {
     this.port = { identity: () => ({ data: `data ${this.data}` }) } as Master;
@@ -69,7 +69,7 @@ class MasterState {
     return { ...GRANTED, fence: this.counter };
   }
 
-  /** Loses its keys and counters, which is noticed. */
+  /** Loses its keys and counters. The loss is noticed. */
   lose(): void {
     this.owner = undefined;
     this.counter = 0;
@@ -83,21 +83,21 @@ class MasterState {
 }
 
 /**
- * One step of a schedule. Nothing bounds how long it takes until the next one, so a schedule has everything that slow
+ * One step of a schedule. The time until the next step is unbounded, so a schedule covers everything that slow
  * networks, paused holders and clocks of any speed can do.
  */
 interface Step {
   readonly op:
     | 'acquire' // the client asks all masters for the key
-    | 'deliver' // the oldest request of the client arrives at the master, and the answer at the client
-    | 'mute' // it arrives, and the answer is lost
-    | 'drop' // it is lost
+    | 'deliver' // the oldest request of the client reaches the master, and its answer reaches the client
+    | 'mute' // the request arrives, but its answer is lost
+    | 'drop' // the request is lost
     | 'delay' // the oldest request is an acquisition, and arrives after the others
-    | 'ask' // the client asks for its token
-    | 'again' // the round ends with the answers that there are, and another one begins
-    | 'extend' // the client asks all masters for a new life of the key
+    | 'ask' // the client requests its token
+    | 'again' // the round ends with the answers so far, and another one begins
+    | 'extend' // the client asks all masters to renew the key
     | 'expire' // the client's key is gone on the master
-    | 'lose' // the master loses its data, and is kept out
+    | 'lose' // the master loses its data, and is quarantined
     | 'readmit' // the master votes again
     | 'sleep'; // an hour passes
   readonly client: number;
@@ -105,11 +105,11 @@ interface Step {
 }
 
 interface Schedule {
-  /** Of the masters, at the beginning. */
+  /** Initial counters of the masters. */
   readonly counters?: readonly number[];
-  /** Seconds that the clocks of all masters are late. */
+  /** Seconds by which the clocks of all masters are late. */
   readonly late?: number;
-  /** Seconds that the clock of a client is behind. */
+  /** Seconds by which the clock of a client is behind. */
   readonly behind?: Readonly<Record<number, number>>;
   readonly steps: readonly Step[];
 }
@@ -210,7 +210,7 @@ class Client {
     const { floor } = this;
     this.send(false, (master) => {
       const { request, judge } = this.agreement.drawFrom(master.port, floor);
-      // What is not sent to a master that is kept out cannot take effect there later.
+      // What is not sent to a quarantined master cannot take effect there later.
       const isOut = master.isQuarantined && this.world.fault !== 'counts quarantined masters';
       return {
         carryOut: () => (isOut ? QUARANTINED : master.draw(this.id, request, this.world.now)),
@@ -291,7 +291,7 @@ function tokensOf(fault: Fault | undefined, schedule: Schedule): (number | undef
   return new World(fault, schedule).play().map(({ agreed }) => agreed);
 }
 
-/** What is wrong with the tokens, if anything is. */
+/** The fault of the tokens, if there is one. */
 function violationOf(fault: Fault | undefined, schedule: Schedule): 'duplicate' | 'out of order' | undefined {
   const given = new World(fault, schedule).play().filter(({ agreed }) => agreed !== undefined);
   if (new Set(given.map(({ agreed }) => agreed)).size < given.length) return 'duplicate';
@@ -307,17 +307,17 @@ function on(op: Step['op'], client: number, ...masters: number[]): Step[] {
   return (masters.length === 0 ? [A] : masters).map((master) => ({ op, client, master }));
 }
 
-/** The client takes the key on these masters; what it asks of the others is on its way for good. */
+/** The client takes the key on these masters; its requests to the other masters stay in flight forever. */
 function take(client: number, ...masters: number[]): Step[] {
   return [...on('acquire', client), ...on('deliver', client, ...masters)];
 }
 
-/** The client asks for its token, in so many rounds, of these masters; of the others nothing arrives. */
+/** The client requests its token from these masters, in this many rounds; no request reaches the other masters. */
 function drawing(client: number, rounds: number, ...masters: number[]): Step[] {
   return [...on('ask', client), ...Array.from({ length: rounds }, () => on('deliver', client, ...masters)).flat()];
 }
 
-describe('Drawing for a key that is no longer ours', () => {
+describe('Drawing for a key that the client no longer holds', () => {
   const schedule: Schedule = {
     counters: [4, 0, 0],
     steps: [
@@ -330,9 +330,9 @@ describe('Drawing for a key that is no longer ours', () => {
       ...on('deliver', 1, B),
       ...on('ask', 2),
       ...on('deliver', 2, B),
-      // Told 1 and 5, the first one writes 5 to B, where the second one has drawn 2.
+      // The first client receives 1 and 5, and writes 5 to B, where the second client has drawn 2.
       ...on('deliver', 1, A, A, B),
-      // The second one is told its own 2 and 1, and then the first one's 5 by B.
+      // The second client receives its own 2 and 1, and then from B the 5 of the first client.
       ...on('deliver', 2, C, B, C, B, C),
     ],
   };
@@ -342,15 +342,15 @@ describe('Drawing for a key that is no longer ours', () => {
     expect(violationOf('draws for any', schedule)).toBe('duplicate');
   });
 
-  it('is refused by masters that look at the key', () => {
+  it('is refused by masters that check the key', () => {
     const [first, second] = tokensOf(undefined, schedule);
     expect(first).toBeUndefined();
     expect(second).toBeGreaterThan(0);
   });
 });
 
-describe('A number of the first holder that meets the same number of the second one', () => {
-  /** @param missing what becomes of the first holder's first draw at C */
+describe('A number of the first holder that equals a number of the second', () => {
+  /** @param missing what happens to the first holder's first draw at C */
   function schedule(missing: Step['op'][]): Schedule {
     return {
       counters: [4, 2, 4],
@@ -358,16 +358,16 @@ describe('A number of the first holder that meets the same number of the second 
         ...take(1, A, B),
         // B forgets the first holder too early: the locks overlap.
         ...on('expire', 1, B),
-        // Told 5 by A, the first holder is refused by B. What it asked of C has not arrived there.
+        // A answers 5 to the first holder, and B refuses its request. The request to C has not arrived there.
         ...on('ask', 1),
         ...on('deliver', 1, A, B),
         ...missing.flatMap((op) => on(op, 1, C)),
         ...on('again', 1),
-        // The second one draws 3 and 5, and both confirm 5.
+        // The second holder draws 3 and 5, and both masters confirm 5.
         ...take(2, B, C),
         ...drawing(2, 2, B, C),
         ...on('expire', 2, C),
-        // What the first one asked of C at the beginning arrives there.
+        // The first request of the first holder to C arrives there.
         ...on('deliver', 1, A, C, C, A, C),
       ],
     };
@@ -383,7 +383,7 @@ describe('A number of the first holder that meets the same number of the second 
     },
   );
 
-  it('is given out once where C draws for the first holder, and the larger number is adopted', () => {
+  it('is given out once if C draws for the first holder and the larger number is adopted', () => {
     const [first, second] = tokensOf(undefined, schedule(['delay', 'drop']));
     expect(second).toBe(5);
     expect(first).toBe(6);
@@ -395,15 +395,15 @@ describe('A master on which an extension set the key again', () => {
     counters: [4, 0, 4],
     steps: [
       ...take(1, A, B, C),
-      // The first holder draws 5 at A and 1 at B, and is paused before anything confirms 5.
+      // The first holder draws 5 at A and 1 at B, and is paused before any master confirms 5.
       ...on('ask', 1),
       ...on('deliver', 1, A, B),
-      // Both B and C forget it too early, and the second holder draws 2 and 5: both confirm 5.
+      // Both B and C forget it too early, and the second holder draws 2 and 5: both masters confirm 5.
       ...on('expire', 1, B, C),
       ...take(2, B, C),
       ...drawing(2, 2, B, C),
       ...on('expire', 2, B, C),
-      // The first holder extends, and goes on to ask.
+      // The first holder extends, and requests its token again.
       ...on('drop', 1, A, B, C, C),
       ...on('extend', 1),
       ...on('deliver', 1, A, B, C),
@@ -417,13 +417,13 @@ describe('A master on which an extension set the key again', () => {
     expect(violationOf('keeps healed masters', schedule)).toBe('duplicate');
   });
 
-  it('draws anew, and so a larger one', () => {
+  it('draws anew, and therefore a larger number', () => {
     expect(tokensOf(undefined, schedule)).toEqual([6, 5]);
   });
 });
 
 describe('A master that lost its counters', () => {
-  /** The first holder has a token from A and B. A loses it, and the second holder's clock is behind. */
+  /** The first holder has a token from A and B. A loses its data, and the second holder's clock is behind. */
   const lost: Step[] = [...on('sleep', 0), ...take(1, A, B), ...drawing(1, 1, A, B), ...on('lose', 0, A)];
   const behind = { 2: 10 };
 
@@ -438,7 +438,7 @@ describe('A master that lost its counters', () => {
       ...lost,
       ...on('expire', 1, B),
       ...take(2, B, C),
-      // Asked before A votes: only C draws, since B forgets the second holder, too.
+      // The request precedes the vote of A: only C draws, because B forgets the second holder, too.
       ...on('expire', 2, B),
       ...on('ask', 2),
       ...on('deliver', 2, B, C),
@@ -466,7 +466,7 @@ describe('A master that lost its counters', () => {
     expect(violationOf('clamps its clock', schedule)).toBe('out of order');
   });
 
-  it('does not move tokens back where clients are never clamped, though masters are five minutes late', () => {
+  it('does not move tokens back if clients are never clamped, although masters are five minutes late', () => {
     const steps = [
       ...[...on('sleep', 0), ...take(1, A, B), ...drawing(1, 1, A, B)],
       ...[...on('lose', 0, A), ...on('lose', 0, B), ...on('sleep', 0), ...on('readmit', 0, A), ...on('readmit', 0, B)],
@@ -477,14 +477,14 @@ describe('A master that lost its counters', () => {
 });
 
 describe('Drawing anew in each round', () => {
-  it('never agrees where masters differ', () => {
+  it('never agrees if masters differ', () => {
     const schedule = { counters: [4, 0, 0], steps: [...take(1, A, B), ...drawing(1, 20, A, B)] };
     expect(tokensOf('draws anew', schedule)).toEqual([undefined]);
     expect(tokensOf(undefined, schedule)).toEqual([5]);
   });
 });
 
-describe('Over schedules that chance chose', () => {
+describe('Over random schedules', () => {
   const often = ['deliver', 'deliver', 'deliver', 'deliver', 'deliver', 'deliver'] as const;
   /** The first client takes the key, loses it on a master, and the second one takes it there and elsewhere. */
   const overlap = [...take(1, A, B), ...on('expire', 1, B), ...take(2, B, C)];
@@ -515,7 +515,7 @@ describe('Over schedules that chance chose', () => {
     },
   );
 
-  it('the agreement of the library never fails on the same ones, though it gives out many tokens', () => {
+  it('the agreement of the library never fails on the same schedules, although it gives out many tokens', () => {
     expect(violations(undefined)).toBe(0);
     const given = sample.flatMap((schedule) => tokensOf(undefined, schedule)).filter((token) => token !== undefined);
     expect(given.length).toBeGreaterThan(sample.length / 10);

@@ -10,13 +10,13 @@ const HOUR = 3_600_000;
 
 describe('TokenAgreement', () => {
   it.each([
-    ['two that say the same', [[7, 7]], 7],
-    ['two that differ', [[7, 8]], undefined],
+    ['two equal answers', [[7, 7]], 7],
+    ['two different answers', [[7, 8]], undefined],
     ['a quorum of three', [[9, 7, 9]], 9],
-    ['one alone', [[8]], undefined],
-    ['one in each of two rounds', [[8], [8]], undefined],
+    ['a single answer', [[8]], undefined],
+    ['one answer in each of two rounds', [[8], [8]], undefined],
     [
-      'two that differ, and repeat the larger',
+      'two different answers, and then the larger one twice',
       [
         [7, 8],
         [8, 8],
@@ -24,16 +24,16 @@ describe('TokenAgreement', () => {
       8,
     ],
     [
-      'one that is larger still in the second round',
+      'an even larger answer in the second round',
       [
         [7, 8],
         [8, 9],
       ],
       undefined,
     ],
-    ['one that is smaller than what was seen', [[9], [8, 8]], undefined],
-    ['nobody', [[]], undefined],
-  ])('concludes from %s', (_, rounds, token) => {
+    ['answers that are smaller than one seen before', [[9], [8, 8]], undefined],
+    ['no answer', [[]], undefined],
+  ])('draws the right conclusion from %s', (_, rounds, token) => {
     const agreement = newAgreement();
     for (const answers of rounds) agreement.conclude(answers);
     expect(agreement.agreed).toBe(token);
@@ -61,7 +61,7 @@ describe('TokenAgreement', () => {
     ['was lost', TIMED_OUT],
     ['was cut off', cutOff],
     ['came from a quarantined master', { kind: 'quarantined', sent: true, reason: 'young', remaining: 1 }],
-  ] as const)('lets a master draw again whose answer %s', (_, answer) => {
+  ] as const)('lets a master draw again if its answer %s', (_, answer) => {
     const agreement = newAgreement();
     const a = master();
     agreement.drawFrom(a, 1).judge(answer);
@@ -69,11 +69,11 @@ describe('TokenAgreement', () => {
   });
 
   it.each([
-    ['said that it only refreshed the key', GRANTED, false],
-    ['said that it set the key again', HEALED, true],
-    ['did not say', TIMED_OUT, true],
+    ['reported that it only refreshed the key', GRANTED, false],
+    ['reported that it set the key again', HEALED, true],
+    ['did not answer', TIMED_OUT, true],
     ['was in quarantine', { kind: 'quarantined', sent: true, reason: 'young', remaining: 1 }, true],
-  ] as const)('knows whether a master draws anew that %s in an extension', (_, answer, isFirst) => {
+  ] as const)('knows whether a master draws anew that %s during an extension', (_, answer, isFirst) => {
     const agreement = newAgreement();
     const a = master();
     agreement.drawFrom(a, 1).judge(GRANTED);
@@ -83,7 +83,7 @@ describe('TokenAgreement', () => {
     expect(agreement.drawFrom(a, 1).request.isFirst).toBe(isFirst);
   });
 
-  it('does not take the answer to an extension for that of the one after it', () => {
+  it('does not take the answer to an extension for the answer to the next one', () => {
     const agreement = newAgreement();
     const a = master();
     agreement.drawFrom(a, 1).judge(GRANTED);
@@ -105,7 +105,7 @@ describe('TokenAgreement', () => {
     expect(agreement.drawFrom(a, 1).request.isFirst).toBe(true);
   });
 
-  it('lets a master draw anew whose data has changed', () => {
+  it('lets a master draw anew if its data has changed', () => {
     const agreement = newAgreement();
     const a = master();
     agreement.drawFrom(a, 1).judge(GRANTED);
@@ -114,7 +114,7 @@ describe('TokenAgreement', () => {
     expect(agreement.drawFrom(a, 1).request.isFirst).toBe(true);
   });
 
-  it('keeps what was agreed on unless a larger one is demanded', () => {
+  it('keeps the agreed number unless a larger one is demanded', () => {
     const agreement = newAgreement();
     agreement.conclude([7, 7]);
     agreement.demand(7);
@@ -134,7 +134,7 @@ describe('TokenAgreement', () => {
 });
 
 describe('A fencing token', () => {
-  it('costs nothing until it is asked for', async () => {
+  it('costs nothing until it is requested', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000, extend: true });
     await rig.clock.advance(2_000);
@@ -142,7 +142,7 @@ describe('A fencing token', () => {
     expect(rig.masters.flatMap((master) => master.requests('draw'))).toEqual([]);
   });
 
-  it('is a positive safe integer that takes one round, the first time only', async () => {
+  it('is a positive safe integer that takes one round, and only the first time', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a');
     const [token, same] = await Promise.all([lock.fencingToken(), lock.fencingToken()]);
@@ -152,7 +152,7 @@ describe('A fencing token', () => {
     expect(rig.masters.map((master) => master.requests('draw').length)).toEqual([1, 1, 1]);
   });
 
-  it('is larger for every later lock, though no time passes', async () => {
+  it('is larger for every later lock, even if no time passes', async () => {
     const rig = new Rig();
     let last = 0;
     for (let i = 0; i < 20; i++) {
@@ -164,7 +164,7 @@ describe('A fencing token', () => {
     }
   });
 
-  it('is larger than that of the lock before, though the clock of its client is an hour behind', async () => {
+  it('is larger than that of the previous lock, even if the clock of its client is an hour behind', async () => {
     const rig = new Rig();
     const first = await rig.lock('a');
     const token = await first.fencingToken();
@@ -174,7 +174,7 @@ describe('A fencing token', () => {
     expect(await second.fencingToken()).toBeGreaterThan(token);
   });
 
-  it('is larger than that of the lock before, though all masters lost their counters', async () => {
+  it('is larger than that of the previous lock, even if all masters lost their counters', async () => {
     const rig = new Rig();
     const first = await rig.lock('a');
     const token = await first.fencingToken();
@@ -184,7 +184,7 @@ describe('A fencing token', () => {
     expect(await second.fencingToken()).toBeGreaterThan(token);
   });
 
-  it('fails where the clock of this machine is beyond the year 2200, and says so', async () => {
+  it('fails if the clock of this machine is beyond the year 2200, and the error says so', async () => {
     const rig = new Rig();
     rig.clock.stepWall(Date.UTC(2200, 0, 1) - rig.clock.read().wall);
     const lock = await rig.lock('a');
@@ -197,7 +197,7 @@ describe('A fencing token', () => {
     expect(await lock.fencingToken()).toBe((Date.UTC(2200, 0, 1) - 1) * 1_000);
   });
 
-  it('is one for several keys, larger than that of each, and all their counters know it', async () => {
+  it('is one number for several keys, larger than that of each key, and all their counters know it', async () => {
     const rig = new Rig();
     rig.clock.stepWall(60_000);
     const ahead = await rig.lock('b');
@@ -215,7 +215,7 @@ describe('A fencing token', () => {
     }
   });
 
-  it('takes another round when masters differ, and adopts the largest', async () => {
+  it('takes another round if masters differ, and adopts the largest number', async () => {
     const rig = new Rig();
     await ahead(rig, 2);
     const lock = await rig.lock('a');
@@ -225,11 +225,11 @@ describe('A fencing token', () => {
     expect(await (await rig.lock('a')).fencingToken()).toBeGreaterThan(token);
   });
 
-  it('takes no longer than its rounds do when a master with a larger counter turns up late', async () => {
+  it('takes no longer than its rounds if a master with a larger counter answers late', async () => {
     const rig = new Rig();
     await ahead(rig, 3);
     const lock = await rig.lock('a');
-    // The one that is furthest ahead is not waited for; the second round meets it.
+    // The first round does not wait for the master that is furthest ahead; the second round meets it.
     rig.masters[2]!.behaviour = obeysAfter(5);
     rig.masters[0]!.behaviour = obeysAfter(1);
     const asked = rig.follow(lock.fencingToken());
@@ -250,10 +250,10 @@ describe('A fencing token', () => {
     expect(await lock.fencingToken()).toBeGreaterThan(token);
   });
 
-  it('is larger than that of a holder in between, though a round had drawn before the keys were set again', async () => {
+  it('is larger than that of a holder in between, even if a round drew before the keys were set again', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 10_000 });
-    // Only the first master answers the first round: its number is no token.
+    // Only the first master answers the first round, so its number is no token.
     for (const master of rig.masters.slice(1)) master.behaviour = only('draw', obeysInSilence);
     const asked = rig.follow(lock.fencingToken());
     await rig.clock.advance(60);
@@ -272,7 +272,7 @@ describe('A fencing token', () => {
     expect(asked.value).toBeGreaterThan(drawing.value!);
   });
 
-  it('is not drawn by a master whose key is no longer ours', async () => {
+  it('is not drawn by a master on which the client no longer holds the key', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a');
     for (const { memory } of rig.masters) memory.flush();
@@ -284,7 +284,7 @@ describe('A fencing token', () => {
     expect(token).toBeGreaterThan(0);
   });
 
-  it('is not given when the agreement comes after the end of the validity', async () => {
+  it('is not returned if the agreement comes after the end of the validity', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.scriptAll(only('draw', hangs));
@@ -294,7 +294,7 @@ describe('A fencing token', () => {
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
-  it('is asked for again when a round failed', async () => {
+  it('is requested again after a failed round', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 5_000 });
     rig.scriptAll(only('draw', obeysAfter(70)));
@@ -306,7 +306,7 @@ describe('A fencing token', () => {
     expect(asked.state).toBe('fulfilled');
   });
 
-  it('stays what it is when an extension heals masters that lost their data', async () => {
+  it('stays the same when an extension heals masters that lost their data', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000, extend: true });
     const token = await lock.fencingToken();
@@ -318,7 +318,7 @@ describe('A fencing token', () => {
     expect(await (await rig.lock('a')).fencingToken()).toBeGreaterThan(token);
   });
 
-  it('does not exist after a release', async () => {
+  it('is not available after a release', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a');
     await lock.release();
@@ -353,7 +353,7 @@ describe('A fencing token', () => {
   });
 });
 
-/** Lets the counters of the first so many masters differ, each in its own way. */
+/** Makes the counters of the first `count` masters differ from each other. */
 async function ahead(rig: Rig, count: number): Promise<void> {
   const keys = ['lock:a'];
   for (const [i, { memory }] of rig.masters.slice(0, count).entries()) {

@@ -16,7 +16,7 @@ function rigOf(names: readonly string[]) {
   return { clock, masters, watched, gates: new Gates(watched, clock) };
 }
 
-/** Of 5,000 keys, how many each master is the gate of. */
+/** The number of keys of which each master is the gate, out of 5,000. */
 function sharesOf(gates: Gates, masters: number): Map<string, number> {
   const shares = new Map<string, number>();
   for (let i = 0; i < 5_000; i++) {
@@ -27,8 +27,8 @@ function sharesOf(gates: Gates, masters: number): Map<string, number> {
   return shares;
 }
 
-describe('the gate of a key', () => {
-  it('is the same for everybody', () => {
+describe('The gate of a key', () => {
+  it('is the same for all processes', () => {
     const here = rig(5);
     const there = rig(5);
     for (let i = 0; i < 100; i++) {
@@ -51,7 +51,7 @@ describe('the gate of a key', () => {
     }
   });
 
-  it('differs from key to key, so that the load is spread', () => {
+  it('differs between keys, so that the load is spread', () => {
     const { gates } = rig(5);
     for (const share of sharesOf(gates, 5).values()) expect(share).toBeGreaterThan(850);
   });
@@ -71,7 +71,7 @@ describe('the gate of a key', () => {
     }
   });
 
-  it('is the next usable master when one is down, and the same again when it is back', () => {
+  it('is the next usable master while one is down, and the same as before when it is back', () => {
     const { gates, masters } = rig(3);
     const before = gates.gateOf('key');
     const master = masters.find(({ name }) => name === before?.name);
@@ -90,7 +90,7 @@ describe('the gate of a key', () => {
   });
 });
 
-describe('a crowd', () => {
+describe('A crowd', () => {
   it('is remembered for a second', async () => {
     const { gates, clock } = rig(3);
     gates.noteCrowd(['a', 'b']);

@@ -14,7 +14,7 @@ import {
 } from '../support/scripted-master.js';
 import { Rig } from '../support/rig.js';
 
-/** Several processes over the same masters. The first of them holds resource `a`. */
+/** Several processes on the same masters, beside one that holds resource `a`. */
 async function crowd(processes: number, options: { masters?: number } = {}) {
   const rig = new Rig(options);
   const others = Array.from({ length: processes }, () => new Rig({}, rig));
@@ -34,7 +34,7 @@ async function crowd(processes: number, options: { masters?: number } = {}) {
   return { rig, others, holder, turns, locks, wait, forget, asked };
 }
 
-/** A holder that has crashed: its keys live on, for 20 s, and nobody releases them. */
+/** A crashed holder: its keys live on for 20 s, because no process releases them. */
 async function crash({ holder, rig }: Awaited<ReturnType<typeof crowd>>): Promise<void> {
   await holder.release();
   const request = acquiring(['lock:a'], 'crashed', { ttl: 20_000 });
@@ -42,13 +42,13 @@ async function crash({ holder, rig }: Awaited<ReturnType<typeof crowd>>): Promis
   await rig.clock.settle();
 }
 
-/** The master at which somebody waits. */
+/** The master on which a process waits. */
 function gateOf(rig: Rig) {
   return rig.masters.find(({ memory }) => memory.queued > 0)!;
 }
 
-describe('a hand-off between processes', () => {
-  it.each([1, 3, 5])('takes no time and one request per master, over %i masters', async (masters) => {
+describe('A hand-off between processes', () => {
+  it.each([1, 3, 5])('takes no time and one request per master, with %i masters', async (masters) => {
     const { rig, holder, turns, locks, wait, forget, asked } = await crowd(4, { masters });
     for (const i of [0, 1, 2, 3]) await wait(i);
     let lock = holder;
@@ -68,7 +68,7 @@ describe('a hand-off between processes', () => {
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
-  it('goes to who has waited longest, also in a process where somebody else waited first', async () => {
+  it('goes to the call that has waited longest: a later call does not inherit an aborted one’s place', async () => {
     const { rig, others, holder, turns, wait } = await crowd(2);
     const aborter = new AbortController();
     const impatient = rig.follow(others[0]!.acquire('a', { wait: 60_000, signal: aborter.signal }));
@@ -83,7 +83,7 @@ describe('a hand-off between processes', () => {
     expect(turns).toEqual(['1']);
   });
 
-  it('of a crashed holder takes place at its expiry, by one, without a herd', async () => {
+  it('from a crashed holder takes place when its keys expire, to one process, without a herd', async () => {
     const stage = await crowd(8);
     const { rig, turns, wait, forget, asked } = stage;
     await crash(stage);
@@ -95,13 +95,13 @@ describe('a hand-off between processes', () => {
     await rig.clock.settle();
     expect(turns).toHaveLength(1);
     const total = asked().reduce((sum, count) => sum + count, 0);
-    // One request to the gate by each, two more by the one that has it; some may just have looked for themselves.
+    // Each process sends one request to the gate, and the new holder two more; some may also have just polled.
     expect(total).toBeLessThanOrEqual(8 + 2 + 8);
   });
 });
 
-describe('a process that is woken', () => {
-  /** A waiter at the gate, and the masters apart from the gate. */
+describe('A process that is woken', () => {
+  /** A waiter at the gate, and the other masters. */
   async function woken() {
     const stage = await crowd(1);
     await stage.wait(0);
@@ -110,7 +110,7 @@ describe('a process that is woken', () => {
     return { ...stage, gate, others: stage.rig.masters.filter((master) => master !== gate) };
   }
 
-  it('finds the other masters free, since the gate is released last', async () => {
+  it('finds the other masters free, because the gate is released last', async () => {
     const { rig, gate, holder } = await woken();
     const order: string[] = [];
     for (const master of rig.masters) {
@@ -124,7 +124,7 @@ describe('a process that is woken', () => {
     expect(order.at(-1)).toBe(gate.name);
   });
 
-  it('asks all masters at once, and needs no more than a quorum of them', async () => {
+  it('sends its requests to all masters at once, and needs only a quorum of them', async () => {
     const { rig, gate, holder, turns, asked } = await woken();
     gate.behaviour = only('acquire', obeysAfter(5));
     await holder.release();
@@ -135,7 +135,7 @@ describe('a process that is woken', () => {
     expect(gate.memory.queued).toBe(0);
   });
 
-  it('asks again, without giving anything back, where the release comes later than the wake-up', async () => {
+  it('tries again, without giving anything back, if the release arrives after the wake-up', async () => {
     const { rig, others, holder, turns, asked } = await woken();
     const late: Behaviour = (request, reply, master) =>
       after(request.op === 'release' ? 3 : 2, obeys)(request, reply, master);
@@ -146,11 +146,11 @@ describe('a process that is woken', () => {
     expect(turns).toEqual(['0']);
     expect(rig.clock.now - now).toBe(4);
     expect([...asked()].sort()).toEqual([1, 2, 2]);
-    // The old holder's only.
+    // Only the releases of the old holder.
     expect(rig.masters.map((master) => master.requests('release').length)).toEqual([1, 1, 1]);
   });
 
-  it('counts the validity from the first command, however often it asked', async () => {
+  it('counts the validity from the first request, however often it tried', async () => {
     const { rig, others, holder, locks } = await woken();
     for (const master of others) {
       master.behaviour = (request, reply) => after(request.op === 'release' ? 3 : 2, obeys)(request, reply, master);
@@ -160,7 +160,7 @@ describe('a process that is woken', () => {
     expect(locks[0]!.remaining()).toBe(20_000 - 4 - 202);
   });
 
-  it('asks again twice at most, then gives everything back and waits its turn', async () => {
+  it('tries again at most twice, then gives everything back and waits its turn', async () => {
     const { rig, others, holder, turns } = await woken();
     for (const master of others) master.behaviour = only('release', obeysAfter(100));
     void holder.release();
@@ -174,7 +174,7 @@ describe('a process that is woken', () => {
     expect(rig.keys).toEqual([1, 1, 1]);
   });
 
-  it('asks nobody again, and keeps nothing, if the gate refuses', async () => {
+  it('does not try again, and keeps nothing, if the gate refuses', async () => {
     const { rig, gate, others, holder, turns, asked } = await woken();
     gate.behaviour = only('acquire', says(held));
     others[0]!.behaviour = only('acquire', says(held));
@@ -185,7 +185,7 @@ describe('a process that is woken', () => {
     expect(others.map(({ size }) => size)).toEqual([0, 0]);
   });
 
-  it('asks nobody again after it has given up', async () => {
+  it('does not try again after it has given up', async () => {
     const stage = await crowd(1);
     const { rig, holder, others } = stage;
     const aborter = new AbortController();
@@ -207,8 +207,8 @@ describe('a process that is woken', () => {
   });
 });
 
-describe('several resources together', () => {
-  it('are taken in any order by processes that never wait for each other for ever', async () => {
+describe('Several resources together', () => {
+  it('are taken in any order by processes that never wait for each other forever', async () => {
     const rig = new Rig();
     const others = Array.from({ length: 6 }, () => new Rig({}, rig));
     const sets = [['a', 'b'], ['b', 'a'], ['b', 'c'], ['c', 'a'], ['c', 'b', 'a'], ['b']];
@@ -230,17 +230,17 @@ describe('several resources together', () => {
   });
 });
 
-describe('a gate', () => {
+describe('A gate', () => {
   it.each<[string, Behaviour]>([
     ['that refuses', says(refused)],
     ['that is down, unnoticed', says(unreachable)],
-  ])('%s causes no hot loop, and no wait beyond the next look', async (_, behaviour) => {
+  ])('%s causes no hot loop, and no wait beyond the next poll', async (_, behaviour) => {
     const { rig, holder, turns, wait, forget, asked } = await crowd(1);
     await wait(0);
     gateOf(rig).behaviour = behaviour;
     forget();
     await rig.clock.advance(10_000);
-    // One look in 250 to 750 ms, with a request to the gate and one to all.
+    // One poll every 250 to 750 ms, with one request to the gate and one to all masters.
     expect(Math.max(...asked())).toBeLessThanOrEqual(2 * 40);
     await holder.release();
     await rig.clock.advance(750);
@@ -271,7 +271,7 @@ describe('a gate', () => {
     expect(turns).toEqual(['0']);
   });
 
-  it('that comes back is where everybody meets again', async () => {
+  it('that comes back is where all waiters meet again', async () => {
     const { rig, holder, turns, wait } = await crowd(2);
     await wait(0);
     const gate = gateOf(rig);

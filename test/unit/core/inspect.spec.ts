@@ -13,7 +13,7 @@ async function inspect(answers: Answer[]) {
 }
 
 describe('inspect()', () => {
-  it('tells that a resource is held, for how long, and what each master says', async () => {
+  it('reports that a resource is held, for how long, and the answer of each master', async () => {
     const rig = new Rig();
     await rig.lock('a', { ttl: 9_000 });
     await rig.clock.advance(1_000);
@@ -25,7 +25,7 @@ describe('inspect()', () => {
     });
   });
 
-  it('tells that a resource is free', async () => {
+  it('reports that a resource is free', async () => {
     const rig = new Rig();
     expect(await rig.redlock.inspect('a')).toMatchObject({ state: 'free', remaining: 0 });
   });
@@ -38,11 +38,13 @@ describe('inspect()', () => {
     ['one answers that it is free', [granted, unreachable, refused], ['unknown', undefined]],
     ['one answers that it is held', [heldFor(5), unreachable, refused], ['unknown', undefined]],
     ['one free, one held, one down', [granted, heldFor(5), unreachable], ['unknown', undefined]],
-    ['nobody answers', [unreachable, unreachable, unreachable], ['unknown', undefined]],
+    ['no master answers', [unreachable, unreachable, unreachable], ['unknown', undefined]],
     ['held on one of one', [heldFor(5)], ['held', 5]],
-  ])('with %s', async (_, answers, expected) => expect(await inspect(answers)).toEqual(expected));
+  ])('reports the state of a resource with %s', async (_, answers, expected) =>
+    expect(await inspect(answers)).toEqual(expected),
+  );
 
-  it('does not wait for a hung master longer than masterTimeout', async () => {
+  it('waits no longer than masterTimeout for a hung master', async () => {
     const rig = new Rig();
     rig.script(1, hangs);
     const inspection = rig.follow(rig.redlock.inspect('a'));

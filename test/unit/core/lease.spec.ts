@@ -15,11 +15,11 @@ import {
 } from '../support/scripted-master.js';
 
 const TTL = 9_000;
-/** Drift of that ttl: a hundredth, and 2 ms. */
+/** Drift of that ttl: one per cent, and 2 ms. */
 const DRIFT = 92;
 const extended = { ttl: TTL, extend: true };
 
-describe('a lock that is extended', () => {
+describe('A lock that is extended', () => {
   it('is extended for the first time after a third of its ttl, and again after each third', async () => {
     const rig = new Rig();
     await rig.lock('a', extended);
@@ -50,7 +50,7 @@ describe('a lock that is extended', () => {
     expect(lock.remaining()).toBe(TTL - DRIFT - 40);
   });
 
-  it('has one extension under way at a time', async () => {
+  it('has one extension in flight at a time', async () => {
     const rig = new Rig({ masterTimeout: 2_000 });
     const lock = await rig.lock('a', extended);
     rig.scriptAll(only('extend', hangs));
@@ -64,7 +64,7 @@ describe('a lock that is extended', () => {
     expect(explicit.state).toBe('fulfilled');
   });
 
-  it('survives a failed extension by trying again while it is valid', async () => {
+  it('survives a failed extension by another attempt while it is valid', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', extended);
     rig.scriptAll(only('extend', says(refused)));
@@ -78,7 +78,7 @@ describe('a lock that is extended', () => {
     expect(rig.losses).toEqual([]);
   });
 
-  it.each([0, 0.5, 0.999])('tries again at a bounded rate at a ttl of 100 ms (chance: %d)', async (fraction) => {
+  it.each([0, 0.5, 0.999])('tries again at a bounded rate with a ttl of 100 ms (chance: %d)', async (fraction) => {
     const rig = new Rig({ ttl: 100 });
     rig.fraction = fraction;
     const lock = await rig.lock('a', { extend: true });
@@ -90,7 +90,7 @@ describe('a lock that is extended', () => {
     expect(tries.length).toBeLessThanOrEqual(14);
   });
 
-  it('is extended some 30 times a second at a ttl of 100 ms, not more', async () => {
+  it('is extended about 30 times a second with a ttl of 100 ms, not more often', async () => {
     const rig = new Rig({ ttl: 100 });
     await rig.lock('a', { extend: true });
     await rig.clock.advance(2_000);
@@ -107,7 +107,7 @@ describe('a lock that is extended', () => {
     expect(rig.keys).toEqual([1, 1, 1]);
   });
 
-  it('heals a master that was down when it was acquired', async () => {
+  it('heals a master that was down during the acquisition', async () => {
     const rig = new Rig();
     rig.masters[0]!.memory.takeDown();
     const lock = await rig.lock('a', extended);
@@ -118,7 +118,7 @@ describe('a lock that is extended', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
-  it('is not extended, however many masters agree, when the answers come after the old validity', async () => {
+  it('is not extended, however many masters agree, if the answers arrive after the old validity', async () => {
     const rig = new Rig({ masterTimeout: 2_000 });
     const lock = await rig.lock('a', extended);
     // Extensions are refused until shortly before the end; the last one is obeyed, but its answers are late.
@@ -137,7 +137,7 @@ describe('a lock that is extended', () => {
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
-  it('is not extended by answers that were in the socket when the process stood still', async () => {
+  it('is not extended by answers that waited in the socket while the process stalled', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', extended);
     rig.scriptAll(only('extend', tellsAfter(10)));
@@ -150,7 +150,7 @@ describe('a lock that is extended', () => {
   });
 });
 
-describe('a lock that is lost', () => {
+describe('A lock that is lost', () => {
   it('aborts exactly at the end of its validity when all masters hang', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', extended);
@@ -182,7 +182,7 @@ describe('a lock that is lost', () => {
     expect([lock.isHeld, lock.signal.aborted]).toEqual([false, true]);
   });
 
-  it('is told when somebody else holds it on a quorum of masters, though it was still valid', async () => {
+  it('is reported when another holder has taken it on a quorum of masters, although it was still valid', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', extended);
     rig.script(2, only('extend', says(held)));
@@ -191,7 +191,7 @@ describe('a lock that is lost', () => {
     expect(rig.losses[0]!.answers[0]).toEqual({ master: 'm1', answer: held });
   });
 
-  it('is not lost to a minority of masters on which somebody else holds it', async () => {
+  it('is not lost to a minority of masters on which another holder has it', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', extended);
     rig.script(1, only('extend', says(held)));
@@ -210,7 +210,7 @@ describe('a lock that is lost', () => {
   it.each([
     ['released', 100, 'released'],
     ['lost', TTL - DRIFT, 'expired'],
-  ])('does not go on to ask for its fencing token once it is %s', async (_, ends, cause) => {
+  ])('does not go on requesting its fencing token once it is %s', async (_, ends, cause) => {
     const rig = new Rig();
     rig.scriptAll(only('acquire', says(granted), only('draw', says(refused))));
     const lock = await rig.lock('a', { ttl: TTL });
@@ -218,7 +218,7 @@ describe('a lock that is lost', () => {
     await rig.clock.advance(ends);
     if (cause === 'released') await lock.release();
     await rig.clock.advance(0);
-    // Neither that of the lock nor that of the pause between two tries.
+    // Neither the timer of the lock nor that of the pause between two attempts remains.
     expect(rig.clock.pendingTimers).toBe(0);
     expect(asked).toMatchObject({ at: ends, reason: { cause } });
   });
@@ -233,7 +233,7 @@ describe('a lock that is lost', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
-  it('aborts a signal that is asked for only afterwards', async () => {
+  it('aborts a signal that is read only afterwards', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: TTL });
     await rig.clock.advance(TTL);
@@ -277,7 +277,7 @@ describe('maxHold', () => {
 });
 
 describe('minHold', () => {
-  it('keeps the keys for the rest of it', async () => {
+  it('keeps the keys for the rest of that time', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: TTL, minHold: 2_000 });
     await rig.clock.advance(500);
@@ -291,7 +291,7 @@ describe('minHold', () => {
     expect((await rig.lock('a', { wait: 0 })).isHeld).toBe(true);
   });
 
-  it('makes no difference when it is over', async () => {
+  it('makes no difference once it is over', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: TTL, minHold: 2_000 });
     await rig.clock.advance(2_000);
@@ -310,7 +310,7 @@ describe('minHold', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
-  it('does not keep what was never acquired', async () => {
+  it('does not keep keys that were never acquired', async () => {
     const rig = new Rig();
     rig.script(2, only('acquire', obeysAfter(60)));
     const lock = rig.follow(rig.acquire('a', { minHold: 5_000, wait: 0 }));

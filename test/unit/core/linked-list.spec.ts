@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { fc } from '../../support/properties.js';
 import { LinkedList, type Member } from '../../../lib/core/linked-list.js';
 
-describe('a linked list', () => {
-  it('keeps its members in their order, whoever leaves', () => {
+describe('A linked list', () => {
+  it('keeps the order of its members, whichever of them leaves', () => {
     const list = new LinkedList<string>();
     const [a, b, c] = ['a', 'b', 'c'].map((name) => list.add(name)) as [Member<string>, Member<string>, Member<string>];
     expect([list.values, list.first, a.isFirst, b.isFirst]).toEqual([['a', 'b', 'c'], 'a', true, false]);
@@ -18,7 +18,7 @@ describe('a linked list', () => {
     expect(list.values).toEqual(['d']);
   });
 
-  it('does what an array would do', () => {
+  it('does what an array does', () => {
     fc.assert(
       fc.property(fc.array(fc.option(fc.nat(30))), (actions) => {
         const list = new LinkedList<number>();

@@ -12,7 +12,7 @@ const broken = (): never => {
 };
 
 describe('An observer of acquisitions', () => {
-  /** Writes down what it hears. */
+  /** Records what it observes. */
   function recorder(name: string, heard: string[]): Observer {
     const listener: AcquisitionObserver = {
       granted: ({ attempts, taken, waited }) => heard.push(`${name} granted ${attempts} ${taken} ${waited}`),
@@ -31,7 +31,7 @@ describe('An observer of acquisitions', () => {
     };
   }
 
-  it('hears everything in order, in milliseconds, beside others', async () => {
+  it('observes everything in order, in milliseconds, beside others', async () => {
     const heard: string[] = [];
     const rig = new Rig({ observer: combine([recorder('a', heard), {}, recorder('b', heard)], unexpected) });
     const lock = await rig.lock(['x', 'y']);
@@ -78,7 +78,7 @@ describe('An observer of acquisitions', () => {
     ['throws after the work', (work) => (work(), broken())],
     ['runs the work twice', (work) => (work(), work())],
     ['does not run the work', () => undefined as never],
-  ])('cannot change what comes of the work when it %s', (_, within) => {
+  ])('cannot change the result of the work when it %s', (_, within) => {
     const observers = [{ acquiring: () => ({ within }) }, recorder('good', [])];
     const faults: unknown[] = [];
     const listener = combine(observers, (error) => faults.push(error)).acquiring!([], 'fail')!;
@@ -107,7 +107,7 @@ describe('An observer of acquisitions', () => {
 });
 
 describe('Without an observer of acquisitions', () => {
-  it('nobody is asked, nothing is measured and work runs as it is', async () => {
+  it('no callback runs, nothing is measured, and work runs as it is', async () => {
     const silent = combine([{ lockLost: () => {} }, {}], unexpected);
     expect(Object.keys(silent)).toEqual(['lockLost']);
 
@@ -117,8 +117,8 @@ describe('Without an observer of acquisitions', () => {
     expect(lock.observed(work)).toBe(work);
   });
 
-  it('the clock is not read for anybody', async () => {
-    /** Readings of the clock during one lock that another one waits for, and answers of masters meanwhile. */
+  it('the clock is not read', async () => {
+    /** Readings of the clock during one lock that another call waits for, and the answers of masters meanwhile. */
     async function readings(observer: Observer): Promise<{ count: number; answers: number }> {
       const rig = new Rig({ observer });
       let count = 0;

@@ -9,7 +9,7 @@ import { fc } from '../../support/properties.js';
 
 const settings = resolveSettings({});
 
-/** What comes of it: a result, or an error that says enough and not too much. */
+/** The outcome of an action: a result, or an error that is informative and short. */
 function attempt<T>(action: () => T): { result: T } | { refusal: RedlockConfigError } {
   try {
     return { result: action() };
@@ -29,7 +29,7 @@ const refusalOf = (action: () => unknown): RedlockConfigError => {
   return outcome.refusal;
 };
 
-describe('a duration', () => {
+describe('A duration', () => {
   it('is a whole number of milliseconds within its bounds, whatever is given', () => {
     fc.assert(
       fc.property(anything, ({ value }) => {
@@ -43,7 +43,7 @@ describe('a duration', () => {
     );
   });
 
-  it('means the same as a number and as text', () => {
+  it('means the same as a number and as a string', () => {
     const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
     const unit = fc.constantFrom(...(Object.keys(units) as (keyof typeof units)[]));
     fc.assert(
@@ -69,7 +69,7 @@ describe('a duration', () => {
   });
 });
 
-describe('the options of a call', () => {
+describe('The options of a call', () => {
   it('work or are refused by name, whatever is given', () => {
     fc.assert(
       fc.property(fc.option(anything, { nil: undefined }), optionObjects(ACQUIRE_OPTION_NAMES), (ttl, options) => {
@@ -88,7 +88,7 @@ describe('the options of a call', () => {
   it.each<[string, unknown]>([
     ['null', null],
     ['a number', 5],
-    ['a text', 'wait'],
+    ['a string', 'wait'],
     ['a list', []],
     ['a map', new Map([['wait', 0]])],
     ['a date', new Date()],
@@ -101,7 +101,7 @@ describe('the options of a call', () => {
     });
   });
 
-  it('are those of the object itself: an inherited one would be lost on the way', () => {
+  it('must be own properties: an inherited option would be lost', () => {
     const inherited = Object.create({ wait: 0 }) as AcquireOptions;
     expect(refusalOf(() => resolveCall(settings, 10, inherited)).message).toBe(
       'options must not inherit an option, got "wait"',
@@ -130,13 +130,13 @@ describe('the options of a call', () => {
     expect(refusalOf(() => resolveCall(settings, 10, options)).option).toBe('options');
   });
 
-  it('take no signal that only looks like one', () => {
+  it('include no signal that only looks like one', () => {
     const signal = Object.create(AbortSignal.prototype) as AbortSignal;
     expect(refusalOf(() => resolveCall(settings, 10, { signal })).option).toBe('signal');
   });
 });
 
-describe('the options of a service', () => {
+describe('The options of a service', () => {
   it('work or are refused by name, whatever is given', () => {
     fc.assert(
       fc.property(optionObjects(REDLOCK_OPTION_NAMES), ({ value: options }) => {
@@ -153,7 +153,7 @@ describe('the options of a service', () => {
     );
   });
 
-  it('with a name of 1 MiB are refused without comparing it letter by letter', () => {
+  it('with a name of 1 MiB are refused without a comparison letter by letter', () => {
     const name = 'masterTimeout'.repeat(80_000);
     const lowerCase = jest.spyOn(String.prototype, 'toLowerCase');
     const { message } = refusalOf(() => checkOptionNames('options', { [name]: 1 }, REDLOCK_OPTION_NAMES));

@@ -4,10 +4,10 @@ import type { Lock } from '../../../lib/core/lock.js';
 import { Rig } from '../support/rig.js';
 
 const SECTION = 20;
-/** Who has been passed over for so long takes the resources one by one, in milliseconds. */
+/** Milliseconds after which a waiter that is passed over takes the resources one by one. */
 const PATIENCE = 1_000;
 
-/** Processes that each want `a` or `b` all the time, three for each. Never both are free. */
+/** Processes that take `a` or `b` all the time, three for each. The two are never free at the same time. */
 function busy() {
   const rig = new Rig();
   const turns: { readonly at: number; readonly resource: string }[] = [];
@@ -33,7 +33,7 @@ function busy() {
   return { rig, pair: new Rig({}, rig), turns, end };
 }
 
-/** Somebody who holds `b` for long, while `a` is busy, and a waiter for both that has begun to collect. */
+/** A holder keeps `b` for long while `a` is busy, and a waiter for both has begun to collect. */
 async function collecting(options: { wait?: number; signal?: AbortSignal } = {}) {
   const rig = new Rig();
   const [pair, left, right] = [new Rig({}, rig), new Rig({}, rig), new Rig({}, rig)];
@@ -46,7 +46,7 @@ async function collecting(options: { wait?: number; signal?: AbortSignal } = {})
   return { rig, pair, left, lock, rightLock };
 }
 
-describe('a waiter for several resources', () => {
+describe('A waiter for several resources', () => {
   it('that is passed over for a second gets them after a few turns of the others', async () => {
     const { rig, pair, turns, end } = busy();
     await rig.clock.advance(500);
@@ -56,7 +56,7 @@ describe('a waiter for several resources', () => {
     expect(lock.state).toBe('fulfilled');
     // Both were busy: it was passed over until it began to collect.
     expect(lock.at! - since).toBeGreaterThan(PATIENCE / 2);
-    // One turn of each resource is under way, and one more may be on its way.
+    // One turn of each resource is in progress, and one more may be about to begin.
     const later = turns.filter(({ at }) => at > since + PATIENCE && at < lock.at!);
     expect(later.length).toBeLessThanOrEqual(6);
     await lock.value!.release();

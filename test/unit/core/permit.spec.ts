@@ -4,7 +4,7 @@ import { Rig } from '../support/rig.js';
 
 const TTL = 20_000;
 
-/** A process whose ttls are permitted up to a bound, and when it asked. */
+/** A process whose ttls are permitted up to a bound, and the times of its requests for permission. */
 function asking(most: () => number) {
   const askedAt: number[] = [];
   const permit = (ttl: number): number => {
@@ -26,7 +26,7 @@ describe('The ttl of a lock', () => {
     expect(askedAt).toContain(acquired.at);
   });
 
-  it('is cut where the masters could not be told of it again', async () => {
+  it('is cut if it could not be announced to the masters again', async () => {
     let most = TTL;
     const { rig } = asking(() => most);
     await new Rig({}, rig).lock('a', { ttl: 29_000 });

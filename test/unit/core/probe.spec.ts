@@ -3,7 +3,7 @@ import { Rig } from '../support/rig.js';
 import { cutOff, hangs, obeysAfter, refused, says, unreachable } from '../support/scripted-master.js';
 
 describe('probe()', () => {
-  it('tells in how many milliseconds each master answered', async () => {
+  it('reports the latency of each master in milliseconds', async () => {
     const rig = new Rig();
     rig.masters[1]!.behaviour = obeysAfter(7);
     rig.masters[2]!.behaviour = obeysAfter(20);
@@ -17,7 +17,7 @@ describe('probe()', () => {
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
-  it('does not wait for masters that hang longer than masterTimeout, and does not count them', async () => {
+  it('waits no longer than masterTimeout for hung masters, and does not count them', async () => {
     const rig = new Rig();
     rig.script(2, hangs);
     const probe = rig.follow(rig.redlock.probe());
@@ -28,7 +28,7 @@ describe('probe()', () => {
     expect(probe.value?.masters[0]).not.toHaveProperty('latency');
   });
 
-  it('tells why a master cannot vote, the reason that is known first', async () => {
+  it('reports why a master cannot vote, with a known reason first', async () => {
     const rig = new Rig({ masters: 5 });
     const [a, b, c, d] = rig.masters;
     a!.behaviour = says(refused);
@@ -49,7 +49,7 @@ describe('probe()', () => {
     });
   });
 
-  it('writes a key that no resource has', async () => {
+  it('writes a key that no resource can have', async () => {
     const rig = new Rig();
     await rig.redlock.probe();
     await rig.redlock.inspect('probe');

@@ -3,7 +3,7 @@ import { LockNotAcquiredError } from '../../../lib/core/errors.js';
 import type { Lock } from '../../../lib/core/lock.js';
 import { Rig } from '../support/rig.js';
 
-/** Acquires, notes its turn, and releases. */
+/** Acquires, records its turn, and releases. */
 function takeTurn(rig: Rig, name: string, turns: string[], resource: string | string[] = 'a', wait = 60_000) {
   const turn = rig.acquire(resource, { wait }).then(async (lock: Lock) => {
     turns.push(name);
@@ -12,7 +12,7 @@ function takeTurn(rig: Rig, name: string, turns: string[], resource: string | st
   return rig.follow(turn);
 }
 
-describe('waiters of one process', () => {
+describe('Waiters of one process', () => {
   it('are served first come, first served', async () => {
     const rig = new Rig();
     const first = await rig.lock('a');
@@ -28,7 +28,7 @@ describe('waiters of one process', () => {
     expect(rig.clock.now).toBe(10);
   });
 
-  it('cost no traffic behind the one that holds', async () => {
+  it('cause no traffic behind the holder', async () => {
     const rig = new Rig();
     await rig.lock('a', { ttl: 30_000 });
     for (let i = 0; i < 100; i++) takeTurn(rig, `${i}`, [], 'a', 5_000);
@@ -36,7 +36,7 @@ describe('waiters of one process', () => {
     expect(rig.masters.map((master) => master.requests('acquire').length)).toEqual([1, 1, 1]);
   });
 
-  it('cost no traffic behind the one that contends, also when they give up', async () => {
+  it('cause no traffic behind the one that contends, even when they give up', async () => {
     const countWith = async (waiters: number): Promise<number> => {
       const rig = new Rig();
       await new Rig({}, rig).lock('a', { ttl: 30_000 });
@@ -48,7 +48,7 @@ describe('waiters of one process', () => {
     expect(await countWith(100)).toBe(await countWith(0));
   });
 
-  it('leave at once when their time is over, and those behind move up', async () => {
+  it('leave at once when their time is over, and those behind them move up', async () => {
     const rig = new Rig();
     const holder = await rig.lock('a');
     const turns: string[] = [];
@@ -72,7 +72,7 @@ describe('waiters of one process', () => {
     expect(next.at).toBe(1_000 - 12);
   });
 
-  it('move up when a lock is released that was taken past the line', async () => {
+  it('move up when a lock that bypassed the queue is released', async () => {
     const rig = new Rig();
     const other = new Rig({}, rig);
     const theirs = await other.lock('a', { ttl: 30_000 });
@@ -147,7 +147,7 @@ describe('10,000 keys', () => {
   }, 60_000);
 });
 
-/** Sizes of all collections that an object refers to, except those that are empty. */
+/** Sizes of all collections that an object refers to, except empty ones. */
 function sizes(root: object, path = '', seen = new Set<unknown>()): Record<string, number> {
   if (seen.has(root)) return {};
   seen.add(root);

@@ -64,13 +64,13 @@ describe('quorum', () => {
 });
 
 describe('Ballot', () => {
-  it('asks all masters before any of them answers', () => {
+  it('sends its requests to all masters before any of them answers', () => {
     const { clock, masters } = setUp(5);
     new Ballot(masters, request, clock, TIMEOUT);
     expect(masters.map(({ asked }) => asked.length)).toEqual([1, 1, 1, 1, 1]);
   });
 
-  it('asks all masters even if the first ones decide before ask returns', async () => {
+  it('sends its requests to all masters even if the first ones decide before ask returns', async () => {
     const { clock, masters } = setUp(5);
     for (const master of masters) master.behaviour = says(granted);
     const ballot = await new Ballot(masters, request, clock, TIMEOUT).decided;
@@ -115,7 +115,7 @@ describe('Ballot', () => {
     expect(poll.clock.now).toBe(0);
   });
 
-  it('takes no answer within the timeout for a no', async () => {
+  it('counts a missing answer as a refusal when the timeout ends', async () => {
     const poll = start(3);
     await poll.answer(0, granted);
     await poll.clock.advance(TIMEOUT - 1);
@@ -144,7 +144,7 @@ describe('Ballot', () => {
     expect(poll.ballot.outcome).toBe('unavailable');
   });
 
-  it('counts as reached whoever may have received the request, now or later', async () => {
+  it('counts every master as reached that may have received the request, now or later', async () => {
     const poll = start(5);
     await poll.answer(0, unreachable);
     await poll.answer(1, cutOff);
@@ -155,7 +155,7 @@ describe('Ballot', () => {
     expect(poll.ballot.reached.map(({ name }) => name)).toEqual(['m2', 'm3', 'm5']);
   });
 
-  it('tells when a quorum of masters could be free', async () => {
+  it('reports when a quorum of masters could be free', async () => {
     const poll = start(3);
     await poll.answer(0, { kind: 'held', remaining: 700 });
     expect(poll.ballot.freeAfter).toBeUndefined();
@@ -165,7 +165,7 @@ describe('Ballot', () => {
     expect(poll.ballot.freeAfter).toBe(500);
   });
 
-  it('decides every sequence of answers like a simple count does, and no later', async () => {
+  it('decides every sequence of answers as a simple count does, and no later', async () => {
     const kinds = [granted, held, unreachable, cutOff, refused, undefined];
     const vote = fc.record({ order: fc.double({ noNaN: true }), answer: fc.constantFrom(...kinds) });
     await fc.assert(
@@ -210,7 +210,7 @@ describe('Ballot', () => {
   });
 });
 
-/** The outcome after these answers, or nothing if it is not certain yet. */
+/** The outcome after these answers, or `undefined` if it is not certain yet. */
 function oracle(
   answers: readonly Answer[],
   masters: number,
@@ -224,7 +224,7 @@ function oracle(
 }
 
 describe('askAll', () => {
-  it('waits for every answer, and for none longer than the timeout', async () => {
+  it('waits for every answer, but for none longer than the timeout', async () => {
     const { clock, masters } = setUp(3);
     masters[0]!.behaviour = says(held);
     const all = askAll(masters, request, clock, TIMEOUT);

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { SystemRandom } from '../../../lib/core/random.js';
 
-describe('randomness', () => {
-  it('gives tokens of 20 bytes, each once', () => {
+describe('Randomness', () => {
+  it('gives unique tokens of 20 bytes', () => {
     const random = new SystemRandom();
     const tokens = new Set(Array.from({ length: 10_000 }, () => random.token()));
     expect(tokens.size).toBe(10_000);
     for (const token of tokens) expect(token).toMatch(/^[0-9a-f]{40}$/);
   });
 
-  it('gives fractions from 0 to 1, evenly', () => {
+  it('gives evenly distributed fractions from 0 to 1', () => {
     const random = new SystemRandom();
     const fractions = Array.from({ length: 10_000 }, () => random.fraction());
     expect(Math.min(...fractions)).toBeGreaterThanOrEqual(0);
@@ -18,7 +18,7 @@ describe('randomness', () => {
     expect(Math.abs(mean - 0.5)).toBeLessThan(0.05);
   });
 
-  it('never gives the same bytes to a token and to what follows', () => {
+  it('never uses the same bytes for a token and for what follows', () => {
     const random = new SystemRandom();
     const seen = new Set<string | number>();
     for (let i = 0; i < 2_000; i++) seen.add(random.token()).add(random.fraction());

@@ -24,12 +24,12 @@ function rigOf(behaviours: readonly Behaviour[], options: RigOptions = {}): Rig 
   return rig;
 }
 
-/** Answers the request to acquire late; whatever else is asked is done. */
+/** Answers acquire requests late, and executes all other requests. */
 function late(answer: Answer): Behaviour {
   return only('acquire', after(20, says(answer)));
 }
 
-/** Leaves keys on some masters, as a holder that crashed does. */
+/** Leaves keys on some masters, as a crashed holder does. */
 async function leaveBehind(rig: Rig, masters: readonly number[]): Promise<void> {
   for (const i of masters)
     rig.masters[i]!.memory.ask(acquiring(['lock:a'], 'crashed', { ttl: 20_000 }), () => undefined);
@@ -61,7 +61,7 @@ describe('A call that does not wait', () => {
   it.each([
     ['another holder', held],
     ['a split vote', granted],
-  ])('waits for the answer that tells %s from an outage, and no longer', async (_, answer) => {
+  ])('waits for the answer that distinguishes %s from an outage, and no longer', async (_, answer) => {
     const rig = rigOf([says(unreachable), late(answer), only('acquire', says(held))]);
     const call = rig.follow(rig.acquire('a', noWait));
     await rig.clock.advance(19);
@@ -72,7 +72,7 @@ describe('A call that does not wait', () => {
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
-  it('waits for no answer when a quorum says that the key is held', async () => {
+  it('waits for no answer when a quorum answers that the key is held', async () => {
     const rig = rigOf([only('acquire', says(held)), hangs, only('acquire', says(held))]);
     const call = rig.follow(rig.acquire('a', noWait));
     await rig.clock.settle();
@@ -138,7 +138,7 @@ describe('A call that waits', () => {
     expect(call.at).toBeLessThanOrEqual(wait + 50);
   });
 
-  it('fails as an outage when masters that had said "held" are gone', async () => {
+  it('fails as an outage when masters that had answered "held" are gone', async () => {
     const rig = rigOf([obeys, obeys, obeys]);
     await leaveBehind(rig, [0, 1, 2]);
     const call = rig.follow(rig.acquire('a', { wait: 2_000 }));
@@ -153,7 +153,7 @@ describe('A call that waits', () => {
     expect(call.reason).toBeInstanceOf(QuorumUnavailableError);
   });
 
-  it('fails as held when only the home master was asked last, and the others had said the same', async () => {
+  it('fails as held when only the home master was asked last, and the others had answered "held"', async () => {
     const rig = rigOf([obeys, obeys, obeys]);
     await leaveBehind(rig, [0, 1, 2]);
     const call = rig.follow(rig.acquire('a', { wait: 1_000 }));

@@ -24,7 +24,7 @@ describe('release()', () => {
     expect(lock.remaining()).toBe(0);
   });
 
-  it('withdraws every request that may still be on its way, also the one before the last', async () => {
+  it('withdraws every request that may still be in flight, including the one before the last', async () => {
     const rig = new Rig();
     rig.script(1, hangs);
     const lock = await rig.lock('a');
@@ -61,7 +61,7 @@ describe('release()', () => {
     ['are down', says(unreachable), 0],
     ['lose the connection', says(cutOff), 0],
     ['refuse', says(refused), 0],
-  ])('never rejects, also when all masters %s', async (_, behaviour, at) => {
+  ])('never rejects, even if all masters %s', async (_, behaviour, at) => {
     const rig = new Rig();
     const lock = await rig.lock('a');
     rig.scriptAll(behaviour);
@@ -79,7 +79,7 @@ describe('release()', () => {
     expect(rig.masters[0]!.times('release')).toHaveLength(1);
   });
 
-  it('does not pass off a loss that nobody has noticed yet as a release', async () => {
+  it('does not report a loss that was not noticed in time as a release', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.clock.stall(1_000);
@@ -88,7 +88,7 @@ describe('release()', () => {
     expect(rig.losses).toHaveLength(1);
   });
 
-  it('never touches a lock that somebody else has acquired since', async () => {
+  it('never touches a lock that another process has acquired since', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.clock.stall(1_500);
@@ -99,7 +99,7 @@ describe('release()', () => {
     expect(theirs.isHeld).toBe(true);
   });
 
-  it('reaches masters whose grant was not waited for', async () => {
+  it('reaches masters whose grants it did not wait for', async () => {
     const rig = new Rig();
     rig.masters[2]!.behaviour = obeysAfter(30);
     const lock = await rig.lock('a');
@@ -117,7 +117,7 @@ describe('release()', () => {
     expect(rig.masters[0]!.times('extend')).toEqual([]);
   });
 
-  it('is not undone by an extension in flight, which arms no timer either', async () => {
+  it('is not undone by an extension in flight, which starts no timer either', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 9_000, extend: true });
     rig.scriptAll(obeysAfter(40));
@@ -153,7 +153,7 @@ describe('release()', () => {
     expect(rig.masters[2]!.requests('acquire')[0]!.withdrawn).toBe(true);
   });
 
-  it('lives as long as any of the keys can, also when the ttl was changed in vain', async () => {
+  it('covers the longest life that any of the keys can have, even after a failed change of the ttl', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.script(2, hangs);

@@ -7,7 +7,7 @@ import { fc } from '../../support/properties.js';
 
 const LONGEST = 2 ** 16;
 
-/** What a server gets to see. */
+/** The bytes that a server receives. */
 const bytes = (text: string): string => Buffer.from(text, 'utf8').toString('hex');
 
 function refusalOf(action: () => unknown): RedlockConfigError | undefined {
@@ -20,8 +20,8 @@ function refusalOf(action: () => unknown): RedlockConfigError | undefined {
   }
 }
 
-describe('a resource', () => {
-  it('is taken as it is, or refused by name', () => {
+describe('A resource', () => {
+  it('is accepted unchanged, or refused by name', () => {
     fc.assert(
       fc.property(anyNames, (name) => {
         const refusal = refusalOf(() => expect(resolveResources('resource', name)).toEqual([name]));
@@ -37,18 +37,18 @@ describe('a resource', () => {
     ['half a surrogate pair', 'seat-\ud83d'],
     ['the other half', '\udd12-seat'],
     ['halves in the wrong order', '\udd12\ud83d'],
-  ])('may not hold %s, since a server would see the same in all of them', (_, name) => {
+  ])('may not contain %s, because a server would receive the same bytes for all of them', (_, name) => {
     expect(bytes(name)).toContain(bytes('\ufffd'));
     expect(refusalOf(() => resolveResources('resource', ['a', name]))?.message).toMatch(
       /^resource must not contain half a surrogate pair, which no server could tell from another, got ".*\\ud.*"$/,
     );
   });
 
-  it('may hold whole surrogate pairs', () => {
+  it('may contain whole surrogate pairs', () => {
     expect(resolveResources('resource', '\u{1f512}')).toEqual(['\u{1f512}']);
   });
 
-  it('may not hold a NUL character anywhere', () => {
+  it('may not contain a NUL character anywhere', () => {
     for (const name of ['\0queue:a', 'k:\0queue:a', 'a\0']) {
       expect(refusalOf(() => resolveResources('resource', name))?.message).toContain('must not contain a NUL');
     }
@@ -72,7 +72,7 @@ describe('a resource', () => {
     );
   });
 
-  it('is read from the list itself, whatever its iterator says', () => {
+  it('is read from the list itself, whatever its iterator returns', () => {
     const list = Object.assign(['a', 'b'], {
       *[Symbol.iterator]() {
         for (;;) yield 'c';
@@ -81,7 +81,7 @@ describe('a resource', () => {
     expect(resolveResources('resource', list)).toEqual(['a', 'b']);
   });
 
-  it('is refused by its option if it cannot be read', () => {
+  it('is refused under the name of its option if it cannot be read', () => {
     const { proxy, revoke } = Proxy.revocable<string[]>([], {});
     revoke();
     const throwing = Object.defineProperty(['a'], 0, {
@@ -94,7 +94,7 @@ describe('a resource', () => {
     }
   });
 
-  it('of a list with holes, lists and other things is refused', () => {
+  it('in a list with holes, lists or other values is refused', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(names, fc.anything()), { maxLength: 4 }), (list) => {
         const fits =
@@ -108,7 +108,7 @@ describe('a resource', () => {
   });
 });
 
-describe('a key', () => {
+describe('A key', () => {
   const keyOf = (prefix: string, resource: string): string =>
     startOfKeys(resolveKeyPrefix(prefix)) + String(resolveResources('resource', resource)[0]);
 
@@ -118,12 +118,12 @@ describe('a key', () => {
     );
   });
 
-  it('is prefix and resource, if the prefix is one word and a colon', () => {
+  it('consists of prefix and resource if the prefix is one word and a colon', () => {
     expect(keyOf('lock:', 'order:1')).toBe('lock:order:1');
     expect(keyOf('app:jobs:', 'order:1')).toBe('app:jobs:\0key:order:1');
   });
 
-  it('is the same for the same prefix and resource only', () => {
+  it('is the same only for the same prefix and resource', () => {
     fc.assert(
       fc.property(prefixes, names, prefixes, names, (prefix, name, otherPrefix, otherName) => {
         const isSame = prefix === otherPrefix && name === otherName;
@@ -133,7 +133,7 @@ describe('a key', () => {
     );
   });
 
-  it('cannot be made to look like one of another prefix', () => {
+  it('cannot be made to look like a key of another prefix', () => {
     fc.assert(
       fc.property(prefixes, prefixes, names, (prefix, more, name) => {
         fc.pre(more !== '');
@@ -143,7 +143,7 @@ describe('a key', () => {
     );
   });
 
-  it('is never a name of our own, of whatever prefix', () => {
+  it('is never an internal name, whatever the prefix is', () => {
     const own = fc.oneof(
       fc.constantFrom('incarnation', 'fences'),
       fc.tuple(fc.constantFrom('queue:', 'wake:'), names).map((parts) => parts.join('')),
@@ -157,8 +157,8 @@ describe('a key', () => {
   });
 });
 
-describe('a prefix', () => {
-  it('may have 128 characters, and no more, since each name comes with it', () => {
+describe('A prefix', () => {
+  it('may have 128 characters, and no more, because every name contains it', () => {
     expect(resolveKeyPrefix('p'.repeat(128))).toHaveLength(128);
     expect(refusalOf(() => resolveKeyPrefix('p'.repeat(129)))?.message).toBe(
       `keyPrefix must have at most 128 characters, not 129, got "${'p'.repeat(99)}…`,

@@ -18,7 +18,7 @@ function errorOf(action: () => unknown): RedlockConfigError {
   throw new Error('nothing was thrown');
 }
 
-describe('a duration', () => {
+describe('A duration', () => {
   it.each([
     [0, 0],
     [250, 250],
@@ -63,14 +63,14 @@ describe('a duration', () => {
     expect(errorOf(() => parseDuration('wait', value, 0)).message).toContain(`must be from 0 to ${MAX_DURATION} ms`);
   });
 
-  it('that is refused is shown in the message', () => {
+  it('appears in the message when it is refused', () => {
     expect(errorOf(() => parseDuration('wait', '5 s', 0)).message).toMatch(/, got "5 s"$/);
     expect(errorOf(() => parseDuration('wait', 1.5, 0)).message).toMatch(/, got 1.5$/);
     expect(errorOf(() => parseDuration('wait', null, 0)).message).toMatch(/, got null$/);
   });
 });
 
-describe('settings', () => {
+describe('Settings', () => {
   it('have the documented defaults, and are frozen', () => {
     expect(settings).toEqual({
       ttl: 10_000,
@@ -86,17 +86,17 @@ describe('settings', () => {
     expect(Object.isFrozen(settings)).toBe(true);
   });
 
-  it('take an option that is undefined for one that is not given', () => {
+  it('treat an undefined option as absent', () => {
     const absent = { ttl: undefined, wait: undefined, maxHold: undefined, maxTtl: undefined, keyPrefix: undefined };
     expect(resolveSettings(absent as unknown as RedlockOptions)).toEqual(settings);
   });
 
-  it('raise maxTtl and maxHold to a ttl that is longer', () => {
+  it('raise maxTtl and maxHold to a longer ttl', () => {
     expect(resolveSettings({ ttl: '2h' })).toMatchObject({ ttl: 7_200_000, maxTtl: 7_200_000, maxHold: 7_200_000 });
   });
 
   it.each(['ttl', 'wait', 'maxHold', 'masterTimeout', 'maxTtl', 'driftFactor', 'keyPrefix'])(
-    'refuse null for %s: it is a value, not an absence',
+    'refuse null for %s, which is a value and not an absence',
     (name) => expect(errorOf(() => resolveSettings({ [name]: null })).option).toBe(name),
   );
 
@@ -119,7 +119,7 @@ describe('settings', () => {
     ['driftFactor', '0.1', 'driftFactor must be a number from 0 to 0.5, got "0.1"'],
     ['keyPrefix', 5, 'keyPrefix must be a text, got 5'],
     ['wait', -1, `wait must be from 0 to ${MAX_DURATION} ms, got -1`],
-  ])('say what is wrong with %s: %p', (name, value, message) => {
+  ])('report what is wrong with %s: %p', (name, value, message) => {
     const options = { [name]: value, ...(name === 'ttl' && { maxTtl: '30s' }) };
     expect(errorOf(() => resolveSettings(options as RedlockOptions)).message).toBe(message);
   });
@@ -134,7 +134,7 @@ describe('settings', () => {
   });
 });
 
-describe('the settings of a call', () => {
+describe('The settings of a call', () => {
   it('default to those of the service, and are frozen', () => {
     const call = resolveCall(settings, undefined, {});
     expect(call).toEqual({
@@ -166,7 +166,7 @@ describe('the settings of a call', () => {
   });
 });
 
-describe('an option name that does not exist', () => {
+describe('An option name that does not exist', () => {
   const check = (given: object) => errorOf(() => checkOptionNames('options', given, ['ttl', 'wait', 'masterTimeout']));
 
   it.each([
@@ -175,12 +175,12 @@ describe('an option name that does not exist', () => {
     ['waits', 'wait'],
     ['mastertimeout', 'masterTimeout'],
     ['masterTimeuot', 'masterTimeout'],
-  ])('%s is answered with the nearest one', (name, nearest) => {
+  ])('such as %s is answered with the nearest name', (name, nearest) => {
     expect(check({ [name]: 1 }).message).toContain(`did you mean ${nearest}?`);
     expect(check({ [name]: 1 }).message).toContain(name);
   });
 
-  it('that resembles none is answered with all of them', () => {
+  it('that resembles none is answered with all names', () => {
     expect(check({ retryCount: 3 }).message).toContain('ttl, wait, masterTimeout');
   });
 
@@ -189,13 +189,13 @@ describe('an option name that does not exist', () => {
     expect(`${error.message}${JSON.stringify(error)}`).not.toContain('hunter2');
   });
 
-  it('is found among those of a call', () => {
+  it('is found among the options of a call', () => {
     expect(errorOf(() => resolveCall(settings, 10, { retries: 3 } as AcquireOptions)).message).toContain('retries');
   });
 });
 
-describe('resources', () => {
-  it('are one name or several, each once', () => {
+describe('Resources', () => {
+  it('are one name or several, without duplicates', () => {
     expect(resolveResources('resource', 'a')).toEqual(['a']);
     expect(resolveResources('resource', ['b', 'a', 'b'])).toEqual(['b', 'a']);
   });
@@ -219,7 +219,7 @@ describe('resources', () => {
     );
   });
 
-  it('cannot be mistaken for names of our own', () => {
+  it('cannot be mistaken for internal names', () => {
     expect(errorOf(() => resolveResources('resource', ['a', '\0queue:a'])).message).toContain(
       'resource must not contain a NUL character',
     );

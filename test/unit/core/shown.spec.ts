@@ -20,7 +20,7 @@ const printed = (error: unknown): string =>
 const SECRET = 'hunter2';
 const LONG = 'x'.repeat(2 ** 20);
 
-describe('A bad value', () => {
+describe('An invalid value', () => {
   it.each([
     ['an object', { password: SECRET }],
     ['a list', [`redis://:${SECRET}@host`]],
@@ -34,8 +34,8 @@ describe('A bad value', () => {
     ['a parameter with an @', `redis://host?password=a@${SECRET}`],
     ['a parameter after a line break', `redis://host?x\n${SECRET}`],
     ['a long user', `redis://${'u'.repeat(200)}:${SECRET}@host`],
-    ['what its class pretends to be', { constructor: { name: SECRET } }],
-  ])('%s: is never printed with its password', (_, value) => {
+    ['the name of a forged class', { constructor: { name: SECRET } }],
+  ])('is never printed with its password: %s', (_, value) => {
     const error = new RedlockConfigError('masters', value, 'must be better');
     expect(printed(error)).not.toContain(SECRET);
     expect(error.value).toBe(value);
@@ -47,7 +47,7 @@ describe('A bad value', () => {
     expect(new RedlockConfigError('wait', '5 s?', 'must be better').message).toBe('wait must be better, got "5 s?"');
   });
 
-  it('of 1 MiB is shown by its beginning, whoever prints it', () => {
+  it('of 1 MiB is shown by its beginning, however it is printed', () => {
     for (const value of [LONG, [LONG], { a: LONG }, Symbol(LONG), Object.assign(() => 0, { x: LONG })]) {
       const error = new RedlockConfigError('wait', value, 'must be better');
       expect(error.message.length).toBeLessThan(150);
@@ -59,7 +59,7 @@ describe('A bad value', () => {
 describe('A message', () => {
   const MOST = 10 * (101 + ', '.length) + ' and 990 more'.length;
 
-  it('names resources by their beginnings, and no more than ten', () => {
+  it('names resources by their beginnings, and at most ten', () => {
     const names = Array.from({ length: 1_000 }, (_, i) => `${i}${'\n'.repeat(200)}`);
     expect(showNames(names).length).toBeLessThanOrEqual(MOST);
     expect(showNames(names)).toMatch(/ and 990 more$/);

@@ -7,7 +7,7 @@ import { resolveSettings } from '../../../lib/core/settings.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
 import { TestClock } from '../support/test-clock.js';
 
-/** Tenures of one key each on the same masters, and the largest token that earlier holders of each key had. */
+/** Tenures of one key each on the same masters. `earlier` are the largest tokens of the earlier holders of each key. */
 async function rig(earlier: readonly number[]) {
   const clock = new TestClock();
   const settings = resolveSettings({});
@@ -27,7 +27,7 @@ async function rig(earlier: readonly number[]) {
 
 const LATER = Date.UTC(2001, 0, 1) * 1_000;
 
-describe('a lock of several parts', () => {
+describe('A lock of several parts', () => {
   it('has one fencing token, larger than those of all earlier holders, on which every part agrees', async () => {
     for (const earlier of [
       [LATER, 0],
@@ -39,7 +39,7 @@ describe('a lock of several parts', () => {
     }
   });
 
-  it('has no token without an agreement of every part', async () => {
+  it('has no token without the agreement of every part', async () => {
     const { set, parts } = await rig([0, LATER]);
     await parts[0]!.release(0);
     expect(await set.drawToken()).toBeUndefined();

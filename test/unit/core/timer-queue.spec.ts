@@ -3,7 +3,7 @@ import { fc } from '../../support/properties.js';
 import type { Timer } from '../../../lib/core/clock.js';
 import { TimerQueue } from '../../../lib/core/timer-queue.js';
 
-describe('a queue of timers', () => {
+describe('A queue of timers', () => {
   let queue: TimerQueue;
   let kept: boolean[];
   let ran: string[];
@@ -16,7 +16,7 @@ describe('a queue of timers', () => {
 
   const add = (due: number, name = String(due)): Timer => queue.add(due, () => ran.push(name));
 
-  it('runs what is due in the order of its time, and of its making', () => {
+  it('runs due timers in the order of their time, and then of their creation', () => {
     for (const [due, name] of [
       [7, 'c'],
       [3, 'a'],
@@ -32,7 +32,7 @@ describe('a queue of timers', () => {
     expect(queue.nextDue).toBe(9);
   });
 
-  it('forgets what is cancelled, wherever it stands', () => {
+  it('forgets cancelled timers, wherever they stand', () => {
     const timers = ['first', 'middle', 'last', 'kept'].map((name) => add(3, name));
     for (const i of [1, 0, 2]) timers[i]!.cancel();
     timers[1]!.cancel();
@@ -41,7 +41,7 @@ describe('a queue of timers', () => {
     expect(queue.nextDue).toBeUndefined();
   });
 
-  it('tells whether anything in it keeps the process alive', () => {
+  it('reports whether any of its timers keeps the process alive', () => {
     const timer = add(1);
     const other = add(2);
     other.unref();
@@ -55,7 +55,7 @@ describe('a queue of timers', () => {
     expect([kept, queue.keepsAlive]).toEqual([[true, false, true, false], false]);
   });
 
-  it('lets a callback cancel and add timers, for now too', () => {
+  it('lets a callback cancel and add timers, including timers that are due now', () => {
     const victim = add(5, 'victim');
     queue.add(4, () => {
       victim.cancel();
@@ -65,7 +65,7 @@ describe('a queue of timers', () => {
     expect(ran).toEqual(['added']);
   });
 
-  it('goes on after a callback that throws', () => {
+  it('continues after a callback that throws', () => {
     queue.add(1, () => {
       throw new Error('from a callback');
     });
@@ -75,7 +75,7 @@ describe('a queue of timers', () => {
     expect(ran).toEqual(['2']);
   });
 
-  it('does what a sorted list would do', () => {
+  it('does what a sorted list does', () => {
     const action = fc.record({ due: fc.nat(40), cancel: fc.option(fc.nat(60)), until: fc.option(fc.nat(40)) });
     fc.assert(
       fc.property(fc.array(action, { maxLength: 80 }), (actions) => {

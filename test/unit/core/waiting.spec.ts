@@ -13,7 +13,7 @@ import {
   unreachable,
 } from '../support/scripted-master.js';
 
-/** A rig whose resource `a` is held by another process, that never lets go. */
+/** A rig whose resource `a` is held by another process that never releases it. */
 async function contended({ ttl = 10_000, ...options }: RigOptions & { ttl?: number } = {}) {
   const rig = new Rig(options);
   const other = new Rig({}, rig);
@@ -30,7 +30,7 @@ describe('wait: 0', () => {
     expect(rig.masters[0]!.requests('acquire')).toHaveLength(2);
   });
 
-  it('is one attempt in full during an outage, too', async () => {
+  it('is one full attempt during an outage, too', async () => {
     const rig = new Rig();
     rig.scriptAll(hangs);
     const lock = rig.follow(rig.acquire('a', { wait: 0 }));
@@ -39,7 +39,7 @@ describe('wait: 0', () => {
     expect(rig.masters[0]!.requests('acquire')).toHaveLength(1);
   });
 
-  it('does not queue behind those who wait', async () => {
+  it('does not queue behind waiters', async () => {
     const { rig } = await contended();
     const patient = rig.follow(rig.acquire('a', { wait: 5_000 }));
     const hasty = rig.follow(rig.acquire('a', { wait: 0 }));
@@ -55,7 +55,7 @@ describe('wait: 0', () => {
   });
 });
 
-describe('a waiting budget', () => {
+describe('A waiting budget', () => {
   it.each([1, 60, 777, 5_000])('of %i ms ends neither early nor late', async (wait) => {
     const { rig } = await contended();
     const lock = rig.follow(rig.acquire('a', { wait }));
@@ -77,7 +77,7 @@ describe('a waiting budget', () => {
     expect(hung.reason).toBeInstanceOf(QuorumUnavailableError);
   });
 
-  it('that is shorter than an answer may take still buys one attempt in full', async () => {
+  it('that is shorter than an answer may take still allows one full attempt', async () => {
     const rig = new Rig();
     rig.scriptAll(obeysAfter(30));
     const lock = rig.follow(rig.acquire('a', { wait: 1 }));
@@ -85,7 +85,7 @@ describe('a waiting budget', () => {
     expect(lock.state).toBe('fulfilled');
   });
 
-  it('ends in time for those who queue, too', async () => {
+  it('ends in time for queued calls, too', async () => {
     const rig = new Rig();
     await rig.lock('a', { extend: true });
     rig.scriptAll(hangs);
@@ -95,7 +95,7 @@ describe('a waiting budget', () => {
     expect(lock.reason).toBeInstanceOf(LockNotAcquiredError);
   });
 
-  it('cuts the attempt under way at the deadline, and tells what the one before said', async () => {
+  it('cuts the attempt in progress at the deadline, and reports the result of the previous one', async () => {
     const { rig } = await contended();
     const lock = rig.follow(rig.acquire('a', { wait: 300 }));
     await rig.clock.advance(260);
@@ -105,7 +105,7 @@ describe('a waiting budget', () => {
     expect(lock.reason).toBeInstanceOf(LockNotAcquiredError);
   });
 
-  it('tells an outage that began during the wait', async () => {
+  it('reports an outage that began during the wait', async () => {
     const { rig } = await contended();
     const lock = rig.follow(rig.acquire('a', { wait: 3_000 }));
     await rig.clock.advance(1_000);
@@ -114,7 +114,7 @@ describe('a waiting budget', () => {
     expect(lock.reason).toBeInstanceOf(QuorumUnavailableError);
   });
 
-  it('tells an outage also to those who queue behind the one that asks', async () => {
+  it('reports an outage also to the calls that queue behind the one that contends', async () => {
     const rig = new Rig();
     rig.scriptAll(says(unreachable));
     const head = rig.follow(rig.acquire('a', { wait: 1_000 }));
@@ -134,7 +134,7 @@ describe('a waiting budget', () => {
   });
 });
 
-describe('a waiter', () => {
+describe('A waiter', () => {
   it('tries again when the key of the holder expires', async () => {
     const rig = new Rig();
     await new Rig({}, rig).lock('a', { ttl: 1_000 });
@@ -146,7 +146,7 @@ describe('a waiter', () => {
     expect(lock.at).toBeLessThanOrEqual(1_001);
   });
 
-  it('is told the remaining time by the gate', async () => {
+  it('receives the remaining time from the gate', async () => {
     const { rig } = await contended();
     for (const master of rig.masters) master.asked.length = 0;
     const lock = rig.follow(rig.acquire('a', { wait: 100 }));
@@ -155,7 +155,7 @@ describe('a waiter', () => {
     expect(lock.reason).toHaveProperty('retryAfter', expect.any(Number));
   });
 
-  it('asks all masters once, and then the gate alone, now and then', async () => {
+  it('asks all masters once, and then only the gate, now and then', async () => {
     const { rig } = await contended();
     for (const master of rig.masters) master.asked.length = 0;
     rig.follow(rig.acquire('a', { wait: 200 }));
@@ -164,7 +164,7 @@ describe('a waiter', () => {
     expect([...asked].sort()).toEqual([1, 1, 2]);
   });
 
-  /** Lets the gate of `a` call this process once, so that it knows that wake-ups arrive. */
+  /** Lets the gate of `a` wake this process once, so that the process knows that wake-ups arrive. */
   async function callOnce({ rig, other, holder }: Awaited<ReturnType<typeof contended>>, ttl = 30_000): Promise<void> {
     const lock = rig.acquire('a', { wait: 1_000 });
     await rig.clock.settle();
@@ -173,7 +173,7 @@ describe('a waiter', () => {
     await other.lock('a', { ttl, extend: true });
   }
 
-  /** Milliseconds between one request to the first master and the next, over a long wait. */
+  /** Milliseconds between consecutive requests to the first master, over a long wait. */
   async function pauses(rig: Rig): Promise<number[]> {
     for (const master of rig.masters) master.asked.length = 0;
     rig.follow(rig.acquire('a', { wait: 60_000 }));
@@ -185,53 +185,53 @@ describe('a waiter', () => {
   it.each([
     [0, [250, 500, 1_000, 4_000 / 3]],
     [0.999, [749.5, 1_499, 2_998, 3_997.3]],
-  ])(
-    'looks for itself at growing intervals, long before its place could expire (chance: %d)',
-    async (chance, grown) => {
-      const stage = await contended({ masters: 1 });
-      const { rig } = stage;
-      await callOnce(stage);
-      rig.fraction = chance;
-      const found = await pauses(rig);
-      found.slice(0, 4).forEach((pause, i) => expect(pause).toBeCloseTo(grown[i]!, 0));
-      for (const pause of found.slice(4)) expect(pause).toBeCloseTo(grown[3]!, 0);
-      expect(found.length).toBeGreaterThan(14);
-    },
-  );
+  ])('polls at growing intervals, long before its place could expire (chance: %d)', async (chance, grown) => {
+    const stage = await contended({ masters: 1 });
+    const { rig } = stage;
+    await callOnce(stage);
+    rig.fraction = chance;
+    const found = await pauses(rig);
+    found.slice(0, 4).forEach((pause, i) => expect(pause).toBeCloseTo(grown[i]!, 0));
+    for (const pause of found.slice(4)) expect(pause).toBeCloseTo(grown[3]!, 0);
+    expect(found.length).toBeGreaterThan(14);
+  });
 
-  it('asks the gate alone when it looks, and everybody now and then', async () => {
+  it('asks only the gate when it polls, and all masters now and then', async () => {
     const stage = await contended({ masters: 5 });
     const { rig } = stage;
     await callOnce(stage);
     await pauses(rig);
     const asked = rig.masters.map((master) => master.requests('acquire').length).sort((a, b) => a - b);
-    // Once at the beginning, and at every eighth of some 24 looks.
+    // Once at the beginning, and at every eighth of some 24 polls.
     expect(asked.slice(0, 4)).toEqual([4, 4, 4, 4]);
     expect(asked[4]).toBeGreaterThan(24);
   });
 
-  it.each(['has never been called', 'may have missed a call'])('that %s looks often, and everywhere', async (why) => {
-    const stage = await contended({ masters: 3, ttl: 30_000 });
-    const { rig } = stage;
-    const wakeUps: WakeUp[] = [];
-    for (const master of rig.masters) {
-      const listen = master.listen.bind(master);
-      master.listen = (waiter, wakeUp) => {
-        if (wakeUp) wakeUps.push(wakeUp);
-        listen(waiter, wakeUp);
-      };
-    }
-    if (why === 'may have missed a call') {
-      await callOnce(stage);
-      for (const wakeUp of wakeUps.splice(0)) wakeUp(undefined);
-    }
-    rig.fraction = 0.999;
-    const found = await pauses(rig);
-    expect(Math.max(...found)).toBeLessThanOrEqual(750);
-    for (const master of rig.masters) expect(master.requests('acquire').length).toBeGreaterThan(70);
-  });
+  it.each(['has never been called', 'may have missed a call'])(
+    'that %s polls often, and on all masters',
+    async (why) => {
+      const stage = await contended({ masters: 3, ttl: 30_000 });
+      const { rig } = stage;
+      const wakeUps: WakeUp[] = [];
+      for (const master of rig.masters) {
+        const listen = master.listen.bind(master);
+        master.listen = (waiter, wakeUp) => {
+          if (wakeUp) wakeUps.push(wakeUp);
+          listen(waiter, wakeUp);
+        };
+      }
+      if (why === 'may have missed a call') {
+        await callOnce(stage);
+        for (const wakeUp of wakeUps.splice(0)) wakeUp(undefined);
+      }
+      rig.fraction = 0.999;
+      const found = await pauses(rig);
+      expect(Math.max(...found)).toBeLessThanOrEqual(750);
+      for (const master of rig.masters) expect(master.requests('acquire').length).toBeGreaterThan(70);
+    },
+  );
 
-  it('leaves no place in a queue behind, whatever came of it', async () => {
+  it('leaves no place in a queue behind, whatever the outcome', async () => {
     const { rig, holder } = await contended();
     const controller = new AbortController();
     const queued = (): number[] => rig.masters.map(({ memory }) => memory.queued);
@@ -253,11 +253,11 @@ describe('a waiter', () => {
     expect(queued()).toEqual([0, 0, 0]);
   });
 
-  it('gives back what it got late where no master can be asked first', async () => {
+  it('releases a late grant if no master can be asked first', async () => {
     const rig = new Rig();
     for (const master of rig.masters) master.known = { quarantine: { reason: 'it was restarted', remaining: 60_000 } };
     rig.script(2, only('acquire', says(held)));
-    // Granted, and told after the others have decided.
+    // This master grants, but its answer arrives after the others have decided.
     rig.masters[2]!.behaviour = only('acquire', tellsAfter(10));
     const lock = rig.follow(rig.acquire('a', { ttl: 10_000, wait: 100 }));
     await rig.clock.advance(200);
@@ -266,7 +266,7 @@ describe('a waiter', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
-  it('is no hot loop even if chance always says zero', async () => {
+  it('causes no hot loop even if every random fraction is zero', async () => {
     const { rig } = await contended();
     rig.fraction = 0;
     for (const master of rig.masters) master.asked.length = 0;
@@ -276,10 +276,10 @@ describe('a waiter', () => {
   });
 });
 
-describe('an abort signal', () => {
+describe('An abort signal', () => {
   const reason = new Error('the client has gone');
 
-  it('that has aborted before stops everything', async () => {
+  it('that has already aborted stops everything', async () => {
     const rig = new Rig();
     await expect(rig.acquire('a', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     expect(rig.masters[0]!.asked).toEqual([]);
@@ -300,7 +300,7 @@ describe('an abort signal', () => {
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
-  it('ends an attempt under way at once, and leaves nothing on any master', async () => {
+  it('ends an attempt in progress at once, and leaves nothing on any master', async () => {
     const rig = new Rig();
     rig.scriptAll(obeysAfter(40));
     const aborter = new AbortController();
@@ -326,7 +326,7 @@ describe('an abort signal', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
-  it('ends queueing at once', async () => {
+  it('ends the wait in a queue at once', async () => {
     const rig = new Rig();
     await rig.lock('a');
     const aborter = new AbortController();
@@ -364,7 +364,7 @@ describe('an abort signal', () => {
 });
 
 describe('stop', () => {
-  it('ends waiting, attempts under way and new acquisitions, and keeps locks that are held', async () => {
+  it('ends waiting, attempts in progress and new acquisitions, and keeps locks that are held', async () => {
     const { rig } = await contended();
     const mine = await rig.lock('b');
     rig.masters.forEach((master) => (master.behaviour = only('acquire', obeysInSilence)));
@@ -398,7 +398,7 @@ describe('stop', () => {
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
-  it('is followed by a drain that takes away what is left when its time is over', async () => {
+  it('is followed by a drain that takes away the remaining locks when its time is over', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a');
     rig.redlock.stop();

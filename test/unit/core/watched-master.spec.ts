@@ -38,7 +38,7 @@ function setUp() {
   const answers: Answer[] = [];
   const ask = (request: AcquireRequest | ReleaseRequest = acquire()): void =>
     master.ask(request, (answer) => answers.push(answer));
-  /** Lets the master fall silent. */
+  /** Makes the master fall silent. */
   const fallSilent = async (): Promise<void> => {
     inner.behaviour = hangs;
     for (let i = 0; i < 3; i++) ask();
@@ -46,7 +46,7 @@ function setUp() {
     ask();
     await clock.settle();
   };
-  /** Answers everything that has not been answered. */
+  /** Answers the requests of `fallSilent`, and all later ones. */
   const wakeUp = async (): Promise<void> => {
     inner.behaviour = obeys;
     for (const { reply } of inner.asked.slice(0, 4)) reply(granted);
@@ -55,8 +55,8 @@ function setUp() {
   return { clock, inner, master, events, answers, ask, release, fallSilent, wakeUp };
 }
 
-describe('a master that stops answering', () => {
-  it('is asked nothing more after a few requests, and counts as timed out at once', async () => {
+describe('A master that stops answering', () => {
+  it('receives no more requests after a few, and counts as timed out at once', async () => {
     const { inner, events, answers, ask, fallSilent } = setUp();
     await fallSilent();
     expect(events).toEqual(['m1 silent']);
@@ -66,7 +66,7 @@ describe('a master that stops answering', () => {
     expect(answers[0]).toEqual({ kind: 'timeout', sent: false });
   });
 
-  it('is probed with what can take effect late without harm', async () => {
+  it('is probed with a request that can take effect late without harm', async () => {
     const { clock, inner, ask, fallSilent } = setUp();
     await fallSilent();
     await clock.advance(1_000);
@@ -92,7 +92,7 @@ describe('a master that stops answering', () => {
       await clock.advance(10);
       ask();
     }
-    // Silence until the first answer is all that anybody could notice.
+    // Only the silence before the first answer may have been noticed.
     expect(events.slice(-1)).not.toEqual(['m1 silent']);
   });
 
@@ -107,7 +107,7 @@ describe('a master that stops answering', () => {
     expect(events).toEqual([]);
   });
 
-  it('is not silent for having been left in peace', async () => {
+  it('does not count as silent after an idle time', async () => {
     const { clock, inner, events, ask } = setUp();
     ask();
     await clock.advance(3_600_000);
@@ -117,7 +117,7 @@ describe('a master that stops answering', () => {
     expect(events).toEqual([]);
   });
 
-  it('is not taken for silent by a process that stood still', async () => {
+  it('does not count as silent for a process that stalled', async () => {
     const { clock, inner, events, ask, answers } = setUp();
     inner.behaviour = hangs;
     for (let i = 0; i < 5; i++) ask();
@@ -132,7 +132,7 @@ describe('a master that stops answering', () => {
     expect(inner.asked).toHaveLength(8);
   });
 
-  it('is asked everything again once it has answered', async () => {
+  it('receives all requests again once it has answered', async () => {
     const { inner, events, answers, ask, fallSilent, wakeUp, clock } = setUp();
     await fallSilent();
     await wakeUp();
@@ -144,7 +144,7 @@ describe('a master that stops answering', () => {
     expect(answers).toHaveLength(before + 1);
   });
 
-  it('is given a new connection after long silence, and again after as long', async () => {
+  it('gets a new connection after a long silence, and another one after the same time', async () => {
     const { clock, inner, ask, fallSilent } = setUp();
     await fallSilent();
     const reconnects: number[] = [];
@@ -157,7 +157,7 @@ describe('a master that stops answering', () => {
   });
 });
 
-describe('a release for a silent master', () => {
+describe('A release for a silent master', () => {
   it('is delivered as soon as it answers again', async () => {
     const { inner, ask, release, fallSilent, wakeUp } = setUp();
     await fallSilent();
@@ -168,7 +168,7 @@ describe('a release for a silent master', () => {
     expect(inner.requests('release').map(({ token }) => token)).toEqual(['1', '2']);
   });
 
-  it('is delivered once only', async () => {
+  it('is delivered only once', async () => {
     const { clock, inner, ask, release, fallSilent, wakeUp } = setUp();
     await fallSilent();
     ask(release('1'));
@@ -179,7 +179,7 @@ describe('a release for a silent master', () => {
     expect(inner.requests('release')).toHaveLength(1);
   });
 
-  it('is delivered however late, since what it releases may take effect only then', async () => {
+  it('is delivered however late, because the request that it undoes may take effect only then', async () => {
     const { clock, inner, ask, release, fallSilent, wakeUp } = setUp();
     await fallSilent();
     ask(release('1', 0, 500));
@@ -188,7 +188,7 @@ describe('a release for a silent master', () => {
     expect(inner.requests('release').map(({ token }) => token)).toEqual(['1']);
   });
 
-  it('keeps the key only for what is left of its time', async () => {
+  it('keeps the key only for the rest of its time', async () => {
     const { clock, inner, ask, release, fallSilent, wakeUp } = setUp();
     await fallSilent();
     ask(release('rest', 800));
@@ -199,7 +199,7 @@ describe('a release for a silent master', () => {
   });
 });
 
-describe('a release for a master without a connection', () => {
+describe('A release for a master without a connection', () => {
   it.each([unreachable, cutOff])('is delivered after a reconnect ($reason)', async (answer) => {
     const { inner, ask, release, answers, clock } = setUp();
     inner.behaviour = says(answer);
@@ -214,7 +214,7 @@ describe('a release for a master without a connection', () => {
     ]);
   });
 
-  it('is dropped when there can be nothing to release any more', async () => {
+  it('is dropped when there can be nothing left to release', async () => {
     const { clock, inner, ask, release } = setUp();
     inner.behaviour = says(unreachable);
     ask(release('old', 0, 500));
@@ -226,7 +226,7 @@ describe('a release for a master without a connection', () => {
     expect(inner.requests('release').map(({ token }) => token)).toEqual(['young']);
   });
 
-  it('does not pile up: what has expired makes room', () => {
+  it('does not pile up: expired releases make room', () => {
     const { clock, inner, master, ask, release } = setUp();
     inner.behaviour = says(unreachable);
     for (let i = 0; i < 10_000; i++) {
@@ -236,7 +236,7 @@ describe('a release for a master without a connection', () => {
     expect((master as unknown as { owed: Map<string, unknown> }).owed.size).toBeLessThanOrEqual(102);
   });
 
-  it('is kept when the new connection breaks, too, and its time goes on from the start', async () => {
+  it('is kept when the new connection breaks, too, and its time counts from the start', async () => {
     const { inner, ask, release, clock } = setUp();
     inner.behaviour = says(cutOff);
     ask(release('1', 700, 1_000));
@@ -267,7 +267,7 @@ describe('a release for a master without a connection', () => {
   });
 });
 
-describe('a lock service with a hung minority', () => {
+describe('A lock service with a hung minority', () => {
   it('sends bounded requests to it under load, and leaves nothing on it', async () => {
     const rig = new Rig({ masters: 5 });
     const [hung] = rig.masters;

@@ -36,7 +36,7 @@ async function check(name: string, text: string): Promise<Verdict> {
 }
 
 describe('The check of the documentation', () => {
-  it('finds nothing in what is right', async () => {
+  it('finds nothing in a correct document', async () => {
     const text = `
 # A title with \`code\`, and a [link](quoted.ts)
 
@@ -89,7 +89,7 @@ npm run build && npx nestjs-redlock doctor # and npm run nothing
     expect(await check('right.md', text)).toEqual({ status: 0, problems: [] });
   }, 60_000);
 
-  it('names file and line of everything that is wrong', async () => {
+  it('names the file and the line of every error', async () => {
     const text = `# Title
 [nowhere](nowhere.md) and [no such heading](#titel), on one line
 ![picture](https://example.org/a.png), which nobody asks for, and ![one of ours](nothing.svg)
@@ -154,7 +154,7 @@ const open = 1;
 `;
     const { status, problems } = await check('wrong.md', text);
     expect(status).toBe(1);
-    // What comes after these words is said by others, who may change their mind.
+    // Other programs write what follows these words, and may change it.
     expect(problems.map((problem) => problem.replace(/(TS\d+|no shell can read this|no JSON): .*/, '$1'))).toEqual([
       '2: the link to nowhere.md leads nowhere',
       '2: the link to #titel has an anchor that no heading there has',

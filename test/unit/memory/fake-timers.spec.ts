@@ -5,7 +5,7 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-it('A test that fakes timers can lock on masters in memory, and move the clock of the locks', async () => {
+it('A test with fake timers can lock on masters in memory, and advance the clock of the locks', async () => {
   jest.useFakeTimers();
   const clock = new ManualClock();
   const masters = memoryMasters(3, clock);

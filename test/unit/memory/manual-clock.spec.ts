@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 
-describe('a manual clock', () => {
-  it('stands still until it is moved', async () => {
+describe('A manual clock', () => {
+  it('stands still until it is advanced', async () => {
     const clock = new ManualClock(1_000);
     const events: string[] = [];
     clock.schedule(0, () => events.push('now'));
@@ -31,7 +31,7 @@ describe('a manual clock', () => {
     expect(clock.read().monotonic).toBe(29);
   });
 
-  it('fires timers that are set on the way, and lets promises go on in between', async () => {
+  it('fires timers that are set meanwhile, and lets promises continue in between', async () => {
     const clock = new ManualClock();
     const times: number[] = [];
     const again = async (): Promise<void> => {
@@ -44,7 +44,7 @@ describe('a manual clock', () => {
     expect(times).toEqual([0, 10, 20, 30]);
   });
 
-  it('forgets a timer that is cancelled', async () => {
+  it('forgets a cancelled timer', async () => {
     const clock = new ManualClock();
     const timer = clock.schedule(10, () => expect(true).toBe(false)).unref();
     timer.cancel();

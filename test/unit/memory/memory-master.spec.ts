@@ -18,8 +18,8 @@ function setUp() {
   return { clock, master, ask, acquire, extend, release, inspect };
 }
 
-describe('a master in memory', () => {
-  it('answers only after it was asked', async () => {
+describe('A master in memory', () => {
+  it('executes and answers a request only after `ask` has returned', async () => {
     const { acquire, master } = setUp();
     const answer = acquire('x');
     expect(master.size).toBe(0);
@@ -38,7 +38,7 @@ describe('a master in memory', () => {
     expect(await acquire('y')).toEqual({ kind: 'granted' });
   });
 
-  it('grants all keys or none, and tells the longest hold', async () => {
+  it('grants all keys or none, and reports the longest remaining time', async () => {
     const { acquire, master } = setUp();
     await acquire('x', ['b'], 500);
     await acquire('x', ['c'], 800);
@@ -56,7 +56,7 @@ describe('a master in memory', () => {
     expect(master.size).toBe(2);
   });
 
-  it('releases what the token holds and nothing else', async () => {
+  it('releases what the token holds, and nothing else', async () => {
     const { acquire, release, inspect, master } = setUp();
     await acquire('x');
     expect(await release('y')).toEqual({ kind: 'granted' });
@@ -67,7 +67,7 @@ describe('a master in memory', () => {
     expect(master.size).toBe(0);
   });
 
-  it('forgets keys that nobody asks for again', async () => {
+  it('forgets expired keys that no request names again', async () => {
     const { clock, master, acquire } = setUp();
     for (let i = 0; i < 1_000; i++) await acquire('x', [`key:${i}`]);
     await clock.advance(1_000);
@@ -75,7 +75,7 @@ describe('a master in memory', () => {
     expect((master as unknown as { store: { entries: Map<string, unknown> } }).store.entries.size).toBeLessThan(10);
   });
 
-  it('obeys at the end of a pause what it was asked meanwhile, in order', async () => {
+  it('executes the requests of a pause when it ends, in order', async () => {
     const { master, acquire, release } = setUp();
     master.pause();
     const answers = Promise.all([acquire('x'), acquire('y'), release('x'), acquire('z')]);
@@ -98,7 +98,7 @@ describe('a master in memory', () => {
     expect(await acquire('y')).toMatchObject({ kind: 'held' });
   });
 
-  it('cuts off requests under way when it is taken down, also during a pause', async () => {
+  it('cuts off requests in flight when it is taken down, even during a pause', async () => {
     const { master, acquire } = setUp();
     const one = acquire('x');
     master.takeDown();
@@ -111,7 +111,7 @@ describe('a master in memory', () => {
     expect(master.size).toBe(0);
   });
 
-  it('tells every service that shares it when it is up again', () => {
+  it('notifies every service that shares it when it is up again', () => {
     const { master } = setUp();
     const told: string[] = [];
     master.onReady(() => told.push('one'));
@@ -121,14 +121,14 @@ describe('a master in memory', () => {
     expect(told).toEqual(['one', 'two']);
   });
 
-  it('loses its keys by a flush', async () => {
+  it('loses its keys in a flush', async () => {
     const { master, acquire } = setUp();
     await acquire('x');
     master.flush();
     expect(await acquire('y')).toEqual({ kind: 'granted' });
   });
 
-  it('comes in any number, each with a name of its own', () => {
+  it('comes in any number, each with its own name', () => {
     expect(memoryMasters().map(({ name }) => name)).toEqual(['memory-1']);
     expect(memoryMasters(3).map(({ name }) => name)).toEqual(['memory-1', 'memory-2', 'memory-3']);
   });

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { expect, it, jest } from '@jest/globals';
 import { LockContext } from '../../../lib/lock-context.js';
 
-it('knows what the running call chain works under, innermost first', async () => {
+it('A lock context knows the locks of the running call chain, innermost first', async () => {
   const context = new LockContext<string>();
   await context.run('outer', async () => {
     await Promise.resolve();
@@ -13,7 +13,7 @@ it('knows what the running call chain works under, innermost first', async () =>
   expect(context.find(() => true)).toBeUndefined();
 });
 
-it('costs the process nothing after it was closed', () => {
+it('A lock context costs the process nothing after it was closed', () => {
   const disable = jest.spyOn(AsyncLocalStorage.prototype, 'disable');
   const context = new LockContext<string>();
   context.run('held', () => {

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 const root = resolve(import.meta.dirname, '../../..');
 const IMPORT = /^(?:import|export)\s+(?!type\b)[^;]*?from '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm;
 
-/** Packages that a file needs at run time, itself or through other files. */
+/** Packages that a file needs at run time, directly or through other files. */
 async function packagesOf(file: string, seen = new Set<string>()): Promise<Set<string>> {
   if (seen.has(file)) return new Set();
   seen.add(file);

@@ -11,7 +11,7 @@ const release: Release = {
 };
 
 describe('A release', () => {
-  it('is fine when version, lockfile, changelog, repository and tag agree', () => {
+  it('is accepted when version, lockfile, changelog, repository and tag agree', () => {
     expect(releaseProblems(release)).toEqual([]);
   });
 
@@ -28,7 +28,7 @@ describe('A release', () => {
     expect(releaseProblems({ ...release, ...change }).join('\n')).toContain(problem);
   });
 
-  it.each(['1.3.0', 'Unreleased'])('dates the entry that is to come, called %s', (name) => {
+  it.each(['1.3.0', 'Unreleased'])('dates the upcoming entry, called %s', (name) => {
     const before = changelog.replace('## [1.2.0] - 2026-11-21', `## [${name}] - unreleased`);
     const after = dateChangelog(before, '1.3.0', '2026-12-01');
     expect(after).toBe(changelog.replace('## [1.2.0] - 2026-11-21', '## [1.3.0] - 2026-12-01'));

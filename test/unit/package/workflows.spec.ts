@@ -32,16 +32,16 @@ interface Workflow {
 
 const files = readdirSync(folder);
 const textOf = (file: string): string => readFileSync(join(folder, file), 'utf8');
-// Duplicate keys and unknown tags are errors, and `on` is a text, as GitHub reads it.
+// Duplicate keys and unknown tags are errors, and `on` is a string, as GitHub reads it.
 const workflowOf = (file: string): Workflow => parse(textOf(file), { strict: true, version: '1.2' }) as Workflow;
 const jobsOf = (file: string): readonly Job[] => Object.values(workflowOf(file).jobs);
 
 describe('Workflows', () => {
-  it('are those that are tested here', () => {
+  it('are exactly those that are tested here', () => {
     expect(files.sort()).toEqual(['ci.yml', 'release.yml']);
   });
 
-  it.each(files)('%s uses actions by their content, and says which version that is', (file) => {
+  it.each(files)('%s pins actions to commits, and states their versions', (file) => {
     const uses = textOf(file)
       .split('\n')
       .filter((line) => /^\s*(?:- )?uses: (?!\.\/)/.test(line));
@@ -49,7 +49,7 @@ describe('Workflows', () => {
     for (const line of uses) expect(line).toMatch(/uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
-  it.each(files)('%s may read, and knows no secret', (file) => {
+  it.each(files)('%s may only read, and uses no secret', (file) => {
     expect(workflowOf(file).permissions).toEqual({ contents: 'read' });
     expect(textOf(file)).not.toMatch(/secrets\.|NODE_AUTH_TOKEN|NPM_TOKEN/);
     for (const { steps = [] } of jobsOf(file)) {
@@ -58,7 +58,7 @@ describe('Workflows', () => {
     }
   });
 
-  it.each(files)('%s ends, whatever hangs', (file) => {
+  it.each(files)('%s limits the time of each job', (file) => {
     const own = jobsOf(file).filter(({ uses }) => !uses);
     for (const job of own) expect(job['timeout-minutes']).toBeGreaterThan(0);
   });
@@ -72,7 +72,7 @@ describe('Workflows', () => {
     expect(node[0]).toBe(supported[0]);
     const lines = node.map(Number.parseFloat).map(Math.floor);
     expect(lines.slice(0, supported.length)).toEqual(supported.map(Number.parseFloat).map(Math.floor));
-    // The last range has no end: each line with long-term support after it, which is every second one.
+    // The last range has no end: it covers each later line with long-term support, which is every second line.
     expect(ranges.at(-1)).toMatch(/^>=/);
     for (const [index, line] of lines.slice(supported.length).entries()) {
       expect(line).toBe(lines[supported.length - 1]! + 2 * (index + 1));

@@ -18,14 +18,14 @@ function report(
 }
 
 describe('The report of a server', () => {
-  it('tells who it is', () => {
+  it('identifies the server', () => {
     expect(report()).toEqual({
       ...{ run: 'abc', version: '7.0.15', uptime: 12_000, role: 'master', wasPromoted: false, mode: 'standalone' },
       ...{ replid: 'def', replicas: 2, hasAppendOnlyFile: true, eviction: undefined, time: TIME, marker: undefined },
     });
   });
 
-  it('tells its marker', () => {
+  it('contains the marker', () => {
     const fields = {
       ...{
         run: 'abc',
@@ -61,24 +61,24 @@ describe('The report of a server', () => {
     });
   });
 
-  it('tells the largest ttl that was announced and still counts', () => {
+  it('contains the largest announced ttl that still counts', () => {
     const ttls = [announcementOf(90_000, TIME), announcementOf(30_000, TIME + 1), announcementOf(10_000, TIME + 5_000)];
     expect(report({}, { nonce: 'nonce', ttls: ttls.join(' ') }).marker).toMatchObject({ maxTtl: 30_000 });
     expect(report({}, { nonce: 'nonce', ttls: '' }).marker).toMatchObject({ maxTtl: 0 });
   });
 
-  it('tells no marker that lacks its nonce', () => {
+  it('contains no marker without a nonce', () => {
     expect(report({}, { run: 'abc', from: '1700000000000' }).marker).toBeUndefined();
   });
 
-  it('may be empty, where INFO is denied', () => {
+  it('may be empty if INFO is denied', () => {
     const empty = report({ server: '', replication: '', memory: '', persistence: '' });
     expect(empty).toMatchObject({ run: '', replid: '', replicas: 0, uptime: 0 });
     expect(empty).toMatchObject({ wasPromoted: false, hasAppendOnlyFile: false });
     expect(faultOf(empty)).toBeUndefined();
   });
 
-  it('tells that it was a replica', () => {
+  it('shows that the server was a replica', () => {
     const replication = `role:master\r\nmaster_replid2:${'0a'.repeat(20)}\r\n`;
     expect(report({ replication }).wasPromoted).toBe(true);
   });
@@ -88,11 +88,11 @@ describe('The report of a server', () => {
     ['volatile-ttl', 100, 'volatile-ttl'],
     ['noeviction', 100, undefined],
     ['allkeys-lru', 0, undefined],
-  ])('tells what is dropped when its memory is full: %s with a limit of %d', (policy, limit, eviction) => {
+  ])('shows what the server evicts when its memory is full: %s with a limit of %d', (policy, limit, eviction) => {
     expect(report({ memory: `maxmemory:${limit}\r\nmaxmemory_policy:${policy}\r\n` }).eviction).toBe(eviction);
   });
 
-  it('tells the version of Valkey and not the one that it imitates', () => {
+  it('contains the version of Valkey, not the version that Valkey imitates', () => {
     expect(report({ server: 'redis_version:7.2.4\r\nvalkey_version:8.0.1\r\nserver_mode:cluster\r\n' })).toMatchObject({
       ...{ version: '8.0.1', mode: 'cluster' },
     });
@@ -110,7 +110,7 @@ describe('A server that must not vote', () => {
       /^its version 6\.2\.16 is older than 7\.0: /,
     ],
     ['one that is much too old', { server: 'redis_version:5.0.0\r\n' }, /5\.0\.0/],
-  ])('%s', (_, parts, reason) => {
+  ])('is %s', (_, parts, reason) => {
     expect(faultOf(report(parts))).toMatch(reason);
   });
 

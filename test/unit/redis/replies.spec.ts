@@ -3,7 +3,7 @@ import { refusalFrom, tell } from '../../../lib/redis/replies.js';
 
 const because = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
 
-describe('What a server says', () => {
+describe('An error reply of a server', () => {
   it.each([
     ["ERR unknown command 'auth', with args beginning with: 'user' 'hunter2' ", []],
     ['ERR unknown command `SET`, with args beginning with: `k`, `hunter2`, ', []],
@@ -13,7 +13,7 @@ describe('What a server says', () => {
     ['NOPERM User a hunter2 b has no permissions to access the key', []],
     ['ERR abchunter2', ['abc', 'abchunter2']],
     [`ERR ${'x'.repeat(195)}hunter2`, ['hunter2']],
-  ])('is told without its secrets: %s', (message, secrets) => {
+  ])('is shown without its secrets: %s', (message, secrets) => {
     expect(tell(because(message), secrets)).not.toMatch(/hunt/);
     expect(JSON.stringify(refusalFrom(because(message), secrets))).not.toMatch(/hunt/);
   });
@@ -49,14 +49,14 @@ describe('What a server says', () => {
       'ERR ACL failure in script: No permissions to access a key script: on @user_script:1.',
       'No permissions to access a key',
     ],
-  ])('has the code NOPERM for a permission that a script lacks, in the words of %s', (_, message, reason) => {
+  ])('has the code NOPERM for a permission that a script lacks, in the wording of %s', (_, message, reason) => {
     expect(refusalFrom(because(message), [])).toEqual({ kind: 'refused', code: 'NOPERM', reason });
   });
 
   it.each([
     ['Redis', `OOM command not allowed when used memory > 'maxmemory'. script: ${SHA1}, on @user_script:1.`],
     ['Valkey 9.1', "OOM command not allowed when used memory > 'maxmemory'. script: on @user_script:1."],
-  ])('leaves out the place in the script, in the words of %s', (_, message) => {
+  ])('omits the place in the script, in the wording of %s', (_, message) => {
     expect(refusalFrom(because(message), [])).toEqual({
       kind: 'refused',
       code: 'OOM',

@@ -4,7 +4,7 @@ import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import type { RedisClient } from '../../../lib/redis/redis-client.interface.js';
 import { WakeUps } from '../../../lib/redis/wake-ups.js';
 
-/** With a socket: what has arrived is read, and what follows from it has happened, before the clock calls back. */
+/** A clock with a socket: data that has arrived is read and processed before the clock calls back. */
 class SocketClock extends ManualClock {
   readonly arrived: (() => void)[] = [];
 
@@ -14,7 +14,7 @@ class SocketClock extends ManualClock {
   }
 }
 
-/** A connection whose events the test makes. */
+/** A connection whose events the test emits. */
 function rig() {
   const events = new EventEmitter();
   const seen = { subscriptions: 0, disconnects: 0, answer: (): Promise<number> => Promise.resolve(1) };
@@ -34,7 +34,7 @@ function rig() {
   return { events, heard, clock, wakeUps, seen };
 }
 
-/** A connection over which something waits. */
+/** A connection that is open and listens. */
 async function listeningRig() {
   const listening = rig();
   listening.events.emit('connect');
@@ -43,8 +43,8 @@ async function listeningRig() {
   return listening;
 }
 
-describe('the connection for wake-ups', () => {
-  it('tells that some may have been missed when it is there, and that some will be when it breaks', async () => {
+describe('The connection for wake-ups', () => {
+  it('reports that wake-ups may have been missed when it opens, and when it breaks', async () => {
     const { events, heard, clock, wakeUps } = rig();
     expect(wakeUps.isListening).toBe(false);
     events.emit('ready');
@@ -55,7 +55,7 @@ describe('the connection for wake-ups', () => {
     expect([heard, wakeUps.isListening]).toEqual([[undefined, 'lock:a', undefined], false]);
   });
 
-  it('says nothing when it cannot be opened again, or is closed on purpose', async () => {
+  it('reports nothing when it cannot be opened again, or is closed on purpose', async () => {
     const { events, heard, clock, wakeUps } = rig();
     events.emit('close');
     events.emit('close');
@@ -67,7 +67,7 @@ describe('the connection for wake-ups', () => {
     expect(heard).toEqual([undefined]);
   });
 
-  it('is asked when it has been quiet while something waits, and tells nothing of that', async () => {
+  it('is tested when it has been quiet while something waits, and does not report that', async () => {
     const { heard, clock, wakeUps, seen } = await listeningRig();
     expect(seen.subscriptions).toBe(1);
     for (let look = 1; look <= 5; look++) {
@@ -81,7 +81,7 @@ describe('the connection for wake-ups', () => {
     expect(seen.disconnects).toBe(0);
   });
 
-  it('is not asked while it wakes waiters, or while nothing waits', async () => {
+  it('is not tested while it wakes waiters, or while nothing waits', async () => {
     const { events, clock, wakeUps, seen } = await listeningRig();
     for (let look = 1; look <= 5; look++) {
       await clock.advance(400);
@@ -93,7 +93,7 @@ describe('the connection for wake-ups', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('is dropped when the server leaves a question unanswered, and works again afterwards', async () => {
+  it('is dropped when the server leaves a test unanswered, and works again afterwards', async () => {
     const { events, heard, clock, wakeUps, seen } = await listeningRig();
     const { answer } = seen;
     seen.answer = () => new Promise(() => undefined);
@@ -119,7 +119,7 @@ describe('the connection for wake-ups', () => {
     expect(seen.disconnects).toBe(1);
   });
 
-  it('is kept when the answer waits in the socket of a process that stood still', async () => {
+  it('is kept when the answer waits in the socket of a process that stalled', async () => {
     const { clock, wakeUps, seen } = await listeningRig();
     seen.answer = () => new Promise((resolve) => clock.arrived.push(() => resolve(1)));
     await clock.advance(501);

@@ -9,7 +9,7 @@ import type { TestClock } from './test-clock.js';
 
 let nonces = 0;
 
-/** A server with nothing but its identity, its marker and its clock. Several processes may ask it. */
+/** A server with only its identity, its marker and its clock. Several processes may use it. */
 export class FakeServer {
   run: string;
   replid: string;
@@ -18,11 +18,11 @@ export class FakeServer {
   hasAppendOnlyFile = false;
   syncsAlways = false;
   isDown = false;
-  /** How far its clock is ahead of the others, in milliseconds. */
+  /** Milliseconds by which its clock is ahead of the others. */
   ahead = 0;
-  /** When it was sent what, and by which process. */
+  /** The announcements that it received: when, and from which process. */
   readonly beats: (Announcement & { readonly at: number; readonly by: string })[] = [];
-  /** What was written into its marker, in order. */
+  /** The changes of its marker, in order. */
   readonly changes: MarkerChange[] = [];
   fields: Partial<Record<string, string>> = {};
 
@@ -45,7 +45,7 @@ export class FakeServer {
     );
   }
 
-  /** Comes back without its data. */
+  /** Restarts without its data. */
   restart(): this {
     this.run += "'";
     this.replid += "'";
@@ -66,7 +66,7 @@ export class FakeServer {
     for (const [field, value] of Object.entries(change)) this.fields[field] = String(value);
   }
 
-  /** Gives it a marker that has voted for long, as a process left it. */
+  /** Gives it a marker that has voted for a long time, as a process left it. */
   mark(change: MarkerChange = {}): this {
     const { run, replid } = this;
     this.change({
@@ -86,11 +86,11 @@ export class FakeServer {
   }
 }
 
-/** How one process reaches one server. */
+/** The connection of one process to one server. */
 export class Link implements GuardedServer {
   readonly isDurable = false;
   votedAt: number | undefined;
-  /** Holds answers back until it is called off. */
+  /** Delays reports until it resolves. */
   held: Promise<void> | undefined;
   identity: DataIdentity | undefined;
 
@@ -173,7 +173,7 @@ export class Process {
   readonly name: string;
   private readonly servers: readonly FakeServer[];
 
-  /** Asks a server who it is, as a new connection does. */
+  /** Reads the identity of a server, as a new connection does. */
   connect(server: FakeServer): void {
     const { identity } = this.links[this.servers.indexOf(server)]!;
     if (!server.isDown) this.guard.meet(identity!, server.report(), this.clock.read());

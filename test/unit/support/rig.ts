@@ -12,7 +12,7 @@ import { TestClock } from './test-clock.js';
 
 export interface RigOptions extends RedlockOptions {
   masters?: number;
-  /** Who else hears what happens. */
+  /** An additional observer. */
   observer?: Observer;
   witness?: Witness;
 }
@@ -23,16 +23,16 @@ export interface Request extends AcquireOptions {
 
 let tokens = 0;
 
-/** One process with its locks, over masters that other rigs may share. */
+/** One process with its locks, on masters that other rigs may share. */
 export class Rig {
   readonly clock: TestClock;
   readonly masters: readonly ScriptedMaster[];
   readonly redlock: Redlock;
   readonly losses: LockLostError[] = [];
   readonly silences: string[] = [];
-  /** What every random fraction is. */
+  /** The value of every random fraction. */
   fraction = 0.5;
-  /** What observers threw. */
+  /** Errors that observers threw. */
   readonly faults: unknown[] = [];
   private readonly settings;
   private readonly own: Observer = {
@@ -62,19 +62,19 @@ export class Rig {
     return this.redlock.acquire(resolveResources('resource', resource), call, onHeld);
   }
 
-  /** Acquires, letting things happen that need no time. */
+  /** Acquires, and lets everything happen that takes no time. */
   async lock(resource: string | readonly string[], request: Request = {}): Promise<Lock> {
     const lock = this.acquire(resource, request);
     await this.clock.settle();
     return lock;
   }
 
-  /** Sets what the first so many masters do. */
+  /** Sets the behaviour of the first `count` masters. */
   script(count: number, behaviour: Behaviour): void {
     for (const master of this.masters.slice(0, count)) master.behaviour = behaviour;
   }
 
-  /** Sets what all masters do. */
+  /** Sets the behaviour of all masters. */
   scriptAll(behaviour: Behaviour): void {
     this.script(this.masters.length, behaviour);
   }
@@ -90,7 +90,7 @@ export class Rig {
   }
 }
 
-/** What has become of a promise, and when. */
+/** The outcome of a promise, and its time. */
 export class Followed<T> {
   state: 'pending' | 'fulfilled' | 'rejected' = 'pending';
   value: T | undefined;

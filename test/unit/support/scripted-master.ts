@@ -13,32 +13,32 @@ import type { TestClock } from './test-clock.js';
 /** What a master does with one request. */
 export type Behaviour = (request: Request, reply: Reply, master: ScriptedMaster) => void;
 
-/** Does what it is asked, at once. */
+/** Executes the request and answers, at once. */
 export const obeys: Behaviour = (request, reply, master) => master.memory.ask(request, reply);
 
 /** Never answers, and does nothing. */
 export const hangs: Behaviour = () => {};
 
-/** Does what it is asked, and the answer never arrives. */
+/** Executes the request, but the answer never arrives. */
 export const obeysInSilence: Behaviour = (request, _, master) => master.memory.ask(request, () => {});
 
-/** Answers this, before `ask` returns, and does nothing. */
+/** Gives this answer before `ask` returns, and does nothing else. */
 export function says(answer: Answer): Behaviour {
   return (_, reply) => reply(answer);
 }
 
-/** Does what it is asked at once; the answer takes its time. */
+/** Executes the request at once; the answer is delayed. */
 export function tellsAfter(delay: number): Behaviour {
   return (request, reply, master) =>
     master.memory.ask(request, (answer) => void master.clock.schedule(delay, () => reply(answer)));
 }
 
-/** The request takes its time to arrive. */
+/** Delays the arrival of the request. */
 export function after(delay: number, behaviour: Behaviour): Behaviour {
   return (request, reply, master) => void master.clock.schedule(delay, () => behaviour(request, reply, master));
 }
 
-/** The request takes its time to arrive; then it is obeyed and answered. */
+/** Delays the arrival of the request, then executes and answers it. */
 export function obeysAfter(delay: number): Behaviour {
   return after(delay, obeys);
 }
@@ -61,18 +61,18 @@ export interface Asked {
   readonly reply: Reply;
 }
 
-/** A master that follows a script, and remembers what it was asked. Without a script it is a working master. */
+/** A master that follows a script and records its requests. Without a script it works normally. */
 export class ScriptedMaster implements Master {
   readonly memory: MemoryMaster;
   readonly asked: Asked[] = [];
   behaviour: Behaviour = obeys;
   reconnects = 0;
   closed = false;
-  /** What `identity` tells. */
+  /** The result of `identity`. */
   known: MasterIdentity = {};
-  /** What `problem` tells. */
+  /** The result of `problem`. */
   trouble: Unreachable | undefined;
-  /** Resolved when the first try to connect has ended. */
+  /** Resolved when the first connection attempt has ended. */
   connected: Promise<void> = Promise.resolve();
   private listener: (() => void) | undefined;
 
@@ -98,12 +98,12 @@ export class ScriptedMaster implements Master {
     return this.asked.flatMap(({ request }) => (request.op === op ? [request as Extract<Request, { op: Op }>] : []));
   }
 
-  /** When requests of one kind were asked. */
+  /** The times at which requests of one kind were sent. */
   times(op: Request['op']): number[] {
     return this.asked.filter(({ request }) => request.op === op).map(({ at }) => at);
   }
 
-  /** Takes the connection up, as after a reconnect. */
+  /** Restores the connection, as a reconnect does. */
   becomeReady(): void {
     this.trouble = undefined;
     this.listener?.();

@@ -1,8 +1,8 @@
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 
-/** A manual clock with a socket: what has arrived there is read when the event loop gets to it, not before. */
+/** A manual clock with a socket: data that has arrived there is read when the event loop reaches it, not before. */
 export class TestClock extends ManualClock {
-  /** What waits in the socket. */
+  /** Reads that wait in the socket. */
   readonly arrived: (() => void)[] = [];
 
   /** Milliseconds since the clock was made. */

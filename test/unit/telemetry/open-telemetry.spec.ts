@@ -34,7 +34,7 @@ const OK = SpanStatusCode.UNSET;
 const ERROR = SpanStatusCode.ERROR;
 
 describe('Spans', () => {
-  it('tell how a lock was acquired and how it ended', async () => {
+  it('show how a lock was acquired and how it ended', async () => {
     const { rig, telemetry } = observe();
     const lock = await rig.lock('order:42');
     expect(spansOf(telemetry)).toEqual([
@@ -55,13 +55,13 @@ describe('Spans', () => {
     await rig.clock.advance(1_000);
     expect(waiting.state).toBe('fulfilled');
     const attempts = telemetry.spans[0]?.attributes['redlock.attempts'];
-    // Each has a token of its own, and some ask the home master only.
+    // Each attempt has its own token, and some attempts ask only the home master.
     const requests = rig.masters.flatMap((master) => master.requests('acquire'));
     expect(attempts).toBe(new Set(requests.map(({ token }) => token)).size);
     expect(attempts).toBeGreaterThan(1);
   });
 
-  it('tell the cause of a loss, and nothing that names a resource', async () => {
+  it('show the cause of a loss, and nothing that names a resource', async () => {
     const { rig, telemetry } = observe();
     await rig.lock('order:42', { ttl: 1_000 });
     await rig.clock.advance(1_000);
@@ -92,14 +92,14 @@ describe('The outcome of an acquisition', () => {
     return span!;
   }
 
-  it('is held when somebody else holds it', async () => {
+  it('is held when another holder has the lock', async () => {
     const observed = observe();
     observed.rig.scriptAll(says(held));
     const span = await outcomeOf(observed, () => observed.rig.acquire('order:42', { wait: 500 }));
     expect(span).toMatchObject({ 'redlock.outcome': 'held', 'error.type': 'LOCK_NOT_ACQUIRED', status: ERROR });
   });
 
-  it('is skipped, and no error, when whoever asks expects a refusal', async () => {
+  it('is skipped, and no error, when the caller expects a refusal', async () => {
     const observed = observe();
     observed.rig.scriptAll(says(held));
     const span = await outcomeOf(observed, () => observed.rig.acquire('order:42', { wait: 0 }, 'skip'));
@@ -155,7 +155,7 @@ describe('Metrics', () => {
     for (const { description } of metrics) expect(description).toMatch(/^[A-Z].*\.$/);
   });
 
-  it('tell in seconds how long it took, was waited for, and was held', async () => {
+  it('measure in seconds how long acquisitions, waits and holds took', async () => {
     const { rig, telemetry } = observe();
     rig.scriptAll(only('acquire', obeysAfter(10)));
     const first = rig.follow(rig.acquire('order:1'));
@@ -173,7 +173,7 @@ describe('Metrics', () => {
     const acquired = await telemetry.points('redlock.acquire.duration');
     expect(acquired).toEqual([{ attributes: granted, value: 2, sum: expect.closeTo(0.01 + 2.01, 6) }]);
     const waited = await telemetry.points('redlock.wait.duration');
-    // The first one had nobody to wait for.
+    // The first one had no holder to wait for.
     expect(waited).toEqual([{ attributes: granted, value: 1, sum: expect.closeTo(2, 6) }]);
     const holds = await telemetry.points('redlock.hold.duration');
     expect(holds.map(({ attributes, value }) => ({ attributes, value }))).toEqual([
@@ -182,7 +182,7 @@ describe('Metrics', () => {
     expect(total(holds)).toBeCloseTo(2 + 3.01 - 0.01, 6);
   });
 
-  it('tell how many wait and how many locks are held', async () => {
+  it('show how many calls wait and how many locks are held', async () => {
     const { rig, telemetry } = observe();
     const lock = await rig.lock('order:1');
     const waiting = rig.follow(rig.acquire('order:1'));
@@ -219,7 +219,7 @@ describe('Metrics', () => {
     expect(await telemetry.points('redlock.locks.held')).toEqual([{ attributes: ORDER, value: 0, sum: undefined }]);
   });
 
-  it('count what each master answers, and measure in which time', async () => {
+  it('count the answers of each master, and measure their latency', async () => {
     const { rig, telemetry } = observe();
     rig.masters[0]!.behaviour = obeysAfter(20);
     rig.masters[1]!.behaviour = says(unreachable);
@@ -249,7 +249,7 @@ describe('Metrics', () => {
     expect(latencies.some(({ attributes }) => attributes['redlock.master'] === 'm2')).toBe(false);
   });
 
-  it('tell of a master that is not asked any more, because it hangs', async () => {
+  it('show a master that receives no more requests because it hangs', async () => {
     const { rig, telemetry } = observe();
     rig.script(1, hangs);
     for (let i = 0; i < 10; i++) {
@@ -275,27 +275,27 @@ describe('Resources', () => {
     for (let i = 0; i < count; i++) await (await rig.lock(nameOf(i))).release();
   }
 
-  it('are told as the beginning up to the first colon, of which there are few', async () => {
+  it('are shown by their beginning up to the first colon, of which there are few', async () => {
     const observed = observe({ masters: 1 });
     await lockMany(observed, (i) => `job:tenant-${i}:x`);
     expect(await resourcesOf(observed)).toEqual(['job:*']);
     expect(await everything(observed)).not.toContain('tenant-');
   });
 
-  it('are not told at all without a colon', async () => {
+  it('are not shown at all without a colon', async () => {
     const observed = observe({ masters: 1 });
     await lockMany(observed, (i) => `customer-${i}`, 20);
     expect(await resourcesOf(observed)).toEqual(['*']);
     expect(await everything(observed)).not.toContain('customer-');
   });
 
-  it('of one lock are told once each, in order', async () => {
+  it('of one lock are shown once each, in order', async () => {
     const observed = observe({ masters: 1 });
     await lockMany(observed, (i) => [`order:${i}`, `account:${i}`, `account:${i + 1}`], 5);
     expect(await resourcesOf(observed)).toEqual(['account:*,order:*']);
   });
 
-  it('are told as somebody wants, but never as more than a hundred and one kinds', async () => {
+  it('are shown as a given function decides, but never as more than a hundred and one kinds', async () => {
     const observed = observe({ masters: 1 }, { resourceOf: (resource) => resource });
     await lockMany(observed, (i) => `key-${i}-${'x'.repeat(100)}`);
     const resources = await resourcesOf(observed);
@@ -311,15 +311,15 @@ describe('Resources', () => {
         throw new Error('no name');
       },
     ],
-    ['gives no text', () => undefined as never],
-  ])('are called other where a function %s', async (_, resourceOf) => {
+    ['returns no string', () => undefined as never],
+  ])('are called other if a function %s', async (_, resourceOf) => {
     const observed = observe({ masters: 1 }, { resourceOf });
     await lockMany(observed, (i) => `key-${i}`, 2);
     expect(await resourcesOf(observed)).toEqual(['other']);
     expect(observed.rig.faults).toEqual([]);
   });
 
-  it('share the attributes that somebody adds', async () => {
+  it('share the attributes that an application adds', async () => {
     const { rig, telemetry } = observe({ masters: 1 }, { attributes: { 'app.locks': 'billing' } });
     await (await rig.lock('order:1')).release();
     const points = (await telemetry.metrics()).flatMap(({ points: all }) => all);
@@ -329,12 +329,12 @@ describe('Resources', () => {
 });
 
 describe('openTelemetry()', () => {
-  it('refuses what it does not know', () => {
+  it('refuses unknown and invalid options', () => {
     expect(() => openTelemetry({ resourceof: String } as never)).toThrow('did you mean resourceOf?');
     expect(() => openTelemetry({ resourceOf: 'order' as never })).toThrow('resourceOf must be a function');
   });
 
-  it('does nothing, and breaks nothing, where no SDK is registered', async () => {
+  it('does nothing, and breaks nothing, if no SDK is registered', async () => {
     const rig = new Rig({ observer: openTelemetry() });
     const lock = await rig.lock('order:1');
     expect(lock.observed(() => lock.isHeld)()).toBe(true);

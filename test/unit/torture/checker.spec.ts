@@ -7,7 +7,7 @@ import type { TraceEvent } from '../../torture/trace.js';
 
 const QUIET: Phase = { name: 'faults', from: 0, to: 1_000 };
 
-/** One worker that holds `a` as section `name`. */
+/** The events of a worker that holds `a` as section `name`. */
 function holder(name: string, from: number, until: number, more: Partial<Section> = {}): TraceEvent[] {
   const { asked = from - 1, token, keys = ['a'], left } = more;
   return [
@@ -43,7 +43,7 @@ function found(given: Partial<Evidence>): Partial<Record<Check, number>> {
 }
 
 describe('The checker', () => {
-  it('finds nothing in a run in which nothing is wrong', () => {
+  it('finds nothing in a correct run', () => {
     const events = [
       ...holder('1', 10, 100, { token: 1, left: 50 }),
       ...holder('2', 60, 160, { token: 2, left: 90 }),
@@ -56,39 +56,39 @@ describe('The checker', () => {
   describe('overlaps', () => {
     const count = { 'overlaps between believers': 1 };
 
-    it('counts two who believe at the same time', () => {
+    it('are counted between two holders that believe at the same time', () => {
       expect(found({ workers: [worker(holder('1', 10, 100)), worker(holder('2', 99, 150))] })).toEqual(count);
     });
 
-    it('counts one inside a longer one, behind a shorter one', () => {
+    it('are counted inside a longer section, behind a shorter one', () => {
       const workers = [worker(holder('1', 10, 500), holder('2', 20, 30), holder('3', 400, 410))];
       expect(found({ workers })).toEqual({ 'overlaps between believers': 2 });
     });
 
-    it('counts several keys that have one in common', () => {
+    it('are counted for several keys that have one in common', () => {
       const two = holder('1', 10, 100, { keys: ['a', 'b'] });
       expect(found({ keys: ['a', 'b'], workers: [worker(two, holder('2', 50, 60, { keys: ['b'] }))] })).toEqual(count);
     });
 
     it.each<[string, TraceEvent]>([
-      ['gave the lock up', { kind: 'left', section: '1', at: 50, stalled: 0, why: 'released' }],
-      ['was told of the loss', { kind: 'lost', section: '1', at: 50, stalled: 0, why: 'owner-changed' }],
-      ['asked for a shorter promise', { kind: 'looked', section: '1', at: 50, until: 50 }],
-    ])('do not count one who %s before', (_, event) => {
+      ['gave up the lock', { kind: 'left', section: '1', at: 50, stalled: 0, why: 'released' }],
+      ['noticed the loss', { kind: 'lost', section: '1', at: 50, stalled: 0, why: 'owner-changed' }],
+      ['shortened its validity', { kind: 'looked', section: '1', at: 50, until: 50 }],
+    ])('are not counted if the holder %s before', (_, event) => {
       expect(found({ workers: [worker(holder('1', 10, 100), event), worker(holder('2', 60, 70))] })).toEqual({});
     });
 
-    it('count one who looked and saw the lock extended', () => {
+    it('are counted if the holder looked and saw the lock extended', () => {
       const looked: TraceEvent = { kind: 'looked', section: '1', at: 90, until: 200 };
       expect(found({ workers: [worker(holder('1', 10, 100), looked), worker(holder('2', 150, 160))] })).toEqual(count);
     });
 
-    it('do not count one who was killed before', () => {
+    it('are not counted if the holder was killed before', () => {
       const killed = { ...worker(holder('1', 10, 100)), killedAt: 50, exit: 'SIGKILL' };
       expect(found({ workers: [killed, worker(holder('2', 60, 70))] })).toEqual({});
     });
 
-    it('are told but not counted where an assumption was broken', () => {
+    it('are reported but not counted where an assumption was broken', () => {
       const workers = [worker(holder('1', 10, 500)), worker(holder('2', 150, 160)), worker(holder('3', 300, 310))];
       const phases: Phase[] = [
         { name: 'faults', from: 0, to: 100 },
@@ -111,12 +111,12 @@ describe('The checker', () => {
       expect(found({ keys: ['a', 'b'], workers: [worker(holder('1', 10, 20, { token: 7 }), other)] })).toEqual({});
     });
 
-    it('must grow for who comes later, though it asked before', () => {
+    it('must grow for a later holder, even if it asked before', () => {
       const workers = [worker(holder('1', 10, 20, { token: 7 })), worker(holder('2', 30, 40, { token: 6, asked: 5 }))];
       expect(found({ workers })).toEqual({ 'unordered fencing tokens': 1 });
     });
 
-    it('must grow for who asks later, even while assumptions are broken', () => {
+    it('must grow for a holder that asks later, even while assumptions are broken', () => {
       const phases: Phase[] = [{ name: 'assumptions broken', from: 0, to: 1_000 }];
       const workers = [worker(holder('1', 10, 90, { token: 7 })), worker(holder('2', 30, 40, { token: 6 }))];
       expect(found({ workers, phases })).toEqual({ 'unordered fencing tokens': 1 });
@@ -126,25 +126,25 @@ describe('The checker', () => {
   describe('writes', () => {
     const workers = [worker(holder('1', 10, 20, { token: 1 })), worker(holder('2', 30, 40, { token: 2, asked: 5 }))];
 
-    it('are stale if they are accepted after one of a later section', () => {
+    it('are stale if they are accepted after a write of a later section', () => {
       const count = { 'stale writes accepted': 1 };
       expect(found({ workers, writes: [write('1', 15), write('2', 35), write('1', 36)] })).toEqual(count);
     });
 
-    it('are stale if they are accepted after one of who asked later, even while assumptions are broken', () => {
+    it('are stale if accepted after a write of a holder that asked later, even while assumptions are broken', () => {
       const phases: Phase[] = [{ name: 'assumptions broken', from: 0, to: 1_000 }];
       const both = [worker(holder('1', 10, 90, { token: 1 })), worker(holder('2', 30, 40, { token: 2 }))];
       const count = { 'stale writes accepted': 1 };
       expect(found({ workers: both, phases, writes: [write('2', 35), write('1', 36)] })).toEqual(count);
     });
 
-    it('are not stale if they are refused, or if nobody came later', () => {
+    it('are not stale if they are refused, or if no later section has written', () => {
       expect(found({ workers, writes: [write('2', 35), write('1', 36, { accepted: false })] })).toEqual({});
       expect(found({ workers, writes: [write('1', 15), write('1', 33), write('2', 35)] })).toEqual({});
     });
   });
 
-  it('counts keys that are left', () => {
+  it('counts leftover keys', () => {
     const ghosts = [{ master: 2, key: 'lock:a', ttl: -1 }];
     expect(found({ ghosts })).toEqual({ 'ghost keys': 1 });
   });
@@ -157,7 +157,7 @@ describe('The checker', () => {
       expect(found({ workers: [{ ...worker(asked), killedAt: 5, exit: 'SIGKILL' }] })).toEqual({});
     });
 
-    it('hang if they take much longer than they may, unless their process did not run', () => {
+    it('hang if they take much longer than allowed, unless their process did not run', () => {
       const settled = { kind: 'settled', id: 1, at: 700, how: 'released' } as const;
       expect(found({ workers: [worker(asked, { ...settled, stalled: 0 })] })).toEqual({ 'hung operations': 1 });
       expect(found({ workers: [worker(asked, { ...settled, stalled: 200 })] })).toEqual({});
@@ -177,19 +177,19 @@ describe('The checker', () => {
     });
   });
 
-  it('counts errors that nobody caught', () => {
+  it('counts unhandled errors', () => {
     const workers = [worker({ kind: 'unhandled', at: 5, message: 'TypeError' })];
     expect(found({ workers })).toEqual({ 'unhandled errors': 1 });
   });
 
-  it('counts processes that did not end by themselves, unless they were killed on purpose', () => {
+  it('counts processes that did not exit by themselves, unless they were killed on purpose', () => {
     const stuck = { ...worker({ kind: 'closed', at: 5 }), exit: 'SIGKILL' };
     expect(found({ workers: [stuck] })).toEqual({ 'processes that did not end': 1 });
     expect(found({ workers: [{ ...stuck, exit: 13 }] })).toEqual({ 'processes that did not end': 1 });
     expect(found({ workers: [{ ...stuck, killedAt: 4 }] })).toEqual({});
   });
 
-  it('counts keys that nobody obtains when all is healed', () => {
+  it('counts keys that are not obtained when all faults are healed', () => {
     const phases: Phase[] = [QUIET, { name: 'calm', from: 1_000, to: 2_000 }];
     const late = worker(holder('1', 1_010, 1_020));
     expect(found({ keys: ['a', 'b'], phases, workers: [late] })).toEqual({ 'keys not obtained in the calm': 1 });

@@ -7,13 +7,13 @@ const seeds = fc.integer({ min: 1, max: 2 ** 31 });
 const options = { milliseconds: 20_000, masters: 5, workers: 4, clocks: true };
 const kindOf = ({ kind }: PlannedFault): Kind => KINDS[kind];
 
-describe('The plan of a torture', () => {
+describe('A torture plan', () => {
   it('is the same for the same seed', () => {
     expect(planOf({ ...options, seed: 1 })).toEqual(planOf({ ...options, seed: 1 }));
     expect(planOf({ ...options, seed: 1 })).not.toEqual(planOf({ ...options, seed: 2 }));
   });
 
-  it('has every kind of fault at least once, also in the shortest run', () => {
+  it('contains every kind of fault at least once, even in the shortest run', () => {
     const missing = (seed: number): string[] => {
       const kinds = new Set<string>(planOf({ ...options, seed }).faults.map(({ kind }) => kind));
       return Object.keys(KINDS).filter((kind) => !kinds.has(kind));
@@ -21,12 +21,12 @@ describe('The plan of a torture', () => {
     fc.assert(fc.property(seeds, (seed) => expect(missing(seed)).toEqual([])));
   });
 
-  it('leaves out what needs a clock that can be set, where there is none', () => {
+  it('omits faults that need a settable clock if there is none', () => {
     const { faults } = planOf({ ...options, seed: 1, clocks: false });
     expect(faults.filter((fault) => kindOf(fault).needsClock)).toEqual([]);
   });
 
-  it('breaks assumptions only in phases that say so, and heals every fault in its phase', () => {
+  it('breaks assumptions only in the phases for that, and heals every fault within its phase', () => {
     expectNowhere(({ phases, faults }) =>
       faults.filter(({ at, lasts, kind }) => {
         const phase = phases.find(({ from, to }) => from <= at && at < to)!;
@@ -44,7 +44,7 @@ describe('The plan of a torture', () => {
     );
   });
 
-  it('lets no process be new, or away, when a master forgets what only those who know it can notice', () => {
+  it('keeps all processes present and informed while a master forgets what only they can notice', () => {
     expectNowhere(({ faults }) =>
       faults.filter(keepsAssumptions).filter((fault, _, kept) => {
         if (!kindOf(fault).needsWitnesses) return false;

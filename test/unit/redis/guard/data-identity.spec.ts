@@ -17,11 +17,11 @@ beforeEach(() => {
 
 /** Another process serves the data that was kept. */
 const restarted = (one: FakeServer): void => void ((one.run += "'"), (one.replid += "'"));
-/** The history is kept in the file that a new process loads. */
+/** A new process loads the file that keeps the history. */
 const loaded = (one: FakeServer): void => void (one.run += "'");
-/** The first replica was attached: the history of the data gets another name. */
+/** The first replica was attached, which gives the history of the data another name. */
 const renamed = (one: FakeServer): void => void (one.replid += "'");
-/** It was a replica, and is a master now. */
+/** The server was a replica, and is now a master. */
 const promoted = (one: FakeServer): void => void ((one.replid += "'"), (one.wasPromoted = true));
 const denied = (one: FakeServer): void => void (one.run = one.replid = '');
 
@@ -43,9 +43,9 @@ describe('The data of a server', () => {
   });
 
   it.each([
-    ['is renamed where it keeps every write before and after', SEEN, false, 'renamed'],
-    ['is unknown where it does not any more', NOT_DURABLE, false, 'unknown'],
-    ['is unknown where another server failed over to it and back', SEEN, true, 'unknown'],
+    ['is renamed if it keeps every write before and after', SEEN, false, 'renamed'],
+    ['is unknown if it no longer does so', NOT_DURABLE, false, 'unknown'],
+    ['is unknown if another server failed over to it and back', SEEN, true, 'unknown'],
   ])('that was restarted and seen to keep every write %s', (_, declared, wasPromoted, relation) => {
     server.change({ durable: 1 });
     restarted(server);
@@ -53,7 +53,7 @@ describe('The data of a server', () => {
     expect(relationOf(server.report(), declared)).toBe(relation);
   });
 
-  it('is taken at the word of its marker where INFO is denied', () => {
+  it('is trusted on its marker if INFO is denied', () => {
     denied(server);
     expect(relationOf(server.report(), NOT_DURABLE)).toBe('known');
     server.mark();
@@ -72,12 +72,12 @@ describe('The data of a server', () => {
     ['it was restarted', restarted],
     ['its data has another history', renamed],
     ['it was promoted from a replica', promoted],
-  ])('is said to be unknown since %s', (reason, change) => {
+  ])('is reported as unknown with the reason that %s', (reason, change) => {
     change(server);
     expect(reasonFor(server.report(), undefined)).toBe(reason);
   });
 
-  it('is said to be lost where it had a marker', () => {
+  it('is reported as lost if it had a marker', () => {
     const { marker } = server;
     server.restart();
     expect(reasonFor(server.report(), marker)).toBe('it lost its data');
@@ -102,7 +102,7 @@ describe('DataIdentity', () => {
     expect(identity.quarantineAt(clock.read())).toEqual({ reason: 'it was restarted', remaining: 1 });
   });
 
-  it('keeps voting with one nonce, whatever a clock that was set back says', () => {
+  it('keeps voting with one nonce, whatever a clock that was set back shows', () => {
     const identity = identityOf(server);
     identity.accept(server.report(), clock.read(), WAIT);
     server.ahead = -3_600_000;
@@ -110,7 +110,7 @@ describe('DataIdentity', () => {
     expect(identity.votes).toBe(true);
   });
 
-  it('says for how long it waits at most on the own clock', () => {
+  it('reports its longest possible wait on the clock of the process', () => {
     const identity = identityOf(server);
     server.change({ from: server.time + 36_000_000 });
     identity.accept(server.report(), clock.read(), WAIT);
@@ -119,7 +119,7 @@ describe('DataIdentity', () => {
     expect(identity.quarantineAt(clock.read())).toMatchObject({ remaining: WAIT - 10_000 });
   });
 
-  it('begins an epoch with another nonce: what was asked before cannot count', () => {
+  it('begins an epoch with another nonce: earlier requests cannot count', () => {
     const identity = identityOf(server);
     identity.accept(server.report(), clock.read(), WAIT);
     const { epoch, revision } = identity;
@@ -142,7 +142,7 @@ describe('DataIdentity', () => {
     expect(compared()).toBe(server.replid);
   });
 
-  it('stays in while it is asked who it is, but its grants of before do not count', () => {
+  it('stays in use while its identity is checked, but its earlier grants do not count', () => {
     const identity = identityOf(server);
     identity.accept(server.report(), clock.read(), WAIT);
     const { epoch } = identity;
@@ -152,7 +152,7 @@ describe('DataIdentity', () => {
     expect(identity.quarantineAt(clock.read())).toBeUndefined();
   });
 
-  it('counts nothing while a step of its clock is judged', () => {
+  it('counts nothing while a step of its clock is being judged', () => {
     const identity = identityOf(server);
     identity.accept(server.report(), clock.read(), WAIT);
     identity.suspect('its clock has moved');

@@ -3,7 +3,7 @@ import { driftOf, resolveSettings } from '../../../../lib/core/settings.js';
 import { FakeServer, Process } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
 
-/** For how long a master waits where ttls are at most so long. */
+/** How long a master waits if ttls are at most this long. */
 const waitFor = (ttl: number): number => Math.ceil(ttl + driftOf(resolveSettings({}), ttl));
 const LONGEST_WAIT = waitFor(30_000);
 
@@ -26,12 +26,12 @@ function started(name = 'process', among = servers): Promise<Process> {
   return process.connectAll();
 }
 
-/** What each server was sent since a moment: at which moments. */
+/** For each server, the times after a moment at which it received a contact. */
 const beatsSince = (moment: number): number[][] =>
   servers.map(({ beats }) => beats.filter(({ at }) => at > moment).map(({ at }) => at));
 
 describe('A server whose data is unknown', () => {
-  it('waits for the largest ttl that the others were told of', async () => {
+  it('waits for the largest ttl that was announced to the others', async () => {
     for (const server of servers) server.mark().announce(25_000);
     const process = await started();
     expect(process.votes).toEqual([true, true, true]);
@@ -48,7 +48,7 @@ describe('A server whose data is unknown', () => {
     expect(process.votes[0]).toBe(true);
   });
 
-  it('stays unmarked where too few servers can be read for any vote', async () => {
+  it('stays unmarked while too few servers can be read for any vote', async () => {
     for (const server of servers) server.mark();
     const process = await started();
     const [a, b, c] = servers as [FakeServer, FakeServer, FakeServer];
@@ -63,12 +63,12 @@ describe('A server whose data is unknown', () => {
     expect(a.marker).toBeDefined();
   });
 
-  it('is marked at once where all servers answer and none has known data', async () => {
+  it('is marked at once if all servers answer and none has known data', async () => {
     await started();
     for (const server of servers) expect(server.marker!.from - server.time).toBe(LONGEST_WAIT);
   });
 
-  it('waits no second time for another process that meets it', async () => {
+  it('does not wait a second time for another process that meets it', async () => {
     for (const server of servers) server.mark();
     const first = await started('first');
     const [a] = servers as [FakeServer];
@@ -81,7 +81,7 @@ describe('A server whose data is unknown', () => {
     expect(a.marker).toMatchObject({ nonce, from });
   });
 
-  it('votes after the longest wait on the own clock, however far its `from` lies ahead', async () => {
+  it('votes after the longest wait on the clock of the process, however far ahead its `from` lies', async () => {
     for (const server of servers) server.mark();
     const [a] = servers as [FakeServer];
     a.change({ from: a.time + 36_000_000, at: a.time + 36_000_000 - waitFor(10_000) });
@@ -96,7 +96,7 @@ describe('A server whose data is unknown', () => {
 });
 
 describe('A process that holds a lock', () => {
-  it('vetoes what it marks, in one step', async () => {
+  it('vetoes a server in the same step in which it marks the server', async () => {
     for (const server of servers) server.mark();
     const process = await started();
     process.guard.engage();
@@ -107,7 +107,7 @@ describe('A process that holds a lock', () => {
     expect(marked).toEqual([expect.objectContaining({ vetoed: 1 })]);
   });
 
-  it('vetoes what another process marked', async () => {
+  it('vetoes a server that another process marked', async () => {
     for (const server of servers) server.mark();
     const holder = await started('holder');
     const other = await started('other');
@@ -121,7 +121,7 @@ describe('A process that holds a lock', () => {
     expect(servers[0]!.marker).toMatchObject({ isVetoed: true, writtenBy: 'other' });
   });
 
-  it('completes a contact at least every second, with each server in its turn', async () => {
+  it('completes a contact at least every second, with each server in turn', async () => {
     for (const server of servers) server.mark();
     const process = await started();
     const before = clock.now;
@@ -133,7 +133,7 @@ describe('A process that holds a lock', () => {
     for (const [index, at] of all.entries()) expect(at - (all[index - 1] ?? before)).toBeLessThanOrEqual(1_000);
   });
 
-  it('goes on to the next server where one is cut off', async () => {
+  it('goes on to the next server if one is cut off', async () => {
     for (const server of servers) server.mark();
     const process = await started();
     servers[0]!.isDown = true;
@@ -147,11 +147,11 @@ describe('A process that holds a lock', () => {
 });
 
 describe('A process that holds nothing', () => {
-  it('looks at each clock every ten seconds, and asks nothing else', async () => {
+  it('reads each clock every ten seconds, and sends nothing else', async () => {
     for (const server of servers) server.mark();
     await started();
     await clock.advance(45_000);
-    // The first comes with the look that follows a connection.
+    // The first one belongs to the check that follows a connection.
     for (const own of beatsSince(0)) expect(own.map((at) => at - own[0]!)).toEqual([0, 10_000, 20_000, 30_000]);
   });
 });
@@ -173,7 +173,7 @@ describe('Servers that are all new', () => {
     expect(process.guard.beginAttempt()).toBe(true);
   });
 
-  it('wait until the end where one is vetoed', async () => {
+  it('wait until the end if one is vetoed', async () => {
     const process = await started();
     await clock.advance(1_000);
     servers[1]!.change({ vetoed: 1 });
@@ -184,7 +184,7 @@ describe('Servers that are all new', () => {
   it.each([
     ['loses its data once more', (server: FakeServer, process: Process) => process.connect(server.restart())],
     ['gets another marker', (server: FakeServer) => server.change({ nonce: 'another' })],
-  ])('begin anew where one %s', async (_, change) => {
+  ])('begin anew if one %s', async (_, change) => {
     const process = await started();
     await clock.advance(2_000);
     change(servers[1]!, process);
@@ -192,13 +192,13 @@ describe('Servers that are all new', () => {
     expect(process.votes).toEqual([false, false, false]);
   });
 
-  it('wait until the end where they are two', async () => {
+  it('wait until the end if there are only two', async () => {
     const process = await started('process', servers.slice(0, 2));
     await clock.advance(LONGEST_WAIT - 500);
     expect(process.votes).toEqual([false, false]);
   });
 
-  it('are not among servers of which one has voted', async () => {
+  it('do not vote early if one of the servers has voted before', async () => {
     servers[0]!.mark();
     const process = await started();
     await clock.advance(8_000);
@@ -207,14 +207,14 @@ describe('Servers that are all new', () => {
 });
 
 describe('permit', () => {
-  it('answers at once for a ttl that every server was told of', async () => {
+  it('answers at once for a ttl that was announced to every server', async () => {
     for (const server of servers) server.mark({ known: 10_000 });
     const { guard } = await started();
     expect(guard.permit(10_000)).toBe(10_000);
     for (const server of servers) expect(server.marker!.maxTtl).toBe(10_000);
   });
 
-  it('waits until all servers were told of a larger ttl', async () => {
+  it('waits until a larger ttl was announced to all servers', async () => {
     for (const server of servers) server.mark({ known: 10_000 });
     const { guard } = await started();
     const permitted = guard.permit(20_000);
@@ -225,7 +225,7 @@ describe('permit', () => {
     expect(guard.permit(20_000)).toBe(20_000);
   });
 
-  it('cuts a ttl of which one server could not be told, with one warning', async () => {
+  it('cuts a ttl that could not be announced to one server, with one warning', async () => {
     for (const server of servers) server.mark({ known: 10_000 });
     const { guard, cuts } = await started();
     servers[2]!.isDown = true;
@@ -240,7 +240,7 @@ describe('permit', () => {
 });
 
 describe('RestartGuard', () => {
-  it('ignores a report that was read before something newer was learned', async () => {
+  it('ignores a report that was read before newer information arrived', async () => {
     for (const server of servers) server.mark();
     const process = await started();
     const [a, b] = servers as [FakeServer, FakeServer];
@@ -257,7 +257,7 @@ describe('RestartGuard', () => {
     process.connect(a);
     answer();
     await clock.settle();
-    // Not even in between: since it began to vote when this process connected, it has not begun again.
+    // It did not vote in between either: it began to vote when this process connected, and has not begun again since.
     expect(process.votes[0]).toBe(false);
     expect(process.links[0]!.votedAt).toBe(0);
   });
@@ -272,7 +272,7 @@ describe('RestartGuard', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('begins no timer after it was closed', async () => {
+  it('starts no timer after it was closed', async () => {
     for (const server of servers) server.mark();
     const process = await started();
     process.guard.close();
@@ -281,7 +281,7 @@ describe('RestartGuard', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('schedules nothing where it watches no server', () => {
+  it('schedules nothing if it watches no server', () => {
     const process = new Process(clock, []);
     process.guard.engage();
     expect(clock.pendingTimers).toBe(0);

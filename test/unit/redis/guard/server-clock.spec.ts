@@ -6,7 +6,7 @@ const ALLOWANCE = 12;
 /** Wall clock of a server when the monotonic clock of this process begins. */
 const EPOCH = 1_700_000_000_000;
 
-/** A sample at a moment of the monotonic clock, of a server that is ahead by so much and answers within `trip`. */
+/** A sample at a moment of the monotonic clock, from a server that is `ahead` and answers within `trip`. */
 function sample(at: number, { ahead = 0, trip = 1 }: { readonly ahead?: number; readonly trip?: number } = {}) {
   const instant = (monotonic: number) => ({ monotonic, wall: 0 });
   return sampleOf(instant(at), instant(at + trip), EPOCH + at + ahead);
@@ -23,13 +23,13 @@ describe('ServerClock', () => {
     expect(clockWith(0, 5_000).movedForward(sample(9_000))).toBe(0);
   });
 
-  it('reports a step forward, less what the answers may have taken', () => {
+  it('reports a step forward, less the time that the answers may have taken', () => {
     const moved = clockWith(0).movedForward(sample(1_000, { ahead: 100 }));
     expect(moved).toBeGreaterThan(95);
     expect(moved).toBeLessThanOrEqual(100);
   });
 
-  it('takes no slow answer for a step', () => {
+  it('does not take a slow answer for a step', () => {
     expect(clockWith(0).movedForward(sample(1_000, { trip: 5_000 }))).toBe(0);
   });
 
@@ -45,11 +45,11 @@ describe('ServerClock', () => {
     expect(clock.movedForward(sample(6_000))).toBeGreaterThan(50_000);
   });
 
-  it('takes a clock that is corrected gently for no step, however long ago the last sample was', () => {
+  it('does not take a gradual correction for a step, however old the last sample is', () => {
     expect(clockWith(0).movedForward(sample(3_600_000, { ahead: 3_600_000 * 400e-6 }))).toBe(0);
   });
 
-  it('notices a step after a pause of ten seconds that an hour would have hidden', () => {
+  it('notices a step after a pause of ten seconds that would stay hidden after a pause of an hour', () => {
     expect(clockWith(0).movedForward(sample(10_000, { ahead: 30 }))).toBeGreaterThan(ALLOWANCE);
   });
 
@@ -58,13 +58,13 @@ describe('ServerClock', () => {
     expect(clockWith(0).movedBack(sample(1_000, { ahead: -5 }), ALLOWANCE)).toBe(false);
   });
 
-  it('knows the movement since a moment only from a sample that is as old', () => {
+  it('knows the movement since a moment only if it has a sample that is as old', () => {
     const clock = clockWith(5_000);
     expect(clock.movementSince(4_000, sample(9_000))).toBeUndefined();
     expect(clock.movementSince(6_000, sample(9_000))).toBeDefined();
   });
 
-  it('keeps a bounded number of samples, of which the oldest go first', () => {
+  it('keeps a bounded number of samples, and drops the oldest ones first', () => {
     const clock = clockWith(...Array.from({ length: 100 }, (_, i) => i * 10_000));
     expect(clock.movementSince(500_000, sample(1_000_000))).toBeUndefined();
     expect(clock.movementSince(950_000, sample(1_000_000))).toBeDefined();
@@ -81,12 +81,12 @@ describe('judge', () => {
     expect(judge(moved, [{ least: 999, most: 1_003 }, undefined], three)).toMatchObject({ culprit: 'client' });
   });
 
-  it('blames the server when another one proves that it alone moved', () => {
+  it('blames the server when another server proves that only the first one moved', () => {
     expect(judge(moved, [unmoved, unmoved], three)).toEqual({ culprit: 'server', by: 1_000 });
     expect(judge(moved, [unmoved, undefined], three)).toEqual({ culprit: 'server', by: 1_000 });
   });
 
-  it('blames no clock when no other server has been seen since before', () => {
+  it('blames no clock when no other server has an earlier sample', () => {
     expect(judge(moved, [undefined, undefined], three)).toEqual({ culprit: 'unknown' });
   });
 
