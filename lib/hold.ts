@@ -1,14 +1,14 @@
 import type { Lock } from './core/lock.js';
 import type { LockContext } from './lock-context.js';
 
-/** A lock for the time of some work. */
+/** A lock that is held while some work runs. */
 export class Hold {
   private ended = false;
 
   private constructor(
     readonly lock: Lock,
     private readonly context: LockContext<Hold>,
-    /** How much work relies on the lock: the last to end releases it. */
+    /** Number of pieces of work that rely on the lock: the last one to end releases it. */
     private readonly shared: { users: number },
   ) {}
 
@@ -16,13 +16,13 @@ export class Hold {
     return new Hold(lock, context, { users: 1 });
   }
 
-  /** The same lock for work inside this one, even if nobody waits for it and it ends later. */
+  /** The same lock for nested work, even if no caller awaits that work and it ends later than this hold. */
   join(): Hold {
     this.shared.users++;
     return new Hold(this.lock, this.context, this.shared);
   }
 
-  /** Runs a piece of the work in the context of the lock. */
+  /** Runs a part of the work in the context of the lock. */
   run<T>(work: () => T): T {
     return this.context.run(this, this.lock.observed(work));
   }
@@ -41,7 +41,7 @@ export class Hold {
     return result;
   }
 
-  /** @throws {LockLostError} if the lock was lost: success would be a lie. */
+  /** @throws {LockLostError} if the lock was lost: the work must not be reported as a success. */
   throwIfLost(): void {
     const { loss } = this.lock;
     if (loss) throw loss;

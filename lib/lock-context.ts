@@ -5,23 +5,23 @@ interface Frame<Held> {
   readonly outer: Frame<Held> | undefined;
 }
 
-/** What the running call chain works under, innermost first. */
+/** The locks that the running call chain holds, innermost first. */
 export class LockContext<Held> {
   private readonly storage = new AsyncLocalStorage<Frame<Held>>();
 
-  /** Runs work, and everything it calls and awaits, under what is held for it. */
+  /** Runs work, and everything that it calls and awaits, under `held`. */
   run<T>(held: Held, work: () => T): T {
     return this.storage.run({ held, outer: this.storage.getStore() }, work);
   }
 
-  /** The innermost that the call chain works under and that satisfies the condition. */
+  /** Finds the innermost entry of the call chain that satisfies the condition. */
   find(condition: (held: Held) => boolean): Held | undefined {
     let frame = this.storage.getStore();
     while (frame && !condition(frame.held)) frame = frame.outer;
     return frame?.held;
   }
 
-  /** No more calls: a storage that stays enabled costs every promise of the process a little, for ever. */
+  /** Called after the last use: a storage that stays enabled slows down every promise of the process. */
   close(): void {
     this.storage.disable();
   }

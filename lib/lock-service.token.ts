@@ -4,23 +4,24 @@ import type { LockedMethodOptions } from './lock-options.interface.js';
 import type { LockService } from './lock.service.js';
 
 /**
- * Injection token of a lock service, and the property that hosts of `@WithLock` keep theirs under. A registered symbol
- * rather than the class, so that two copies of this package in one process still mean the same service.
+ * Injection token of a lock service, and the property under which objects with `@WithLock` methods keep it. It is a
+ * registered symbol rather than the class, so that two copies of this package in one process refer to the same service.
  *
  * @param name as given to `RedlockModule.forRoot({ name })`; default: the service that was registered without one
- * @throws {RedlockConfigError} for a name that is empty or no text
+ * @throws {RedlockConfigError} for a name that is empty or not a string
  */
 export function getLockServiceToken(name?: string): symbol {
   checkServiceName('name', name);
-  // The text is what Nest shows when it cannot find the service.
+  // Nest shows this description if it cannot find the service.
   const [which, options] = name === undefined ? ['', '...'] : [` "${name}"`, `{ name: '${name}', ... }`];
   return Symbol.for(`LockService${which} of nestjs-redlock: import RedlockModule.forRoot(${options})`);
 }
 
 /**
- * Injects the lock service that was registered with this `name`; without a name, the one registered without.
+ * Injects the lock service that was registered with this `name`; without a `name`, the one that was registered without
+ * a name.
  *
- * @throws {RedlockConfigError} at class definition, for a name that is empty or no text
+ * @throws {RedlockConfigError} at class definition, for a name that is empty or not a string
  */
 export function InjectLockService(name?: string): PropertyDecorator & ParameterDecorator {
   return Inject(getLockServiceToken(name));
@@ -38,7 +39,10 @@ export function tokenFor(where: string, options: LockedMethodOptions): symbol {
   return getLockServiceToken(service);
 }
 
-/** @throws {RedlockConfigError} unless decorators and interceptors can use what stands in for the service in a test */
+/**
+ * @throws {RedlockConfigError} if decorators and interceptors cannot work with the object that replaces the service in
+ * a test
+ */
 export function checkLockService(where: string, locks: LockService): void {
   if (typeof (locks as Partial<LockService> | undefined)?.check === 'function') return;
   const requirement =
@@ -46,7 +50,7 @@ export function checkLockService(where: string, locks: LockService): void {
   throw new RedlockConfigError(where, locks, requirement);
 }
 
-/** @throws {RedlockConfigError} unless it is `undefined` or can tell a lock service from others */
+/** @throws {RedlockConfigError} unless the name is `undefined` or a non-empty string */
 export function checkServiceName(option: string, name: unknown): void {
   if (name === undefined || (typeof name === 'string' && name !== '')) return;
   throw new RedlockConfigError(option, name, 'must be a text that is not empty');

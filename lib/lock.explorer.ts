@@ -6,19 +6,23 @@ import type { LockService } from './lock.service.js';
 import { refuseUnintercepted } from './unintercepted-handlers.js';
 import { declarationsOf } from './with-lock.decorator.js';
 
-/** Name of the lock service that an explorer works for. */
+/** Injection token: the name of the lock service that an explorer serves. */
 export const SERVICE_NAME = Symbol('nestjs-redlock:service-name');
-/** The lock service that an explorer works for. */
+/** Injection token: the lock service that an explorer serves. */
 export const LOCK_SERVICE = Symbol('nestjs-redlock:lock-service');
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** Objects that an explorer gave a lock service: the application that boots next with one of them gives its own. */
+/**
+ * Objects to which an explorer handed a lock service: an application that boots later with one of them replaces that
+ * service by its own.
+ */
 const handedOver = new WeakSet<object>();
 
 /**
- * Looks at all objects at boot: checks what their `@WithLock` ask for, hands the lock service to those that Nest did not
- * build from a class and therefore could not inject, and refuses interceptors that would never run.
+ * Examines all providers and controllers at boot: checks the options of each `@WithLock`, hands the lock service to
+ * objects that Nest did not build from a class and therefore could not inject into, and refuses interceptors that would
+ * never run.
  */
 @Injectable()
 export class LockExplorer {
@@ -33,7 +37,7 @@ export class LockExplorer {
     this.host = getLockServiceToken(name ?? undefined);
   }
 
-  /** @throws {RedlockConfigError} for the first option that cannot work */
+  /** @throws {RedlockConfigError} for the first invalid option */
   explore(): void {
     const wrappers = [...this.discovery.getProviders(), ...this.discovery.getControllers()];
     this.refuseTwin(wrappers);
@@ -48,7 +52,7 @@ export class LockExplorer {
     }
   }
 
-  /** Which of two would a host get that Nest did not build? */
+  /** With two services of one name, the service of an object that Nest did not build would be ambiguous. */
   private refuseTwin(wrappers: readonly Wrapper[]): void {
     if (wrappers.filter(({ token }) => token === this.host).length < 2) return;
     const requirement =
@@ -79,7 +83,7 @@ export class LockExplorer {
     handedOver.add(instance);
   }
 
-  /** Request-scoped and transient providers are made after boot, too. */
+  /** Nest creates request-scoped and transient providers after boot, too. */
   private handOverLater(wrapper: Wrapper): void {
     const make = wrapper.metatype as (...args: unknown[]) => unknown;
     wrapper.metatype = async (...args: unknown[]) => {

@@ -18,40 +18,42 @@ import { LockedStream, responseOf, returnsObservable } from './locked-stream.js'
 import { LOCK_INTERCEPTOR } from './unintercepted-handlers.js';
 import { holdOr } from './with-lock.decorator.js';
 
-/** The status that proxies log for a client that left before its answer. */
+/** The status that proxies log for a client that disconnects before the response. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** What to lock: fixed, or worked out from the execution context. */
+/** What to lock: fixed, or computed from the execution context. */
 export type LockInterceptorKey = LockResource | ((context: ExecutionContext) => LockResource | Promise<LockResource>);
 
 type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => unknown>;
 
 /**
- * Locks a handler from before its pipes run until its response has ended: for HTTP on Express and Fastify, for RPC and
- * WebSocket handlers, and for handlers that return Observables, server-sent events or streams.
+ * Holds a lock from before a handler's pipes run until its response has ended. Works for HTTP on Express and Fastify,
+ * for RPC and WebSocket handlers, and for handlers that return Observables, server-sent events or streams.
  *
  * ```ts
  * @UseInterceptors(LockInterceptor((context) => `cart:${context.switchToHttp().getRequest().params.id}`, '5s'))
  * ```
  *
- * A client that goes away ends the wait for the lock, without a line in the log (interceptors and filters outside this
- * one see an `HttpException` with the status 499), but not the hold of a handler that still runs. The same goes for an
- * interceptor that gives up waiting, if it is listed before this one: one inside the lock ends it with its error.
+ * A client that disconnects ends the wait for the lock, without a line in the log (interceptors and filters outside
+ * this one see an `HttpException` with the status 499). It does not end the lock of a handler that is still running.
+ * The same applies to an interceptor that times out, if it is listed before this one; an interceptor inside the lock
+ * ends the lock with its error.
  *
- * A stream that lost its listener is torn down, and its lock released. Nest does not show whether a handler that has
- * given nothing yet runs a promise, which needs its lock until it settles, or is an Observable: it is taken for one if
- * its declared return type is `Observable` (or a `Subject`), and otherwise from its first value on. So declare it where
- * the first value may be late.
+ * A stream whose listener leaves is torn down, and its lock is released. Before the first value, Nest does not show
+ * whether a handler runs a promise, which needs its lock until it settles, or returns an Observable. The handler counts
+ * as an Observable if its declared return type is `Observable` (or a `Subject`), and otherwise from its first value on.
+ * Declare the return type if the first value may be late.
  *
- * @param key what to lock: a name, several names to take together, or a function of the execution context
- * @param ttl life of the lock without extension, in milliseconds or as text like `'10s'`; default: the module's `ttl`
+ * @param key what to lock: a name, several names to acquire together, or a function of the execution context
+ * @param ttl lifetime of the lock without extension, in milliseconds or as a string such as `'10s'`; default: the
+ * module's `ttl`
  * @param options see {@link LockedMethodOptions}
- * @throws {RedlockConfigError} at class definition, for a key or a service name that cannot work; at boot, for a ttl or
- * an option that cannot work, and on what Nest runs no interceptors for, such as `@Cron`, `@OnEvent` and queue
- * processors: use `WithLock` there, also for a method that is an HTTP handler as well
+ * @throws {RedlockConfigError} at class definition, for an invalid key or service name; at boot, for an invalid ttl or
+ * option, and on methods for which Nest runs no interceptors, such as `@Cron`, `@OnEvent` and queue processors: use
+ * `WithLock` there, even if the method is an HTTP handler as well
  *
- * Requests then fail with the errors of a method under `WithLock`. A stream whose lock is lost ends with
- * `LockLostError`; one that the handler has handed over is closed.
+ * Requests fail with the errors of a method under `WithLock`. A stream whose lock is lost ends with `LockLostError`; a
+ * response to which a returned stream is still being written is closed.
  */
 export function LockInterceptor(
   key: LockInterceptorKey,
@@ -74,7 +76,7 @@ export function LockInterceptor(
       return new Observable((subscriber) => {
         const response = responseOf(context);
         const waiting = new AbortController();
-        // Nest answers an HttpException without a line in the log, and a status of the client's is no fault of the server.
+        // Nest answers an HttpException without a line in the log, and a 4xx status blames the client, not the server.
         const stopWaiting = (): void => waiting.abort(new HttpException('the client has gone', CLIENT_CLOSED_REQUEST));
         if (response?.destroyed) stopWaiting();
         response?.once('close', stopWaiting);

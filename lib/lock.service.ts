@@ -12,7 +12,7 @@ import { Hold } from './hold.js';
 import { LockContext } from './lock-context.js';
 import type { LockedMethodOptions, LockResource, WithLockOptions } from './lock-options.interface.js';
 
-/** Inherits nothing, not even from what somebody may have added to all objects. */
+/** Has no prototype, so that a property added to `Object.prototype` is not read as an option. */
 const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as object);
 
 const LOCKED_METHOD_OPTION_NAMES: readonly string[] = [
@@ -28,46 +28,48 @@ const WITH_LOCK_OPTION_NAMES: readonly string[] = [
 ] satisfies (keyof WithLockOptions)[];
 
 /**
- * Distributed locks, to inject into any provider.
+ * Distributed locks. Inject it into any provider.
  *
  * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
  */
 export class LockService {
   private readonly context = new LockContext<Hold>();
-  /** What a ttl alone comes to. */
+  /** The settings of the last call without options, for its ttl. */
   private usual: { readonly ttl: Duration | undefined; readonly call: CallSettings } | undefined;
-  /** The last one: most calls of a program ask for the same, and thousands of locks may be held. */
+  /**
+   * The settings of the last call with options: most calls of a program use equal ones, and thousands of locks share
+   * them.
+   */
   private last: CallSettings | undefined;
 
   /** @internal */
   constructor(
-    /** Gives the algorithm for one acquisition. */
+    /** Returns the algorithm for one acquisition. */
     private readonly redlock: () => Redlock,
     private readonly settings: Settings,
   ) {}
 
   /**
-   * Acquires a lock and leaves it to the caller to release it, best by `await using`. It is not extended unless
-   * `extend: true`.
+   * Acquires a lock. The caller releases it, preferably by `await using`. It is not extended without `extend: true`.
    *
-   * @param resource what to lock; several resources are taken together or not at all
-   * @param ttl life of the lock in milliseconds or as text like `'10s'`; default: the module's `ttl`
-   * @throws {LockNotAcquiredError} held by someone else until the waiting budget had ended
-   * @throws {QuorumUnavailableError} too few masters could vote until the waiting budget had ended
-   * @throws {LockReentryError} the call chain holds one of the resources already
+   * @param resource what to lock; several resources are acquired together or not at all
+   * @param ttl lifetime of the lock in milliseconds or as a string such as `'10s'`; default: the module's `ttl`
+   * @throws {LockNotAcquiredError} another holder keeps the resource until the waiting budget ends
+   * @throws {QuorumUnavailableError} too few masters vote before the waiting budget ends
+   * @throws {LockReentryError} the call chain already holds one of the resources
    * @throws {LockServiceStoppedError} the application is shutting down
-   * @throws {RedlockConfigError} an argument cannot work
-   * @throws the reason of `options.signal`, when it aborts during waiting
+   * @throws {RedlockConfigError} an argument is invalid
+   * @throws the reason of `options.signal`, if it aborts during the wait
    */
   acquire(resource: LockResource, ttl?: Duration, options: AcquireOptions = NO_OPTIONS): Promise<Lock> {
     return this.take(resource, ttl, options, 'fail');
   }
 
   /**
-   * Like {@link acquire}, but makes exactly one attempt, and resolves `null` if the resource is held by someone else.
+   * Like {@link acquire}, but makes exactly one attempt, and resolves to `null` if another holder has the resource.
    *
-   * @throws {QuorumUnavailableError} too few masters could vote: an outage is not an answer
-   * @throws whatever else {@link acquire} throws
+   * @throws {QuorumUnavailableError} too few masters vote: an outage says nothing about the resource
+   * @throws all other errors of {@link acquire}
    */
   async tryAcquire(
     resource: LockResource,
@@ -86,12 +88,12 @@ export class LockService {
   /**
    * Runs work under a lock, extends it while the work runs, and releases it afterwards.
    *
-   * @param resource what to lock; several resources are taken together or not at all
-   * @param ttl life of the lock in milliseconds or as text like `'10s'`; `undefined`: the module's `ttl`
-   * @param work receives the lock; hand its `signal` to everything that must stop when the lock is lost
-   * @returns what the work returns. What the work throws is thrown as it is.
+   * @param resource what to lock; several resources are acquired together or not at all
+   * @param ttl lifetime of the lock in milliseconds or as a string such as `'10s'`; `undefined`: the module's `ttl`
+   * @param work receives the lock; pass its `signal` to everything that must stop when the lock is lost
+   * @returns the result of the work. An error of the work is rethrown unchanged.
    * @throws {LockLostError} the lock was lost while the work ran, even if the work returned a value
-   * @throws whatever {@link acquire} throws
+   * @throws all errors of {@link acquire}
    */
   async withLock<T>(
     resource: LockResource,
@@ -106,21 +108,22 @@ export class LockService {
   }
 
   /**
-   * The lock that the running call chain works under: inside `withLock`, `@WithLock` and `LockInterceptor`, also
-   * deep below them. A lock of {@link acquire} belongs to no call chain.
+   * The lock that the running call chain holds through `withLock`, `@WithLock` or `LockInterceptor`, at any depth below
+   * them. A lock of {@link acquire} belongs to no call chain.
    *
    * @param resource looks for the lock on this resource; default: the innermost lock
-   * @returns `undefined` where the call chain has no such lock; one that was lost meanwhile is still given
+   * @returns `undefined` if the call chain has no such lock; a lock that was lost meanwhile is still returned
    */
   current(resource?: string): Lock | undefined {
     return this.context.find(({ lock }) => resource === undefined || lock.resources.includes(resource))?.lock;
   }
 
   /**
-   * Asks all masters whether a resource is held, and for how long. Advisory: the answer may be old when it arrives.
-   * Takes as long as the slowest master, at most the module's `masterTimeout`. An outage is `unknown` and no error.
+   * Asks all masters whether a resource is held, and for how long. Advisory: the answer may be outdated when it
+   * arrives. Takes as long as the slowest master, at most the module's `masterTimeout`. An outage is reported as
+   * `unknown`, not as an error.
    *
-   * @throws {RedlockConfigError} unless it is one resource
+   * @throws {RedlockConfigError} unless `resource` is a single resource
    */
   async inspect(resource: string): Promise<Inspection> {
     const [name, ...others] = resolveResources('resource', resource);
@@ -131,26 +134,27 @@ export class LockService {
   }
 
   /**
-   * How the masters are doing and whether a quorum can vote, as far as this process knows without asking them. A master that
-   * stopped answering shows as `voting` until it has left several requests unanswered: {@link probe} asks.
+   * The state of the masters and whether a quorum can vote, as far as this process knows without asking them. A master
+   * that stopped answering is shown as `voting` until it has left several requests unanswered; {@link probe} asks the
+   * masters.
    *
-   * A `quarantined` master has the reason, such as `it was restarted`, and the time after which its votes count at the
-   * latest. New masters vote sooner than that: see `restartGuard`.
+   * A `quarantined` master is reported with the reason, such as `it was restarted`, and the time after which its votes
+   * count at the latest. New masters vote sooner: see `restartGuard`.
    */
   status(): Status {
     return this.redlock().status();
   }
 
   /**
-   * Like {@link status}, but asks the masters to write: measures their latencies, and notices those that hang or refuse every
-   * write. Takes as long as the slowest master, at most the module's `masterTimeout`.
+   * Like {@link status}, but makes the masters write: this measures their latencies and detects masters that hang or
+   * refuse every write. Takes as long as the slowest master, at most the module's `masterTimeout`.
    */
   probe(): Promise<Status> {
     return this.redlock().probe();
   }
 
   /**
-   * The application has shut down.
+   * Called after the application has shut down.
    * @internal
    */
   close(): void {
@@ -158,7 +162,7 @@ export class LockService {
   }
 
   /**
-   * Takes a lock for work that is about to start, or finds the one that it may run inside.
+   * Acquires a lock for work that is about to start, or joins the lock that the work may run inside.
    * @internal
    */
   async hold(
@@ -181,7 +185,7 @@ export class LockService {
   /**
    * Checks options that are known before any call is made.
    *
-   * @throws {RedlockConfigError} which says `where`
+   * @throws {RedlockConfigError} for an invalid option; the message names `where`
    * @internal
    */
   check(where: string, ttl: Duration | undefined, options: LockedMethodOptions): void {

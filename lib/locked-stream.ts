@@ -3,7 +3,7 @@ import { type CallHandler, type ExecutionContext, Logger, StreamableFile } from 
 import { defer, isObservable, type Subscriber, type Subscription } from 'rxjs';
 import type { Hold } from './hold.js';
 
-/** A handler's result, passed on under a lock that is given up when the last of it has been delivered. */
+/** Forwards a handler's result under a lock, and releases the lock when the last value has been delivered. */
 export class LockedStream {
   private readonly source: Subscription | undefined;
   private last: unknown;
@@ -23,7 +23,7 @@ export class LockedStream {
       return;
     }
     hold.lock.signal.addEventListener('abort', this.onLost, { once: true });
-    // What runs before the handler is asked for, such as another interceptor, runs when it is subscribed to.
+    // Work that precedes the handler, such as another interceptor, runs on subscription.
     this.source = hold.run(() =>
       defer(() => next.handle()).subscribe({
         next: (value: unknown) => this.pass(value),
@@ -31,14 +31,14 @@ export class LockedStream {
         complete: () => void this.finish().catch(report),
       }),
     );
-    // The result may have been complete before there was a subscription to give up.
+    // The stream may have ended synchronously, before `source` was assigned and could be unsubscribed.
     if (this.over) this.tearDown();
   }
 
-  /** Nobody listens any more. */
+  /** Called when the last listener has left. */
   unsubscribe(): void {
-    // A handler that has given nothing yet may be a promise, which goes on: it needs its lock. But an Observable, and a
-    // response that has begun to a client that has gone, belong to a stream that may never give anything.
+    // A handler that has emitted nothing yet may be a promise, which continues and needs its lock. An Observable, or a
+    // response that has already begun, belongs to a stream that may never emit again.
     const isStream = this.isObservable || this.emitted || this.response?.headersSent;
     if (isStream) this.abandon();
   }
@@ -81,7 +81,7 @@ export class LockedStream {
     this.subscriber.complete();
   }
 
-  /** The handler has returned, but what it returned is still being written. */
+  /** The handler has returned, but its result is still being written to the response. */
   private finishWithResponse(response: ResponseStream): void {
     const end = (): void => {
       response.off('finish', end).off('close', end);
@@ -98,13 +98,16 @@ export class LockedStream {
     this.subscriber.error(error);
   }
 
-  /** A promise may still fail with an error of its own, which comes first; a stream would go on as if locked. */
+  /**
+   * A promise may still fail with its own error, which takes precedence. A stream would continue as if it held the
+   * lock, so it fails.
+   */
   private readonly onLost = (): void => {
     if (this.over) this.response?.destroy();
     else if (this.emitted || this.isObservable) this.fail(this.hold.lock.loss);
   };
 
-  /** Stops the handler's stream, whose teardown is the application's: what it throws keeps no lock. */
+  /** Stops the handler's stream. The teardown is application code: an error there must not keep the lock. */
   private tearDown(): void {
     try {
       this.source?.unsubscribe();
@@ -123,18 +126,21 @@ export class LockedStream {
   }
 }
 
-/** From the listener of a signal or a promise that nothing waits for, where an error would end the process. */
+/**
+ * Logs an error from a signal listener or from a promise that is not awaited, where it would otherwise end the process.
+ */
 function report(error: unknown): void {
   try {
     new Logger('LockInterceptor').error(error);
   } catch {
-    // The logger is the application's, too.
+    // The logger is application code, too.
   }
 }
 
 /**
- * Whether a handler is declared to return an Observable, as the compiler noted for its decorators. Nest passes promises
- * and Observables on alike, and what the handler returned is known where it runs only.
+ * Whether a handler is declared to return an Observable, according to the metadata that the compiler emits for
+ * decorated methods. Nest passes on promises and Observables alike, so an interceptor cannot see what the handler
+ * returned.
  */
 export function returnsObservable(context: ExecutionContext): boolean {
   const { prototype } = context.getClass() as { prototype: object };
@@ -142,7 +148,7 @@ export function returnsObservable(context: ExecutionContext): boolean {
   return typeof declared === 'function' && isObservable(declared.prototype);
 }
 
-/** What is used of a Node response. */
+/** The part of a Node response that is used here. */
 interface ResponseStream {
   readonly writableEnded: boolean;
   readonly destroyed: boolean;
@@ -152,25 +158,26 @@ interface ResponseStream {
   destroy(): unknown;
 }
 
-/** What a handler answers an HTTP request with. */
+/** The response to an HTTP request; `undefined` for any other context. */
 export function responseOf(context: ExecutionContext): ResponseStream | undefined {
   if (context.getType() !== 'http') return undefined;
   const response = context.switchToHttp().getResponse<({ raw?: ResponseStream } & ResponseStream) | undefined>();
   const stream = response?.raw ?? response;
-  // Packages that run handlers by an ExternalContextCreator may call their context HTTP and have no response.
+  // Packages that run handlers through an ExternalContextCreator may declare their context as HTTP without a response.
   return typeof stream?.once === 'function' ? stream : undefined;
 }
 
 /**
- * A handler that returned a stream, or nothing, may have left the response to somebody who still writes to it. Other
- * values are sent at once and as a whole, after the lock was released, so that the next request finds it free.
+ * Whether the response is still being written. A handler that returned a stream, or nothing, may have left the response
+ * to code that still writes to it. Nest sends all other values at once and as a whole, after the lock was released, so
+ * that the next request finds it free.
  */
 function isStillSending(response: ResponseStream, value: unknown): boolean {
   if (response.writableEnded || response.destroyed) return false;
   return value === undefined || value instanceof StreamableFile || isStream(value);
 }
 
-/** A stream of Node or of the web, or an Express response that the handler gave back. */
+/** A Node stream, a web stream, or an Express response that the handler returned. */
 function isStream(value: unknown): boolean {
   return typeof value === 'object' && value !== null && ('pipe' in value || 'pipeTo' in value);
 }

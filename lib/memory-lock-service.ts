@@ -8,15 +8,15 @@ import { resolveSettings } from './core/settings.js';
 import { LockService } from './lock.service.js';
 import { MemoryMaster } from './memory/memory-master.js';
 
-/** Options of {@link memoryLockService}: those of the module that are about locks, and what the locks are in. */
+/** Options of {@link memoryLockService}: the module's options for locks, the masters and the clock. */
 export interface MemoryLockServiceOptions extends RedlockOptions {
   /**
-   * Where the locks are. Services that are given the same masters lock each other out.
+   * The masters that store the locks. Services with the same masters exclude each other.
    * @default one master of its own
    */
   masters?: readonly MemoryMaster[];
   /**
-   * Source of time; give the masters the same one.
+   * Source of time; pass the same one to the masters.
    * @default the clocks of this process
    */
   clock?: Clock;
@@ -29,16 +29,16 @@ const OPTION_NAMES = [
 ] as const satisfies (keyof MemoryLockServiceOptions)[];
 
 /**
- * A lock service without a module and without Redis, with real locks. In place of the application's own it serves
- * decorators and interceptors, too, and nothing is connected:
+ * Creates a lock service without a module and without Redis, with real locks. As a replacement for the application's
+ * own service it also serves decorators and interceptors, and the application opens no connection:
  *
  * ```ts
  * Test.createTestingModule({ imports: [AppModule] }).overrideProvider(LockService).useValue(memoryLockService());
  * ```
  *
- * A service that was registered with a name is replaced by `overrideProvider(getLockServiceToken(name))`.
+ * Replace a service that was registered with a name by `overrideProvider(getLockServiceToken(name))`.
  *
- * @throws {RedlockConfigError} for an option that cannot work
+ * @throws {RedlockConfigError} for an invalid option
  */
 export function memoryLockService(options: MemoryLockServiceOptions = {}): LockService {
   checkOptionNames('memoryLockService', options, OPTION_NAMES);

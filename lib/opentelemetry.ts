@@ -9,11 +9,11 @@ import { OpenTelemetryObserver, type OpenTelemetryOptions } from './telemetry/op
 export type { OpenTelemetryOptions } from './telemetry/open-telemetry-observer.js';
 
 /**
- * Spans and metrics of locks and masters, for `RedlockModule.forRoot({ masters, observers: [openTelemetry()] })`.
+ * Records spans and metrics of locks and masters: `RedlockModule.forRoot({ masters, observers: [openTelemetry()] })`.
  *
- * No resource is named, only its kind: see {@link OpenTelemetryOptions.resourceOf}.
+ * By default a resource is reported by its kind, not by its name: see {@link OpenTelemetryOptions.resourceOf}.
  *
- * @throws {RedlockConfigError} for an option that it does not know or cannot use
+ * @throws {RedlockConfigError} for an unknown or invalid option
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): Observer {
   return new OpenTelemetryObserver(options);

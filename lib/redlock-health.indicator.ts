@@ -5,17 +5,20 @@ import type { MasterStatus } from './core/status.js';
 import { getLockServiceToken } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 
-/** What the health check shows of the masters. */
+/** What the health check reports about the masters. */
 export interface RedlockHealthDetails extends Record<string, unknown> {
   /** Number of masters that must vote. */
   readonly quorum: number;
-  /** Each master: `state`, `latency`, `version`, and why it does not vote and how much longer. Milliseconds. */
+  /**
+   * For each master: `state`, `latency`, `version`, and, if it does not vote, the reason and the remaining time.
+   * Durations are in milliseconds.
+   */
   readonly masters: readonly MasterStatus[];
 }
 
 /** Options of {@link RedlockHealthIndicator.isHealthy}. */
 export interface RedlockHealthOptions {
-  /** Name of the lock service to look at, where the module is registered with a `name`. */
+  /** Name of the lock service to check, if the module is registered with a `name`. */
   readonly service?: string;
 }
 
@@ -37,9 +40,9 @@ export class RedlockHealthIndicator {
   /**
    * Asks all masters, for at most `masterTimeout`.
    *
-   * @param key under which the result appears; default: `'redlock'`
-   * @returns `up` while a quorum can vote, `down` otherwise; Terminus makes a 503 of that
-   * @throws if no `RedlockModule` is registered, or none with the name of `options.service`
+   * @param key key of the result; default: `'redlock'`
+   * @returns `up` while a quorum can vote, `down` otherwise, which Terminus answers with a 503
+   * @throws if no `RedlockModule` is registered, or none with the name `options.service`
    */
   async isHealthy<const Key extends string = 'redlock'>(
     key: Key = 'redlock' as Key,

@@ -6,22 +6,22 @@ import type { RedlockOptions } from './core/options.js';
 import type { RedisMasterSource } from './redis/master-source.js';
 
 /**
- * One master: a URL (`redis://`, `rediss://`), the path of a unix socket, the options of an ioredis client, or a client,
- * whose settings are copied: the library opens connections of its own and never touches the client's. Tests may give a
- * `MemoryMaster` of `nestjs-redlock/testing`.
+ * One master: a URL (`redis://`, `rediss://`), the path of a unix socket, the options of an ioredis client, or an
+ * ioredis client, whose settings are copied: the library opens its own connections and never uses the client's. Tests
+ * may pass a `MemoryMaster` of `nestjs-redlock/testing`.
  */
 export type MasterSource = RedisMasterSource | Master;
 
 /** Options of `RedlockModule`. Only `masters` is required; everything is checked at boot. */
 export interface RedlockModuleOptions extends RedlockOptions {
   /**
-   * The independent masters, an odd number of them, without replication between each other. `'memory'` locks inside
-   * this process only, without Redis: for development and unit tests.
+   * The independent masters: an odd number, without replication between them. `'memory'` locks inside this process
+   * only, without Redis: for development and unit tests.
    */
   masters: readonly MasterSource[] | 'memory';
   /**
    * `false`: everything runs without locks, after one warning at boot. For scripts and tests. Fencing tokens still grow
-   * with every lock, from the microseconds of the wall clock, but only in this process.
+   * with every lock, starting at the microseconds of the wall clock, but only within this process.
    * @default true
    */
   enabled?: boolean;
@@ -36,7 +36,8 @@ export interface RedlockModuleOptions extends RedlockOptions {
    */
   connectTimeout?: Duration;
   /**
-   * How long shutdown waits for locks that are still held by running work; afterwards they are taken away.
+   * How long shutdown waits for locks that running work still holds; afterwards those locks are lost with the cause
+   * `shutdown`.
    * @default '5s'
    */
   drainTimeout?: Duration;
@@ -46,25 +47,25 @@ export interface RedlockModuleOptions extends RedlockOptions {
    */
   clock?: Clock;
   /**
-   * Who else hears what happens, beside the log: for example `openTelemetry()` of `nestjs-redlock/opentelemetry`.
+   * Receive events in addition to the log, for example `openTelemetry()` of `nestjs-redlock/opentelemetry`.
    * @default []
    */
   observers?: readonly Observer[];
 }
 
-/** What is said where the module is registered, because Nest must know it before the options. */
+/** Settings that are given where the module is registered, because Nest needs them before the options. */
 export interface RedlockModuleExtras {
   /**
-   * Whether other modules can inject and decorate without importing the module.
+   * Whether other modules can inject the service and use the decorators without importing the module.
    * @default true
    */
   isGlobal?: boolean;
-  /** Tells several lock services of one application apart: see `@InjectLockService(name)`. */
+  /** Distinguishes several lock services of one application: see `@InjectLockService(name)`. */
   name?: string;
 }
 
-/** Gives the options in `forRootAsync({ useClass })` and `forRootAsync({ useExisting })`. */
+/** Provides the options for `forRootAsync({ useClass })` and `forRootAsync({ useExisting })`. */
 export interface RedlockOptionsFactory {
-  /** Called once, at boot. What it throws ends the boot. */
+  /** Called once, at boot. An error that it throws aborts the boot. */
   createRedlockOptions(): RedlockModuleOptions | Promise<RedlockModuleOptions>;
 }

@@ -45,12 +45,12 @@ export class RedlockModule
   /**
    * Registers a lock service.
    *
-   * @param options the masters, or all options; see {@link RedlockModuleOptions}. Bad options end the boot with a
-   * `RedlockConfigError` that names the option, its value and what it must be.
+   * @param options the masters, or all options; see {@link RedlockModuleOptions}. Invalid options abort the boot with a
+   * `RedlockConfigError` that names the option, its value and the requirement.
    */
   static override forRoot(options: readonly MasterSource[] | typeof OPTIONS_TYPE): DynamicModule {
     const given: typeof OPTIONS_TYPE = isList(options) ? { masters: options } : options;
-    // Here and not only at boot: what Nest copies of the options is not what was given.
+    // Checked here and not only at boot, because Nest copies the options, and the copy may differ.
     checkIsObject(given);
     checkOptionNames('options', given, FOR_ROOT_OPTION_NAMES);
     return withLockService(super.forRoot(given), given);
@@ -62,23 +62,23 @@ export class RedlockModule
     return withLockService(super.forRootAsync(options), options);
   }
 
-  /** Checks what decorators ask for, and hands the lock service to objects that Nest did not build from a class. */
+  /** Checks the options of decorators, and hands the lock service to objects that Nest did not build from a class. */
   async onModuleInit(): Promise<void> {
     try {
       this.explorer.explore();
     } catch (error) {
-      // Nest does not shut down what it could not start.
+      // Nest runs no shutdown hooks after a failed start.
       await this.runtime.close();
       throw error;
     }
   }
 
-  /** Nothing new is locked from here on; requests that are under way go on. */
+  /** Refuses new locks from here on; requests in progress continue. */
   beforeApplicationShutdown(): void {
     this.runtime.stop();
   }
 
-  /** Handlers have been drained: take away what is left, and close the connections. */
+  /** Called after the handlers have ended: takes away the remaining locks and closes the connections. */
   async onApplicationShutdown(): Promise<void> {
     await this.runtime.close();
   }
@@ -92,8 +92,8 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
   const { name } = extras;
   checkExtras(extras);
   const token = getLockServiceToken(name);
-  // Only one service can answer to the class itself. Everything else leads to it, so that a test that replaces it
-  // replaces what decorators and interceptors use.
+  // Only one service can be provided under the class itself. All other tokens lead to the provided service, so that a
+  // test that replaces it also replaces the service of decorators and interceptors.
   const service = name === undefined ? LockService : token;
   const providers: Provider[] = [
     {

@@ -20,7 +20,7 @@ import type { RedisMasterContext } from './redis/redis-master-context.interface.
 import { RestartGuard } from './redis/guard/restart-guard.js';
 import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
 
-/** What the options of a lock service may be called. */
+/** The names of all options of a lock service. */
 export const MODULE_OPTION_NAMES = [
   'masters',
   ...REDLOCK_OPTION_NAMES,
@@ -40,7 +40,7 @@ const MASTER: readonly (keyof Master)[] = [
 const DEFAULT_CONNECT_TIMEOUT = 5_000;
 const DEFAULT_DRAIN_TIMEOUT = 5_000;
 
-/** One registered lock service and what it runs on. */
+/** One registered lock service and the algorithm that it runs on. */
 export class RedlockRuntime {
   constructor(
     readonly service: LockService,
@@ -53,7 +53,7 @@ export class RedlockRuntime {
     this.redlock.stop();
   }
 
-  /** Waits for the locks that are held, and closes the connections. */
+  /** Waits for the held locks, for at most `drainTimeout`, and closes the connections. */
   async close(): Promise<void> {
     this.redlock.stop();
     await this.redlock.drain(this.drainTimeout);
@@ -65,7 +65,7 @@ export class RedlockRuntime {
 /**
  * Checks all options, and connects to the masters.
  *
- * @throws {RedlockConfigError} for the first option that cannot work
+ * @throws {RedlockConfigError} for the first invalid option
  * @throws {QuorumUnavailableError} if a majority of the masters cannot be reached
  */
 export async function createRedlockRuntime(
@@ -74,7 +74,7 @@ export async function createRedlockRuntime(
 ): Promise<RedlockRuntime> {
   checkModuleOptionNames(options);
   const settings = resolveSettings(options, countOf(options.masters));
-  // By default only what is not given: null is a value.
+  // A default replaces only `undefined`: `null` is a value.
   const { connectTimeout: connectOption = DEFAULT_CONNECT_TIMEOUT, lazyConnect = false, enabled: use = true } = options;
   const { drainTimeout: drainOption = DEFAULT_DRAIN_TIMEOUT, clock = new SystemClock() } = options;
   const connectTimeout = parseDuration('connectTimeout', connectOption, 1);
@@ -117,7 +117,7 @@ export async function createRedlockRuntime(
   return runtime;
 }
 
-/** @throws {RedlockConfigError} unless the value can hold options at all */
+/** @throws {RedlockConfigError} unless the value is an object */
 export function checkIsObject(options: unknown): asserts options is object {
   if (typeof options === 'object' && options !== null) return;
   throw new RedlockConfigError('options', options, 'must be a list of masters, or an object with `masters`');
@@ -143,7 +143,7 @@ function createMasters(sources: unknown, context: RedisMasterContext): Master[] 
   if (count === undefined) {
     throw new RedlockConfigError('masters', sources, `must be a list of at least one master, or 'memory'`);
   }
-  // Not by map, which passes over holes.
+  // Not by `map`, which skips the holes of an array.
   const masters = Array.from({ length: count }, (_, index) =>
     createMaster(`masters[${index}]`, (sources as MasterSource[])[index] as MasterSource, {
       ...context,
@@ -154,7 +154,7 @@ function createMasters(sources: unknown, context: RedisMasterContext): Master[] 
   return masters;
 }
 
-/** Number of masters; `undefined` if it is no list of any. */
+/** Number of masters; `undefined` unless `sources` is a non-empty array. */
 function countOf(sources: unknown): number | undefined {
   try {
     return Array.isArray(sources) && sources.length > 0 ? sources.length : undefined;
@@ -169,7 +169,7 @@ function createMaster(option: string, source: MasterSource, context: RedisMaster
   throw new RedlockConfigError(option, source, `must have a name and the methods ${MASTER.join(', ')}`);
 }
 
-/** Whether it is an object with these methods. */
+/** Whether the value is an object with these methods. */
 function has(value: unknown, methods: readonly string[]): value is object {
   try {
     if (typeof value !== 'object' || value === null) return false;
@@ -200,7 +200,7 @@ function observerOf(observers: unknown, logger: LoggerService): Observer {
     try {
       logger.error(`an observer of locks threw: ${String(error)}`);
     } catch {
-      // Observers hear of timers and of sockets, where an error of a logger would end the process.
+      // Observers are called from timers and sockets, where an error of the logger would end the process.
     }
   };
   return combine([logTo(logger), ...((observers ?? []) as Observer[])], failed);
@@ -233,8 +233,8 @@ function logTo(logger: LoggerService): Observer {
 }
 
 /**
- * What remains of the masters with `enabled: false`. The keys of each acquisition are its own, so no other acquisition
- * is ever refused; everything else, fencing tokens included, is as on a master in memory.
+ * Replaces the masters with `enabled: false`. Each key contains the token of its acquisition, so no acquisition is ever
+ * refused. Everything else, fencing tokens included, works as on a master in memory.
  */
 class OpenMaster extends MemoryMaster {
   constructor(clock: Clock) {
@@ -249,6 +249,6 @@ class OpenMaster extends MemoryMaster {
   }
 
   override onReady(): void {
-    // It is always ready; a listener would be kept for each acquisition.
+    // This master is always ready; it would have to keep a listener for each acquisition.
   }
 }

@@ -3,7 +3,10 @@ import type { LockService } from './lock.service.js';
 import type { RedlockModuleOptions } from './redlock-module-options.interface.js';
 import { createRedlockRuntime, type RedlockRuntime } from './redlock.runtime.js';
 
-/** Starts what a lock service runs on when the service is made: a test that puts another in its place connects to nothing. */
+/**
+ * Starts the runtime of a lock service when Nest creates the service. A test that replaces the service therefore opens
+ * no connection.
+ */
 export class RuntimeStarter {
   private runtime: RedlockRuntime | undefined;
 
@@ -23,7 +26,7 @@ export class RuntimeStarter {
     this.runtime?.stop();
   }
 
-  /** Waits for the locks that are held, and closes the connections. */
+  /** Waits for the held locks, and closes the connections. */
   async close(): Promise<void> {
     await this.runtime?.close();
   }

@@ -1,5 +1,5 @@
 /**
- * Locks without Redis, for tests: real contention on masters in memory, and a clock that the test moves.
+ * Locks without Redis, for tests: real contention on masters in memory, and a clock that the test controls.
  *
  * @packageDocumentation
  */
@@ -26,11 +26,11 @@ export { memoryLockService, type MemoryLockServiceOptions } from './memory-lock-
 export { MemoryMaster } from './memory/memory-master.js';
 
 /**
- * Masters in memory, for `RedlockModule.forRoot({ masters: memoryMasters(3) })`. Services that are given the same
- * masters lock each other out, like applications that share their Redis servers.
+ * Masters in memory, for `RedlockModule.forRoot({ masters: memoryMasters(3) })`. Services with the same masters exclude
+ * each other, like applications that share their Redis servers.
  *
- * @param count how many; default: 1
- * @param clock what their keys expire by; default: the clock of this process
+ * @param count number of masters; default: 1
+ * @param clock the clock by which their keys expire; default: the clock of this process
  */
 export function memoryMasters(count = 1, clock: Clock = new SystemClock()): MemoryMaster[] {
   return Array.from({ length: count }, (_, i) => new MemoryMaster(clock, `memory-${i + 1}`));

@@ -2,10 +2,13 @@ import 'reflect-metadata';
 import { MetadataScanner } from '@nestjs/core';
 import { RedlockConfigError } from './core/errors.js';
 
-/** Marks the classes that `LockInterceptor` makes; registered, so that two copies of this package know each other's. */
+/**
+ * Marks the classes that `LockInterceptor` creates. A registered symbol, so that two copies of this package recognize
+ * each other's classes.
+ */
 export const LOCK_INTERCEPTOR = Symbol.for('nestjs-redlock:lock-interceptor');
 
-/** Metadata of methods that packages call without Nest's interceptors, and the decorators that it comes from. */
+/** Metadata keys of methods that packages call without Nest's interceptors, each with the decorators that set it. */
 const CALLED_DIRECTLY = [
   ['SCHEDULER_TYPE', '@Cron, @Interval or @Timeout'],
   ['EVENT_LISTENER_METADATA', '@OnEvent'],
@@ -13,18 +16,18 @@ const CALLED_DIRECTLY = [
   ['bullmq:worker_events_metadata', '@OnWorkerEvent'],
   ['bullmq:queue_events_metadata', '@OnQueueEvent'],
 ] as const;
-/** Metadata of a class whose method `process` BullMQ calls. */
+/** Metadata key of a class whose method `process` BullMQ calls. */
 const BULLMQ_PROCESSOR = 'bullmq:processor_metadata';
 
-/** Metadata that makes no handler of a method or a class: of the packages above, of injection, and of enhancers. */
+/** Metadata keys that do not mark a handler: those of the packages above, of injection, and of enhancers. */
 const NO_HANDLER =
   /^(SCHEDULE|EVENT_LISTENER|bull|design:|self:|optional:|scope:|__(injectable|interceptors|guards|pipes|exceptionFilters)__)/;
 
 /**
  * Refuses `LockInterceptor` where Nest would not run it.
  *
- * On a method it is refused if a package calls the method directly. On a class it may be meant for other methods: it is
- * refused only if nothing else of the class can be a handler, as far as metadata tells.
+ * On a method, it is refused if a package calls the method directly. On a class, it may be meant for other methods: it
+ * is refused only if the metadata rules out that anything else in the class is a handler.
  *
  * @throws {RedlockConfigError} for the first method that would run without its lock
  */

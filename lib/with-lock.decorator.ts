@@ -9,12 +9,12 @@ import type { LockedMethodOptions, LockResource } from './lock-options.interface
 import { tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 
-/** What to lock: fixed, or worked out from the arguments of the method. */
+/** What to lock: fixed, or computed from the arguments of the method. */
 export type LockKey = LockResource | ((...args: never[]) => LockResource);
 
 type KeyFunction = Extract<LockKey, (...args: never[]) => unknown>;
 
-/** What one `@WithLock` asks for; read at boot to check it. */
+/** The arguments of one `@WithLock`, which are checked at boot. */
 export interface LockDeclaration {
   readonly method: string;
   readonly ttl: Duration | undefined;
@@ -24,14 +24,14 @@ export interface LockDeclaration {
 /** What `@WithLock` can lock: a method that returns a promise. */
 export type LockableMethod = (...args: never[]) => PromiseLike<unknown>;
 
-/** Makes a method that the key function does not fit a compile error that says so. */
+/** Turns a key function that does not fit the method into a compile error that says so. */
 export type LockKeyFits<Key extends LockKey, Method extends LockableMethod> = Key extends (...args: never[]) => unknown
   ? Parameters<Method> extends Parameters<Key>
     ? unknown
     : Parameters<Method> extends [...Parameters<Key>, ...unknown[]]
       ? unknown
       : {
-          /** What the compiler says of such a method. */
+          /** The explanation that the compiler shows. */
           readonly error: 'the key function does not fit the arguments of this method';
         }
   : unknown;
@@ -39,30 +39,31 @@ export type LockKeyFits<Key extends LockKey, Method extends LockableMethod> = Ke
 const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
 
 /**
- * Runs a method under a lock: takes it before, extends it meanwhile, releases it afterwards. For methods that return a
- * promise, of any class that Nest manages. For Observables and streams use `LockInterceptor`.
+ * Runs a method under a lock: acquires the lock before the call, extends it meanwhile, and releases it afterwards. For
+ * methods that return a promise, of any class that Nest manages. For Observables and streams use `LockInterceptor`.
  *
  * ```ts
  * @WithLock((orderId: string) => `order:${orderId}`, '10s')
  * async ship(orderId: string, by: User) { ... }
  * ```
  *
- * @param key what to lock: a name, several names to take together, or a function of the method's arguments
- * @param ttl life of the lock without extension, in milliseconds or as text like `'10s'`; default: the module's `ttl`
+ * @param key what to lock: a name, several names to acquire together, or a function of the method's arguments
+ * @param ttl lifetime of the lock without extension, in milliseconds or as a string such as `'10s'`; default: the
+ * module's `ttl`
  * @param options see {@link LockedMethodOptions}
- * @throws {RedlockConfigError} at class definition, on a static method, an accessor or a generator, and for a key or a
- * service name that cannot work; at boot, for a ttl or an option that cannot work
+ * @throws {RedlockConfigError} at class definition, on a static method, an accessor or a generator, and for an invalid
+ * key or service name; at boot, for an invalid ttl or option
  *
  * The method then also rejects with:
- * - {@link LockNotAcquiredError}: held by someone else until `wait` had ended, unless `onLocked` says otherwise
- * - `QuorumUnavailableError`: too few masters could vote until `wait` had ended
- * - `LockLostError`: the lock was lost while the method ran, even if it returned a value
- * - `LockReentryError`: the call chain holds the resource already, and `reentrant` is not set
+ * - {@link LockNotAcquiredError}: another holder keeps the resource until `wait` ends, unless `onLocked` says otherwise
+ * - `QuorumUnavailableError`: too few masters vote before `wait` ends
+ * - `LockLostError`: the lock was lost while the method ran, even if the method returned a value
+ * - `LockReentryError`: the call chain already holds the resource, and `reentrant` is not set
  * - `LockServiceStoppedError`: the application is shutting down
- * - {@link RedlockConfigError}: the key function gave no key, Nest does not know the object, or the method gave an
- *   Observable or an async generator
+ * - {@link RedlockConfigError}: the key function returned no valid key, Nest does not manage the object, or the method
+ *   returned an Observable or an async generator
  *
- * What the method throws itself is thrown as it is.
+ * Errors of the method itself are rethrown unchanged.
  */
 export function WithLock<const Key extends LockKey>(key: Key, ttl?: Duration, options: LockedMethodOptions = {}) {
   return <Method extends LockableMethod>(
@@ -87,7 +88,8 @@ export function WithLock<const Key extends LockKey>(key: Key, ttl?: Duration, op
         return refuseStream(where, result);
       });
     };
-    // A Proxy keeps name, length and own properties of the method; metadata is kept by identity, so it is copied.
+    // A Proxy keeps name, length and own properties of the method; metadata is stored by the identity of the function,
+    // so it is copied.
     const proxy = new Proxy(method, { apply: (_, self: object, args: never[]) => locked(self, args) });
     for (const metadata of Reflect.getOwnMetadataKeys(method)) {
       Reflect.defineMetadata(metadata, Reflect.getOwnMetadata(metadata, method), proxy);
@@ -96,12 +98,12 @@ export function WithLock<const Key extends LockKey>(key: Key, ttl?: Duration, op
   };
 }
 
-/** Everything that `@WithLock` was told on a class and the classes it extends. */
+/** All uses of `@WithLock` on a class and the classes that it extends. */
 export function declarationsOf(prototype: object): readonly LockDeclaration[] {
   return (Reflect.getMetadata(DECLARATIONS, prototype) as LockDeclaration[] | undefined) ?? [];
 }
 
-/** Takes the lock, or does what `onLocked` says when somebody else holds it. */
+/** Acquires the lock, or applies `onLocked` if another holder has it. */
 export async function holdOr(
   service: LockService,
   resources: readonly string[],
@@ -143,7 +145,7 @@ function injectLockService(target: object, host: symbol): void {
   Object.defineProperty(target, host, {
     configurable: true,
     get: () => undefined,
-    // Hidden from whoever lists or compares the properties of the user's object.
+    // Not enumerable: code that lists or compares the properties of the user's object must not see it.
     set(this: object, value: LockService) {
       Object.defineProperty(this, host, { value, configurable: true, writable: true });
     },
@@ -171,7 +173,7 @@ function refuseStream<T>(where: string, result: T): T {
   );
 }
 
-/** Also what compilers make of an async generator for older runtimes; a readable stream is none. */
+/** Also recognizes an async generator that was compiled for an older runtime. A readable stream is not an iterator. */
 function isAsyncIterator(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value && 'next' in value;
 }

@@ -1,7 +1,7 @@
-// Whether what the Markdown files say can be typed in: TypeScript compiles, shell can be read, JSON parses, quotations
-// are what the files say, links lead somewhere, and commands and files that are named are there.
+// Checks that readers can type in what the Markdown files show: TypeScript compiles, shell and JSON parse, quotations
+// match their files, links lead somewhere, and the commands and files that the text names exist.
 //
-// node scripts/check-docs.mjs [file.md ...]: those files; without any, all of the repository
+// node scripts/check-docs.mjs [file.md ...]: checks those files; by default, all files of the repository
 import { resolve } from 'node:path';
 import { checkCommandsInProse, checkShellBlock } from './docs/commands.mjs';
 import { checkLinks } from './docs/links.mjs';
@@ -11,7 +11,7 @@ import { checkTypeScript } from './docs/typescript.mjs';
 
 const TYPESCRIPT = new Set(['ts', 'typescript', 'diff']);
 const SHELL = new Set(['sh', 'bash', 'shell']);
-/** What is shown and cannot be checked: output, and languages for which nothing here reads them. */
+/** Languages of blocks that are not checked: output, and languages without a parser here. */
 const SHOWN = new Set(['', 'text', 'sql', 'yaml', 'graphql', 'http', 'promql', 'dockerfile']);
 
 const paths = process.argv.slice(2).map((path) => resolve(path));

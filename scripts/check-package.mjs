@@ -1,4 +1,4 @@
-// What would be published: every file that users need, for every source file, and nothing else.
+// Checks the package as it would be published: it has every output of every source file, and nothing else.
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const sources = readdirSync(`${root}/lib`, { recursive: true })
   .map((file) => file.replaceAll('\\', '/'))
   .filter((file) => file.endsWith('.ts'));
-// The command line is started, never imported: once is enough.
+// The command line is started and never imported: one format is enough.
 const isProgram = (file) => file.startsWith('cli/');
 const outputs = (format) =>
   sources

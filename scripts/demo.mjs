@@ -1,5 +1,5 @@
-// What `npm run demo` runs, on a fresh clone too: three instances of sample/02-schedule, five masters, and their faults.
-// Imports nothing but Node's own modules and these scripts, because nothing else may be there yet.
+// Runs `npm run demo`, also on a fresh clone: three instances of sample/02-schedule, five masters, and their faults.
+// Imports only Node's own modules and these scripts, because nothing else may be installed yet.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,14 +15,16 @@ import { ensureRedisServer } from './redis-servers.mjs';
 import { mustRun } from './run.mjs';
 
 const MASTERS = 5;
-/** `seconds` is how long a run takes, `faultAfter` how many of them pass before the masters fail. */
+/** `seconds` is the length of a run, `faultAfter` the number of seconds before the masters fail. */
 const CONTROL = { title: 'without locks', locks: false, seconds: 3, stock: 30 };
 const LOCKED = { title: 'with locks', locks: true, seconds: 10, stock: 190, faultAfter: 5 };
 /** Requests that each instance gets at once, five times per second. */
 const CUSTOMERS = 2;
-/** So long after its second a tick may still be run by one instance or the other, in milliseconds. */
+/** How long after its second an instance may still run a tick, in milliseconds. */
 const LAST_TICK = 700;
-/** A lock cannot make a busy machine's timers fire; a larger share of missed ticks than that is no accident. */
+/**
+ * Allowed share of missed ticks: a lock cannot make the timers of a busy machine fire, but a larger share is a fault.
+ */
 const MAX_MISSED = 0.1;
 
 const cleanUps = [];
@@ -35,7 +37,7 @@ for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143, SIGHUP:
 try {
   process.exitCode = (await demo()) ? 0 : 1;
 } catch (error) {
-  // Whatever fails while everything is being ended says nothing.
+  // Errors during the shutdown mean nothing.
   if (!leaving) console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
 } finally {
@@ -105,7 +107,7 @@ async function trial({ title, locks, seconds, stock, faultAfter }, masters) {
   return {
     ticks: countTicks(await runsPerSecond(store), from, until),
     ...{ stock, left, sold: load.sold, soldOut: load.soldOut, failures: load.failures },
-    // Not the first second: a process that has just started is slow for reasons of its own.
+    // Without the first second, in which a process is slow because it has just started.
     before: latency(samples, (from + 1) * 1000, faultAt),
     after: latency(samples, faultAt, Infinity),
   };
@@ -152,7 +154,7 @@ function sumUp({ ticks, sold, stock }) {
   return `${ticks.once} of ${ticks.expected} ticks ran once, and ${sold} items were sold of ${stock}`;
 }
 
-/** What must never happen, whatever the machine. */
+/** The results that must never occur on any machine. */
 function violationsOf({ ticks, stock, left, sold, failures, before, after }) {
   const violations = failures.slice(0, 10).map((failure) => `a request failed: ${failure}`);
   if (ticks.twiceEver > 0) violations.push(`${ticks.twiceEver} ticks ran more than once`);
@@ -164,7 +166,7 @@ function violationsOf({ ticks, stock, left, sold, failures, before, after }) {
   return violations;
 }
 
-/** Ends everything that was started, the latest first. */
+/** Ends everything that was started, latest first. */
 function leave() {
   leaving ??= (async () => {
     for (const action of cleanUps.reverse()) await Promise.resolve(action()).catch(() => {});

@@ -1,5 +1,5 @@
-/** Whether dist is newer than everything it is made of. */
+/** Whether dist is newer than all of its sources. */
 export declare function isBuilt(): Promise<boolean>;
 
-/** Builds the library unless it is built. */
+/** Builds the library unless the build is up to date. */
 export declare function ensureBuild(): Promise<void>;

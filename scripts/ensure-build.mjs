@@ -5,16 +5,16 @@ import { mustRun, root } from './run.mjs';
 
 const INPUTS = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.build.cjs.json'];
 
-/** Whether dist is newer than everything it is made of. */
+/** Whether dist is newer than all of its sources. */
 export async function isBuilt() {
-  const built = await modified('dist/cjs/package.json').catch(() => 0); // what the build writes last
-  // Folders too: a file that was removed leaves no time of its own.
+  const built = await modified('dist/cjs/package.json').catch(() => 0); // the file that the build writes last
+  // Includes folders, because a removed file leaves no modification time of its own.
   const sources = ['lib', ...(await readdir(join(root, 'lib'), { recursive: true })).map((file) => join('lib', file))];
   const changed = await Promise.all([...INPUTS, ...sources].map(modified));
   return changed.every((time) => time < built);
 }
 
-/** Builds the library unless it is built. Samples, the demo and the tests of the command line run on dist. */
+/** Builds the library unless the build is up to date. Samples, the demo and the tests of the command line use dist. */
 export async function ensureBuild() {
   if (await isBuilt()) return;
   console.log('The library is not built, or older than its sources: npm run build');

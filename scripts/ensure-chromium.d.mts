@@ -1,5 +1,5 @@
-/** Path of Chromium or Chrome: the variable `CHROMIUM`, else what PATH has. */
+/** Path of Chromium or Chrome: the variable `CHROMIUM`, else a browser in PATH. */
 export declare function findChromium(): string | undefined;
 
-/** Installs Chromium if there is none and no question has to be asked; rejects with the one line to type otherwise. */
+/** Installs Chromium if it is missing and no password is needed; otherwise rejects with the command to run. */
 export declare function ensureChromium(): Promise<string>;

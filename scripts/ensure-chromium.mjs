@@ -1,4 +1,4 @@
-// Chromium for the sample with a page: its tests click the real buttons. playwright-core brings no browser of its own.
+// Finds Chromium for the sample with a page, whose tests click the real buttons. playwright-core contains no browser.
 import { fileURLToPath } from 'node:url';
 import { ensureProgram, onPath } from './ensure-program.mjs';
 
@@ -10,12 +10,15 @@ const PACKAGES = {
   brew: ['--cask', 'chromium'],
 };
 
-/** Path of the browser to start: `CHROMIUM` if set, else what PATH has; `undefined` if there is none. */
+/** Path of the browser to start: `CHROMIUM` if set, else a browser in PATH; `undefined` if there is none. */
 export function findChromium() {
   return process.env.CHROMIUM || NAMES.map(onPath).find(Boolean);
 }
 
-/** Like {@link findChromium}, but installs a browser where that needs no question. Rejects with the line to type. */
+/**
+ * Like {@link findChromium}, but installs a browser if that needs no password. Otherwise rejects with the command to
+ * run.
+ */
 export function ensureChromium() {
   return ensureProgram(
     'Chromium',

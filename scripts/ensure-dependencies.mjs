@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { mustRun, root } from './run.mjs';
 
-/** Installs what the lockfiles name, where it is not there yet: the root with its samples, and Nest 11 for the e2e run. */
+/** Installs missing packages of the lockfiles: those of the root with its samples, and Nest 11 for the e2e run. */
 export async function ensureDependencies() {
   for (const folder of ['.', 'test/nest11']) {
     const cwd = join(root, folder);
     if (await matchesLockfile(cwd)) continue;
     console.log(`Dependencies of ${folder === '.' ? 'the project' : folder} are not those of its lockfile: npm ci`);
-    // No dependency needs its install script; one would even compile a file watcher for which jest has no use here.
+    // No dependency needs its install script; one would even compile a file watcher that jest does not use here.
     await mustRun('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd });
   }
 }
 
-/** Compares the lockfile with npm's own record of what it put into node_modules. */
+/** Compares the lockfile with npm's own record of the contents of node_modules. */
 async function matchesLockfile(folder) {
   const wanted = await packages(join(folder, 'package-lock.json'));
   const installed = await packages(join(folder, 'node_modules/.package-lock.json')).catch(() => undefined);

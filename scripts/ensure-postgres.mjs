@@ -1,10 +1,10 @@
-// PostgreSQL for the sample that guards a row: only its programs, the sample starts a server of its own. Not needed:
-// the sample uses an SQLite file where there is none.
+// Finds PostgreSQL for the sample that guards a row. Only its programs are needed: the sample starts a server of its
+// own. PostgreSQL is optional: without it, the sample uses an SQLite file.
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { ensureProgram } from './ensure-program.mjs';
 
-/** Where Debian keeps the versions that it has, and where others keep the only one. */
+/** Where Debian installs its versions, and where other systems install the only one. */
 const VERSIONS = '/usr/lib/postgresql';
 const OTHER_FOLDERS = ['/usr/local/pgsql/bin', '/opt/homebrew/opt/postgresql/bin', '/usr/local/opt/postgresql/bin'];
 const PACKAGES = {
@@ -15,8 +15,8 @@ const PACKAGES = {
 };
 
 /**
- * Folder of the server's programs, after an installation if that needs no question. Where there is none, says what to
- * type and gives `undefined`.
+ * Folder of the server's programs. Installs them if they are missing and no password is needed. Otherwise logs the
+ * command to run and returns `undefined`.
  */
 export async function ensurePostgres(log = console.log) {
   try {
@@ -27,7 +27,7 @@ export async function ensurePostgres(log = console.log) {
   }
 }
 
-/** Folder of the server's programs, the newest version first; `undefined` if there are none. */
+/** Folder of the newest version of the server's programs; `undefined` if there are none. */
 export function findPostgres() {
   const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).sort((a, b) => Number(b) - Number(a)) : [];
   const folders = [

@@ -1,5 +1,5 @@
-// Programs that npm does not bring: found on this machine, or installed by its package manager where that needs no
-// question.
+// Finds programs that npm does not install on this machine, or installs them by its package manager if that needs no
+// password.
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -15,10 +15,10 @@ const MANAGERS = {
 };
 
 /**
- * What `find` finds, after an installation if necessary. Rejects with the line to type.
+ * The result of `find`, after an installation if necessary. Otherwise rejects with the command to run.
  *
  * @param packages names of the packages for each package manager
- * @param help where to look when there is no package manager
+ * @param help URL of the instructions for a machine without a known package manager
  */
 export async function ensureProgram(name, find, packages, help) {
   const found = find();
@@ -43,7 +43,7 @@ export async function ensureProgram(name, find, packages, help) {
   return installed;
 }
 
-/** Path of a program; undefined if PATH has none. */
+/** Path of a program; `undefined` if PATH does not contain it. */
 export function onPath(name) {
   return (process.env.PATH ?? '')
     .split(delimiter)
@@ -59,7 +59,7 @@ export function onPath(name) {
     });
 }
 
-/** What to put before an installer's command; undefined if it would ask for a password. */
+/** The prefix of an installer's command; `undefined` if the command would ask for a password. */
 async function privilege(unprivileged) {
   if (unprivileged || process.getuid?.() === 0) return [];
   const passwordless = onPath('sudo') !== undefined && (await exitCode(['sudo', '-n', 'true'], 'ignore')) === 0;

@@ -1,5 +1,5 @@
-// A registry that has not yet received every platform's binary of a new release makes npm write a lockfile that lacks
-// them, and `npm ci` then refuses it. This finds such a lockfile before anybody has to.
+// While a registry does not yet have the binaries of a new release for every platform, npm writes a lockfile without
+// them, and `npm ci` then refuses that lockfile. This check finds such a lockfile first.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-/** Like `parseArgs`. Who mistypes an option is told so in one line; the exit status is 2. */
+/** Like `parseArgs`, but an invalid option prints one line and ends the process with exit status 2. */
 export function optionsOf(config) {
   try {
     return parseArgs(config);

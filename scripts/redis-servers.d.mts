@@ -1,11 +1,11 @@
 export interface RedisServerOptions {
-  /** @default a free one */
+  /** @default a free port */
   port?: number;
   /** More `redis-server` arguments, e.g. `['--requirepass', 'secret']`. They override the defaults. */
   args?: readonly string[];
   /** More environment variables of the process. */
   env?: Readonly<Record<string, string>>;
-  /** Working directory, kept by `stop()`. @default a temporary one, removed by `stop()` */
+  /** Working directory, kept by `stop()`. @default a temporary directory, which `stop()` removes */
   dir?: string;
 }
 
@@ -19,23 +19,23 @@ export declare class RedisServer {
   readonly url: string;
   /** Process id; undefined while the server is down. */
   readonly pid: number | undefined;
-  /** SIGSTOP: connections stay open, nothing is answered. */
+  /** SIGSTOP: connections stay open, and the server does not answer. */
   pause(): void;
-  /** SIGCONT: the server carries out whatever reached it meanwhile. */
+  /** SIGCONT: the server executes the commands that it received meanwhile. */
   resume(): void;
   /** SIGKILL, paused or not; resolves when the process is gone. */
   kill(): Promise<void>;
-  /** `kill()` if it is up, then the same port and directory again. */
+  /** `kill()` if it is running, then starts it again with the same port and directory. */
   restart(): Promise<void>;
-  /** Ends it for good, in whatever state it is. Safe to call twice. */
+  /** Ends it for good, whatever its state is. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-/** Path of `redis-server` or `valkey-server`: the variable `REDIS_SERVER`, else what PATH has. */
+/** Path of `redis-server` or `valkey-server`: the variable `REDIS_SERVER`, else a server in PATH. */
 export declare function findRedisServer(): string | undefined;
 
 /** Name and version of a server's program, e.g. `Redis 7.0.15` or `Valkey 9.1.2`. */
 export declare function versionOfServer(binary: string): Promise<string>;
 
-/** Installs a server if there is none and no question has to be asked; rejects with the one line to type otherwise. */
+/** Installs a server if it is missing and no password is needed; otherwise rejects with the command to run. */
 export declare function ensureRedisServer(): Promise<string>;

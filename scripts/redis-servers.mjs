@@ -1,5 +1,5 @@
-// Real Redis (or Valkey) processes for tests, the demo and benchmarks. Loopback only, nothing on disk unless asked for,
-// and never the machine's own Redis service.
+// Real Redis (or Valkey) processes for tests, the demo and benchmarks. They listen on loopback only, write nothing to
+// disk by default, and are never the machine's own Redis service.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,8 +8,8 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { ensureProgram, onPath } from './ensure-program.mjs';
 
-// Debian keeps the server's binary in redis-tools and valkey-tools under the name of the checker; it acts as what it is
-// called. That package, unlike redis-server, brings no system service with it.
+// Debian ships the server's binary in redis-tools and valkey-tools under the name of the checker; it acts according to
+// the name by which it is started. Unlike redis-server, that package installs no system service.
 const SERVER_NAMES = ['redis-server', 'valkey-server', 'redis-check-rdb', 'valkey-check-rdb'];
 
 const PACKAGES = {
@@ -19,19 +19,22 @@ const PACKAGES = {
   brew: ['redis'],
 };
 
-/** Path of the server to start: `REDIS_SERVER` if set, else what PATH has; undefined if there is none. */
+/** Path of the server to start: `REDIS_SERVER` if set, else a server in PATH; `undefined` if there is none. */
 export function findRedisServer() {
   return process.env.REDIS_SERVER || SERVER_NAMES.map(onPath).find(Boolean);
 }
 
-/** Like {@link findRedisServer}, but installs a server where that needs no question. Rejects with the line to type. */
+/**
+ * Like {@link findRedisServer}, but installs a server if that needs no password. Otherwise rejects with the command to
+ * run.
+ */
 export function ensureRedisServer() {
   return ensureProgram('redis-server or valkey-server', findRedisServer, PACKAGES, 'https://redis.io/downloads');
 }
 
 /** Name and version of a server's program, e.g. `Redis 7.0.15` or `Valkey 9.1.2`. */
 export async function versionOfServer(binary) {
-  // Not execFile, which passes no other name.
+  // Not execFile, which cannot pass another name.
   const process = spawn(binary, ['--version'], { argv0: nameOf(binary), stdio: ['ignore', 'pipe', 'inherit'] });
   const stdout = await text(process.stdout);
   const [, name, version] = /^(\w+) server v=([\d.]+)/.exec(stdout) ?? [];
@@ -39,7 +42,7 @@ export async function versionOfServer(binary) {
   return `${name} ${version}`;
 }
 
-/** One server process on 127.0.0.1. It ends with the process that started it, however that one ends. */
+/** One server process on 127.0.0.1. It ends with the process that started it, however that process ends. */
 export class RedisServer {
   port;
   #args;
@@ -52,7 +55,7 @@ export class RedisServer {
 
   /** Starts a server and resolves when it accepts connections. `args` come last, so they override the defaults. */
   static async start({ port, args = [], env = {}, dir } = {}) {
-    // Redis itself finds out whether a port is free: asking first would leave a gap for another process to take it.
+    // Redis itself finds out whether a port is free: after a check another process could still take the port.
     let attemptsLeft = port === undefined ? 20 : 1;
     for (;;) {
       const server = new RedisServer(port ?? randomPort(), args, env, dir);
@@ -84,12 +87,12 @@ export class RedisServer {
     return this.#child?.pid;
   }
 
-  /** Freezes the server: connections stay open, nothing is answered. */
+  /** Freezes the server: connections stay open, and the server does not answer. */
   pause() {
     this.#signal('SIGSTOP');
   }
 
-  /** Ends {@link pause}: the server carries out whatever reached it meanwhile. */
+  /** Ends {@link pause}: the server executes the commands that it received meanwhile. */
   resume() {
     this.#signal('SIGCONT');
   }
@@ -152,12 +155,12 @@ export class RedisServer {
       await this.kill();
       throw error;
     }
-    // A server that nobody stopped must not keep this process alive: the guard ends it when the process does.
+    // A server that is not stopped must not keep this process alive: the guard ends the server when the process ends.
     for (const handle of [child, child.stdout, child.stderr]) handle.unref();
   }
 }
 
-// The program acts as what it is called, and some packages have it under the name of another one.
+// The program acts according to the name by which it is started, and some packages ship it under another name.
 function nameOf(binary) {
   return basename(binary).includes('valkey') ? 'valkey-server' : 'redis-server';
 }
@@ -170,7 +173,10 @@ function randomPort() {
   return 12_000 + Math.floor(Math.random() * 20_000);
 }
 
-/** Resolves when the server says that it is ready; rejects with its output if it ends, or says nothing for 15 s. */
+/**
+ * Resolves when the server reports that it is ready; rejects with its output if it ends, or does not report within 15
+ * s.
+ */
 function accepting(child) {
   return new Promise((resolve, reject) => {
     const output = [];
@@ -183,7 +189,7 @@ function accepting(child) {
     const deadline = setTimeout(() => fail('was not ready within 15 s'), 15_000);
 
     child.once('error', (error) => fail(`could not be started: ${error.message}`));
-    // 'close' and not 'exit': the last lines of output are what explains the exit.
+    // 'close' and not 'exit', because the last lines of output explain the exit.
     child.once('close', (code) => fail(`ended with ${code} before it was ready`));
     child.stderr.on('data', (chunk) => output.push(String(chunk)));
     createInterface(child.stdout).on('line', (line) => {
@@ -196,8 +202,9 @@ function accepting(child) {
 }
 
 /**
- * A shell that waits for the end of this process (its stdin closes) and then ends the server. It works where an 'exit'
- * listener does not: when this process is killed, and inside jest, whose `process` object is a copy without events.
+ * A shell that waits for the end of this process, which closes its stdin, and then ends the server. It works where an
+ * 'exit' listener does not: when this process is killed, and inside jest, whose `process` object is a copy without
+ * events.
  */
 function guard(pid, dir) {
   const script = 'read -r done || { kill -9 "$1" 2>/dev/null; [ -z "$2" ] || rm -rf "$2"; }';

@@ -1,5 +1,6 @@
-// `npm run servers`: one real server of every supported release, from Debian's packages. Nothing is installed: apt works
-// in a folder of its own, the packages are unpacked below .cache, and each server starts with its suite's own libc.
+// `npm run servers`: provides one real server of every supported release, from Debian's packages. Nothing is installed:
+// apt works in a folder of its own, the packages are unpacked below .cache, and each server starts with the libc of its
+// suite.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
@@ -15,22 +16,24 @@ const MIRROR = 'http://deb.debian.org/debian';
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const CACHE = join(root, '.cache/servers');
 
-/** The suites of Debian that have a server, oldest release first. What version they have is up to Debian. */
+/** The suites of Debian that have a server, oldest release first. Debian decides their versions. */
 const SUITES = {
   bookworm: ['redis'],
   trixie: ['redis', 'valkey'],
   sid: ['redis', 'valkey'],
 };
 
-/** What Debian calls a processor, and what the folders of its libraries are called. */
+/** Debian's names for a processor and for the folders of its libraries. */
 const ARCHITECTURES = { x64: ['amd64', 'x86_64-linux-gnu'], arm64: ['arm64', 'aarch64-linux-gnu'] };
 
-/** For each step of apt and dpkg: a slow mirror takes a minute for all packages of a suite. */
+/**
+ * Time limit in milliseconds for each step of apt and dpkg: a slow mirror takes a minute for all packages of a suite.
+ */
 const PATIENCE = 300_000;
 
 /**
- * Downloads the servers that are not there yet, or all of them with `update`. Resolves with name and version, source and
- * program of each, and rejects with what to do where they cannot be provided.
+ * Downloads the missing servers, or all of them with `update`. Resolves with the name and version, the source and the
+ * program of each. Rejects with instructions if they cannot be provided.
  */
 export async function ensureServers({ update = false } = {}) {
   const architecture = ARCHITECTURES[process.arch];
@@ -49,7 +52,7 @@ export async function ensureServers({ update = false } = {}) {
   return Promise.all(servers.map((server) => launchable(server, multiarch)));
 }
 
-/** Fills a folder, and puts it into place when it is complete. */
+/** Fills a temporary folder, and moves it into place when it is complete. */
 async function download(suite, architecture) {
   const keyring = await ensureProgram(
     "keyring of Debian's archive",
@@ -82,7 +85,7 @@ async function download(suite, architecture) {
   }
 }
 
-/** An apt that knows one source, and on which nothing is installed. */
+/** Creates an apt configuration with one source and no installed packages. */
 async function aptIn(folder, source) {
   await mkdir(join(folder, 'lists/partial'), { recursive: true });
   await mkdir(join(folder, 'archives/partial'), { recursive: true });
@@ -91,7 +94,7 @@ async function aptIn(folder, source) {
   const settings = [
     ...[`Dir::Etc::sourcelist=${list}`, 'Dir::Etc::sourceparts=-', 'Dir::Etc::preferencesparts=-'],
     ...[`Dir::State=${folder}`, 'Dir::State::status=/dev/null', `Dir::Cache=${folder}`],
-    // Else apt succeeds with old lists, or none, when it cannot reach the mirror.
+    // Otherwise apt succeeds with old lists, or none, when it cannot reach the mirror.
     ...['APT::Update::Error-Mode=any', 'Acquire::Retries=3'],
     // The user that apt switches to when root runs it may not write here.
     ...['APT::Sandbox::User=root', 'APT::Install-Recommends=false'],
@@ -109,11 +112,14 @@ async function aptIn(folder, source) {
 }
 
 function toolsOf(suite) {
-  // These have the server, too. Unlike redis-server and valkey-server they need no init system.
+  // These packages contain the server, too. Unlike redis-server and valkey-server, they need no init system.
   return SUITES[suite].map((name) => `${name}-tools`);
 }
 
-/** The servers and the libraries of what apt would install, as `name=version`. Programs of dependencies are not needed. */
+/**
+ * The servers and libraries among the packages that apt would install, as `name=version`. Other programs are not
+ * needed.
+ */
 function packagesOf(simulation) {
   return [...simulation.matchAll(/^Inst (\S+) \((\S+)/gm)]
     .map(([, name, version]) => ({ name, version }))
@@ -122,13 +128,13 @@ function packagesOf(simulation) {
     .sort();
 }
 
-/** Writes the program that starts a server, with the folder that the checkout has now. */
+/** Writes the program that starts a server, with the current path of the checkout. */
 async function launchable({ suite, name }, multiarch) {
   const folder = join(CACHE, suite, 'root');
   const libraries = ['lib', 'usr/lib'].map((parent) => join(folder, parent, multiarch)).filter(existsSync);
   const loader = (await Promise.all(libraries.map(loaderIn))).find(Boolean);
   const program = join(CACHE, suite, `${name}-server`);
-  // The binary is that of a checker, and acts as what it is called.
+  // The binary has the name of a checker, and acts according to the name by which it is started.
   const words = [loader, '--argv0', `${name}-server`, '--library-path', libraries.join(':')];
   const binary = join(folder, 'usr/bin', `${name}-check-rdb`);
   await writeFile(program, `#!/bin/sh\nexec ${[...words, binary].map((word) => `'${word}'`).join(' ')} "$@"\n`);

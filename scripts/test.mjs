@@ -1,5 +1,5 @@
-// What `npm test` runs, on a fresh clone too: everything that is needed is installed or built first. Imports nothing
-// but Node's own modules and these scripts, because nothing else may be there yet.
+// Runs `npm test`, also on a fresh clone: installs or builds everything that is needed first. Imports only Node's own
+// modules and these scripts, because nothing else may be installed yet.
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ async function prepare() {
   await ensureDependencies();
   console.log(`Redis server: ${await ensureRedisServer()}`);
   console.log(`PostgreSQL: ${(await ensurePostgres()) ?? 'none, so the sample that guards a row uses SQLite only'}`);
-  // Without one, the tests of the sample with a page fail and say so; the others need none.
+  // Without a browser, the tests of the sample with a page fail and say so; the other tests need none.
   console.log(`Chromium: ${await ensureChromium().catch((error) => error.message)}`);
   await ensureBuild();
 }
@@ -73,7 +73,9 @@ async function samples() {
   return (await Promise.all(manifests)).map((text) => JSON.parse(text)).filter(({ scripts }) => scripts?.test);
 }
 
-/** Counts of a jest report. A suite that could not run, or an exit code that no failed test explains, is a failure. */
+/**
+ * The counts of a jest report. A suite that could not run counts as a failure, and so does an unexplained exit code.
+ */
 async function counts(report, exitCode) {
   const json = await readFile(report, 'utf8').catch(() => undefined);
   if (json === undefined) return verdict(exitCode === 0 ? 'no report' : exitCode);

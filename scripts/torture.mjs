@@ -1,5 +1,5 @@
-// What `npm run torture` runs, on a fresh clone too: test/torture, compiled, on the library as it is built. Imports
-// nothing but Node's own modules and these scripts before everything else is there.
+// Runs `npm run torture`, also on a fresh clone: compiles test/torture and runs it on the library as it is built.
+// Imports only Node's own modules and these scripts until everything else is installed.
 import { mkdtemp, readFile, rm, writeFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -11,7 +11,7 @@ import { root } from './run.mjs';
 let compiled;
 let leaving;
 for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 })) {
-  // Servers and workers have guards, which end them when this process has ended.
+  // Servers and workers have guards that end them when this process has ended.
   process.on(signal, () => void leave().finally(() => process.exit(code)));
 }
 
@@ -22,11 +22,11 @@ try {
   await ensureBuild();
   const { compileLibrary } = await compilerOfTests();
   compiled = await compileLibrary();
-  // What servers and workers leave in temporary folders goes with it, however this ends.
+  // The temporary files of servers and workers are removed with this folder, however the run ends.
   process.env.TMPDIR = compiled.folder;
   await import(pathToFileURL(join(compiled.folder, 'test/torture/main.js')).href);
 } catch (error) {
-  // Where an option is wrong does not matter, where something else went wrong does.
+  // The stack is of no use for an invalid option, but it is for any other error.
   const isAboutOption =
     error instanceof Error && (error.message.startsWith('--') || error.code?.startsWith('ERR_PARSE'));
   if (!leaving) console.error(isAboutOption ? error.message : error);
@@ -35,7 +35,7 @@ try {
   await leave();
 }
 
-/** test/support/compiled.ts, which compiles the rest. */
+/** Loads test/support/compiled.ts, which compiles the rest. */
 async function compilerOfTests() {
   const { transform } = await import('@swc/core');
   const source = await readFile(join(root, 'test/support/compiled.ts'), 'utf8');

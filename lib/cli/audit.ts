@@ -2,7 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import { showNames } from '../core/shown.js';
 import { duration, plain } from './table.js';
 
-/** Who has taken which lock away, when, and where. */
+/** A forced release: the operator, the lock, the time and the masters. */
 export interface AuditRecord {
   /** ISO 8601, UTC. */
   readonly at: string;
@@ -10,17 +10,17 @@ export interface AuditRecord {
   readonly resource: string;
   readonly key: string;
   readonly mode: 'revoked' | 'at-once';
-  /** Whether nobody can hold or extend it any more. */
+  /** Whether no process can hold or extend the lock any more. */
   readonly released: boolean;
-  /** Number of all masters. */
+  /** Total number of masters. */
   readonly masters: number;
   readonly taken: readonly string[];
   readonly unreached: readonly string[];
-  /** Milliseconds until the key expires; nobody extends it any more if it is released. */
+  /** Milliseconds until the key expires; no process can extend it any more if `released`. */
   readonly left: number;
 }
 
-/** Who has ended the wait of which master, and what was known of it. */
+/** An early end of a master's wait: the operator, the master, and what was known about it. */
 export interface TrustRecord {
   /** ISO 8601, UTC. */
   readonly at: string;
@@ -29,15 +29,15 @@ export interface TrustRecord {
   readonly trusted: boolean;
   /** Why its votes did not count. */
   readonly reason: string;
-  /** Milliseconds that its wait would have lasted; `null` if it had not begun. */
+  /** Milliseconds that its wait would still have lasted; `null` if it had not begun. */
   readonly left: number | null;
   /** Whether a process that held a lock had objected to an early end. */
   readonly vetoed: boolean;
-  /** Run of the server. */
+  /** Run id of the server. */
   readonly run: string;
 }
 
-/** The user of this machine. */
+/** The user that runs the command, and the host. */
 export function operator(): string {
   const { SUDO_USER } = process.env;
   const name = userName();
@@ -45,7 +45,7 @@ export function operator(): string {
   return `${who}@${hostname()}`;
 }
 
-/** For a log: one line, whatever the names are. */
+/** Formats a record as one line of a log, whatever characters the names contain. */
 export function auditLine(record: AuditRecord): string {
   const { at, by, resource, mode, released, masters, taken, unreached, left } = record;
   const places = `${taken.length} of ${masters} masters (${taken.join(', ') || 'none'})`;
@@ -54,7 +54,7 @@ export function auditLine(record: AuditRecord): string {
   return `audit: ${at} ${showNames([by])} ${verb} ${showNames([resource])} (${mode}, ${duration(left)} left) on ${places}${others}`;
 }
 
-/** For a log: one line, whatever the names are. */
+/** Formats a record as one line of a log, whatever characters the names contain. */
 export function trustLine({ at, by, master, trusted, reason, left, vetoed, run }: TrustRecord): string {
   const verb = trusted ? 'trusted' : 'failed to trust';
   const wait = left === null ? 'its wait had not begun' : `${duration(left)} of its wait left`;
@@ -62,7 +62,7 @@ export function trustLine({ at, by, master, trusted, reason, left, vetoed, run }
   return `audit: ${at} ${showNames([by])} ${verb} ${showNames([master])} (run ${run || 'unknown'}, ${plain(reason)}, ${wait}${objection})`;
 }
 
-/** A container may run under a number that has no name. */
+/** A container may run under a user id that has no name. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -1,25 +1,25 @@
-/** Between which bounds the clock of a server is ahead of ours, in milliseconds. */
+/** Bounds on how far a server's clock is ahead of the local clock, in milliseconds. */
 export interface ClockOffset {
   readonly least: number;
   readonly most: number;
 }
 
-/** One reading of a server's clock, which happened at some time between two readings of ours. */
+/** One reading of a server's clock, taken at some moment between two readings of the local clock. */
 export interface ClockSample {
   readonly sent: number;
   readonly received: number;
   readonly time: number;
 }
 
-/** Clocks that are read in whole milliseconds. */
+/** Clocks are read in whole milliseconds. */
 const RESOLUTION = 1;
 
-/** What all samples together allow. */
+/** The offset that all samples together allow. */
 export function offsetOf(samples: readonly ClockSample[]): ClockOffset | undefined {
   if (samples.length === 0) return undefined;
   const least = Math.max(...samples.map(({ received, time }) => time - received)) - RESOLUTION;
   const most = Math.min(...samples.map(({ sent, time }) => time - sent)) + RESOLUTION;
-  // A clock that moved meanwhile.
+  // The bounds cross if a clock was set meanwhile.
   return least <= most ? { least, most } : { least: most, most: least };
 }
 
@@ -27,13 +27,13 @@ export function middleOf({ least, most }: ClockOffset): number {
   return (least + most) / 2;
 }
 
-/** How far a clock is certainly away from another one, in milliseconds; ahead if positive. */
+/** The certain distance of a clock from another one, in milliseconds; positive if the clock is ahead. */
 export function certainDistance(clock: ClockOffset, reference: ClockOffset): number {
   if (clock.least > reference.most) return clock.least - reference.most;
   return clock.most < reference.least ? clock.most - reference.least : 0;
 }
 
-/** The offset in the middle of all: what most clocks agree on, if most of them agree. */
+/** The median offset: the one that most clocks agree on, if most of them agree. */
 export function medianOf(offsets: readonly ClockOffset[]): ClockOffset | undefined {
   const sorted = [...offsets].sort((a, b) => middleOf(a) - middleOf(b));
   return sorted[Math.floor((sorted.length - 1) / 2)];

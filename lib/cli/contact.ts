@@ -3,21 +3,21 @@ import { redisClient } from '../redis/master-source.js';
 import type { RedisClient } from '../redis/redis-client.interface.js';
 import { isReply, refusalFrom, tell } from '../redis/replies.js';
 
-/** What a server answered to one command. */
+/** The answer of a server to one command. */
 export type Outcome = { readonly value: unknown } | Failure;
 
-/** Why there is no value: what the server said, or `UNREACHABLE`, in words that hold no secret. */
+/** Why there is no value: the server's error code or `UNREACHABLE`, and a reason that contains no secret. */
 export interface Failure {
   readonly code: string;
   readonly reason: string;
 }
 
-/** Whether the server could not be asked, or did what it was asked. */
+/** Whether the server refused the command or could not be reached. */
 export function isFailure(outcome: Outcome): outcome is Failure {
   return 'code' in outcome;
 }
 
-/** A connection to one server for a few commands. It is opened once, and not again when it breaks. */
+/** A connection to one server for a few commands. It is opened once and not reopened when it breaks. */
 export class Contact {
   readonly name: string;
   private readonly client: RedisClient;
@@ -31,13 +31,13 @@ export class Contact {
   ) {
     const { name, client } = redisClient(option, source);
     this.name = name;
-    // A server that is loading its data says so by itself.
+    // No ready check: a server that is loading its data reports that in its answers.
     this.client = client.duplicate({ enableReadyCheck: false, retryStrategy: null });
     const { password, sentinelPassword } = client.options;
     this.secrets = [password, sentinelPassword].flatMap((secret) => (secret ? [secret] : []));
   }
 
-  /** Tells why there is no connection, if there is none. */
+  /** Opens the connection. Resolves with the reason if that fails. */
   async open(): Promise<Failure | undefined> {
     const ready = new Promise<void>((resolve, reject) => {
       this.client.on('error', (error) => {
@@ -46,16 +46,16 @@ export class Contact {
       });
       this.client.on('close', () => reject(new Error('the connection was closed')));
       this.client.on('ready', () => resolve());
-      // How it ends is told by events.
+      // Events report the result.
       this.client.connect().catch(() => undefined);
     });
     const opened = await this.settle(ready);
-    // A refused login is told after the connection has been called ready.
+    // The client reports a refused login only after it has reported the connection as ready.
     const outcome = isFailure(opened) ? opened : await this.call('TIME');
     if (!isFailure(outcome)) return undefined;
     if (this.trouble !== undefined)
       return { code: /^[A-Z]+(?= )/.exec(this.trouble)?.[0] ?? 'UNREACHABLE', reason: this.trouble };
-    // Without the permission to ask for the time there is still a connection.
+    // A user without the permission for TIME still has a connection.
     return outcome.code === 'UNREACHABLE' || outcome.code === 'NOAUTH' ? outcome : undefined;
   }
 
@@ -63,7 +63,7 @@ export class Contact {
     return this.settle(this.client.call(command, args));
   }
 
-  /** Nothing else can be called afterwards. */
+  /** Subscribes to a channel. No other command can be called afterwards. */
   subscribe(channel: string): Promise<Outcome> {
     return this.settle(this.client.subscribe(channel));
   }

@@ -4,10 +4,13 @@ import { resolveSettings, type Settings } from '../core/settings.js';
 import { refuseTwins, redisClient } from '../redis/master-source.js';
 import type { Terminal } from './terminal.js';
 
-/** A variable for what should not stand on a command line, where every user of the machine can read it. */
+/**
+ * The environment variable for URLs that should not be on a command line, where every user of the machine can read
+ * them.
+ */
 export const MASTERS_VARIABLE = 'REDLOCK_MASTERS';
 
-/** What all commands have in common, as it was typed. */
+/** The options that all commands have in common, as typed. */
 export interface CommonOptions {
   readonly master?: readonly string[];
   readonly mastersFile?: string;
@@ -16,30 +19,30 @@ export interface CommonOptions {
   readonly json?: boolean;
 }
 
-/** What all commands work with. */
+/** The checked input of all commands. */
 export interface Context {
-  /** URLs with credentials: never to be shown. */
+  /** URLs with credentials: never show them. */
   readonly sources: readonly string[];
   readonly settings: Settings;
-  /** How long one answer may take, in milliseconds. */
+  /** Time limit for one answer, in milliseconds. */
   readonly timeout: number;
   readonly json: boolean;
   readonly terminal: Terminal;
 }
 
-/** It was called in a way that cannot work. */
+/** The command line is invalid. */
 export class UsageError extends Error {}
 
 /**
  * @throws {UsageError} if no master is named
- * @throws {RedlockConfigError} if one of them cannot be one, or an option cannot work
+ * @throws {RedlockConfigError} if a master or an option is invalid
  */
 export function contextOf(options: CommonOptions, terminal: Terminal): Context {
   const timeout = parseDuration('--timeout', options.timeout, 1, 60_000);
   const sources = sourcesOf(options);
   const clients = sources.map((source, index) => redisClient(`masters[${index}]`, source));
   refuseTwins('masters', clients);
-  // Without the guard: whoever only looks leaves no marker.
+  // Without the restart guard, which would write a marker on each master.
   const settings = resolveSettings({
     ...{ ttl: Math.max(10_000, 4 * timeout), maxTtl: Math.max(30_000, 4 * timeout), masterTimeout: timeout },
     ...{ restartGuard: false, ...(options.prefix !== undefined && { keyPrefix: options.prefix }) },

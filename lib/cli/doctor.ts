@@ -8,20 +8,20 @@ import { standingOf } from './standing.js';
 import { duration, plain, table, wrap } from './table.js';
 import type { Terminal } from './terminal.js';
 
-/** The beginning of a run id tells servers apart. */
+/** Number of characters of a run id that are shown: enough to distinguish servers. */
 const SHOWN_OF_RUN = 8;
 
-/** Characters of a line, if nothing in it is longer. */
+/** Characters of a line, unless a word is longer. */
 const LINE = 100;
 const LEAST_COLUMN = 16;
 
-/** What the doctor was told of the applications. */
+/** What the command line states about the applications. */
 export interface DoctorOptions {
-  /** False if their `restartGuard` is. */
+  /** `false` if their `restartGuard` is `false`. */
   readonly restartGuard?: boolean;
 }
 
-/** Examines all masters, and says what is wrong with them. Resolves with the exit status. */
+/** Examines all masters and reports what is wrong with them. Resolves with the exit status. */
 export async function doctor(
   { sources, settings, timeout, json, terminal }: Context,
   { restartGuard = true }: DoctorOptions = {},
@@ -104,7 +104,7 @@ function columnOf(one: Examination, examined: readonly Examination[], verdict: S
   };
 }
 
-/** What the marker says, by which processes agree on whether a master votes. */
+/** The fields of the marker, by which processes agree on whether a master votes. */
 function markerOf(one: Examination, examined: readonly Examination[]): Record<string, string> {
   const evidence = evidenceOf(one);
   const marker = evidence?.report.marker;

@@ -5,25 +5,25 @@ import { type ClockOffset, type ClockSample, offsetOf } from './clock-offset.js'
 import { type Contact, type Failure, isFailure } from './contact.js';
 import { type MissingPermission, missingPermissions } from './permissions.js';
 
-/** What the doctor has found out about one master. */
+/** The findings of the doctor about one master. */
 export interface Examination {
   /** Address, without credentials. */
   readonly master: string;
-  /** Why nothing else is known, if nothing is. */
+  /** Why the master could not be examined; `undefined` if it was. */
   readonly unreachable: Failure | undefined;
   readonly report: ServerReport | undefined;
-  /** Why it must not vote, if it must not. */
+  /** Why it must not vote; `undefined` if it may. */
   readonly fault: string | undefined;
   readonly persistence: Persistence | undefined;
   readonly missing: readonly MissingPermission[];
-  /** Why it does not take a lock, for another reason than a missing permission. */
+  /** Why it refuses to store a lock, for a reason other than a missing permission. */
   readonly refusal: Failure | undefined;
   readonly clock: ClockOffset | undefined;
   /** Milliseconds of the fastest and of the median round trip. */
   readonly latency: { readonly fastest: number; readonly median: number } | undefined;
 }
 
-/** How a server keeps its data. What it does not tell is `undefined`. */
+/** How a server persists its data. Fields that it does not report are `undefined`. */
 export interface Persistence {
   readonly appendOnly: boolean;
   /** `always`, `everysec` or `no`. */
@@ -34,10 +34,10 @@ export interface Persistence {
 }
 
 const ROUND_TRIPS = 9;
-/** A name that is written for a moment, in milliseconds. */
+/** Expiry of the key that is written as a trial, in milliseconds. */
 const TRIAL_LIFE = 1_000;
 
-/** Looks at one master over a new connection. */
+/** Examines one master over a new connection. */
 export async function examine(contact: Contact, settings: Settings): Promise<Examination> {
   try {
     const unreachable = await contact.open();
@@ -48,15 +48,15 @@ export async function examine(contact: Contact, settings: Settings): Promise<Exa
 }
 
 async function examineOpen(contact: Contact, settings: Settings): Promise<Examination> {
-  // One after the other, so that the round trips are not measured while the server does something else.
+  // One step after the other, so that the round trips are not measured while the server executes other commands.
   const trips = await measure(contact);
   const report = await askReport(contact, settings);
   const fault = report && faultOf(report);
   const persistence = await askPersistence(contact);
   const unused = new SystemRandom().token();
-  // A server that must not vote may have good reasons to refuse.
+  // A server that must not vote may have good reasons to refuse writes.
   const refusal = fault === undefined ? await tryLock(contact, ownName(settings, `doctor:${unused}`)) : undefined;
-  // Last, since the connection can only listen then.
+  // Last, because the connection can only listen after it.
   const missing = await missingPermissions(contact, settings, unused);
   return { ...nothingKnown(contact.name), ...trips, report, fault, persistence, refusal, missing };
 }
@@ -85,7 +85,7 @@ async function measure(contact: Contact): Promise<Pick<Examination, 'clock' | 'l
 async function askReport(contact: Contact, settings: Settings): Promise<ServerReport | undefined> {
   const outcome = await contact.call('EVAL', REPORT, 1, ownName(settings, 'incarnation'));
   if (!isFailure(outcome)) return reportOf(outcome.value);
-  // Who may not run scripts may still be allowed to ask.
+  // A user without the permission for scripts may still have the one for INFO.
   const info = await contact.call('INFO');
   return isFailure(info) ? undefined : reportOf([info.value, info.value, info.value, info.value, Date.now()]);
 }
@@ -104,14 +104,14 @@ async function askPersistence(contact: Contact): Promise<Persistence | undefined
   };
 }
 
-/** A setting of the server, if it tells. No lock needs the permission for this. */
+/** A setting of the server; `undefined` if the server does not report it. Locks do not need the permission for this. */
 export async function configured(contact: Contact, name: string): Promise<string | undefined> {
   const outcome = await contact.call('CONFIG', 'GET', name);
   const [, value] = isFailure(outcome) || !Array.isArray(outcome.value) ? [] : (outcome.value as unknown[]);
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Writes a name of our own that nobody uses, and deletes it: a server may refuse writes for many reasons. */
+/** Writes an unused key and deletes it: a server may refuse writes for many reasons. */
 async function tryLock(contact: Contact, name: string): Promise<Failure | undefined> {
   const outcome = await contact.call('SET', name, 'doctor', 'PX', TRIAL_LIFE, 'NX');
   if (!isFailure(outcome)) await contact.call('DEL', name);

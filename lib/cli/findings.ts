@@ -8,37 +8,37 @@ import { isVital } from './permissions.js';
 import { type Evidence, mayVoteEarly, quarantineFor, standingOf, waitForQuorum } from './standing.js';
 import { duration, plain } from './table.js';
 
-/** Something that is wrong, or that is good to know. */
+/** A problem, or a fact that is good to know. */
 export interface Finding {
-  /** A `problem` needs a change; a `note` may be as it is wanted. */
+  /** A `problem` needs a change; a `note` may describe what is intended. */
   readonly level: 'problem' | 'note';
-  /** Address of the master that it is about; `undefined` when it is about all of them. */
+  /** Address of the master that the finding is about; `undefined` if it is about all of them. */
   readonly master: string | undefined;
   readonly what: string;
   /** What to change. */
   readonly advice: string;
 }
 
-/** What the findings amount to. */
+/** The summary of all findings. */
 export interface Verdict {
   readonly healthy: boolean;
   readonly masters: number;
   readonly quorum: number;
   /** Masters whose votes count now. */
   readonly voters: readonly string[];
-  /** Milliseconds until a quorum votes, 0 if it does now; `null` if that is not known. */
+  /** Milliseconds until a quorum votes, 0 if it votes now; `null` if that is not known. */
   readonly locksIn: number | null;
   readonly findings: readonly Finding[];
 }
 
 type Unplaced = Omit<Finding, 'master'>;
 
-/** Clocks that are set over a network are closer together than this many milliseconds. */
+/** Clocks that are synchronized over a network differ by less than this many milliseconds. */
 const CLOCK_TOLERANCE = 1_000;
-/** Fewer masters have no restart guard by default. */
+/** With fewer masters, the restart guard is off by default. */
 const GUARDED_FROM = 3;
 const DEFAULTS = resolveSettings({});
-/** The offset of the clock by which all others are measured. */
+/** The offset of the local clock, by which all others are measured. */
 const HERE: ClockOffset = Object.freeze({ least: 0, most: 0 });
 
 const ADVICE_ON_CONTACT: Readonly<Record<string, string>> = {
@@ -48,9 +48,9 @@ const ADVICE_ON_CONTACT: Readonly<Record<string, string>> = {
 };
 
 /**
- * What a doctor says about masters that were examined together.
+ * Judges masters that were examined together.
  *
- * @param guarded whether the applications have a restart guard; by default as {@link isGuarded} finds
+ * @param guarded whether the applications have a restart guard; default: the result of {@link isGuarded}
  */
 export function judge(examined: readonly Examination[], guarded = isGuarded(examined)): Verdict {
   const masters = examined.length;
@@ -67,24 +67,26 @@ export function judge(examined: readonly Examination[], guarded = isGuarded(exam
   return { healthy, masters, quorum: quorumOf(masters), voters, locksIn, findings };
 }
 
-/** Whether markers count: with the default of an application, or where one has left a marker. */
+/**
+ * Whether markers count: the guard is on by default with this number of masters, or an application has left a marker.
+ */
 export function isGuarded(examined: readonly Examination[]): boolean {
   return examined.length >= GUARDED_FROM || examined.some(({ report }) => report?.marker !== undefined);
 }
 
-/** The other master that is the same server, if there is one before this one. */
+/** The first master that is the same server; `undefined` if it is this one. */
 export function twinOf(one: Examination, examined: readonly Examination[]): Examination | undefined {
   const identity = identityOf(one);
   const first = examined.find((other) => identity !== undefined && identityOf(other) === identity);
   return first === one ? undefined : first;
 }
 
-/** Without the permission for INFO, equal data on two addresses shows that they are one server. */
+/** Without the permission for INFO, equal nonces at two addresses show that they are one server. */
 function identityOf({ report }: Examination): string | undefined {
   return report?.run || report?.marker?.nonce || undefined;
 }
 
-/** What a master's standing is judged by; `undefined` if it did not tell. */
+/** The evidence for a master's standing; `undefined` if the master did not report. */
 export function evidenceOf({ report, persistence }: Examination): Evidence | undefined {
   return report && { report, syncsAlways: persistence?.fsync === 'always' };
 }
@@ -94,7 +96,7 @@ function waitOf(one: Examination): number | undefined {
   return evidence && standingOf(evidence).wait;
 }
 
-/** How far the clock of a master is certainly away from what most clocks say, in milliseconds. */
+/** The certain distance of a master's clock from the median of all clocks, in milliseconds. */
 export function clockErrorOf({ clock }: Examination, examined: readonly Examination[]): number | undefined {
   const reference = medianOf(examined.flatMap((one) => one.clock ?? []));
   return clock && reference && certainDistance(clock, reference);
@@ -172,7 +174,7 @@ function onClock(one: Examination, examined: readonly Examination[]): Unplaced |
 
 function onLatency({ latency }: Examination): Unplaced | undefined {
   const { masterTimeout } = DEFAULTS;
-  // The fastest, since what measures may be slow itself.
+  // The fastest answer, because the measuring process may be slow itself.
   if (!latency || latency.fastest < masterTimeout) return undefined;
   const what = `even its fastest answer took ${duration(latency.fastest)}, when seen from here`;
   return note(
@@ -189,13 +191,13 @@ interface Votes {
   readonly locksIn: number | null;
 }
 
-/** What the restart guard of applications does on these masters. */
+/** Findings about the restart guard of the applications on these masters. */
 function onGuard(votes: Votes): Finding[] {
   const { able, voters, examined } = votes;
   const isMet = examined.some(({ report }) => report?.marker !== undefined);
-  // One line about all masters says enough where no application has ever been.
+  // One line about all masters is enough if no application has ever connected to them.
   const notes = isMet ? able.flatMap(onStanding) : [];
-  // What else keeps masters from voting has its own finding.
+  // Every other cause that keeps a master from voting has its own finding.
   const isShort = able.length >= quorumOf(examined.length) && voters.length < quorumOf(examined.length);
   return isShort ? [...notes, { ...onShortage(votes), master: undefined }] : notes;
 }
@@ -255,7 +257,9 @@ function onAll(examined: readonly Examination[]): Finding[] {
   return findings;
 }
 
-/** A fencing token begins with the clock of the process that draws it. */
+/**
+ * Compares the local clock with the masters, because a fencing token starts at the clock of the process that draws it.
+ */
 function onOwnClock(examined: readonly Examination[]): Unplaced[] {
   const reference = medianOf(examined.flatMap(({ clock }) => clock ?? []));
   const distance = reference ? certainDistance(reference, HERE) : 0;

@@ -7,7 +7,7 @@ import type { Context } from './context.js';
 import { inSession } from './session.js';
 import { duration, table } from './table.js';
 
-/** Tells who says what about a resource. Resolves with the exit status: 1 if too few masters answered. */
+/** Shows the answer of each master about a resource. Resolves with the exit status: 1 if too few masters answered. */
 export async function inspect(context: Context, key: string): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
   const inspection = await inSession(context, ({ redlock }) => redlock.inspect(resource));
@@ -21,7 +21,7 @@ export async function inspect(context: Context, key: string): Promise<number> {
   return inspection.state === 'unknown' ? 1 : 0;
 }
 
-/** What the masters amount to, in one line. */
+/** Summarizes the answers of the masters in one line. */
 export function summaryOf({ resource, state, remaining, masters }: Inspection): string {
   const held = masters.filter(({ answer }) => answer?.kind === 'held').length;
   const count = `${held} of ${masters.length} masters, ${quorumOf(masters.length)} make a lock`;

@@ -10,18 +10,18 @@ import { literally } from './pattern.js';
 import { answerOf, inSession, type Session } from './session.js';
 import { duration, table } from './table.js';
 
-/** Keys that a server looks at before it serves others. */
+/** Number of keys that a server scans before it serves other clients. */
 const SCANNED_AT_ONCE = 500;
-/** Begins names of our own, wherever it stands. */
+/** Marks the library's own names, such as queues, wherever it occurs: no lock's key contains it. */
 const NUL = '\0';
 
-/** What a master has: remaining milliseconds by resource, `undefined` for a key that does not expire. */
+/** The locks on a master: remaining milliseconds by resource, `undefined` for a key that does not expire. */
 type Found = ReadonlyMap<string, number | undefined>;
 
 /**
  * Lists the locks on all masters. Resolves with the exit status: 1 if a master could not be asked.
  *
- * @param pattern of resource names, in the manner of SCAN
+ * @param pattern pattern of resource names, in the syntax of SCAN
  */
 export async function list(context: Context, pattern: string): Promise<number> {
   const { terminal, json, settings } = context;
@@ -64,7 +64,7 @@ function answerIn(found: Found, resource: string): Answer {
   return found.has(resource) ? { kind: 'held', remaining: found.get(resource) } : GRANTED;
 }
 
-/** SCAN may tell a key twice, and one that has gone meanwhile. */
+/** SCAN may return a key twice, and a key that has expired meanwhile. */
 async function scan(contact: Contact, { keyPrefix }: Settings, pattern: string): Promise<Found | Failure> {
   const start = startOfKeys(keyPrefix);
   const match = literally(start) + pattern;
@@ -88,7 +88,7 @@ async function scan(contact: Contact, { keyPrefix }: Settings, pattern: string):
 
 function rowOf({ resource, state, remaining, masters }: Inspection): string[] {
   const held = masters.filter(({ answer }) => answer?.kind === 'held').length;
-  // Somebody gave up, or a master was away when it was released.
+  // An acquisition was given up, or a master was unreachable during the release.
   const words = state === 'free' ? 'leftover' : state;
   return [showNames([resource]), words, state === 'held' ? duration(remaining) : '-', `${held} of ${masters.length}`];
 }

@@ -1,4 +1,4 @@
-/** A pattern, in the manner of SCAN and of ACL rules, that stands for exactly this text. */
+/** Escapes a string, so that as a pattern of SCAN or of an ACL rule it matches only itself. */
 export function literally(text: string): string {
   return text.replace(/[*?[\]\\]/g, '\\$&');
 }

@@ -3,30 +3,31 @@ import { startOfKeys } from '../core/resources.js';
 import { type Contact, type Failure, isFailure, type Outcome } from './contact.js';
 import { literally } from './pattern.js';
 
-/** Something that a lock needs and its user must not do. */
+/** A permission that locks need and the user lacks. */
 export interface MissingPermission {
   /** As an ACL rule: `+set`, `~lock:*`, `&lock:*`. */
   readonly rule: string;
-  /** Whether nobody may do it: the command is disabled or renamed. */
+  /** Whether no user has it, because the command is disabled or renamed. */
   readonly disabled: boolean;
 }
 
-/** Without these, waiting processes look for themselves and restarts are noticed by the marker only; locks go on. */
+/** Without these, locks still work, but waiting processes poll, and only the marker reveals a restart. */
 const DISPENSABLE = ['+info', '+publish', '+pubsub|numsub', '+subscribe', '+zadd', '+zrem', '+zpopmin'];
 
-/** Of these commands, one subcommand is needed. */
+/** The only subcommand that is needed of each of these commands. */
 const SUBCOMMANDS: Readonly<Record<string, string>> = { script: 'load', pubsub: 'numsub' };
 
-/** Whether no lock can be taken without it. */
+/** Whether no lock can be acquired without it. */
 export function isVital({ rule }: MissingPermission): boolean {
   return !DISPENSABLE.includes(rule) && !rule.startsWith('&');
 }
 
 /**
- * What the user of a connection must not do although locks need it.
+ * The permissions that locks need and the user of a connection lacks.
  *
- * Each command is tried, in a form that changes nothing: on a name that nobody uses, or with arguments that the command
- * itself refuses, which a server looks at after the permissions. `ACL DRYRUN` would ask for more permissions than a lock.
+ * Tries each command in a form that changes nothing: on an unused name, or with arguments that the command itself
+ * refuses, since a server checks the permissions before the arguments. `ACL DRYRUN` would need more permissions than a
+ * lock.
  */
 export async function missingPermissions(
   contact: Contact,
@@ -49,7 +50,7 @@ function trialsOf(settings: Settings, unused: string): [string, ...(string | num
   const key = startOfKeys(settings.keyPrefix) + unused;
   const own = ownName(settings, `doctor:${unused}`);
   return [
-    // Both together are refused by the command.
+    // The command refuses both options together.
     ['set', key, '', 'NX', 'XX'],
     ...['get', 'del', 'exists', 'pttl'].map((command): [string, string] => [command, key]),
     ['pexpire', key, 1],
@@ -58,7 +59,7 @@ function trialsOf(settings: Settings, unused: string): [string, ...(string | num
     ['zpopmin', own],
     ['hget', own, 'nonce'],
     ['hmget', own, 'nonce'],
-    // A field without a value is refused by the command.
+    // The command refuses a field without a value.
     ['hset', own, 'nonce', '', 'max'],
     ['publish', ownName(settings, `wake:${unused}`), ''],
     ['pubsub', 'NUMSUB', ownName(settings, `wake:${unused}`)],

@@ -8,7 +8,7 @@ import { release, type ReleaseOptions } from './release.js';
 import type { Terminal } from './terminal.js';
 import { trust, type TrustOptions } from './trust.js';
 
-/** What the process ends with. */
+/** Exit statuses of the process. */
 export const EXIT = Object.freeze({ fine: 0, problem: 1, usage: 2 });
 
 const INTRODUCTION = [
@@ -100,7 +100,7 @@ function append(value: string, before: readonly string[] | undefined): readonly 
   return [...(before ?? []), value];
 }
 
-/** What was typed may be a URL with a password, in the wrong place. */
+/** Masks quoted arguments: an argument in the wrong place may be a URL with a password. */
 function withoutValues(message: string): string {
   return /@|%40|:\/\//i.test(message) ? message.replace(/'.*'/s, "'***'") : message;
 }

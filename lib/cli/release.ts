@@ -8,7 +8,7 @@ import { inSession, type Session } from './session.js';
 import { duration, table } from './table.js';
 import { find, type Found, free, type Held, revoke } from './taking.js';
 
-/** How a release was asked for. */
+/** Options of the command `release`. */
 export interface ReleaseOptions {
   readonly force?: boolean;
   readonly yes?: boolean;
@@ -16,7 +16,8 @@ export interface ReleaseOptions {
 }
 
 /**
- * Takes a lock away from its holder. Resolves with the exit status: 1 if it may still be held, or nobody wanted it.
+ * Takes a lock away from its holder. Resolves with the exit status: 1 if the lock may still be held, or if the operator
+ * did not confirm.
  *
  * @throws {UsageError} without --force
  */
@@ -50,7 +51,7 @@ async function releaseIn(
   const record: AuditRecord = {
     ...{ at: new Date().toISOString(), by: operator(), resource, key: startOfKeys(settings.keyPrefix) + resource },
     mode: atOnce ? 'at-once' : 'revoked',
-    // So few masters are left that nobody can hold or extend it on a quorum.
+    // Too few masters are left for a quorum that could hold or extend the lock.
     released: taken.length + already > masters - quorumOf(masters) || unreached.length === 0,
     masters,
     taken: taken.map(({ master }) => master),

@@ -9,23 +9,23 @@ import type { RedisMaster } from '../redis/redis-master.js';
 import { Contact, type Failure, isFailure } from './contact.js';
 import type { Context } from './context.js';
 
-/** One master, as an application sees it, and a connection for what no application asks. */
+/** One master as an application uses it, and a connection for commands that no application sends. */
 export interface Member {
   readonly master: RedisMaster;
   readonly contact: Contact;
 }
 
-/** All masters of a command that looks at locks. Those that an application would refuse have no say here, either. */
+/** All masters of a command that reads locks. Masters that an application would refuse do not count here, either. */
 export class Session {
   private constructor(
     readonly redlock: Redlock,
     /** Masters that can be asked. */
     readonly members: readonly Member[],
-    /** The others, and why they cannot. */
+    /** The other masters, and why they cannot be asked. */
     readonly absent: readonly MasterReport[],
   ) {}
 
-  /** Connects to all masters, and gives up those that do not come within the time limit. */
+  /** Connects to all masters, and gives up on those that do not connect within the time limit. */
   static async open({ sources, settings, timeout }: Context): Promise<Session> {
     const surroundings = {
       clock: new SystemClock(),
@@ -35,7 +35,7 @@ export class Session {
     };
     const masters = redisMasters('masters', sources, { ...surroundings, settings });
     const redlock = new Redlock(masters, settings, surroundings);
-    // Whatever is wrong is told with each answer.
+    // Each answer reports what is wrong.
     await redlock.connect(timeout).catch((error: unknown) => {
       if (!(error instanceof QuorumUnavailableError || error instanceof RedlockConfigError)) throw error;
     });
@@ -65,7 +65,7 @@ export class Session {
   }
 }
 
-/** Opens the masters for an action, and closes them whatever happens. */
+/** Opens the masters for an action, and closes them even if it fails. */
 export async function inSession<T>(context: Context, action: (session: Session) => Promise<T>): Promise<T> {
   const session = await Session.open(context);
   try {
@@ -75,12 +75,12 @@ export async function inSession<T>(context: Context, action: (session: Session) 
   }
 }
 
-/** What went wrong with one command, as the answer of a master. */
+/** Converts the failure of one command into the answer of a master. */
 export function answerOf({ code, reason }: Failure): Answer {
   return code === 'UNREACHABLE' ? { kind: 'unreachable', reason, sent: false } : { kind: 'refused', code, reason };
 }
 
-/** The value of a key and for how many milliseconds more; `undefined` if there is none. */
+/** The value of a key and its remaining milliseconds. */
 export interface Entry {
   readonly value: string;
   /** `undefined` for a key that does not expire. */

@@ -7,22 +7,25 @@ import { EARLY_FROM } from '../redis/guard/early-vote.js';
 /** What the marker of a master means for its votes. */
 export interface Standing {
   readonly data: Relation;
-  /** Milliseconds until its votes count, 0 if they count now; `undefined` if a process has to meet it first. */
+  /** Milliseconds until its votes count, 0 if they count now; `undefined` if a process has to connect to it first. */
   readonly wait: number | undefined;
   /** Why its votes do not count. */
   readonly reason: string;
 }
 
-/** What a standing is judged by. */
+/** The evidence for a standing. */
 export interface Evidence {
   readonly report: ServerReport;
-  /** Whether the server writes its log before it acknowledges. */
+  /** Whether the server syncs its append-only file before it acknowledges a write. */
   readonly syncsAlways: boolean;
 }
 
 const DEFAULTS = resolveSettings({});
 
-/** Judges the data of a master like a process would that meets it now. Only an application knows declared durability. */
+/**
+ * Judges the data of a master as a process would that connects to it now. Declared durability is known to applications
+ * only.
+ */
 export function standingOf(evidence: Evidence): Standing {
   const { report } = evidence;
   const { marker } = report;
@@ -39,24 +42,26 @@ export function standingOf(evidence: Evidence): Standing {
   return { data, wait: left, reason: marker.reason };
 }
 
-/** Whether what it has acknowledged survives a restart and no failover can lose it. */
+/** Whether every acknowledged write survives a restart, and no failover can lose it. */
 export function keepsWrites({ report, syncsAlways }: Evidence): boolean {
   return syncsAlways && report.hasAppendOnlyFile && report.replicas === 0;
 }
 
-/** The longest wait where ttls are at most so long, in milliseconds. A clock that was set back cannot lengthen it. */
+/**
+ * The longest wait if no ttl is longer than `maxTtl`, in milliseconds. A clock that was set back cannot lengthen it.
+ */
 export function quarantineFor(maxTtl: number): number {
   return Math.ceil(maxTtl + driftOf(DEFAULTS, maxTtl));
 }
 
-/** Milliseconds until so many masters vote that there is a quorum; `undefined` if that needs a process to meet them. */
+/** Milliseconds until a quorum of the masters votes; `undefined` if a process has to connect to them first. */
 export function waitForQuorum(waits: readonly (number | undefined)[], masters: number): number | undefined {
   const sorted = waits.map((wait) => wait ?? Infinity).sort((a, b) => a - b);
   const wait = sorted[quorumOf(masters) - 1] ?? Infinity;
   return wait === Infinity ? undefined : wait;
 }
 
-/** Whether a process without locks lets all masters vote early: each is new to it, and no holder has objected. */
+/** Whether a process without locks lets all masters vote early: no master votes yet, and no holder has vetoed. */
 export function mayVoteEarly(evidences: readonly (Evidence | undefined)[]): boolean {
   return (
     evidences.length >= EARLY_FROM &&

@@ -2,15 +2,15 @@ import Table from 'cli-table3';
 
 const MOST_SAID = 200;
 
-/** Rows under a head. */
+/** Draws rows under a header. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  // Its own colours would also go into files.
+  // No colours, because the table would also write them into files.
   const drawn = new Table({ head: [...head], style: { head: [], border: [], compact: true } });
   drawn.push(...rows.map((row) => [...row]));
   return drawn.toString();
 }
 
-/** Breaks text between words, into lines of at most so many characters if its words are shorter. */
+/** Breaks a string between words into lines of at most `width` characters, unless a word is longer. */
 export function wrap(text: string, width: number): string {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
@@ -21,12 +21,12 @@ export function wrap(text: string, width: number): string {
   return lines.join('\n');
 }
 
-/** What a server said, on one line and without anything that a terminal would take for a command. */
+/** Shows a server's message on one line, without characters that a terminal would interpret as a command. */
 export function plain(text: string): string {
   return text.replace(/\p{C}/gu, '?').slice(0, MOST_SAID);
 }
 
-/** Units and the milliseconds from which on they are used, the largest first. */
+/** Units and the number of milliseconds from which each is used, largest first. */
 const UNITS = [
   { unit: 'days', length: 86_400_000, from: 2 * 86_400_000 },
   { unit: 'h', length: 3_600_000, from: 2 * 3_600_000 },
@@ -34,7 +34,7 @@ const UNITS = [
   { unit: 's', length: 1_000, from: 1_000 },
 ];
 
-/** Milliseconds, for people. */
+/** Formats milliseconds for people. */
 export function duration(milliseconds: number | undefined): string {
   if (milliseconds === undefined) return '-';
   const size = Math.abs(milliseconds);

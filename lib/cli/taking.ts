@@ -6,14 +6,14 @@ import { ownName, type Settings } from '../core/settings.js';
 import { isFailure } from './contact.js';
 import { answerOf, type Entry, type Member, readEntry, type Session } from './session.js';
 
-/** Takes the place of the holder's token, so that its extension is refused. */
+/** Replaces the holder's token, so that the master refuses an extension. */
 const REVOKED = 'released by force';
-/** Begins what is kept for a moment for a process that is next. */
+/** The beginning of a hand-off reservation: the value of a key that is kept for the next waiter for a moment. */
 const RESERVED = 'reserved for ';
 
 /**
- * KEYS: the key. ARGV: the token that it must have, what takes its place. What is left of its time is kept, and told: the
- * holder may have extended it while the operator was asked.
+ * KEYS: the key. ARGV: the token that the key must have, the value that replaces it. The remaining time is kept and
+ * returned: the holder may have extended the lock while the operator was asked.
  */
 const REVOKE = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -34,19 +34,19 @@ export interface Held {
 /** A resource on all masters. */
 export interface Found {
   readonly held: readonly Held[];
-  /** What was revoked before, and has not expired yet. */
+  /** Keys that were revoked earlier and have not expired yet. */
   readonly revoked: readonly Held[];
-  /** Masters that could not tell, and why. */
+  /** Masters that could not be asked, and why. */
   readonly unasked: readonly MasterReport[];
 }
 
-/** What came of taking a lock from its holder on one master. */
+/** The result of taking a lock away from its holder on one master. */
 export interface Taking extends MasterReport {
-  /** Milliseconds for which the key still lives; `undefined` if it may still be the holder's. */
+  /** Milliseconds until the key expires; `undefined` if the holder may still have it. */
   readonly left: number | undefined;
 }
 
-/** Who holds a resource on which master. */
+/** Finds the masters on which a resource is held. */
 export async function find({ members, absent }: Session, resource: string, { keyPrefix }: Settings): Promise<Found> {
   const key = startOfKeys(keyPrefix) + resource;
   const entries = await Promise.all(members.map(({ contact }) => readEntry(contact, key)));
@@ -61,7 +61,7 @@ export async function find({ members, absent }: Session, resource: string, { key
   return { held: kept.filter((one) => !isRevoked(one)), revoked: kept.filter(isRevoked), unasked };
 }
 
-/** Keeps the holder that was found from extending the lock. Whoever has come since is left alone. */
+/** Keeps the holder that was found from extending the lock. The lock of a later holder is left alone. */
 export async function revoke({ member, entry }: Held, resource: string, { keyPrefix }: Settings): Promise<Taking> {
   const { contact } = member;
   const outcome = await contact.call('EVAL', REVOKE, 1, startOfKeys(keyPrefix) + resource, entry.value, REVOKED);
@@ -69,7 +69,7 @@ export async function revoke({ member, entry }: Held, resource: string, { keyPre
   return { master: contact.name, answer: undefined, left: Number(outcome.value) };
 }
 
-/** Releases the lock like the holder that was found would, so that whoever waits is woken. */
+/** Releases the lock as the holder that was found would, so that the next waiter is notified. */
 export async function free({ member, entry }: Held, resource: string, settings: Settings): Promise<Taking> {
   const { master } = member;
   const names = {

@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline';
 
-/** What stands out on a terminal. */
+/** Styles for output on a terminal. */
 export type Style = 'bold' | 'red' | 'green' | 'yellow';
 
-/** Where a command writes, and whom it asks. */
+/** The output of a command, and the input that it asks for. */
 export interface Terminal {
-  /** A result. */
+  /** Prints a result. */
   print(text: string): void;
-  /** What went wrong. */
+  /** Prints an error. */
   complain(text: string): void;
   /** Resolves with a line of input; `undefined` when there is none. */
   ask(question: string): Promise<string | undefined>;
@@ -16,11 +16,11 @@ export interface Terminal {
 
 const CODES: Readonly<Record<Style, number>> = { bold: 1, red: 31, green: 32, yellow: 33 };
 
-/** The terminal of this process. Questions go to stderr: what is printed may go into a file. */
+/** The terminal of this process. Questions go to stderr, because stdout may go into a file. */
 export function processTerminal({ stdin, stdout, stderr } = process): Terminal {
-  // Only a terminal has the method. It also knows NO_COLOR, FORCE_COLOR and what kind of terminal it is.
+  // Only a terminal has the method. It also respects NO_COLOR, FORCE_COLOR and the type of the terminal.
   const hasColours = stdout.isTTY && stdout.hasColors();
-  // Whoever has read enough, such as `head`, ends the program.
+  // A reader that closes the pipe early, such as `head`, ends the program.
   stdout.on('error', () => process.exit());
   return {
     print: (text) => void stdout.write(`${text}\n`),

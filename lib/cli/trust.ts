@@ -11,15 +11,18 @@ import { configured } from './examination.js';
 import { type Evidence, keepsWrites, type Standing, standingOf } from './standing.js';
 import { duration, plain, table } from './table.js';
 
-/** How trust was asked for. */
+/** Options of the command `trust`. */
 export interface TrustOptions {
   readonly yes?: boolean;
 }
 
-/** How often a process may write the marker between reading and writing it here: announcements of ttls, vetoes. */
+/**
+ * Maximum number of attempts: a process may change the marker between the read and the write, by announcing a ttl or by
+ * a veto.
+ */
 const MOST_RACES = 5;
 
-/** What is known of a master that is to be trusted. */
+/** What is known about the master that is to be trusted. */
 interface Known extends Evidence {
   readonly standing: Standing;
 }
@@ -27,7 +30,7 @@ interface Known extends Evidence {
 /**
  * Ends the wait of one master: its votes count from now on. Resolves with the exit status: 1 if they do not.
  *
- * @throws {UsageError} if it is none of the masters
+ * @throws {UsageError} if `name` is none of the masters
  */
 export async function trust(context: Context, name: string, { yes = false }: TrustOptions): Promise<number> {
   const { sources, timeout } = context;
@@ -49,7 +52,7 @@ function named(name: string, contacts: readonly Contact[]): Contact {
   throw new UsageError(`${showNames([redactUrl(name)])} is none of the masters: give one of ${names}`);
 }
 
-/** A URL is as good as the name that `doctor` shows. */
+/** A URL is accepted as well as the name that `doctor` shows. */
 function addressIn(name: string): string | undefined {
   try {
     return redisClient('master', name.includes('://') ? name : `redis://${name}`).name;
@@ -97,7 +100,7 @@ async function read(contact: Contact, settings: Settings): Promise<Known | Failu
   return { ...evidence, standing: standingOf(evidence) };
 }
 
-/** A node of a cluster may refuse the name of the marker, and still says what it is. */
+/** A node of a cluster may refuse the marker's key, and still reports what it is. */
 async function readFault(contact: Contact): Promise<Known | undefined> {
   const outcome = await contact.call('EVAL', REPORT, 0);
   if (isFailure(outcome)) return undefined;
@@ -105,12 +108,12 @@ async function readFault(contact: Contact): Promise<Known | undefined> {
   return faultOf(evidence.report) === undefined ? undefined : { ...evidence, standing: standingOf(evidence) };
 }
 
-/** Why nothing can be written to a master, if nothing can. */
+/** Why nothing can be written to a master; `undefined` if it can. */
 function refusalOf(answer: Known | Failure): string | undefined {
   return 'code' in answer ? `it cannot be asked: ${answer.reason}` : faultOf(answer.report);
 }
 
-/** What the operator was shown has to be what is trusted. */
+/** Why the state that the operator was shown is out of date; `undefined` if it is not. */
 function changeSince({ report: before }: Known, { report: now }: Known): string | undefined {
   const isSame = before.run === now.run && before.replid === now.replid && before.marker?.nonce === now.marker?.nonce;
   const isWorse = now.marker?.isVetoed === true && before.marker?.isVetoed !== true;
@@ -120,7 +123,7 @@ function changeSince({ report: before }: Known, { report: now }: Known): string 
     : 'its data or its marker has changed meanwhile: look again';
 }
 
-/** The largest ttl that a lock may have, for the next time that a master loses its data. */
+/** The largest ttl that a lock may have, to be recorded for the next time that a master loses its data. */
 async function longestTtl({ report }: Known, others: readonly Contact[], settings: Settings): Promise<number> {
   const answers = await Promise.all(others.map(async (other) => (await other.open()) ?? (await read(other, settings))));
   const known = answers.flatMap((answer) => {
@@ -133,7 +136,7 @@ async function longestTtl({ report }: Known, others: readonly Contact[], setting
 
 interface Writing {
   readonly settings: Settings;
-  /** The largest ttl to note with data that was unknown. */
+  /** The largest ttl to record with data that was unknown. */
   readonly maxTtl: number;
 }
 
@@ -143,7 +146,7 @@ function write(contact: Contact, known: Known, { settings, maxTtl }: Writing): P
   const by = operator();
   const change: Partial<Record<MarkerField, string | number>> = {
     ...{ run, replid, from: time, by, at: time, why: `trusted by ${by}` },
-    // Processes that remember the old nonce have to begin anew with this data.
+    // A new nonce, so that processes that remember the old one treat the data as new.
     ...(standing.data === 'unknown' && {
       ...{ nonce: new SystemRandom().token(), vetoed: 0 },
       ...{ ttls: announcementOf(maxTtl, time + maxTtl), known: maxTtl, durable: keepsWrites(known) ? 1 : 0 },
@@ -171,7 +174,7 @@ function recordOf(master: string, known: Known): TrustRecord {
   };
 }
 
-/** A veto in data that is unknown was about an earlier wait. */
+/** In unknown data, a veto refers to an earlier wait. */
 function isVetoed({ report, standing }: Known): boolean {
   return report.marker?.isVetoed === true && standing.data !== 'unknown';
 }

@@ -1,15 +1,18 @@
 import type { Request } from '../core/master.interface.js';
 import type { Announcement } from './guard/data-identity.js';
 
-/** Check the marker, tell the time, and announce a ttl: what the restart guard asks of a server beside the votes. */
+/**
+ * A heartbeat: the server checks its marker, returns its time and records an announced ttl. The restart guard sends it
+ * in addition to the votes.
+ */
 export interface BeatRequest extends Announcement {
-  /** Tells requests apart. */
+  /** Distinguishes the types of requests. */
   readonly op: 'beat';
-  /** None. */
+  /** Always empty. */
   readonly keys: readonly string[];
   /** Milliseconds of quarantine for each millisecond of a ttl. */
   readonly factor: number;
 }
 
-/** What a server can be asked. */
+/** All requests to a server. */
 export type ServerRequest = Request | BeatRequest;

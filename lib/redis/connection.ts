@@ -3,25 +3,25 @@ import { backoff } from './own-settings.js';
 import type { RedisClient } from './redis-client.interface.js';
 import { isReply, tell } from './replies.js';
 
-/** How long it takes at most until a closed socket is gone, in milliseconds. */
+/** Time limit for a socket to close, in milliseconds. */
 const GONE_WITHIN = 1_000;
 /** A server that accepts a connection gets this many milliseconds to become ready for commands. */
 const READY_WITHIN = 10_000;
 
-/** Who uses a connection. */
+/** The user of a connection. */
 export interface ConnectionUser {
-  /** Asks the server who it is, before anything else; tells whether it may be used. May reject. */
+  /** Identifies the server before any other request. Resolves with whether the server may be used. May reject. */
   greet(): Promise<boolean>;
-  /** The connection can be used from now on. */
+  /** Called when the connection can be used. */
   serve(): void;
 }
 
-/** Keeps a connection to one server, which is used for nothing else, and knows why there is none if there is none. */
+/** Keeps a dedicated connection to one server, and records why there is none. */
 export class Connection {
-  /** What an error message must not tell. */
+  /** Strings that no error message may contain. */
   readonly secrets: readonly string[];
   private trouble: string | undefined = 'not connected yet';
-  /** The connection works, but not with the database that it was meant for. */
+  /** Whether the connection works, but with the wrong database. */
   private misplaced = false;
   private closed = false;
   private settled: (() => void) | undefined;
@@ -44,12 +44,12 @@ export class Connection {
 
   /** Why there is no connection; `undefined` while there is one. */
   get problem(): string | undefined {
-    // The client knows of a broken connection one turn before it tells.
+    // The status of the client changes one turn of the event loop before the event.
     if (this.trouble === undefined && this.client.status !== 'ready') return 'the connection broke';
     return this.trouble;
   }
 
-  /** Opens the connection and keeps reopening it until `close`. Resolves when the first try has ended. */
+  /** Opens the connection and keeps reopening it until `close`. Resolves when the first attempt has ended. */
   open(): Promise<void> {
     return new Promise((resolve) => {
       this.settled = resolve;
@@ -57,13 +57,13 @@ export class Connection {
     });
   }
 
-  /** Drops the connection, whose other end may be gone without a word, and opens a new one. */
+  /** Drops the connection, whose peer may have disappeared silently, and opens a new one. */
   reopen(): void {
     this.trouble = 'no answer for long, connecting anew';
     this.drop();
   }
 
-  /** The server must not be used. That may have changed when we come back. */
+  /** Drops a server that must not be used, and tries again later, when that may have changed. */
   refuse(why: string): void {
     this.trouble = why;
     this.dropLater();
@@ -82,13 +82,13 @@ export class Connection {
       };
       const { status } = this.client;
       if (status !== 'end') this.client.disconnect();
-      // There is no socket that could tell its end.
+      // Without a socket there is no event to wait for.
       if (status === 'end' || status === 'close' || status === 'reconnecting') this.ended();
     });
   }
 
   private connect(): void {
-    // How it ends is told by events.
+    // Events report the result.
     this.client.connect().catch(() => undefined);
   }
 
@@ -145,7 +145,7 @@ export class Connection {
     this.trouble = tell(error, this.secrets);
     if (isAboutDatabase(error)) this.misplaced = true;
     this.settle();
-    // Not every error ends the connection, but none leaves one that can be trusted.
+    // Not every error ends the connection, but after any error the connection cannot be trusted.
     if (this.client.status === 'ready') this.drop();
   }
 
@@ -155,7 +155,7 @@ export class Connection {
     this.settle();
   }
 
-  /** The client has given up, which it is only meant to do when it is closed. */
+  /** Called when the client has given up, which it should only do when it is closed. */
   private end(): void {
     this.lose();
     this.ended?.();
@@ -169,7 +169,7 @@ export class Connection {
   }
 }
 
-/** A connection whose SELECT failed is offered as if nothing had happened, and works on database 0. */
+/** Whether SELECT failed. The client reports such a connection as ready, and it works on database 0. */
 function isAboutDatabase(error: unknown): boolean {
   const { command } = error as { command?: { name?: string } };
   return isReply(error) && command?.name === 'select';

@@ -1,10 +1,10 @@
 import { type Marker, MARKER_FIELDS, markerFrom } from './guard/marker.js';
 
-/** Who a server is and what it says about its data, read in one moment together with its marker. */
+/** The identity of a server and the state of its data, read atomically with its marker. */
 export interface ServerReport {
-  /** Tells one run of a server process from all others; empty when the user may not ask for INFO. */
+  /** Identifies one run of a server process; empty if the user lacks the permission for INFO. */
   readonly run: string;
-  /** Tells one history of the data from all others; empty when the user may not ask for INFO. */
+  /** Identifies one history of the data; empty if the user lacks the permission for INFO. */
   readonly replid: string;
   /** Whether the server was a replica before it had this history. */
   readonly wasPromoted: boolean;
@@ -15,9 +15,9 @@ export interface ServerReport {
   readonly mode: string | undefined;
   /** Whether it writes an append-only file. */
   readonly hasAppendOnlyFile: boolean;
-  /** What is dropped when its memory is full; `undefined` when nothing is. */
+  /** The policy by which it drops keys when its memory is full; `undefined` if it drops none. */
   readonly eviction: string | undefined;
-  /** Milliseconds since it started, by its wall clock: for people to read, and for nothing else. */
+  /** Milliseconds since it started, by its wall clock. For display only. */
   readonly uptime: number;
   /** Its wall clock, in milliseconds. */
   readonly time: number;
@@ -28,8 +28,8 @@ const OLDEST = 7;
 const NEVER_PROMOTED = /^(?:0+|)$/;
 
 /**
- * The marker is KEYS[1] or ARGV[1], or there is none. INFO can be denied: what it would say is empty then. A node of a
- * cluster may not own the marker, and is refused for another reason.
+ * The marker is KEYS[1] or ARGV[1], or there is none. INFO can be denied: its sections are empty then. A node of a
+ * cluster may not own the marker's key; the error is ignored, because the node is refused for another reason.
  */
 export const REPORT = `
 local function info(section)
@@ -71,7 +71,7 @@ export function reportOf(reply: unknown): ServerReport {
   };
 }
 
-/** Why a server must not vote at all, if it must not. */
+/** Why a server must never vote; `undefined` if it may. */
 export function faultOf({ role, mode, version }: ServerReport): string | undefined {
   if (role === 'slave') return 'it is a replica, whose data may be older than what its primary has acknowledged';
   if (mode === 'cluster') return 'it is a node of a cluster, which is not an independent master';

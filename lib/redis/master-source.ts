@@ -9,12 +9,12 @@ import { RedisMaster } from './redis-master.js';
 import { settingsOfUrl } from './redis-url.js';
 
 /**
- * Where a master is: `redis://` or `rediss://` URL, path of a unix socket, options of an ioredis client, or such a
- * client (of ioredis 5 or 6), whose settings are copied.
+ * The address of a master: a `redis://` or `rediss://` URL, the path of a unix socket, the options of an ioredis
+ * client, or such a client (of ioredis 5 or 6), whose settings are copied.
  */
 export type RedisMasterSource = string | (RedisOptions & DurableOption) | RedisClientSource;
 
-/** What can be said of one master beside how to reach it. */
+/** What can be declared for one master in addition to its connection settings. */
 export interface DurableOption {
   /**
    * Declares that this master keeps each acknowledged write across restarts and failovers.
@@ -25,7 +25,7 @@ export interface DurableOption {
 
 const DEFAULT_HOST = 'localhost';
 const SENTINEL_PORT = 26_379;
-/** Names, IPv4 and IPv6 addresses, also with a zone. */
+/** Host names, and IPv4 and IPv6 addresses, optionally with a zone. */
 const HOST = /^(?:[\p{L}\p{M}\p{N}._-]+|[0-9a-f:.]+(?:%[\w.-]+)?)$/iu;
 const PRINTABLE = /^\P{C}+$/u;
 
@@ -33,10 +33,10 @@ const REQUIREMENT =
   'must be a redis:// or rediss:// URL, the path of a unix socket, ioredis options or an ioredis client';
 
 /**
- * Masters on Redis servers, not connected yet.
+ * Creates masters on Redis servers. They are not connected yet.
  *
- * @param option what the user calls the list
- * @throws {RedlockConfigError} for the first source that cannot work, or that names the same server as another
+ * @param option name of the list in error messages
+ * @throws {RedlockConfigError} for the first source that is invalid, or that names the same server as another
  */
 export function redisMasters(
   option: string,
@@ -59,10 +59,10 @@ export function refuseTwins(option: string, masters: readonly { readonly name: s
 }
 
 /**
- * A master on a Redis server, not connected yet. Two masters with one name are one server.
+ * Creates a master on a Redis server. It is not connected yet. Two masters with one name are the same server.
  *
- * @param option what the user calls the source
- * @throws {RedlockConfigError} if the source cannot work
+ * @param option name of the source in error messages
+ * @throws {RedlockConfigError} if the source is invalid
  */
 export function redisMaster(option: string, source: RedisMasterSource, context: RedisMasterContext): RedisMaster {
   const { name, client } = redisClient(option, source);
@@ -80,13 +80,13 @@ export interface NamedClient {
   readonly client: RedisClient;
 }
 
-/** @throws {RedlockConfigError} if the source cannot work */
+/** @throws {RedlockConfigError} if the source is invalid */
 export function redisClient(option: string, source: RedisMasterSource): NamedClient {
   const client = clientFrom(option, source);
   return { name: addressOf(client.options), client };
 }
 
-/** Whatever a source does when it is read, it is the source that cannot work. */
+/** Any error while a source is read means that the source is invalid. */
 function clientFrom(option: string, source: unknown): RedisClient {
   try {
     const client = copyOf(option, source);
@@ -118,10 +118,10 @@ function clientFromUrl(option: string, url: string): RedisClient {
 function clientFromOptions(option: string, options: RedisOptions): RedisClient {
   const names: readonly (keyof RedisOptions)[] = ['host', 'port', 'path', 'sentinels'];
   if (!names.some((name) => options[name] !== undefined)) {
-    // Otherwise a misspelled option would mean a server on this machine.
+    // Otherwise a misspelled option would select a server on this machine.
     throw new RedlockConfigError(option, options, `must say where the server is: ${names.join(', ')}`);
   }
-  // Before the client looks at them.
+  // Before the client reads them.
   if (options.sentinels) checkSentinels(option, options.sentinels, options.name);
   const { durable: _, ...settings } = options as RedisOptions & DurableOption;
   return new Redis({ ...settings, ...OWN_SETTINGS });
@@ -162,7 +162,7 @@ function checkEndpoint(option: string, host: unknown, port: unknown): void {
     throw new RedlockConfigError(`${option}.host`, host, 'must be a text that is not empty');
   }
   if (!HOST.test(host)) {
-    // It names the master in every log: what is not an address could be a password.
+    // The host names the master in every log: a value that is not an address could be a password.
     throw new RedlockConfigError(`${option}.host`, redactUrl(host), 'must be the name or address of a host alone');
   }
   if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535) {
@@ -170,7 +170,7 @@ function checkEndpoint(option: string, host: unknown, port: unknown): void {
   }
 }
 
-/** Where a server is. The number of its database is no part of it: all databases are lost together. */
+/** The address of a server. It does not contain the number of the database, because all databases are lost together. */
 function addressOf({ host, port, path, sentinels, name }: RedisClientOptions): string {
   if (sentinels) return `${name ?? 'master'} of sentinels ${sentinels.map(endpointOf).sort().join(', ')}`;
   return path ? path : endpointOf({ host, port });
@@ -191,7 +191,7 @@ function isClient(source: object): source is RedisClientSource {
   return 'duplicate' in source && typeof source.duplicate === 'function' && 'isCluster' in source && 'status' in source;
 }
 
-/** Whatever realm it comes from. */
+/** Recognizes plain objects of any realm. */
 function isPlainObject(value: object): boolean {
   return Object.prototype.toString.call(value) === '[object Object]' && !('duplicate' in value);
 }

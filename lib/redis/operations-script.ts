@@ -2,20 +2,23 @@ import { RESERVED_FOR } from '../core/master.interface.js';
 import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED, UNMARKED } from './script-answers.js';
 import { GIVE, LOOK_AT_MARKER, NOTIFY, QUEUE_LIFE, RESERVED, TAKE } from './usual-script.js';
 
-/** Bound on the dead processes that are skipped by one release. */
+/** Maximum number of dead waiters that one release skips. */
 const MOST_SKIPPED = 100;
-/** An announced ttl counts for so many milliseconds more than itself: until it is announced again, and a bit. */
+/**
+ * An announced ttl counts for this many milliseconds longer than the ttl itself: a bit longer than until its next
+ * announcement.
+ */
 export const ANNOUNCED_FOR = 4_000;
-/** Announcements that a marker keeps. Of more, the smallest are kept as the next larger one. */
+/** Maximum number of announcements in a marker. Beyond it, the smallest are merged into the next larger one. */
 export const MOST_ANNOUNCED = 16;
-/** Of a server, in milliseconds. */
+/** Resolution at which a server expires keys, in milliseconds. */
 export const EXPIRY_RESOLUTION = 2;
-/** Of a key that is written to see whether that works, in milliseconds, should its deletion fail. */
+/** Expiry of the key that a probe writes, in milliseconds, in case its deletion fails. */
 const PROBE_LIFE = 1_000;
 
-// What `scripts.ts` puts together.
+// The parts that `scripts.ts` assembles.
 
-/** What the operations share. */
+/** Functions that the operations share. */
 const COMMON = `
 local function clock()
   if not time then time = call('TIME') end
@@ -36,10 +39,10 @@ local function text(number)
 end`;
 
 /**
- * The longest remaining time of the keys that another token holds, or FREE; and which keys these are.
+ * The longest remaining time of the keys that another token holds, or FREE; and the set of these keys.
  *
- * Every operation looks before it writes: what fails half-way is not rolled back. GET and not just PTTL, so that a key
- * of another type, which is no lock, is reported as such (WRONGTYPE).
+ * Every operation reads before it writes, because a script that fails half-way is not rolled back. GET and not just
+ * PTTL, so that a key of another type, which is no lock, is reported as such (WRONGTYPE).
  */
 const LONGEST_HOLD = `
 local function longest_hold(keys, token, reserved)
@@ -55,8 +58,9 @@ local function longest_hold(keys, token, reserved)
   return longest, held
 end`;
 
-// Whatever is wrong with a queue (another type, no permission): pcall, since locks do not depend on it.
-// A key that is released while processes wait for it is kept for the one that is woken; nobody listens to a dead one.
+// pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
+// released while processes wait for it is reserved for the one that is notified. A waiter that is dead does not listen,
+// and is skipped.
 const QUEUES = `
 local function wake_next(key, queue)
   for _ = 1, ${MOST_SKIPPED} do
@@ -106,8 +110,8 @@ local function draw(fields, at_least, step)
 end`;
 
 /**
- * The ttls in use. Each is kept until a lock that was granted before the next announcement has ended, so that one that is
- * not used any more is forgotten.
+ * The ttls in use. Each is kept until a lock that was granted before the next announcement has ended. A ttl that is not
+ * used any more is therefore forgotten.
  */
 const ANNOUNCEMENTS = `
 local function announce(ttl, lengthens, factor, known)
@@ -140,11 +144,11 @@ local function announce(ttl, lengthens, factor, known)
 end`;
 
 /**
- * One function for each operation, with the parts of a request as `request-encoding.ts` orders them.
+ * One function for each operation. The parameters are the parts of a request in the order of `request-encoding.ts`.
  *
- * - extend: the absent keys first. If there is no memory for them, the others are not refreshed either. EXISTS and not
- *   SET NX, which a server that is out of memory refuses even where it would do nothing.
- * - release: pcall, since one key that is no lock must not keep the others from being given up.
+ * - extend: sets the absent keys first. If there is no memory for them, the others are not refreshed either. EXISTS and
+ *   not SET NX, which a server that is out of memory refuses even where it would do nothing.
+ * - release: pcall, because one key that is no lock must not keep the others from being released.
  */
 const OPERATIONS = `
 local operations = {}
@@ -245,7 +249,7 @@ function operations.give(key, token, queue)
   return answer or operations.release({ key }, token, '0', { queue })
 end`;
 
-/** Answers each request. What goes wrong with one does not touch the others: its answer is the error. */
+/** Answers each request. An error of one request becomes its answer and does not affect the others. */
 const ANSWER_ALL = `
 local answers = {}
 local requests = operations[what] and { { what, unpack(ARGV, 6) } } or cjson.decode(what)
@@ -258,5 +262,5 @@ end
 answers[#answers + 1] = time
 return answers`;
 
-/** Everything that a script can be asked for. */
+/** All operations of the script. */
 export const EVERYTHING = [COMMON, LONGEST_HOLD, QUEUES, FENCES, ANNOUNCEMENTS, OPERATIONS, ANSWER_ALL].join('\n');

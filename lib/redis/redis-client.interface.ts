@@ -1,4 +1,7 @@
-/** What this library uses of an ioredis client. Structural, since the classes of ioredis 5 and 6 do not fit each other. */
+/**
+ * The part of an ioredis client that this library uses. Structural, because the classes of ioredis 5 and 6 are
+ * incompatible.
+ */
 export interface RedisClient {
   readonly status: string;
   readonly options: RedisClientOptions;
@@ -10,7 +13,7 @@ export interface RedisClient {
   on(event: string, listener: (...args: unknown[]) => void): unknown;
 }
 
-/** The settings of a client that tell where its server is, and what must not be told. */
+/** The settings of a client that contain the address of its server and its secrets. */
 export interface RedisClientOptions {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
@@ -22,12 +25,12 @@ export interface RedisClientOptions {
   readonly sentinelPassword?: string | null | undefined;
 }
 
-/** An ioredis client as a source of settings: it is copied, and otherwise left alone. */
+/** An ioredis client as a source of settings: the library copies the settings and does not use the client itself. */
 export interface RedisClientSource {
-  /** What ioredis says of the connection. */
+  /** The status of the connection, as ioredis reports it. */
   readonly status: string;
   /** A client of a Redis Cluster is refused: its nodes are not independent masters. */
   readonly isCluster: boolean;
-  /** Makes another client with the same settings, except for these. */
+  /** Creates another client with the same settings, except for those in `override`. */
   duplicate(override?: object): object;
 }

@@ -5,16 +5,16 @@ import type { Settings } from '../core/settings.js';
 import type { RequestEncoder } from './request-encoding.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 
-/** What a master on a server needs to know of its surroundings. */
+/** The dependencies of a master on a Redis server. */
 export interface RedisMasterContext {
   readonly clock: Clock;
   readonly settings: Settings;
   readonly random: Random;
   readonly observer: Observer;
-  /** Shared by all masters that are asked the same. */
+  /** Shared by all masters that receive the same requests. */
   readonly encoder: RequestEncoder;
   /** Shared by all masters; `undefined` where the restart guard is off. */
   readonly guard?: RestartGuard | undefined;
-  /** Whether there is no other master. */
+  /** Whether this is the only master. */
   readonly isAlone?: boolean;
 }

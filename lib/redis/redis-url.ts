@@ -1,9 +1,12 @@
 import type { RedisOptions } from 'ioredis';
 
-/** Parameters that a URL may carry. Everything else is given as options, where it has a type. */
+/** Parameters that a URL may have. Everything else is given as options, where it has a type. */
 const PARAMETERS = ['db', 'family'] as const;
 
-/** Connection settings of a URL or a socket's path; a text that says what it must be if it is none. */
+/**
+ * Parses a URL or the path of a socket into connection settings. Returns the violated requirement as a string if that
+ * fails.
+ */
 export function settingsOfUrl(text: string): RedisOptions | string {
   if (text.startsWith('/') && !text.startsWith('//')) return settingsOfPath(text);
   let url: URL;
@@ -15,7 +18,7 @@ export function settingsOfUrl(text: string): RedisOptions | string {
   if (url.protocol !== 'redis:' && url.protocol !== 'rediss:') {
     return 'must begin with redis:// or rediss://, or be the path of a unix socket';
   }
-  // Of an unknown scheme, the parser accepts nearly everything.
+  // For an unknown scheme, the parser accepts nearly everything.
   if (url.hostname === '') return 'must name a host';
   if (url.port === '0') return 'must have a port from 1 to 65535';
   if (url.hash !== '') return 'must have no fragment: a # in a password is written %23';

@@ -2,8 +2,8 @@ import type { AcquireRequest } from '../core/master.interface.js';
 import type { ServerRequest } from './beat-request.interface.js';
 
 /**
- * Writes requests as the script of `scripts.ts` reads them. What one master is sent the others are mostly sent, too, so
- * the last ones are kept.
+ * Encodes requests for the script of `scripts.ts`. All masters are mostly sent the same requests, so the last result is
+ * kept.
  */
 export class RequestEncoder {
   private requests: readonly ServerRequest[] = [];
@@ -11,10 +11,11 @@ export class RequestEncoder {
   private last: readonly string[] = [];
 
   /**
-   * As few arguments as possible: several requests make one JSON text, which costs a server less to take apart than as
-   * many arguments do. One that comes alone, and is of the usual kind, needs no taking apart.
+   * Uses as few arguments as possible: several requests become one JSON string, which costs a server less to parse than
+   * as many arguments do. A single request of the usual kind needs no parsing.
    *
-   * @param mayQueue whether this process would hear that it is next; there is no use in waiting for that otherwise
+   * @param mayQueue whether this process would receive a notification that it is next; otherwise a place in the queue
+   * is useless
    */
   encode(requests: readonly ServerRequest[], mayQueue: boolean): readonly string[] {
     const { requests: last } = this;
@@ -30,7 +31,7 @@ export class RequestEncoder {
   }
 }
 
-/** What the script does for nearly every lock; `undefined` for everything else. */
+/** Encodes the requests of nearly every lock; `undefined` for all others. */
 function usual(request: ServerRequest, mayQueue: boolean): readonly string[] | undefined {
   const [key] = request.keys;
   if (key === undefined || request.keys.length > 1) return undefined;
@@ -42,7 +43,7 @@ function usual(request: ServerRequest, mayQueue: boolean): readonly string[] | u
   return parts;
 }
 
-/** Operation, keys, and what the operation needs. */
+/** The operation, its keys and its parameters. */
 function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
   const { op, keys } = request;
   switch (request.op) {
@@ -73,12 +74,12 @@ function partsOfAcquisition(request: AcquireRequest, mayQueue: boolean): unknown
   return parts;
 }
 
-/** Lua would turn a number into text again for each command, and that is slow. */
+/** Formats a number as a string, because Lua would convert a number for each command, which is slow. */
 function text(milliseconds: number): string {
   return String(Math.ceil(milliseconds));
 }
 
-/** What `SET ... NX` can do: it neither tells the remaining time nor takes several keys. */
+/** Whether `SET ... NX` can serve the request: it neither returns the remaining time nor sets several keys. */
 export function isPlain(request: ServerRequest): request is AcquireRequest {
   return request.op === 'acquire' && request.keys.length === 1 && !request.explain;
 }

@@ -1,8 +1,8 @@
-/** Answer to a request when nobody else holds a key: the keys were taken, refreshed, given up, or are free. */
+/** Answer when no other token holds a key: the keys were set, refreshed, released, or are free. */
 export const FREE = -2;
-/** Answer when a key is held and will not expire by itself. Like PTTL, where both numbers come from. */
+/** Answer when a key is held and does not expire by itself. Both this number and {@link FREE} are those of PTTL. */
 export const ENDLESS = -1;
-/** Answer when the keys were taken or given up while other processes wait for one of them. */
+/** Answer when the keys were set or released while other processes wait for one of them. */
 export const FREE_AMONG_OTHERS = -3;
 /** Answer when the marker is not the one that the client knows. */
 export const UNMARKED = -4;

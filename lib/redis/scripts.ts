@@ -2,30 +2,34 @@ import { createHash } from 'node:crypto';
 import { EVERYTHING } from './operations-script.js';
 import { ALONE, GIVEN } from './usual-script.js';
 
-/** A Lua script and the digest by which a server that has seen it knows it. */
+/** A Lua script and the digest by which a server that has loaded it recognizes it. */
 export interface Script {
   readonly text: string;
   readonly sha1: string;
 }
 
-// The script does not begin with `#!lua`: a server that is out of memory refuses such a script as a whole, but runs one
-// without, and only refuses the commands in it that need memory. PEXPIRE and DEL do not.
+// The script does not begin with `#!lua`: a server that is out of memory refuses such a script as a whole. It runs a
+// script without that line, and refuses only the commands that need memory. PEXPIRE and DEL do not.
 const BODY = `${[GIVEN, ALONE, EVERYTHING].join('\n').trim()}\n-- for `;
-/** The digest of what all scripts begin with: every handshake needs one, and most of the text is always the same. */
+/**
+ * The digest of the common beginning of all scripts: every handshake needs a digest, and most of the script is always
+ * the same.
+ */
 const BEGINNING = createHash('sha1').update(BODY);
 
 /**
- * The script that answers requests, for one run of a server: its id is part of the text, and so of the digest. Another
- * server behind the same address does not know it, not even over a connection that has survived in a proxy.
+ * The script that answers requests, for one run of a server. The run id is part of the script and therefore of its
+ * digest: another server behind the same address does not know the script, not even over a connection that has survived
+ * in a proxy.
  *
- * ARGV: the marker of the data and its nonce, both empty without a restart guard; the history of the data, empty where it
- * is not to be compared; the hash of counters; what is asked, as `request-encoding.ts` writes it. The answers come in the
- * same order, then what TIME says, if an operation needed it.
+ * ARGV: the marker of the data and its nonce, both empty without a restart guard; the history of the data, empty if it
+ * is not to be compared; the hash of counters; the requests, as `request-encoding.ts` encodes them. The answers come in
+ * the same order, followed by the reply to TIME if an operation needed it.
  *
- * All names come in ARGV and none in KEYS, which is for servers that share out keys among themselves, and those are
- * refused: a key that this user must not touch then fails the request that it belongs to, and not its neighbours.
+ * All names are in ARGV and none in KEYS. Only the nodes of a cluster need KEYS, and those are refused. A key that the
+ * user must not access then fails only the request that it belongs to.
  *
- * @param run id of the run; empty if the server does not tell
+ * @param run run id of the server; empty if the server does not report it
  */
 export function boundScript(run: string): Script {
   return { text: BODY + run, sha1: BEGINNING.copy().update(run).digest('hex') };

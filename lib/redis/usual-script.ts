@@ -1,20 +1,21 @@
 import { RESERVED_FOR } from '../core/master.interface.js';
 import { FREE, FREE_AMONG_OTHERS } from './script-answers.js';
 
-/** For how long a queue lives after somebody has joined it, in milliseconds: those who wait join again before that. */
+/** How long a queue lives after a waiter has joined it, in milliseconds: waiters join again before that. */
 export const QUEUE_LIFE = 5_000;
 
-// What `scripts.ts` puts together.
+// The parts that `scripts.ts` assembles.
 
-/** What a script is given. Most requests need no clock and many no marker: both are read once, when first needed. */
+/** The arguments of a script. Most requests need no clock and many need no marker: both are read once, on first use. */
 export const GIVEN = `
 local call, pcall_redis = redis.call, redis.pcall
 local marker, nonce, history, counters, what = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local time, marked`;
 
 /**
- * Nothing is granted on the word of a server that has forgotten its marker, and so perhaps everything else. Now and then
- * the history of the data is compared, too: a server that was demoted and promoted again has the same run and marker.
+ * Checks the marker: a server that has lost its marker may have lost all locks, and must not grant anything. From time
+ * to time it also compares the history of the data, because a server that was demoted and promoted again has the same
+ * run and marker.
  */
 export const LOOK_AT_MARKER = `
 if marked == nil then
@@ -25,23 +26,23 @@ if marked == nil then
   end
 end`;
 
-/** What a key holds, in front of the name of a waiting process, while it is kept for that process. */
+/** The beginning of the value of a key that is reserved for a waiter. The name of the waiter follows. */
 export const RESERVED = `'reserved for '`;
 
 /**
- * Tells a waiting process that it is next, and whether it listens. PUBLISH also counts those that subscribe to a pattern,
- * such as a monitor, so what counts is who subscribes to exactly this channel. Without the permission to ask for that,
- * `[2]` of the error is nil, and the word of PUBLISH has to do.
+ * Notifies a waiter that it is next, and determines whether it listens. PUBLISH also counts clients that subscribe to a
+ * pattern, such as a monitor, so the number of subscribers of exactly this channel decides. Without the permission to
+ * read that number, `[2]` of the error is nil, and the result of PUBLISH has to do.
  */
 export const NOTIFY = `
     local heard = pcall_redis('PUBLISH', waiter, key)
     local is_heard = type(heard) == 'number' and heard > 0 and pcall_redis('PUBSUB', 'NUMSUB', waiter)[2] ~= 0`.trim();
 
 /**
- * Takes one key, if it is free or kept for whoever asks. If somebody else has it, whoever waits takes a place in its queue.
- * Otherwise there is no `answer`, and it is left to the operations.
+ * Sets one key, if it is free or reserved for the waiter that requests it. If another token holds it, the waiter joins
+ * its queue. Otherwise `answer` stays nil, and the general operations take over.
  *
- * Numbers become text by '%.0f' only: Lua's own way loses digits.
+ * Numbers are formatted by '%.0f' only: Lua's default format loses digits.
  */
 export const TAKE = `${LOOK_AT_MARKER}
 local owner = waiter and pcall_redis('GET', key)
@@ -62,10 +63,11 @@ elseif marked and type(owner) == 'string' and owner ~= token and not is_reserved
 end`;
 
 /**
- * Gives one key up, if it is ours; otherwise, and if whoever waits for it does not listen any more, like {@link TAKE}.
+ * Releases one key, if it holds the token. Otherwise, and if the next waiter does not listen any more, `answer` stays
+ * nil, as in {@link TAKE}.
  *
- * pcall, since locks do not depend on whatever is wrong with a queue (another type, no permission). A key that is
- * released while processes wait for it is kept for the one that is woken.
+ * pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
+ * released while processes wait for it is reserved for the one that is notified.
  */
 export const GIVE = `
 if pcall_redis('GET', key) == token then
@@ -85,8 +87,8 @@ if pcall_redis('GET', key) == token then
 end`;
 
 /**
- * Nearly every lock needs no more than this. It comes before any function is defined, which is done anew for each run of
- * a script and takes longer than what is asked.
+ * Nearly every lock needs no more than this. It comes before any function is defined: each run of a script defines its
+ * functions anew, which takes longer than the request itself.
  */
 export const ALONE = `
 if what == 'take' then

@@ -3,23 +3,24 @@ import type { WakeUp } from '../core/master.interface.js';
 import { backoff } from './own-settings.js';
 import type { RedisClient } from './redis-client.interface.js';
 
-/** A connection that has said nothing for so many milliseconds is asked, and given as many to answer. */
+/** A connection that has been silent for this many milliseconds is tested, and has as many to answer. */
 const SILENT_AFTER = 500;
 /** A server that accepts a connection gets this many milliseconds to become ready for commands. */
 const READY_WITHIN = 10_000;
 
 /**
- * The connection over which a master tells a waiting process that it is next: one channel, whatever the number of keys.
+ * The connection over which a master notifies a waiting process that it is next. It uses one channel, whatever the
+ * number of keys.
  *
- * Nothing depends on it but speed: who is not woken looks for itself after a while.
+ * Only speed depends on it: a waiter that receives no notification polls after a while.
  */
 export class WakeUps {
   private subscribed = false;
   private closed = false;
   private retry: Timer | undefined;
-  /** When the server said something last. */
+  /** When the server last sent something. */
   private heardAt: Instant | undefined;
-  /** Since when the server has left something unanswered, and how many milliseconds it may. */
+  /** When the oldest unanswered request was sent, and the milliseconds that the server has to answer. */
   private owing: { readonly since: Instant; readonly patience: number } | undefined;
 
   constructor(
@@ -32,7 +33,7 @@ export class WakeUps {
     client.on('ready', () => this.subscribe());
     client.on('close', () => this.lose());
     client.on('end', () => this.open(backoff(Infinity)));
-    // Why there is no connection is told by the one for commands.
+    // The connection for commands reports why there is none.
     client.on('error', () => undefined);
     client.on('message', (_, key) => {
       this.hear();
@@ -41,29 +42,29 @@ export class WakeUps {
     this.open(0);
   }
 
-  /** Whether the master can wake this process now. */
+  /** Whether the master can notify this process now. */
   get isListening(): boolean {
     return this.subscribed;
   }
 
   /**
-   * Called whenever something begins to wait at this master, and each time it looks again.
+   * Tests the connection. Called whenever a waiter joins a queue of this master, and each time it polls.
    *
-   * A connection whose other end is gone without a word is as quiet as one on which nothing happens. A quiet one is asked
-   * by SUBSCRIBE, which needs no other permission and changes nothing. There is no timer: waiters look often enough, and
-   * nothing is asked where nothing waits.
+   * A connection whose peer has disappeared silently is as quiet as an idle one. A quiet connection is tested by
+   * SUBSCRIBE, which needs no further permission and changes nothing. There is no timer: waiters poll often enough, and
+   * without a waiter no test is needed.
    */
   test(): void {
     const { owing, heardAt } = this;
     if (!owing) {
       if (this.subscribed && heardAt && elapsedSince(this.clock, heardAt) > SILENT_AFTER) this.subscribe();
     } else if (elapsedSince(this.clock, owing.since) > owing.patience) {
-      // The answer may have arrived while this process was busy: let it read before judging.
+      // The answer may have arrived while this process was busy: let it read its input first.
       this.clock.afterInput(() => this.owing === owing && this.reconnect());
     }
   }
 
-  /** Drops a connection whose other end may be gone without a word. */
+  /** Drops a connection whose peer may have disappeared silently. */
   reconnect(): void {
     if (!this.closed) this.client.disconnect(true);
   }
@@ -89,7 +90,7 @@ export class WakeUps {
     this.heardAt = this.clock.read();
   }
 
-  /** Who waits at a master that may be gone looks for another one. */
+  /** The waiters of a master that may be gone look for another one. */
   private lose(): void {
     const { subscribed } = this;
     this.subscribed = false;
@@ -104,10 +105,10 @@ export class WakeUps {
         this.hear();
         if (this.subscribed) return;
         this.subscribed = true;
-        // Whatever was said before was not heard.
+        // Notifications before the subscription were missed.
         this.listener(undefined);
       },
-      // Without the permission to subscribe there are no wake-ups.
+      // Without the permission to subscribe there are no notifications.
       () => (this.owing = undefined),
     );
   }

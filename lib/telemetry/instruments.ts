@@ -1,11 +1,11 @@
 import type { Counter, Histogram, Meter, UpDownCounter } from '@opentelemetry/api';
 
-/** Seconds. From a master nearby to the waiting budget. */
+/** Bucket boundaries in seconds, from the latency of a nearby master to the waiting budget. */
 const MOMENTS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-/** Seconds. From a few commands to the longest hold. */
+/** Bucket boundaries in seconds, from a few commands to the longest hold. */
 const HOLDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
 
-/** Everything that is measured. Durations are seconds, as everywhere in OpenTelemetry. */
+/** All instruments. Durations are in seconds, as is the convention in OpenTelemetry. */
 export class Instruments {
   readonly acquireDuration: Histogram;
   readonly waitDuration: Histogram;

@@ -14,10 +14,10 @@ import type { Instruments } from './instruments.js';
 /** How an acquisition ended. */
 type Outcome = 'granted' | 'held' | 'skipped' | 'unavailable' | 'stopped' | 'aborted';
 
-/** Outcomes that somebody wanted, or expected. */
+/** Outcomes that the caller wants or expects, which are therefore not errors. */
 const FINE: readonly Outcome[] = ['granted', 'skipped', 'aborted'];
 
-/** Makes spans and measurements of one acquisition, and of the lock that comes of it. */
+/** Records spans and measurements of one acquisition and of the resulting lock. */
 export class ObservedAcquisition implements AcquisitionObserver {
   private readonly caller: Context;
   private readonly acquiring: Span;
@@ -26,7 +26,7 @@ export class ObservedAcquisition implements AcquisitionObserver {
   constructor(
     private readonly tracer: Tracer,
     private readonly instruments: Instruments,
-    /** Of everything; they tell the resource. */
+    /** Attributes of every span and measurement, including the pattern of the resource. */
     private readonly attributes: Attributes,
     private readonly onHeld: OnHeld,
   ) {
@@ -44,7 +44,7 @@ export class ObservedAcquisition implements AcquisitionObserver {
 
   failed(error: unknown, progress: Progress): void {
     const outcome = outcomeOf(error, this.onHeld);
-    // Not its message, which names the resources.
+    // The code and not the message, which contains the names of the resources.
     if (isLockError(error)) this.acquiring.setAttribute('error.type', error.code);
     this.conclude(outcome, progress);
   }

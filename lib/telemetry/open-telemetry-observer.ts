@@ -19,16 +19,16 @@ const SCOPE = 'nestjs-redlock';
 /** Options of `openTelemetry`. */
 export interface OpenTelemetryOptions {
   /**
-   * What the attribute `redlock.resource` says of a resource. It should give few different values: of the first hundred
-   * each is told as it is, up to 64 characters, and all later ones are `other`.
-   * @default what stands before the first colon: `order:*` for `order:42`, and `*` where there is no colon
+   * Maps a resource to the value of the attribute `redlock.resource`. It should return few different values: the first
+   * hundred are reported as they are, up to 64 characters each, and all later ones as `other`.
+   * @default the part before the first colon: `order:*` for `order:42`, and `*` where there is no colon
    */
   readonly resourceOf?: (resource: string) => string;
-  /** Attributes of every span and every measurement, for example to tell lock services apart. */
+  /** Attributes of every span and every measurement, for example to distinguish lock services. */
   readonly attributes?: Attributes;
-  /** @default the one that is registered globally when the first lock is asked for */
+  /** @default the provider that is registered globally when the first lock is requested */
   readonly tracerProvider?: TracerProvider;
-  /** @default the one that is registered globally when the first lock is asked for */
+  /** @default the provider that is registered globally when the first lock is requested */
   readonly meterProvider?: MeterProvider;
 }
 
@@ -39,7 +39,7 @@ const OPTION_NAMES = [
   'meterProvider',
 ] as const satisfies (keyof OpenTelemetryOptions)[];
 
-/** Makes spans and metrics of what happens to locks. */
+/** Turns the events of locks and masters into spans and metrics. */
 export class OpenTelemetryObserver implements Observer {
   private readonly patterns: ResourcePatterns;
   private made: { readonly tracer: Tracer; readonly instruments: Instruments } | undefined;
@@ -68,7 +68,7 @@ export class OpenTelemetryObserver implements Observer {
     }
   }
 
-  /** Made late: instruments of a provider that is not registered yet would measure nothing for ever. */
+  /** Created on first use: instruments that are created before their provider is registered never record anything. */
   private get sinks(): { readonly tracer: Tracer; readonly instruments: Instruments } {
     const { tracerProvider = trace, meterProvider = metrics } = this.options;
     this.made ??= {

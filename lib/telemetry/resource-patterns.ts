@@ -1,16 +1,16 @@
-/** So many different patterns become values of an attribute, however many resources there are. */
+/** Maximum number of different attribute values, however many resources there are. */
 const MOST_PATTERNS = 100;
 const LONGEST_PATTERN = 64;
-/** What all the others are called, and what a function has no pattern for. */
+/** Stands for all further patterns, and for resources for which the function throws or returns an empty string. */
 const OTHER = 'other';
 
-/** Names for kinds of resources: few enough to be attributes of metrics. */
+/** Names for kinds of resources, few enough to be attributes of metrics. */
 export class ResourcePatterns {
   private readonly known = new Set<string>();
 
   constructor(private readonly patternOf: (resource: string) => string = beginning) {}
 
-  /** One name for all resources of a lock. */
+  /** Returns one name for all resources of a lock. */
   of(resources: readonly string[]): string {
     const pattern = this.joined(resources);
     if (this.known.has(pattern)) return pattern;
@@ -24,13 +24,13 @@ export class ResourcePatterns {
       const patterns = new Set(resources.map((resource) => this.patternOf(resource)));
       return [...patterns].sort().join(',').slice(0, LONGEST_PATTERN) || OTHER;
     } catch {
-      // The function is the user's, and the lock is more important than its name.
+      // The function is user code, and its error must not fail the acquisition.
       return OTHER;
     }
   }
 }
 
-/** Nobody knows whether a name without a colon is one of few. */
+/** The part up to the first colon. A name without a colon may be one of many, so its pattern is `*`. */
 function beginning(resource: string): string {
   return `${resource.slice(0, resource.indexOf(':') + 1)}*`;
 }

@@ -8,13 +8,14 @@ const NAMES = ['A', 'B', 'C'];
 const START_TIMEOUT = 15_000;
 const END_TIMEOUT = 3_000;
 
-/** An instance ends when its stdin does: however this process ends, nothing is left behind. */
+/** An instance ends when its stdin ends. So no instance is left behind, however this process ends. */
 const END_WITH_PARENT = 'data:text/javascript,process.stdin.on("end",()=>process.exit(1)).resume().unref()';
 
 /**
- * Starts three instances of the sample and resolves with them when all of them listen: each has a `url`, and `stop()`.
+ * Starts three instances of the sample and resolves with them when all of them listen. Each has a `url` and `stop()`.
  *
- * @param masters list of URLs: the instances are processes. List of masters in memory: they are in this process.
+ * @param masters list of URLs: the instances are processes. List of masters in memory: the instances run in this
+ * process.
  */
 export async function startInstances({ masters, store, locks }, cleanUp) {
   const areProcesses = masters.every((master) => typeof master === 'string');
@@ -50,7 +51,7 @@ async function startProcess({ name, masters, store, locks }, cleanUp) {
   return { name, pid: child.pid, url: await addressIn(child, name), stop };
 }
 
-/** Resolves with the address that the instance says it listens on; shows what it says about its masters. */
+/** Resolves with the address that the instance reports; prints what it logs about its masters. */
 function addressIn(child, name) {
   return new Promise((resolve, reject) => {
     const output = [];
@@ -78,11 +79,11 @@ function addressIn(child, name) {
 async function startHere({ name, masters, store, locks }, cleanUp) {
   const { start } = await import(new URL('start.js', SAMPLE).href);
   const { Logger } = await import('@nestjs/common');
-  // Its context is the last of what it is given; all instances share it.
+  // Nest passes the context as the last argument; all instances share the logger.
   const say = (text, ...rest) => report(`an instance: [${rest.at(-1)}] ${text}`);
   Logger.overrideLogger({ log: () => {}, warn: say, error: say, fatal: say });
   const app = await start({ instance: name, port: 0, store, timers: true, locks: { masters, enabled: locks } });
-  // What a signal does to processes of their own.
+  // Does what a signal does to an instance that is a process.
   const stop = () => app.close();
   cleanUp(stop);
   return { name, url: await app.getUrl(), stop };

@@ -1,14 +1,14 @@
 const BURST_EVERY = 200;
-/** No more bursts while so many requests wait: on a slow machine the load adapts. */
+/** No further burst while this many requests wait, so that the load adapts to a slow machine. */
 const MAX_WAITING = 24;
 const REQUEST_TIMEOUT = 12_000;
 const ITEM = 'lamp';
 
-/** Customers who want the same item at the same moment, from all instances. */
+/** Customers that order the same item at the same moment, from all instances. */
 export class Load {
   sold = 0;
   soldOut = 0;
-  /** Texts of what went wrong. */
+  /** Messages of failed requests. */
   failures = [];
   #instances;
   #perInstance;
@@ -41,7 +41,7 @@ export class Load {
     this.#timer = setInterval(() => this.#burst(), BURST_EVERY);
   }
 
-  /** Ends the bursts, and waits for the requests that are under way. */
+  /** Ends the bursts, and waits for the requests in progress. */
   async stop() {
     clearInterval(this.#timer);
     await Promise.all(this.#waiting);

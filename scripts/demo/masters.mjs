@@ -9,13 +9,13 @@ export class RedisMasters {
     const masters = new RedisMasters();
     cleanUp(() => masters.#stop());
     const starting = Array.from({ length: count }, async () => masters.#servers.push(await RedisServer.start()));
-    // All of them, so that none starts behind the back of whoever cleans up.
+    // Waits for all of them, so that no server starts after the clean-up.
     const failed = (await Promise.allSettled(starting)).find(({ status }) => status === 'rejected');
     if (failed) throw failed.reason;
     return masters;
   }
 
-  /** What the instances are given. */
+  /** The masters, as the instances take them. */
   get sources() {
     return this.#servers.map(({ url }) => url);
   }

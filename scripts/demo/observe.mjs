@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** How often the job ran for each second. */
+/** The number of runs of the job for each second. */
 export async function runsPerSecond(store) {
   const log = await readFile(join(store, 'reports.log'), 'utf8').catch(() => '');
   const runs = new Map();
@@ -11,7 +11,7 @@ export async function runsPerSecond(store) {
   return runs;
 }
 
-/** Sums the ticks up. `from` and `until` (exclusive) are the seconds in which all instances were there to run them. */
+/** Sums up the ticks. `from` and `until` (exclusive) are the seconds in which all instances were running. */
 export function countTicks(runs, from, until) {
   const expected = Array.from({ length: until - from }, (_, index) => runs.get(from + index) ?? 0);
   return {
@@ -19,12 +19,12 @@ export function countTicks(runs, from, until) {
     once: expected.filter((count) => count === 1).length,
     missed: expected.filter((count) => count === 0).length,
     twice: expected.filter((count) => count > 1).length,
-    /** Before and after, too: with locks it must never happen. */
+    /** Includes the seconds before and after: with locks this must never happen. */
     twiceEver: [...runs.values()].filter((count) => count > 1).length,
   };
 }
 
-/** What the instances measured: how long a lock took that nobody else wanted. */
+/** The measurements of the instances: the time to acquire an uncontended lock. */
 export async function acquisitions(instances) {
   const stats = instances.map(async ({ url }) => {
     const response = await fetch(`${url}/stats`, { signal: AbortSignal.timeout(5_000) });
@@ -33,7 +33,7 @@ export async function acquisitions(instances) {
   return (await Promise.all(stats)).flat();
 }
 
-/** Percentiles in milliseconds over what was measured from one moment to another. */
+/** Percentiles in milliseconds over the samples from one moment to another. */
 export function latency(samples, from, until) {
   const chosen = samples.filter(({ at }) => at >= from && at < until);
   const times = chosen.map(({ took }) => took).sort((a, b) => a - b);

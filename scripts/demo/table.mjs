@@ -1,4 +1,4 @@
-/** Lines of a table; the first row is its head, and the first column is what the others are about. */
+/** Lines of a table; the first row is its header, and the first column contains the names of the rows. */
 export function table(rows) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
   const line = (row) =>

@@ -1,4 +1,4 @@
-// Commands: whether a shell can read them, and whether the npm scripts, programs and files that they name are there.
+// Checks commands: a shell can parse them, and the npm scripts, programs and files that they name exist.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,12 +12,12 @@ const FILE = /(?<=^|\s)(?:\.\/)?((?:scripts|test|lib|src|\.ci)\/[\w./-]+)/g;
 const COMMENT = /(?<=^|\s)#.*/gm;
 const CODE = /`([^`\n]+)`/g;
 
-/** Commands of `nestjs-redlock`, as its program declares them. */
+/** The commands of `nestjs-redlock`, as its program declares them. */
 const commands = new Set(
   [...readFileSync(join(root, 'lib/cli/program.ts'), 'utf8').matchAll(/\.command\('(\w+)/g)].map(([, name]) => name),
 );
 
-/** A fenced block is for the folder of its file; what a text mentions may be for the root, too. */
+/** Commands in a fenced block run in the folder of their file; commands in prose may also run in the root. */
 export function checkShellBlock(file, block) {
   const at = (offset) => ({ file: file.name, line: block.line - 1 + lineAt(block.text, offset) });
   const text = block.text.replace(COMMENT, (comment) => ' '.repeat(comment.length));
@@ -64,7 +64,7 @@ function nearestManifest(folder) {
   return undefined;
 }
 
-/** By its folder or its name, as npm takes it. */
+/** Finds a workspace by its folder or its name, as npm does. */
 function workspaceOf(nameOrFolder) {
   if (existsSync(join(root, nameOrFolder, 'package.json'))) return readManifest(join(root, nameOrFolder));
   return readdirSync(join(root, 'sample'))

@@ -1,4 +1,4 @@
-// Relative links and the paths that texts name: what they point at must be there.
+// Checks that the targets of relative links, and the paths in prose, exist.
 import { existsSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { root } from '../run.mjs';
@@ -8,13 +8,13 @@ const LINK = /\]\(\s*<?([^()\s>]+)>?(?:\s+"[^"]*")?\s*\)/g;
 const REFERENCE = /^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?$/gm;
 const HTML = /<(?:a|img|source)\b[^>]*?\b(?:href|src|srcset)="([^"\s]+)/g;
 const CODE = /(`+)(?:(?!`)[^])+?\1/g;
-/** A path into one of our folders, in code of its own: globs are looked at up to their first star. */
+/** A path into a folder of the repository that is a code span of its own. A glob is checked up to its first star. */
 const PATH = /^`((?:lib|test|scripts|sample|docs|\.ci|\.github)\/[\w./*-]+)`$/;
 
 export async function checkLinks(file) {
   const problems = [];
   const tell = (offset, message) => problems.push({ file: file.name, line: lineAt(file.prose, offset), message });
-  // What is code is no link. The blanks keep the offsets.
+  // Code contains no links. The blanks preserve the offsets.
   const text = file.prose.replace(CODE, (code) => code.replace(/[^\n]/g, ' '));
   for (const pattern of [LINK, REFERENCE, HTML]) {
     for (const match of text.matchAll(pattern)) {

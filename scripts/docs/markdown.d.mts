@@ -1,6 +1,6 @@
 /** A fenced block of code. */
 export interface Block {
-  /** `ts`, `sh` and so on; empty if none is told. */
+  /** `ts`, `sh` and so on; empty if the block names none. */
   readonly language: string;
   /** Number of the first line of the code. */
   readonly line: number;

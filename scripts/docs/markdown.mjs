@@ -1,4 +1,4 @@
-// What the checks need to know of a Markdown file.
+// Reads the parts of a Markdown file that the checks need.
 import { readFile, readdir } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { root } from '../run.mjs';
@@ -28,7 +28,7 @@ export async function readMarkdown(path) {
 /**
  * - `blocks`: fenced code, with `line`, the number of the first line of the code
  * - `prose`: everything else, with the lines of the blocks left empty
- * - `headings`: their texts
+ * - `headings`: the titles of all headings
  */
 export function parseMarkdown(path, text) {
   const file = { path, name: relative(root, path), folder: dirname(path), blocks: [], headings: [], prose: '' };
@@ -53,14 +53,14 @@ export function parseMarkdown(path, text) {
   file.unclosed = open;
   for (const block of file.blocks) {
     block.text = block.lines.join('\n');
-    // A first line that is a comment with a file name is the name of the block; `from` before it makes it a quotation.
+    // A file name in a comment on the first line names the block; `from` before it makes the block a quotation.
     block.fileName = NAMED.exec(block.lines[0] ?? '')?.[1];
     block.quotes = QUOTED.exec(block.lines[0] ?? '')?.[1];
   }
   return file;
 }
 
-/** The anchors that GitHub gives the headings. */
+/** The anchors that GitHub generates for the headings. */
 export function anchorsOf({ headings, prose }) {
   const seen = new Map();
   const anchors = headings.map((heading) => {
@@ -72,7 +72,7 @@ export function anchorsOf({ headings, prose }) {
   return new Set([...anchors, ...[...prose.matchAll(/<a (?:id|name)="([^"]+)"/g)].map(([, id]) => id)]);
 }
 
-/** The number of the line that an offset into a text is in. */
+/** The number of the line that contains an offset. */
 export function lineAt(text, offset) {
   return text.slice(0, offset).split('\n').length;
 }

@@ -1,10 +1,10 @@
-// A block that begins with `// from <file>` quotes that file: its lines must stand there, one after the other, whatever
-// their indentation and comments. A line `// ...` passes over some, and so does `{ ... }` at the end of a line.
+// A block that begins with `// from <file>` quotes that file. The file must contain its lines one after the other,
+// apart from indentation and comments. A line `// ...` skips some lines, and so does `{ ... }` at the end of a line.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const GAP = /^(?:(?:\/\/|#|--) )?\.\.\.$/;
-/** A line of which only the beginning is quoted. Not what is spread: that is followed by a name. */
+/** A line of which only the beginning is quoted. It is not spread syntax, in which a name follows. */
 const CUT = /^(.+?)\s*\{? \.\.\.(?!\w)/;
 
 export async function checkQuotation(file, block) {
@@ -24,7 +24,7 @@ export async function checkQuotation(file, block) {
   return [];
 }
 
-/** What stands between the gaps, line by line. */
+/** The passages between the gaps, line by line. */
 function passagesOf({ lines }) {
   const passages = [[]];
   for (const [index, line] of lines.entries()) {
@@ -51,7 +51,7 @@ function isQuoted({ text, isCut }, line) {
   return line === text || (isCut && line?.startsWith(text));
 }
 
-/** Without indentation and comments. What looks like the beginning of a comment in an address has no blanks. */
+/** Removes indentation and comments. The slashes in an address have no blanks around them, so they stay. */
 function trim(line) {
   return line.replace(/^\s*(?:\/\/|\/?\*).*|\s\/\/ .*/, '').trim();
 }

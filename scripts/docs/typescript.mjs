@@ -1,10 +1,11 @@
-// TypeScript in Markdown, compiled with the settings of the project. The blocks of a Markdown file are the files of a
-// folder beside it, which exists for the compiler only: there they find each other, and the packages of their project.
+// Compiles the TypeScript in Markdown with the settings of the project. The blocks of a Markdown file become the files
+// of a folder beside it, which exists only for the compiler. There they find each other, and the packages of their
+// project.
 import { dirname, join } from 'node:path';
 import ts from 'typescript';
 import { root } from '../run.mjs';
 
-/** The code of a block, with lines that are left out kept empty. Of a difference, it is what comes of it. */
+/** The code of a block. For a diff, this is the code after the change, with an empty line for each removed one. */
 export function codeOf({ language, lines }) {
   if (language !== 'diff') return lines.join('\n');
   return lines.map((line) => (line.startsWith('-') ? '' : line.slice(1))).join('\n');
@@ -19,7 +20,7 @@ export function checkTypeScript(blocks) {
     if (sources.has(path)) {
       problems.push({ file: file.name, line: block.line, message: `is a second ${block.fileName} in this file` });
     }
-    // As many empty lines before it as stand before it in the Markdown file: positions are the same.
+    // Empty lines before the code make its positions the same as in the Markdown file.
     sources.set(path, { file, code: '\n'.repeat(block.line - 1) + codeOf(block) });
   }
   return [...problems, ...compile(sources)];
@@ -58,7 +59,7 @@ function settings() {
   const { config, error } = ts.readConfigFile(path, ts.sys.readFile);
   if (error) throw new Error(ts.flattenDiagnosticMessageText(error.messageText, '\n'));
   const parsed = ts.parseJsonConfigFileContent({ ...config, include: [], files: ['lib/index.ts'] }, ts.sys, root);
-  // Also where a package.json says CommonJS: blocks know nothing of each other unless they import each other.
+  // Forced, even where a package.json says CommonJS: blocks must share names by imports only.
   parsed.options.moduleDetection = ts.ModuleDetectionKind.Force;
   return parsed;
 }

@@ -1,4 +1,4 @@
-// Whether what is here may be published as the version that it says: `npm publish` asks first.
+// Checks whether the working tree may be published as the version in its package.json. `npm publish` runs this first.
 import { readFileSync } from 'node:fs';
 import { releaseProblems } from './problems.mjs';
 

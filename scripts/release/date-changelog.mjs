@@ -1,4 +1,4 @@
-// Dates the newest entry of the changelog: `npm version` does it when it has written the new version.
+// Dates the newest entry of the changelog. `npm version` runs this after it has written the new version.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dateChangelog } from './problems.mjs';
 

@@ -5,8 +5,8 @@ export interface Release {
   readonly environment: Readonly<Partial<Record<string, string>>>;
 }
 
-/** Why this must not be published, one line each. */
+/** The reasons why the package must not be published, one line each. */
 export declare function releaseProblems(release: Release): string[];
 
-/** The changelog of a version that is released on that day, in ISO form. */
+/** The changelog of a version that is released on that day (ISO 8601). */
 export declare function dateChangelog(changelog: string, version: string, day: string): string;

@@ -4,9 +4,9 @@ const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const REPOSITORY = /^git\+https:\/\/github\.com\/([^/]+\/[^/]+)\.git$/;
 
 /**
- * Why this must not be published, one line each.
+ * The reasons why the package must not be published, one line each.
  *
- * @param environment what GitHub Actions tells: the repository, and the tag that was pushed
+ * @param environment the variables of GitHub Actions: the repository, and the tag that was pushed
  */
 export function releaseProblems({ manifest, lockfile, changelog, environment }) {
   const { version, repository } = manifest;
@@ -28,7 +28,7 @@ export function releaseProblems({ manifest, lockfile, changelog, environment }) 
     .map(([problem]) => problem);
 }
 
-/** The changelog of a version that is released on that day. Its newest entry must be the one that is to come. */
+/** The changelog of a version that is released on that day. Its newest entry must be the unreleased one. */
 export function dateChangelog(changelog, version, day) {
   const [heading, name, date] = HEADING.exec(changelog) ?? [];
   const isToCome = date === 'unreleased' && (name === version || name === 'Unreleased');

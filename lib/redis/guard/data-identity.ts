@@ -7,42 +7,42 @@ import { ServerClock } from './server-clock.js';
 /** The history of a server is compared at least this often, in milliseconds. */
 export const COMPARISON_INTERVAL = 1_000;
 
-/** The fields of a marker that change. */
+/** New values of some fields of a marker. */
 export type MarkerChange = Partial<Record<MarkerField, string | number>>;
 
-/** What the guard does on one server. */
+/** One server, as the guard uses it. */
 export interface GuardedServer {
   readonly name: string;
   /** Declares that the server keeps every acknowledged write across restarts and failovers. */
   readonly isDurable: boolean;
-  /** Whether there is a connection on which the server can be asked. */
+  /** Whether there is a connection over which the server can be asked. */
   readonly isConnected: boolean;
-  /** Asks the server who it is; `undefined` when it cannot say. */
+  /** Asks the server for its identity; `undefined` if it does not answer. */
   report(): Promise<ServerReport | undefined>;
   /**
-   * Changes the marker unless it, or the server, is another than in the report.
+   * Changes the marker, unless the marker or the server is no longer the one in the report.
    *
-   * @returns whether it did; `undefined` if the server refused
+   * @returns whether the marker was changed; `undefined` if the server refused
    */
   mark(report: ServerReport, change: MarkerChange): Promise<boolean | undefined>;
   /**
-   * A small request that is checked like a vote, answers the server's time, and announces a ttl.
+   * Sends a small request that is checked like a vote, returns the server's time, and announces a ttl.
    *
-   * @returns the largest ttl that every master has been told of; `undefined` if the server did not take it
+   * @returns the largest ttl that was announced to every master; `undefined` if the server did not accept the request
    */
   beat(announcement: Announcement): Promise<number | undefined>;
-  /** Whether `appendfsync` is `always` now; false when the server does not say. */
+  /** Whether `appendfsync` is `always` now; `false` if the server does not report it. */
   syncsAlways(): Promise<boolean>;
-  /** The votes of the server count from now on. */
+  /** Called when the votes of the server begin to count. */
   onVoting(): void;
 }
 
 export interface Announcement {
   /** The largest ttl in use, in milliseconds; `0` announces nothing. */
   readonly ttl: number;
-  /** Whether a quarantine that is running becomes longer, since a lock from before it may have this ttl. */
+  /** Whether to lengthen a running quarantine, because a lock from before it may have this ttl. */
   readonly lengthens: boolean;
-  /** A ttl that every master has been told of, in milliseconds. */
+  /** A ttl that was announced to every master, in milliseconds. */
   readonly known: number;
 }
 
@@ -52,16 +52,16 @@ export type Relation =
   | 'known'
   /** The same data under another identity: the first replica was attached, or a durable server was restarted. */
   | 'renamed'
-  /** It may lack what was acknowledged. */
+  /** The data may lack acknowledged writes. */
   | 'unknown';
 
-/** What this client knows of the data of one server, and whether it may vote. */
+/** What this client knows about the data of one server, and whether the server may vote. */
 export class DataIdentity {
   readonly clock: ServerClock;
-  /** Changes whenever what was asked before cannot count any more. */
+  /** Changes whenever the answers to earlier requests must not count any more. */
   epoch = 0;
   votes = false;
-  /** Changes whenever something is learned: what was read before is out of date then. */
+  /** Changes with every new piece of information: a report that was read before is then out of date. */
   revision = 0;
   /** The marker that was accepted last. */
   marker: Marker | undefined;
@@ -73,21 +73,21 @@ export class DataIdentity {
   reason = 'its data is being looked at';
   /** History of the data, as this client saw it last. */
   replid = '';
-  /** Whether a step of its clock is being judged: what it grants meanwhile does not count. */
+  /** Whether a step of its clock is being judged: its grants do not count meanwhile. */
   isSuspect = false;
-  /** Whether it voted when it was asked anew who it is, and has not answered yet. */
+  /** Whether it voted before the current check of its identity, which it has not answered yet. */
   isChecked = false;
   /** Whether this process held a lock when it first saw the marker in place of another one. */
   wasMetEngaged = false;
-  /** Whether the wait of the marker may have to become longer for a lock of this process. */
+  /** Whether the wait of the marker may have to be lengthened for a lock of this process. */
   owesLengthening = false;
   /** Whether a heartbeat is under way. */
   isBeating = false;
-  /** By how much its clock moved forward, until all clients can learn of it. */
+  /** How far its clock moved forward, kept until all clients can learn of it. */
   step: number | undefined;
-  /** The largest ttl that every master has been told of, as this one says. In milliseconds. */
+  /** The largest ttl that was announced to every master, according to this one. In milliseconds. */
   knownTtl = 0;
-  /** Whether an observer was told that it does not vote. */
+  /** Whether the observer was notified that it does not vote. */
   isAnnounced = false;
   private compared = -Infinity;
   private until: { readonly since: number; readonly length: number } | undefined;
@@ -129,7 +129,7 @@ export class DataIdentity {
     return relationOf(report, { isDurable: this.server.isDurable, syncsAlways });
   }
 
-  /** Nothing that the server grants counts until a step of its clock has been judged. */
+  /** Lets no grant of the server count until a step of its clock has been judged. */
   suspect(reason: string): void {
     this.revision++;
     this.isSuspect = true;
@@ -137,7 +137,7 @@ export class DataIdentity {
     this.reason = reason;
   }
 
-  /** Nothing that the server grants counts until it has been asked who it is. */
+  /** Lets no grant of the server count until its identity has been checked. */
   mistrust(reason: string): void {
     this.revision++;
     if (this.votes) this.reason = reason;
@@ -146,13 +146,13 @@ export class DataIdentity {
     this.compared = -Infinity;
   }
 
-  /** Like {@link mistrust}, while the server is being asked: what waits for the answer need not know. */
+  /** Like {@link mistrust}, for the time of a check, during which the server is not reported as quarantined. */
   check(): void {
     this.isChecked ||= this.votes;
     this.mistrust('it is asked who it is');
   }
 
-  /** Its data may lack what was acknowledged. */
+  /** Records that the data may lack acknowledged writes. */
   doubt(report: ServerReport, asked: Instant): void {
     this.revision++;
     if (this.unknownSince === undefined) this.reason = reasonFor(report, this.marker);
@@ -163,7 +163,7 @@ export class DataIdentity {
   }
 
   /**
-   * Accepts the marker of known data. It votes when `from` has passed by the server's clock.
+   * Accepts the marker of known data. The server votes when `from` has passed by its clock.
    *
    * @param longest the longest quarantine, in milliseconds
    */
@@ -174,7 +174,7 @@ export class DataIdentity {
     const isNew = marker.nonce !== this.marker?.nonce;
     if (isNew) {
       this.seenSince = asked;
-      // One accusation per step: samples from before the marker say nothing about the time after it.
+      // A step leads to one accusation only: samples from before the marker say nothing about the time after it.
       this.clock.forget();
       if (this.marker !== undefined || this.votes) this.epoch++;
       this.compared = -Infinity;
@@ -186,7 +186,7 @@ export class DataIdentity {
     this.unknownSince = undefined;
     const since = this.seenSince?.monotonic ?? asked.monotonic;
     const isYoung = marker.from > report.time;
-    // A nonce that has voted stays in: its quarantine ended once, whatever a clock that was set back says.
+    // A nonce that has voted keeps its vote: its quarantine has ended, even if the clock is set back afterwards.
     this.isChecked = false;
     if (!isNew && this.votes) return;
     this.votes = !isYoung;
@@ -196,28 +196,28 @@ export class DataIdentity {
     this.wait(asked, left);
   }
 
-  /** It does not vote for so many milliseconds at most. */
+  /** Records that the server does not vote for at most `length` milliseconds. */
   wait(since: Instant, length: number): void {
     this.until = { since: since.monotonic, length };
   }
 
-  /** Whether the marker keeps the server out, for all that this client has read. */
+  /** Whether the marker in the report keeps the server from voting. */
   isYoungAt(report: ServerReport): boolean {
     return report.marker !== undefined && report.marker.from > report.time;
   }
 }
 
-/** How the data of a server relates to its marker, by what the server says now. */
+/** How the data of a server relates to its marker, according to a report. */
 export function relationOf(
   { marker, run, replid, wasPromoted }: ServerReport,
   { isDurable, syncsAlways }: { readonly isDurable: boolean; readonly syncsAlways: boolean },
 ): Relation {
   if (!marker) return 'unknown';
   if (marker.run === run && marker.replid === replid) return 'known';
-  // A process that may not ask for INFO has only the nonce to go by, and must not call in question what others know.
+  // A process without the permission for INFO has only the nonce, and must not question what others know.
   if (run === '') return 'known';
   if (isDurable || marker.run === '') return 'renamed';
-  // Attaching the first replica begins a new history of the same data. A promotion leaves the old one's name behind.
+  // Attaching the first replica begins a new history of the same data. A promotion keeps the id of the old history.
   if (marker.run === run) return wasPromoted ? 'unknown' : 'renamed';
   return marker.isDurable && syncsAlways && !wasPromoted ? 'renamed' : 'unknown';
 }

@@ -1,42 +1,43 @@
 /**
- * What a master keeps about its data. It lives in the data, so that it is lost, or becomes old, together with the locks.
+ * What a master stores about its data. The marker is part of the data, so that it is lost or becomes stale together
+ * with the locks.
  */
 export interface Marker {
-  /** Run of the server that the data belongs to. */
+  /** Run id of the server that the data belongs to. */
   readonly run: string;
-  /** History of the data that it belongs to. */
+  /** Id of the history of the data that the marker belongs to. */
   readonly replid: string;
-  /** Tells this data from all other data. */
+  /** Identifies this data. */
   readonly nonce: string;
   /** When the votes of the master begin or began to count, by the clock of the server, in milliseconds. */
   readonly from: number;
-  /** For how long they did not count since it was written, in milliseconds. */
+  /** How long the votes do not count after the marker was written, in milliseconds. */
   readonly wait: number;
-  /** Whether a process that holds a lock has met this marker: then `from` is not moved forward. */
+  /** Whether a process that holds a lock has read this marker: `from` must then not be moved to an earlier time. */
   readonly isVetoed: boolean;
-  /** Whether the wait was chosen without any master that could say which ttls are in use. */
+  /** Whether the wait was chosen without any master that knew which ttls are in use. */
   readonly isGuess: boolean;
   /** The largest ttl that was announced and may be in use, in milliseconds. */
   readonly maxTtl: number;
-  /** The same, counting what is over by the clock of the server. */
+  /** The same, including announcements that have ended by the clock of the server. */
   readonly storedTtl: number;
-  /** The largest ttl that every master has been told of, in milliseconds: up to that, none of them has to be asked. */
+  /** The largest ttl that was announced to every master, in milliseconds: up to it, a ttl needs no new announcement. */
   readonly knownTtl: number;
   /** Whether the server was seen to keep every acknowledged write across restarts. */
   readonly isDurable: boolean;
   /** The process or operator that wrote it. */
   readonly writtenBy: string;
-  /** When, by the clock of the server, in milliseconds. */
+  /** When it was written, by the clock of the server, in milliseconds. */
   readonly writtenAt: number;
   /** Why the master has to wait until `from`. */
   readonly reason: string;
-  /** All fields as they are, to write only in place of exactly this marker. */
+  /** All fields verbatim, for a write that must replace exactly this marker. */
   readonly raw: string;
 }
 
 /**
- * The fields of the hash. `ttls` has what was announced, each with the moment until which it counts: `10000:1735689600000`.
- * `known` is the largest ttl that every master has been told of.
+ * The fields of the hash. `ttls` lists the announced ttls, each with the time until which it counts:
+ * `10000:1735689600000`. `known` is the largest ttl that was announced to every master.
  */
 export const MARKER_FIELDS = [
   ...(['run', 'replid', 'nonce', 'from', 'vetoed', 'guess', 'ttls', 'known', 'durable', 'by', 'at', 'why'] as const),
@@ -48,8 +49,9 @@ export type MarkerField = (typeof MARKER_FIELDS)[number];
 export const NO_MARKER = rawOf([]);
 
 /**
- * KEYS: the marker. ARGV: run and history that the server must have (empty: not known), the marker that it must have, and
- * the fields to set. Compare and set, in one step: unless another server has taken the place of the one that was read.
+ * KEYS: the marker. ARGV: the run and the history that the server must have (empty: not known), the marker that it must
+ * have, and the fields to set. Compares and sets atomically, and returns 0 if the marker has changed or another server
+ * has taken the place of the one that was read.
  */
 export const MARK = `
 local function identity(section, pattern)
@@ -91,7 +93,7 @@ export function markerFrom(values: readonly string[], time: number): Marker | un
   };
 }
 
-/** How an announced ttl is kept. All in milliseconds. */
+/** Formats an announced ttl for the marker. Both in milliseconds. */
 export function announcementOf(ttl: number, until: number): string {
   return `${Math.ceil(ttl)}:${Math.ceil(until)}`;
 }

@@ -1,17 +1,17 @@
 import type { Clock, Instant } from '../../core/clock.js';
 
-/** Clocks that are corrected gently run this much too fast at most. */
+/** A clock that is corrected by slewing runs too fast by this ratio at most. */
 const SLEW = 500e-6;
-/** A server's time comes in whole milliseconds. */
+/** A server's time is in whole milliseconds. */
 const RESOLUTION = 1;
-/** Samples that are kept of each server. */
+/** Number of samples that are kept for each server. */
 const MOST_SAMPLES = 8;
-/** A window has so many samples, so that the last two are covered. */
+/** Number of samples in a window, so that the kept samples cover the last two windows. */
 const SAMPLES_IN_WINDOW = 4;
-/** Smallest window, in milliseconds: samples that are closer together say nothing more. */
+/** Smallest window, in milliseconds: samples that are closer together add no information. */
 const LEAST_WINDOW = 1_000;
 
-/** How far a server's clock is ahead of this client's monotonic clock: an interval, since the answer took time. */
+/** How far a server's clock is ahead of this client's monotonic clock: an interval, because the answer took time. */
 interface Sample {
   readonly sent: number;
   readonly received: number;
@@ -19,15 +19,15 @@ interface Sample {
   readonly most: number;
 }
 
-/** By how much a server's clock has moved against this client's: between these milliseconds, for certain. */
+/** How far a server's clock has certainly moved relative to this client's clock: bounds in milliseconds. */
 interface Movement {
   readonly least: number;
   readonly most: number;
 }
 
-/** What a step in the answers of one server comes from. */
+/** The cause of a step in the answers of one server. */
 export type Judgement =
-  /** This client's own clock stood still or ran slow, by so many milliseconds. */
+  /** This client's own clock stood still or ran slow, by this many milliseconds. */
   | { readonly culprit: 'client'; readonly by: number }
   /** The server's clock moved forward: its keys have expired early. */
   | { readonly culprit: 'server'; readonly by: number }
@@ -37,14 +37,16 @@ export type Judgement =
 export class ServerClock {
   private readonly samples: Sample[] = [];
 
-  /** @param window milliseconds: the smallest ttl in use, since a step matters to keys that are alive when it happens */
+  /**
+   * @param window the smallest ttl in use, in milliseconds: a step matters to the keys that are alive when it happens
+   */
   constructor(private readonly window: () => number) {}
 
   /**
-   * The least by which the clock has certainly moved forward since one of the samples, in milliseconds.
+   * The largest certain movement forward since any of the samples, in milliseconds.
    *
-   * Compared with each sample of the last two windows: many small steps add up, and a clock that was set back and comes
-   * forward again is noticed.
+   * The sample is compared with each one of the last two windows. This detects many small steps that add up, and a
+   * clock that was set back and comes forward again.
    */
   movedForward(sample: Sample): number {
     return this.samples.reduce((furthest, before) => Math.max(furthest, movement(before, sample).least), 0);
@@ -61,13 +63,13 @@ export class ServerClock {
     return this.samples.filter((before) => movement(before, sample).least > allowance).reverse();
   }
 
-  /** The movement since a moment or before; `undefined` without a sample that is so old. */
+  /** The movement since the last sample at or before a moment; `undefined` if there is none. */
   movementSince(moment: number, sample: Sample): Movement | undefined {
     const before = this.samples.findLast(({ received }) => received <= moment);
     return before && movement(before, sample);
   }
 
-  /** Keeps the sample in which the server was furthest behind, of each part of a window. */
+  /** Keeps one sample for each part of a window: the one in which the server was furthest behind. */
   keep(sample: Sample): void {
     const { samples } = this;
     const last = samples.at(-1);
@@ -91,7 +93,7 @@ export class ServerClock {
   }
 }
 
-/** @param time wall clock of the server in milliseconds, read some time between sending and receiving */
+/** @param time wall clock of the server in milliseconds, read at some moment between sending and receiving */
 export function sampleOf(sent: Instant, received: Instant, time: number): Sample {
   return {
     sent: sent.monotonic,
@@ -102,10 +104,10 @@ export function sampleOf(sent: Instant, received: Instant, time: number): Sample
 }
 
 /**
- * Judges a step in the answers of one server by the other servers: if a quorum moved by about the same amount, it was
- * this client's clock. One that did not move proves that it was the server's.
+ * Judges a step in the answers of one server by the other servers. If a quorum moved by about the same amount, this
+ * client's clock is the cause. A server that did not move proves that the suspect's clock is the cause.
  *
- * @param others what is known of the other servers since before the step; `undefined` where nothing is
+ * @param others movements of the other servers since before the step; `undefined` where it is unknown
  */
 export function judge(
   suspect: Movement,
@@ -128,7 +130,10 @@ export function movement(before: Sample, after: Sample): Movement {
   return { least: after.least - before.most - slew, most: after.most - before.least + slew };
 }
 
-/** The present moment of the clock that samples are measured by: the monotonic one alone, since the other can be set. */
+/**
+ * The current time of the clock by which samples are measured: the monotonic clock alone, because the wall clock can be
+ * set.
+ */
 export function monotonicOf(clock: Clock): number {
   return clock.read().monotonic;
 }
