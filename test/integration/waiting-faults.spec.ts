@@ -69,7 +69,8 @@ describe('Waiting, while processes and masters die', () => {
 
   it('the lock of a process that is killed is taken at its expiry, by one, without a herd', async () => {
     await using crowd = await Crowd.of(8, 5);
-    const ttl = 1_500;
+    // Eight waiters have to queue before it ends, on a busy machine, too.
+    const ttl = 5_000;
     const holder = spawn(crowd, { ttl });
     await holder.line();
     const late = tooLate(ttl);
@@ -114,10 +115,12 @@ describe('Waiting, while processes and masters die', () => {
       await using crowd = await Crowd.of(4, 3);
       const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
       const ttl = 1_000;
-      const lock = await holder.acquire('k', ttl);
-      const late = tooLate(ttl);
+      // Long enough for three waiters to queue on a busy machine; short from then on.
+      const lock = await holder.acquire('k', '20s');
       const turns = others.map((other) => other.acquire('k', '20s', WAIT));
       await crowd.untilQueued('k', 3);
+      await lock.extend(ttl);
+      const late = tooLate(ttl);
       const gate = await crowd.gateOf('k');
       if (fault === 'killed') await gate.kill();
       else if (fault === 'hung') gate.pause();
