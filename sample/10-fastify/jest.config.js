@@ -1,7 +1,7 @@
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: 'node',
-  // A busy machine needs its time to start two applications.
+  // A busy machine needs more time to start two applications.
   testTimeout: 20_000,
   rootDir: import.meta.dirname,
   testRegex: '/test/.*\\.spec\\.ts$',

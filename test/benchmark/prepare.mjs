@@ -6,7 +6,7 @@ import { mustRun } from '../../scripts/run.mjs';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 
-/** What a benchmark needs: the peers, the library as it is packed, a Redis server. */
+/** Prepares everything that a benchmark needs: the peers, the packed library, and a Redis server. */
 export async function prepare() {
   if (!(await hasPeers())) {
     console.log('The peers to compare with are not installed: npm ci in test/benchmark');

@@ -1,4 +1,4 @@
-/** Prints a table: one array per row, the first of them the headings. */
+/** Prints a table: one array per row, the first one with the headings. */
 export function printTable(title, rows) {
   const texts = rows.map((row) => row.map(String));
   const widths = texts[0].map((_, column) => Math.max(...texts.map((row) => row[column].length)));
@@ -9,7 +9,7 @@ export function printTable(title, rows) {
   console.log(`\n${title}\n\n${[line(head), rule, ...body.map(line)].join('\n')}`);
 }
 
-/** Prints what was promised and whether it was kept. */
+/** Prints each promise, and whether it was kept. */
 export function printChecks(checks) {
   const rows = checks.map(({ promise, found, kept }) => [promise, found, kept ? 'pass' : 'FAIL']);
   printTable('Promises', [['promise', 'found', ''], ...rows]);
@@ -25,6 +25,6 @@ export function figure(value) {
 
 export const times = (ratio) => `${figure(ratio)}x`;
 
-/** Median, smallest and largest. */
+/** Median, smallest and largest value. */
 export const range = ({ median, min, max }) =>
   Number.isFinite(median) ? `${figure(median)} (${figure(min)}-${figure(max)})` : '-';

@@ -1,6 +1,6 @@
 // npm run bench -- <suite> [--quick] [--check] [--masters 1,3,5] [--only contender,...] [--json file] [--svg file]
 //
-// Contenders are interleaved round by round in one run on one machine: compare ratios, not figures of different runs.
+// Contenders alternate round by round in one run on one machine. Compare ratios, not figures of different runs.
 import { readdir, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { prepare } from './prepare.mjs';
@@ -39,7 +39,7 @@ let broken = 0;
 for (const name of names) {
   const { run } = await import(new URL(`${name}.mjs`, folder));
   const began = performance.now();
-  // What goes wrong in one suite is told, and the others run.
+  // If one suite fails, its error is printed, and the other suites still run.
   const { figures, checks } = await run({
     quick: options.quick,
     masters: options.masters?.split(',').map(Number),

@@ -12,7 +12,7 @@ const sources: Record<string, (server: RedisServer) => RedisMasterSource> = {
   'ioredis 5': ({ port }) => new Redis5(port, '127.0.0.1', { lazyConnect: true }),
 };
 
-describe.each(Object.entries(sources))('What is asked in one turn (%s)', (_, sourceOf) => {
+describe.each(Object.entries(sources))('Requests made in one turn (%s)', (_, sourceOf) => {
   let server: RedisServer;
   let operator: Redis;
   let master: RedisMaster;
@@ -29,17 +29,17 @@ describe.each(Object.entries(sources))('What is asked in one turn (%s)', (_, sou
     await server.stop();
   });
 
-  it('goes to the server in one command, of a bounded size', async () => {
+  it('go to the server in one command of a bounded size', async () => {
     const before = await scriptsRun();
     await Promise.all(Array.from({ length: 100 }, (_, i) => ask(master, acquiring([`k${i}`, `x${i}`], 'mine'))));
-    // After others that came alone, the first one does not wait for company.
+    // Earlier requests came alone, so the first one goes out at once instead of waiting for others.
     expect(await scriptsRun()).toBe(before + 2);
     const answers = Array.from({ length: 300 }, (_, i) => ask(master, releasing([`k${i}`], 'mine')));
     expect((await Promise.all(answers)).every(({ kind }) => kind === 'granted')).toBe(true);
     expect(await scriptsRun()).toBe(before + 5);
   });
 
-  it('takes effect in the order in which it was asked', async () => {
+  it('take effect in the order in which they were made', async () => {
     const answers = await Promise.all([
       ask(master, acquiring(['a'], 'first')),
       ask(master, acquiring(['a'], 'second')),
@@ -52,7 +52,7 @@ describe.each(Object.entries(sources))('What is asked in one turn (%s)', (_, sou
     expect(await operator.get('a')).toBe('third');
   });
 
-  it('fails alone if it fails', async () => {
+  it('fail individually if a key has the wrong type', async () => {
     await operator.hset('no lock', 'a', 'hash');
     const counter = { counters: [1], atLeast: 5 };
     const answers = await Promise.all([
@@ -77,7 +77,7 @@ describe.each(Object.entries(sources))('What is asked in one turn (%s)', (_, sou
     expect(await operator.exists('b')).toBe(0);
   });
 
-  it('fails alone if only its key is out of bounds for the user', async () => {
+  it('fail individually if only their keys are out of bounds for the user', async () => {
     await operator.call('ACL', 'SETUSER', 'default', 'resetkeys', '~mine:*', '~queue:*');
     const answers = await Promise.all([
       ask(master, acquiring(['mine:a'], 'mine', { explain: true })),
@@ -87,7 +87,7 @@ describe.each(Object.entries(sources))('What is asked in one turn (%s)', (_, sou
     expect(answers).toMatchObject([{ kind: 'granted' }, { kind: 'refused', code: 'NOPERM' }, { kind: 'granted' }]);
   });
 
-  it('is refused as a whole, request by request, if the server refuses the command', async () => {
+  it('are all refused, each with its own answer, if the server refuses the command', async () => {
     await operator.call('ACL', 'SETUSER', 'default', '-evalsha');
     const answers = await Promise.all([ask(master, acquiring(['a', 'b'], 'mine')), ask(master, inspecting('a'))]);
     expect(answers).toMatchObject([
@@ -96,22 +96,22 @@ describe.each(Object.entries(sources))('What is asked in one turn (%s)', (_, sou
     ]);
   });
 
-  it('goes in several commands of a bounded number of keys, and is granted as a whole', async () => {
+  it('go in several commands with a bounded number of keys each, and are all granted', async () => {
     const before = await scriptsRun();
     const names = (i: number): string[] => Array.from({ length: 50 }, (_, j) => `k${i}.${j}`);
     const answers = Array.from({ length: 128 }, (_, i) => ask(master, acquiring(names(i), 'mine')));
     expect((await Promise.all(answers)).every(({ kind }) => kind === 'granted')).toBe(true);
-    // The first one alone, and 10 of 50 keys in each of 13 more.
+    // The first request goes alone, then 13 commands carry 10 requests of 50 keys each.
     expect(await scriptsRun()).toBe(before + 14);
     expect(await operator.dbsize()).toBe(128 * 50);
   });
 
-  it('goes in several commands of a bounded length, whatever JSON makes of the characters', async () => {
+  it('go in several commands of a bounded length, however JSON escapes the characters', async () => {
     const before = await scriptsRun();
     const name = '\x01'.repeat(20_000);
     const answers = Array.from({ length: 90 }, (_, i) => ask(master, acquiring([`${name}${i}`, `k${i}`], 'mine')));
     expect((await Promise.all(answers)).every(({ kind }) => kind === 'granted')).toBe(true);
-    // The first one alone, and 3 of 20,000 characters in each of 30 more.
+    // The first request goes alone, then 30 commands carry 3 names of 20,000 characters each.
     expect(await scriptsRun()).toBe(before + 31);
   });
 

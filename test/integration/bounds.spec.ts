@@ -8,7 +8,7 @@ import { Contender } from '../support/redlocks.js';
 import { contextOf } from '../support/context.js';
 import type { SoakReport } from '../processes/soak.js';
 
-/** For a longer look: the full figures are 100,000 cycles over 10,000 keys, and 30,000 ms. */
+/** Defaults for a short run. The full figures are 100,000 cycles over 10,000 keys, and 30,000 ms. */
 const { SOAK_CYCLES = '20000', SOAK_KEYS = '2000', SOAK_MS = '4000' } = process.env;
 const MEGABYTE = 2 ** 20;
 
@@ -20,17 +20,17 @@ afterAll(async () => {
   await compiled[Symbol.asyncDispose]();
 });
 
-describe('Under load', () => {
+describe('A process under load', () => {
   it(
-    'many cycles over many keys leave nothing: no heap, no handle, no key',
+    'leaves no heap, no handle and no key behind after many cycles over many keys',
     async () => {
       await using masters = await startMasters(3);
       const task = { urls: masters.urls, cycles: Number(SOAK_CYCLES), keys: Number(SOAK_KEYS) };
       const report = await soak(task);
       expect(report.cycles).toBeGreaterThanOrEqual(task.cycles);
       expect(report.heap[1] - report.heap[0]).toBeLessThan(2 * MEGABYTE);
-      // With its first wait, which happens only on a busy machine, the process opens a connection for notifications to
-      // each master, which stays open.
+      // The first wait, which happens only on a busy machine, opens a connection for notifications to each master. The
+      // connections stay open.
       expect(report.handles[1]).toBeLessThanOrEqual(report.handles[0] + masters.servers.length);
       expect(await leftoversOn(masters.servers.map(({ port }) => port))).toBe(0);
     },
@@ -38,12 +38,12 @@ describe('Under load', () => {
   );
 
   it(
-    'one hung master keeps neither requests nor memory',
+    'keeps neither requests nor memory for one hung master',
     async () => {
       await using masters = await startMasters(5);
       const milliseconds = Number(SOAK_MS);
       const report = await soak({ urls: masters.urls, milliseconds, keys: 1_000, hang: masters.servers[2]?.pid });
-      // Since its silence was noticed: a probe a second, and what such a probe leaves to be released.
+      // After the silence has been noticed, each second adds a probe and the releases that the probe leaves behind.
       expect(report.pending[1] - report.pending[0]).toBeLessThan(20 + (3 * milliseconds) / 1_000);
       expect(report.heap[1] - report.heap[0]).toBeLessThan(2 * MEGABYTE);
     },
@@ -64,7 +64,7 @@ describe('Under load', () => {
 });
 
 describe('Extension', () => {
-  it('of a lock of 100 ms takes a few requests per ttl, not a hot loop', async () => {
+  it('sends a few requests per ttl for a lock of 100 ms instead of a hot loop', async () => {
     await using masters = await startMasters(3);
     const counting = countingMasters(masters);
     await using contender = new Contender(counting, { masterTimeout: 25 });
@@ -72,7 +72,8 @@ describe('Extension', () => {
     const since = performance.now();
     const passed = (): number => performance.now() - since;
     let locks = 0;
-    // On a machine that stands still for the whole ttl, a lock is lost before it can be extended: then another one.
+    // If the machine stalls for the whole ttl, the lock is lost before it can be extended. The loop then takes another
+    // lock.
     while (passed() < 1_000 || (counting[0]?.asked.extend === 0 && passed() < 30_000)) {
       locks++;
       const lock = await contender.acquire('short', 100, { extend: true });
@@ -85,7 +86,7 @@ describe('Extension', () => {
     expect(counting[0]?.asked.extend).toBeGreaterThan(0);
   });
 
-  it('that fails is tried again at a bounded rate, and ends with the lock', async () => {
+  it('is retried at a bounded rate after a failure, and ends with the lock', async () => {
     await using masters = await startMasters(3);
     const counting = countingMasters(masters);
     const lockLost = jest.fn();
@@ -103,7 +104,7 @@ describe('Extension', () => {
   });
 });
 
-describe('After close, the process ends by itself', () => {
+describe('After close, the process exits by itself', () => {
   it.each(['up', 'down', 'hung', 'hung from the start', 'one of each'])('when the masters are %s', async (state) => {
     await using masters = await startMasters(3);
     const [a, b] = masters.servers;
@@ -117,7 +118,7 @@ describe('After close, the process ends by itself', () => {
       expect(await program.line()).toBe('closed');
       const closedAt = performance.now();
       expect(await program.ended).toBe(0);
-      // Nothing is left that would have to be waited for: far less than any timer in there takes.
+      // Nothing is left to wait for, so the exit takes far less time than any timer in the process.
       expect(performance.now() - closedAt).toBeLessThan(5_000);
     } finally {
       program.kill();

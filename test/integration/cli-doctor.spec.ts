@@ -14,12 +14,12 @@ import { TcpProxy } from '../support/tcp-proxy.js';
 
 const PASSWORD = 'a#password/nobody:may@see';
 const encoded = encodeURIComponent(PASSWORD);
-/** Servers on busy machines. */
+/** The servers run on busy machines. */
 const PATIENTLY = ['--timeout', '20s'];
-/** For what restart guards do not matter to: masters vote that no application has met. */
+/** For tests that do not concern the restart guard: masters vote even if no application has connected to them yet. */
 const UNGUARDED = '--no-restart-guard';
 const MARKER = 'lock:\0incarnation';
-/** What the README says that a user needs. */
+/** The permissions that the README lists for a Redis user. */
 const NEEDED =
   '~lock:* &lock:* +set +get +del +exists +pexpire +pttl +zadd +zrem +zpopmin +publish +pubsub|numsub ' +
   '+subscribe +hget +hset +hmget +time +eval +evalsha +script|load +info';
@@ -28,14 +28,14 @@ function doctor(urls: readonly string[], ...args: string[]): Promise<Ended> {
   return cli(['doctor', ...on(urls), ...PATIENTLY, ...args]);
 }
 
-/** An application has met the masters, and all of them vote. */
+/** Connects an application to the masters, and waits until all of them vote. */
 async function met(urls: readonly string[], maxTtl: number): Promise<Contender> {
   const contender = await Contender.on(urls, { ttl: 1_000, maxTtl, masterTimeout: 250, restartGuard: true });
   await eventually(() => contender.redlock.status().masters.every(({ state }) => state === 'voting'));
   return contender;
 }
 
-/** Lines of the verdict that tell of a problem. */
+/** Lines of the verdict that report a problem. */
 function problemsIn({ stdout }: Ended): string[] {
   return stdout.split('\n').filter((line) => line.startsWith('problem:'));
 }
@@ -51,7 +51,7 @@ async function withUser(server: RedisServer, rules: string): Promise<string> {
 }
 
 describe('doctor', () => {
-  it('exits with 1 on a trio that no application has met, and leaves nothing on it', async () => {
+  it('exits with 1 on three masters that no application has connected to, and leaves nothing on them', async () => {
     await using masters = await startMasters(3);
     const ended = await doctor(masters.urls);
     expect(ended).toMatchObject({ status: 1, stderr: '' });
@@ -72,7 +72,7 @@ describe('doctor', () => {
     expect(unguarded.stdout).toContain('healthy: 3 of 3 masters vote, 2 must; locks work, and 1 may fail');
   }, 60_000);
 
-  it('finds a trio healthy that an application has met, and says who wrote the markers and why', async () => {
+  it('reports masters as healthy after an application has connected, and explains each marker', async () => {
     await using masters = await startMasters(3);
     await using _ = await met(masters.urls, 1_000);
     const ended = await doctor(masters.urls);
@@ -96,7 +96,7 @@ describe('doctor', () => {
     ).toBeLessThanOrEqual(100);
   }, 60_000);
 
-  it('says for how long no lock can be taken while a majority waits, and counts nothing that does not vote', async () => {
+  it('reports how long no lock can be taken while a majority waits, and counts only voters', async () => {
     await using masters = await startMasters(3);
     await using _ = await met(masters.urls, 60_000);
     const [a, b, c] = masters.servers;
@@ -127,7 +127,7 @@ describe('doctor', () => {
     expect(json.locksIn).toBeLessThanOrEqual(60_602);
   }, 60_000);
 
-  it('does not count a master that has restarted while no application was there, which is no problem for two others', async () => {
+  it('does not count a master that restarted unobserved, which is no problem with two others', async () => {
     await using masters = await startMasters(3);
     await (await met(masters.urls, 1_000)).close();
     const [a] = masters.servers;
@@ -140,7 +140,7 @@ describe('doctor', () => {
     expect(ended.stdout).toContain('healthy: 2 of 3 masters vote, 2 must; locks work, but no further master may fail');
   }, 60_000);
 
-  it('finds the replica in a trio', async () => {
+  it('finds the replica among three masters', async () => {
     await using masters = await startMasters(3);
     const [a, b] = masters.servers;
     await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);
@@ -150,7 +150,7 @@ describe('doctor', () => {
     expect(ended.stdout).toContain('2 of 3 masters vote, 2 must; locks work, but no further master may fail');
   }, 60_000);
 
-  it('finds a master that evicts', async () => {
+  it('finds a master that evicts keys', async () => {
     await using masters = await startMasters(2);
     const lru = await RedisServer.start({ args: ['--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru'] });
     try {
@@ -175,7 +175,7 @@ describe('doctor', () => {
   }, 60_000);
 
   it.each(['', 'wrong'])(
-    'finds a login that fails, and tells no password: %j',
+    'finds a login that fails, and shows no password: %j',
     async (wrong) => {
       await using masters = await startMasters(2);
       const guarded = await RedisServer.start({ args: ['--requirepass', PASSWORD] });
@@ -197,7 +197,7 @@ describe('doctor', () => {
     60_000,
   );
 
-  it('tells no password to a reader when a server repeats it', async () => {
+  it('does not show a password that a server repeats', async () => {
     const args = ['AUTH', 'HELLO'].flatMap((name) => ['--rename-command', name, '']);
     const server = await RedisServer.start({ args });
     try {
@@ -210,7 +210,7 @@ describe('doctor', () => {
     }
   }, 60_000);
 
-  it('tells whether locks survive the masters that are dead', async () => {
+  it('reports whether locks survive the loss of the dead masters', async () => {
     await using masters = await startMasters(3);
     const [a, b] = masters.servers;
     await a!.kill();
@@ -225,7 +225,7 @@ describe('doctor', () => {
     expect(majority.stdout).toContain('1 of 3 masters vote, 2 must; no lock can be taken');
   }, 60_000);
 
-  it('does not wait for a master that hangs', async () => {
+  it('does not wait for a hung master', async () => {
     await using masters = await startMasters(1);
     masters.servers[0]!.pause();
     const ended = await cli(['doctor', ...on(masters.urls), '--timeout', '300ms']);
@@ -233,7 +233,7 @@ describe('doctor', () => {
     expect(problemsIn(ended)).toEqual([expect.stringContaining('no answer within 300 ms')]);
   }, 60_000);
 
-  it('finds a clock that is wrong', async () => {
+  it('finds a wrong clock', async () => {
     using shim = buildClockShim();
     if (!shim) {
       console.log('No C compiler, or not Linux: a wrong clock is tested in test/unit/cli/findings.spec.ts only');
@@ -253,7 +253,7 @@ describe('doctor', () => {
     }
   }, 60_000);
 
-  it('is content with exactly what the README says that a user needs', async () => {
+  it('is satisfied with exactly the permissions that the README lists', async () => {
     await using masters = await startMasters(1);
     const ended = await doctor([await withUser(masters.servers[0]!, NEEDED)]);
     expect(problemsIn(ended)).toEqual([]);
@@ -261,7 +261,7 @@ describe('doctor', () => {
     expectSilenceAbout(PASSWORD, ended);
   }, 60_000);
 
-  it('finds each permission that is missing, and whether locks fail without it', async () => {
+  it('finds each missing permission, and reports whether locks fail without it', async () => {
     await using masters = await startMasters(1);
     const [server] = masters.servers;
     const url = await withUser(server!, '~other:* &other:* +@all -hset -zadd -evalsha');
@@ -285,7 +285,7 @@ describe('doctor', () => {
     expect(slower.stdout).toContain('1 of 1 masters vote');
   }, 60_000);
 
-  it('finds a server without a command, and one that refuses to write', async () => {
+  it('finds a server that lacks a command, and one that refuses writes', async () => {
     const poor = await RedisServer.start({ args: ['--rename-command', 'EVALSHA', ''] });
     const full = await RedisServer.start({ args: ['--maxmemory', '1'] });
     try {
@@ -300,8 +300,8 @@ describe('doctor', () => {
   }, 60_000);
 });
 
-describe('The masters', () => {
-  it('come from options, a file or the environment, and are the same', async () => {
+describe('The masters of doctor', () => {
+  it('can come from options, a file or the environment, with the same result', async () => {
     await using masters = await startMasters(3);
     const folder = await mkdtemp(join(tmpdir(), 'redlock-cli-'));
     try {
@@ -312,7 +312,7 @@ describe('The masters', () => {
         await doctor(masters.urls, UNGUARDED, '--json'),
         await doctor([], UNGUARDED, '--masters-file', file, '--json'),
         await cli(['doctor', ...PATIENTLY, UNGUARDED, '--json'], { env }),
-        // What is typed comes before what is set.
+        // Command-line options take precedence over the environment.
         await cli(['doctor', ...on(masters.urls), ...PATIENTLY, UNGUARDED, '--json'], {
           env: { REDLOCK_MASTERS: 'redis://127.0.0.1:1' },
         }),
@@ -339,7 +339,7 @@ describe('The masters', () => {
     ['no command', []],
     ['a time limit that is none', ['doctor', '--master', 'redis://127.0.0.1:1', '--timeout', 'soon']],
   ])(
-    '%s: is a misuse, and is told without credentials',
+    '%s: is rejected as misuse, and the error shows no credentials',
     async (_, args) => {
       const ended = await cli(args);
       expect(ended).toMatchObject({ status: 2, stdout: '' });
@@ -349,7 +349,7 @@ describe('The masters', () => {
     60_000,
   );
 
-  it('are explained by --help, for each command', async () => {
+  it('are explained by --help for each command', async () => {
     const all = await cli(['--help']);
     expect(all.status).toBe(0);
     for (const name of ['doctor', 'inspect', 'list', 'release', 'trust']) {

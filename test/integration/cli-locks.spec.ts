@@ -6,7 +6,7 @@ import { leftovers } from '../support/leftovers.js';
 import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 
-/** Servers on busy machines. */
+/** The servers run on busy machines. */
 const PATIENTLY = ['--timeout', '20s'];
 
 interface Listing {
@@ -23,7 +23,7 @@ async function release(urls: readonly string[], resource: string, args: readonly
 }
 
 describe('inspect', () => {
-  it('tells who says what about a lock, and leaves nothing behind', async () => {
+  it('shows what each master reports about a lock, and leaves nothing behind', async () => {
     await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls);
     const lock = await contender.acquire('order:1', '30s');
@@ -40,7 +40,7 @@ describe('inspect', () => {
     for (const { port } of masters.servers) expect(await leftovers(port)).toEqual([]);
   }, 60_000);
 
-  it('does not know when a majority is dead, and does not ask a replica', async () => {
+  it('reports an unknown state when a majority is dead, and does not ask a replica', async () => {
     await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     await a!.kill();
@@ -54,7 +54,7 @@ describe('inspect', () => {
 });
 
 describe('list', () => {
-  it('finds locks by their names, on pages without end, and no names of our own', async () => {
+  it('finds locks by name, pages through all of them, and hides internal keys', async () => {
     await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls);
     const lock = await contender.acquire('order:1', '30s');
@@ -83,12 +83,12 @@ describe('list', () => {
     const text = await cli(['list', ...on(masters.urls), ...PATIENTLY]);
     expect(text.stdout).toMatch(/"left" +│ leftover +│ - +│ 1 of 3/);
     expect(text.stdout).toContain('6 locks');
-    // A name is no way to write to a terminal.
+    // The output escapes control characters in names.
     expect(text.stdout).not.toContain('\x1b');
     await lock.release();
   }, 60_000);
 
-  it('keeps services with other prefixes apart', async () => {
+  it('keeps services with different prefixes apart', async () => {
     await using masters = await startMasters(1);
     await using plain = await Contender.on(masters.urls, { keyPrefix: 'app:' });
     await using nested = await Contender.on(masters.urls, { keyPrefix: 'app:jobs:' });
@@ -97,11 +97,11 @@ describe('list', () => {
     const names = async (prefix: string) =>
       (await listed(masters.urls, '--prefix', prefix)).locks.map((l) => l.resource);
     expect([await names('app:'), await names('app:jobs:'), await names('lock:')]).toEqual([['a'], ['b'], []]);
-    // A prefix is no pattern.
+    // Glob characters in a prefix are literal.
     expect(await names('a*:')).toEqual([]);
   }, 60_000);
 
-  it('says which masters it could not ask', async () => {
+  it('names the masters that it could not reach', async () => {
     await using masters = await startMasters(3);
     await masters.servers[0]!.kill();
     await command(masters.servers[1]!.port, 'ACL', 'SETUSER', 'default', '-scan');
@@ -115,7 +115,7 @@ describe('list', () => {
 });
 
 describe('release', () => {
-  it('takes a lock from a holder that extends it, who learns of the loss; nobody has it meanwhile', async () => {
+  it('frees a lock that its holder extends, but only after the holder has noticed the loss', async () => {
     await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { masterTimeout: 1_000 });
     await using next = await Contender.on(masters.urls, { masterTimeout: 1_000 });
@@ -142,7 +142,7 @@ describe('release', () => {
     await second.release();
   }, 90_000);
 
-  it('frees a lock of somebody who is gone at once, for whoever waits', async () => {
+  it('frees the lock of a dead holder at once for the next waiter', async () => {
     await using masters = await startMasters(3);
     await using gone = await Contender.on(masters.urls, { maxTtl: '1h' });
     await gone.acquire('job', '1h');
@@ -166,7 +166,7 @@ describe('release', () => {
     ['nothing', '', 1],
     ['yes', 'yes\n', 0],
   ])(
-    'asks, and is told: %s',
+    'asks for confirmation, and gets the answer: %s',
     async (_, input, expected) => {
       await using masters = await startMasters(1);
       await using contender = await Contender.on(masters.urls);
@@ -180,13 +180,13 @@ describe('release', () => {
       expect(stdout.includes('audit: ')).toBe(expected === 0);
       const after = await command(masters.servers[0]!.port, 'GET', 'lock:order:1');
       expect(after === before).toBe(expected === 1);
-      // The token is a secret.
+      // The output does not show the token, which is a secret.
       expect(stdout + stderr).not.toContain(String(before));
     },
     60_000,
   );
 
-  it('is refused without --force, and touches nothing', async () => {
+  it('is refused without --force, and changes nothing', async () => {
     await using masters = await startMasters(1);
     await command(masters.servers[0]!.port, 'SET', 'lock:x', 'token', 'PX', 60_000);
     const ended = await release(masters.urls, 'x', ['--yes']);
@@ -194,7 +194,7 @@ describe('release', () => {
     expect(await command(masters.servers[0]!.port, 'GET', 'lock:x')).toBe('token');
   }, 60_000);
 
-  it('takes the lock that was shown, and not that of whoever came while it asked', async () => {
+  it('releases only the lock that it has shown, and not one taken while it asked for confirmation', async () => {
     await using masters = await startMasters(1);
     const [{ port }] = masters.servers as [(typeof masters.servers)[0]];
     for (const args of [['--force'], ['--force', '--at-once']]) {
@@ -208,7 +208,7 @@ describe('release', () => {
     }
   }, 60_000);
 
-  it('fails while a majority keeps the lock, and says so', async () => {
+  it('fails and reports it while a majority keeps the lock', async () => {
     await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     for (const { port } of masters.servers) await command(port, 'SET', 'lock:x', 'token', 'PX', 60_000);
@@ -221,7 +221,7 @@ describe('release', () => {
     expect(ended.stdout).toContain(`(127.0.0.1:${c!.port})`);
   }, 60_000);
 
-  it('counts the masters that gave the lock up when it was tried before', async () => {
+  it('counts the masters that released the lock in an earlier attempt', async () => {
     await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     for (const { port } of [a!, c!]) await command(port, 'SET', 'lock:x', 'token', 'PX', 60_000);
@@ -234,7 +234,7 @@ describe('release', () => {
     expect(ended.stdout).toMatch(/ released "x" .* on 1 of 3 masters \(127\.0\.0\.1:\d+\), not on /);
   }, 60_000);
 
-  it('has nothing to do for a lock that is free, or was released already', async () => {
+  it('has nothing to do for a lock that is free or already released', async () => {
     await using masters = await startMasters(1);
     expect(await release(masters.urls, 'x', ['--force'])).toMatchObject({
       ...{ status: 0, stdout: expect.stringContaining('"x" is not held') },
@@ -246,7 +246,7 @@ describe('release', () => {
     });
     expect((await release(masters.urls, 'x', ['--force', '--yes', '--at-once'])).status).toBe(0);
     expect(await leftovers(masters.servers[0]!.port)).toEqual([]);
-    // One that would never end by itself.
+    // A lock without expiry, which never ends by itself.
     await command(masters.servers[0]!.port, 'SET', 'lock:x', 'token');
     expect((await release(masters.urls, 'x', ['--force', '--yes'])).status).toBe(0);
     expect(await leftovers(masters.servers[0]!.port)).toEqual([]);

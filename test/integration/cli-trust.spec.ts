@@ -6,10 +6,10 @@ import { eventually } from '../support/eventually.js';
 import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 
-/** Servers on busy machines. */
+/** The servers run on busy machines. */
 const PATIENTLY = ['--timeout', '20s'];
 const MARKER = 'lock:\0incarnation';
-/** Longer than any test here: what votes earlier was trusted. */
+/** Longer than any test here. A master that votes earlier was trusted. */
 const MAX_TTL = 600_000;
 const GUARDED = { ttl: 4_000, maxTtl: MAX_TTL, masterTimeout: 1_000, restartGuard: true };
 
@@ -34,7 +34,7 @@ function states(contender: Contender): string[] {
   return contender.redlock.status().masters.map(({ state }) => state);
 }
 
-/** A process on one master that waits for ten minutes, unless an operator ends that. */
+/** Starts a process whose one master stays in quarantine for ten minutes, unless an operator ends the quarantine. */
 async function withWaiting(action: (server: RedisServer, contender: Contender) => Promise<void>): Promise<void> {
   await using masters = await startMasters(1);
   await using contender = await Contender.on(masters.urls, GUARDED);
@@ -74,7 +74,7 @@ describe('trust', () => {
     expect(Number(after.from)).toBeLessThan(Number(before.from));
   }, 90_000);
 
-  it('writes a new marker for data that no process has met, with the largest ttl that the others know', async () => {
+  it('writes a new marker for unknown data, with the largest ttl that the other masters know', async () => {
     await using masters = await startMasters(3);
     const first = await Contender.on(masters.urls, GUARDED);
     await eventually(() => states(first).every((state) => state === 'voting'));
@@ -91,7 +91,7 @@ describe('trust', () => {
     expect(after.nonce).toMatch(/^\w{40}$/);
     expect(after.nonce).not.toBe(nonce);
     await b!.kill();
-    // Its vote is needed for a quorum.
+    // A quorum needs the vote of this master.
     await using contender = await Contender.on(masters.urls, GUARDED);
     expect(states(contender)[0]).toBe('voting');
     await (await contender.acquire('order:1')).release();
@@ -102,7 +102,7 @@ describe('trust', () => {
     ['nothing', '', 1],
     ['yes', 'yes\n', 0],
   ])(
-    'warns and asks, and is told: %s',
+    'warns and asks for confirmation, and gets the answer: %s',
     async (_, input, expected) => {
       await withWaiting(async (server, contender) => {
         const { status, stdout, stderr } = await trust([server.url], nameOf(server), [], input);
@@ -122,7 +122,7 @@ describe('trust', () => {
     60_000,
   );
 
-  it('lets processes announce ttls while it asks, but trusts no other data than it has shown', async () => {
+  it('accepts ttls announced while it asks for confirmation, but refuses data that changed meanwhile', async () => {
     await withWaiting(async (server) => {
       const args = ['trust', nameOf(server), ...on([server.url]), ...PATIENTLY];
       const flushed = await startCli(args);
@@ -161,7 +161,7 @@ describe('trust', () => {
     expect((await fieldsOf(masters.servers[0]!.port)).by).toBe(before.by);
   }, 60_000);
 
-  it('refuses a replica, a node of a cluster and a server that is down, and writes nothing', async () => {
+  it('refuses a replica, a cluster node and a server that is down, and writes nothing', async () => {
     await using masters = await startMasters(2);
     const [a, b] = masters.servers;
     const node = await RedisServer.start({ args: ['--cluster-enabled', 'yes'] });
@@ -184,7 +184,7 @@ describe('trust', () => {
     }
   }, 60_000);
 
-  it('is a misuse for what is none of the masters, and shows no password', async () => {
+  it('rejects an address that is not one of the masters as misuse, and shows no password', async () => {
     for (const master of ['127.0.0.1:2', 'redis://app:secret@127.0.0.1:2', 'app:secret@nowhere']) {
       const ended = await trust(['redis://127.0.0.1:1'], master, ['--yes']);
       expect(ended).toMatchObject({

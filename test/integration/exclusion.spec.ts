@@ -8,7 +8,7 @@ import { startMasters, type Masters } from '../support/masters.js';
 
 describe('Several processes', () => {
   it.each([1, 3])(
-    'never lose an update, with %i masters',
+    'never lose an update with %i masters',
     async (count) => {
       await using masters = await startMasters(count);
       await expectNoLostUpdate(masters.urls);
@@ -16,7 +16,7 @@ describe('Several processes', () => {
     60_000,
   );
 
-  it('never lose an update while masters hang, one after the other', async () => {
+  it('never lose an update while the masters hang one after the other', async () => {
     await using masters = await startMasters(3);
     const work = new AbortController();
     const faults = hangInTurn(masters, work.signal);

@@ -19,7 +19,7 @@ describe('With five masters', () => {
     await masters.stop();
   });
 
-  it('a hung one and a dead one cost nothing but the first timeouts', async () => {
+  it('a hung and a dead master cost only the first timeouts', async () => {
     const [hung, dead] = masters.servers;
     await using allUp = await startMasters(5);
     await using baseline = await Contender.on(allUp.urls);
@@ -31,7 +31,7 @@ describe('With five masters', () => {
 
     const [faulty, healthy]: [number[], number[]] = [[], []];
     for (let i = 0; i < 500; i++) {
-      // Interleaved, so that whatever else the machine does hits both.
+      // The two measurements alternate, so that other load on the machine affects both.
       healthy.push(await timeOf(baseline, `p50:${i}`));
       faulty.push(await timeOf(contender, `p50:${i}`));
     }
@@ -40,9 +40,9 @@ describe('With five masters', () => {
     expect(ratio).toBeLessThan(1.5);
   }, 60_000);
 
-  it('locks are acquired from the first moment on, even while nobody knows yet that one hangs', async () => {
+  it('locks can be acquired from the start, before any process has noticed that a master hangs', async () => {
     const [hung, dead] = masters.servers;
-    // However busy the machine is: a majority that answers is there, and is all that is waited for.
+    // The timeout is generous for busy machines. The acquisition waits only for the majority that answers.
     await using contender = await Contender.on(masters.urls, { masterTimeout: 2_000 });
     hung!.pause();
     await dead!.kill();
@@ -53,15 +53,15 @@ describe('With five masters', () => {
     }
   });
 
-  it('an attempt that failed leaves nothing, and its own partial keys do not block the next', async () => {
+  it('a failed attempt leaves nothing, and its own partial keys do not block the next attempt', async () => {
     const [a, b, c] = masters.servers;
     for (let i = 0; i < 20; i++) {
       const key = `lock:partial:${i}`;
-      // Two masters grant, three refuse: not enough, and to be given up.
+      // Two masters grant and three refuse, so the attempt gives up its two partial keys.
       await Promise.all([a, b, c].map((server) => command(server!.port, 'SET', key, 'x', 'PX', '60000')));
       const attempt = contender.acquire(`partial:${i}`, '10s', { wait: 0 });
       await expect(attempt).rejects.toBeInstanceOf(LockNotAcquiredError);
-      // With one more, those two are needed.
+      // With one more master, the same two are needed for a quorum.
       await command(a!.port, 'DEL', key);
       const lock = await contender.acquire(`partial:${i}`, '10s', { wait: '5s' });
       await lock.release();
@@ -70,11 +70,11 @@ describe('With five masters', () => {
     await expectNoKeys(masters);
   }, 20_000);
 
-  it('all masters frozen: the holder learns of the loss by the end of its validity', async () => {
+  it('the holder learns of the loss by the end of the validity when all masters freeze', async () => {
     const lock = await contender.acquire('frozen', 600, { extend: true });
     const lost = new Promise((resolve) => lock.signal.addEventListener('abort', () => resolve('lost')));
     for (const server of masters.servers) server.pause();
-    // No extension can begin to count later than now. A machine that is too busy is late with both timers.
+    // No extension can start to count later than now. A busy machine delays both timers alike.
     const end = new Promise((resolve) => setTimeout(resolve, 600, 'too late'));
     expect(await Promise.race([lost, end])).toBe('lost');
     expect(lock.signal.reason).toBeInstanceOf(LockLostError);
@@ -86,7 +86,7 @@ describe('With five masters', () => {
     await expectNoKeys(masters);
   });
 
-  it('what was asked of a hung master is given up when it answers again', async () => {
+  it('keys on a hung master are released when it answers again', async () => {
     const [hung] = masters.servers;
     hung!.pause();
     for (let i = 0; i < 20; i++) await (await contender.acquire(`owed:${i}`, '20s')).release();
@@ -105,14 +105,14 @@ describe('With five masters', () => {
     await lock.extend();
     await down!.restart();
     await eventually(() => contender.masters[0]?.problem() === undefined);
-    // The extension heals the master that has lost its keys.
+    // The extension restores the key on the master that lost its data.
     await lock.extend();
     await eventually(async () => (await command(down!.port, 'EXISTS', 'lock:kept')) === 1);
     await lock.release();
     await expectNoKeys(masters);
   }, 20_000);
 
-  it('releases that a broken connection swallowed are made up for', async () => {
+  it('releases that a broken connection swallowed are sent again', async () => {
     const [cut] = masters.servers;
     const locks = await Promise.all(Array.from({ length: 20 }, (_, i) => contender.acquire(`cut:${i}`, '20s')));
     await command(cut!.port, 'CLIENT', 'KILL', 'TYPE', 'normal');
@@ -120,7 +120,7 @@ describe('With five masters', () => {
     await expectNoKeys(masters);
   }, 20_000);
 
-  it('without a majority, nothing is locked, and every master is named with its reason', async () => {
+  it('without a majority, no lock is granted, and the error names every master with its reason', async () => {
     const lock = await contender.acquire('majority', '10s');
     await Promise.all(masters.servers.slice(0, 3).map((server) => server.kill()));
     const attempt = contender.acquire('other', '10s', { wait: 0 });
@@ -133,7 +133,7 @@ describe('With five masters', () => {
     expect(await leftovers(masters.servers[3]!.port)).toEqual([]);
   });
 
-  it('an acquisition that waits succeeds when the majority comes back', async () => {
+  it('a waiting acquisition succeeds when the majority comes back', async () => {
     const dead = masters.servers.slice(0, 3);
     await Promise.all(dead.map((server) => server.kill()));
     const waiting = contender.acquire('back', '10s', { wait: '15s' });
@@ -146,7 +146,7 @@ describe('With five masters', () => {
 
 describe('With an even number of masters', () => {
   it.each([2, 4])(
-    'split votes among %i end',
+    'split votes among %i masters end',
     async (count) => {
       await using masters = await startMasters(count);
       const contenders = await Promise.all(Array.from({ length: 4 }, () => Contender.on(masters.urls)));
@@ -159,7 +159,7 @@ describe('With an even number of masters', () => {
         outcome(locks.length);
         await Promise.all(locks.map((lock) => lock.release()));
       }
-      // And with time to wait, everyone has a turn.
+      // With enough time to wait, each contender gets a turn.
       const turns = contenders.map(async (contender) =>
         (await contender.acquire('turn', '20s', { wait: '15s' })).release(),
       );
@@ -183,7 +183,7 @@ function median(numbers: readonly number[]): number {
   return [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? NaN;
 }
 
-/** Long before a ttl has ended. */
+/** The limit is far below the ttl, so the keys cannot have expired. */
 async function expectNoKeys(masters: Masters): Promise<void> {
   const ports = masters.servers.map(({ port }) => port);
   await eventually(async () => (await leftoversOn(ports)) === 0, 9_000);

@@ -1,5 +1,5 @@
-// The schedules of test/unit/core/fencing-counterexamples.spec.ts, with processes on real servers: what the protocols do
-// wrong is wrong outside of a model, too, and is seen by the checks that the right one passes.
+// The schedules of test/unit/core/fencing-counterexamples.spec.ts, with processes on real servers. The wrong protocols
+// fail outside the model too, and the checks that the right protocol passes detect it.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { countersName, countersOf } from '../../lib/core/fencing.js';
 import { resolveSettings } from '../../lib/core/settings.js';
@@ -16,8 +16,8 @@ import type { Protocol } from '../support/wrong-protocols.js';
 const KEY = 'hot';
 const SETTINGS = resolveSettings({});
 /**
- * A schedule has to be over before the locks end, however slow the machine; whoever is refused its token asks again until
- * then. Without the guard, since these masters have just been started.
+ * A schedule must end before the locks do, however slow the machine is. A process that is refused its token asks again
+ * until then. The guard is off because these masters have just started.
  */
 const OPTIONS = { ttl: 8_000, masterTimeout: 2_000, restartGuard: false };
 const [A, B, C] = [0, 1, 2];
@@ -55,7 +55,7 @@ afterEach(async () => {
   await register[Symbol.asyncDispose]();
 });
 
-/** Starts both processes, and gives the masters counters that are far ahead of every clock. */
+/** Starts both processes, and sets the masters' counters far ahead of every clock. */
 async function begin(protocol: Protocol, counters: readonly number[]): Promise<void> {
   base = Date.now() * 1_000 + 30_000_000;
   const hash = countersName(SETTINGS);
@@ -74,18 +74,20 @@ async function begin(protocol: Protocol, counters: readonly number[]): Promise<v
   await Promise.all([register.ready(FIRST), register.ready(SECOND)]);
 }
 
-/** Lets a process make a step, and waits until it is done. */
+/** Lets a process make one step, and waits until the step is done. */
 async function step(id: number): Promise<void> {
   register.go(id);
   await Promise.race([register.ready(id), programs[id - 1]!.ended]);
 }
 
-/** What an eviction, or a master whose clock jumps, does to a lock. */
+/** Deletes a lock, as an eviction or a clock jump of the master does. */
 async function expire(index: number): Promise<void> {
   expect(await command(masters.servers[index]!.port, 'DEL', SETTINGS.keyPrefix + KEY)).toBe(1);
 }
 
-/** Both write what they were about to write; tokens in the order of the processes, `undefined` where there was none. */
+/**
+ * Lets both processes make their pending writes. Tokens are in the order of the processes; `undefined` means no token.
+ */
 async function end(): Promise<readonly Section[]> {
   await step(SECOND);
   await step(FIRST);
@@ -102,19 +104,19 @@ function tokens(): number[] {
   return register.sections.map(({ token }) => token - base);
 }
 
-describe('Drawing for any holder, whoever has the key there', () => {
+describe('Drawing a token for any holder, even if the key belongs to another one', () => {
   async function play(protocol: Protocol): Promise<readonly Section[]> {
     await begin(protocol, [4, 0, 0]);
     const [first, second] = [ways[FIRST]!, ways[SECOND]!];
     first[C]!.requests.hold();
     await step(FIRST);
-    // B forgets it too early: the locks will overlap.
+    // B forgets the lock too early, so the locks will overlap.
     await expire(B);
     await step(SECOND);
     first[A]!.requests.hold();
     second[A]!.requests.hold();
     second[C]!.requests.hold();
-    // Both have asked B, and then only the first one is answered by A, and the second one by C.
+    // Both processes have asked B. Then A answers only the first process, and C only the second.
     const asked = [];
     for (const id of [FIRST, SECOND]) {
       const before = await scriptsRun(B);
@@ -128,14 +130,14 @@ describe('Drawing for any holder, whoever has the key there', () => {
     return end();
   }
 
-  it('gives out the same token twice, and the resource cannot tell the writes apart', async () => {
+  it('gives out the same token twice, so that the resource cannot distinguish the writes', async () => {
     const sections = await play('for any holder');
     expect(tokens()).toEqual([5, 5]);
     expect(duplicatesOf(sections)).toHaveLength(1);
     expect(register.staleAccepted).toEqual([base + 5]);
   }, 30_000);
 
-  it('is refused by masters that look at the key', async () => {
+  it('is refused by masters that check the key', async () => {
     const sections = await play('right');
     expect(tokens()).toHaveLength(1);
     expect(duplicatesOf(sections)).toEqual([]);
@@ -149,30 +151,30 @@ describe('Confirming a token without adopting larger answers', () => {
     const first = ways[FIRST]!;
     first[C]!.requests.hold();
     await step(FIRST);
-    // B forgets it too early: the locks will overlap.
+    // B forgets the lock too early, so the locks will overlap.
     await expire(B);
-    // The second one is told 3 and 5, and confirms 5.
+    // The second process receives 3 and 5, and confirms 5.
     await step(SECOND);
     await step(SECOND);
     await expire(C);
-    // Told 5 by A and nothing else in the first round, the first one confirms 5 in the second one.
+    // In the first round, the first process receives only 5, from A. It confirms 5 in the second round.
     const before = await scriptsRun(A);
     const asked = step(FIRST);
     await eventually(async () => (await scriptsRun(A)) >= before + 2);
-    // What it asked of C at the beginning arrives there. C is at 6 or more then.
+    // The request that the first process sent to C at the beginning arrives now. C has reached 6 or more.
     first[C]!.requests.pass();
     await asked;
     return end();
   }
 
-  it('gives out the same token twice, and the resource cannot tell the writes apart', async () => {
+  it('gives out the same token twice, so that the resource cannot distinguish the writes', async () => {
     const sections = await play('without adopting');
     expect(tokens()).toEqual([5, 5]);
     expect(duplicatesOf(sections)).toHaveLength(1);
     expect(register.staleAccepted).toEqual([base + 5]);
   }, 30_000);
 
-  it('does not when the larger answer is confirmed in another round', async () => {
+  it('gives out no token twice when another round confirms the larger answer', async () => {
     const sections = await play('right');
     const [second, first] = tokens();
     expect(second).toBe(5);

@@ -15,13 +15,16 @@ import { Register } from '../support/register.js';
 import { disorderOf, duplicatesOf, overlapsOf } from '../support/sections.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
-/** For a longer look: `FENCING_MS=300000`. The seed decides which faults come when; what they meet is up to the machine. */
+/**
+ * For a longer run: `FENCING_MS=300000`. The seed decides the kind and time of each fault. What a fault hits depends on
+ * the machine.
+ */
 const { FENCING_MS = '8000', FENCING_SEED = String(Math.floor(Math.random() * 2 ** 31)) } = process.env;
 
 const KEYS = ['hot', 'warm'];
 /**
  * A master that lost its data waits for `maxTtl` and the drift before it votes. With ttls this short, several masters
- * can come and go in a run that lasts seconds; the promise is the same for every length.
+ * can leave and return in a run of a few seconds. The guarantee is the same for every length.
  */
 const OPTIONS = { ttl: 500, maxTtl: 500, masterTimeout: 100, restartGuard: true };
 const QUARANTINE = 600;
@@ -30,11 +33,11 @@ const MOST_AHEAD = 300;
 
 describe('Eight processes and five masters, with kills, pauses and partitions', () => {
   it(
-    'tokens of a key are unique and grow in the order of the critical sections, and no stale write is accepted',
+    'give out tokens that are unique per key and grow in the order of the critical sections, and accept no stale write',
     async () => {
       const random = randomOf(Number(FENCING_SEED));
       await using masters = await startMasters(5);
-      // Two ways to each master: a partition leaves half of the processes on the other side.
+      // Each master has two proxies, one for each half of the processes. A partition cuts off one half only.
       const sides = await Promise.all([proxiesOf(masters), proxiesOf(masters)]);
       await using register = await Register.open();
       await using compiled = await compileLibrary();
@@ -66,7 +69,7 @@ describe('Eight processes and five masters, with kills, pauses and partitions', 
           expect(duplicatesOf(ofKey)).toEqual([]);
           expect(disorderOf(ofKey)).toEqual([]);
           expect(overlapsOf(ofKey)).toEqual([]);
-          // Without an overlap, this is the order of the sections, and the tokens must say the same.
+          // If no sections overlap, their start times give their order. The tokens must have the same order.
           const tokens = [...ofKey].sort((a, b) => a.since - b.since).map(({ token }) => token);
           expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
         }
@@ -81,9 +84,9 @@ describe('Eight processes and five masters, with kills, pauses and partitions', 
 });
 
 describe('A fencing token, on real servers', () => {
-  it('grows though each master in turn loses its data, until none is left that remembers', async () => {
+  it('grows while each master in turn loses its data, until no master is left that remembers', async () => {
     await using masters = await startMasters(3);
-    // Long enough to be a lock, short enough for three quarantines.
+    // Long enough for a lock, and short enough for three quarantines.
     await using contender = await Contender.on(masters.urls, { ttl: 200, maxTtl: 200, restartGuard: true });
     const draw = async (): Promise<number> => {
       await using lock = await contender.acquire('a', undefined, { wait: '10s' });
@@ -102,11 +105,12 @@ describe('A fencing token, on real servers', () => {
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
   }, 30_000);
 
-  it('grows though all masters lose their data at once', async () => {
+  it('grows although all masters lose their data at once', async () => {
     await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { ttl: 200, maxTtl: 200, restartGuard: true });
     let last = 0;
-    // More often than the attempts of one who waits for the masters: those count, too.
+    // More draws than a waiting acquisition makes attempts, so that the attempts alone could not make up for the lost
+    // counters.
     for (let i = 0; i < 200; i++) {
       await using lock = await contender.acquire('a', undefined, { wait: '10s' });
       last = await lock.fencingToken();
@@ -116,7 +120,7 @@ describe('A fencing token, on real servers', () => {
     expect(await lock.fencingToken()).toBeGreaterThan(last);
   }, 30_000);
 
-  it('is drawn when it is asked for, and never before: locks leave no counters and draw nothing', async () => {
+  it('is drawn only on request: locks leave no counters and draw nothing', async () => {
     await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { restartGuard: false });
     for (let i = 0; i < 100; i++) {
@@ -135,7 +139,7 @@ describe('A fencing token, on real servers', () => {
     expect(await scriptsOn(masters, 0)).toBe(scripts + 1);
   }, 20_000);
 
-  it('is larger than that of a holder in between, after an extension has set the key again', async () => {
+  it('is larger than the token of a holder in between, after an extension has set the key again', async () => {
     await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { restartGuard: false });
     await using between = await Contender.on(masters.urls, { restartGuard: false });
@@ -149,7 +153,7 @@ describe('A fencing token, on real servers', () => {
     expect(await lock.fencingToken()).toBeGreaterThan(token);
   }, 20_000);
 
-  it('stays what it is, and is in the way of nobody, when an extension heals a master that lost it', async () => {
+  it('stays the same when an extension heals a master that lost the key, and blocks no later lock', async () => {
     await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { restartGuard: false });
     const lock = await contender.acquire('a', '10s');
@@ -172,7 +176,7 @@ describe('A fencing token, on real servers', () => {
     const take = async (contender: Contender, key: string): Promise<void> => {
       await using lock = await contender.acquire(key);
       const token = await lock.fencingToken();
-      // Each key is held by one at a time: this is the order of its locks.
+      // Each key has one holder at a time, so this is the order of its locks.
       const tokens = taken.get(key) ?? [];
       taken.set(key, [...tokens, token]);
     };
@@ -184,7 +188,7 @@ describe('A fencing token, on real servers', () => {
     expect([...taken.values()].flat()).toHaveLength(10_000);
   }, 120_000);
 
-  it('is larger than every counter of several keys, and all of them know it afterwards', async () => {
+  it('is larger than every counter of several keys, and becomes the lower bound for each of them', async () => {
     await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { restartGuard: false });
     const far = Date.now() * 1_000 + 3_600_000_000;
@@ -200,7 +204,7 @@ describe('A fencing token, on real servers', () => {
     }
   }, 20_000);
 
-  it('takes another round when masters differ, and never comes out lower than what was written', async () => {
+  it('takes another round when masters differ, and is never lower than what was written', async () => {
     await using masters = await startMasters(5);
     await using contender = await Contender.on(masters.urls, { restartGuard: false });
     const far = Date.now() * 1_000 + 3_600_000_000;
@@ -216,7 +220,7 @@ describe('A fencing token, on real servers', () => {
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
   }, 30_000);
 
-  it('is not drawn by a master that is still being asked who it is: its floor would be from before', async () => {
+  it('is not drawn from a master that is still being asked who it is: its floor would be outdated', async () => {
     await using masters = await startMasters(1);
     await using proxy = await TcpProxy.to(masters.servers[0]!.port);
     await using contender = await Contender.on([proxy.url], { ttl: 200, maxTtl: 200, restartGuard: true });
@@ -239,7 +243,7 @@ describe('A fencing token, on real servers', () => {
 });
 
 interface World {
-  /** A whole number below the bound. */
+  /** Returns a whole number from 0 to below the bound. */
   readonly random: (bound: number) => number;
   readonly masters: Masters;
   readonly sides: readonly (readonly TcpProxy[])[];
@@ -247,7 +251,7 @@ interface World {
   readonly register: Register;
 }
 
-/** Kills, pauses and cuts off until it is over, and leaves everything running. */
+/** Kills, pauses and cuts off processes until `over` aborts, and leaves all of them running. */
 async function wreak({ random, masters, sides, programs, register }: World, over: AbortSignal) {
   const counts = { kills: 0, mastersPaused: 0, processesPaused: 0, partitions: 0 };
   const idle = (milliseconds: number) => sleep(milliseconds, undefined, { signal: over }).catch(() => undefined);
@@ -267,7 +271,7 @@ async function wreak({ random, masters, sides, programs, register }: World, over
   };
   await idle(QUARANTINE);
   await Promise.all([
-    // Now and then one is killed while another one is still in quarantine.
+    // The period is close to the quarantine, so that a master is sometimes killed while another is still in quarantine.
     again(QUARANTINE / 3, QUARANTINE * 1.5, async () => {
       const server = pick(masters.servers);
       await exclusively(server, async () => {
@@ -287,7 +291,7 @@ async function wreak({ random, masters, sides, programs, register }: World, over
       });
     }),
     again(50, 500, async () => {
-      // One of them at any moment, or one that has just read what it is about to write.
+      // Pauses a random process, or one that has just read the token that it is about to write.
       const id = random(2) === 0 ? random(programs.length) : await register.nextClaim(over);
       const program = id === undefined ? undefined : programs[id];
       if (!program) return;
@@ -302,7 +306,7 @@ async function wreak({ random, masters, sides, programs, register }: World, over
       for (const proxy of cut) proxy.blackHole();
       counts.partitions++;
       await idle(50 + random(600));
-      // What was swallowed is missing in the middle of the stream: nothing but a new connection helps.
+      // The swallowed bytes are missing in the middle of the stream, so only a new connection helps.
       for (const proxy of cut) {
         proxy.blackHole(false);
         proxy.reset();
@@ -336,7 +340,7 @@ function countersOn(masters: Masters, index: number): Promise<Record<string, str
   return command(masters, index, (client) => client.hgetall(countersIn('').hash));
 }
 
-/** Names of all commands that a master has run, in scripts or out of them. */
+/** Names of all commands that a master has run, inside or outside scripts. */
 async function commandsOn(masters: Masters, index: number): Promise<string[]> {
   const stats = await command(masters, index, (client) => client.info('commandstats'));
   return [...stats.matchAll(/^cmdstat_([^:]+):/gm)].map(([, name]) => name!);
@@ -347,7 +351,7 @@ async function scriptsOn(masters: Masters, index: number): Promise<number> {
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(stats)?.[1] ?? 0);
 }
 
-/** On how many masters the key exists. */
+/** Returns on how many masters the key exists. */
 async function existing(masters: Masters, key: string): Promise<number> {
   const found = masters.servers.map((_, index) => command(masters, index, (client) => client.exists(key)));
   return (await Promise.all(found)).reduce((sum, one) => sum + one, 0);

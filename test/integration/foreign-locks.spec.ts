@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => masters.stop());
 
-/** What other libraries do, whatever else they do: one key with the name that they are given, on each master. */
+/** Does what all such libraries have in common: they set one key with the given name on each master. */
 async function onAll(name: string, ...args: (string | number)[]): Promise<unknown[]> {
   return Promise.all(masters.servers.map(({ port }) => command(port, name, ...args)));
 }
@@ -23,10 +23,10 @@ const contender = (keyPrefix: string): Promise<Contender> =>
   Contender.on(masters.urls, { keyPrefix, masterTimeout: '1s' });
 
 describe('During a migration, with a prefix of one word and a colon', () => {
-  it('a lock of ours keeps others out, until it is released', async () => {
+  it('a lock of this library keeps other libraries out until it is released', async () => {
     await using locks = await contender('locks:');
     const lock = await locks.acquire('account:1');
-    await existsOnAll('locks:account:1', true); // acquired means: on a quorum
+    await existsOnAll('locks:account:1', true); // on a quorum at first, and soon on all
     await expect(take('locks:account:1')).resolves.toEqual([null, null, null]);
     await expect(onAll('TYPE', 'locks:account:1')).resolves.toEqual(['string', 'string', 'string']);
     await lock.release();
@@ -34,7 +34,7 @@ describe('During a migration, with a prefix of one word and a colon', () => {
     await expect(take('locks:account:1')).resolves.toEqual(['OK', 'OK', 'OK']);
   });
 
-  it('a lock of others keeps us out, until it is released: nobody wakes us, and we look', async () => {
+  it('a lock of another library keeps this library out until it polls after the release', async () => {
     await using locks = await contender('locks:');
     await expect(take('locks:account:2')).resolves.toEqual(['OK', 'OK', 'OK']);
     await expect(locks.acquire('account:2', '10s', { wait: 0 })).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
@@ -48,7 +48,7 @@ describe('During a migration, with a prefix of one word and a colon', () => {
 });
 
 it.each(['', 'app:jobs:', 'word'])(
-  'With the prefix %j, our keys have names that nobody else uses',
+  'With the prefix %j, keys of this library have names that no other library uses',
   async (keyPrefix) => {
     await using locks = await contender(keyPrefix);
     await using _ = await locks.acquire('account:3');

@@ -5,16 +5,16 @@ import { eventually } from '../support/eventually.js';
 import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 
-/** Few enough that no lock ends within a round, however busy the machine is. */
+/** Few enough that no lock ends within a round, even on a busy machine. */
 const LOCKS = 500;
 const ROUNDS = 8;
 const TTL = 3_000;
-/** What is asked beside the locks, in times of them: nothing for each of them. */
+/** The upper limit for all scripts, as a multiple of the locks. Nothing runs once per lock besides the acquisition. */
 const MOST_BESIDES = 1.1;
-/** What the guard may cost a server, compared with the plainest lock there is. */
+/** The upper limit for the server time with the guard, as a multiple of a plain `SET NX PX`. */
 const MOST = 4;
 
-it('with the guard, to acquire is one round trip, and a script of few commands', async () => {
+it('with the guard, an acquisition takes one round trip and a script of few commands', async () => {
   await using masters = await startMasters(1);
   const { port } = masters.servers[0]!;
   const options = { ttl: TTL, maxTtl: TTL, masterTimeout: TTL / 4, restartGuard: true };
@@ -31,7 +31,7 @@ it('with the guard, to acquire is one round trip, and a script of few commands',
       for (let i = 0; i < LOCKS; i++) locks.push(await contender.acquire(`cost:${round}:${i}`, TTL, { wait: 0 }));
       const guarded = await used(port);
       const stats = String(await command(port, 'INFO', 'commandstats'));
-      // Beside them, the ttl in use is announced every two seconds, and the clock looked at.
+      // Besides the locks, the process announces the ttl in use every two seconds, and checks the clock.
       const calls = field(stats, 'evalsha', 'calls');
       expect(calls).toBeGreaterThanOrEqual(LOCKS);
       expect(calls).toBeLessThanOrEqual(LOCKS * MOST_BESIDES);
@@ -48,13 +48,13 @@ it('with the guard, to acquire is one round trip, and a script of few commands',
   } finally {
     plain.disconnect();
   }
-  // The median: with a server that waits for each request, what it costs to wake up changes between rounds, and within.
+  // The median is robust: the cost of waking up a server that waits for each request varies between and within rounds.
   const ratios = costs.map(({ guarded, bare }) => guarded / bare).sort((a, b) => a - b);
   const ratio = ratios[ROUNDS >> 1]!;
   report(`server time of an acquisition with the guard, in times of SET NX PX: ${ratio.toFixed(1)}`);
   report(`the same in each round, sorted: ${shown(ratios)}`);
   report(`the same without reading and writing the socket: ${shown(commandRatios)}`);
-  // All that the server does for a request counts, reading and writing the socket, too.
+  // The ratio includes all work of the server for a request, also reading and writing the socket.
   expect(ratio).toBeLessThan(MOST);
 }, 60_000);
 

@@ -41,7 +41,7 @@ describe('At boot', () => {
     expect(message).toMatch(new RegExp(`it is a replica.*127\\.0\\.0\\.1:${b!.port}`));
   });
 
-  it('refuses a node of a cluster', async () => {
+  it('refuses a cluster node', async () => {
     await using masters = await startMasters(2);
     const node = await RedisServer.start({ args: ['--cluster-enabled', 'yes'] });
     try {
@@ -63,7 +63,7 @@ describe('At boot', () => {
 });
 
 describe('At run time', () => {
-  it('excludes an address that leads to a server that votes already, even over the same connection', async () => {
+  it('excludes an address that leads to a server that already votes, even over the same connection', async () => {
     await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     await using proxy = await StickyProxy.to(b!.port);
@@ -81,8 +81,8 @@ describe('At run time', () => {
     ]);
   });
 
-  it('lets a server vote after its quarantine although it may not say who it is', async () => {
-    // The client's own words about the missing permission.
+  it('lets a server vote after its quarantine although INFO is not permitted', async () => {
+    // The Redis client itself warns about the missing permission.
     const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
     await using masters = await startMasters(1);
     const { port, url } = masters.servers[0]!;
@@ -99,7 +99,7 @@ describe('At run time', () => {
   });
 });
 
-/** A clock that can be made to stand still for a while, as that of a virtual machine that is being moved. */
+/** A clock that can stand still for a while, like the clock of a virtual machine during a migration. */
 class StunnedClock extends SystemClock {
   private behind = 0;
 
@@ -113,7 +113,10 @@ class StunnedClock extends SystemClock {
   }
 }
 
-/** Three servers, the first of which has a clock that can be set; `undefined` where it cannot be built. */
+/**
+ * Starts three servers, the first with a clock that can be set. Returns `undefined` where the clock shim cannot be
+ * built.
+ */
 async function startShimmed(): Promise<(Masters & { step(milliseconds: number): void }) | undefined> {
   const shim = buildClockShim();
   if (!shim) return undefined;
@@ -162,7 +165,7 @@ describe('A master whose clock is stepped forward', () => {
       const nonce = await command(masters.servers[0]!.port, 'HGET', MARKER, 'nonce');
       await using late = await Contender.on(masters.urls, OPTIONS);
       expect(stateOf(late, 0)).toBe('quarantined');
-      // A process that sees the step when it wakes up accepts what was written after it.
+      // A process that notices the step later accepts the marker that another process wrote after the step.
       await (await idle.acquire('idle', TTL, { wait: '5s' })).release();
       expect(await command(masters.servers[0]!.port, 'HGET', MARKER, 'nonce')).toBe(nonce);
       await eventually(() => [contender, idle, late].every((each) => stateOf(each, 0) === 'voting'));
@@ -172,7 +175,7 @@ describe('A master whose clock is stepped forward', () => {
 });
 
 describe('A process whose own clocks stood still', () => {
-  it('shortens its own locks, and takes the vote of no master away from others', async () => {
+  it("shortens its own locks, and removes no master's vote for other processes", async () => {
     await using masters = await startMasters(3);
     const clock = new StunnedClock();
     const clientClockLagged = jest.fn();
@@ -193,7 +196,7 @@ describe('A process whose own clocks stood still', () => {
     await Promise.all([kept.release(), lock.release()]);
   }, 60_000);
 
-  it('loses a lock that has ended meanwhile, as soon as it hears from the masters', async () => {
+  it('loses a lock that has ended meanwhile, as soon as an answer arrives from the masters', async () => {
     await using masters = await startMasters(3);
     const clock = new StunnedClock();
     const options = { ...OPTIONS, ttl: '2s', maxTtl: '2s' } as const;

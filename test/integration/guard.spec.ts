@@ -10,7 +10,7 @@ import { StickyProxy } from '../support/sticky-proxy.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 const TTL = 3_000;
-// Nothing here is about speed: a machine that is busy with other tests must not lose votes.
+// Speed does not matter here. A machine that is busy with other tests must not cause lost votes.
 const OPTIONS = { ttl: TTL, maxTtl: TTL, masterTimeout: 500 };
 const GUARDED = { ...OPTIONS, restartGuard: true };
 const MARKER = 'lock:\0incarnation';
@@ -24,7 +24,7 @@ async function allVote(contender: Contender): Promise<void> {
   await eventually(() => states(contender).every((state) => state === 'voting'));
 }
 
-/** A server that has just fed a replica may still be saving for that. */
+/** Saves, with retries: a server that has just synchronized a replica may still be saving for it. */
 async function save(port: number): Promise<void> {
   await eventually(() => command(port, 'SAVE').then(Boolean, () => false));
 }
@@ -70,13 +70,13 @@ describe('A lock on two of three masters, one of which loses it', () => {
     readonly after?: () => Promise<unknown>;
   }
 
-  /** The replica has the marker, and none of the locks that are taken from now on. */
+  /** Promotes the replica, which has the marker but none of the locks taken from now on. */
   async function promoteReplica(): Promise<void> {
     await follow(replica.port, a.port);
     await command(replica.port, 'REPLICAOF', 'NO', 'ONE');
   }
 
-  /** The old primary becomes a replica of the new one, and is promoted again. */
+  /** Makes the old primary a replica of the new one, and promotes it again. */
   async function failBack(): Promise<void> {
     await follow(a.port, replica.port);
     await command(a.port, 'REPLICAOF', 'NO', 'ONE');
@@ -134,10 +134,10 @@ describe('A lock on two of three masters, one of which loses it', () => {
     ],
   ];
 
-  /** Whether another process gets the lock while its holder still relies on it. */
+  /** Returns whether another process gets the lock while its holder still relies on it. */
   async function isViolated(fault: Fault, options: typeof GUARDED): Promise<boolean> {
     const [, b, c] = masters.servers;
-    // What the fault before this one has left must not matter.
+    // A resource of its own isolates each fault from leftovers of the previous fault.
     const resource = `stock:${++stocks}`;
     const sources = [fault.address(), b!.url, c!.url];
     await using holder = await Contender.on([fault.address(), b!.url, apart.url], options);
@@ -161,7 +161,7 @@ describe('A lock on two of three masters, one of which loses it', () => {
     };
     const newcomer = await late;
     const violations = await Promise.all([take(rival), take(newcomer)]);
-    // The older connections are the same: only the newcomer opened one.
+    // The older connections still exist. Only the newcomer opened one.
     if (fault.address() === sticky.url) expect(sticky.accepted - accepted).toBeLessThanOrEqual(3);
     await newcomer.close();
     await fault.after?.();
@@ -184,7 +184,7 @@ describe('A lock on two of three masters, one of which loses it', () => {
     60_000,
   );
 
-  it('loses no request and no vote by SCRIPT FLUSH', async () => {
+  it('loses no request and no vote after SCRIPT FLUSH', async () => {
     await using contender = await Contender.on(masters.urls, GUARDED);
     await allVote(contender);
     for (let i = 0; i < 20; i++) {
@@ -198,7 +198,7 @@ describe('A lock on two of three masters, one of which loses it', () => {
   });
 });
 
-describe('Three masters that are restarted', () => {
+describe('Three restarted masters', () => {
   const SHORT = 1_000;
   const LONG = 6_000;
   const SETTINGS = { ttl: SHORT, maxTtl: LONG, masterTimeout: 250, restartGuard: true };
@@ -230,7 +230,7 @@ describe('Three masters that are restarted', () => {
       await server.restart();
       await eventually(() => !states(contender).every((state) => state === 'voting'));
       await allVote(contender);
-      // The extension has healed the lock there.
+      // The extension has restored the key there.
       await eventually(async () => (await command(server.port, 'EXISTS', 'lock:held')) === 1);
       expect(held.isHeld).toBe(true);
     }
@@ -240,7 +240,7 @@ describe('Three masters that are restarted', () => {
     await held.release();
   }, 60_000);
 
-  it('grants nothing for the largest ttl when two restart at once, says why, and then works again', async () => {
+  it('grant nothing for the largest ttl when two restart at once, report why, and then work again', async () => {
     const [a, b] = masters.servers;
     await Promise.all([a!.restart(), b!.restart()]);
     await eventually(() => states(contender).filter((state) => state === 'quarantined').length === 2);
@@ -256,7 +256,7 @@ describe('Three masters that are restarted', () => {
     expect(contender.redlock.status().canVote).toBe(true);
   }, 60_000);
 
-  it('carries out heals and releases on a master that does not vote, and counts its refusals', async () => {
+  it('carry out heals and releases while they do not vote, and still report held locks', async () => {
     const [a, b, c] = masters.servers;
     const lock = await contender.acquire('x', LONG, { extend: false });
     await a!.restart();
@@ -274,7 +274,7 @@ describe('Three masters that are restarted', () => {
     await eventually(async () => (await command(a!.port, 'EXISTS', 'lock:x')) === 0);
   }, 60_000);
 
-  it('stays out for as long as a holder of a lock speaks, when all of them lose their data at once', async () => {
+  it('do not grant a lock that is still held when all of them lose their data at once', async () => {
     const lock = await contender.acquire('held', LONG);
     await Promise.all(masters.servers.map((server) => server.restart()));
     await using rival = await Contender.on(masters.urls, { ...SETTINGS, ttl: LONG, maxTtl: LONG });
@@ -284,8 +284,8 @@ describe('Three masters that are restarted', () => {
   }, 60_000);
 });
 
-describe('Masters that are met for the first time', () => {
-  it('vote within 3 s of the first contact, with the defaults, so that the first call succeeds', async () => {
+describe('Masters without a marker', () => {
+  it('vote within 3 s of the first contact with the defaults, so that the first call succeeds', async () => {
     const told: string[] = [];
     await using masters = await startMasters(3);
     const observer = {
@@ -307,7 +307,7 @@ describe('Masters that are met for the first time', () => {
     await (await second.acquire('x', 1_000, { wait: 0 })).release();
   }, 30_000);
 
-  it('do not wait longer because of a process that is configured for longer locks and takes none', async () => {
+  it('do not wait longer because of a process that is configured for longer locks but takes none', async () => {
     await using masters = await startMasters(3);
     await using short = await Contender.on(masters.urls, { ttl: 1_000, maxTtl: 1_000, restartGuard: true });
     await allVote(short);
@@ -315,7 +315,7 @@ describe('Masters that are met for the first time', () => {
     await using long = await Contender.on(masters.urls, { ttl: 1_000, maxTtl: '1h', restartGuard: true });
     await allVote(long);
     await masters.servers[0]!.restart();
-    // The process with the longer locks may be the first to meet the new data.
+    // The process with the longer locks may be the first to see the new data.
     await allVote(long);
     await allVote(short);
     const from = Number(await command(masters.servers[0]!.port, 'HGET', MARKER, 'from'));
@@ -343,7 +343,7 @@ describe('The largest ttl in use', () => {
   const SMALL = { ttl: 1_000, maxTtl: 1_000, masterTimeout: 250, restartGuard: true };
   const LARGE = { ...SMALL, maxTtl: 6_000 };
 
-  it('is announced on all masters before it is used, so that a process with shorter locks waits for it', async () => {
+  it('is announced on all masters before use, so that a process with shorter locks waits for it', async () => {
     await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     await using small = await Contender.on(masters.urls, SMALL);
@@ -363,7 +363,7 @@ describe('The largest ttl in use', () => {
     await taken.release();
   }, 60_000);
 
-  it('is cut, with one warning that names the missing master, until every master has been told of it', async () => {
+  it('is cut, with one warning that names the missing master, until every master knows it', async () => {
     await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     await using small = await Contender.on(masters.urls, SMALL);
@@ -394,7 +394,7 @@ describe('The largest ttl in use', () => {
 describe('Durable masters', () => {
   const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
 
-  it('keep a lock that is held when a majority of them is killed and restarted at once', async () => {
+  it('keep a held lock when a majority of them is killed and restarted at once', async () => {
     await using masters = await startMasters(3, { args: DURABLE });
     const [a, b] = masters.servers;
     await using contender = await Contender.on(masters.urls, { ...GUARDED, ttl: '10s', maxTtl: '10s' });
@@ -415,7 +415,7 @@ describe('Durable masters', () => {
     await lock.release();
   }, 60_000);
 
-  it('wait like all others when the marker shows that they lost what they had', async () => {
+  it('wait like all others when the marker shows that they lost their data', async () => {
     await using masters = await startMasters(3, { args: DURABLE });
     await using contender = await Contender.on(masters.urls, GUARDED);
     await allVote(contender);
@@ -427,7 +427,7 @@ describe('Durable masters', () => {
 });
 
 describe('A server that attaches its first replica', () => {
-  it('keeps its vote, since its data is the same under a new history', async () => {
+  it('keeps its vote, because its data is the same under a new replication id', async () => {
     await using masters = await startMasters(3);
     const [a] = masters.servers;
     await using replica = await startMasters(1);

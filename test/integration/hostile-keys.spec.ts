@@ -7,7 +7,7 @@ import { fc } from '../support/properties.js';
 import { Contender } from '../support/redlocks.js';
 
 const LONGEST = 2 ** 16;
-/** What is asked here is long, and the machine may be slow. */
+/** The requests in this file are long, and the machine may be slow. */
 const PATIENT = { ttl: '30s', masterTimeout: '5s', maxTtl: '30s' } as const;
 
 describe('Odd names on a real server', () => {
@@ -23,12 +23,12 @@ describe('Odd names on a real server', () => {
     await masters.stop();
   });
 
-  /** Names of all keys, as bytes. */
+  /** Names of all keys, decoded from bytes. */
   async function keys(): Promise<string[]> {
     return (await client.keysBuffer('*')).map((key) => key.toString('utf8'));
   }
 
-  it('are one resource exactly when the text is the same', async () => {
+  it('are one resource exactly when the strings are equal', async () => {
     await using one = await Contender.on(masters.urls, PATIENT);
     await using other = await Contender.on(masters.urls, PATIENT);
     await fc.assert(
@@ -61,13 +61,13 @@ describe('Odd names on a real server', () => {
     );
   }, 60_000);
 
-  it('never reach another prefix', async () => {
+  it('never collide with another prefix', async () => {
     const distinct = fc.uniqueArray(prefixes, { minLength: 2, maxLength: 2 });
     await fc.assert(
       fc.asyncProperty(distinct, names, async ([shorter = '', longer = ''], name) => {
         await using one = await Contender.on(masters.urls, { ...PATIENT, keyPrefix: shorter });
         await using other = await Contender.on(masters.urls, { ...PATIENT, keyPrefix: longer });
-        // What of the name would make it one of the other prefix.
+        // The name that would make the shorter prefix produce the key of the longer one.
         const trick = longer.startsWith(shorter) ? longer.slice(shorter.length) + name : name;
         await using lock = await one.acquire(trick, '30s', { wait: 0 });
         await using apart = await other.acquire(name, '30s', { wait: 0 });
@@ -84,7 +84,7 @@ describe('Odd names on a real server', () => {
     );
   }, 60_000);
 
-  it('may have 65,536 characters, wait in a queue included', async () => {
+  it('may have 65,536 characters, also while waiting in a queue', async () => {
     await using one = await Contender.on(masters.urls, PATIENT);
     await using other = await Contender.on(masters.urls, PATIENT);
     const [long, same] = ['\x01'.repeat(LONGEST), '\x01'.repeat(LONGEST - 1)];
@@ -96,7 +96,7 @@ describe('Odd names on a real server', () => {
     expect([lock.isHeld, apart.isHeld, next.isHeld]).toEqual([false, true, true]);
   }, 60_000);
 
-  it('may be 512 at once', async () => {
+  it('can be locked 512 at a time', async () => {
     await using one = await Contender.on(masters.urls, PATIENT);
     const many = Array.from({ length: 512 }, (_, i) => `${i}*[?]{`);
     const lock = await one.acquire(many, '30s', { wait: 0 });

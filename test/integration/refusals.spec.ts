@@ -40,7 +40,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     return master;
   }
 
-  /** What an operator types. */
+  /** Runs commands as an operator does. */
   async function operate(server: RedisServer, ...commands: string[][]): Promise<void> {
     const client = new Redis(server.port, '127.0.0.1', { maxRetriesPerRequest: 0 });
     try {
@@ -50,13 +50,13 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     }
   }
 
-  it('NOAUTH: is unreachable, and says why', async () => {
+  it('NOAUTH: is unreachable, and gives the reason', async () => {
     const master = await connect(await serve('--requirepass', PASSWORD));
     expect(master.problem()).toEqual({ kind: 'unreachable', reason: expect.stringMatching(/^NOAUTH /), sent: false });
     expect(await ask(master, acquiring(['k'], TOKEN))).toEqual(master.problem());
   });
 
-  it('WRONGPASS: is unreachable, says why, and never shows the password', async () => {
+  it('WRONGPASS: is unreachable, gives the reason, and never shows the password', async () => {
     const server = await serve('--requirepass', 'another');
     const master = await connect(server, { password: PASSWORD });
     expect(master.problem()).toEqual({
@@ -77,7 +77,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     await boot;
   }, 30_000);
 
-  it('gets in with the right password, and as an ACL user', async () => {
+  it('accepts the right password, and an ACL user', async () => {
     const server = await serve('--requirepass', PASSWORD, '--user', 'app', 'on', `>${PASSWORD}`, '~lock:*', '+@all');
     expect((await connect(server, { password: PASSWORD })).problem()).toBeUndefined();
     const user = await connect(server, { username: 'app', password: PASSWORD });
@@ -85,12 +85,12 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     expect(await ask(user, acquiring(['other'], TOKEN))).toMatchObject({ kind: 'refused', code: 'NOPERM' });
   });
 
-  it('NOPERM: a command that the user may not use', async () => {
+  it('NOPERM: refuses a command that the user may not use', async () => {
     const server = await serve('--user', 'app', 'on', `>${PASSWORD}`, '~*', '+@all', '-set');
     const master = await connect(server, { username: 'app', password: PASSWORD });
     const answer = await ask(master, acquiring(['k'], TOKEN));
     expect(answer).toEqual({ kind: 'refused', code: 'NOPERM', reason: expect.stringMatching(/permission/) });
-    // In a script, the server says it with another code, and adds the place in the script.
+    // In a script, the server answers with another code, and adds the position in the script.
     const inScript = await ask(master, acquiring(['k'], TOKEN, { explain: true }));
     expect(inScript).toEqual({
       kind: 'refused',
@@ -101,7 +101,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     expect(await ask(master, releasing(['k'], TOKEN))).toEqual({ kind: 'granted' });
   });
 
-  it('NOPERM: a key that the user may not use, alone and in a batch', async () => {
+  it('NOPERM: refuses a key that the user may not use, alone and in a batch', async () => {
     const server = await serve('--user', 'app', 'on', `>${PASSWORD}`, '~lock:*', '&*', '+@all');
     const master = await connect(server, { username: 'app', password: PASSWORD });
     const refused = { kind: 'refused', code: 'NOPERM', reason: expect.stringMatching(/access/) };
@@ -113,18 +113,18 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     expect(await ask(master, inspecting('lock:b'))).toEqual({ kind: 'granted' });
   });
 
-  it('works for a user that may not load scripts or ask for INFO', async () => {
+  it('works for a user without permission to load scripts or to run INFO', async () => {
     const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
     const server = await serve('--user', 'app', 'on', `>${PASSWORD}`, '~*', '+@all', '-info', '-script');
     const master = await connect(server, { username: 'app', password: PASSWORD });
     expect(await ask(master, acquiring(['k'], TOKEN, { explain: true }))).toEqual({ kind: 'granted' });
     expect(await ask(master, releasing(['k'], TOKEN))).toEqual({ kind: 'granted' });
-    // By ioredis, about its ready check.
+    // ioredis warns about its ready check.
     expect(warn).toHaveBeenCalledTimes(1);
     warn.mockRestore();
   });
 
-  it('READONLY: a primary that has become a replica', async () => {
+  it('READONLY: refuses after a primary has become a replica', async () => {
     const [server, primary] = [await serve(), await serve()];
     const master = await connect(server);
     await operate(server, ['REPLICAOF', '127.0.0.1', String(primary.port)]);
@@ -133,7 +133,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     }
   });
 
-  it('NOREPLICAS: a primary that lacks the replicas it needs to write', async () => {
+  it('NOREPLICAS: refuses while a primary lacks the replicas that it needs for writes', async () => {
     const server = await serve();
     const master = await connect(server);
     await operate(server, ['CONFIG', 'SET', 'min-replicas-to-write', '1']);
@@ -147,27 +147,27 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     expect(await ask(master, inspecting('k', 'l'))).toEqual({ kind: 'granted' });
   });
 
-  it('a replica does not vote', async () => {
+  it('does not vote as a replica', async () => {
     const primary = await serve();
     const master = await connect(await serve('--replicaof', '127.0.0.1', String(primary.port)));
     expect(master.problem()).toMatchObject({ kind: 'unreachable', reason: expect.stringContaining('replica') });
     expect(await ask(master, acquiring(['k'], TOKEN))).toMatchObject({ kind: 'unreachable', sent: false });
   });
 
-  it('a node of a cluster does not vote', async () => {
+  it('does not vote as a cluster node', async () => {
     const master = await connect(await serve('--cluster-enabled', 'yes'));
     expect(master.identity().fault).toContain('cluster');
     expect(await ask(master, acquiring(['k'], TOKEN))).toMatchObject({ kind: 'unreachable', sent: false });
   });
 
-  it('a server that votes says which program and version it is', async () => {
+  it('reports its program and version when it votes', async () => {
     const master = await connect(await serve());
     const { version, fault } = master.identity();
     const program = await versionOfServer(findRedisServer() ?? 'redis-server');
     expect({ version, fault }).toEqual({ version: program.split(' ')[1], fault: undefined });
   });
 
-  it('MISCONF: a server that cannot save', async () => {
+  it('MISCONF: refuses while it cannot save', async () => {
     const server = await serve('--save', '3600', '1');
     const master = await connect(server);
     rmSync(await folderOf(server), { recursive: true });
@@ -188,7 +188,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     return folder;
   }
 
-  it('WRONGTYPE: a key that is no lock', async () => {
+  it('WRONGTYPE: refuses a key that is not a lock', async () => {
     const server = await serve();
     const master = await connect(server);
     await operate(server, ['RPUSH', 'list', 'x']);
@@ -204,12 +204,12 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     expect(await ask(master, inspecting('free'))).toEqual({ kind: 'granted' });
     expect(await ask(master, extending(['list'], TOKEN))).toEqual(wrong);
     expect(await ask(master, inspecting('list'))).toEqual(wrong);
-    // What can be given up, is.
+    // Releases still delete all keys that are locks.
     expect(await ask(master, releasing(['list', 'mine'], TOKEN))).toEqual(wrong);
     expect(await ask(master, inspecting('mine'))).toEqual({ kind: 'granted' });
   });
 
-  it('a key without expiry is held, nobody knows for how long', async () => {
+  it('reports a key without expiry as held for an unknown time', async () => {
     const server = await serve();
     const master = await connect(server);
     await operate(server, ['SET', 'a', 'forever'], ['SET', 'b', 'short', 'PX', '50000']);
@@ -220,7 +220,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     expect(await ask(master, inspecting('a', 'b'))).toEqual(endless);
   });
 
-  it('BUSY: a script that does not end', async () => {
+  it('BUSY: refuses while a script does not end', async () => {
     const server = await serve('--lua-time-limit', '20');
     const master = await connect(server);
     const spinning = new Redis(server.port, '127.0.0.1');
@@ -240,7 +240,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
   });
 
   it('LOADING: is unreachable until the data has been loaded', async () => {
-    // A millisecond a key, during which the server accepts connections.
+    // Loading takes a millisecond per key. Meanwhile the server accepts connections.
     const server = await serve('--key-load-delay', '1000', '--loading-process-events-interval-bytes', '1024');
     const master = await connect(server);
     await operate(server, ['EVAL', "for i = 1, 2000 do redis.call('SET', 'key' .. i, i) end", '0'], ['SAVE']);
@@ -252,13 +252,13 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     expect(await ask(master, acquiring(['k'], TOKEN))).toEqual({ kind: 'granted' });
   }, 30_000);
 
-  it('a database that does not exist: is unreachable instead of locking in another one', async () => {
+  it('is unreachable with a database that does not exist, instead of locking in another one', async () => {
     const master = await connect(await serve('--databases', '2'), { db: 5 });
     await eventually(() => /DB index/.test(master.problem()?.reason ?? ''));
     expect(await ask(master, acquiring(['k'], TOKEN))).toMatchObject({ kind: 'unreachable', sent: false });
   });
 
-  it('is reached through a unix socket', async () => {
+  it('is reachable through a unix socket', async () => {
     const server = await serve('--unixsocket', 'redis.sock');
     const path = join(await folderOf(server), 'redis.sock');
     const master = await connect(server, { path });
@@ -266,7 +266,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     expect(await ask(master, acquiring(['k'], TOKEN))).toEqual({ kind: 'granted' });
   });
 
-  it('uses the database it is told', async () => {
+  it('uses the configured database', async () => {
     const server = await serve();
     const master = await connect(server, { db: 3 });
     await ask(master, acquiring(['k'], TOKEN));
@@ -275,7 +275,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     client.disconnect();
   });
 
-  it('never repeats what it was asked: a server without SET', async () => {
+  it('never repeats the arguments of a request in an error: a server without SET', async () => {
     const master = await connect(await serve('--rename-command', 'SET', '', '--rename-command', 'EVALSHA', ''));
     for (const explain of [false, true]) {
       const answer = await ask(master, acquiring(['k'], TOKEN, { explain }));
@@ -310,7 +310,7 @@ describe('A server that is out of memory', () => {
     expect(await ask(master, inspecting('k', 'l'))).toEqual({ kind: 'granted' });
   });
 
-  it('extends what is held', async () => {
+  it('extends held locks', async () => {
     expect(await ask(master, extending(['also held', 'held'], TOKEN, 60_000))).toEqual({ kind: 'granted' });
     const { remaining } = (await ask(master, inspecting('held'))) as { remaining?: number };
     expect(remaining).toBeGreaterThan(30_000);
@@ -324,7 +324,7 @@ describe('A server that is out of memory', () => {
     expect(await ask(master, inspecting('absent'))).toEqual({ kind: 'granted' });
   });
 
-  it('shortens and deletes', async () => {
+  it('shortens and deletes locks', async () => {
     expect(await ask(master, releasing(['held'], TOKEN, 5_000))).toEqual({ kind: 'granted' });
     expect(await ask(master, releasing(['also held', 'held'], TOKEN))).toEqual({ kind: 'granted' });
     expect(await ask(master, inspecting('also held', 'held'))).toEqual({ kind: 'granted' });

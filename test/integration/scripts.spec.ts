@@ -43,7 +43,7 @@ describe('A server that has forgotten its scripts', () => {
   });
 
   it.each([acquiring(['a', 'b'], 'mine'), extending(['a'], 'mine')])(
-    'is not given the script for $op again when the request has been withdrawn',
+    'does not get the script for $op again when the request has been withdrawn',
     async (request) => {
       const answer = ask(master, request);
       request.withdrawn = true;
@@ -54,7 +54,7 @@ describe('A server that has forgotten its scripts', () => {
     },
   );
 
-  it('costs an application nothing but a round trip', async () => {
+  it('costs an application only one round trip', async () => {
     await using contender = await Contender.on([server.url]);
     for (let i = 0; i < 5; i++) {
       await client.script('FLUSH');
@@ -74,7 +74,7 @@ describe('A server that has forgotten its scripts', () => {
 });
 
 describe('A new connection', () => {
-  it('brings the scripts before they are needed', async () => {
+  it('loads the scripts before they are needed', async () => {
     const server = await RedisServer.start();
     const master = redisMaster('masters[0]', server.url, contextOf());
     await master.connect();

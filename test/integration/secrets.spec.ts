@@ -7,14 +7,14 @@ import { type Lock, LockService, type MasterSource, RedlockModule } from '../../
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { eventually } from '../support/eventually.js';
 
-/** With everything that is encoded in a URL. */
+/** Contains every kind of character that a URL encodes. */
 const PASSWORD = 'pä ss@w/o?r#d%:1';
 const USER = 'user-nobody-may-see';
 const encoded = encodeURIComponent(PASSWORD);
 const SENTINEL = 'sentinel-password-nobody-may-see';
 const TOKEN_LIKE = /\b[0-9a-f]{40}\b/;
 
-/** Everything that anybody was told: by the logger, on the console, by errors and by answers. */
+/** Collects everything that the library outputs: log lines, console output, errors and return values. */
 class Told implements LoggerService {
   readonly lines: string[] = [];
   log = (...args: unknown[]): void => this.keep(...args);
@@ -24,7 +24,7 @@ class Told implements LoggerService {
   debug = (...args: unknown[]): void => this.keep(...args);
   verbose = (...args: unknown[]): void => this.keep(...args);
 
-  /** In every way in which somebody could print it. */
+  /** Keeps an argument in every form in which a program could print it. */
   keep(...args: unknown[]): void {
     for (const arg of args) {
       this.lines.push(
@@ -84,7 +84,7 @@ async function start(masters: readonly MasterSource[], options: object = {}): Pr
   return app.get(LockService);
 }
 
-/** What a call fails with. */
+/** Returns the error with which a call fails. */
 async function failure(call: Promise<unknown>): Promise<Error> {
   const error = await call.then(
     () => undefined,
@@ -95,7 +95,7 @@ async function failure(call: Promise<unknown>): Promise<Error> {
   return error as Error;
 }
 
-/** What an operator types. */
+/** Runs a command as an operator does. */
 async function operate({ port }: RedisServer, command: string, ...args: string[]): Promise<unknown> {
   const client = new Redis(port, '127.0.0.1', { username: USER, password: PASSWORD, maxRetriesPerRequest: 0 });
   try {
@@ -105,7 +105,7 @@ async function operate({ port }: RedisServer, command: string, ...args: string[]
   }
 }
 
-/** The value of a key on the server: the token. */
+/** Returns the value of a key on the server, which is the token. */
 const tokenOf = (server: RedisServer, resource: string) =>
   operate(server, 'GET', `lock:${resource}`) as Promise<string>;
 
@@ -113,7 +113,7 @@ async function lookAround(service: LockService, ...locks: Lock[]): Promise<void>
   told.keep(service.status(), await service.inspect('a'), service, ...locks);
 }
 
-describe('Nobody is told a secret', () => {
+describe('No secret is disclosed', () => {
   it('by an application that works and shuts down with a lock still held', async () => {
     const server = await serve();
     const service = await start([urlOf(server)], { drainTimeout: 0 });
@@ -141,7 +141,7 @@ describe('Nobody is told a secret', () => {
       const server = await serve();
       const error = await failure(start([source(server)], { connectTimeout: '1s' }));
       expect(error).toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
-      // Between two attempts there is another reason.
+      // Between two attempts, the master reports another reason.
       const service = await start([source(server)], { lazyConnect: true });
       await eventually(() => {
         const status = service.status();
@@ -152,7 +152,7 @@ describe('Nobody is told a secret', () => {
     30_000,
   );
 
-  it('by a boot without a server, and sentinels that are not there', async () => {
+  it('by a boot without a server, or with sentinels that are absent', async () => {
     const sentinel = { host: '127.0.0.1', port: 1 };
     const masters = [
       'redis://' + `${USER}:${encoded}@127.0.0.1:1`,
@@ -182,7 +182,7 @@ describe('Nobody is told a secret', () => {
     await lookAround(service);
   }, 30_000);
 
-  it('by a server that does not know AUTH', async () => {
+  it('by a server without AUTH', async () => {
     const server = await RedisServer.start({ args: ['--rename-command', 'AUTH', '', '--rename-command', 'HELLO', ''] });
     servers.push(server);
     const service = await start([urlOf(server)], { lazyConnect: true });
@@ -193,7 +193,7 @@ describe('Nobody is told a secret', () => {
     await lookAround(service);
   }, 30_000);
 
-  it('by a server that names the user who may not', async () => {
+  it('by a server that names the user who lacks a permission', async () => {
     const server = await serve();
     const service = await start([urlOf(server)]);
     await operate(server, 'ACL', 'SETUSER', USER, '-set', '-eval', '-evalsha');
@@ -202,7 +202,7 @@ describe('Nobody is told a secret', () => {
     await lookAround(service);
   }, 30_000);
 
-  it('by a lock that is lost to somebody else, and by one that runs out', async () => {
+  it('by a lock that is lost to another holder, or by one that expires', async () => {
     const server = await serve();
     const service = await start([urlOf(server)]);
     const lock = await service.acquire('a', '1s', { extend: true });
@@ -222,7 +222,7 @@ describe('Nobody is told a secret', () => {
     for (const secret of [token, other]) expect(told.text).not.toContain(secret);
   }, 30_000);
 
-  it('by masters that wait after a flush', async () => {
+  it('by masters in quarantine after a flush', async () => {
     const all = await Promise.all([serve(), serve(), serve()]);
     const service = await start(
       all.map((server) => urlOf(server)),

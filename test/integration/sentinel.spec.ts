@@ -36,14 +36,15 @@ describe('A master behind a sentinel, whose replica is promoted without the last
   async function failOver(): Promise<void> {
     await primary.kill();
     await eventually(async () => (await sentinel.primary(GROUP)) === replica.port, 30_000);
-    // As if replication had not come that far.
+    // Simulates a replication lag: the key has not reached the replica.
     await command(replica.port, 'DEL', 'lock:a');
   }
 
-  it('with the guard: votes when the lock must have ended, and says so', async () => {
+  it('votes only after the lock must have ended, and reports why, with the guard', async () => {
     const guarded = { ttl: 4_000, maxTtl: 4_000, restartGuard: true };
     await using holder = await contender(guarded);
-    // Copying begins some seconds after the replica was attached: it has the marker, but not the last lock.
+    // Replication starts some seconds after the replica is attached. Now the replica has the marker, but not the last
+    // lock.
     await eventually(async () => Number(await command(replica.port, 'DBSIZE')) > 0, 30_000);
     const lock = await holder.acquire('a', undefined, { wait: '30s' });
     await failOver();
@@ -54,7 +55,7 @@ describe('A master behind a sentinel, whose replica is promoted without the last
     expect(reasons).toContain('it was promoted from a replica');
   }, 120_000);
 
-  it('without it, which is the default for one master: lets two hold one lock', async () => {
+  it('lets two holders hold one lock without the guard, which is the default for one master', async () => {
     const unguarded = { ttl: '1m', maxTtl: '1m' } as const; // longer than any failover here
     await using holder = await contender(unguarded);
     const lock = await holder.acquire('a');

@@ -11,11 +11,11 @@ import { complaints } from '../torture/report.js';
 import { torture, type TortureOptions } from '../torture/run.js';
 import { statisticsOf } from '../torture/statistics.js';
 
-/** For another schedule: `TORTURE_SEED=2`. What the faults meet is up to the machine. */
+/** For another schedule: `TORTURE_SEED=2`. What the faults hit depends on the machine. */
 const seed = Number(process.env['TORTURE_SEED'] ?? 1);
-/** Of the plan, in milliseconds; a slow machine takes longer. */
+/** Length of the plan, in milliseconds. A slow machine takes longer. */
 const SHORT = 20_000;
-/** What is done may take this much longer than planned. */
+/** Additional time that a run may take beyond its plan, in milliseconds. */
 const WITHIN = 240_000;
 
 let compiled: Compiled;
@@ -37,7 +37,7 @@ function run(options: Partial<TortureOptions> = {}): Promise<Evidence> {
 
 describe('Five masters, four processes, and every kind of fault', () => {
   it(
-    'nobody overlaps, writes late, hangs, is told late, or leaves anything behind',
+    'cause no overlap, no late write, no hang, no late loss report, and no leftover',
     async () => {
       const evidence = await run();
       const verdict = check(evidence);
@@ -46,13 +46,13 @@ describe('Five masters, four processes, and every kind of fault', () => {
       expect(countsOf(verdict)).toEqual(Object.fromEntries(Object.keys(verdict).map((name) => [name, 0])));
 
       const { faults, operations, sections, writesAccepted } = statisticsOf(evidence);
-      // Setting a server's clock takes Linux and a C compiler.
+      // Setting a server's clock requires Linux and a C compiler.
       const hasClocks = Object.entries(faults).some(([kind, times]) => isAboutClocks(kind) && times > 0);
       const missing = Object.entries(faults).filter(
         ([kind, times]) => times === 0 && (hasClocks || !isAboutClocks(kind)),
       );
       expect(missing).toEqual([]);
-      // Most of the time, a majority can vote: a part of what is asked for must be granted, and written to.
+      // Most of the time, a majority can vote, so a part of the requested locks must be granted and used for writes.
       const asked = [...operations].filter(([name]) => name.startsWith('acquire')).map(([, times]) => times);
       const all = asked.reduce((sum, times) => sum + times, 0);
       expect(sections / all).toBeGreaterThan(0.1);
@@ -73,11 +73,11 @@ describe('Five masters, four processes, and every kind of fault', () => {
   }
 });
 
-describe('What the checker sees where something is wrong', () => {
+describe('The checker finds violations where the system is broken', () => {
   it(
-    'overlaps, when masters that forgot may vote',
+    'overlaps, when masters that lost their data may vote',
     async () => {
-      // Three of five forget again and again what they have granted, and grant it to whoever asks next.
+      // Three of five masters repeatedly forget their locks, and then grant them to the next acquisition.
       const flushes = Array.from({ length: 25 }, (_, i) => fault(i * 240, 'FLUSHALL', [0, 1, 2]));
       const evidence = await run({ restartGuard: false, plan: planWith(flushes, 6_000) });
       expect(overlaps(evidence).filter(({ forbidden }) => forbidden).length).toBeGreaterThan(0);
@@ -87,12 +87,12 @@ describe('What the checker sees where something is wrong', () => {
   );
 
   it(
-    'late writes, when the resource does not look at fencing tokens and a holder is stopped before it writes',
+    'late writes, when the resource ignores fencing tokens and a holder is stopped before its write',
     async () => {
       const stops = Array.from({ length: 6 }, (_, i) => fault(i * 900, 'holder stopped before its write', [0], 1_500));
       const evidence = await run({ fenced: false, plan: planWith(stops, 8_000) });
       expect(countsOf(check(evidence))['stale writes accepted']).toBeGreaterThan(0);
-      // The locks themselves were right.
+      // The locks themselves were correct.
       expect(countsOf(check(evidence))['overlaps between believers']).toBe(0);
     },
     WITHIN,

@@ -5,11 +5,11 @@ import { eventually } from '../support/eventually.js';
 
 const WAIT = { wait: '60s' } as const;
 
-/** Who waits since when, and how often each was overtaken by somebody who came later. */
+/** Records the waiters, and how often later arrivals overtook each of them. */
 class Turnstile {
   readonly turns: number[];
   mostOvertaken = 0;
-  /** The same, without the first second of each wait. */
+  /** Like `mostOvertaken`, but without the first second of each wait. */
   mostPassedOver = 0;
   private readonly waiting = new Set<{ overtaken: number; passedOver: number; arrival: number; since: number }>();
   private arrivals = 0;
@@ -47,11 +47,11 @@ class Turnstile {
 
 describe('Eight processes that want one resource all the time', () => {
   it.each([1, 3, 5])(
-    'with %i masters, are served in the order of their arrival, nearly',
+    'are served nearly in the order of their arrival, with %i masters',
     async (masters) => {
       await using crowd = await Crowd.of(8, masters);
       const turnstile = new Turnstile(8);
-      // Whoever waits for the first time cannot be woken yet: its subscriber is on its way.
+      // A process that waits for the first time cannot be woken yet, because its subscriber is still connecting.
       await Promise.all(
         crowd.contenders.map(async (contender) => (await contender.acquire('k', '10s', WAIT)).release()),
       );
@@ -62,7 +62,7 @@ describe('Eight processes that want one resource all the time', () => {
       );
       const { mostOvertaken, turns } = turnstile;
       report(`${masters} masters: overtaken at most ${mostOvertaken} times; turns ${turns.join(' ')}`);
-      // Those who come while a wake-up is on its way, and a lost vote now and then: a few rounds, not for ever.
+      // Arrivals during a wake-up and an occasional lost vote allow a few rounds of overtaking, but a bounded number.
       expect(mostOvertaken).toBeLessThanOrEqual(3 * 8);
       expect(Math.max(...turns) / Math.min(...turns)).toBeLessThan(1.5);
       await eventually(async () => (await crowd.keys()) === 0);
@@ -81,13 +81,13 @@ describe('Eight processes that want one resource all the time', () => {
     );
     const { mostOvertaken, turns } = turnstile;
     report(`16 waiters in one process, 1 in each of 3: overtaken at most ${mostOvertaken} times; ${turns.join(' ')}`);
-    // In turn with the processes, whatever goes on inside them: no less than half of a sixth.
+    // The processes take turns regardless of their number of waiters: each gets at least half of a sixth.
     expect(Math.min(...turns)).toBeGreaterThan(300 / 12);
   }, 60_000);
 });
 
 describe('Processes that want several resources together', () => {
-  it('in opposite order never wait for each other for ever, and all get their turn', async () => {
+  it('never deadlock in opposite order, and all get their turn', async () => {
     await using crowd = await Crowd.of(6, 3);
     const turnstile = new Turnstile(6);
     const sets = [['a', 'b'], ['b', 'a'], ['c', 'a'], ['b', 'c'], ['c', 'b', 'a'], ['b']];
@@ -101,7 +101,7 @@ describe('Processes that want several resources together', () => {
     await eventually(async () => (await crowd.keys()) === 0, 9_000);
   }, 60_000);
 
-  it('get it, although others want each of them alone all the time', async () => {
+  it('get them although other processes want each one alone all the time', async () => {
     await using crowd = await Crowd.of(5, 3);
     const turnstile = new Turnstile(5);
     let done = false;
@@ -116,7 +116,8 @@ describe('Processes that want several resources together', () => {
     report(
       `both of two busy resources: overtaken ${mostOvertaken} times, after a second ${mostPassedOver} times, at most`,
     );
-    // It takes them one by one then, each in turn with those who want that alone: a few rounds of each.
+    // The process then takes the keys one by one, each in turn with the processes that want only that key: a few rounds
+    // of each.
     expect(mostPassedOver).toBeLessThanOrEqual(3 * 4);
   }, 60_000);
 });

@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 const WAIT = { wait: '60s' } as const;
-/** What a waiter may be late, in milliseconds. */
+/** The longest delay allowed for a waiter, in milliseconds. */
 const BOUND = 100;
 
 let compiled: Compiled;
@@ -19,19 +19,19 @@ afterAll(async () => {
   await compiled[Symbol.asyncDispose]();
 });
 
-describe('Waiting, while processes and masters die', () => {
+describe('Waiting while processes and masters die', () => {
   const programs: Program[] = [];
 
-  /** Starts a process that waits for `k`, or holds it when it is free. */
+  /** Starts a process that waits for `k`, or holds it if it is free. */
   function spawn(crowd: Crowd, task: { ttl?: number; hold?: number } = {}): Program {
     const program = start(compiled, 'wait', { urls: crowd.masters.urls, resource: 'k', ttl: 20_000, ...task });
     programs.push(program);
     return program;
   }
 
-  /** Fires when a waiter is too late that may wait for `ttl` milliseconds from now on. */
+  /** Fires when a waiter that may wait for `ttl` milliseconds from now on is too late. */
   function tooLate(ttl: number): Promise<string> {
-    // Two timers: on a busy machine both are late, as those of the waiter are.
+    // Two timers in sequence: a busy machine delays them as it delays those of the waiter.
     const timer = (delay: number): Promise<unknown> => sleep(delay, undefined, { ref: false });
     return timer(ttl).then(async () => (await timer(BOUND), 'too late'));
   }
@@ -46,7 +46,7 @@ describe('Waiting, while processes and masters die', () => {
 
   afterAll(() => programs.forEach((program) => program.kill()));
 
-  it('a waiting process that is killed is passed over', async () => {
+  it('a waiting process that is killed is skipped', async () => {
     await using crowd = await Crowd.of(2, 3, {}, new Patience());
     const [holder, second] = crowd.contenders as [CountingContender, CountingContender];
     const lock = await holder.acquire('k', '20s');
@@ -61,13 +61,13 @@ describe('Waiting, while processes and masters die', () => {
     second.reset();
     await lock.release();
     await (await turn).release();
-    // Woken by the release: no attempt but that of the hand-off.
+    // The release woke the waiter: the only attempt is that of the hand-off.
     expect(second.acquiresAt(gate)).toBe(1);
     expect(second.calls).toBe(1);
     await expectNothingLeft(crowd);
   }, 30_000);
 
-  it('the lock of a process that is killed is taken at its expiry, by one, without a herd', async () => {
+  it('the lock of a killed process is taken at its expiry by one waiter, without a thundering herd', async () => {
     await using crowd = await Crowd.of(8, 5);
     // Eight waiters have to queue before it ends, on a busy machine, too.
     const ttl = 5_000;
@@ -77,19 +77,20 @@ describe('Waiting, while processes and masters die', () => {
     const turns = crowd.contenders.map((contender) => contender.acquire('k', '20s', WAIT));
     await crowd.untilQueued('k', 8);
     holder.kill();
-    // From the last moment on at which nobody can have it.
+    // The count starts at the last moment at which no waiter can have the lock.
     const [left] = (await crowd.call('PTTL', 'lock:k')) as [number];
     await sleep(Math.max(0, left - 20));
     const before = crowd.requests;
     await expectInTime(late, Promise.race(turns));
     const requests = crowd.requests - before;
-    // A look at the gate by each, four more requests by the one that has it; and any may just have looked everywhere.
+    // Each waiter asks the gate once, and the next holder sends four more requests. Any waiter may just have asked all
+    // masters.
     expect(requests).toBeLessThanOrEqual(8 + 4 + 8 * 6);
     await takeAll(turns);
     await expectNothingLeft(crowd);
   }, 30_000);
 
-  it('a waiting process that hangs when it is woken delays nobody beyond the ttl', async () => {
+  it('a waiting process that hangs when it is woken delays no other waiter beyond the ttl', async () => {
     await using crowd = await Crowd.of(2, 3);
     const [holder, second] = crowd.contenders as [CountingContender, CountingContender];
     const ttl = 1_000;
@@ -110,7 +111,7 @@ describe('Waiting, while processes and masters die', () => {
   }, 30_000);
 
   it.each(['killed', 'hung', 'restarted without its keys'])(
-    'a gate that is %s delays nobody beyond the ttl',
+    'a gate that is %s delays no waiter beyond the ttl',
     async (fault) => {
       await using crowd = await Crowd.of(4, 3);
       const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
@@ -129,14 +130,14 @@ describe('Waiting, while processes and masters die', () => {
       await lock.release();
       await expectInTime(late, Promise.race(turns));
       await takeAll(turns);
-      // No master is flooded while there is no gate to wait at.
+      // The waiters do not flood any master while there is no gate to queue at.
       expect(crowd.requests).toBeLessThan(300);
       if (fault === 'hung') gate.resume();
     },
     30_000,
   );
 
-  it('subscribers that are dropped come back, and wake-ups with them', async () => {
+  it('dropped subscribers reconnect, and wake-ups work again', async () => {
     await using crowd = await Crowd.of(4, 3);
     const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
     const lock = await holder.acquire('k', '20s');
@@ -148,26 +149,26 @@ describe('Waiting, while processes and masters die', () => {
       const now = await ids(crowd);
       return now.length === connected.length && now.every((id) => !connected.includes(id));
     });
-    // They line up again as soon as they can hear.
+    // The waiters queue again as soon as they are subscribed.
     await crowd.untilQueued('k', 3);
     const late = tooLate(2_000);
     crowd.reset();
     await lock.release();
     await expectInTime(late, takeAll(turns));
-    // Three hand-offs, each of which takes as many requests as one that nobody wants.
+    // Three hand-offs, each with as many requests as an uncontended lock.
     expect(crowd.requests).toBeLessThanOrEqual(3 + 3 * 6 + 4);
     await expectNothingLeft(crowd);
   }, 30_000);
 
   it.each(['ioredis 6', 'ioredis 5'])(
-    'a connection for wake-ups that is dead without a word is noticed and replaced (%s)',
+    'a half-open connection for wake-ups is noticed and replaced (%s)',
     async (version) => {
       await using crowd = await Crowd.of(1, 1);
       const [holder] = crowd.contenders as [CountingContender];
       await using proxy = await TcpProxy.to(crowd.masters.servers[0]!.port);
       const source = version === 'ioredis 5' ? new Redis5(proxy.url, { lazyConnect: true }) : proxy.url;
       await using waiting = await CountingContender.over([source], {}, new Patience());
-      /** Hands the lock over, and tells how often the master called the one that waits. */
+      /** Hands the lock over, and returns how often the master woke the waiter. */
       const handOver = async (meanwhile?: () => Promise<void>): Promise<number> => {
         const lock = await holder.acquire('k', '20s');
         const turn = waiting.acquire('k', '20s', WAIT);
@@ -187,7 +188,7 @@ describe('Waiting, while processes and masters die', () => {
     30_000,
   );
 
-  it('all subscribers dropped again and again: everybody gets a turn, and nothing is left', async () => {
+  it('each waiter gets a turn although all subscribers are dropped repeatedly, and nothing is left', async () => {
     await using crowd = await Crowd.of(6, 3);
     const work = new AbortController();
     const faults = dropInTurn(crowd, work.signal);
@@ -207,12 +208,12 @@ describe('Waiting, while processes and masters die', () => {
     }
   }
 
-  /** Gives everybody a turn. */
+  /** Takes and releases the lock of every waiter. */
   async function takeAll(turns: readonly Promise<Lock>[]): Promise<void> {
     await Promise.all(turns.map(async (turn) => (await turn).release()));
   }
 
-  /** Subscribers, by what their servers call them. */
+  /** Ids of the subscribers, as their servers report them. */
   async function ids(crowd: Crowd): Promise<string[]> {
     const lists = (await crowd.call('CLIENT', 'LIST', 'TYPE', 'pubsub')) as string[];
     return lists.flatMap((list, i) => [...list.matchAll(/^id=(\d+)/gm)].map(([, id]) => `${i}:${id ?? ''}`));

@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.js';
 const WAIT = { wait: '60s' } as const;
 const QUEUE = 'lock:\0queue:k';
 
-describe('Waiting at masters that refuse', () => {
+describe('Waiting at masters that refuse commands', () => {
   let crowd: Crowd;
   let holder: CountingContender;
   let waiting: CountingContender;
@@ -19,7 +19,7 @@ describe('Waiting at masters that refuse', () => {
     await crowd[Symbol.asyncDispose]();
   });
 
-  /** Two take turns, whatever the state of the masters. */
+  /** Two contenders take turns, whatever the state of the masters. */
   async function expectTurns(requests = 100): Promise<void> {
     for (let i = 0; i < 2; i++) {
       crowd.reset();
@@ -35,23 +35,23 @@ describe('Waiting at masters that refuse', () => {
     await eventually(async () => (await crowd.call('EXISTS', 'lock:k', 'lock:z')).every((count) => count === 0), 4_000);
   }
 
-  /** What everybody may do, from the next connection on. */
+  /** Changes the permissions of the default user, for new connections. */
   async function restrict(...rules: string[]): Promise<void> {
     await crowd.call('ACL', 'SETUSER', 'default', ...rules);
   }
 
-  it('works without the permission to subscribe or to publish', async () => {
+  it('works without permission to subscribe or to publish', async () => {
     await restrict('resetchannels');
     await expectTurns();
     expect(await crowd.queued('k')).toEqual([0, 0, 0]);
   });
 
-  it('works without the permission to publish alone', async () => {
+  it('works without permission to publish alone', async () => {
     await restrict('-publish');
     await expectTurns();
   });
 
-  it('wakes the next one without the permission to count subscribers', async () => {
+  it('wakes the next waiter without permission to count subscribers', async () => {
     await restrict('-pubsub');
     const lock = await holder.acquire('k', '20s');
     const turn = waiting.acquire('k', '20s', WAIT);
@@ -62,12 +62,12 @@ describe('Waiting at masters that refuse', () => {
     expect(waiting.calls).toBe(1);
   });
 
-  it('works without the permission to use queues', async () => {
+  it('works without permission to use queues', async () => {
     await restrict('-zadd', '-zpopmin', '-zrem');
     await expectTurns();
   });
 
-  it('works when a queue is no queue', async () => {
+  it('works when the key of a queue has another type', async () => {
     await crowd.call('SET', QUEUE, 'something else');
     await expectTurns();
   });
@@ -83,7 +83,7 @@ describe('Waiting at masters that refuse', () => {
     await crowd.callOn(gate, 'DEL', 'lock:k').catch(() => undefined);
     crowd.reset();
     await sleep(1_000);
-    // Looks, at bounded intervals: no hot loop.
+    // The waiter polls at bounded intervals instead of in a hot loop.
     expect(waiting.requests).toBeLessThan(100);
     await lock.release();
     await (await turn).release();
@@ -100,7 +100,7 @@ describe('Waiting at masters that refuse', () => {
     await (await turn).release();
   });
 
-  it('is not possible for a resource that is named like something of our own', () => {
+  it('is impossible for a resource with the name of an internal key', () => {
     expect(() => resolveResources('resource', '\0queue:k')).toThrow(/must not contain a NUL/);
     expect(() => resolveResources('resource', ['a', '\0wake:x'])).toThrow(/must not contain a NUL/);
   });

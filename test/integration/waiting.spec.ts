@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.js';
 const WAIT = { wait: '60s' } as const;
 
 describe.each([1, 3, 5])('A hand-off between processes, with %i masters', (count) => {
-  it('is asked for once: by the process whose turn it is, and by nobody else', async () => {
+  it('causes one request, by the process whose turn it is, and none by others', async () => {
     await using crowd = await Crowd.of(4, count, {}, new Patience());
     const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
     let lock = await holder.acquire('k', '30s');
@@ -25,7 +25,7 @@ describe.each([1, 3, 5])('A hand-off between processes, with %i masters', (count
       const asked = crowd.contenders.map((contender) => contender.acquiresAt(gate));
       const expected = crowd.contenders.map((contender) => (contender === others[i] ? 1 : 0));
       expect(asked).toEqual(expected);
-      // Who looks for itself asks as often, only later.
+      // A waiter that polls sends as many requests, only later. The number of wake-ups shows the difference.
       expect(crowd.contenders.map(({ calls }) => calls)).toEqual(expected);
     }
     await lock.release();
@@ -35,7 +35,7 @@ describe.each([1, 3, 5])('A hand-off between processes, with %i masters', (count
 
 describe('Requests per hand-off', () => {
   it.each([2, 8, 16])(
-    'among %i processes are at most 1.5 times those of a lock that nobody wants',
+    'among %i processes are at most 1.5 times those of an uncontended lock',
     async (processes) => {
       await using crowd = await Crowd.of(processes, 5);
       await Promise.all(crowd.contenders.map((contender) => takeTurns(contender, 2)));
@@ -49,11 +49,11 @@ describe('Requests per hand-off', () => {
     30_000,
   );
 
-  it('are no more when sections are long: those who wait look rarely', async () => {
+  it('do not increase when sections are long, because waiters rarely poll', async () => {
     await using crowd = await Crowd.of(8, 5);
     await Promise.all(
       crowd.contenders.map(async (contender) => {
-        // Who has never been called looks often, and those who begin together split the votes.
+        // A waiter that has never been woken polls often, and waiters that begin together split the votes.
         await takeTurns(contender, 3, 100);
         contender.reset();
         await takeTurns(contender, 3, 100);
@@ -64,7 +64,7 @@ describe('Requests per hand-off', () => {
     expect(perTurn).toBeLessThanOrEqual(15);
   }, 30_000);
 
-  it('inside a process are those of a lock that nobody wants', async () => {
+  it('inside a process are those of an uncontended lock', async () => {
     await using crowd = await Crowd.of(1, 5);
     const [contender] = crowd.contenders as [CountingContender];
     const order: number[] = [];
@@ -100,7 +100,7 @@ describe('Without contention', () => {
 });
 
 describe('Without waiting', () => {
-  it('one parallel round trip is all, also when others wait in line', async () => {
+  it('an attempt takes one parallel round trip, also when others queue', async () => {
     await using crowd = await Crowd.of(3, 3);
     const [holder, waiting, hasty] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
     const lock = await holder.acquire('k', '30s');
@@ -118,7 +118,7 @@ describe('Without waiting', () => {
 });
 
 describe('A process that waits', () => {
-  it('has one subscriber on a master, whatever the number of keys, until it is closed', async () => {
+  it('has one subscriber per master, however many keys it waits for, until it is closed', async () => {
     await using crowd = await Crowd.of(2, 3);
     const [holder, waiting] = crowd.contenders as [CountingContender, CountingContender];
     const keys = Array.from({ length: 40 }, (_, i) => `k${i}`);
@@ -149,13 +149,13 @@ describe('A process that waits', () => {
   });
 });
 
-describe('Who gives up when it is its turn', () => {
+describe('A waiter that gives up when it is its turn', () => {
   const giveUp: Record<string, (first: CountingContender, aborter: AbortController) => unknown> = {
     'its signal aborts': (_, aborter) => aborter.abort(new Error('no more')),
     'it is stopped': (first) => first.redlock.stop(),
   };
 
-  it.each(Object.keys(giveUp))('lets the next process have it: %s', async (how) => {
+  it.each(Object.keys(giveUp))('lets the next process have the lock: %s', async (how) => {
     await using crowd = await Crowd.of(3, 3, {}, new Patience());
     const [holder, first, second] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
     for (let i = 0; i < 10 && !(how === 'it is stopped' && i > 0); i++) {
@@ -169,7 +169,7 @@ describe('Who gives up when it is its turn', () => {
       const gate = await crowd.indexOfGate(key);
       second.reset();
       const released = lock.release();
-      // Some before it has heard of its turn, some after.
+      // In some rounds, the waiter gives up before it learns of its turn, in others afterwards.
       for (let turns = 0; turns < i; turns++) await new Promise((resolve) => setImmediate(resolve));
       giveUp[how]!(first, aborter);
       await released;
@@ -182,14 +182,14 @@ describe('Who gives up when it is its turn', () => {
         expect(outcome).toBeInstanceOf(expected);
       }
       await (await turn).release();
-      // Woken, not by having looked.
+      // The waiter was woken and did not poll.
       expect(second.acquiresAt(gate)).toBe(1);
       expect(second.calls).toBe(1);
     }
     await eventually(async () => (await crowd.keys()) === 0);
   });
 
-  it('lets the next process have it: its time is over', async () => {
+  it('lets the next process have the lock: its time is over', async () => {
     await using crowd = await Crowd.of(3, 3, {}, new Patience());
     const [holder, first, second] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
     for (let wait = 150, round = 0; round < 5;) {
@@ -208,7 +208,7 @@ describe('Who gives up when it is its turn', () => {
       await eventually(async () => time.isUp || (await crowd.queuedInAll(key)) >= 1);
       const turn = second.acquire(key, '30s', WAIT);
       await eventually(async () => time.isUp || (await crowd.queuedInAll(key)) >= 2);
-      // On a busy machine it takes longer until both wait.
+      // On a busy machine, it takes longer until both wait.
       if (time.isUp) wait *= 2;
       else round++;
       await over;
@@ -216,7 +216,7 @@ describe('Who gives up when it is its turn', () => {
       await lock.release();
       await (await turn).release();
       await given;
-      // Not by having looked, though it may have taken what it was about to be told of.
+      // The waiter was woken. It may still have taken the lock by polling just before the wake-up arrived.
       await eventually(() => second.calls > 0);
     }
     await eventually(async () => (await crowd.keys()) === 0);
@@ -234,10 +234,11 @@ describe('Seniority', () => {
       const turn = other.acquire('k', '30s', WAIT);
       turns.push(turn.then((mine) => (order.push(i), mine.release())));
       await crowd.untilQueued('k', i + 1);
-      // More than the time of a request may differ from that of another, which is what seniority is known by.
+      // A master derives seniority from the time at which a request arrives, so arrivals must be further apart than the
+      // durations of requests can differ.
       await sleep(250);
     }
-    // As if all of them had been told, unheard: they line up again when they look for themselves.
+    // Simulates lost wake-ups for all waiters. They queue again when they poll.
     await crowd.call('DEL', 'lock:\0queue:k');
     await crowd.untilQueued('k', 3);
     await lock.release();

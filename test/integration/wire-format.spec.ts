@@ -6,10 +6,10 @@ import { Contender } from '../support/redlocks.js';
 
 const OPTIONS = { ttl: 500, maxTtl: 500, restartGuard: true };
 
-// Instances of two versions share their masters while a deployment rolls. What fails here is a breaking change, however
-// small it looks: see the policy in RELEASING.md.
-describe('What versions of this library have in common on a master', () => {
-  it('are a key, a queue, a marker and a channel, by these names and of these types', async () => {
+// Instances of two versions share their masters during a rolling deployment. A failure here is a breaking change,
+// however small it looks: see the policy in RELEASING.md.
+describe('The wire format that versions of this library share on a master', () => {
+  it('consists of a key, a queue, a marker and a channel with fixed names and types', async () => {
     await using masters = await startMasters(1);
     await using redis = disposable(new Redis(masters.servers[0]!.port));
     await using contender = await Contender.on(masters.urls, OPTIONS);
@@ -22,7 +22,7 @@ describe('What versions of this library have in common on a master', () => {
     expect(Math.abs(Number(since) - Date.now())).toBeLessThan(60_000);
     await expect(redis.pubsub('CHANNELS')).resolves.toContain(waiter);
 
-    // What a release by another version does.
+    // Does what a release by another version does.
     await redis.zpopmin('lock:\0queue:order:1');
     await redis.set('lock:order:1', `reserved for ${waiter}`, 'PX', 60_000);
     await redis.publish(waiter!, 'lock:order:1');
@@ -37,12 +37,12 @@ describe('What versions of this library have in common on a master', () => {
     await lock.release();
   });
 
-  it('are the counters of tokens that were asked for, and the fields of the marker', async () => {
+  it('includes the counters of drawn tokens and the fields of the marker', async () => {
     await using masters = await startMasters(1);
     await using redis = disposable(new Redis(masters.servers[0]!.port));
     await using holder = await Contender.on(masters.urls, OPTIONS);
     const lock = await holder.acquire(['order:1'], 500, { wait: 5_000 });
-    // The field is a part of what makes tokens grow: another one would begin anew.
+    // The field determines which counter makes a token grow. A different field would start a new counter.
     const token = await lock.fencingToken();
     expect(await redis.type('lock:\0fences')).toBe('hash');
     expect(await redis.hgetall('lock:\0fences')).toEqual({ '45': String(token) });
@@ -67,7 +67,7 @@ describe('What versions of this library have in common on a master', () => {
     await lock.release();
   });
 
-  it('is respected when somebody else has written it', async () => {
+  it('is respected when another version has written it', async () => {
     await using masters = await startMasters(1);
     await using redis = disposable(new Redis(masters.servers[0]!.port));
     const [, run] = /run_id:(\w+)/.exec(await redis.info('server'))!;

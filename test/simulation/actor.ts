@@ -12,14 +12,14 @@ import { Violation } from './properties/violation.js';
 import type { Operation } from './schedule.js';
 import type { World } from './world.js';
 
-/** What timers and turns of the event loop add to a wait, in milliseconds. */
+/** Delay that timers and turns of the event loop add to a wait, in milliseconds. */
 const LATENESS = 10;
-/** A ttl of fewer ways over the network than this is too short to be kept. */
+/** A lock whose ttl is shorter than this many one-way trips over the network cannot be kept. */
 const ROUND_TRIPS = 30;
 
-/** One operation of a schedule, done by a process as an application would do it. */
+/** One operation of a schedule, which a process performs as an application would. */
 export class Actor {
-  /** Whether it waits for a lock, and was not told to give up. */
+  /** Whether it waits for a lock and has not been aborted. */
   isWaiting = false;
   hasFailed = false;
   isDone = false;
@@ -65,7 +65,7 @@ export class Actor {
     world.granted(this);
     const began = world.beliefs.begin(this.name, node, operation.resources);
     world.trace(this.name, () => `has it, for ${lock.remaining().toFixed(1)} ms`);
-    // Only for the trace: signals cost much, and nothing depends on them.
+    // For the trace only: signals are expensive, and nothing else depends on them.
     if (world.isTraced) {
       lock.signal.addEventListener('abort', () => world.trace(this.name, () => `is told: ${lock.loss?.message ?? ''}`));
     }
@@ -107,12 +107,12 @@ export class Actor {
     );
   }
 
-  /** Nothing that happens to others takes the lock of a process to which nothing happens. */
+  /** Checks that a process that no fault touches keeps its lock, whatever happens to others. */
   private checkKept(lock: Lock): void {
     const { node, operation, world } = this;
     const { assumptions, scheduler, sometimes } = world;
     if (!operation.extend || !assumptions.isHealthy(node)) return;
-    // A quarter of the ttl is what a master may take, and an extension may have to be repeated.
+    // A master may take a quarter of the ttl to answer, and an extension may need a second attempt.
     if (Math.min(operation.ttl, operation.newTtl ?? Infinity) < ROUND_TRIPS * world.schedule.latency) return;
     if (lock.isHeld && assumptions.ailments.length > 0)
       sometimes.reached('a healthy client held a lock beside a sick one');
@@ -135,7 +135,7 @@ export class Actor {
     this.expect(error, [LockNotAcquiredError, QuorumUnavailableError]);
     if (!asked) return;
     const { wait, ttl } = operation;
-    // Through the gate, an attempt is two rounds.
+    // Through the gate, an attempt takes two rounds.
     const attempt = masterTimeoutFor(node.settings, ttl) * (wait > 0 ? 2 : 1);
     this.checkDuration('waiting', asked.at, asked.stopped, wait + attempt);
     const clockWasSet = Math.abs(node.process.clocks.error - asked.error) > 1 + (wait + attempt) * 0.1;
@@ -150,7 +150,7 @@ export class Actor {
     this.abort?.abort(new Error('enough'));
   }
 
-  /** Not counting the time in which the process did not run. */
+  /** Checks a duration, not counting the time during which the process did not run. */
   private checkDuration(what: string, since: number, stopped: number, bound: number): void {
     const { process } = this.node;
     const took = (this.world.scheduler.now - since - (process.stopped - stopped)) * process.clocks.slowest;
@@ -167,12 +167,12 @@ export class Actor {
     throw new Violation('a wait is as long as its budget', this.world.scheduler.now, `${this.name} ${message}`);
   }
 
-  /** When it asked for its lock, in true time; before that, never. */
+  /** When it asked for its lock, in true time; `Infinity` before that. */
   get askedAt(): number {
     return this.asked?.at ?? Infinity;
   }
 
-  /** What it may give up by. */
+  /** The signal that makes it give up waiting. */
   get signal(): AbortSignal | undefined {
     return this.abort?.signal;
   }
@@ -191,7 +191,7 @@ export class Actor {
     }
   }
 
-  /** What goes wrong in a callback of a promise must not get lost. */
+  /** Reports an error in a promise callback, which would otherwise be lost. */
   private guard(action: () => void): void {
     try {
       action();

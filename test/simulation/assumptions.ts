@@ -4,52 +4,59 @@ import type { Endpoint } from './network/endpoint.js';
 import type { SimNode } from './node.js';
 import { endOfFault, type Fault, type FaultKind, type Schedule } from './schedule.js';
 
-/** A gap that a clock guard can see for sure, in milliseconds: more than what messages take while something is wrong. */
+/** A gap that a clock guard always notices, in milliseconds: larger than the delay of any message during a fault. */
 const VISIBLE_JUMP = 2_000;
-/** What a clock guard may miss where nothing is wrong, beside the way of its samples: rates, and how old a sample is. */
+/**
+ * Error of a clock guard without faults, besides the delay of its samples, in milliseconds: clock rates, and the age of
+ * a sample.
+ */
 const UNCERTAINTY = 15;
-/** Rates of clocks that a corrected clock may have: more than that looks like a jump sooner or later. */
+/** Largest difference of rates that a disciplined clock may have. A larger one looks like a jump sooner or later. */
 const QUARTZ = 500e-6;
 /**
- * A holder that is silent for less than this speaks to some master in time, whatever it has to do for that: it does so every
+ * A holder that is silent for less than this contacts some master in time, in milliseconds. It contacts them every
  * second, and new masters that vote early wait 2.5 s for it.
  */
 const HEARD_WITHIN = 500;
-/** How long a packet that was held up takes after the way is free. */
+/** How long a delayed packet takes after the link is free, in milliseconds. */
 const RETRANSMITTED_WITHIN = 200;
-/** How long processes take to come back to a server that was restarted. */
+/** How long processes take to reconnect to a restarted server, in milliseconds. */
 const BACK_WITHIN = 2_000;
-/** Within that, a server that was a replica meanwhile is not noticed over a connection that was kept. */
+/** A server that was a replica for less than this is not noticed over a connection that survived, in milliseconds. */
 const COMPARED_WITHIN = 1_000;
 
 const FORTH_AND_BACK = `a master's clock was set forth and back before everybody had looked`;
 
-/** They hit one process alone. */
+/** Faults that affect one process only. */
 const ON_CLIENTS: readonly FaultKind[] = [
   ...(['pause', 'suspend', 'clientLag', 'slew', 'wallJump', 'die', 'leave'] as const),
 ];
-/** They hit masters, and cost nobody a lock. */
+/** Faults that affect masters, but cost no process a lock. */
 const HARMLESS: readonly FaultKind[] = ['scriptFlush', 'attachReplica'];
-/** After them, the data of a master may not be what it acknowledged, or looks as if it were not. */
+/** Faults after which the data of a master may differ from what it acknowledged, or appears to differ. */
 const LOSSES: readonly FaultKind[] = [
   ...(['promote', 'spare', 'failback', 'lateBoot', 'flush', 'twin', 'readonly', 'serverJump', 'smallStep'] as const),
 ];
-/** They make the samples of a clock guard wide. */
+/** Faults that make the samples of a clock guard imprecise. */
 const DELAYS: readonly FaultKind[] = [
   ...(['slow', 'partition', 'hang', 'pause', 'suspend', 'clientLag', 'slew', 'wallJump', 'crash'] as const),
 ];
 
 /**
- * Which assumptions of the protocol a run has broken so far, in words. While none is, mutual exclusion is demanded.
+ * Records which assumptions of the protocol a run has broken so far, in words. While none is broken, the run demands
+ * mutual exclusion.
  *
- * An assumption about the clocks of one client is this client's own affair: it is sick, and mutual exclusion is demanded of
- * all the others. Only the world knows: what a process has noticed of a fault is asked of the library itself.
+ * An assumption about the clocks of one client concerns that client alone: the client is sick, and the run demands
+ * mutual exclusion of all others. The assumptions derive from the world only. Whether a process has noticed a fault is
+ * read from the library itself.
  */
 export class Assumptions {
   readonly broken = new Set<string>();
-  /** Whether clocks run so alike that nobody takes one for a clock that was set. */
+  /** Whether the rates of all clocks are so close that no guard mistakes a rate for a clock that was set. */
   readonly ratesAreNormal: boolean;
-  /** Whether nothing happens to any master or on the way to it that could cost a lock, whatever happens to clients. */
+  /**
+   * Whether no fault that could cost a lock happens to any master or on the link to it, whatever happens to clients.
+   */
   readonly mastersAreFine: boolean;
   private readonly sick = new Map<number, string>();
   private readonly disturbed: ReadonlySet<number>;
@@ -87,27 +94,27 @@ export class Assumptions {
     if (settings.restartGuard) this.noteIsolation(maxTtl);
   }
 
-  /** Whether the clocks of a process are so wrong that its own locks are not what they seem to be to it. */
+  /** Whether the clocks of a process are so wrong that it misjudges its own locks. */
   isSick({ index }: SimNode): boolean {
     return this.sick.has(index);
   }
 
-  /** Whether that can happen to it. */
+  /** Whether a fault may make the process sick. */
   mayBeSick({ index }: SimNode): boolean {
     return this.disturbed.has(index);
   }
 
-  /** What ails which process, in words. */
+  /** The reasons why processes are sick, in words. */
   get ailments(): readonly string[] {
     return [...new Set(this.sick.values())];
   }
 
-  /** Whether nothing happens to this process or any master: whatever others do, it keeps its locks and gets new ones. */
+  /** Whether no fault touches this process or any master: whatever others do, it keeps its locks and gets new ones. */
   isHealthy({ index }: SimNode): boolean {
     return this.mastersAreFine && this.ratesAreNormal && !this.disturbed.has(index);
   }
 
-  /** Whether a clock that is set forward by this is paid for by what is given up of each ttl. */
+  /** Whether the part of each ttl that is given up for drift covers a clock that is set forward by this much. */
   isHarmless(by: number): boolean {
     return by <= this.harmless;
   }
@@ -174,7 +181,7 @@ export class Assumptions {
         (fault.by > 0 ? this.setForward : this.setBack).add(fault.process);
         this.noteClocks(fault.process);
         return;
-      // These cost an answer, and no promise depends on one.
+      // These faults cost an answer, and no guarantee depends on an answer.
       case 'durableRestart':
       case 'attachReplica':
       case 'scriptFlush':
@@ -194,7 +201,7 @@ export class Assumptions {
     if (this.schedule.durable) this.broken.add('a master that is said to be durable lost data');
   }
 
-  /** What is sent on the word of one server reaches another. */
+  /** Notes a fault in which a message sent to one server reaches its replacement. */
   private noteReplaced(
     connections: 'kept' | 'broken',
     endpoint: Endpoint | undefined,
@@ -215,7 +222,7 @@ export class Assumptions {
     const sum = (this.forward.get(endpoint.index) ?? 0) + by;
     this.forward.set(endpoint.index, sum);
     for (const process of this.setForward) this.noteClocks(process);
-    // So little that it is paid for by what is given up of each ttl.
+    // So small a step is covered by the part of each ttl that is given up for drift.
     if (sum <= this.harmless && this.forward.size === 1) return;
     if (!this.settings.restartGuard) this.broken.add(`a master's clock was set forward, and there is no clock guard`);
     else if (by < this.smallestVisible) {
@@ -244,15 +251,15 @@ export class Assumptions {
     }
   }
 
-  /** Who meets a master for the first time cannot know what it was before. */
+  /** A process that meets a master for the first time cannot know its earlier state. */
   private isKnownToAll(endpoint: Endpoint, nodes: readonly SimNode[]): boolean {
     const run = endpoint.server?.run;
     return run !== undefined && nodes.every((node) => !node.isThere || node.knows(endpoint, run));
   }
 
   /**
-   * New masters vote early unless a holder speaks: one that cannot reach any master while a majority has lost its data
-   * is not heard.
+   * New masters vote early unless a holder contacts them. A holder that cannot reach any master while a majority has
+   * lost its data cannot object.
    */
   private noteIsolation(maxTtl: number): void {
     const { servers, processes, faults } = this.schedule;
@@ -273,7 +280,9 @@ export class Assumptions {
   }
 }
 
-/** Whether at most one durable master is away at any time, counting the time in which everybody comes back to it. */
+/**
+ * Whether at most one durable master is away at any time, counting the time until all processes have reconnected to it.
+ */
 function areApart(faults: readonly Fault[]): boolean {
   const restarts = faults.filter(({ kind }) => kind === 'durableRestart').sort((a, b) => a.at - b.at);
   return restarts.every(
@@ -284,7 +293,7 @@ function areApart(faults: readonly Fault[]): boolean {
 interface Loss {
   readonly server: number;
   readonly at: number;
-  /** When the server is there again. */
+  /** When the server is back. */
   readonly until: number;
 }
 
@@ -298,14 +307,14 @@ function lossesOf(fault: Fault, servers: number): readonly Loss[] {
 
 type Interval = readonly [from: number, to: number];
 
-/** When a process cannot speak to any master: while it is stopped, or cut off from all of them. */
+/** When a process cannot contact any master: while it is stopped, or cut off from all of them. */
 function silencesOf(process: number, { faults, servers }: Schedule): readonly Interval[] {
   const own = faults.filter((fault) => 'process' in fault && fault.process === process);
   const stops = own.filter(({ kind }) => kind === 'pause' || kind === 'suspend' || kind === 'clientLag').map(spanOf);
   const cuts = servers.map((_, server) =>
     merge([
       ...own.filter((fault) => fault.kind === 'partition' && fault.server === server).map(spanOf),
-      // Whoever asks a server that hangs, or hears of it late, does not ask the next one at once.
+      // A process that waits for a hung server, or receives its answer late, does not ask the next one at once.
       ...faults.filter((fault) => fault.kind === 'hang' && fault.server === server).map(spanOf),
     ]),
   );
@@ -326,7 +335,7 @@ function overlapOf(one: Interval, other: Interval): readonly Interval[] {
   return from < to ? [[from, to]] : [];
 }
 
-/** Those that touch become one. */
+/** Merges intervals that touch. */
 function merge(intervals: readonly Interval[]): readonly Interval[] {
   const merged: Interval[] = [];
   for (const interval of [...intervals].sort((a, b) => a[0] - b[0])) {

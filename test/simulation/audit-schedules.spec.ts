@@ -1,4 +1,4 @@
-// Schedules in which a version before broke a promise, each by its name.
+// Schedules in which an earlier version broke a guarantee, each with a name of its own.
 import { describe, expect, it } from '@jest/globals';
 import { AUDIT_SCHEDULES } from './audit-schedules.js';
 import { play } from './run.js';

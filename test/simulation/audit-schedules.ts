@@ -5,12 +5,12 @@ const [A, B, C] = [0, 1, 2];
 const [FIRST, SECOND, THIRD] = [0, 1, 2];
 const SECONDS = 1_000;
 const HOUR = 3_600 * SECONDS;
-/** Masters that nobody has asked before vote by then. */
+/** Time after which masters without a marker vote, in milliseconds. */
 const SETTLED = 3_400;
 
-/** A schedule that a version before broke a promise in. Nothing in it is left to chance but delays. */
+/** A schedule in which an earlier version broke a guarantee. Only delays are random. */
 export interface AuditSchedule {
-  /** A full sentence after "it": what is promised. */
+  /** What the library guarantees, as a full sentence after "it". */
   readonly name: string;
   readonly schedule: Schedule;
 }
@@ -29,7 +29,7 @@ interface Course {
 const TEN: RedlockOptions = { ttl: '10s', maxTtl: '10s' };
 const ONE: RedlockOptions = { ttl: '1s', maxTtl: '1s' };
 
-/** Three masters, perfect clocks and a fast network, but for what is said. */
+/** Three masters, perfect clocks and a fast network, except for what the course changes. */
 function schedule(seed: number, { options = TEN, processes, operations, faults, ...more }: Course): Schedule {
   const { uptime = 100_000, offsets = [0, 0, 0], durable = false, until } = more;
   return {
@@ -48,16 +48,16 @@ function lock(process: number, at: number, how: Partial<Operation> = {}): Operat
   };
 }
 
-/** Keeps a process from one master for a while. What it sends arrives afterwards. */
+/** Cuts a process off from one master for a while. Its messages arrive afterwards. */
 function apart(process: number, server: number, at: number, lasts: number): Fault {
   return { kind: 'partition', at, process, server, lasts, direction: 'both' };
 }
 
-/** The first process holds a lock on A and B only; then something happens to A, and the second one asks A and C. */
+/** The first process holds a lock on A and B only. Then a fault hits A, and the second process asks A and C. */
 function twoBelievers(seed: number, faults: readonly Fault[], asksAt = SETTLED + 300): Schedule {
   return schedule(seed, {
     processes: [{}, {}],
-    // What is asked first lets the second one recognize the server that it asks.
+    // The first request lets the second process identify the server before the fault.
     operations: [
       lock(FIRST, SETTLED),
       lock(SECOND, asksAt - 50, { resources: ['b'], work: 10 }),
@@ -70,7 +70,7 @@ function twoBelievers(seed: number, faults: readonly Fault[], asksAt = SETTLED +
 
 const replaced = { at: SETTLED + 100, server: A, lag: 200 } as const;
 
-/** Faults that an audit found, by the sentence that says what is promised instead. */
+/** Faults that an audit found. The name of each states what the library guarantees instead. */
 export const AUDIT_SCHEDULES: readonly AuditSchedule[] = [
   {
     name: 'keeps an empty spare out that has run for long and took the address of a master',
@@ -108,7 +108,7 @@ export const AUDIT_SCHEDULES: readonly AuditSchedule[] = [
     name: 'lets an empty master wait for the longest ttl of others, which the first to meet it does not know',
     schedule: schedule(5, {
       options: ONE,
-      // The first one has seen no more than its own maxTtl when the second one raises it.
+      // The first process knows only its own maxTtl when the second one raises it.
       processes: [{}, { maxTtl: 12 * SECONDS, startsAt: 500 }],
       operations: [
         lock(SECOND, SETTLED, { resources: ['b'], ttl: 12 * SECONDS, work: 10 }),
@@ -165,7 +165,7 @@ export const AUDIT_SCHEDULES: readonly AuditSchedule[] = [
     }),
   },
   {
-    name: 'tells a loss within a second of true time after the machine of the holder was suspended',
+    name: 'reports a loss within a second of true time after the machine of the holder was suspended',
     schedule: schedule(8, {
       processes: [{}],
       operations: [lock(FIRST, SETTLED, { work: 120 * SECONDS })],
@@ -174,7 +174,7 @@ export const AUDIT_SCHEDULES: readonly AuditSchedule[] = [
     }),
   },
   {
-    name: 'tells a loss in true time after the virtual machine of the holder was not run',
+    name: 'reports a loss in true time after the virtual machine of the holder was not run',
     schedule: schedule(9, {
       processes: [{}, {}],
       operations: [lock(FIRST, SETTLED, { work: 30 * SECONDS })],
@@ -183,7 +183,7 @@ export const AUDIT_SCHEDULES: readonly AuditSchedule[] = [
     }),
   },
   {
-    name: 'tells a loss in true time to a holder whose clocks are slewed',
+    name: 'reports a loss in true time to a holder whose clocks are slewed',
     schedule: schedule(9, {
       options: { ttl: '30s', maxTtl: '30s' },
       processes: [{}, {}],
@@ -218,7 +218,7 @@ export const AUDIT_SCHEDULES: readonly AuditSchedule[] = [
     }),
   },
   {
-    name: 'ends a quarantine for one step of a clock once, whoever notices that step later',
+    name: 'ends a quarantine for one step of a clock once, even if other processes notice that step later',
     schedule: schedule(9, {
       options: { ttl: '1s', maxTtl: '10s' },
       processes: [{}, {}, {}],
@@ -264,7 +264,7 @@ export const AUDIT_SCHEDULES: readonly AuditSchedule[] = [
     }),
   },
   {
-    name: 'forgets a larger maxTtl when nobody has used it for that long',
+    name: 'forgets a larger maxTtl when no process has used it for that long',
     schedule: schedule(12, {
       options: ONE,
       processes: [{ startsAt: 1_000 }, { maxTtl: 60 * SECONDS }],

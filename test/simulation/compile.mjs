@@ -1,4 +1,5 @@
-// The library and the simulation as JavaScript: Node 20 runs no TypeScript. A mutant of the library is a copy of its own.
+// Compiles the library and the simulation to JavaScript, because Node 20 does not run TypeScript. Each mutant of the
+// library gets a copy of its own.
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { transform } from '@swc/core';
@@ -6,7 +7,7 @@ import { transform } from '@swc/core';
 const root = join(import.meta.dirname, '../..');
 const parts = ['lib/core', 'lib/redis', 'test/simulation'];
 
-/** Compiles everything that a run needs. `change` may replace the text of a file. */
+/** Compiles everything that a run needs. `change` may replace the contents of a file. */
 export async function compile(change = (_, text) => text, folders = parts) {
   const cache = join(root, 'node_modules/.cache');
   await mkdir(cache, { recursive: true });

@@ -7,23 +7,23 @@ import { endOfFault, type Fault, type LinkFault, type ProcessFault, type ServerF
 import { type Remains, runId, type ServerPlan, SimServer } from './server/sim-server.js';
 import type { World } from './world.js';
 
-/** Marks names of our own. */
+/** Marks the library's internal names. */
 const OWN = '\0';
-/** Ends the name of the hash of fencing counters. */
+/** Suffix of the hash of fencing counters. */
 const COUNTERS = '\0fences';
-/** How long a spare has run, and how wrong a clock can be at boot, in milliseconds. */
+/** How long a spare has run, and the largest error of a clock at boot, in milliseconds. */
 const LONG = 3_600_000;
 
-/** A fault on a server, where it happens. */
+/** A fault on a server, with the place where it happens. */
 interface Hit<F extends Fault = ServerFault> {
   readonly fault: F;
   readonly endpoint: Endpoint;
   readonly server: SimServer;
-  /** What a disk, a replica or a snapshot has, which is older. */
+  /** The older state that a disk, a replica or a snapshot has. */
   readonly remains: Remains;
 }
 
-/** Makes the faults of a schedule happen. */
+/** Injects the faults of a schedule. */
 export class FaultInjector {
   private readonly incarnations: number[];
 
@@ -37,7 +37,7 @@ export class FaultInjector {
   plan(fault: Fault): void {
     const { scheduler } = this.world;
     let remains: Remains | undefined;
-    // A file on disk, or a replica, is as old as it will be too old then.
+    // The file on disk or the replica stops being updated at this point, and will be outdated when the fault happens.
     if ('lag' in fault) {
       const remember = (): void => {
         remains = this.endpointOf(fault)?.server?.data.copy() ?? remains;
@@ -99,7 +99,7 @@ export class FaultInjector {
 
   private hitProcess(fault: ProcessFault, node: SimNode): void {
     const { world } = this;
-    // Whether a loss is told in time can be seen when nothing else happens, too.
+    // These empty events let the checks see a late report of a loss even if nothing else happens.
     for (const within of [TOLD_IN_TRUE_TIME, HEARD_WITHIN]) {
       world.scheduler.at(endOfFault(fault) + within * 1.1, () => undefined);
     }
@@ -212,7 +212,7 @@ export class FaultInjector {
       case 'hang':
         endpoint.pause(fault.lasts);
         return;
-      // These need to know more before they happen.
+      // These faults need more information before they happen, so other methods handle them.
       case 'evict':
       case 'twin':
       case 'serverJump':
@@ -222,18 +222,18 @@ export class FaultInjector {
 
   private setClock(fault: Extract<Fault, { kind: 'serverJump' | 'smallStep' }>, endpoint: Endpoint): void {
     this.note(fault, endpoint);
-    // What has expired is gone by then: servers look for it all the time.
+    // Expired keys are gone by then, because servers check expiry continuously.
     if (fault.by > 0 && !this.world.assumptions.isHarmless(fault.by))
       noteLocks(endpoint, this.world.scheduler.now, this.world.health.longestUsedTtl);
     endpoint.clock.step(fault.by);
     if (fault.by > 0 && !this.world.assumptions.isHarmless(fault.by)) {
       endpoint.lostAt = this.world.scheduler.now;
     }
-    // What is kept for a while (minHold) is kept for longer.
+    // Keys that `minHold` retains live longer.
     else endpoint.mayKeepKeys = true;
   }
 
-  /** Takes away mostly the key of a lock, now and then something of our own. */
+  /** Usually deletes the key of a lock, and sometimes an internal key. */
   private evict({ fault, endpoint, server }: Hit): void {
     const { world, chance } = this;
     const keys = server.data.keys();
@@ -247,7 +247,7 @@ export class FaultInjector {
     if (victim.endsWith(COUNTERS)) world.tokens.loseCounters('unguarded');
   }
 
-  /** Leads the address to another master's server, and back. */
+  /** Points the address to another master's server, and later back. */
   private lead({ fault, endpoint, server }: Hit<Extract<Fault, { kind: 'twin' }>>): void {
     const { world } = this;
     const other = world.endpoints[fault.other]?.server;
@@ -265,7 +265,7 @@ export class FaultInjector {
     });
   }
 
-  /** Its data is the replica's from the beginning: a replica answers reads with it, and takes no writes. */
+  /** The server has the replica's data from the start: a replica answers reads with it, and accepts no writes. */
   private failBack({ fault, endpoint, server, remains }: Hit<Extract<Fault, { kind: 'failback' }>>): void {
     this.lose(endpoint);
     if (fault.connections === 'broken') this.breakConnections(server);
@@ -278,7 +278,7 @@ export class FaultInjector {
     });
   }
 
-  /** Another server answers at the address from now on. */
+  /** Lets another server answer at the address from now on. */
   private replace(
     { fault, endpoint, server }: Hit & { readonly fault: { readonly connections?: 'kept' | 'broken' } },
     plan: Partial<ServerPlan>,
@@ -289,7 +289,7 @@ export class FaultInjector {
     endpoint.mayKeepKeys = true;
   }
 
-  /** Like {@link restartWith}, where something that was acknowledged is missing. */
+  /** Like {@link restartWith}, for a restart that loses acknowledged data. */
   private restart(endpoint: Endpoint, down: number, plan: Partial<ServerPlan>): void {
     this.lose(endpoint);
     this.restartWith(endpoint, down, plan);
@@ -302,7 +302,7 @@ export class FaultInjector {
     });
   }
 
-  /** A server ends, whatever the number of addresses that lead to it. */
+  /** Stops a server, however many addresses lead to it. */
   private stop(server: SimServer): void {
     for (const endpoint of this.world.endpoints) if (endpoint.server === server) endpoint.stop();
   }
@@ -318,7 +318,7 @@ export class FaultInjector {
     return { ...this.world.serverPlan(endpoint.clock), ...plan };
   }
 
-  /** Everything that was acknowledged may be forgotten. */
+  /** From now on, anything that the server acknowledged may be forgotten. */
   private lose(endpoint: Endpoint): void {
     const { assumptions, tokens, scheduler, settings } = this.world;
     endpoint.lostAt = scheduler.now;
@@ -337,7 +337,7 @@ export class FaultInjector {
   }
 }
 
-/** Remembers for how long the locks on a server could have been relied on, before they are lost. */
+/** Records for how long holders could still rely on the locks that a server is about to lose. */
 function noteLocks(endpoint: Endpoint, now: number, longest: number): void {
   const { server } = endpoint;
   if (!server) return;
@@ -347,6 +347,6 @@ function noteLocks(endpoint: Endpoint, now: number, longest: number): void {
     .map((key) => server.data.pttl(key));
   if (left.length === 0) return;
   endpoint.lostLockAt = now;
-  // A clock that was set back lets keys live longer than any lock.
+  // After a clock was set back, keys live longer than any lock.
   endpoint.lostLockUntil = Math.max(endpoint.lostLockUntil, now + Math.min(longest, Math.max(...left)));
 }

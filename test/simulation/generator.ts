@@ -1,7 +1,7 @@
 import { Chance } from './engine/chance.js';
 import type { ClockPlan, Fault, FaultKind, Operation, ProcessPlan, Schedule } from './schedule.js';
 
-/** What schedules are made of. Every list is chosen from with equal chances. */
+/** The material of schedules. Every element of a list has the same probability. */
 export interface Profile {
   readonly faults: readonly FaultKind[];
   readonly mostFaults: number;
@@ -11,25 +11,27 @@ export interface Profile {
   /** Share of the locks that are extended while the work runs. */
   readonly extended: number;
   readonly guard: readonly (boolean | undefined)[];
-  /** How far rates of clocks may be apart at most. The first is what quartz does. */
+  /** Largest possible difference between the rates of clocks. The first value is that of quartz. */
   readonly drifts: readonly number[];
-  /** How wrong a wall clock may be, in milliseconds. */
+  /** Largest possible errors of a wall clock, in milliseconds. */
   readonly offsets: readonly number[];
   readonly resources: readonly (readonly string[])[];
-  /** Most milliseconds that a message takes when nothing is wrong. */
+  /** Longest delay of a message without faults, in milliseconds. */
   readonly latencies: readonly number[];
-  /** Fewest and most locks that are asked for. */
+  /** Smallest and largest number of requested locks. */
   readonly operations: readonly [number, number];
   readonly dataAfterCrash: readonly ('kept' | 'lost' | 'stale')[];
-  /** Share of the schedules in which masters were started a moment ago and have never voted. */
+  /** Share of the schedules whose masters have just started and have never voted. */
   readonly fresh: number;
-  /** Share of the others in which the masters have been in use for long. The rest begins when new masters vote. */
+  /** Share of the others whose masters have long been in use. In the rest, operations begin when new masters vote. */
   readonly known: number;
-  /** Share of those in which processes differ in their options, and are replaced by others while locks are held. */
+  /**
+   * Share of the schedules in which processes differ in their options, and others replace them while locks are held.
+   */
   readonly rolling: number;
-  /** Share of those in which masters keep whatever they have acknowledged. */
+  /** Share of the schedules whose masters keep everything they have acknowledged. */
   readonly durable: number;
-  /** After what share of the work a fencing token is asked for, if it is. */
+  /** The fraction of the work after which a fencing token is requested; `undefined` for none. */
   readonly tokensAt: readonly (number | undefined)[];
 }
 
@@ -39,9 +41,9 @@ export const FAULTS: readonly FaultKind[] = [
   ...(['durableRestart', 'lateBoot', 'loseAll', 'spare', 'failback', 'attachReplica', 'twin', 'smallStep'] as const),
   ...(['clone', 'rollback', 'clientLag', 'slew', 'leave'] as const),
 ];
-/** They happen to one client, and must cost no other its lock. */
+/** Faults that affect one client, and must cost no other client its lock. */
 const ON_CLIENTS: readonly FaultKind[] = ['pause', 'suspend', 'clientLag', 'slew', 'wallJump', 'die', 'leave'];
-/** Share of the schedules in which nothing happens to any master. */
+/** Share of the schedules in which no fault affects a master. */
 const MASTERS_FINE = 1 / 10;
 
 export const EVERYTHING: Profile = {
@@ -52,7 +54,7 @@ export const EVERYTHING: Profile = {
   ttls: [100, 300, 1_000, 1_000, 3_000, 10_000],
   extended: 0.5,
   guard: [undefined, undefined, undefined, undefined, undefined, undefined, undefined, false],
-  // Odd clocks are looked into again and again: a few of these schedules take as long as hundreds of others.
+  // Odd clocks make the processes check repeatedly: a few of these schedules take as long as hundreds of others.
   drifts: [...Array.from({ length: 28 }, () => 200e-6), 0.008, 0.03],
   offsets: [5, 5, 100, 2_000, 20_000],
   resources: [['a'], ['a'], ['a'], ['a'], ['b'], ['a', 'b']],
@@ -67,7 +69,7 @@ export const EVERYTHING: Profile = {
   durable: 0.05,
 };
 
-/** As much can go wrong between two processes with a few locks, in a third of the time. */
+/** Two processes with a few locks meet just as many kinds of problems, in a third of the time. */
 const SHORT: Profile = {
   ...EVERYTHING,
   mostFaults: 3,
@@ -75,21 +77,21 @@ const SHORT: Profile = {
   processes: [2, 2, 2, 2, 2, 3],
   operations: [1, 3],
 };
-/** Share of the schedules that are as long as they can be. */
+/** Share of the schedules of full length. */
 const LONG = 1 / 10;
 
-/** For how long operations begin and faults happen, in milliseconds. */
+/** Period in which operations begin and faults happen, in milliseconds. */
 const BUSY_FOR = 2_500;
-/** New masters vote by then. */
+/** Time after which masters without a marker vote, in milliseconds. */
 const SETTLED = 3_300;
-/** All processes are connected to masters that have been in use by then. */
+/** Time after which all processes are connected to masters that are in use, in milliseconds. */
 const CONNECTED = 200;
-/** The same where they are asked at once. */
+/** Time of the first request if it comes at once, in milliseconds. */
 const FRESH = 20;
-/** How often masters that have just been started say for how long they run, in milliseconds. */
+/** The uptimes that masters may report at the beginning, in milliseconds. */
 const [JUST_STARTED, STARTED_LONG_AGO] = [500, 100_000];
 
-/** Everything that happens in a run, from its seed. */
+/** Derives all events of a run from its seed. */
 export function generate(seed: number, profile: Profile = EVERYTHING): Schedule {
   const chance = new Chance(seed);
   const masters = chance.pick(profile.masters);
@@ -139,7 +141,7 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
 }
 
 interface Deployment {
-  /** A new one may be added. */
+  /** A new process may be added. */
   readonly processes: ProcessPlan[];
   readonly first: number;
   /** When all masters vote, if nothing goes wrong. */
@@ -148,7 +150,7 @@ interface Deployment {
   readonly maxTtl: number;
 }
 
-/** Some processes have a larger maxTtl, or another order of their masters; one leaves while another one comes. */
+/** Gives some processes a larger maxTtl or another order of masters, and lets one leave while another one starts. */
 function deploy(chance: Chance, { processes, first, settled, masters, maxTtl }: Deployment): readonly Fault[] {
   const varied = (plan: ProcessPlan): ProcessPlan => ({
     ...plan,
@@ -169,7 +171,7 @@ function shuffled(chance: Chance, length: number): readonly number[] {
   return Array.from({ length }, () => left.splice(chance.whole(0, left.length - 1), 1)[0] as number);
 }
 
-/** Like {@link generate}, for a mass of runs: most of them are short. */
+/** Like {@link generate}, for large numbers of runs: most of the schedules are short. */
 export function generateAny(seed: number, faults: readonly FaultKind[] = FAULTS): Schedule {
   const choice = new Chance(seed, 1);
   const profile = choice.happens(LONG) ? EVERYTHING : SHORT;
@@ -182,7 +184,7 @@ export function generateAny(seed: number, faults: readonly FaultKind[] = FAULTS)
 
 interface Times {
   readonly processes: readonly ProcessPlan[];
-  /** When the first lock is asked for. */
+  /** When the first lock is requested. */
   readonly first: number;
   readonly ttl: number;
   readonly maxTtl: number;
@@ -211,7 +213,7 @@ function fault(chance: Chance, profile: Profile, at: number, servers: number, pr
   const kind = chance.pick(profile.faults);
   const server = chance.whole(0, servers - 1);
   const process = chance.whole(0, processes - 1);
-  // Around what the algorithm counts with: the timeout of a master, the ttl.
+  // Durations near the values that the algorithm depends on: the timeout of a master, and the ttl.
   const lasts = Math.round(chance.happens(0.5) ? chance.spread(5, 200) : chance.spread(ttl * 0.2, ttl * 2 + 500));
   switch (kind) {
     case 'crash':

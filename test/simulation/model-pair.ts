@@ -14,13 +14,13 @@ const LASTING: typeof LIVES = { reservation: HOUR, queue: HOUR };
 
 type Words = readonly (string | number)[];
 
-/** A value with its numbers of milliseconds apart, which differ a little. */
+/** A value without its times in milliseconds, which are kept apart because they differ slightly. */
 interface Comparable {
   readonly text: string;
   readonly times: readonly number[];
 }
 
-/** What both servers made of one command. */
+/** The answers of both servers to one command. */
 export interface Comparison {
   readonly command: string;
   readonly real: string;
@@ -30,8 +30,8 @@ export interface Comparison {
 /**
  * A real server and a simulated one that get the same commands.
  *
- * The simulated clock is set to the real one before each command. What the real server's clock does until the answer is
- * there bounds the difference of all times that are told: no machine is too slow for that.
+ * The simulated clock is set to the real one before each command. The progress of the real server's clock until the
+ * answer arrives bounds the difference of all reported times, so no machine is too slow for the comparison.
  */
 export class ModelPair implements AsyncDisposable {
   private readonly scheduler = new Scheduler();
@@ -52,14 +52,14 @@ export class ModelPair implements AsyncDisposable {
     subscriber.on('message', (channel, message) => void this.heard.real.push(`${channel} ${message}`));
   }
 
-  /** On a server of its own. */
+  /** Starts a real server for this pair. */
   static async started(faults: ReadonlySet<ModelFault> = new Set()): Promise<ModelPair> {
     const server = await RedisServer.start();
     const { port } = server;
     const settings = { maxRetriesPerRequest: 0, retryStrategy: () => null };
     const [client, subscriber] = [new Redis(port, '127.0.0.1', settings), new Redis(port, '127.0.0.1', settings)];
     const [, run = ''] = /run_id:(\w+)/.exec(await client.info('server')) ?? [];
-    // Of a pattern, as a monitor: it counts as nobody who waits.
+    // The subscriber uses a pattern, like a monitor: the server does not count it as a waiter.
     await subscriber.psubscribe('*');
     const pair = new ModelPair(server, client, subscriber, run, faults);
     await pair.adoptHistory();
@@ -80,7 +80,7 @@ export class ModelPair implements AsyncDisposable {
     return this.call('EVAL', [script.text, ...args], [real.text, ...args]);
   }
 
-  /** Lets both carry out one command, and compares what they answer. */
+  /** Lets both run one command, and compares the answers. */
   async call(command: string, args: Words, realArgs = args): Promise<Comparison> {
     const before = await this.setClock();
     const real: unknown = await this.client.call(command, ...realArgs).catch((error: unknown) => error);
@@ -92,7 +92,7 @@ export class ModelPair implements AsyncDisposable {
     return { command, real: show(one), simulated: show(other) };
   }
 
-  /** Gives the simulated server the moments that the real one has written, if they are about the same. */
+  /** Copies the timestamps that the real server has written to the simulated one, if they are close. */
   async adopt(hash: string, field: string): Promise<void> {
     const { data } = this.simulated;
     if (data.isReadOnly || data.isFull || data.hget(hash, field) === undefined) return;
@@ -102,7 +102,7 @@ export class ModelPair implements AsyncDisposable {
     if (real !== null && isNear) data.hset(hash, field, real);
   }
 
-  /** What an operator does to the real server, and how that looks on the simulated one. */
+  /** Applies an operator's command to the real server, and its effect to the simulated one. */
   async operate(real: readonly string[], simulate: (server: SimServer) => void): Promise<void> {
     await this.client.call(real[0] as string, ...real.slice(1));
     await this.setClock();
@@ -110,7 +110,7 @@ export class ModelPair implements AsyncDisposable {
     await this.adoptHistory();
   }
 
-  /** All keys with their values, as both have them. */
+  /** All keys with their values on both servers. */
   async contents(): Promise<{ readonly real: object; readonly simulated: object }> {
     const real: [string, unknown][] = [];
     for (const key of (await this.client.keys('*')).sort()) real.push([key, await this.valueOf(key)]);
@@ -123,7 +123,7 @@ export class ModelPair implements AsyncDisposable {
     return { real: Object.fromEntries(real), simulated: Object.fromEntries(simulated) };
   }
 
-  /** Resolves when everything that was published has arrived. */
+  /** Resolves when every published message has arrived. */
   async settle(): Promise<void> {
     const arrived = new Promise((resolve) => this.subscriber.once('message', resolve));
     await this.subscriber.subscribe('the end');
@@ -139,7 +139,7 @@ export class ModelPair implements AsyncDisposable {
     await this.server.stop();
   }
 
-  /** A server chooses the name of its history itself. */
+  /** A real server chooses its replication id itself, so the simulated one adopts it. */
   private async adoptHistory(): Promise<void> {
     const [, replid = ''] = /master_replid:(\w+)/.exec(await this.client.info('replication')) ?? [];
     this.simulated.replid = replid;
@@ -163,7 +163,7 @@ export class ModelPair implements AsyncDisposable {
     return { text: String(reply), times: [] };
   }
 
-  /** Answers to requests, and the clock, if anybody needed it. */
+  /** Answers to requests, followed by the clock if an answer needed it. */
   private comparableAnswers(replies: readonly unknown[]): Comparable {
     const time: unknown = replies.at(-1);
     const answers = Array.isArray(time) ? replies.slice(0, -1) : replies;
@@ -185,7 +185,10 @@ function numbersIn(text: string): readonly number[] {
   return (text.match(/\d+/g) ?? []).map(Number);
 }
 
-/** The same script, under which nothing ends while the test runs: no two clocks agree on when that is. */
+/**
+ * The same script with longer ttls, so that nothing expires during the test: no two clocks agree on the moment of
+ * expiry.
+ */
 function lasting(script: Script): Script {
   const ends = [
     [`'PX', ${LIVES.reservation})`, `'PX', ${LASTING.reservation})`],
@@ -204,7 +207,7 @@ function plain(value: string | ReadonlyMap<string | number, string | number> | u
   return typeof entries[0]?.[1] === 'number' ? entries.map(([name]) => name).sort() : Object.fromEntries(entries);
 }
 
-/** Of texts only; answers hold numbers, or end with a time. */
+/** A report holds only strings; answers hold numbers, or end with a time. */
 function isReport(reply: readonly unknown[]): reply is readonly string[] {
   return String(reply[0]).includes('run_id:');
 }
@@ -213,7 +216,7 @@ function errorCode({ message }: Error): string {
   return `error ${/^[A-Z]+/.exec(message)?.[0]}`;
 }
 
-/** Of what INFO says, what the library looks at. */
+/** The fields of INFO that the library reads. */
 function comparableReport([
   server = '',
   replication = '',
@@ -225,7 +228,7 @@ function comparableReport([
   const field = (text: string, name: string): string => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(text)?.[1] ?? '';
   const facts = [
     field(server, 'run_id'),
-    // Valkey has another name for it.
+    // Valkey uses another name for this field.
     field(server, 'redis_mode') || field(server, 'server_mode'),
     field(replication, 'role'),
     field(replication, 'master_replid'),

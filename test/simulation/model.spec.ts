@@ -1,4 +1,4 @@
-// The simulated server is only worth something if it does what a real one does: both get the same commands.
+// The simulation is only useful if the simulated server behaves like a real one. Both get the same commands.
 import { describe, expect, it } from '@jest/globals';
 import type { ServerRequest } from '../../lib/redis/beat-request.interface.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
@@ -11,15 +11,15 @@ import { rawMarker } from './server/operations.js';
 
 const KEYS = ['a', 'b'];
 const TOKENS = ['token1', 'token2', 'token3'];
-/** The last one listens to nothing. */
+/** The last waiter listens to no channel. */
 const WAITERS = ['wake1', 'wake2', 'deaf'];
 const LISTENING = 2;
 const MARKER = 'marker';
 const STEPS = 400;
-/** Long enough for any machine: what expires is told to. */
+/** Long enough for any machine: keys expire only when a command makes them expire. */
 const LONG = 3_600_000;
 
-/** A trace of commands that chance chooses. */
+/** A trace of random commands. */
 class Trace {
   private nonce = '';
   private waited = 0;
@@ -30,7 +30,7 @@ class Trace {
     private readonly marked: boolean,
   ) {}
 
-  /** One command on both servers; returns what differs. */
+  /** Runs one command on both servers. Returns the difference, if any. */
   async step(): Promise<object | undefined> {
     const { chance } = this;
     if (chance.happens(0.15)) {
@@ -51,7 +51,7 @@ class Trace {
     const mark = marked ? [MARKER, this.nonce, history] : ['', '', ''];
     const args = [0, ...mark, 'fences', ...new RequestEncoder().encode(requests, true)];
     const outcome = await pair.run(boundScript('run'), args);
-    // The moment of an announcement is by the server's own clock.
+    // The timestamp of an announcement comes from the server's own clock.
     await pair.adopt(MARKER, 'ttls');
     return { ...outcome, command: requests.map(({ op }) => op).join(' ') };
   }
@@ -71,7 +71,7 @@ class Trace {
       ])
     ) {
       case 'acquire': {
-        // No two of them wait since the same moment, however long the commands take.
+        // No two waiters have waited since the same moment, however long the commands take.
         this.waited += 1_000_000;
         const queue = { queues, waiter, waited: chance.happens(0.5) ? this.waited : 1_000_000_000 - this.waited };
         return {
@@ -159,7 +159,7 @@ describe('The simulated server', () => {
   const cases = [1, 3, 4, 5, 6, 7, 8, 10].map((seed) => [seed, seed % 2 === 0 ? 'with' : 'without'] as const);
 
   it.each(cases)(
-    'answers like a real one, keeps the same and wakes the same (seed %i, %s a marker)',
+    'answers like a real one, stores the same data and wakes the same waiters (seed %i, %s a marker)',
     async (seed, mark) => {
       await using pair = await ModelPair.started();
       for (const waiter of WAITERS.slice(0, LISTENING)) await pair.listen(waiter);

@@ -12,14 +12,14 @@ import type { Endpoint } from './network/endpoint.js';
 import { Link } from './network/link.js';
 import { SimClient } from './network/sim-client.js';
 
-/** What one process is given. */
+/** What one process starts with. */
 export interface NodePlan {
   readonly process: SimProcess;
-  /** Its place among all processes. */
+  /** Its index among all processes. */
   readonly index: number;
   readonly settings: Settings;
   readonly scheduler: Scheduler;
-  /** All of them, and in which order this process lists them. */
+  /** All endpoints, and the order in which this process lists them. */
   readonly endpoints: readonly Endpoint[];
   readonly order: readonly number[];
   readonly chance: Chance;
@@ -27,14 +27,14 @@ export interface NodePlan {
   readonly hears: NodeListener;
 }
 
-/** What a process is heard to say. */
+/** What a process reports. */
 export interface NodeListener {
   readonly told: (event: keyof Observer, words: string) => void;
   readonly lost: (node: SimNode, error: LockLostError) => void;
   readonly quarantined: (node: SimNode, master: string, milliseconds: number) => void;
 }
 
-/** One process of an application, with the library in it. */
+/** One process of an application that uses the library. */
 export class SimNode {
   readonly redlock: Redlock;
   readonly process: SimProcess;
@@ -44,11 +44,11 @@ export class SimNode {
   readonly links: readonly Link[];
   /** When each token was drawn, in true time: just before its attempt. */
   readonly drawnAt = new Map<string, number>();
-  /** Whether it has given everything back and ended. */
+  /** Whether it has released everything and ended. */
   hasLeft = false;
   private readonly masters = new Map<Endpoint, RedisMaster>();
   private readonly clients: SimClient[] = [];
-  /** Sees what the masters say of their data; `undefined` where it is off. */
+  /** Observes the state of the masters' data; `undefined` if it is off. */
   readonly guard: RestartGuard | undefined;
 
   constructor({ process, index, settings, scheduler, endpoints, order, chance, latency, hears }: NodePlan) {
@@ -85,23 +85,23 @@ export class SimNode {
     return !this.process.isDead && !this.hasLeft;
   }
 
-  /** Whether this process has talked to this run of a server. */
+  /** Whether this process has communicated with this run of a server. */
   knows(endpoint: Endpoint, run: string): boolean {
     return this.masters.get(endpoint)?.identity().run === run;
   }
 
-  /** Whether this process is finding out who answers there. */
+  /** Whether this process is currently identifying the server at the endpoint. */
   isRecognizing(endpoint: Endpoint): boolean {
     return this.clients.some((client) => client.isRecognizing(endpoint));
   }
 
-  /** Ends without a word. */
+  /** Ends without cleaning up. */
   die(): void {
     this.process.die();
     for (const client of this.clients) client.abandon();
   }
 
-  /** Gives everything back and ends, as for a new version of the application. */
+  /** Releases everything and ends, as for a new version of the application. */
   async leave(): Promise<void> {
     this.hasLeft = true;
     this.redlock.stop();

@@ -8,17 +8,17 @@ import { endOf, type Fault, type FaultKind, type Operation, type Schedule } from
 import type { ModelFault } from './server/operations.js';
 import { World } from './world.js';
 
-/** How a run ended. */
+/** The outcome of a run. */
 export interface Result {
   readonly property: Property | undefined;
   readonly message: string | undefined;
   /** Assumptions of the protocol that the run has broken. */
   readonly broken: readonly string[];
-  /** What ailed some of the clients, from which the others must be safe. */
+  /** Faults of individual clients, which must not affect the others. */
   readonly ailments: readonly string[];
   /** Rare states that the run has reached. */
   readonly reached: readonly RareState[];
-  /** The same for the same course of events. */
+  /** Equal for the same course of events. */
   readonly fingerprint: number;
   readonly events: number;
   /** Kinds of the faults that happened. */
@@ -31,36 +31,42 @@ export interface RunOptions {
   readonly log?: (line: string) => void;
 }
 
-/** What is there to do after the faults before anybody can lock again, apart from locks and quarantines: reconnecting. */
+/**
+ * Time that processes need after the faults before they can lock again, besides locks and quarantines, in milliseconds:
+ * reconnecting.
+ */
 const RECONNECTED_WITHIN = 16_000;
-/** How long a queue lives that nobody joins. */
+/** Lifetime of a queue that no waiter joins, in milliseconds. */
 const QUEUE_LIFE = 5_000;
 const SECOND = 1_000;
-/** What a healthy client may wait beside the locks of others: one look, and what others do when they come back. */
+/**
+ * How long a healthy client may wait besides the locks of others, in milliseconds: one poll, and the time until others
+ * are back.
+ */
 const HEALTHY_WITHIN = 5_000;
 const TIMERS_WITHIN = 50;
-/** How long a process that does nothing may take to notice what happened to a master, in milliseconds. */
+/** How long an idle process may take to notice what happened to a master, in milliseconds. */
 const NOTICED_WITHIN = 11_000;
-/** Beyond that, something goes round in circles. */
+/** A run with more events is in an endless loop. */
 const MOST_EVENTS = 100_000;
 
-/** Plays a schedule until everything is over, and checks everything that is promised. */
+/** Plays a schedule until everything is over, and checks all guarantees. */
 export async function play(schedule: Schedule, { modelFaults = new Set(), log }: RunOptions = {}): Promise<Result> {
   const { random } = Math;
   const chance = new Chance(schedule.seed, 99);
-  // The delays between two attempts to connect are the only chance that is not injected.
+  // The delays between attempts to connect are the only randomness that is not injected.
   Math.random = () => chance.fraction();
   const rejections: unknown[] = [];
   const onRejection = (reason: unknown): void => void rejections.push(reason);
   process.on('unhandledRejection', onRejection);
   const world = new World(schedule, modelFaults, log);
   try {
-    // Out of the promise reaction that this may be called from.
+    // Leaves the promise reaction in which this function may be called.
     const error = await new Promise<unknown>((resolve) =>
       setImmediate(() => resolve(attempt(() => new Course(world).run()))),
     );
     Math.random = random;
-    // Node tells of rejections that nobody has handled after that.
+    // Only after this turn does Node report unhandled rejections.
     await new Promise((resolve) => setImmediate(resolve));
     const [rejection] = rejections;
     return resultOf(world, error ?? rejection);
@@ -113,7 +119,7 @@ class Course {
     const end = endOf(schedule);
     this.until(end);
     const probes = this.probe(end);
-    // Whoever waits does so by a clock of its own, which may be slow.
+    // Waiters use their own clocks, which may be slow.
     this.until(this.deadline(end) * 1.03 + SECOND, () => world.actors.every((actor) => this.isOver(actor)));
     this.checkProgress(probes);
     this.until(scheduler.now + 3 * SECOND);
@@ -122,11 +128,11 @@ class Course {
     const calm = new Set(world.nodes.filter(({ redlock }) => redlock.status().masters.every(votes)));
     this.until(scheduler.now + TIMERS_WITHIN);
     checkIdle(world, (node) => calm.has(node));
-    // Locks that nobody released, and queues that nobody left.
+    // Time for locks that were never released, and queues that were never left, to expire.
     this.until(scheduler.now + health.longestTtl + QUEUE_LIFE + this.setBackAtMost + SECOND);
     checkNothingLeft(world);
     if (world.assumptions.ratesAreNormal) {
-      // A process that does nothing may have noticed what happened to a master only now.
+      // An idle process may have only just noticed what happened to a master.
       this.until(scheduler.now + NOTICED_WITHIN + health.longestGuess * 1.05);
       world.health.checkOver();
       checkIdle(world, () => true);
@@ -135,7 +141,7 @@ class Course {
     checkIdle(world, () => true);
   }
 
-  /** Lets everything happen until a moment, or until there is nothing left to wait for. */
+  /** Runs events until a moment, or until there is nothing left to wait for. */
   private until(moment: number, isEnough?: () => boolean): void {
     const { world } = this;
     const { scheduler } = world;
@@ -149,7 +155,7 @@ class Course {
     scheduler.now = Math.max(scheduler.now, moment);
   }
 
-  /** Every process that lives asks for a lock once the faults are over, and must get it. */
+  /** Lets every living process request a lock after the faults are over. Each request must succeed. */
   private probe(end: number) {
     const { world } = this;
     return world.nodes.flatMap((node, index) => {
@@ -166,14 +172,17 @@ class Course {
     });
   }
 
-  /** When everybody must have had its lock: work, locks that nobody released, a quarantine, and one that began late. */
+  /**
+   * When every process must have had its lock: after the work, unreleased locks, a quarantine, and a quarantine that
+   * began late.
+   */
   private deadline(end: number): number {
     const { longestTtl, longestGuess } = this.world.health;
     const quarantine = longestGuess * 1.02 + 2 * SECOND;
     return this.busyUntil(end) + longestTtl + 2 * quarantine + this.setBack + RECONNECTED_WITHIN;
   }
 
-  /** The same where nothing is wrong with any master: locks of the dead, and nothing that is kept out. */
+  /** The same without faults on any master: after the locks of dead processes, but without quarantines. */
   private healthyDeadline(end: number): number {
     return this.busyUntil(end) + this.world.health.longestTtl * 1.02 + HEALTHY_WITHIN;
   }
@@ -186,8 +195,8 @@ class Course {
   }
 
   /**
-   * Keys on a master whose clock was set back live longer by that. They keep nobody from a lock while those masters are
-   * too few for that.
+   * Keys on a master whose clock was set back live longer by the same time. They prevent a lock only if the other
+   * masters are too few for a quorum.
    */
   private get setBack(): number {
     const { servers, faults } = this.world.schedule;

@@ -1,7 +1,7 @@
 import type { RedlockOptions } from '../../lib/core/options.js';
 import type { Cut } from './network/connection.js';
 
-/** What one process does with one lock. Times in milliseconds. */
+/** What one process does with one lock. Times are in milliseconds. */
 export interface Operation {
   readonly at: number;
   readonly process: number;
@@ -10,13 +10,13 @@ export interface Operation {
   readonly wait: number;
   readonly extend: boolean;
   readonly minHold: number;
-  /** How long the work takes. */
+  /** Duration of the work. */
   readonly work: number;
-  /** After what share of the work its fencing token is asked for; `undefined` if it is not. */
+  /** The fraction of the work after which it requests its fencing token; `undefined` if it does not. */
   readonly tokenAt: number | undefined;
-  /** A new ttl, half-way through the work. */
+  /** A new ttl half-way through the work. */
   readonly newTtl: number | undefined;
-  /** Gives up waiting after that. */
+  /** Gives up waiting after this time. */
   readonly abortAfter: number | undefined;
 }
 
@@ -40,29 +40,34 @@ interface Replacement {
 }
 
 export type Fault =
-  /** The server ends and comes back after `down` ms: with its data, without, or as it was `lag` ms before. */
+  /**
+   * The server ends and comes back after `down` ms: with its data, without it, or with the state of `lag` ms before.
+   */
   | (OnServer & {
       readonly kind: 'crash';
       readonly down: number;
       readonly data: 'kept' | 'lost' | 'stale';
       readonly lag: number;
     })
-  /** Starts again after `down` ms, with everything that it has acknowledged. */
+  /** Starts again after `down` ms with everything that it has acknowledged. */
   | (OnServer & { readonly kind: 'durableRestart'; readonly down: number })
-  /** Starts again without its data, and with a clock that is late by an hour and set before anything connects. */
+  /** Starts again without its data. Its clock is an hour late, and is corrected before any process connects. */
   | (OnServer & { readonly kind: 'lateBoot'; readonly down: number })
-  /** All masters lose their data within some milliseconds, and each comes back after `down` ms. */
+  /** All masters lose their data within `within` ms, and each comes back after `down` ms. */
   | (At & { readonly kind: 'loseAll'; readonly within: number; readonly down: number })
-  /** A replica that is `lag` ms behind takes the server's place; a proxy may keep the connections. */
+  /** A replica that is `lag` ms behind takes the server's place. A proxy may keep the connections. */
   | (OnServer & Replacement & { readonly kind: 'promote' })
   /**
-   * The address leads to another server, which has run for long: an empty one, or one with what the old one had `lag` ms
-   * before.
+   * The address leads to another server that has run for long: an empty one, or one with the data that the old one had
+   * `lag` ms before.
    */
   | (OnServer & Replacement & { readonly kind: 'spare'; readonly data: 'empty' | 'stale' })
-  /** Becomes a replica of what was its replica, which is `lag` ms behind, and a primary again `lasts` ms later. */
+  /** Becomes a replica of its former replica, which is `lag` ms behind, and a primary again `lasts` ms later. */
   | (OnServer & Replacement & { readonly kind: 'failback'; readonly lasts: number })
-  /** The memory of the server is what it was `lag` ms before; after a rollback, so is the clock of its machine. */
+  /**
+   * The memory of the server returns to the state of `lag` ms before. A rollback also sets back the clock of its
+   * machine.
+   */
   | (OnServer & { readonly kind: 'clone' | 'rollback'; readonly lag: number })
   /** The address leads to the server of another master for a while. */
   | (OnServer & { readonly kind: 'twin'; readonly other: number; readonly lasts: number })
@@ -75,11 +80,11 @@ export type Fault =
   | (OnLink & { readonly kind: 'slow'; readonly latency: number; readonly lasts: number })
   | (OnProcess & { readonly kind: 'pause' | 'suspend'; readonly lasts: number })
   | (OnProcess & { readonly kind: 'wallJump'; readonly by: number })
-  /** A virtual machine is not run, and neither of its clocks notices. */
+  /** A virtual machine does not run, and both of its clocks stop. */
   | (OnProcess & { readonly kind: 'clientLag'; readonly lasts: number })
-  /** Both clocks run slow by a share, as while they are corrected gently. */
+  /** Both clocks run slow by a fraction, as when they are corrected gradually. */
   | (OnProcess & { readonly kind: 'slew'; readonly lasts: number; readonly by: number })
-  /** Ends without a word, or after it has given everything back. */
+  /** Ends without cleaning up, or after it has released everything. */
   | (OnProcess & { readonly kind: 'die' | 'leave' });
 
 export type LinkFault = Extract<Fault, { kind: 'partition' | 'cut' | 'slow' }>;
@@ -88,7 +93,7 @@ export type ServerFault = Exclude<Extract<Fault, { readonly server: number }>, L
 
 export type FaultKind = Fault['kind'];
 
-/** Clocks of a machine: how fast, and how wrong at the beginning. */
+/** Clocks of a machine: their rate, and their error at the beginning. */
 export interface ClockPlan {
   readonly rate: number;
   readonly offset: number;
@@ -102,25 +107,25 @@ export interface ServerPlan extends ClockPlan {
 
 export interface ProcessPlan extends ClockPlan {
   readonly startsAt: number;
-  /** In place of that of all. */
+  /** Overrides the common value. */
   readonly maxTtl?: number;
-  /** The masters in the order of its list, by their numbers. */
+  /** The masters in the order of its list, by number. */
   readonly order?: readonly number[];
 }
 
-/** Everything that chance decides before a run begins; the rest follows from the seed. */
+/** All random decisions that are made before a run begins. The rest follows from the seed. */
 export interface Schedule {
   readonly seed: number;
   readonly options: RedlockOptions;
-  /** Whether the masters keep whatever they have acknowledged, and the processes know that. */
+  /** Whether the masters keep everything they have acknowledged, and the processes know it. */
   readonly durable?: boolean;
   readonly servers: readonly ServerPlan[];
   readonly processes: readonly ProcessPlan[];
   readonly operations: readonly Operation[];
   readonly faults: readonly Fault[];
-  /** Until when nothing else is asked for, where that is later than the last of them. */
+  /** The run stays idle until then, if this is later than the end of the last operation and fault. */
   readonly until?: number;
-  /** Most milliseconds that a message takes when nothing is wrong. */
+  /** Longest delay of a message without faults, in milliseconds. */
   readonly latency: number;
 }
 

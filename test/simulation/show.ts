@@ -3,13 +3,13 @@ import type { Schedule } from './schedule.js';
 import { shrink } from './shrink.js';
 
 interface ShowOptions extends RunOptions {
-  /** Whether a schedule that fails is made shorter first. */
+  /** Whether a failing schedule is shortened first. */
   readonly shrink: boolean;
-  /** What to type in front of `--replay`. */
+  /** The command to type before `--replay`. */
   readonly command: string;
 }
 
-/** Plays a schedule and tells everything that happens. */
+/** Plays a schedule and prints every event. */
 export async function show(
   schedule: Schedule,
   { shrink: shrinks, command, ...options }: ShowOptions,

@@ -2,10 +2,10 @@ import { play, type RunOptions } from './run.js';
 import type { Property } from './properties/violation.js';
 import type { Schedule } from './schedule.js';
 
-/** Bound on the schedules that are tried. */
+/** Limit on the number of schedules to try. */
 const MOST_TRIES = 400;
 
-/** The same schedule without the faults and operations that it fails without, too. */
+/** Removes the faults and operations without which the schedule still fails. */
 export async function shrink(schedule: Schedule, property: Property, options: RunOptions): Promise<Schedule> {
   let tries = 0;
   const fails = async (candidate: Schedule): Promise<boolean> => {

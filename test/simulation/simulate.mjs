@@ -1,4 +1,4 @@
-// npm run simulate: many schedules of the real library in virtual time, or one of them once more, or all mutants.
+// npm run simulate: runs many schedules of the real library in virtual time, replays one of them, or runs all mutants.
 import { availableParallelism } from 'node:os';
 import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
 import { optionsOf } from '../../scripts/options.mjs';
@@ -16,10 +16,10 @@ const { values } = optionsOf({
 });
 const command = `npm run simulate --${values.faults ? ` --faults ${values.faults}` : ''}`;
 const faults = values.faults?.split(',');
-/** In so many schedules with every kind of fault, each rare state must have been reached. */
+/** Within this many schedules with every kind of fault, each rare state must be reached. */
 const REACHED_WITHIN = 10_000;
 
-// On a fresh clone the compiler is not there yet.
+// A fresh clone does not have the compiler yet.
 await ensureDependencies();
 const { compile } = await import('./compile.mjs');
 const { runMutants } = await import('./mutants/run-mutants.mjs');
@@ -36,7 +36,7 @@ function whole(name) {
   process.exit(2);
 }
 
-/** Plays the schedules of many seeds; the first that fails, in the order of seeds, is shown and shortened. */
+/** Plays the schedules of many seeds. Shows and shortens the first that fails, in the order of seeds. */
 async function simulate(runs, seed) {
   const compiled = await compile();
   const workers = new Workers(compiled.folder, whole('workers'));
@@ -72,7 +72,7 @@ async function simulate(runs, seed) {
   }
 }
 
-/** Whether a state was never reached in so many schedules that it should have been. */
+/** Whether a state was never reached although there were enough schedules to expect it. */
 function tellReached({ reached, runs }) {
   const states = Object.entries(reached).sort(([, a], [, b]) => b - a);
   for (const [state, count] of states) console.log(`  ${String(count).padStart(8)}  sometimes: ${state}`);

@@ -1,4 +1,4 @@
-// A short run of what `npm run simulate` does for longer: the real library in virtual time, with every kind of fault.
+// A short form of `npm run simulate`: the real library in virtual time, with every kind of fault.
 import { describe, expect, it } from '@jest/globals';
 import { EVERYTHING, FAULTS, generate, generateAny } from './generator.js';
 import { RARE_STATES } from './properties/sometimes.js';
@@ -7,7 +7,7 @@ import type { FaultKind, Schedule } from './schedule.js';
 import { show } from './show.js';
 
 const SCHEDULES = 300;
-/** The whole suite runs on slow machines, too. */
+/** The whole suite also runs on slow machines. */
 const PATIENCE = 120_000;
 
 async function traceOf(seed: number): Promise<string[]> {
@@ -18,7 +18,7 @@ async function traceOf(seed: number): Promise<string[]> {
 
 describe('The library on simulated masters', () => {
   it(
-    'keeps its promises in schedules that nobody chose',
+    'keeps its guarantees in random schedules',
     async () => {
       let [sound, grants] = [0, 0];
       const happened = new Set<FaultKind>();
@@ -29,36 +29,36 @@ describe('The library on simulated masters', () => {
         grants += given;
         for (const kind of faults) happened.add(kind);
       }
-      // Most of them are allowed to show mutual exclusion, and have locks to show it with.
+      // Most of the runs break no assumption, so they can show mutual exclusion, and have enough locks to show it.
       expect(sound).toBeGreaterThan(SCHEDULES / 2);
       expect(grants).toBeGreaterThan(2 * SCHEDULES);
-      // No kind of fault is idle.
+      // Every kind of fault happens.
       expect([...happened].sort()).toEqual([...new Set(FAULTS)].sort());
     },
     PATIENCE,
   );
 
-  it('is replayed bit for bit from the seed', async () => {
+  it('replays bit for bit from the seed', async () => {
     const once = await traceOf(7);
     expect(await traceOf(7)).toEqual(once);
     expect(once.length).toBeGreaterThan(10);
     expect(await traceOf(8)).not.toEqual(once);
   });
 
-  it('takes the same course whether or not somebody reads the trace', async () => {
+  it('takes the same course whether or not a trace is recorded', async () => {
     const silent = await play(generate(9));
     const traced = await play(generate(9), { log: () => undefined });
     expect(traced).toEqual(silent);
   });
 
-  it('says which assumption a run has broken', async () => {
+  it('reports which assumption a run has broken', async () => {
     const schedule = generate(3, { ...EVERYTHING, masters: [3], guard: [false], faults: [] });
     const crash = { kind: 'crash', at: 300, server: 0, down: 100, data: 'lost', lag: 1 } as const;
     const broken: Schedule = { ...schedule, faults: [crash] };
     expect((await play(broken)).broken).toContain('a master lost data, and there is no restart guard');
   });
 
-  it('says that a memory that was set back breaks an assumption', async () => {
+  it('reports that restoring the memory of a master from a snapshot breaks an assumption', async () => {
     const schedule = generate(3, { ...EVERYTHING, masters: [3], guard: [true], drifts: [0], faults: [] });
     for (const kind of ['clone', 'rollback'] as const) {
       const { broken } = await play({ ...schedule, faults: [{ kind, at: 3_400, server: 0, lag: 100 }] });
@@ -66,7 +66,7 @@ describe('The library on simulated masters', () => {
     }
   });
 
-  it('holds the clocks of one client against that client alone', async () => {
+  it('counts wrong clocks of one client against that client alone', async () => {
     const schedule = generate(3, { ...EVERYTHING, masters: [3], guard: [true], drifts: [0], faults: [] });
     const lag = { kind: 'clientLag', at: 3_400, process: 0, lasts: 50 } as const;
     const { broken, ailments } = await play({ ...schedule, faults: [lag] });
@@ -74,7 +74,7 @@ describe('The library on simulated masters', () => {
     expect(ailments).toEqual(['the clocks of a client stood still']);
   });
 
-  it('does not expect a holder that is cut off from all masters to be heard when they lose their data', async () => {
+  it('does not expect a holder that is cut off from all masters to object when they lose their data', async () => {
     const schedule = generate(3, { ...EVERYTHING, masters: [3], guard: [true], drifts: [0], rolling: 0, faults: [] });
     const loss = { kind: 'loseAll', at: 3_500, within: 10, down: 10 } as const;
     const pauseOf = (lasts: number) => ({ kind: 'pause', at: 3_400, process: 0, lasts }) as const;
@@ -91,7 +91,7 @@ describe('The library on simulated masters', () => {
     for (const state of reached) expect(RARE_STATES).toContain(state);
   });
 
-  it('knows when a process is finding out who a server is', async () => {
+  it('knows when a process is identifying a server', async () => {
     const schedule = generate(3, { ...EVERYTHING, masters: [3], guard: [true], faults: [] });
     const start = Math.min(...schedule.processes.map(({ startsAt }) => startsAt));
     const brokenAt = async (at: number): Promise<boolean> => {
@@ -99,7 +99,7 @@ describe('The library on simulated masters', () => {
       const { broken } = await play({ ...schedule, faults: [promotion] });
       return broken.some((assumption) => assumption.startsWith('a server was replaced while it was recognized'));
     };
-    // A handshake is several round trips, and comes first.
+    // A handshake takes several round trips, and comes first.
     const during = await Promise.all([0.5, 1, 1.5, 2, 2.5, 3].map((delay) => brokenAt(start + delay)));
     expect(during).toContain(true);
     expect(await brokenAt(start + 100)).toBe(false);

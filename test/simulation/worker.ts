@@ -1,4 +1,4 @@
-// What a thread does: plays schedules, and tells what came of them.
+// The code of one thread: plays schedules and returns the results.
 import { parentPort } from 'node:worker_threads';
 import { FAULTS, generateAny } from './generator.js';
 import { PROFILES, scheduleFor } from './mutants/profiles.js';
@@ -10,7 +10,7 @@ import { show } from './show.js';
 interface Choice {
   /** Kinds of faults, if not all of them. */
   readonly faults?: readonly FaultKind[];
-  /** Name of a profile that is meant for one mutant. */
+  /** Name of a mutant whose profile to use. */
   readonly mutant?: string;
 }
 
@@ -18,26 +18,26 @@ type Request =
   | (Choice & { readonly op: 'play'; readonly from: number; readonly to: number; readonly stopAtFirst: boolean })
   | (Choice & { readonly op: 'show'; readonly seed: number; readonly shrink: boolean; readonly command: string });
 
-/** What came of some schedules. */
+/** Results of several schedules. */
 export interface Summary {
   runs: number;
   events: number;
   grants: number;
-  /** Those that broke no assumption. */
+  /** Schedules that broke no assumption. */
   sound: number;
   fingerprint: number;
   readonly broken: Record<string, number>;
-  /** In how many of them some client had wrong clocks, from which the others had to be safe. */
+  /** Number of schedules in which some client had wrong clocks, which must not affect the others. */
   readonly ailments: Record<string, number>;
-  /** In how many of them each rare state was reached. */
+  /** Number of schedules in which each rare state was reached. */
   readonly reached: Record<string, number>;
-  /** How many faults of each kind there were. */
+  /** Number of faults of each kind. */
   readonly faults: Record<string, number>;
   readonly failures: number[];
   first: (Result & { readonly seed: number }) | undefined;
 }
 
-// Errors that are told in full are told by `show`, which plays the schedule again.
+// `show` plays a failing schedule again and prints its error in full.
 Error.stackTraceLimit = 0;
 
 parentPort?.on('message', (request: Request) => {

@@ -1,19 +1,20 @@
-// Threads that play schedules. Each has the whole library for itself; what comes out does not depend on their number.
+// Threads that play schedules. Each has its own copy of the library. The results do not depend on the number of
+// threads.
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 
-// What one run has left must not be placed among what lives long: from there it keeps alive what later runs leave behind.
+// V8 must not place a run's leftovers among long-lived objects, from where they keep the leftovers of later runs alive.
 setFlagsFromString('--no-allocation-site-pretenuring');
 
-/** Schedules that a thread plays at a time. */
+/** Number of schedules that a thread plays at a time. */
 const CHUNK = 250;
 
 export class Workers {
   constructor(folder, count) {
     const file = join(folder, 'test/simulation/worker.js');
-    // Much of what a run leaves behind is dead at once: more room for it, and less to copy.
+    // Most objects of a run die young. A larger young generation leaves less to copy.
     const resourceLimits = { maxYoungGenerationSizeMb: 64 };
     this.threads = Array.from({ length: count }, () => new Worker(file, { resourceLimits }));
   }
@@ -50,7 +51,7 @@ export class Workers {
     return total;
   }
 
-  /** Plays one schedule again, and tells all about it. */
+  /** Plays one schedule again, and prints its details. */
   async show(seed, options, print) {
     const { lines, result } = await ask(this.threads[0], { op: 'show', seed, ...options });
     for (const line of lines) print(line);
@@ -73,7 +74,7 @@ function add(total, part) {
   total.events += part.events;
   total.grants += part.grants;
   total.sound += part.sound;
-  // The order in which parts come in must not matter.
+  // The order in which parts arrive must not matter.
   total.fingerprint = (total.fingerprint + part.fingerprint) >>> 0;
   addCounts(total.broken, part.broken);
   addCounts(total.ailments, part.ailments);

@@ -19,7 +19,10 @@ import type { FaultKind, Operation, Schedule } from './schedule.js';
 import type { ModelFault } from './server/operations.js';
 import { type DataWatch, runId, type ServerPlan, SimServer } from './server/sim-server.js';
 
-/** Counters are lost for less long than a quarantine where all masters lose them: new masters vote early. */
+/**
+ * Counters are lost for less time than a quarantine if all masters lose them, because new masters vote early. In
+ * milliseconds.
+ */
 const EARLY_VOTE = 2_500;
 
 /** Everything that exists in one run. */
@@ -35,18 +38,18 @@ export class World {
   readonly tokens: Tokens;
   readonly health: Health;
   readonly sometimes = new Sometimes();
-  /** Of all processes, but for what is said of one of them. */
+  /** Settings of all processes, unless a process overrides them. */
   readonly settings: Settings;
   /** Largest ttl that any process may use. */
   readonly maxTtl: number;
-  /** What went wrong first. */
+  /** The first error. */
   failure: Error | undefined;
   private readonly grants: Actor[] = [];
 
   constructor(
     readonly schedule: Schedule,
     readonly modelFaults: ReadonlySet<ModelFault>,
-    /** Where the trace goes; `undefined` if nobody reads it. */
+    /** Receives the trace; `undefined` if there is none. */
     private readonly log: ((line: string) => void) | undefined,
   ) {
     const { scheduler } = this;
@@ -78,7 +81,7 @@ export class World {
     this.plan();
   }
 
-  /** A server as there are at the beginning, on a machine with this clock. */
+  /** The plan of an initial server on a machine with this clock. */
   serverPlan(clock: MachineClock): ServerPlan {
     const { modelFaults: faults } = this;
     return { clock, faults, durable: this.schedule.durable ?? false, watch: this.dataWatch };
@@ -96,7 +99,7 @@ export class World {
     this.failure ??= error instanceof Error ? error : new Error(String(error));
   }
 
-  /** Something that the application does after a while, if its process runs. */
+  /** Runs an action of the application after a delay, if its process runs. */
   later(node: SimNode, delay: number, action: () => void): void {
     this.scheduler.after(delay, () =>
       node.process.receive(() => {
@@ -123,7 +126,7 @@ export class World {
     return actor;
   }
 
-  /** After everything that happens, once nothing is left to do at that moment. */
+  /** Runs after every event, once nothing is left to do at that moment. */
   check(): void {
     if (this.failure !== undefined) throw this.failure;
     if (this.grants.length > 0) this.checkOrder();
@@ -148,7 +151,7 @@ export class World {
     if (node.process.resumedAt > this.scheduler.now - 2) this.sometimes.reached('a loss was told after a resume');
   }
 
-  /** The command that wrote a marker with a new name last. */
+  /** The last command that wrote a marker with a new name. */
   private newMarker: readonly (string | number)[] | undefined;
 
   private readonly dataWatch: DataWatch = {
@@ -156,7 +159,7 @@ export class World {
       if (value.startsWith('reserved for ')) this.sometimes.reached('a hand-off reservation expired');
     },
     set: (value, words) => {
-      // Whoever extends what it believes to hold sets a key only where it is missing.
+      // An extension by a process that believes it holds the lock sets a key only where the key is missing.
       if (!this.beliefs.hasToken(value)) return;
       if (words.some((word) => String(word).includes('extend'))) this.sometimes.reached('an extension healed a master');
     },

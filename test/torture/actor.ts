@@ -20,10 +20,10 @@ export interface ActorContext {
 
 const TTLS = [200, 200, 400, 400, 1_000];
 const WAITS = [0, 200, 1_000, 3_000];
-/** Longest time for which two rounds to the masters take, in milliseconds. */
+/** Longest time for two rounds to the masters, in milliseconds. */
 const TWO_ROUNDS = 100;
 
-/** Takes locks in all the ways that users have, one after the other. */
+/** Takes locks in all the ways that applications do, one after the other. */
 export class Actor {
   private sections = 0;
   private readonly ways = [
@@ -41,14 +41,14 @@ export class Actor {
       try {
         await dice.pick(this.ways)();
       } catch (error) {
-        // Whatever else it is, nobody expects it: the process says so.
+        // Any other error is unexpected, and the process reports it.
         if (!isExpected(error)) throw error;
       }
       await sleep(dice.between(1, 20));
     }
   }
 
-  /** `withLock`: extended while the work runs. */
+  /** `withLock`, which extends the lock while the work runs. */
   private async underLock(): Promise<void> {
     const { dice, locks, trace } = this.context;
     const { keys, ttl, wait } = this.choose();
@@ -72,7 +72,7 @@ export class Actor {
     }
   }
 
-  /** `acquire`, `extend` to longer and shorter lives, `release`. */
+  /** `acquire`, `extend` to longer and shorter ttls, and `release`. */
   private async byHand(): Promise<void> {
     const { dice, trace } = this.context;
     const { keys, ttl, wait } = this.choose();
@@ -110,7 +110,7 @@ export class Actor {
     await this.leave(section, lock);
   }
 
-  /** Does not look at the lock: nothing but the library can tell that it has ended. */
+  /** Does not look at the lock: only the library can report that it has ended. */
   private async sleepThrough(): Promise<void> {
     const { keys, ttl, wait } = this.choose();
     const extend = this.context.dice.chance(0.3);
@@ -165,7 +165,7 @@ export class Actor {
     return new Section(trace, `${name}.${++this.sections}`, keys, asked, lock, extended);
   }
 
-  /** Writes at the beginning and, without another look, at the end. */
+  /** Writes at the beginning and, without checking the lock again, at the end. */
   private async workIn(section: Section, duration: number): Promise<void> {
     const { dice } = this.context;
     const token = section.knownToken ?? (await section.token());
@@ -201,7 +201,7 @@ export class Actor {
   }
 }
 
-/** By code and name: the library may be loaded from another place than its types. */
+/** Compares code and name, because the library may be loaded from another place than its types. */
 function isExpected(error: unknown): boolean {
   const { code, name } = error as { code?: unknown; name?: unknown };
   return name === 'TimeoutError' || (typeof code === 'string' && EXPECTED.includes(code));

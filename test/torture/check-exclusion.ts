@@ -1,7 +1,7 @@
 import type { Evidence, Violation } from './evidence.js';
 import { type Belief, beliefsIn, beliefsOf, mustExclude } from './sections.js';
 
-/** Two who believed to hold a key at the same time. */
+/** Two sections that believed they held a key at the same time. */
 export interface Overlap extends Violation {
   /** Whether no assumption was broken. */
   readonly forbidden: boolean;
@@ -25,7 +25,7 @@ export function overlaps({ keys, phases, workers }: Evidence): Overlap[] {
   });
 }
 
-/** Tokens that were given twice for one key. In every phase. */
+/** Tokens that were given twice for one key, in every phase. */
 export function duplicateTokens({ keys, workers }: Evidence): Violation[] {
   const beliefs = beliefsOf({ workers });
   return keys.flatMap((key) => {
@@ -41,8 +41,8 @@ export function duplicateTokens({ keys, workers }: Evidence): Violation[] {
 }
 
 /**
- * Tokens that are not larger than one before: who asks when another one knows its token gets a larger one, in every
- * phase; and so does, while no assumption is broken, who comes after another one.
+ * Tokens that are not larger than an earlier one. A section that asks when another one knows its token must get a
+ * larger token, in every phase. While no assumption is broken, so must a section that comes after another one.
  */
 export function unorderedTokens({ keys, phases, workers }: Evidence): Violation[] {
   const beliefs = beliefsOf({ workers }).filter(({ token }) => token !== undefined);
@@ -72,9 +72,9 @@ export function unorderedTokens({ keys, phases, workers }: Evidence): Violation[
 }
 
 /**
- * Writes of an earlier section that were accepted after a write of a later one. Later is who asked when the earlier one
- * knew its token, in every phase; and, while no assumption is broken, who began to believe when the other had ceased to.
- * Nothing here looks at the tokens.
+ * Writes of an earlier section that were accepted after a write of a later one. In every phase, a section is later if
+ * it asked when the earlier one knew its token. While no assumption is broken, a section is also later if its belief
+ * began after the other's belief had ended. This check does not look at the tokens.
  */
 export function staleWrites({ keys, phases, workers, writes }: Evidence): Violation[] {
   const beliefs = new Map(beliefsOf({ workers }).map((belief) => [belief.section, belief]));

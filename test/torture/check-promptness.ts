@@ -1,11 +1,14 @@
 import type { Evidence, Violation } from './evidence.js';
 
-/** So much longer than its budget may an operation take, in milliseconds: far more than a timer needs, and no hang. */
+/**
+ * How much longer than its budget an operation may take, in milliseconds: far more than a timer needs, and far less
+ * than a hang.
+ */
 const OPERATION_SLACK = 500;
-/** So much later than the end of the validity may a loss be told, in milliseconds. */
+/** How much later than the end of the validity a loss may be reported, in milliseconds. */
 const LOSS_SLACK = 50;
 
-/** Operations that took longer than they may, not counting the time for which their process did not run. */
+/** Operations that took too long, not counting the time during which their process did not run. */
 export function hungOperations({ workers }: Evidence): Violation[] {
   return workers.flatMap(({ name, events, killedAt }) => {
     const ends = new Map(events.flatMap((event) => (event.kind === 'settled' ? [[event.id, event] as const] : [])));
@@ -22,7 +25,7 @@ export function hungOperations({ workers }: Evidence): Violation[] {
   });
 }
 
-/** Holders that were not told in time, or not at all, that the validity of their lock had ended. */
+/** Ends of validity that were reported late to the holder, or not at all. */
 export function lateLosses({ workers }: Evidence): Violation[] {
   return workers.flatMap(({ events }) =>
     events.flatMap((event) => {
@@ -35,7 +38,7 @@ export function lateLosses({ workers }: Evidence): Violation[] {
   );
 }
 
-/** Errors that nobody caught. */
+/** Errors that no code caught. */
 export function unhandledErrors({ workers }: Evidence): Violation[] {
   return workers.flatMap(({ name, events }) =>
     events.flatMap((event) =>
@@ -44,7 +47,7 @@ export function unhandledErrors({ workers }: Evidence): Violation[] {
   );
 }
 
-/** Processes that did not end by themselves, with code 0, after their application was closed. */
+/** Processes that did not exit by themselves, with code 0, after their application was closed. */
 export function stuckProcesses({ workers }: Evidence): Violation[] {
   return workers.flatMap(({ name, events, exit, killedAt }) => {
     if (exit === 0 || killedAt !== undefined) return [];

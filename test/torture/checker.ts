@@ -22,12 +22,12 @@ export type Verdict = Readonly<Record<Check, readonly Violation[]>>;
 
 const NAMES = Object.keys(CHECKS) as Check[];
 
-/** Everything that must not have happened. All of it is empty if all is well. */
+/** Everything that must not have happened. All lists are empty if all is well. */
 export function check(evidence: Evidence): Verdict {
   return Object.fromEntries(NAMES.map((name) => [name, CHECKS[name](evidence)])) as unknown as Verdict;
 }
 
-/** Keys that were there when every lock had to have ended. */
+/** Keys that still existed when every lock had to have ended. */
 function ghostKeys({ ghosts, phases }: Evidence): Violation[] {
   return ghosts.map(({ master, key, ttl }) => {
     const lives = ttl < 0 ? 'for ever' : `for ${ttl} ms more`;
@@ -35,7 +35,7 @@ function ghostKeys({ ghosts, phases }: Evidence): Violation[] {
   });
 }
 
-/** When all is healed, everybody comes to everything again. */
+/** After all faults are healed, every worker gets a lock on every key again. */
 function unobtainedKeys({ keys, phases, workers }: Evidence): Violation[] {
   const calm = phases.filter(({ name }) => name === 'calm');
   const beliefs = beliefsOf({ workers });

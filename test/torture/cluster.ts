@@ -5,12 +5,12 @@ import { command } from '../support/command.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import type { GhostKey } from './evidence.js';
 
-/** What outlives all locks: a hash of bounded size, and the marker of the master. */
+/** Keys that outlive all locks: a hash of bounded size, and the marker of the master. */
 const LASTING = /\0(?:fences|incarnation)$/;
-/** Queues are short, and end by themselves. */
+/** Queues are short, and expire by themselves. */
 const QUEUE = /\0queue:/;
 
-/** One master: a server, the way to it, and its clock. */
+/** One master: a server, its proxy, and its clock. */
 export class Node {
   /** By how many milliseconds the clock is wrong. */
   private offset = 0;
@@ -31,7 +31,7 @@ export class Node {
     return this.shim !== undefined;
   }
 
-  /** Past the proxy. */
+  /** Sends a command directly, without the proxy. */
   command(name: string, ...args: (string | number)[]): Promise<unknown> {
     return command(this.server.port, name, ...args);
   }
@@ -84,7 +84,7 @@ export class Cluster implements AsyncDisposable {
     const keys = await Promise.all(this.nodes.map((node) => node.keys()));
     return keys.flatMap((list, master) =>
       list
-        // -2: it expired between the two questions.
+        // -2: it expired between the two commands.
         .filter(({ key, ttl }) => ttl !== -2 && !LASTING.test(key) && !(QUEUE.test(key) && ttl >= 0))
         .map((key) => ({ master, ...key })),
     );

@@ -10,16 +10,16 @@ import type { WorkerTask } from './worker.js';
 
 /** How long a process may take to end after SIGTERM, in milliseconds, before it counts as stuck and is killed. */
 const END_WITHIN = 15_000;
-/** How long all workers may take to meet all masters, in milliseconds. */
+/** How long all workers may take to reach all masters, in milliseconds. */
 const READY_WITHIN = 60_000;
 
-/** A worker that is stopped cannot see that its starter is gone: this one can. */
+/** A stopped worker cannot notice that its parent has ended; this guard can. */
 const GUARD = 'read -r done || kill -9 "$1" 2>/dev/null';
 
 export interface CrewOptions extends Pick<WorkerTask, 'library' | 'masters' | 'maxTtl' | 'restartGuard' | 'keys'> {
   /** Path of the compiled worker.ts. */
   readonly program: string;
-  /** Folder for what the workers say. */
+  /** Folder for the traces of the workers. */
   readonly folder: string;
   readonly workers: number;
   readonly actors: number;
@@ -45,7 +45,7 @@ export class Crew implements AsyncDisposable {
     for (let worker = 0; worker < options.workers; worker++) this.start(worker);
   }
 
-  /** Resolves when everybody has met all masters. */
+  /** Resolves when every worker has reached all masters. */
   async untilReady(): Promise<void> {
     const timer = new AbortController();
     const late = once(timer.signal, 'abort', { signal: AbortSignal.timeout(READY_WITHIN) }).catch(() => {
@@ -71,14 +71,14 @@ export class Crew implements AsyncDisposable {
   async replace(worker: number): Promise<void> {
     const member = this.active[worker];
     if (!member) return;
-    // Before it: what a worker believes afterwards does not count.
+    // The time is taken before the kill: what a worker believes afterwards does not count.
     member.killedAt = now();
     member.child.kill('SIGKILL');
     await member.exit;
     this.start(worker);
   }
 
-  /** Lets all workers end by themselves, once they have begun. */
+  /** Lets all workers exit by themselves, once they have started. */
   async end(): Promise<void> {
     await this.untilReady();
     await Promise.all(
@@ -91,7 +91,7 @@ export class Crew implements AsyncDisposable {
     );
   }
 
-  /** What all workers have said. To be called when they have ended. */
+  /** The records of all workers. To be called when they have ended. */
   async records(): Promise<WorkerRecord[]> {
     return Promise.all(
       this.members.map(async ({ task, exit, killedAt }) => ({
@@ -130,7 +130,7 @@ export class Crew implements AsyncDisposable {
 
 function eventsIn(text: string): TraceEvent[] {
   const lines = text.split('\n');
-  // Whoever is killed may leave half a line.
+  // A killed worker may leave half a line.
   lines.pop();
   return lines.map((line) => JSON.parse(line) as TraceEvent);
 }

@@ -1,15 +1,15 @@
-/** Seeded chance: the same seed gives the same throws. */
+/** Seeded randomness: the same seed gives the same numbers. */
 export class Dice {
   private state: number;
 
   constructor(seed: number) {
     this.state = seed >>> 0 || 1;
-    // Seeds that are close to each other begin alike.
+    // Nearby seeds start with similar numbers, so the first ones are discarded.
     for (let i = 0; i < 20; i++) this.fraction();
   }
 
   /**
-   * From 0, and less than 1.
+   * A number from 0 to below 1.
    * @see https://www.jstatsoft.org/article/view/v008i14 xorshift
    */
   fraction(): number {
@@ -32,7 +32,7 @@ export class Dice {
     return list[Math.floor(this.fraction() * list.length)] as T;
   }
 
-  /** The same in another order. */
+  /** The same elements in random order. */
   shuffle<T>(list: readonly T[]): T[] {
     const rest = [...list];
     const shuffled: T[] = [];

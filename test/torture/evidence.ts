@@ -3,7 +3,7 @@ import type { PlannedPhase } from './plan.js';
 import type { Write } from './register.js';
 import type { TraceEvent } from './trace.js';
 
-/** A fault as it was carried out. Moments are milliseconds of the machine's monotonic clock. */
+/** A fault as it was carried out. Times are milliseconds of the machine's monotonic clock. */
 export interface AppliedFault {
   readonly kind: FaultKind;
   readonly targets: readonly number[];
@@ -11,7 +11,7 @@ export interface AppliedFault {
   readonly until: number;
 }
 
-/** A phase as it was. */
+/** A phase as it took place. */
 export interface Phase extends Omit<PlannedPhase, 'name'> {
   readonly name: PlannedPhase['name'] | 'start' | 'end';
 }
@@ -26,7 +26,7 @@ export interface WorkerRecord {
   readonly exit: number | string;
 }
 
-/** A key that was still there when every lock had to have ended. */
+/** A key that still existed when every lock had to have ended. */
 export interface GhostKey {
   readonly master: number;
   readonly key: string;
@@ -44,7 +44,7 @@ export interface Evidence {
   readonly ghosts: readonly GhostKey[];
 }
 
-/** What must not have happened. */
+/** An event that must not have happened. */
 export interface Violation {
   readonly at: number;
   readonly message: string;

@@ -12,7 +12,7 @@ export interface World {
   readonly keys: readonly string[];
 }
 
-/** What is done to each target, from the beginning until it is healed. */
+/** Acts on one target from the start of the fault until it is healed. */
 type OnMaster = (node: Node, fault: PlannedFault) => Promise<void>;
 type OnWorker = (world: World, worker: number, fault: PlannedFault) => Promise<void>;
 
@@ -40,14 +40,14 @@ const ON_MASTER = {
   'connections half-open': async ({ proxy }, { lasts, size }) => {
     proxy.halfOpen();
     await sleep(lasts);
-    // Or nobody tells the clients ever: they have to find out.
+    // Without the reset, the clients receive no sign of the fault, and have to detect it themselves.
     if (size < 0.8) proxy.reset();
   },
   'black hole': async ({ proxy }, { lasts }) => {
     proxy.blackHole();
     await sleep(lasts);
     proxy.blackHole(false);
-    // What was swallowed is missing in the middle of the stream: nothing but a new connection helps.
+    // The swallowed bytes are missing in the middle of the stream, so only a new connection helps.
     proxy.reset();
   },
   'requests lost': async ({ proxy }, { lasts }) => {
@@ -63,7 +63,7 @@ const ON_MASTER = {
     proxy.reset();
   },
   'everything late': async ({ proxy }, { lasts, size }) => {
-    // From less than a master's timeout to more than a ttl, and not the same both ways.
+    // The delays range from less than a master's timeout to more than a ttl, and differ between the directions.
     proxy.requests.delay = 10 + 400 * size;
     proxy.replies.delay = 410 - 400 * size;
     await sleep(lasts);
@@ -83,7 +83,7 @@ const ON_MASTER = {
   'out of memory': (node, { lasts }) => configured(node, lasts, 'maxmemory', '1', '0'),
   'writes refused': (node, { lasts }) => configured(node, lasts, 'min-replicas-to-write', '1', '0'),
   'read-only replica': async (node, { lasts }) => {
-    // Of nobody: it keeps its data.
+    // No server listens at that address, so the master keeps its data.
     await node.command('REPLICAOF', '127.0.0.1', '1');
     await sleep(lasts);
     await node.command('REPLICAOF', 'NO', 'ONE');
@@ -97,7 +97,7 @@ const ON_MASTER = {
 const ON_WORKER = {
   'worker stopped': ({ crew }, worker, { lasts }) => stop(crew, worker, lasts),
   'holder stopped before its write': async ({ crew, register }, worker, { lasts }) => {
-    // Whoever has written at the beginning of its section writes again at its end.
+    // A worker that has written at the beginning of its section writes again at its end.
     await stop(crew, (await register.nextWriter(500)) ?? worker, lasts);
   },
   'worker killed': ({ crew }, worker) => crew.replace(worker),

@@ -1,21 +1,21 @@
-/** One kind of fault, as far as the schedule has to know it. */
+/** One kind of fault, as far as the schedule needs to know it. */
 export interface Kind {
   readonly target: 'master' | 'majority' | 'worker';
   /** Shortest and longest time until it is healed, in milliseconds. */
   readonly lasts: readonly [number, number];
-  /** The masters forget, or their keys expire early: their votes do not count for a while. */
+  /** The masters forget, or their keys expire early. Their votes do not count for a while. */
   readonly forgets?: true;
   /**
-   * Only who has met the master before notices: a process that meets it for the first time right afterwards would trust
-   * it. Assumption: there is none.
+   * Only a process that already knows the master notices. A process that meets the master for the first time right
+   * afterwards would trust it. Assumption: there is no such process.
    */
   readonly needsWitnesses?: true;
-  /** A new process meets the masters. */
+  /** A new process connects to the masters. */
   readonly newWorker?: true;
   readonly needsClock?: true;
 }
 
-/** Faults during which at most one believes to hold a lock. */
+/** Faults during which at most one section believes that it holds a lock. */
 export const KEPT = {
   'kill -9, back at once': { target: 'master', lasts: [0, 0], forgets: true },
   'kill -9, back later': { target: 'master', lasts: [100, 900], forgets: true },
@@ -42,7 +42,7 @@ export const KEPT = {
   'worker killed': { target: 'worker', lasts: [0, 0], newWorker: true },
 } as const satisfies Record<string, Kind>;
 
-/** Faults that no lock over these servers can survive. Fencing tokens still have to be right, and nothing may hang. */
+/** Faults that no lock over these servers can survive. Fencing tokens must still be correct, and nothing may hang. */
 export const BROKEN = {
   'keys deleted by an operator': { target: 'majority', lasts: [0, 0] },
   'FLUSHALL met by a new process': { target: 'majority', lasts: [0, 0], forgets: true, newWorker: true },

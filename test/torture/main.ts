@@ -1,4 +1,4 @@
-// What scripts/torture.mjs runs when everything is there.
+// The program that scripts/torture.mjs runs after all preparations.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -7,7 +7,7 @@ import { assumptionsOf, complaints, summary } from './report.js';
 import { torture } from './run.js';
 
 const DEFAULT_SECONDS = 60;
-/** Less leaves no time for every kind of fault. */
+/** A shorter run does not have time for every kind of fault. */
 const LEAST_SECONDS = 20;
 
 const { values } = parseArgs({
@@ -31,7 +31,7 @@ const start = performance.now();
 const evidence = await torture({
   ...{ seed, masters, workers, milliseconds: seconds * 1_000 },
   program: join(import.meta.dirname, 'worker.js'),
-  // What users get.
+  // The build that users install.
   library: pathToFileURL(join(process.cwd(), 'dist/esm/index.js')).href,
   progress: (phase, accepted) => {
     const at = ((performance.now() - start) / 1_000).toFixed(1).padStart(6);

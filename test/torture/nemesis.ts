@@ -6,14 +6,17 @@ import { type Kind, KINDS } from './kinds.js';
 import { now } from './now.js';
 import type { Plan, PlannedFault } from './plan.js';
 
-/** When all is healed, everybody must come to everything within this many milliseconds, also on a slow machine. */
+/**
+ * After all faults are healed, every worker must get a lock on every key within this time, in milliseconds, even on a
+ * slow machine.
+ */
 const RECOVERED_WITHIN = 30_000;
 
-/** Carries out a plan, and notes what was done when. */
+/** Carries out a plan, and records what happened when. */
 export class Nemesis {
   readonly faults: AppliedFault[] = [];
   readonly phases: Phase[] = [];
-  /** What is under way at each target: a slow machine may need longer than planned. */
+  /** The work in progress at each target: a slow machine may need longer than planned. */
   private readonly busy = new Map<string, Promise<void>>();
   private restarting: Promise<unknown> = Promise.resolve();
 
@@ -34,12 +37,12 @@ export class Nemesis {
       for (const fault of this.plan.faults.filter(({ at }) => from <= at && at < to)) {
         await sleep(Math.max(0, begun + fault.at - from - now()));
         const applying = this.apply(fault);
-        // Told at the end of the phase.
+        // The error is reported at the end of the phase.
         applying.catch(() => undefined);
         under.push(applying);
       }
       await sleep(Math.max(0, begun + to - from - now()));
-      // A phase is not over before all is healed.
+      // A phase lasts until all its faults are healed.
       await Promise.all(under);
       under = [];
       if (name === 'calm') await this.untilAllWritten(begun);
@@ -47,7 +50,7 @@ export class Nemesis {
     }
   }
 
-  /** How long that takes is up to the machine; what is missing after this is told by the checker. */
+  /** The time that this takes depends on the machine. The checker reports what is still missing afterwards. */
   private async untilAllWritten(since: number): Promise<void> {
     const { register, keys } = this.world;
     const isWritten = (key: string): boolean =>
@@ -62,7 +65,7 @@ export class Nemesis {
     const before = Promise.all([this.restarting, ...names.map((name) => this.busy.get(name))]);
     const act = async (): Promise<void> => {
       await before;
-      // The plan leaves time enough, but not for every machine.
+      // The plan allows enough time for most machines, but not for all.
       if (needsWitnesses) await eventually(() => this.world.crew.areReady, 60_000);
       const at = now();
       await carryOut(this.world, fault);

@@ -1,4 +1,4 @@
-/** Milliseconds of the machine's monotonic clock, which is the same for all of its processes. */
+/** Milliseconds of the machine's monotonic clock, which all processes share. */
 export function now(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

@@ -1,13 +1,19 @@
 import { Dice } from './dice.js';
 import { type FaultKind, type Kind, KEPT, KINDS } from './kinds.js';
 
-/** Locks live for at most this long, in milliseconds: short, so that masters that forgot vote again soon. */
+/** Longest ttl of a lock, in milliseconds: short, so that masters that forgot vote again soon. */
 export const MAX_TTL = 1_000;
 /** For how long a master that forgot does not vote: `maxTtl`, the drift, and the second to which uptime is rounded. */
 export const QUARANTINE = MAX_TTL * 1.01 + 2 + 1_000;
-/** Until a master is back with everybody after a fault: start of a process, and the longest delay of a reconnect. */
+/**
+ * Time until all processes have reconnected to a master after a fault: the start of a process, and the longest
+ * reconnect delay.
+ */
 const COMEBACK = 2_000;
-/** No process may meet a master for the first time so shortly before or after it forgot without a new run. */
+/**
+ * Shortest time between a process's first contact with a master and a loss of data without a new run, before or after
+ * it.
+ */
 const WITNESSED = 4_000;
 const SETTLING = 3_000;
 const CALM = 1_500;
@@ -21,7 +27,7 @@ export interface PlannedFault {
   readonly targets: readonly number[];
   /** Milliseconds until it is healed. */
   readonly lasts: number;
-  /** From 0 to 1: how bad it is, where that can be chosen. */
+  /** Severity from 0 to 1, for kinds that have one. */
   readonly size: number;
 }
 
@@ -45,7 +51,7 @@ export interface PlanOptions {
   readonly clocks: boolean;
 }
 
-/** What is done when. The same options give the same plan. */
+/** Plans all faults and phases. The same options give the same plan. */
 export function planOf(options: PlanOptions): Plan {
   const phases = phasesOf(options.milliseconds);
   const scheduler = new Scheduler(options);
@@ -75,15 +81,15 @@ function phasesOf(milliseconds: number): PlannedPhase[] {
 }
 
 interface Target {
-  /** From when on it can be the target of another fault. */
+  /** From when on another fault may hit it. */
   free: number;
   /** Until when its votes are missing. */
   impaired: number;
-  /** Until when they are missing because it forgot. */
+  /** Until when its votes are missing because it forgot. */
   forgot: number;
 }
 
-/** Chooses faults that can be at the same time without breaking an assumption. */
+/** Chooses faults that can overlap without breaking an assumption. */
 class Scheduler {
   readonly faults: PlannedFault[] = [];
   private readonly dice: Dice;
@@ -101,11 +107,11 @@ class Scheduler {
     this.workers = targets(options.workers);
   }
 
-  /** Every kind once before any kind twice, as far as they fit; several at a time. */
+  /** Schedules every kind once before any kind twice, as far as they fit, and several at a time. */
   fill({ from, to }: PlannedPhase): void {
     for (let at = from; at < to; at += this.dice.between(50, 400)) {
       if (this.deck.length === 0) this.deck = this.dice.shuffle(this.kinds);
-      // Mostly a majority can vote; now and then it cannot.
+      // Usually a majority can vote, but sometimes it cannot.
       const limit = this.dice.chance(0.85) ? this.minority : this.options.masters;
       const fitting = this.deck
         .map((kind) => ({ kind, fault: this.faultOf(kind, at, to, limit) }))
@@ -116,7 +122,7 @@ class Scheduler {
     }
   }
 
-  /** Each kind at least once, and none of them so seldom that it meets nobody. */
+  /** Schedules each kind at least once, and often enough to hit a lock. */
   breakAssumptions({ from, to }: PlannedPhase): void {
     const rare: FaultKind = 'FLUSHALL met by a new process';
     const rareAt = this.dice.between(from, to);
@@ -148,7 +154,10 @@ class Scheduler {
     return targets && { at, kind: name, targets, lasts, size: this.dice.fraction() };
   }
 
-  /** Who meets a master for the first time, and who was away while it began a new run, could not notice. */
+  /**
+   * A process that meets a master for the first time, or was absent while the master started a new run, cannot notice
+   * the loss.
+   */
   private isWitnessed(kind: Kind, at: number): boolean {
     if (kind.newWorker) return this.lastWitnessed + WITNESSED <= at;
     if (!kind.needsWitnesses) return true;
@@ -156,14 +165,14 @@ class Scheduler {
     return !someStopped && this.lastNewWorker + WITNESSED <= at;
   }
 
-  /** One worker is always there to notice. */
+  /** Leaves at least one worker running to notice the faults. */
   private freeWorkers(at: number): number[] | undefined {
     const free = this.workers.flatMap((worker, index) => (worker.free <= at ? [index] : []));
     return free.length > 1 ? [this.dice.pick(free)] : undefined;
   }
 
   private freeMasters(kind: Kind, at: number, limit: number): number[] | undefined {
-    // Everybody has met it again since the last fault.
+    // All processes have reconnected to it since the last fault.
     const since = kind.needsWitnesses ? at - COMEBACK : at;
     const free = this.masters.flatMap((master, index) => (master.free <= since ? [index] : []));
     const count = kind.target === 'majority' ? this.minority + 1 : 1;
@@ -171,7 +180,7 @@ class Scheduler {
     const forgot = this.masters.filter((master) => master.forgot > at).length;
     const impaired = this.masters.filter((master) => master.impaired > at).length;
     if (kind.target === 'majority' ? forgot > 0 : impaired + 1 > limit) return undefined;
-    // No assumption, but what leaves something to look at: mostly, a minority forgets at a time.
+    // Not an assumption, but a limit that leaves something to check: usually only a minority forgets at a time.
     if (kind.target === 'master' && kind.forgets && forgot + 1 > this.minority) return undefined;
     return this.dice.shuffle(free).slice(0, count);
   }

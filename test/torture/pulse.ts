@@ -2,14 +2,17 @@ import { now } from './now.js';
 
 /** Milliseconds. */
 const PERIOD = 5;
-/** So much later than due is no more than a timer among others. */
+/** A delay of at most this much is normal for a timer among others, in milliseconds. */
 const TOLERANCE = 2 * PERIOD;
-/** For how long beats are remembered, in milliseconds: longer than any pause and any operation. */
+/** How long beats are remembered, in milliseconds: longer than any pause and any operation. */
 const MEMORY = 60_000;
 
-/** Tells for how long this process did not run: it was stopped, or the machine or its own work was in the way. */
+/**
+ * Measures for how long this process did not run, because it was stopped, or because the machine or its own work was in
+ * the way.
+ */
 export class Pulse {
-  /** Only the gaps are kept: most beats come in time. */
+  /** Only the gaps are stored, because most beats are on time. */
   private readonly gaps: { readonly from: number; readonly to: number }[] = [];
   private last = now();
 
@@ -17,7 +20,7 @@ export class Pulse {
     setInterval(() => this.beat(), PERIOD).unref();
   }
 
-  /** Milliseconds between two moments, of which the later one is not before the last beat. */
+  /** Milliseconds without execution between two times. The later one must not be before the last beat. */
   stalledBetween(from: number, to: number): number {
     const open = { from: this.last + PERIOD, to };
     const gaps = to - this.last > TOLERANCE ? [...this.gaps, open] : this.gaps;

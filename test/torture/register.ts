@@ -13,10 +13,10 @@ export interface Write {
   readonly accepted: boolean;
 }
 
-/** What a worker sends. */
+/** The message of a worker. */
 export type WriteRequest = Omit<Write, 'at' | 'accepted'>;
 
-/** The resource: accepts a write only with a token that is not smaller than the largest that it has seen. */
+/** The protected resource. It accepts a write only with a token that is not smaller than the largest it has seen. */
 export class Register implements AsyncDisposable {
   readonly writes: Write[] = [];
   private readonly largest = new Map<string, number>();
@@ -24,7 +24,7 @@ export class Register implements AsyncDisposable {
   private readonly sockets = new Set<Socket>();
   private readonly server = createServer({ noDelay: true }, (socket) => this.serve(socket));
 
-  /** @param fenced `false` accepts everything, to see what that does */
+  /** @param fenced `false` accepts every write, to show the consequences */
   private constructor(private readonly fenced: boolean) {}
 
   static async open(fenced: boolean): Promise<Register> {
@@ -56,7 +56,7 @@ export class Register implements AsyncDisposable {
     this.sockets.add(socket);
     socket.on('close', () => this.sockets.delete(socket));
     const lines = createInterface(socket);
-    // Workers are killed.
+    // Workers are killed, which breaks their connections.
     for (const emitter of [socket, lines]) emitter.on('error', () => undefined);
     lines.on('line', (line) => {
       socket.write(this.accept(JSON.parse(line) as WriteRequest) ? 'accepted\n' : 'refused\n');

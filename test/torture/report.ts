@@ -4,13 +4,13 @@ import { BROKEN, type FaultKind } from './kinds.js';
 import { assumptionsHold } from './sections.js';
 import { statisticsOf } from './statistics.js';
 
-/** Violations that are shown of each kind, and how much of what happened around them. */
+/** How many violations of each kind are shown, and how much of the surrounding events. */
 const SHOWN = 3;
 const BEFORE = 1_500;
 const AFTER = 300;
 const MOST_LINES = 60;
 
-/** What is assumed in a phase. */
+/** The assumptions of a phase. */
 export function assumptionsOf(phase: Pick<Phase, 'name'> & Partial<Phase>): string {
   if (phase.name === 'assumptions broken') {
     return 'a majority forgets unnoticed: no exclusion, but ordered tokens, no late write, no hang, no ghost';
@@ -19,7 +19,7 @@ export function assumptionsOf(phase: Pick<Phase, 'name'> & Partial<Phase>): stri
   return 'masters that forget are noticed and kept out: exclusion, and everything else';
 }
 
-/** Lines of a table: faults, operations, counts. */
+/** Lines of a table: faults, operations and counts. */
 export function summary(evidence: Evidence, verdict: Verdict): string[] {
   const { faults, operations, losses, sections, ...rest } = statisticsOf(evidence);
   const broken = evidence.phases.filter((phase) => !assumptionsHold(phase));
@@ -45,7 +45,7 @@ export function summary(evidence: Evidence, verdict: Verdict): string[] {
   ];
 }
 
-/** What went wrong, with what happened around it. */
+/** The violations, with the events around them. */
 export function complaints(evidence: Evidence, verdict: Verdict): string[] {
   return Object.entries(verdict).flatMap(([name, violations]) =>
     violations

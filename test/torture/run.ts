@@ -19,22 +19,22 @@ export interface TortureOptions {
   readonly program: string;
   /** URL of the library's entry. */
   readonly library: string;
-  /** What is done when, in place of the plan that the seed gives. */
+  /** Replaces the plan that the seed gives. */
   readonly plan?: Plan;
-  /** `false` to see what happens without it. */
+  /** `false` shows what happens without the guard. */
   readonly restartGuard?: boolean;
-  /** `false` to see what a resource gets to hear that does not look at fencing tokens. */
+  /** `false` shows which writes a resource receives that ignores fencing tokens. */
   readonly fenced?: boolean;
-  /** Told of each phase as it begins, with the number of writes that were accepted so far. */
+  /** Called at the beginning of each phase, with the number of writes that were accepted so far. */
   readonly progress?: (phase: Phase, accepted: number) => void;
 }
 
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
 const ACTORS = 4;
-/** More than `maxTtl`: a key that was set at the very end, on a master whose clock is a little slow. */
+/** More than `maxTtl`, for a key that was set at the very end on a master whose clock is slightly slow. */
 const GHOSTS_AFTER = MAX_TTL + 250;
 
-/** Starts masters and workers, wreaks what is planned, ends everything, and gives what there is to judge. */
+/** Starts masters and workers, carries out the plan, ends everything, and returns the evidence. */
 export async function torture(options: TortureOptions): Promise<Evidence> {
   const { seed, milliseconds, masters, workers, program, library } = options;
   const { restartGuard = true, fenced = true, progress } = options;

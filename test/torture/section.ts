@@ -5,17 +5,17 @@ import type { Trace } from './trace.js';
 
 /**
  * An extension gives at least the shortest ttl, counted from its start, which is at most a master's timeout before its
- * end: a lock that ends within that many milliseconds after its holder looked has not been extended since.
+ * end. A lock that ends within this many milliseconds after its holder looked has therefore not been extended since.
  */
 const SURELY_NOT_EXTENDED = 100;
 
 /**
- * What a holder believes, told so that it is never more than is true.
+ * Records what a holder believes, and never more than is true.
  *
- * Belief begins when the lock has been granted and ends when the lock is given up, when its signal aborts, or at the end
- * of the validity, whichever comes first. The end of the validity is computed when the holder looks: the moment before
- * it looked, plus what it then has left. A holder that is stopped, or busy, believes no longer than what it saw last;
- * and as a lock that was held before and after was held in between, a later look covers everything before it.
+ * Belief begins when the lock has been granted. It ends when the lock is released, when its signal aborts, or at the
+ * end of the validity, whichever comes first. The holder computes the end of the validity when it looks: the time
+ * before the look, plus the remaining time. A holder that is stopped, or busy, believes no longer than it saw last. A
+ * lock that was held before and after a period was held throughout it, so a later look covers everything before it.
  */
 export class Section {
   private until: number;
@@ -54,7 +54,7 @@ export class Section {
     return this.over;
   }
 
-  /** Resolves when the loss of the lock is told. */
+  /** Resolves when the loss of the lock is reported. */
   get untilLost(): Promise<void> {
     return this.lost;
   }
@@ -63,21 +63,21 @@ export class Section {
     if (this.isOver) return;
     const at = now();
     const remaining = this.lock.remaining();
-    // Looking is a way of being told: then it has been noted.
+    // Looking may itself report the loss. In that case, the loss has already been recorded.
     if (remaining === 0) return;
     this.lookedAt = at;
     this.until = at + remaining;
     this.trace.say({ kind: 'looked', section: this.name, at, until: this.until });
   }
 
-  /** Gives up what was promised, because a shorter promise is about to be asked for. */
+  /** Withdraws the recorded belief before the holder asks for a shorter ttl. */
   promiseNothing(): void {
     const at = now();
     if (!this.over) this.trace.say({ kind: 'looked', section: this.name, at, until: Math.min(at, this.until) });
   }
 
   async token(): Promise<number | undefined> {
-    // It is tried for as long as the lock is held, and without extension that is not for long.
+    // The library retries while the lock is held, which is not long without extension.
     const asked = this.trace.ask('token', this.lock.remaining() + 1_000);
     try {
       const token = await this.lock.fencingToken();
@@ -91,7 +91,7 @@ export class Section {
     }
   }
 
-  /** To be called before the lock is given up. */
+  /** To be called before the lock is released. */
   leave(): void {
     if (this.over) return;
     this.over = true;
@@ -105,7 +105,7 @@ export class Section {
     this.trace.saySince(this.due, { kind: 'lost', section: this.name, why });
   }
 
-  /** When the end should have been told; unknown if the lock may have been extended since its holder looked. */
+  /** When the end should have been reported; unknown if the lock may have been extended since its holder looked. */
   private get due(): number | undefined {
     return this.extended && now() - this.lookedAt > SURELY_NOT_EXTENDED ? undefined : this.until;
   }

@@ -1,10 +1,10 @@
 import type { Evidence, Phase, WorkerRecord } from './evidence.js';
 
-/** Time for which somebody believed to hold some keys, as far as that is certain. */
+/** The period in which a section certainly believed that it held some keys. */
 export interface Belief {
   readonly section: string;
   readonly keys: readonly string[];
-  /** When the lock was asked for. */
+  /** When the lock was requested. */
   readonly asked: number;
   readonly from: number;
   readonly to: number;
@@ -13,7 +13,7 @@ export interface Belief {
   readonly tokenAt?: number;
 }
 
-/** The beliefs of all workers; see `Section` for what a worker says. */
+/** The beliefs of all workers; see `Section` for what a worker records. */
 export function beliefsOf({ workers }: Pick<Evidence, 'workers'>): Belief[] {
   return workers.flatMap(beliefsOfWorker);
 }
@@ -27,7 +27,7 @@ function beliefsOfWorker({ events, killedAt = Infinity }: WorkerRecord): Belief[
     }
     const belief = 'section' in event ? beliefs.get(event.section) : undefined;
     if (!belief) continue;
-    // The last look counts: it covers what came before, and replaces what was promised.
+    // The last look counts: it covers everything before it, and replaces the previous end.
     if (event.kind === 'looked') belief.to = Math.min(event.until, killedAt);
     if (event.kind === 'token') Object.assign(belief, { token: event.token, tokenAt: event.at });
     if (event.kind === 'lost' || event.kind === 'left') belief.to = Math.min(belief.to, event.at);
@@ -35,18 +35,18 @@ function beliefsOfWorker({ events, killedAt = Infinity }: WorkerRecord): Belief[
   return [...beliefs.values()];
 }
 
-/** The beliefs in one key, in the order in which they began. */
+/** The beliefs about one key, in the order in which they began. */
 export function beliefsIn(key: string, beliefs: readonly Belief[]): Belief[] {
   return beliefs.filter(({ keys }) => keys.includes(key)).sort((a, b) => a.from - b.from);
 }
 
-/** Whether both began in one phase in which no assumption was broken: then they must exclude each other. */
+/** Whether both began in one phase in which no assumption was broken, so that they must exclude each other. */
 export function mustExclude(phases: readonly Phase[], a: Belief, b: Belief): boolean {
   const phase = phaseAt(phases, a.from);
   return phase !== undefined && assumptionsHold(phase) && phaseAt(phases, b.from) === phase;
 }
 
-/** After what broke an assumption, locks from then may live on for a while. */
+/** After an assumption was broken, locks from that phase may live on for a while. */
 export function assumptionsHold({ name }: Phase): boolean {
   return name !== 'assumptions broken' && name !== 'settling';
 }

@@ -3,17 +3,17 @@ import type { Evidence } from './evidence.js';
 import { type FaultKind, KINDS } from './kinds.js';
 import { beliefsOf } from './sections.js';
 
-/** What a run did, in numbers. */
+/** A run in numbers. */
 export interface Statistics {
   readonly faults: Readonly<Record<FaultKind, number>>;
-  /** How often each operation ended how. */
+  /** How often each operation had which outcome. */
   readonly operations: ReadonlyMap<string, number>;
   readonly sections: number;
   /** Why holders lost their locks, and how often. */
   readonly losses: ReadonlyMap<string, number>;
   readonly writesAccepted: number;
   readonly writesRefused: number;
-  /** While an assumption was broken, or what was granted then lived on. */
+  /** Overlaps while an assumption was broken, or while locks granted then lived on. */
   readonly overlapsAllowed: number;
 }
 

@@ -5,12 +5,12 @@ import type { Pulse } from './pulse.js';
 export type Operation = 'acquire' | 'extend' | 'token' | 'release' | 'close';
 
 /**
- * What a worker says about itself. `at` is read before what could be late: before the lock is looked at, before a
- * release is called; for what the worker is told, after it was told.
+ * What a worker records about itself. `at` is read before an action that could be late: before the lock is looked at,
+ * and before a release is called. For a report to the worker, it is read afterwards.
  */
 export type TraceEvent =
   | { readonly kind: 'ready' | 'closed'; readonly at: number }
-  /** An operation began that must settle within so many milliseconds. */
+  /** An operation began that must settle within `within` milliseconds. */
   | {
       readonly kind: 'asked';
       readonly op: Operation;
@@ -18,7 +18,7 @@ export type TraceEvent =
       readonly at: number;
       readonly within: number;
     }
-  /** It settled; for `stalled` milliseconds in between, the process did not run. */
+  /** The operation settled. For `stalled` milliseconds in between, the process did not run. */
   | {
       readonly kind: 'settled';
       readonly id: number;
@@ -26,7 +26,7 @@ export type TraceEvent =
       readonly stalled: number;
       readonly how: string;
     }
-  /** A lock was granted, and may be relied on until then unless it is extended. */
+  /** A lock was granted. Unless it is extended, its holder may rely on it until `until`. */
   | {
       readonly kind: 'granted';
       readonly section: string;
@@ -35,10 +35,12 @@ export type TraceEvent =
       readonly at: number;
       readonly until: number;
     }
-  /** The holder looked: the lock may be relied on until then. */
+  /** The holder looked. It may rely on the lock until `until`. */
   | { readonly kind: 'looked'; readonly section: string; readonly at: number; readonly until: number }
   | { readonly kind: 'token'; readonly section: string; readonly at: number; readonly token: number }
-  /** The signal of the lock aborted, or its holder is about to give it up. `due` is the end of the validity, if known. */
+  /**
+   * The signal of the lock aborted, or its holder is about to release it. `due` is the end of the validity, if known.
+   */
   | {
       readonly kind: 'lost' | 'left';
       readonly section: string;
@@ -49,10 +51,10 @@ export type TraceEvent =
     }
   | { readonly kind: 'unhandled'; readonly at: number; readonly message: string };
 
-/** Omit that keeps the members of a union apart. */
+/** `Omit` for each member of a union. */
 type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
-/** Writes what a worker says to a file, at once: what was said before a SIGKILL is not lost with the process. */
+/** Writes a worker's events to a file at once, so that a SIGKILL does not lose them. */
 export class Trace {
   private readonly file: number;
   private lastId = 0;
@@ -68,13 +70,13 @@ export class Trace {
     writeSync(this.file, `${JSON.stringify(event)}\n`);
   }
 
-  /** Says what happened now, with the time for which the process did not run since `due`. */
+  /** Records an event now, with the time during which the process did not run since `due`. */
   saySince(due: number | undefined, event: Without<Extract<TraceEvent, { kind: 'lost' | 'left' }>, 'at' | 'stalled'>) {
     const at = now();
     this.say({ ...event, at, due, stalled: due === undefined ? 0 : this.pulse.stalledBetween(due, at) });
   }
 
-  /** Says that an operation begins. The result says how it settled. */
+  /** Records the start of an operation. The result records how it settled. */
   ask(op: Operation, within: number): Asked {
     const id = ++this.lastId;
     const at = now();

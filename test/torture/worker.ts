@@ -1,5 +1,5 @@
-// One process of an application: a Nest application with a lock service, whose actors take locks on a few keys. Ends by
-// itself after SIGTERM.
+// One process of an application: a Nest application with a lock service, whose actors take locks on a few keys. It
+// exits by itself after SIGTERM.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -13,7 +13,7 @@ import { Writer } from './writer.js';
 
 export interface WorkerTask {
   readonly worker: number;
-  /** Tells the sections of this process from those of its predecessors. */
+  /** Distinguishes the sections of this process from those of its predecessors. */
   readonly name: string;
   readonly seed: number;
   /** URL of the library's entry. */
@@ -25,13 +25,13 @@ export interface WorkerTask {
   readonly actors: number;
   /** Port of the register. */
   readonly register: number;
-  /** File for what it has to say. */
+  /** File for its events. */
   readonly trace: string;
 }
 
-/** How long closing waits for locks that are held, in milliseconds. */
+/** How long closing waits for held locks, in milliseconds. */
 const DRAIN = 500;
-/** Answers under way, and connections that do not end, are waited for that long, in milliseconds. */
+/** How long closing waits for pending answers, and for connections that do not end, in milliseconds. */
 const DISCONNECT = 1_600;
 
 const task = JSON.parse(process.argv[2] ?? '') as WorkerTask;
@@ -65,7 +65,7 @@ const working = Promise.all(actors.map((actor) => actor.work(() => !stopped)));
 const met = meetAll();
 await stop;
 await met;
-// As applications do it: with locks still held, or after the work has ended.
+// As in applications: with locks still held, or after the work has ended.
 if (dice.chance(0.5)) await working;
 const close = trace.ask('close', DRAIN + DISCONNECT);
 await app.close();
@@ -74,7 +74,10 @@ await working;
 writer.end();
 trace.say({ kind: 'closed', at: now() });
 
-/** Whoever has not met a master cannot tell that it has forgotten something. */
+/**
+ * Waits until the process has reached every master. Otherwise it could not detect that a master has forgotten
+ * something.
+ */
 async function meetAll(): Promise<void> {
   const met = new Set<string>();
   while (!stopped) {

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { WriteRequest } from './register.js';
 
-/** A worker's connection to the register. Answers come in the order of the writes. */
+/** A worker's connection to the register. Answers arrive in the order of the writes. */
 export class Writer {
   private readonly waiting: ((accepted: boolean) => void)[] = [];
 

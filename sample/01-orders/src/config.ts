@@ -1,4 +1,4 @@
-/** Masters named by `REDIS_URLS`: a list with commas, or `memory` for one process without Redis. */
+/** Masters from `REDIS_URLS`: a comma-separated list, or `memory` for one process without Redis. */
 export function mastersOf(env: NodeJS.ProcessEnv): string[] | 'memory' {
   const urls = env.REDIS_URLS;
   if (!urls) {

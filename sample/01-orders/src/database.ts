@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How long one query takes, in milliseconds. Long enough for others to come between a read and a write. */
+/** Duration of one query, in milliseconds: long enough for other requests to run between a read and a write. */
 const QUERY_TIME = 3;
 
 /**
- * Stands for a table of a database that instances share: reads and writes are single queries, and nothing holds a read
- * and the write that follows from it together.
+ * Represents a table of a database that instances share. Reads and writes are single queries, and no transaction joins
+ * a read with the write that depends on it.
  */
 export class Table<Row> {
   private readonly rows = new Map<string, Row>();

@@ -3,14 +3,14 @@ import { type ArgumentsHost, Catch, HttpException } from '@nestjs/common';
 import { BaseExceptionFilter } from '@nestjs/core';
 import { LockNotAcquiredError } from 'nestjs-redlock';
 
-/** HTTP counts in whole seconds, and "now" would only bring the client back too early. */
+/** HTTP counts in whole seconds, and 0 would bring the client back too early. */
 const SHORTEST_DELAY = 1;
 
 /**
- * Tells the client when to come back.
+ * Sends the client a `Retry-After` header.
  *
- * Without this filter Nest answers 423 as well, because the error says so; only `Retry-After` would be missing, and the
- * text would be the standard one.
+ * Without this filter Nest also answers 423, because the error carries its status. Only `Retry-After` would be missing,
+ * and the message would be the standard one.
  */
 @Catch(LockNotAcquiredError)
 export class LockNotAcquiredFilter extends BaseExceptionFilter {

@@ -15,7 +15,7 @@ afterEach(async () => {
   await Promise.all(apps.splice(0).map((app) => app.close()));
 });
 
-/** Instances of the application behind one database, like replicas behind a load balancer. */
+/** Starts instances of the application with one database, like replicas behind a load balancer. */
 async function startInstances(count: number, options: Partial<RedlockModuleOptions> = {}): Promise<Server[]> {
   const database = new Database();
   const masters = memoryMasters(3);
@@ -32,7 +32,7 @@ async function startInstances(count: number, options: Partial<RedlockModuleOptio
   return Promise.all(started);
 }
 
-/** So many requests at once, spread over the instances. */
+/** Sends `count` requests at once, spread over the instances. */
 function atOnce<T>(
   count: number,
   servers: Server[],
@@ -41,7 +41,7 @@ function atOnce<T>(
   return Promise.all(Array.from({ length: count }, (_, index) => send(servers[index % servers.length]!, index)));
 }
 
-describe('shipping an order', () => {
+describe('Shipping an order', () => {
   async function shipTenTimes(servers: Server[]): Promise<number[]> {
     await request(servers[0]!).post('/orders/7').expect(201);
     const responses = await atOnce(10, servers, async (server, index) =>
@@ -52,14 +52,14 @@ describe('shipping an order', () => {
     return responses.map(({ status }) => status).sort();
   }
 
-  it('books one parcel, however many instances are asked at once', async () => {
+  it('books one parcel when several instances receive the request at once', async () => {
     const servers = await startInstances(2);
     await expect(shipTenTimes(servers)).resolves.toEqual([201, ...new Array<number>(9).fill(409)]);
     const { body } = await request(servers[0]!).get('/orders/7').expect(200);
     expect(body).toMatchObject({ status: 'shipped', parcels: [{ trackingNumber: expect.any(String) }] });
   });
 
-  it('books several without the lock, which is what the test above would see', async () => {
+  it('books several parcels without the lock, so the test above would detect a missing lock', async () => {
     const servers = await startInstances(2, { enabled: false });
     const created = (await shipTenTimes(servers)).filter((status) => status === 201);
     expect(created.length).toBeGreaterThan(1);
@@ -73,7 +73,7 @@ describe('shipping an order', () => {
   });
 });
 
-describe('filling a cart', () => {
+describe('Filling a cart', () => {
   async function addTwenty(servers: Server[]): Promise<number> {
     await atOnce(20, servers, async (server, index) =>
       request(server)
@@ -85,7 +85,7 @@ describe('filling a cart', () => {
     return (body as Cart).items.length;
   }
 
-  it('keeps every item that was added at the same time', async () => {
+  it('keeps every item that is added at the same time', async () => {
     await expect(addTwenty(await startInstances(2))).resolves.toBe(20);
   });
 
@@ -93,7 +93,7 @@ describe('filling a cart', () => {
     await expect(addTwenty(await startInstances(2, { enabled: false }))).resolves.toBeLessThan(20);
   });
 
-  it('answers 423 with Retry-After to a second checkout while the first one is paid', async () => {
+  it('answers 423 with Retry-After to a second checkout while the first one is being paid', async () => {
     const servers = await startInstances(2);
     const responses = await atOnce(2, servers, async (server) => request(server).post('/carts/anna/checkout'));
     const [paid, refused] = responses.sort((a, b) => a.status - b.status);
@@ -104,12 +104,12 @@ describe('filling a cart', () => {
       code: 'LOCK_NOT_ACQUIRED',
       message: 'Somebody else is working on this',
     });
-    // What is left of the lock's 5 seconds, rounded up.
+    // The remaining time of the 5-second lock, rounded up.
     expect(Number(refused?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
     expect(Number(refused?.headers['retry-after'])).toBeLessThanOrEqual(5);
   });
 
-  it('lets nothing into a cart that is being paid', async () => {
+  it('adds nothing to a cart that is being paid', async () => {
     const masters = memoryMasters(3);
     const servers = await startInstances(2, { masters });
     const checkout = request(servers[0]!).post('/carts/anna/checkout').expect(201);
@@ -119,14 +119,14 @@ describe('filling a cart', () => {
     await expect(paid).resolves.toEqual({ items: [], checkedOut: true });
   });
 
-  it('refuses a quantity that is no number, and gives the cart back', async () => {
+  it('refuses a quantity that is not a number, and releases the cart', async () => {
     const [server] = await startInstances(1);
     await request(server!).post('/carts/anna/items').send({ sku: 'a', quantity: 'many' }).expect(400);
     await request(server!).post('/carts/anna/items').send({ sku: 'a', quantity: 1 }).expect(201);
   });
 });
 
-describe('transferring money', () => {
+describe('Transferring money', () => {
   const IDS = ['a', 'b', 'c'];
   const DIRECTIONS = [
     ['a', 'b'],
@@ -135,7 +135,7 @@ describe('transferring money', () => {
     ['c', 'a'],
   ];
 
-  /** Starts with 3000 on three accounts; resolves with what is there in the end. */
+  /** Starts with 3000 on three accounts, and resolves with the final total. */
   async function transferAround(servers: Server[]): Promise<number> {
     const [server] = servers;
     await Promise.all(
@@ -152,15 +152,15 @@ describe('transferring money', () => {
     return accounts.reduce((sum, { body }) => sum + (body as Account).balance, 0);
   }
 
-  it('neither makes nor loses money, and opposite transfers do not block each other for good', async () => {
+  it('keeps the total, and opposite transfers do not deadlock', async () => {
     await expect(transferAround(await startInstances(2))).resolves.toBe(3000);
   });
 
-  it('makes or loses money without the lock', async () => {
+  it('changes the total without the lock', async () => {
     await expect(transferAround(await startInstances(2, { enabled: false }))).resolves.not.toBe(3000);
   });
 
-  it('refuses more than there is', async () => {
+  it('refuses an amount that exceeds the balance', async () => {
     const [server] = await startInstances(1);
     await request(server!).post('/accounts/poor/transfers').send({ to: 'rich', amount: 1 }).expect(422);
   });

@@ -1,6 +1,6 @@
 import type { RedlockModuleOptions } from 'nestjs-redlock';
 
-/** What tells one instance of the application from another, and what they share. */
+/** The settings that distinguish one instance of the application, and those that all instances share. */
 export interface Config {
   /** Name of the instance. */
   instance: string;
@@ -25,7 +25,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     locks: {
       masters: urls === 'memory' ? urls : urls.split(',').map((url) => url.trim()),
       enabled: env.LOCKS !== 'off',
-      // `maxTtl` bounds the wait of masters that lost their data while too few others can be read.
+      // `maxTtl` limits the wait for masters that lost their data while too few others can be read.
       ttl: '4s',
       maxTtl: '4s',
     },

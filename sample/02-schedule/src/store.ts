@@ -2,8 +2,8 @@ import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 
 /**
- * Stands for the database that all instances share: a folder. A number can be read and it can be written, but nothing
- * holds the two together: that is what the lock is for.
+ * Represents the database that all instances share: a folder. A number can be read and written, but the two steps are
+ * not atomic. The lock protects them.
  */
 export class Store {
   constructor(
@@ -11,7 +11,7 @@ export class Store {
     private readonly instance: string,
   ) {}
 
-  /** Undefined if it was never written. */
+  /** Resolves with `undefined` if the number was never written. */
   async read(name: string): Promise<number | undefined> {
     try {
       return Number(await readFile(this.pathOf(name), 'utf8'));
@@ -25,11 +25,11 @@ export class Store {
     await mkdir(this.folder, { recursive: true });
     const draft = this.pathOf(`${name}.${this.instance}.${crypto.randomUUID()}`);
     await writeFile(draft, String(value));
-    // Readers see the old number or the new one, never half of it.
+    // Readers see either the old number or the new one, never a part of it.
     await rename(draft, this.pathOf(name));
   }
 
-  /** Adds a line to a log. */
+  /** Appends a line to a log. */
   async log(name: string, line: string): Promise<void> {
     await mkdir(this.folder, { recursive: true });
     await appendFile(this.pathOf(`${name}.log`), `${line}\n`);

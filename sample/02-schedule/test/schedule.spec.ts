@@ -30,7 +30,7 @@ afterEach(async () => {
   await rm(store, { recursive: true, force: true });
 });
 
-/** Three instances of the application that share the store and the masters. */
+/** Starts three instances of the application that share the store and the masters. */
 async function startThree(
   options: Partial<RedlockModuleOptions> = {},
   timers = false,
@@ -55,10 +55,10 @@ async function untilReports(count: number): Promise<number[]> {
   }
 }
 
-describe('the report', () => {
+describe('The report', () => {
   const runOn = (app: INestApplication, second: number): Promise<void> => app.get(ReportJob).report(second);
 
-  it('runs once per tick, when all instances want to run it at once', async () => {
+  it('runs once per tick when all instances want to run it at once', async () => {
     const started = await startThree();
     for (const second of [1, 2, 3]) await Promise.all(started.map((app) => runOn(app, second)));
     await expect(reports()).resolves.toEqual([1, 2, 3]);
@@ -70,14 +70,14 @@ describe('the report', () => {
     await expect(reports()).resolves.toEqual([1, 1, 1]);
   });
 
-  it('does not run again on an instance whose timer is late, although the first run is over', async () => {
+  it('does not run again on an instance with a late timer after the first run is over', async () => {
     const [punctual, late] = await startThree();
     await runOn(punctual!, 1);
     await runOn(late!, 1);
     await expect(reports()).resolves.toEqual([1]);
   });
 
-  it('runs the next tick at once, although the last one is still held', async () => {
+  it('runs the next tick at once although the previous one is still locked', async () => {
     const [app] = await startThree();
     await runOn(app!, 1);
     await runOn(app!, 2);
@@ -93,14 +93,14 @@ describe('the report', () => {
     await expect(reports()).resolves.toEqual([1]);
   });
 
-  it('never runs twice in a second by the timers that all instances have', async () => {
+  it('runs at most once per second from the timers of all instances', async () => {
     await startThree({}, true);
     const seconds = await untilReports(3);
     expect(new Set(seconds).size).toBe(seconds.length);
   });
 });
 
-describe('the stock', () => {
+describe('The stock', () => {
   async function sellThirty(started: INestApplication<Server>[]): Promise<number> {
     const servers = started.map((app) => app.getHttpServer());
     await request(servers[0]!).put('/stock/lamp').send({ left: 10 }).expect(200);
@@ -110,7 +110,7 @@ describe('the stock', () => {
     return statuses.filter((status) => status === 201).length;
   }
 
-  it('sells what is there, and nothing twice', async () => {
+  it('sells every item once', async () => {
     await expect(sellThirty(await startThree())).resolves.toBe(10);
     await request(apps[1]!.getHttpServer()).get('/stock/lamp').expect(200, { item: 'lamp', left: 0 });
   });
@@ -120,8 +120,8 @@ describe('the stock', () => {
   });
 });
 
-describe('the stats', () => {
-  it('tell how long a lock took, and which ones failed', async () => {
+describe('The stats', () => {
+  it('show how long each lock took, and which ones failed', async () => {
     const masters = memoryMasters(3);
     const [app] = await startThree({ masters, wait: '100ms' });
     const probe = app!.get(LatencyProbe);
@@ -137,13 +137,13 @@ describe('the stats', () => {
   });
 });
 
-describe('the configuration', () => {
-  it('names what is missing', () => {
+describe('The configuration', () => {
+  it('names the missing variables', () => {
     expect(() => readConfig({})).toThrow('REDIS_URLS is not set');
     expect(() => readConfig({ REDIS_URLS: 'memory' })).toThrow('STORE is not set');
   });
 
-  it('reads a list of masters', () => {
+  it('accepts a list of masters', () => {
     const env = { REDIS_URLS: 'redis://a, redis://b', STORE: 'folder', INSTANCE: 'x', PORT: '1', LOCKS: 'off' };
     expect(readConfig(env)).toEqual({
       instance: 'x',

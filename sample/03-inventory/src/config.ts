@@ -1,14 +1,14 @@
 import type { RedlockModuleOptions } from 'nestjs-redlock';
 
-/** How an instance of the application is set up. */
+/** Configuration of an instance of the application. */
 export interface Config {
   /** `postgres://...`, or `file:` and the path of an SQLite file. */
   database: string;
   /** Port to listen on; `0` takes a free one. */
   port: number;
-  /** Whether rows are written with fencing tokens. Off only to see what happens then. */
+  /** Whether rows are written with fencing tokens. `false` only shows the consequences. */
   fenced: boolean;
-  /** Stops the process right before it writes a sale, for somebody else to continue it. Only for the show. */
+  /** Stops the process right before it writes a sale, until another process resumes it. Only for the demonstration. */
   freeze: boolean;
   locks: RedlockModuleOptions;
 }
@@ -27,7 +27,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     locks: {
       masters: urls.split(',').map((url) => url.trim()),
       ttl: TTL,
-      // No lock lives longer than that on a master, so a master that lost its data waits only that long.
+      // No lock lives longer on a master, so a master that lost its data waits only this long.
       maxTtl: TTL,
     },
   };

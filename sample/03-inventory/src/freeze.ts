@@ -1,11 +1,11 @@
 import { writeSync } from 'node:fs';
 
-/** What a process says before it freezes. */
+/** Output of a process before it freezes. */
 export const FREEZING = 'freezing before the write';
 
 /**
- * Stops this process here and now, as a long garbage collection, a suspended machine or an overcommitted host does.
- * Nothing in it runs until somebody else sends it SIGCONT: no timer that could notice that the lock has ended.
+ * Stops this process at once, as a long garbage collection, a suspended machine or an overcommitted host does. Nothing
+ * in it runs until another process sends SIGCONT, not even a timer that could notice the end of the lock.
  */
 export function freeze(): void {
   writeSync(process.stdout.fd, `${FREEZING}\n`);

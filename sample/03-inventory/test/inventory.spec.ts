@@ -28,7 +28,7 @@ describe.each(databases)('On %s', (_, start) => {
   });
 
   describe('a sale that was paused for longer than its lock lives', () => {
-    it('is refused, and what others have sold meanwhile stays sold', async () => {
+    it('is refused, and keeps the sales of other instances meanwhile', async () => {
       const result = await run(surroundings, true, () => {});
       expect(result.paused).toBeGreaterThan(TTL);
       expect(result.status).toBe(409);
@@ -36,7 +36,7 @@ describe.each(databases)('On %s', (_, start) => {
       expect(result.count).toBe(result.expected);
     }, 60_000);
 
-    it('overwrites what others have sold meanwhile without the guard', async () => {
+    it('overwrites the sales of other instances without the guard', async () => {
       const result = await run(surroundings, false, () => {});
       expect(result.paused).toBeGreaterThan(TTL);
       expect(result.count).toBeGreaterThan(result.expected);
@@ -57,7 +57,7 @@ describe.each(databases)('On %s', (_, start) => {
       await database.onApplicationShutdown();
     });
 
-    it('takes several writes under one lock', async () => {
+    it('accepts several writes under one lock', async () => {
       await table.put('a', 1, 10);
       await expect(table.claim('a', 2)).resolves.toBe(10);
       await table.write('a', 2, 9);
@@ -82,7 +82,7 @@ describe.each(databases)('On %s', (_, start) => {
       await expect(table.read('c')).resolves.toBe(10);
     });
 
-    it('tells tokens of any size apart', async () => {
+    it('distinguishes tokens of any size', async () => {
       const token = Number.MAX_SAFE_INTEGER - 1;
       await table.put('d', token, 1);
       await expect(table.put('d', token - 1, 2)).rejects.toThrow(StaleWriteError);
@@ -92,8 +92,8 @@ describe.each(databases)('On %s', (_, start) => {
   });
 });
 
-describe('Where there is no PostgreSQL', () => {
-  it('the show takes an SQLite file, says so, and leaves nothing behind', async () => {
+describe('Without PostgreSQL', () => {
+  it('the demonstration uses an SQLite file, reports it, and leaves nothing behind', async () => {
     const { DATABASE_URL } = process.env;
     delete process.env.DATABASE_URL;
     const lines: string[] = [];

@@ -4,11 +4,11 @@ const failure = document.getElementById('failure');
 let hiding;
 
 /**
- * A button that sends a command. It keeps the focus while it cannot be pressed, so that somebody who uses the keyboard
- * is not thrown back to the beginning of the page.
+ * A button that sends a command. It keeps the focus while it is disabled, so that a keyboard user is not sent back to
+ * the beginning of the page.
  *
- * @param target path of what is commanded, such as `masters/1`
- * @param name of the target, for those who do not see where the button is
+ * @param target path of the target, such as `masters/1`
+ * @param name name of the target, for users who do not see the position of the button
  */
 export class CommandButton {
   element = element('button', { type: 'button' });

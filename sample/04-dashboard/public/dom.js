@@ -1,27 +1,27 @@
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** An element. Attributes that are `undefined` are left out. */
+/** Creates an element. Attributes with the value `undefined` are left out. */
 export function element(name, attributes = {}, ...children) {
   return fill(document.createElement(name), attributes, children);
 }
 
-/** The same for drawings. */
+/** Creates an SVG element in the same way. */
 export function shape(name, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
 
-/** Writes only what has changed, so that nobody who reads along is told the same again. */
+/** Writes only changes, so that a screen reader does not repeat the same content. */
 export function write(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
-/** The same for an attribute; `undefined` takes it away. */
+/** Does the same for an attribute; `undefined` removes it. */
 export function mark(target, name, value) {
   if (value === undefined) target.removeAttribute(name);
   else if (target.getAttribute(name) !== String(value)) target.setAttribute(name, value);
 }
 
-/** An instance by its letter, in its colour. */
+/** The letter of an instance, in its colour. */
 export function chip(instance) {
   return element('span', { class: 'chip', 'data-instance': instance }, instance);
 }

@@ -3,7 +3,7 @@ import { chip, element, write } from './dom.js';
 
 const STATES = { running: 'running', paused: 'paused', ended: 'ended' };
 
-/** The instances, and a button for each to have it stand still: a holder that is paused loses what it holds. */
+/** The instances, each with a button that pauses it. A paused holder loses its locks. */
 export class Instances {
   #rows = new Map();
   #place;

@@ -1,7 +1,7 @@
 import { chip, element, mark, write } from './dom.js';
 import { now, seconds } from './time.js';
 
-/** A row for each resource: who has it, and for how long unless it is extended. */
+/** A row for each resource: its holder, and the remaining time unless the lock is extended. */
 export class Locks {
   #rows = new Map();
   #place;

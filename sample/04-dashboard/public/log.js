@@ -9,7 +9,7 @@ const CAUSES = {
   shutdown: 'the instance shut down',
 };
 
-/** What has happened, the latest first. */
+/** The events, the latest first. */
 export class Log {
   #place;
 
@@ -30,7 +30,7 @@ export class Log {
   }
 }
 
-/** What is worth a line, as its kind and its parts. */
+/** The kind and the parts of a log line, for events that are worth one. */
 function tell(event) {
   switch (event.kind) {
     case 'granted':

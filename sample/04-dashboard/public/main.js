@@ -6,7 +6,7 @@ import { Masters } from './masters.js';
 import { setTime, timeOfDay } from './time.js';
 import { TimelineChart } from './timeline.js';
 
-/** Milliseconds between two steps of what counts down; slower for those who do not like movement. */
+/** Milliseconds between two steps of a countdown; slower for users who prefer reduced motion. */
 const STEP = matchMedia('(prefers-reduced-motion: reduce)').matches ? 1_000 : 100;
 
 const at = (id) => document.getElementById(id);
@@ -23,7 +23,7 @@ at('with-hand-offs').addEventListener('change', ({ target }) => {
 
 const source = new EventSource('events');
 source.addEventListener('open', () => showConnection('live'));
-// It connects again by itself, and then gets the whole history.
+// The source reconnects by itself, and then receives the whole history.
 source.addEventListener('error', () => showConnection('connection lost'));
 source.addEventListener('history', ({ data }) => {
   log.clear();
@@ -74,7 +74,7 @@ function showConnection(text) {
   document.body.dataset.connection = text;
 }
 
-/** It stays in sight, and whoever has the page read aloud is told at once. */
+/** The loss stays visible, and a screen reader announces it at once. */
 function showLoss(event) {
   counts.losses++;
   const title = element('strong', {}, `Latest loss, ${timeOfDay(event.at)}: `);

@@ -4,7 +4,7 @@ import { now, seconds } from './time.js';
 
 const PROCESS = { running: 'running', paused: 'stopped by SIGSTOP', ended: 'not running' };
 
-/** One card for each master: how it is, and the buttons. */
+/** One card for each master, with its state and its buttons. */
 export class Masters {
   #cards = [];
   #place;
@@ -91,7 +91,7 @@ class MasterCard {
     this.#meter.firstChild.style.width = `${(100 * left) / this.#quarantine.length}%`;
   }
 
-  /** The first that is heard of a quarantine is taken for its length. */
+  /** The first remaining time of a quarantine counts as its length. */
   #lasting(remaining, at) {
     return { until: at + remaining, length: Math.max(this.#quarantine?.length ?? 0, remaining) };
   }

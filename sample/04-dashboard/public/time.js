@@ -1,7 +1,7 @@
 let snapshotAt;
 let receivedAt;
 
-/** The server's clock is the only one; between its messages this page counts on. */
+/** Only the server's clock counts. Between its messages, this page continues from it. */
 export function setTime(at) {
   snapshotAt = at;
   receivedAt = performance.now();
@@ -12,7 +12,7 @@ export function now() {
   return snapshotAt === undefined ? undefined : snapshotAt + performance.now() - receivedAt;
 }
 
-/** `2.4 s`, never less than nothing. */
+/** `2.4 s`, never negative. */
 export function seconds(milliseconds) {
   return `${(Math.max(0, milliseconds) / 1000).toFixed(1)} s`;
 }

@@ -1,7 +1,7 @@
 import { mark, shape } from './dom.js';
 import { now } from './time.js';
 
-/** Milliseconds that are shown. */
+/** Length of the visible period, in milliseconds. */
 const WINDOW = 60_000;
 const LABELS = 122;
 const RIGHT = 14;
@@ -14,16 +14,16 @@ const AXIS = 18;
 const STEP = 10_000;
 
 /**
- * Who held what, and how the masters were. Everything is drawn once where it belongs in time; only the whole moves, and
- * what still lasts grows.
+ * The holders of each lock, and the states of the masters. Each bar is drawn once at its position in time. Only the
+ * whole drawing moves, and bars that have not ended grow.
  */
 export class TimelineChart {
   #svg;
   #lanes = new Map();
-  /** What is drawn: `lasting` grows until somebody says when it ended. */
+  /** The drawn bars. A bar grows until an event reports its end. */
   #bars = [];
   #tenures = shape('g');
-  /** On top of what comes after them. */
+  /** On top of all later bars. */
   #losses = shape('g');
   #moving = shape('g', {}, this.#tenures, this.#losses);
   #fixed = shape('g');
@@ -37,7 +37,7 @@ export class TimelineChart {
     new ResizeObserver(() => this.#layOut()).observe(svg);
   }
 
-  /** Forgets everything, and has these lanes from now on. */
+  /** Clears everything, and uses these lanes from now on. */
   reset() {
     this.#bars = [];
     this.#tenures.replaceChildren();
@@ -86,7 +86,7 @@ export class TimelineChart {
   }
 
   #begin({ lane, owner, state, from }) {
-    // Somebody who is paused has not said yet that it holds nothing any more.
+    // A paused instance has not yet reported that it holds nothing any more.
     for (const bar of this.#bars) if (bar.lane === lane) bar.to ??= from;
     this.#bars.push({ lane, owner, state, from, to: undefined });
   }

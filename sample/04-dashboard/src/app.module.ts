@@ -21,7 +21,7 @@ export class AppModule {
   static register(config: Config, masters: LocalMasters): DynamicModule {
     return {
       module: AppModule,
-      // The dashboard locks nothing: it asks how the masters are, and what they hold.
+      // The dashboard locks nothing. It only asks for the state of the masters and their locks.
       imports: [RedlockModule.forRoot({ ...config.locks, masters: masters.urls })],
       providers: [
         { provide: CONFIG, useValue: config },

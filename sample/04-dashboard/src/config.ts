@@ -1,18 +1,18 @@
 import type { RedlockOptions } from 'nestjs-redlock';
 
-/** Something that only one instance may do at a time. */
+/** Work that only one instance may do at a time. */
 export interface Job {
-  /** What is locked for it. */
+  /** The resource that it locks. */
   readonly resource: string;
-  /** How long it takes at least, and at most, in milliseconds. */
+  /** Shortest and longest duration, in milliseconds. */
   readonly takes: readonly [shortest: number, longest: number];
 }
 
-/** How the show is set up. */
+/** Configuration of the demonstration. */
 export interface Config {
   /** Port of the page; `0` takes a free one. */
   readonly port: number;
-  /** Names of the instances, each of them a process with every job. */
+  /** Names of the instances. Each is a process with every job. */
   readonly instances: readonly string[];
   readonly jobs: readonly Job[];
   readonly locks: RedlockOptions;
@@ -21,7 +21,7 @@ export interface Config {
 /** Number of masters: one may fail, two may not. */
 export const MASTERS = 3;
 
-/** Short jobs for hand-offs to look at, and long ones that are extended again and again, and lost without a quorum. */
+/** Short jobs show hand-offs. Long jobs show extensions, and losses without a quorum. */
 const JOBS: readonly Job[] = [
   { resource: 'invoices', takes: [1_500, 3_500] },
   { resource: 'search-index', takes: [4_000, 8_000] },
@@ -30,9 +30,9 @@ const JOBS: readonly Job[] = [
 
 const LOCKS: RedlockOptions = {
   ttl: '3s',
-  // With two masters restarted at once, neither votes for that long: time enough to see it.
+  // When two masters restart at once, neither votes for this long, which makes the state visible.
   maxTtl: '8s',
-  // Several processes start together here, and a page is drawn: a master is not silent because the machine is busy.
+  // Several processes start together here, and a page is drawn. A busy machine must not make a master seem silent.
   masterTimeout: '200ms',
 };
 

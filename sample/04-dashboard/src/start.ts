@@ -8,13 +8,13 @@ import { type Config, MASTERS } from './config.js';
 import { LocalMasters } from './masters/local-masters.js';
 
 const PAGE = fileURLToPath(new URL('../public', import.meta.url));
-/** Nothing from elsewhere, and no page of somebody else's around the buttons. */
+/** Loads nothing from other origins, and lets no other page embed the buttons. */
 const POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
  * Starts the masters, the instances and the page. All of them end when the application is closed.
  *
- * @throws if there is no Redis server on this machine and none can be installed: the message says what to type
+ * @throws if this machine has no Redis server and none can be installed; the message says what to type
  */
 export async function start(config: Config): Promise<INestApplication> {
   const masters = await LocalMasters.start(MASTERS);
@@ -24,7 +24,7 @@ export async function start(config: Config): Promise<INestApplication> {
   });
   app.enableShutdownHooks();
   await app.listen(config.port, '127.0.0.1');
-  // An open page leaves a connection behind that nobody uses: it must not hold up the end.
+  // An open page leaves an idle connection behind, which must not delay the end.
   (app.getHttpServer() as Server).keepAliveTimeout = 500;
   return app;
 }

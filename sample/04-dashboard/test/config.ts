@@ -1,8 +1,8 @@
 import type { Config } from '../src/config.js';
 
 /**
- * One job is always being handed on, and one is always held: it ends only if it is lost. A master that was restarted is
- * in quarantine for about 6 s, long enough to be seen on a busy machine.
+ * The lock of one job changes hands constantly. The lock of the other is always held, and ends only if it is lost. A
+ * master that was restarted is in quarantine for about 6 s, long enough to be seen on a busy machine.
  */
 export const CONFIG: Config = {
   port: 0,

@@ -23,7 +23,7 @@ afterEach(async () => {
   await ended;
 });
 
-/** Starts the program as its users do, and resolves with the address that it names. */
+/** Starts the program as its users do, and resolves with the address in its output. */
 async function serve(): Promise<string> {
   program = spawn(process.execPath, [PROGRAM], {
     env: { ...process.env, PORT: '0', NO_COLOR: '1' },
@@ -38,7 +38,7 @@ async function serve(): Promise<string> {
   throw new Error('it ended before it named its address');
 }
 
-/** Status of the answer. Unlike `fetch`, this sends whatever headers it is told to. */
+/** Resolves with the status of the answer. Unlike `fetch`, this function can send any header. */
 async function ask(method: string, url: string, headers: Record<string, string>): Promise<number | undefined> {
   const sent = request(url, { method, headers }).end();
   const [response] = (await once(sent, 'response')) as [NodeJS.ReadableStream & { statusCode?: number }];
@@ -46,7 +46,7 @@ async function ask(method: string, url: string, headers: Record<string, string>)
   return response.statusCode;
 }
 
-/** What a page is shown first. */
+/** Resolves with the first snapshot that a page receives. */
 async function look(url: string): Promise<Snapshot> {
   const response = await fetch(`${url}/events`);
   let text = '';
@@ -58,7 +58,7 @@ async function look(url: string): Promise<Snapshot> {
   throw new Error('the stream ended without a snapshot');
 }
 
-/** Runs to its end on a machine where nothing is installed. */
+/** Runs a program to its end in an environment where nothing is installed. */
 async function runWithout(path: string): Promise<{ code: number; said: string }> {
   const { REDIS_SERVER: _, CHROMIUM: __, ...env } = process.env;
   const child = spawn(process.execPath, [path], {
@@ -92,7 +92,7 @@ function processesIn({ masters, instances }: Snapshot): number[] {
 }
 
 describe('The controls', () => {
-  it('listen to no other page, by whatever name it asks', async () => {
+  it('refuse requests from other pages, whatever host name they use', async () => {
     const url = await serve();
     const { host, port } = new URL(url);
     const kill = `${url}/masters/1/kill`;
@@ -116,7 +116,7 @@ describe('The controls', () => {
     expect(await ask('POST', `${url}/masters/1/flush`, { host, origin: url })).toBe(404);
   }, 120_000);
 
-  it('do nothing for the page of somebody else in the same browser', async () => {
+  it('refuse the requests of another page in the same browser', async () => {
     const url = await serve();
     const pid = (await look(url)).masters[0]!.pid!;
     const elsewhere = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>hello'));
@@ -137,19 +137,19 @@ describe('The controls', () => {
 });
 
 describe('The program', () => {
-  it('leaves nothing behind when it is told to end, while a page is open', async () => {
+  it('leaves nothing behind when it receives a signal to end while a page is open', async () => {
     const url = await serve();
     const pids = processesIn(await look(url));
     const stream = await fetch(`${url}/events`);
     const ended = once(program!, 'exit');
     program!.kill('SIGTERM');
-    // To its end: the server does not wait for the page to go away.
+    // Waits for the end of the stream: the server does not wait for the page to close.
     await Promise.all([stream.text(), ended]);
     expect(pids).toHaveLength(6);
     expect(pids.filter(isAlive)).toEqual([]);
   }, 120_000);
 
-  it('leaves nothing behind when it is killed, not even what was paused', async () => {
+  it('leaves nothing behind when it is killed, not even paused processes', async () => {
     const url = await serve();
     const headers = { host: new URL(url).host, origin: url };
     expect(await ask('POST', `${url}/masters/1/pause`, headers)).toBe(204);
@@ -160,7 +160,7 @@ describe('The program', () => {
     expect(pids).toHaveLength(6);
   }, 120_000);
 
-  it('says what is missing where there is no Redis server', async () => {
+  it('names what is missing if there is no Redis server', async () => {
     const { code, said } = await runWithout(PROGRAM);
     expect(said).toMatch(/No redis-server or valkey-server on this machine. Install it/);
     expect(code).toBe(1);
@@ -168,7 +168,7 @@ describe('The program', () => {
 });
 
 describe('The tests', () => {
-  it('say what is missing where there is no browser', async () => {
+  it('name what is missing if there is no browser', async () => {
     const { code, said } = await runWithout(ENSURE_CHROMIUM);
     expect(said).toMatch(/No Chromium on this machine. Install it/);
     expect(code).toBe(1);

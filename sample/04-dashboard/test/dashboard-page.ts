@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Locator, Page } from 'playwright-core';
 
-/** How long something may take to be seen, in milliseconds. */
+/** How long a change may take to become visible, in milliseconds. */
 const SEEN_WITHIN = 30_000;
 
-/** What somebody sees who has the dashboard open, and what they can press. */
+/** The open dashboard as a user sees it, with the buttons to press. */
 export class DashboardPage {
   private constructor(readonly page: Page) {}
 
@@ -38,7 +38,7 @@ export class DashboardPage {
     return text.match(/[A-Z]/g)?.sort() ?? [];
   }
 
-  /** Milliseconds that its holder may rely on it. */
+  /** Milliseconds for which its holder may rely on it. */
   async remaining(resource: string): Promise<number> {
     return (
       1000 *
@@ -58,7 +58,7 @@ export class DashboardPage {
     return this.page.getByRole('alert').filter({ hasText: text });
   }
 
-  /** A figure of the head of the page. */
+  /** A figure in the head of the page. */
   async figure(name: 'hand-offs' | 'losses'): Promise<number> {
     return Number(await this.page.locator(`#${name}`).innerText());
   }
@@ -67,7 +67,7 @@ export class DashboardPage {
     await seen(this.page.getByRole('status').filter({ hasText: text }));
   }
 
-  /** Resolves when locks have changed hands a few times more. */
+  /** Resolves when locks have changed hands a few more times. */
   async untilHandedOn(): Promise<void> {
     const before = await this.figure('hand-offs');
     await until(
@@ -81,7 +81,7 @@ export async function seen(locator: Locator): Promise<void> {
   await locator.first().waitFor();
 }
 
-/** The first answer that is wanted. */
+/** Asks until an answer is acceptable, and resolves with it. */
 export async function until<T>(ask: () => Promise<T>, isWanted: (value: T) => boolean): Promise<T> {
   const end = performance.now() + SEEN_WITHIN;
   for (;;) {

@@ -8,7 +8,7 @@ import { start } from '../src/start.js';
 import { CONFIG } from './config.js';
 import { DashboardPage, seen, until } from './dashboard-page.js';
 
-/** For one test, in milliseconds: whatever it waits for has a bound of its own. */
+/** Limit for one test, in milliseconds. Each wait within it has a limit of its own. */
 const TEST = 180_000;
 
 let app: INestApplication;
@@ -34,16 +34,16 @@ afterAll(async () => {
 
 const isInstance = (text: string): boolean => CONFIG.instances.includes(text);
 
-/** Of the process of a master, as the system sees it: `T` is stopped. */
+/** State of a master's process according to the system; `T` means stopped. */
 function processStateOf(number: number): string {
   const pid = String(app.get(LocalMasters).find(number).pid);
   return execFileSync('ps', ['-o', 'stat=', '-p', pid], { encoding: 'utf8' }).trim();
 }
 
-// The tests tell one story, on one page.
+// The tests continue each other, on one page.
 describe('The dashboard', () => {
   it(
-    'shows who holds a lock, on which masters, and who waits',
+    'shows the holder of a lock, the masters that have it, and the waiters',
     async () => {
       const holder = await page.holderOf('endless');
       for (const number of [1, 2, 3]) await seen(page.lock('endless').getByLabel(`master ${number}: has the key`));
@@ -72,7 +72,7 @@ describe('The dashboard', () => {
   );
 
   it(
-    'shows a master that was killed as down, while locks go on being handed over',
+    'shows a killed master as down, while locks continue to change hands',
     async () => {
       await page.press('Kill master 1');
       await seen(page.master(1).getByText('down', { exact: true }));
@@ -88,7 +88,7 @@ describe('The dashboard', () => {
   );
 
   it(
-    'shows a master that was restarted as quarantined with the time that is left, then as voting',
+    'shows a restarted master as quarantined with the remaining time, and then as voting',
     async () => {
       const badge = page.master(1).getByText(/^quarantined for \d\.\d s$/);
       const shown: number[] = [];
@@ -97,7 +97,7 @@ describe('The dashboard', () => {
         return shown;
       };
       await page.press('Restart master 1');
-      // The first words can be shorter: the wait is set when the other masters have said which ttls are in use.
+      // The first quarantine may be shorter: its length is final when the other masters have reported the ttls in use.
       await until(watch, (seconds) => seconds.some((left, i) => left > 0 && left < (seconds[i - 1] ?? 0)));
       // `maxTtl` and its drift.
       expect(Math.max(...shown)).toBeLessThanOrEqual(8.2);
@@ -109,7 +109,7 @@ describe('The dashboard', () => {
   );
 
   it(
-    'shows a master that was paused as silent, and nothing is lost',
+    'shows a paused master as silent, without any loss',
     async () => {
       await page.press('Pause master 2');
       await seen(page.master(2).getByText('silent', { exact: true }));
@@ -121,7 +121,7 @@ describe('The dashboard', () => {
   );
 
   it(
-    'shows a loss when a second one is paused, and who holds the lock when both go on',
+    'shows a loss when a second master is paused, and the holder of the lock when both resume',
     async () => {
       await page.press('Pause master 3');
       await page.untilStatus('No quorum: 1 of 3 masters vote');
@@ -142,7 +142,7 @@ describe('The dashboard', () => {
   );
 
   it(
-    'shows that a holder which was paused has lost its lock to somebody else',
+    'shows that a paused holder has lost its lock to another instance',
     async () => {
       const holder = await page.holderOf('endless');
       await page.press(`Pause instance ${holder}`);
@@ -155,7 +155,7 @@ describe('The dashboard', () => {
       const before = await losses.count();
       await page.press(`Resume instance ${holder}`);
       await losses.nth(before).waitFor();
-      // What it tells so late says nothing about whoever holds the lock now.
+      // Its late report must not change the displayed holder.
       await page.untilHandedOn();
       expect(await page.holderOf('endless')).toBe(next);
     },
@@ -163,7 +163,7 @@ describe('The dashboard', () => {
   );
 
   it(
-    'tells a page that is opened later what has happened before',
+    'shows past events on a page that opens later',
     async () => {
       const late = await DashboardPage.open(browser, await app.getUrl());
       await seen(late.alert(/Latest loss, .*[ABC] lost /));

@@ -5,6 +5,6 @@ import { mastersOf } from './config.js';
 
 const locks = { masters: mastersOf(process.env), ttl: '5s' } as const;
 const app = await NestFactory.create(AppModule.register(locks));
-// Locks that are still held are released when the process is told to end.
+// The shutdown hooks release held locks when the process receives a signal to end.
 app.enableShutdownHooks();
 await app.listen(process.env.PORT ?? 3000);

@@ -31,7 +31,7 @@ async function ship(url: string, id: string): Promise<number> {
   return response.status;
 }
 
-/** What Prometheus reads: `name{labels}` and the value. */
+/** Reads the metrics like Prometheus: `name{labels}` and the value. */
 async function scrape(url: string): Promise<Map<string, number>> {
   const response = await fetch(`${url}/metrics`);
   expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
@@ -52,7 +52,7 @@ function valuesOf(metrics: Map<string, number>, name: string, label: string): Re
 }
 
 describe('GET /metrics', () => {
-  it('tells how many orders were locked and how many were skipped', async () => {
+  it('counts the locked and the skipped orders', async () => {
     const { app, url } = await start({ masters: memoryMasters(3) });
     await expect(ship(url, '1')).resolves.toBe(201);
     await using _ = await app.get(LockService).acquire('order:2');
@@ -71,7 +71,7 @@ describe('GET /metrics', () => {
     expect(Object.keys(masters)).toEqual(['memory-1', 'memory-2', 'memory-3']);
   });
 
-  it('tells of locks that were lost, and why', async () => {
+  it('counts lost locks by cause', async () => {
     const clock = new ManualClock();
     const { app, url } = await start({ masters: memoryMasters(3, clock), clock });
     await app.get(LockService).acquire('order:1', '1s');
@@ -96,7 +96,7 @@ describe('GET /metrics', () => {
 describe('GET /health', () => {
   const healthOf = async (url: string): Promise<number> => (await fetch(`${url}/health`)).status;
 
-  it('is 503 when a majority of the masters is down', async () => {
+  it('answers 503 when a majority of the masters is down', async () => {
     const masters = memoryMasters(3);
     const { url } = await start({ masters });
     await expect(healthOf(url)).resolves.toBe(200);

@@ -20,7 +20,7 @@ const keyOf = ({ account }: Booking): string => `account:${account}`;
 export class AccountsController {
   constructor(private readonly bank: Bank) {}
 
-  /** Waits for its turn. The key comes from the arguments, so the payload has to be the first one. */
+  /** Waits for its turn. The key function receives the arguments, so the payload must be the first one. */
   @MessagePattern('accounts.deposit')
   @WithLock(keyOf, '5s')
   async deposit(@Payload() { account, amount }: Booking): Promise<Receipt> {
@@ -29,8 +29,8 @@ export class AccountsController {
   }
 
   /**
-   * Does not wait: the caller is told at once. An interceptor locks before pipes run, and until the last message of a
-   * handler that answers with an Observable.
+   * Does not wait: the caller gets an error at once. An interceptor locks before pipes run, and until the last message
+   * of a handler that answers with an Observable.
    */
   @MessagePattern('accounts.close')
   @UseInterceptors(LockInterceptor((context) => keyOf(context.switchToRpc().getData<Booking>()), '5s', { wait: 0 }))

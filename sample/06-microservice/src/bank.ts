@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 
-/** Stands for the interface of a bank: it takes its time, and two calls for one account must not overlap. */
+/** Represents the interface of a bank. It is slow, and two calls for one account must not overlap. */
 @Injectable()
 export class Bank {
   async book(_account: string, _amount: number): Promise<void> {

@@ -3,18 +3,18 @@ import { BaseRpcExceptionFilter, RpcException } from '@nestjs/microservices';
 import { LockNotAcquiredError } from 'nestjs-redlock';
 import type { Observable } from 'rxjs';
 
-/** What a caller gets when somebody else works on the account. */
+/** The answer to a caller while another request works on the account. */
 export interface Locked {
   status: 'error';
   code: LockNotAcquiredError['code'];
   message: string;
-  /** Milliseconds, if the masters told. */
+  /** Milliseconds, if the masters reported the remaining time. */
   retryAfter?: number;
 }
 
 /**
- * Without this filter the caller would be told "Internal server error", like after any error that is no `RpcException`:
- * nothing in there says that trying again helps.
+ * Without this filter, the caller would get "Internal server error", as for any error other than an `RpcException`.
+ * That message does not indicate that a retry helps.
  */
 @Catch(LockNotAcquiredError)
 export class LockedFilter extends BaseRpcExceptionFilter {

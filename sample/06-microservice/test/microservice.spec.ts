@@ -22,7 +22,7 @@ afterEach(async () => {
   await Promise.all(apps.splice(0).map((app) => app.close()));
 });
 
-/** Two instances of the service, behind a bank that answers when the test says so. */
+/** Starts two instances of the service with a bank that answers when the test lets it. */
 async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   const gate = new Gate();
   gates.push(gate);
@@ -49,7 +49,7 @@ async function start(locks: RedlockModuleOptions, bank: Bank): Promise<Send> {
   clients.push(client);
   return (pattern, booking) => {
     const answer = lastValueFrom(client.send<Receipt>(pattern, booking));
-    // A test that has failed does not wait for its answers.
+    // A failed test does not wait for its answers.
     answer.catch(() => undefined);
     return answer;
   };
@@ -58,7 +58,7 @@ async function start(locks: RedlockModuleOptions, bank: Bank): Promise<Send> {
 const anna: Booking = { account: 'anna', amount: 10 };
 const bert: Booking = { account: 'bert', amount: 20 };
 
-describe('a message handler with @WithLock', () => {
+describe('A message handler with @WithLock', () => {
   it('waits while another instance works on the same account', async () => {
     const { gate, refusals, first, second } = await startTwo();
     const one = first('accounts.deposit', anna);
@@ -85,7 +85,7 @@ describe('a message handler with @WithLock', () => {
     expect(gate.crowd).toBe(2);
   });
 
-  it('overlaps without the lock, which is what the tests above would see', async () => {
+  it('overlaps without the lock, so the tests above would detect a missing lock', async () => {
     const { gate, first, second } = await startTwo({ enabled: false });
     const both = Promise.all([first('accounts.deposit', anna), second('accounts.deposit', anna)]);
     await gate.arrived(2);
@@ -95,8 +95,8 @@ describe('a message handler with @WithLock', () => {
   });
 });
 
-describe('a message handler with LockInterceptor that does not wait', () => {
-  it('tells the caller that the account is locked, by whichever handler', async () => {
+describe('A message handler with LockInterceptor that does not wait', () => {
+  it('reports to the caller that any handler has locked the account', async () => {
     const { gate, first, second } = await startTwo();
     const one = first('accounts.deposit', anna);
     await gate.arrived(1);

@@ -7,7 +7,7 @@ import { QUEUE } from './queue.js';
 
 @Module({ imports: [BullModule.registerQueue({ name: QUEUE })], providers: [InvoiceProcessor] })
 export class AppModule {
-  /** @param queue URL of the Redis that keeps the queue; the masters of the locks are others */
+  /** @param queue URL of the Redis server for the queue, which is not one of the masters */
   static register(queue: string, locks: RedlockModuleOptions, billing = new BillingService()): DynamicModule {
     return {
       module: AppModule,

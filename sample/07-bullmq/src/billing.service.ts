@@ -6,7 +6,7 @@ export interface Invoice {
   amount: number;
 }
 
-/** Stands for a billing system: it takes its time, and two calls for one customer must not overlap. */
+/** Represents a billing system. It is slow, and two calls for one customer must not overlap. */
 @Injectable()
 export class BillingService {
   async charge(_invoice: Invoice): Promise<void> {

@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-/** Two workers, behind a billing system that answers when the test says so. */
+/** Starts two workers with a billing system that answers when the test lets it. */
 async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   const gates = { anna: new Gate(), bert: new Gate() };
   const refusals = new Refusals();
@@ -47,8 +47,8 @@ async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   return { gates, refusals, queue, add, completed };
 }
 
-describe('jobs of one customer on two workers with four places each', () => {
-  it('run one after the other, and nobody else waits for them', async () => {
+describe('Jobs of one customer on two workers with four slots each', () => {
+  it('run one after the other, and do not delay the jobs of other customers', async () => {
     const { gates, refusals, queue, add, completed } = await startTwo();
     const first = await add('anna');
     await gates.anna.arrived(1);
@@ -69,13 +69,13 @@ describe('jobs of one customer on two workers with four places each', () => {
     expect(gates.anna.crowd).toBe(1);
 
     const delayed = await queue.getJob(second.id!);
-    // It was started more than once, and no attempt but the last one counts.
+    // The job was started more than once, and only the last attempt counts.
     expect(delayed?.attemptsStarted).toBeGreaterThan(1);
     expect(delayed?.attemptsMade).toBe(1);
     expect(delayed?.failedReason).toBeUndefined();
   });
 
-  it('run together without the lock, which is what the test above would see', async () => {
+  it('run together without the lock, so the test above would detect a missing lock', async () => {
     const { gates, add, completed } = await startTwo({ enabled: false });
     const jobs = [await add('anna'), await add('anna')];
     await gates.anna.arrived(2);

@@ -12,7 +12,7 @@ import { Payments } from './payments.js';
     GraphQLModule.forRoot<ApolloDriverConfig>({
       driver: ApolloDriver,
       autoSchemaFile: true,
-      // Apollo adds the stack to `extensions` otherwise, unless NODE_ENV is production or test.
+      // Otherwise Apollo adds the stack to `extensions`, unless NODE_ENV is production or test.
       includeStacktraceInErrorResponses: false,
     }),
   ],

@@ -14,7 +14,7 @@ export class CartsResolver {
     return { id, isPaid: this.paid.has(id) };
   }
 
-  /** The key comes from the arguments of the method, in the order in which it has them. A second checkout is refused. */
+  /** The key function receives the arguments of the method in their order. A second checkout is refused. */
   @Mutation(() => Cart)
   @WithLock((id: string) => `cart:${id}`, '5s', { wait: 0 })
   async checkOut(@Args('id', { type: () => ID }) id: string): Promise<Cart> {

@@ -4,7 +4,7 @@ import { GraphQLError } from 'graphql';
 import { LockNotAcquiredError } from 'nestjs-redlock';
 
 /**
- * Gives the client a code to look at and a time to come back. Without this filter it gets `INTERNAL_SERVER_ERROR`, and a
+ * Gives the client an error code and a retry time. Without this filter, the client gets `INTERNAL_SERVER_ERROR` and a
  * message that names the masters.
  */
 @Catch(LockNotAcquiredError)

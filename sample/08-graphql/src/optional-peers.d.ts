@@ -1,5 +1,5 @@
-// Optional peers of `@nestjs/graphql` and `@nestjs/apollo`, which their types name and which nothing here needs. An
-// application with `skipLibCheck: true` does not need this file either.
+// Optional peers of `@nestjs/graphql` and `@nestjs/apollo`. Their types refer to these peers, but this sample does not
+// need them. An application with `skipLibCheck: true` does not need this file either.
 declare module 'ts-morph' {
   export type ClassDeclarationStructure = unknown;
   export type EnumDeclarationStructure = unknown;

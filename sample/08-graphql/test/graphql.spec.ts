@@ -15,7 +15,7 @@ afterEach(async () => {
   await Promise.all(apps.splice(0).map((app) => app.close()));
 });
 
-/** Two instances of the application, and a payment provider that answers when the test says so. */
+/** Starts two instances of the application with a payment provider that answers when the test lets it. */
 async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   const gate = new Gate();
   gates.push(gate);
@@ -25,7 +25,7 @@ async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   return { gate, first, second };
 }
 
-/** Checks out a cart, and resolves with what a client of GraphQL gets. */
+/** Checks out a cart, and resolves with the response to the GraphQL client. */
 type CheckOut = (cart: string) => Promise<unknown>;
 
 async function start(locks: RedlockModuleOptions, payments: Payments): Promise<CheckOut> {
@@ -43,8 +43,8 @@ async function start(locks: RedlockModuleOptions, payments: Payments): Promise<C
 
 const paid = (id: string): unknown => ({ data: { checkOut: { id, isPaid: true } } });
 
-describe('a locked mutation', () => {
-  it('runs once at a time, and the client that comes second gets a code', async () => {
+describe('A locked mutation', () => {
+  it('runs once at a time, and gives the second client an error code', async () => {
     const { gate, first, second } = await startTwo();
     const one = first('7');
     await gate.arrived(1);
@@ -68,7 +68,7 @@ describe('a locked mutation', () => {
     await expect(again).resolves.toEqual(paid('7'));
   });
 
-  it('is not locked by other carts', async () => {
+  it('is not blocked by other carts', async () => {
     const { gate, first, second } = await startTwo();
     const both = Promise.all([first('7'), second('8')]);
     await gate.arrived(2);
@@ -76,7 +76,7 @@ describe('a locked mutation', () => {
     await expect(both).resolves.toEqual([paid('7'), paid('8')]);
   });
 
-  it('runs twice at once without the lock, which is what the tests above would see', async () => {
+  it('runs twice at once without the lock, so the tests above would detect a missing lock', async () => {
     const { gate, first, second } = await startTwo({ enabled: false });
     const both = Promise.all([first('7'), second('7')]);
     await gate.arrived(2);

@@ -14,9 +14,10 @@ export class DocumentsGateway {
   constructor(private readonly renderer: Renderer) {}
 
   /**
-   * Two clients that publish one document at the same moment, on whichever instances: one does, and the other one is told.
+   * If two clients publish one document at the same moment, on any instances, one succeeds and the other gets an error.
    *
-   * With parameter decorators the message comes first, and the key function gets it; without them it would be the socket.
+   * With parameter decorators, the message is the first argument, and the key function receives it. Without them, it
+   * would receive the socket.
    */
   @SubscribeMessage('publish')
   @WithLock(({ document }: Publication) => `document:${document}`, '5s', { wait: 0 })

@@ -20,7 +20,7 @@ afterEach(async () => {
   await Promise.all(apps.splice(0).map((app) => app.close()));
 });
 
-/** Two instances of the application with a client each, and work that ends when the test says so. */
+/** Starts two instances of the application with a client each, and work that ends when the test lets it. */
 async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   const gate = new Gate();
   gates.push(gate);
@@ -30,7 +30,7 @@ async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   return { gate, first, second };
 }
 
-/** Asks an instance to publish a document, and resolves with what the client hears. */
+/** Asks an instance to publish a document, and resolves with the message that the client receives. */
 type Publish = (document: string) => Promise<unknown>;
 
 async function start(locks: RedlockModuleOptions, renderer: Renderer): Promise<Publish> {
@@ -50,8 +50,8 @@ async function start(locks: RedlockModuleOptions, renderer: Renderer): Promise<P
 
 const published = (document: string): unknown => ({ event: 'published', data: { document } });
 
-describe('a locked message handler', () => {
-  it('runs once at a time, and the client that comes second is told', async () => {
+describe('A locked message handler', () => {
+  it('runs once at a time, and sends the second client an error', async () => {
     const { gate, first, second } = await startTwo();
     const one = first('terms');
     await gate.arrived(1);
@@ -75,7 +75,7 @@ describe('a locked message handler', () => {
     await expect(again).resolves.toEqual(published('terms'));
   });
 
-  it('is not locked by other documents', async () => {
+  it('is not blocked by other documents', async () => {
     const { gate, first, second } = await startTwo();
     const both = Promise.all([first('terms'), second('prices')]);
     await gate.arrived(2);
@@ -83,7 +83,7 @@ describe('a locked message handler', () => {
     await expect(both).resolves.toEqual([published('terms'), published('prices')]);
   });
 
-  it('runs twice at once without the lock, which is what the tests above would see', async () => {
+  it('runs twice at once without the lock, so the tests above would detect a missing lock', async () => {
     const { gate, first, second } = await startTwo({ enabled: false });
     const both = Promise.all([first('terms'), second('terms')]);
     await gate.arrived(2);

@@ -7,8 +7,8 @@ export class ExportsController {
   constructor(private readonly exports: ExportsService) {}
 
   /**
-   * Locked until the last row has been written, or until the client has gone. `@WithLock` would be too short here: the
-   * method returns when the stream begins.
+   * Holds the lock until the last row has been written, or until the client has disconnected. `@WithLock` would release
+   * it too early, because the method returns when the stream begins.
    */
   @Get()
   @UseInterceptors(
@@ -18,7 +18,7 @@ export class ExportsController {
     return new StreamableFile(this.exports.rows(id), { type: 'text/csv' });
   }
 
-  /** Locked until the promise has settled, and by the same key: an export is not read while it is refreshed. */
+  /** Holds the lock until the promise has settled. The key is the same, so an export is not read during a refresh. */
   @Post('refresh')
   @HttpCode(204)
   @WithLock((id: string) => keyOf(id), '5s', { wait: 0 })
@@ -27,7 +27,7 @@ export class ExportsController {
   }
 }
 
-/** What the key needs of a request; Fastify and Express have it alike. */
+/** The part of a request that the key needs. It is the same in Fastify and Express. */
 interface Request {
   params: { id: string };
 }

@@ -4,10 +4,10 @@ import { Injectable } from '@nestjs/common';
 
 const CHUNKS = 20;
 
-/** Stands for a source that must not be read twice at the same time. */
+/** Represents a source that must not be read twice at the same time. */
 @Injectable()
 export class ExportsService {
-  /** The rows of an export, as they come. */
+  /** Streams the rows of an export. */
   rows(id: string): Readable {
     return Readable.from(rowsOf(id));
   }

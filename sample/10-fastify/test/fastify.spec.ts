@@ -20,7 +20,7 @@ afterEach(async () => {
   await Promise.all(apps.splice(0).map((app) => app.close()));
 });
 
-/** Two instances of the application, and exports whose rows come when the test writes them. */
+/** Starts two instances of the application, with exports whose rows arrive when the test writes them. */
 async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   const gate = new Gate();
   gates.push(gate);
@@ -58,7 +58,7 @@ async function start(options: RedlockModuleOptions, exports: ExportsService): Pr
   };
 }
 
-describe('a streamed response under LockInterceptor', () => {
+describe('A streamed response under LockInterceptor', () => {
   it('keeps the lock until its last row', async () => {
     const { first, second } = await startTwo();
     // The response has begun, and has not ended.
@@ -70,12 +70,12 @@ describe('a streamed response under LockInterceptor', () => {
 
     streams[0]!.end('2\n');
     await expect(response.text()).resolves.toBe('1\n2\n');
-    // The end of a response reaches the client before the lock reaches the masters again.
+    // The end of a response reaches the client before the release reaches the masters.
     await (await second.locks.acquire('export:7')).release();
     expect((await second.read('7')).status).toBe(200);
   });
 
-  it('gives the lock up when the client goes away', async () => {
+  it('releases the lock when the client disconnects', async () => {
     const { first, second } = await startTwo();
     const client = get(`${first.url}/exports/7`);
     await once(client, 'response');
@@ -85,15 +85,15 @@ describe('a streamed response under LockInterceptor', () => {
     expect((await second.read('7')).status).toBe(200);
   });
 
-  it('is not locked by other exports', async () => {
+  it('is not blocked by other exports', async () => {
     const { first, second } = await startTwo();
     expect((await first.read('7')).status).toBe(200);
     expect((await second.read('8')).status).toBe(200);
   });
 });
 
-describe('a route with @WithLock', () => {
-  it('answers 423 while another instance is at it, by whichever route', async () => {
+describe('A route with @WithLock', () => {
+  it('answers 423 while another instance works on the export, by any route', async () => {
     const { gate, first, second } = await startTwo();
     const refreshed = first.refresh('7');
     await gate.arrived(1);
@@ -106,8 +106,8 @@ describe('a route with @WithLock', () => {
   });
 });
 
-describe('without locks', () => {
-  it('an export is read and refreshed at the same time, which is what the tests above would see', async () => {
+describe('Without locks', () => {
+  it('an export is read and refreshed at the same time, so the tests above would detect a missing lock', async () => {
     const { gate, first, second } = await startTwo({ enabled: false });
     expect((await first.read('7')).status).toBe(200);
     expect((await second.read('7')).status).toBe(200);

@@ -13,7 +13,7 @@ import { Sales } from './sales/sales.js';
 export interface AppOptions {
   database: Database;
   locks: RedlockModuleOptions;
-  /** `'inside'` is wrong: only to see what happens then. */
+  /** `'inside'` is wrong, and only shows the consequences. */
   lock?: 'outside' | 'inside';
   payments?: Payments;
 }

@@ -1,6 +1,6 @@
-// One instance of the application, which tells the test what it does and commits when the test says so. A process of its
-// own, because `@Transactional` knows one application per process, and because jest cannot load nestjs-cls, which is
-// CommonJS, together with Nest 12 on Node 20.
+// One instance of the application. It reports its steps to the test, and commits when the test lets it. It runs in a
+// process of its own, because `@Transactional` supports one application per process, and because jest cannot load
+// nestjs-cls, which is CommonJS, together with Nest 12 on Node 20.
 import 'reflect-metadata';
 import { EventEmitter, once } from 'node:events';
 import { NestFactory } from '@nestjs/core';

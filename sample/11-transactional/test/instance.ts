@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const PROGRAM = fileURLToPath(new URL('application.mjs', import.meta.url));
 
-/** What an instance tells. */
+/** The events that an instance reports. */
 export type InstanceEvent =
   'is ready' | 'found it locked' | 'has read the stock' | 'charges' | 'wants to commit' | 'is done';
 
@@ -29,7 +29,7 @@ export class Instance {
     this.events.on(event, listener);
   }
 
-  /** Resolves when it tells one of these the next time; rejects if it ends before. */
+  /** Resolves when the instance next reports one of these events; rejects if it ends before. */
   async hear(...events: InstanceEvent[]): Promise<string> {
     const ended = this.ended.then(() => {
       throw new Error(`The instance ended before it told that it ${events.join(' or ')}`);

@@ -22,13 +22,13 @@ afterEach(async () => {
 });
 
 interface Outcome {
-  /** What the two sales came to. */
+  /** The outcomes of the two sales. */
   sales: string[];
   charged: string[];
   left: number;
 }
 
-/** Two sales in two instances: the second one begins when the first one is about to commit. */
+/** Runs two sales in two instances. The second one begins when the first one is about to commit. */
 async function sellTwo(lock: 'outside' | 'inside', url: string, count: number): Promise<Outcome> {
   const database = await openDatabase(url);
   await database.query('CREATE TABLE IF NOT EXISTS stock (item text PRIMARY KEY, count integer NOT NULL)');
@@ -61,7 +61,7 @@ async function sellTwo(lock: 'outside' | 'inside', url: string, count: number): 
   return { sales, charged, left: stock!.count };
 }
 
-/** A database for as long as its tests last. */
+/** A database that lives as long as its tests. */
 interface Running {
   url: string;
   stop(): Promise<void>;
@@ -106,7 +106,8 @@ describe.each(databases)('On %s', (name, start) => {
   });
 
   describe('with the lock inside the transaction', () => {
-    // SQLite refuses a write that follows from an old read. It is too late then, since the customer has been charged.
+    // SQLite refuses a write that depends on an old read. By then it is too late, because the customer has been
+    // charged.
     const secondSale = (left: number): unknown =>
       name === 'SQLite' ? expect.stringMatching(/database is locked/) : `sold, ${left} left`;
 

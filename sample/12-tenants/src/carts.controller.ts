@@ -7,14 +7,14 @@ import { tenantKey } from './tenant.js';
 export class CartsController {
   constructor(private readonly payments: Payments) {}
 
-  /** The key has the tenant of the request although no argument names it. */
+  /** The key contains the tenant of the request, although no argument names it. */
   @Post('checkout')
   @WithLock((id: string) => tenantKey('cart', id), '5s', { wait: 0 })
   async checkOut(@Param('id') id: string): Promise<void> {
     await this.payments.charge(id);
   }
 
-  /** The same lock, by the interceptor. */
+  /** Takes the same lock through the interceptor. */
   @Post('cancellation')
   @UseInterceptors(
     LockInterceptor((context) => tenantKey('cart', context.switchToHttp().getRequest<Request>().params.id), '5s', {
@@ -26,7 +26,7 @@ export class CartsController {
   }
 }
 
-/** What the key needs of a request. */
+/** The part of a request that the key needs. */
 interface Request {
   params: { id: string };
 }

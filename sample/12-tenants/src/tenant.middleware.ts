@@ -3,8 +3,8 @@ import { BadRequestException, Injectable, type NestMiddleware } from '@nestjs/co
 import { parseTenantId, runFor } from './tenant.js';
 
 /**
- * Takes the tenant from the request. Here it is a header, as a gateway sets it after it has checked who the client is; in
- * an application that checks by itself it is part of the token. A client must not choose it.
+ * Reads the tenant from the request. In this sample, a gateway sets a header after it has authenticated the client. In
+ * an application that authenticates clients itself, the tenant is part of the token. A client must not choose it.
  */
 @Injectable()
 export class TenantMiddleware implements NestMiddleware {

@@ -16,7 +16,7 @@ afterEach(async () => {
   await Promise.all(apps.splice(0).map((app) => app.close()));
 });
 
-/** Two instances of the application, and a payment provider that answers when the test says so. */
+/** Starts two instances of the application with a payment provider that answers when the test lets it. */
 async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   const gate = new Gate();
   gates.push(gate);
@@ -26,7 +26,7 @@ async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   return { gate, first, second };
 }
 
-/** One instance, as its clients see it; resolves with the status. */
+/** One instance, as its clients see it. `post` resolves with the status. */
 interface Instance {
   readonly locks: LockService;
   post(path: string, headers: Record<string, string>): Promise<number>;
@@ -48,8 +48,8 @@ async function start(options: RedlockModuleOptions, payments: Payments): Promise
 const acme = { 'x-tenant': 'acme' };
 const globex = { 'x-tenant': 'globex' };
 
-describe('the same cart', () => {
-  it('of two tenants is two carts', async () => {
+describe('The same cart', () => {
+  it('is two carts if it belongs to two tenants', async () => {
     const { gate, first, second } = await startTwo();
     const both = Promise.all([first.post('/carts/7/checkout', acme), second.post('/carts/7/checkout', globex)]);
     await gate.arrived(2);
@@ -59,7 +59,7 @@ describe('the same cart', () => {
     await expect(both).resolves.toEqual([201, 201]);
   });
 
-  it('of one tenant is locked, by whichever route and instance', async () => {
+  it('is locked within one tenant, by any route and instance', async () => {
     const { gate, first, second } = await startTwo();
     const checkout = first.post('/carts/7/checkout', acme);
     await gate.arrived(1);
@@ -70,7 +70,7 @@ describe('the same cart', () => {
     await expect(checkout).resolves.toBe(201);
   });
 
-  it('of one tenant is not locked without locks, which is what the test above would see', async () => {
+  it('is not locked within one tenant without locks, so the test above would detect a missing lock', async () => {
     const { gate, first, second } = await startTwo({ enabled: false });
     const both = Promise.all([first.post('/carts/7/checkout', acme), second.post('/carts/7/cancellation', acme)]);
     await gate.arrived(2);
@@ -80,11 +80,11 @@ describe('the same cart', () => {
   });
 });
 
-describe('a request', () => {
-  it('without a tenant, or with one that could be part of a key, is refused', async () => {
+describe('A request', () => {
+  it('is refused without a tenant, or with one that could be part of a key', async () => {
     const { gate, first } = await startTwo();
     await expect(first.post('/carts/7/checkout', {})).resolves.toBe(400);
-    // The last one is what Node makes of two such headers.
+    // Node joins two such headers to the last value.
     for (const tenant of ['', 'acme:cart', 'acme:', '*', 'Acme', 'a b', 'acme,globex']) {
       await expect(first.post('/carts/7/checkout', { 'x-tenant': tenant })).resolves.toBe(400);
     }
@@ -92,18 +92,18 @@ describe('a request', () => {
   });
 });
 
-describe('a key', () => {
+describe('A key', () => {
   const keyOf = (tenant: string, kind: 'cart' | 'order', id: string): string =>
     runFor(parseTenantId(tenant)!, () => tenantKey(kind, id));
 
   it.each(['a:b', '', '\0', 'a\0b', 'a\nb', ' ', '-a', 'a-', 'ä', 'a'.repeat(64), 7, undefined, ['a']])(
-    'has no tenant %j',
+    'cannot contain the tenant %j',
     (tenant) => {
       expect(parseTenantId(tenant)).toBeUndefined();
     },
   );
 
-  it('is different for each tenant, kind and id, whatever the id looks like', () => {
+  it('differs for each tenant, kind and id, whatever the id contains', () => {
     const ids = ['7', 'cart:7', '7:order', ':', '%3A', '%253A', '', '\0', 'a/b', 'tenant:b:cart:7', '7 ', 'ä'];
     const keys = ['a', 'b', 'a-b', 'tenant'].flatMap((tenant) =>
       (['cart', 'order'] as const).flatMap((kind) => ids.map((id) => keyOf(tenant, kind, id))),
@@ -112,7 +112,7 @@ describe('a key', () => {
     for (const key of keys) expect(key.split(':')).toHaveLength(4);
   });
 
-  it('is refused outside of a request, rather than shared by all tenants', () => {
+  it('is refused outside of a request, so that tenants do not share it', () => {
     expect(() => tenantKey('cart', '7')).toThrow(/No tenant/);
   });
 

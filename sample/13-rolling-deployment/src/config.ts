@@ -3,11 +3,11 @@ import type { Duration, RedlockModuleOptions } from 'nestjs-redlock';
 /** How long a crashed instance keeps the others from taking over, in milliseconds. */
 export const TTL = 3_000;
 
-/** How an instance of the worker is set up. */
+/** Configuration of an instance of the worker. */
 export interface Config {
   /** Folder that the instances share. */
   store: string;
-  /** How long a batch takes, in milliseconds. */
+  /** Duration of a batch, in milliseconds. */
   batchTime: number;
   locks: RedlockModuleOptions;
 }
@@ -21,9 +21,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       masters: required(env, 'LOCK_MASTERS', 'the URLs of the masters with commas between').split(','),
       enabled: env.LOCKS !== 'off',
       ttl: TTL,
-      // Bounds the wait of masters that lost their data while too few others can be read.
+      // Limits the wait for masters that lost their data while too few others can be read.
       maxTtl: TTL,
-      // Less than what the platform grants between SIGTERM and SIGKILL: 30 s in Kubernetes, 10 s in Docker.
+      // Shorter than the time that the platform grants between SIGTERM and SIGKILL: 30 s in Kubernetes, 10 s in Docker.
       drainTimeout: (env.DRAIN_TIMEOUT ?? '8s') as Duration,
     },
   };

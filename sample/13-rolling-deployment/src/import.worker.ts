@@ -5,7 +5,7 @@ import { type Config, TTL } from './config.js';
 import { CONFIG } from './config.token.js';
 import { Ledger } from './ledger.js';
 
-/** Imports batch after batch, on one instance at a time. The others wait for it to leave. */
+/** Imports one batch after another, on one instance at a time. The other instances wait until it leaves. */
 @Injectable()
 export class ImportWorker implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(ImportWorker.name);
@@ -22,8 +22,8 @@ export class ImportWorker implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /**
-   * The first hook of a shutdown: no new batch, and no more waiting for the lock. It does not wait for the batch that
-   * runs: the lock module does, for `drainTimeout`, and then tells the batch by the signal of its lock.
+   * The first hook of a shutdown stops new batches and the wait for the lock. It does not wait for the current batch.
+   * The lock module does that for `drainTimeout`, and then aborts the signal of the lock.
    */
   onModuleDestroy(): void {
     this.leaving.abort();
@@ -34,7 +34,7 @@ export class ImportWorker implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private async work(): Promise<void> {
-    // The lock may be kept for weeks, and waited for as long. Both end early when the instance leaves.
+    // The lock may be held for weeks, and waited for as long. Both end early when the instance leaves.
     const options = { wait: '500h', maxHold: '500h', signal: this.leaving.signal } as const;
     while (!this.isLeaving()) {
       this.logger.log('waits for the import');
@@ -51,7 +51,7 @@ export class ImportWorker implements OnApplicationBootstrap, OnModuleDestroy {
 
   private async importAll(lock: Lock): Promise<void> {
     while (!this.isLeaving()) {
-      // Before each step that others would have to take if this instance had lost the lock.
+      // Check before each step that other instances would have to take if this one had lost the lock.
       lock.assertHeld();
       await this.importBatch(this.ledger.next(), lock);
     }
@@ -61,7 +61,7 @@ export class ImportWorker implements OnApplicationBootstrap, OnModuleDestroy {
     this.ledger.add('begun', batch);
     this.logger.log(`batch ${batch} begun`);
     try {
-      // What takes long gets the signal: it aborts when the lock is lost, for example at the end of `drainTimeout`.
+      // Long operations receive the signal. It aborts when the lock is lost, for example at the end of `drainTimeout`.
       await sleep(this.config.batchTime, undefined, { signal: lock.signal });
     } catch (error) {
       this.ledger.add('stopped', batch);

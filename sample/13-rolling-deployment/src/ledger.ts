@@ -1,11 +1,11 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What happened to a batch in an instance. */
+/** The state of a batch in an instance. */
 export type BatchEvent = 'begun' | 'done' | 'stopped';
 
 export interface Entry {
-  /** When, in milliseconds since the Unix epoch. */
+  /** Time of the event, in milliseconds since the Unix epoch. */
   at: number;
   /** Process id of the instance. */
   instance: number;
@@ -13,7 +13,7 @@ export interface Entry {
   batch: number;
 }
 
-/** Stands for a table of a database that the instances share: a file to which every instance adds its lines. */
+/** Represents a table of a database that the instances share: a file to which every instance appends lines. */
 export class Ledger {
   private readonly file: string;
 
@@ -25,7 +25,7 @@ export class Ledger {
     appendFileSync(this.file, `${Date.now()} ${process.pid} ${event} ${batch}\n`);
   }
 
-  /** The first batch that nobody has done. */
+  /** The first batch that no instance has completed. */
   next(): number {
     return 1 + Math.max(0, ...this.entries().flatMap(({ event, batch }) => (event === 'done' ? [batch] : [])));
   }

@@ -31,7 +31,7 @@ export class Instance {
     return this.child.pid!;
   }
 
-  /** Resolves when it says that from now on; rejects with its output if it ends before. */
+  /** Resolves when the string appears in later output; rejects with the output if the instance ends before. */
   async says(text: string): Promise<void> {
     const from = this.output.length;
     const said = new Promise<void>((resolve) => {

@@ -34,7 +34,7 @@ function start(env: NodeJS.ProcessEnv = {}): Instance {
   return instance;
 }
 
-/** An instance that works and one that waits for it to leave, as in the middle of a deployment. */
+/** Starts an instance that works and one that waits for it to leave, as in the middle of a deployment. */
 async function deploy(env: NodeJS.ProcessEnv = {}): Promise<[old: Instance, fresh: Instance]> {
   const old = start(env);
   await old.says('begun');
@@ -51,7 +51,7 @@ function done(instance?: Instance): number[] {
   return entries.filter(({ event }) => event === 'done').map(({ batch }) => batch);
 }
 
-/** Batches that were begun while another one was running. */
+/** Batches that began while another one was running. */
 function overlaps(): Entry[] {
   let running = 0;
   return new Ledger(store).entries().filter(({ event }) => {
@@ -62,8 +62,8 @@ function overlaps(): Entry[] {
 
 const oneToN = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
 
-describe('an instance that is told to end', () => {
-  it('ends its batch, and the next instance goes on at once', async () => {
+describe('An instance that receives SIGTERM', () => {
+  it('ends its batch, and the next instance continues at once', async () => {
     const [old, fresh] = await deploy();
     await old.says('begun');
     const takenOver = fresh.says('done');
@@ -71,18 +71,18 @@ describe('an instance that is told to end', () => {
     await expect(old.ended).resolves.toEqual([0, null]);
     await takenOver;
 
-    // Whatever it began it has ended, and nobody began anything meanwhile.
+    // The instance has ended every batch that it began, and no other batch began meanwhile.
     expect(entriesOf(old).filter(({ event }) => event === 'begun')).toHaveLength(done(old).length);
     expect(overlaps()).toEqual([]);
     expect(done()).toEqual(oneToN(done().length));
     const lastDone = entriesOf(old).at(-1)!;
     const handOver = entriesOf(fresh)[0]!.at - lastDone.at;
     expect(lastDone.event).toBe('done');
-    // A lock that had to expire would have taken longer: it was extended less than half a ttl ago.
+    // Waiting for the lock to expire would have taken longer, because it was extended less than half a ttl ago.
     expect(handOver).toBeLessThan(TTL / 2);
   }, 60_000);
 
-  it('is told by the signal of its lock when the batch takes longer than the shutdown may', async () => {
+  it('aborts its batch by the signal of the lock when the batch takes longer than the shutdown may', async () => {
     const [old, fresh] = await deploy({ BATCH_TIME: '3600000', DRAIN_TIMEOUT: '200ms' });
     const takenOver = fresh.says('done');
     old.kill('SIGTERM');
@@ -94,7 +94,7 @@ describe('an instance that is told to end', () => {
     expect(done()).toEqual(oneToN(done().length));
   }, 60_000);
 
-  it('leaves at once if it only waited, and disturbs nobody', async () => {
+  it('leaves at once if it only waited, and does not affect other instances', async () => {
     const [old, fresh] = await deploy();
     fresh.kill('SIGTERM');
     await expect(fresh.ended).resolves.toEqual([0, null]);
@@ -104,8 +104,8 @@ describe('an instance that is told to end', () => {
   }, 60_000);
 });
 
-describe('an instance that is killed', () => {
-  it('blocks the import until its lock has expired, and what it began is begun again', async () => {
+describe('An instance that is killed', () => {
+  it('blocks the import until its lock has expired, and its batch starts again', async () => {
     const [old, fresh] = await deploy({ BATCH_TIME: '3600000' });
     const takenOver = fresh.says('done');
     const killedAt = Date.now();
@@ -116,14 +116,14 @@ describe('an instance that is killed', () => {
     const [first] = entriesOf(fresh);
     expect(first).toMatchObject({ event: 'begun', batch: 1 });
     const takeOver = first!.at - killedAt;
-    // What is left of the lock: more than nothing, and a ttl at most. The rest of the bound is for a busy machine.
+    // The remaining time of the lock is between zero and one ttl. The rest of the limit allows for a busy machine.
     expect(takeOver).toBeGreaterThan(TTL / 4);
     expect(takeOver).toBeLessThan(TTL * 2);
   }, 60_000);
 });
 
-describe('without locks', () => {
-  it('two instances import the same batch, which is what the tests above would see', async () => {
+describe('Without locks', () => {
+  it('two instances import the same batch, so the tests above would detect a missing lock', async () => {
     const old = start({ LOCKS: 'off' });
     await old.says('begun');
     const fresh = start({ LOCKS: 'off' });

@@ -1,7 +1,7 @@
 import { disconnectAll, ioredisClients } from './ioredis-clients.mjs';
 import { newToken, RELEASE } from './floor.mjs';
 
-/** What a lock must cost with ioredis if nothing is done about it: the commands to all masters, and nothing else. */
+/** The lowest cost of a lock with ioredis and no optimization: the commands to all masters, and nothing else. */
 export async function connect(urls) {
   const clients = await ioredisClients(urls);
   const [sha] = await Promise.all(clients.map((client) => client.script('LOAD', RELEASE)));

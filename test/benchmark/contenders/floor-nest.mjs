@@ -3,7 +3,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { connect as connectFloor } from './floor-ioredis.mjs';
 
-/** An application that locks with ioredis alone: what Nest itself takes. */
+/** An application that locks with ioredis alone. It shows the cost of Nest itself. */
 export async function connect(urls) {
   class App {}
   Module({})(App);

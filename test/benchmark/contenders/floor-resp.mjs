@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import { Connection } from './resp/connection.mjs';
 import { newToken, RELEASE } from './floor.mjs';
 
-/** What a lock must cost over plain sockets: encoded once for all masters, one write per master and tick. */
+/**
+ * The lowest cost of a lock over plain sockets: requests are encoded once for all masters, with one write per master
+ * and tick.
+ */
 export async function connect(urls) {
   const connections = await Promise.all(urls.map((url) => Connection.open(url)));
   const sha = createHash('sha1').update(RELEASE).digest('hex');
@@ -28,7 +31,7 @@ export async function connect(urls) {
   };
 }
 
-/** Of ASCII only, so that lengths in characters are lengths in bytes. */
+/** The parts must be ASCII, so that lengths in characters are lengths in bytes. */
 function encode(parts) {
   let text = `*${parts.length}\r\n`;
   for (const part of parts) text += `$${part.length}\r\n${part}\r\n`;

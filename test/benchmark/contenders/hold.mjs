@@ -1,4 +1,4 @@
-/** For libraries that extend a lock only while a function runs: takes the lock, and gives back how to end it. */
+/** For libraries that extend a lock only while a function runs: takes the lock, and returns a function that ends it. */
 export function holdWith(using) {
   return (key, ttl) =>
     new Promise((resolve, reject) => {

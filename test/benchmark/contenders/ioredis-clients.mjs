@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 
-/** Connections of ioredis, as it comes. A server that goes away is no news here. */
+/** Connections of ioredis with its defaults. The loss of a server is expected here, so errors are ignored. */
 export async function ioredisClients(urls) {
   const clients = urls.map((url) => new Redis(url));
   for (const client of clients) client.on('error', () => {});

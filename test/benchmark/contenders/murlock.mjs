@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { MurLock, MurLockModule } from 'murlock';
 import { decorate } from './decorate.mjs';
 
-/** For one server only; it does not extend. */
+/** Supports one server only, and does not extend locks. */
 export async function connect([url], { ttl } = {}) {
   class Host {
     async run(key) {

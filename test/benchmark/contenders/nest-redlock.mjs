@@ -6,10 +6,10 @@ import { disconnectAll, ioredisClients } from './ioredis-clients.mjs';
 import { decorate } from './decorate.mjs';
 import { holdWith } from './hold.mjs';
 
-// Node cannot load its ESM build, which names files without extension.
+// Node cannot load its ESM build, which imports files without extension.
 const { Redlock, RedlockModule } = createRequire(import.meta.url)('@anchan828/nest-redlock');
 
-/** It has only the decorator. Its default duration is fixed per method, as it is meant to be used. */
+/** It offers only the decorator. Its default duration is fixed per method, as its authors intend. */
 export async function connect(urls, { ttl } = {}) {
   const clients = await ioredisClients(urls);
   class Host {

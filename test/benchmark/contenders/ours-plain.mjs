@@ -1,4 +1,4 @@
 import { connectWith } from './ours.mjs';
 
-/** As little as the peers do: no guard against masters that forgot. */
+/** Does as little as the peers: no guard against masters that lost their data. */
 export const connect = (urls, { ttl } = {}) => connectWith(urls, { ttl, maxTtl: ttl, restartGuard: false });

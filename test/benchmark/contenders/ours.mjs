@@ -1,7 +1,7 @@
 import { sleep } from '../measure/numbers.mjs';
 import { LockService, NestFactory, RedlockModule } from './library.mjs';
 
-/** With every safety on. A short `maxTtl` ends the quarantine of masters that were just started sooner. */
+/** With every safety feature on. A short `maxTtl` shortens the quarantine of masters that have just started. */
 export const connect = (urls, { ttl } = {}) => connectWith(urls, { ttl, maxTtl: ttl });
 
 export async function connectWith(urls, options) {

@@ -1,10 +1,10 @@
 import { Redlock } from '@redis-kit/lock';
 import { createClient } from 'redis';
 
-/** It extends only if it is told when; this is what its documentation gives as the default. */
+/** It extends only if an option says when. Its documentation gives this value as the default. */
 const EXTEND_BEFORE_END = 1_000;
 
-// It writes a line for every lock that it loses; they are counted instead.
+// It writes a line for every lock that it loses. The benchmark counts these losses instead.
 console.warn = () => {};
 
 export async function connect(urls) {

@@ -1,7 +1,7 @@
 import { RedlockMutex } from 'redis-semaphore';
 import { disconnectAll, ioredisClients } from './ioredis-clients.mjs';
 
-/** It extends every lock unless told not to. */
+/** It extends every lock unless this option turns that off. */
 const NO_EXTENSION = { refreshInterval: 0 };
 
 export async function connect(urls) {

@@ -2,10 +2,10 @@ import { ratioOf } from '../measure/rounds.mjs';
 import { atLeast, atMost, below, exactly } from '../promises.mjs';
 import { FLOOR, isPeer, LIMIT, OURS, PLAIN } from './contenders.mjs';
 
-/** The concurrency that the promises are about. */
+/** The concurrency to which the promises refer. */
 export const PROMISED = 64;
 
-/** What is promised about the cost of a lock, against what was found with one number of masters. */
+/** Compares the promises about the cost of a lock with the results for one number of masters. */
 export function checksOf({ masters, commands, throughput }) {
   const on = `N = ${masters}`;
   const { contenders } = throughput.find(({ concurrency }) => concurrency === PROMISED);

@@ -2,7 +2,7 @@ import { CommandCounter } from '../measure/command-counter.mjs';
 
 const COUNTED = 50;
 
-/** Commands that the servers get for one lock, acquired and released, per contender. */
+/** Commands that the servers receive for one acquired and released lock, per contender. */
 export async function commandsPerLock({ crew, urls, ttl }) {
   const commands = {};
   for (const contender of crew.members) {

@@ -3,7 +3,7 @@ export const PLAIN = 'ours-plain';
 export const FLOOR = 'floor-ioredis';
 export const LIMIT = 'floor-resp';
 
-/** Other libraries, with the largest number of masters in this comparison. */
+/** Other libraries, with the largest number of masters for which this comparison runs them. */
 const PEERS = {
   redlock5: 5,
   redlock4: 5,
@@ -16,16 +16,19 @@ const PEERS = {
 
 export const isPeer = (contender) => contender in PEERS;
 
-/** Who takes part with so many masters; `only` narrows it. The floor does always: the others are told in terms of it. */
+/**
+ * The contenders for this number of masters, restricted by `only`. The floor always takes part, because the results of
+ * the others are relative to it.
+ */
 export function contendersFor(masters, only) {
   const peers = Object.keys(PEERS).filter((peer) => PEERS[peer] >= masters);
   const all = [LIMIT, FLOOR, OURS, PLAIN, ...peers];
   return only ? all.filter((contender) => contender === FLOOR || only.includes(contender)) : all;
 }
 
-/** Those of them that are libraries. */
+/** The contenders that are libraries. */
 export const librariesFor = (masters, only) =>
   contendersFor(masters, only).filter((name) => name !== FLOOR && name !== LIMIT);
 
-/** Who takes part in a quick run where each has to be measured alone. */
+/** The contenders of a quick run in which each has to be measured alone. */
 export const FEW = [OURS, 'redlock5', 'redis-semaphore'];

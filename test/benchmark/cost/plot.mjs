@@ -21,7 +21,7 @@ const GAP = 84;
 const TOP = 64;
 const WIDTH = LABELS + 2 * PANEL + 2 * GAP;
 
-// Text and grounds that suit a light page and a dark one; GitHub shows a picture with the reader's preference.
+// The colours suit a light page and a dark one, because GitHub shows a picture with the reader's preference.
 const STYLE = `
 text { font: 12px system-ui, -apple-system, 'Segoe UI', sans-serif; fill: #1f2328; }
 .head { font-weight: 600; } .note { fill: #59636e; }
@@ -33,7 +33,7 @@ text { font: 12px system-ui, -apple-system, 'Segoe UI', sans-serif; fill: #1f232
   .spread { stroke: #e6edf3; }
 }`;
 
-/** A picture of what was found with one number of masters: CPU of the client per lock, and locks per second. */
+/** Draws the results for one number of masters: CPU of the client per lock, and locks per second. */
 export function plotOf({ masters, throughput }) {
   const { contenders } = throughput.find(({ concurrency }) => concurrency === PROMISED);
   const rows = Object.entries(contenders).sort(([, a], [, b]) => a.client.median - b.client.median);
@@ -53,7 +53,7 @@ ${[text(10, 20, title, 'start', 'head'), ...labels, ...first, ...second].join('\
 `;
 }
 
-/** Bars of the medians, a line from the smallest to the largest round, the median as a number. */
+/** Draws bars of the medians, a line from the smallest to the largest round, and the median as a number. */
 function panel(heading, left, rows, of) {
   const longest = Math.max(...rows.map(([, found]) => of(found).max));
   const scale = (value) => round((value / longest) * PANEL);

@@ -1,7 +1,7 @@
 import { fixedWork } from '../measure/noise.mjs';
 import { inRounds, spread } from '../measure/rounds.mjs';
 
-/** What a lock costs at one concurrency: per contender its rate and the CPU on both sides, and how noisy it was. */
+/** Measures the cost of a lock at one concurrency: per contender the rate and the CPU on both sides, and the noise. */
 export async function throughput({ crew, load, ttl }, { concurrency, duration, rounds, warmUps }) {
   const noise = [];
   const measured = await inRounds({ rounds, warmUps }, crew.members, async (contender, round) => {

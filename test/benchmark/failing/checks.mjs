@@ -2,7 +2,7 @@ import { OURS } from '../cost/contenders.mjs';
 import { atMost, exactly, noMore } from '../promises.mjs';
 
 const MB = 1024 * 1024;
-/** What the rest of the heap may vary by between two collections. */
+/** How much the rest of the heap may vary between two collections, in MB. */
 const SLACK = 2;
 
 export function checksOf({ hung, dead, longHung }) {
@@ -19,7 +19,7 @@ export function checksOf({ hung, dead, longHung }) {
 }
 
 function memoryCheck({ memory, seconds }) {
-  // What is kept for the hung master is all there after the longest ttl: from then on nothing may be added.
+  // After the longest ttl, everything that is kept for the hung master exists. From then on, nothing may be added.
   const settled = memory[Math.floor(memory.length / 3)];
   const promise = `one hung for ${Math.round(seconds)} s: memory of ours grows in its last two thirds by at most ${SLACK} MB`;
   return noMore(promise, (memory.at(-1) - settled) / MB, 'MB', SLACK);

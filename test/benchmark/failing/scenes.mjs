@@ -2,10 +2,13 @@ import { sleep } from '../measure/numbers.mjs';
 import { latencies } from '../measure/trace.mjs';
 
 const CONCURRENCY = 8;
-/** What hung or came back carries out what it has missed, before it is measured again. */
+/**
+ * Time for a master that hung or came back to run the commands that it has missed, before the next measurement, in
+ * milliseconds.
+ */
 const RECOVERY = 300;
 
-/** One contender with all masters up and with one that hangs, in turn. */
+/** Measures one contender with all masters up and with one that hangs, in turn. */
 export async function hung({ crew, servers, ttl }, contender, { duration, rounds }) {
   const victim = servers.at(-1);
   const strain = (length) => crew.run(contender, 'strain', { concurrency: CONCURRENCY, duration: length, ttl });
@@ -25,7 +28,7 @@ export async function hung({ crew, servers, ttl }, contender, { duration, rounds
   return { up: summaryOf(up), down: summaryOf(down) };
 }
 
-/** One contender with all masters up, and after the crash of two. */
+/** Measures one contender with all masters up, and after the crash of two. */
 export async function dead({ crew, servers, ttl }, contender, { duration }) {
   const strain = (length) => crew.run(contender, 'strain', { concurrency: CONCURRENCY, duration: length, ttl });
   await strain(duration);
@@ -35,7 +38,7 @@ export async function dead({ crew, servers, ttl }, contender, { duration }) {
   return { up: summaryOf([up]), down: summaryOf([down]) };
 }
 
-/** One contender under load while a master hangs for long: what it needs in memory after each of `sampled`. */
+/** Measures one contender under load while a master hangs for a long time: its memory after each of `sampled`. */
 export async function longHung({ crew, servers, ttl }, contender, { duration, sampled }) {
   const victim = servers.at(-1);
   await crew.run(contender, 'strain', { concurrency: CONCURRENCY, duration: 1_000, ttl });

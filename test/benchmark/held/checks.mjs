@@ -4,7 +4,7 @@ import { atMost, exactly, noMore } from '../promises.mjs';
 
 const KIB = 1024;
 const MB = KIB * KIB;
-/** The most that a cost which does not depend on a number may seem to depend on it, for the noise of the machine. */
+/** The largest ratio that the noise of the machine explains for a cost that should be constant. */
 const CONSTANT = 1.3;
 
 export function checksOf({ many, besideHeld, acrossKeys }) {

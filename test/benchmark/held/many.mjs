@@ -1,12 +1,12 @@
 import { CommandCounter } from '../measure/command-counter.mjs';
 
-/** Counting timers slows a process down, so it is done for fewer, and not at the same time. */
+/** Counting timers slows a process down, so it runs with fewer locks and in a separate step. */
 const TIMED = 500;
 
-/** What it costs one contender to hold many locks and to extend them. */
+/** Measures what it costs one contender to hold many locks and to extend them. */
 export async function holdMany({ crew, urls, ttl }, contender, { count }) {
   const { perLock } = await crew.run(contender, 'timers', { count: TIMED, ttl });
-  // The code is compiled, and whatever grows once has grown.
+  // Compiles the code, and lets everything grow that grows only once.
   await crew.run(contender, 'hold', { count: count / 10, ttl, extended: true });
   await crew.run(contender, 'letGo');
   const { bytes } = await crew.run(contender, 'hold', { count, ttl, extended: true });
@@ -17,7 +17,7 @@ export async function holdMany({ crew, urls, ttl }, contender, { count }) {
   return {
     ...{ count, bytes, share, failures },
     commandRate: (commands / ttl) * 1000,
-    /** Of one lock, to one master, in the time of a ttl. */
+    /** Per lock and master, within one ttl. */
     commandsPerTtl: commands / count / urls.length,
     timers: perLock,
   };

@@ -2,11 +2,11 @@ import { inRounds, spread } from '../measure/rounds.mjs';
 
 const CONCURRENCY = 64;
 
-/** What a lock costs while few or many others are held: a process for each number of them. */
+/** Measures the cost of a lock while few or many others are held, with one process for each number of them. */
 export async function besideHeld({ crew, ttl }, { heights, duration, rounds, warmUp }) {
   const task = { concurrency: CONCURRENCY, duration, ttl };
   for (const [i, member] of crew.members.entries()) {
-    // Who takes many locks to hold them is compiled by then; the others must be, too.
+    // Holding many locks compiles the code of that process, so the other processes must warm up, too.
     await crew.run(member, 'load', { ...task, duration: warmUp });
     await crew.run(member, 'hold', { count: heights[i], ttl, extended: false });
   }
@@ -18,7 +18,10 @@ export async function besideHeld({ crew, ttl }, { heights, duration, rounds, war
   return crew.members.map((member, i) => ({ count: heights[i], client: spread(measured.get(member)) }));
 }
 
-/** What a lock costs when few or many keys are in use, all of which have been used before: a process for each. */
+/**
+ * Measures the cost of a lock when few or many keys are in use, all of them used before, with one process for each
+ * number.
+ */
 export async function acrossKeys({ crew, ttl }, { spaces, limit, duration, rounds }) {
   const spaceOf = new Map(crew.members.map((member, i) => [member, spaces[i]]));
   const visits = new Map();

@@ -1,7 +1,7 @@
 import { latencies } from '../measure/trace.mjs';
 import { inRounds, spread } from '../measure/rounds.mjs';
 
-/** How long a lock takes when there is nothing else to do, per contender. */
+/** Measures how long a lock takes on an idle machine, per contender. */
 export async function oneByOne({ crew, ttl }, { rounds, count }) {
   const measured = await inRounds({ rounds, warmUps: 3 }, crew.members, (contender) =>
     crew.run(contender, 'cycles', { count, ttl }),

@@ -1,7 +1,7 @@
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
 import { Crew } from '../worker/crew.mjs';
 
-/** Servers, and a process per contender (see `Crew`) that is connected to all of them, for as long as `work` takes. */
+/** Runs `work` with new servers, and with a process per contender (see `Crew`) that is connected to all of them. */
 export async function onField({ masters, contenders, ttl }, work) {
   const servers = await Promise.all(Array.from({ length: masters }, () => RedisServer.start()));
   const urls = servers.map(({ url }) => url);

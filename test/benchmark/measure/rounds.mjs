@@ -1,8 +1,8 @@
 import { median } from './numbers.mjs';
 
 /**
- * Lets all contenders measure in turn, round by round, each round beginning with another one, so that what changes on
- * the machine meanwhile concerns all alike. `warmUps` rounds before are not counted.
+ * Lets all contenders measure in turn, round by round. Each round begins with another contender, so that changes of the
+ * machine's state affect all alike. The `warmUps` rounds at the beginning do not count.
  */
 export async function inRounds({ rounds, warmUps = 0 }, contenders, measure) {
   const found = new Map(contenders.map((contender) => [contender, []]));
@@ -16,12 +16,12 @@ export async function inRounds({ rounds, warmUps = 0 }, contenders, measure) {
   return found;
 }
 
-/** Median, smallest and largest of one figure, and what it was in each round. */
+/** Median, smallest and largest value of one figure, and its value in each round. */
 export function spread(rounds) {
   return { median: median(rounds), min: Math.min(...rounds), max: Math.max(...rounds), rounds };
 }
 
-/** How one contender's figure compares with another's: the median of what it was within each round. */
+/** Ratio of one contender's figure to another's: the median of the ratios within each round. */
 export function ratioOf(mine, other) {
   return median(mine.rounds.map((value, round) => value / other.rounds[round]));
 }

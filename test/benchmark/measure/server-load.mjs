@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 
-/** What the servers have used, as they tell it themselves. */
+/** The load of the servers, as they report it. */
 export class ServerLoad {
   #clients;
 
@@ -11,7 +11,7 @@ export class ServerLoad {
     return load;
   }
 
-  /** Microseconds of all servers together since they started. */
+  /** Microseconds of CPU of all servers together since they started. */
   async cpu() {
     const texts = await Promise.all(this.#clients.map((client) => client.info('cpu')));
     return texts.map(usedBy).reduce((sum, used) => sum + used, 0);

@@ -1,7 +1,7 @@
 import { median, percentile } from './numbers.mjs';
 
 /**
- * What happened on one key, from what each process noted: `[arrived, granted, releasing]` per section, in milliseconds
+ * The events on one key, from the records of each process: `[arrived, granted, releasing]` per section, in milliseconds
  * on the clock of the machine.
  */
 export class Trace {
@@ -11,21 +11,21 @@ export class Trace {
       .sort((a, b) => a.granted - b.granted);
     this.failures = results.flatMap(({ failures }) => failures);
     this.processes = results.length;
-    /** Of sections that began in time and later. */
+    /** Number of all sections, including those that began after the end. */
     this.all = sections.length;
     this.sections = sections.filter(({ granted }) => granted < end);
     this.duration = end - start;
-    // Who still waits at the end has waited until then at least.
+    // A waiter that still waits at the end has waited at least until then.
     const open = sections.filter(({ granted, arrived }) => granted >= end && arrived < end);
     this.waits = [...this.sections, ...open].map(({ arrived, granted }) => Math.min(granted, end) - arrived);
   }
 
-  /** Sections per second, whoever got them. */
+  /** Sections per second, of all processes. */
   get sectionRate() {
     return (this.sections.length / this.duration) * 1000;
   }
 
-  /** Sections per second that went to somebody who waited already: a holder that takes the key again hands nothing over. */
+  /** Sections per second that a waiter got. A holder that takes the key again hands nothing over. */
   get handOffRate() {
     return (this.#pairs.filter(isHandOff).length / this.duration) * 1000;
   }
@@ -38,24 +38,27 @@ export class Trace {
     return median(this.waits);
   }
 
-  /** Sections that began while another was not over: must be none. */
+  /** Sections that began before another one was over. There must be none. */
   get overlaps() {
     return this.#pairs.filter(([before, after]) => after.granted < before.releasing).length;
   }
 
-  /** Sections of the process with most of them, and of the one with fewest. */
+  /** Number of sections of the most and the least successful process. */
   get luck() {
     const counts = new Array(this.processes).fill(0);
     for (const { process } of this.sections) counts[process] += 1;
     return { most: Math.max(...counts), fewest: Math.min(...counts) };
   }
 
-  /** How many that arrived later went before the same waiter, in the worst case. */
+  /** The largest number of later arrivals that overtook one waiter. */
   get mostOvertaken() {
     return Math.max(0, ...this.sections.map((section, index) => this.#overtakenBy(section, index)));
   }
 
-  /** From the call of release in one process to the work of the next holder in another, which waited already. */
+  /**
+   * Times from the call of release in one process to the work of the next holder in another process, which was already
+   * waiting.
+   */
   get handOffs() {
     return this.#pairs
       .filter(([before, after]) => before.process !== after.process && isHandOff([before, after]))

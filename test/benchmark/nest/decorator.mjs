@@ -1,7 +1,7 @@
 import { spread } from '../measure/rounds.mjs';
 import { WorkerProcess } from '../worker/worker-process.mjs';
 
-/** What `@WithLock` adds to `LockService.withLock`, in microseconds per call. */
+/** Measures what `@WithLock` adds to `LockService.withLock`, in microseconds per call. */
 export async function decoratorOverhead(lengths) {
   const worker = new WorkerProcess();
   try {

@@ -19,7 +19,7 @@ const FOLDERS = {
   murlock: join(MODULES, 'murlock'),
 };
 
-/** Bytes of each package as it is packed and installed, and of everything that it brings along; peers not counted. */
+/** Bytes of each package as packed and as installed, and of all its dependencies without peers. */
 export async function packageSizes() {
   const found = {};
   for (const [name, folder] of Object.entries(FOLDERS)) {
@@ -35,7 +35,7 @@ export async function packageSizes() {
   return found;
 }
 
-/** Folders of a package and of what it depends on, directly or not. */
+/** Folders of a package and of all its direct and indirect dependencies. */
 async function dependenciesOf(folder, seen = new Set()) {
   if (seen.has(folder)) return seen;
   seen.add(folder);
@@ -44,7 +44,7 @@ async function dependenciesOf(folder, seen = new Set()) {
   return seen;
 }
 
-/** Where Node finds a package from a folder. */
+/** The folder in which Node finds a package from another folder. */
 function installed(name, folder) {
   for (let at = folder; at !== dirname(at); at = dirname(at)) {
     const candidate = join(at, 'node_modules', name);

@@ -6,7 +6,7 @@ import { throughput } from '../cost/throughput.mjs';
 import { onField } from '../measure/field.mjs';
 import { ServerLoad } from '../measure/server-load.mjs';
 
-/** Longer than any pause of a busy machine; it is also how long masters that were just started wait to vote. */
+/** Longer than any pause of a busy machine. Masters that have just started also wait this long before they vote. */
 const TTL = 3_000;
 
 const LENGTHS = {
@@ -18,7 +18,7 @@ const LENGTHS = {
   quick: [{ concurrency: PROMISED, duration: 160, rounds: 5, warmUps: 3 }],
 };
 
-/** What a lock costs that nobody else wants: CPU of the client and of the servers, locks per second, commands. */
+/** Measures the cost of an uncontended lock: CPU of the client and of the servers, locks per second, and commands. */
 export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5], only }) {
   const scenes = quick ? LENGTHS.quick : LENGTHS.usual;
   const figures = [];

@@ -12,7 +12,7 @@ const LENGTHS = {
   quick: { duration: 400, rounds: 2, long: { [OURS]: 12_000, other: 2_000 } },
 };
 
-/** What masters that fail do to latency, throughput and memory. Each contender has servers of its own. */
+/** Measures how failing masters affect latency, throughput and memory. Each contender has servers of its own. */
 export async function run({ quick, only = quick ? FEW : undefined }) {
   const { long, ...lengths } = quick ? LENGTHS.quick : LENGTHS.usual;
   const contenders = librariesFor(MASTERS, only);
@@ -30,7 +30,7 @@ export async function run({ quick, only = quick ? FEW : undefined }) {
   return { figures: found, checks: checksOf(found) };
 }
 
-/** Whatever a library does when masters fail, the others are measured. */
+/** Keeps the other libraries measurable, whatever one library does when masters fail. */
 function alone(name, scene) {
   const field = { masters: MASTERS, contenders: [name], ttl: TTL };
   return onField(field, scene).catch((error) => ({ gaveUp: String(error.message).slice(0, 80) }));

@@ -5,7 +5,7 @@ import { printAcrossKeys, printBesideHeld, printMany } from '../held/print.mjs';
 import { acrossKeys, besideHeld } from '../held/scale.mjs';
 import { onField } from '../measure/field.mjs';
 
-/** These do not extend what is held. */
+/** Contenders that do not extend held locks. */
 const WITHOUT_EXTENSION = ['redlock4', 'murlock'];
 
 const LENGTHS = {
@@ -27,7 +27,7 @@ const LENGTHS = {
   },
 };
 
-/** What it costs to hold many locks, and whether a lock costs more beside many others, or among many keys. */
+/** Measures the cost of holding many locks, and whether a lock costs more beside many others, or among many keys. */
 export async function run({ quick, only = quick ? FEW : undefined }) {
   const { many, scale, ...lengths } = quick ? LENGTHS.quick : LENGTHS.usual;
   const contenders = librariesFor(many.masters, only).filter((name) => !WITHOUT_EXTENSION.includes(name));
@@ -38,7 +38,7 @@ export async function run({ quick, only = quick ? FEW : undefined }) {
     }
     printMany(`${many.count} locks held and extended, N = ${many.masters}, ttl ${many.ttl / 1000} s`, found.many);
   });
-  // Its masters are started now, so that the time after which they vote is over by then.
+  // These masters start now, so that they vote by the time they are needed.
   const scaleDone = onField({ ...scale, contenders: lengths.heights.map((_, i) => `${OURS}@${i}`) }, async (field) => {
     await manyDone;
     const on = `ours, N = ${scale.masters}`;

@@ -11,7 +11,7 @@ const LENGTHS = {
   quick: { rounds: 5, count: 120 },
 };
 
-/** How long a lock takes that nobody else wants, with no other at the same time. */
+/** Measures how long an uncontended lock takes, with no other at the same time. */
 export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5], only }) {
   const lengths = quick ? LENGTHS.quick : LENGTHS.usual;
   const figures = [];

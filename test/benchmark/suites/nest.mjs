@@ -11,7 +11,7 @@ const LENGTHS = {
   quick: { pairs: 40, calls: 250, rounds: 2 },
 };
 
-/** What the library adds to an application: to a call, to its start, to its dependencies. */
+/** Measures what the library adds to an application: to a call, to its start, to its dependencies. */
 export async function run({ quick, only = quick ? FEW : undefined }) {
   const lengths = quick ? LENGTHS.quick : LENGTHS.usual;
   const decorator = await decoratorOverhead(lengths);

@@ -15,7 +15,7 @@ const LENGTHS = {
   quick: { rounds: 1, duration: 700, samples: 120 },
 };
 
-/** Hand-over of one key between processes that wait for it, and what it costs. */
+/** Measures the hand-over of one key between waiting processes, and its cost. */
 export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5] }) {
   const lengths = quick ? LENGTHS.quick : LENGTHS.usual;
   const figures = [];

@@ -1,6 +1,6 @@
 import { atLeast, atMost, exactly } from '../promises.mjs';
 
-/** What waiting by wake-up promises, against what was found with one number of masters. */
+/** Compares the promises of waiting by wake-up with the results for one number of masters. */
 export function checksOf(found) {
   const on = `N = ${found.masters}`;
   return [
@@ -19,8 +19,8 @@ function uncontendedChecks(on, { masters, uncontended }) {
   const { commands } = uncontended.contenders.ours;
   return [
     exactly(`${on}: acquire and release are 2 N commands`, commands, 2 * masters),
-    // What was refused on one master may have been granted on another: the attempt is followed by its release, which
-    // goes together with what is asked next.
+    // One master may have granted what another one refused, so a release follows the attempt. It travels together with
+    // the next request.
     atMost(
       `${on}: a refused attempt with wait: 0 is N commands and their release`,
       uncontended.refusal.commands,
@@ -36,7 +36,7 @@ function contentionChecks(on, { processes, waiters, contenders }, { masters }) {
     atLeast(`${where}: 10 times the hand-offs of redlock 5`, ours.handOffRate / redlock5.handOffRate, 10),
     atLeast(`${where}: 2 times the hand-offs of redlock 5 at 10 ms`, ours.handOffRate / tuned.handOffRate, 2),
     atMost(`${where}: longest wait a fifth of redlock 5's`, ours.longestWait / redlock5.longestWait, 0.2),
-    // With one master, lining up alone makes 3 of 2.
+    // With one master, queueing alone turns 2 commands into 3.
     ...(masters > 1
       ? [atMost(`${where}: 1.5 times the uncontended commands`, ours.commands / (2 * masters), 1.5)]
       : []),

@@ -4,19 +4,19 @@ import { median, sharedNow, sleep } from '../measure/numbers.mjs';
 import { Trace } from '../measure/trace.mjs';
 
 /**
- * Life of a lock, in milliseconds, the same for all. With the usual 10 s, `redlock` 5 would stand still for 10 s
- * whenever an attempt is blocked by the keys that the same process's attempt before has left behind.
+ * Ttl of a lock, in milliseconds, the same for all. With the usual 10 s, `redlock` 5 would stand still for 10 s
+ * whenever keys from the previous attempt of the same process block an attempt.
  */
 export const TTL = 1_000;
-/** What is done under the lock takes so long, in milliseconds. */
+/** Duration of the work under the lock, in milliseconds. */
 const SECTION = 1;
 const WARM_UP = 200;
-/** So long after the end of a round, those who still wait are helped to end. */
+/** Time after the end of a round before the benchmark frees the key for the remaining waiters, in milliseconds. */
 const GRACE = 200;
 
 const CONTENDERS = ['ours', 'redlock5', 'redlock5-10ms'];
 
-/** Several processes with several waiters each, all for one key. Medians of the rounds. */
+/** Several processes with several waiters each compete for one key. The results are medians of the rounds. */
 export async function contention(bench, { processes, waiters }) {
   const scene = { processes, waiters, section: SECTION };
   const rounds = Object.fromEntries(CONTENDERS.map((contender) => [contender, []]));
@@ -34,7 +34,7 @@ export async function contention(bench, { processes, waiters }) {
   return { processes, waiters, contenders };
 }
 
-/** One process in which many wait for the same key. */
+/** One process in which many waiters want the same key. */
 export async function crowdInOneProcess(bench, waiters) {
   const scene = { processes: 1, waiters, section: SECTION };
   await contend(bench, 'ours', scene, WARM_UP);
@@ -43,13 +43,13 @@ export async function crowdInOneProcess(bench, waiters) {
 }
 
 let keys = 0;
-/** A new one each time: what a round leaves behind must not weigh on the next. */
+/** A new key for each round, so that leftovers of one round do not affect the next. */
 const newKey = (contender) => `${contender}:${keys++}`;
 
-/** What the contenders do on one key for a while. */
+/** Runs the contenders on one key for a while, and returns their trace. */
 export async function trace({ pool, urls }, contender, scene, duration, key = newKey(contender)) {
   const { processes, waiters, section, rest } = scene;
-  // In the future, so that all have been told before.
+  // In the future, so that all processes have received the task by then.
   const start = sharedNow() + 50;
   const end = start + duration;
   const contending = pool.run('contend', { contender, key, ttl: TTL, section, rest, waiters, start, end }, processes);
@@ -57,7 +57,7 @@ export async function trace({ pool, urls }, contender, scene, duration, key = ne
   return { trace: new Trace(results, start, end) };
 }
 
-/** Frees the key again and again once time is up: some contenders would go on standing in each other's way for long. */
+/** Frees the key repeatedly after the end: some contenders would otherwise keep blocking each other for a long time. */
 async function endingSoon(contending, urls, key, end) {
   let open = true;
   const results = contending.finally(() => (open = false));

@@ -1,21 +1,23 @@
 import { latencies } from '../measure/trace.mjs';
 import { trace } from './contention.mjs';
 
-/** Long enough for the other process to wait for certain, in milliseconds. */
+/** Long enough for the other process to be waiting for certain, in milliseconds. */
 const SECTION = 5;
 /**
- * So long, in milliseconds, a process that has released wants nothing: what it does next is no part of the hand-off, and
- * would take the place of the other one on a machine with two cores.
+ * How long a process pauses after a release, in milliseconds. Its next action is not part of the hand-off, and would
+ * take CPU from the other process on a machine with two cores.
  */
 const REST = 2;
 
 /**
- * From the call of release in one process to the work in another, and the machine's round trip meanwhile.
+ * Measures the time from the call of release in one process to the work in another, and the machine's round trip
+ * meanwhile.
  *
- * The round trip that hand-offs are compared with is the algorithm's, to all masters until a quorum has answered, and
- * measured under their conditions: two processes at once, each of which wakes up from a pause as long as a section, and a
- * script that sets one key, the least that a lock can be. A PING of a lone process is answered by a machine that does
- * nothing else meanwhile. Both move with how deep the machine sleeps in between, so the PINGs stay in the table.
+ * Hand-offs are compared with the round trip of the algorithm, to all masters until a quorum has answered. It is
+ * measured under the same conditions: two processes at once, each of which wakes up from a pause as long as a section,
+ * and a script that sets one key, which is the least that a lock can be. A PING of a single process is answered by a
+ * machine that is otherwise idle. Both depend on how deeply the machine sleeps in between, so the table also shows the
+ * PINGs.
  */
 export async function handOffLatency(bench) {
   const scene = { processes: 2, waiters: 1, section: SECTION, rest: REST };
@@ -28,7 +30,7 @@ export async function handOffLatency(bench) {
   const rounds = 4;
   const count = Math.ceil(bench.samples / rounds);
   for (let round = 0; round < rounds; round++) {
-    // At the same pace: whoever wakes up from a pause is slower than whoever is running anyway.
+    // At the same pace, because a process that wakes up from a pause is slower than one that is already running.
     const [one] = bench.urls;
     const both = await bench.pool.run(
       'setByScript',

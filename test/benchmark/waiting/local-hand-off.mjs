@@ -3,7 +3,7 @@ import { TTL } from './contention.mjs';
 
 const HAND_OVERS = ['release, then acquire', 'release and acquire in one tick', 'token swap'];
 
-/** What handing over inside a process in one round would give: a prototype against raw connections. */
+/** Measures the effect of a hand-off inside a process in one round: a prototype against raw connections. */
 export async function localHandOff({ pool, urls, rounds, duration }) {
   const scenes = [
     { waiters: 8, section: 1 },

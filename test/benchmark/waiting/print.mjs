@@ -2,7 +2,7 @@ import { figure, printTable, times } from '../report.mjs';
 
 const masters = (count) => `${count} ${count === 1 ? 'master' : 'masters'}`;
 
-/** Tables of what was found with one number of masters. */
+/** Prints tables of the results for one number of masters. */
 export function printWaiting(found) {
   const name = masters(found.masters);
   printUncontended(name, found.uncontended);

@@ -3,10 +3,10 @@ import { median } from '../measure/numbers.mjs';
 import { TTL } from './contention.mjs';
 
 const COUNTED = 20;
-/** Of the key that is held while others ask for it; masters that were just started wait as long. */
+/** Ttl of the key that is held while others ask for it. Masters that have just started wait equally long. */
 export const LONGEST_TTL = 10_000;
 
-/** What a lock that nobody else wants costs; and, for ours, an attempt that does not wait. */
+/** Measures the cost of an uncontended lock and, for this library, of an attempt that does not wait. */
 export async function uncontended(bench, contenders) {
   const found = { contenders: {} };
   for (const contender of contenders) {

@@ -1,9 +1,9 @@
 import { sharedNow, sleep } from '../measure/numbers.mjs';
 
 /**
- * Some waiters of this process want the same key again and again, from `start` to `end`.
+ * Several waiters of this process request the same key repeatedly, from `start` to `end`.
  *
- * @param rest milliseconds between a release and the next wish
+ * @param rest milliseconds between a release and the next request
  */
 export async function contend(contender, { key, ttl, section, rest, waiters, start, end }) {
   const sections = [];
@@ -19,7 +19,8 @@ export async function contend(contender, { key, ttl, section, rest, waiters, sta
         times.push(sharedNow());
         sections.push(times);
         const released = release();
-        // What happens when the round is over, and keys are taken away so that it ends, counts for nothing.
+        // After the end of the round, the key is freed so that the round can finish. Failures from then on do not
+        // count.
         if (sharedNow() < end) await released;
         else released.catch(() => {});
         if (rest) await sleep(rest);

@@ -1,12 +1,12 @@
 import { WorkerProcess } from './worker-process.mjs';
 
-/** One process per contender, so that what a process costs is what its contender costs. */
+/** One process per contender, so that the cost of a process is the cost of its contender. */
 export class Crew {
   #workers = new Map();
 
   /**
-   * @param members names of contenders; one that takes part several times has something after an `@`
-   * @param settings for the contenders; `ttl` is what all locks will be taken for
+   * @param members names of contenders; one that takes part several times has a suffix after an `@`
+   * @param settings for the contenders; `ttl` is the ttl of all locks
    */
   static async connect(members, urls, settings) {
     const crew = new Crew();

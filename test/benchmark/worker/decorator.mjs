@@ -21,7 +21,7 @@ export async function decorator({ pairs, calls }) {
   const decorated = (id) => host.ship(id);
   const direct = (id) => locks.withLock(keyOf(id), TTL, async () => id);
   const found = [];
-  // The first quarter is for the compiler.
+  // The first quarter warms up the compiler.
   for (let pair = -pairs / 4; pair < pairs; pair++) {
     const order = pair % 2 === 0 ? [decorated, direct] : [direct, decorated];
     const costs = new Map();
@@ -32,7 +32,9 @@ export async function decorator({ pairs, calls }) {
   return found;
 }
 
-/** CPU rather than time: a call takes microseconds, the machine takes the CPU away for milliseconds. */
+/**
+ * Measures CPU instead of time: a call takes microseconds, but the machine may suspend the process for milliseconds.
+ */
 async function costOf(call, calls) {
   const cpu = process.cpuUsage();
   for (let id = 0; id < calls; id++) await call(id);

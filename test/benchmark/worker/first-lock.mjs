@@ -1,4 +1,4 @@
-// A process that takes one lock, and tells how long after its start what was done, in milliseconds.
+// A process that takes one lock, and reports the time of each step since its start, in milliseconds.
 const [contender, url, ttl] = process.argv.slice(2);
 
 const { connect } = await import(`../contenders/${contender}.mjs`);

@@ -2,15 +2,15 @@ import { createHook } from 'node:async_hooks';
 import { heldInMemory } from '../measure/memory.mjs';
 import { sleep } from '../measure/numbers.mjs';
 
-/** Takes and gives back so many at a time. */
+/** Number of locks that are taken or released at a time. */
 const CONCURRENCY = 64;
-/** What was left over from taking them has gone after so many milliseconds. */
+/** Time after which the leftovers of taking the locks are gone, in milliseconds. */
 const SETTLED = 300;
 
 const held = [];
 let keys = 0;
 
-/** Takes locks until so many are held, extended or not; tells the bytes that each of the new ones keeps in memory. */
+/** Takes locks until `count` are held, extended or not. Returns the bytes of memory that each new lock occupies. */
 export async function hold(contender, { count, ttl, extended }) {
   const take = extended ? contender.hold : contender.acquire;
   const wanted = count - held.length;
@@ -24,7 +24,7 @@ export async function hold(contender, { count, ttl, extended }) {
   return { bytes: wanted > 0 ? (heldInMemory() - before) / wanted : NaN };
 }
 
-/** Does nothing but hold for so many milliseconds; tells the share of a CPU that this takes. */
+/** Does nothing but hold the locks for `duration` milliseconds. Returns the share of a CPU that this takes. */
 export async function rest(_, { duration }) {
   const cpu = process.cpuUsage();
   const start = performance.now();
@@ -33,10 +33,13 @@ export async function rest(_, { duration }) {
   return { share: (user + system) / 1000 / (performance.now() - start) };
 }
 
-/** Some libraries try for seconds to give back a lock that they have lost. */
+/**
+ * Limit for the release of all locks, in milliseconds: some libraries try for seconds to release a lock that they have
+ * lost.
+ */
 const GIVE_BACK_WITHIN = 20_000;
 
-/** Gives all back; tells how many could not be given back properly, or not in time. */
+/** Releases all locks. Returns how many could not be released properly, or not in time. */
 export async function letGo() {
   let failures = 0;
   const end = performance.now() + GIVE_BACK_WITHIN;
@@ -50,7 +53,7 @@ export async function letGo() {
   return { failures };
 }
 
-/** How many timers there are for each of so many locks, whether they keep the process alive or not. */
+/** The number of timers per lock, whether they keep the process alive or not. */
 export async function timers(contender, { count, ttl }) {
   const alive = new Set();
   const hook = createHook({

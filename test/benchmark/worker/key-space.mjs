@@ -1,12 +1,15 @@
 import { heldInMemory } from '../measure/memory.mjs';
 
-/** Few enough that with the fewest keys nobody waits for anybody. */
+/** Few enough that no task waits for another, even with the smallest number of keys. */
 const CONCURRENCY = 8;
 
-/** What grows once has grown after so many. */
+/** Number of keys after which everything that grows only once has grown. */
 const WARM_UP = 2_000;
 
-/** Takes every key of a space once and gives it back, for `limit` milliseconds at most; tells the bytes that this left. */
+/**
+ * Takes and releases every key of a space once, for `limit` milliseconds at most. Returns the bytes that this left in
+ * memory.
+ */
 export async function visitKeys(contender, { space, ttl, limit }) {
   await visit(contender, { name: 'warm-up', space: WARM_UP, ttl, limit });
   const before = heldInMemory();
@@ -24,13 +27,13 @@ async function visit(contender, { name, space, ttl, limit }) {
   return Math.min(next, space);
 }
 
-/** Microseconds of this process's CPU for a lock with a key at random from a space. */
+/** Microseconds of this process's CPU for a lock with a random key from a space. */
 export async function randomKeys(contender, { space, ttl, duration }) {
   const cpu = process.cpuUsage();
   const end = performance.now() + duration;
   let locks = 0;
   async function loop(_, own) {
-    // Each has keys of its own.
+    // Each task has keys of its own.
     const share = Math.floor((space - own - 1) / CONCURRENCY) + 1;
     while (performance.now() < end) {
       await contender.cycle(`space:${process.pid}:${own + CONCURRENCY * Math.floor(Math.random() * share)}`, ttl);

@@ -1,6 +1,6 @@
 let keys = 0;
 
-/** Acquires and releases, so many at a time, for so many milliseconds; every lock has a key of its own. */
+/** Acquires and releases with the given concurrency, for `duration` milliseconds. Every lock has a key of its own. */
 export async function load(contender, { concurrency, duration, ttl }) {
   const failures = new Map();
   let locks = 0;

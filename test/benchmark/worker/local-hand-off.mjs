@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { sharedNow, sleep } from '../measure/numbers.mjs';
 
-// A prototype, to know what it would give if the library handed a lock over inside a process in one round: no wake-ups,
-// no queue in Redis, no errors, just the traffic. Nothing of it is in the library.
+// A prototype that shows what the library would gain if it handed a lock over inside a process in one round: no
+// wake-ups, no queue in Redis and no errors, just the traffic. The library contains nothing of it.
 
 const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 const SWAP = `if redis.call('GET', KEYS[1]) == ARGV[1] then
@@ -11,7 +11,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) return 1 end return 0`;
 
 const newToken = () => randomBytes(20).toString('hex');
 
-/** How the token of one local holder becomes the token of the next. Each resolves when a quorum has granted. */
+/** Ways to replace the token of one local holder by the token of the next. Each resolves when a quorum has granted. */
 const HAND_OVERS = {
   async 'release, then acquire'(masters, quorum, key, old, token, ttl) {
     await atLeast(
@@ -40,7 +40,7 @@ const HAND_OVERS = {
 
 export const HAND_OVER_NAMES = Object.keys(HAND_OVERS);
 
-/** Hand-offs per second, and microseconds of this process's CPU for each, with `waiters` in line. */
+/** Hand-offs per second, and microseconds of this process's CPU for each, with `waiters` waiters in line. */
 export async function handLocally({ urls, key, ttl, waiters, section, handOver, duration }) {
   const masters = urls.map((url) => new Redis(url));
   for (const master of masters) {
@@ -74,7 +74,7 @@ export async function handLocally({ urls, key, ttl, waiters, section, handOver, 
   return { perSecond: (count / elapsed) * 1000, cpu: (user + system) / count };
 }
 
-/** First come, first served. */
+/** A queue in order of arrival. */
 class Line {
   #occupied = false;
   #waiting = [];
@@ -91,7 +91,7 @@ class Line {
   }
 }
 
-/** Resolves when so many have granted; rejects if that is impossible. */
+/** Resolves when `quorum` masters have granted; rejects if that is impossible. */
 function atLeast(quorum, answers) {
   return new Promise((resolve, reject) => {
     let granted = 0;

@@ -8,7 +8,7 @@ export class Pool {
     this.#workers = Array.from({ length: size }, () => new WorkerProcess());
   }
 
-  /** Gives the same task to the first `count` processes; resolves with what each of them found. */
+  /** Gives the same task to the first `count` processes. Resolves with the result of each. */
   run(name, task = {}, count = this.#workers.length) {
     return Promise.all(this.#workers.slice(0, count).map((worker) => worker.run(name, task)));
   }

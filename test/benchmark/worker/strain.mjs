@@ -3,13 +3,16 @@ import { heldInMemory } from '../measure/memory.mjs';
 
 let keys = 0;
 
-/** More than can be measured in a minute. They have their place from the start, so that memory does not grow by them. */
+/**
+ * More samples than a minute can produce. The array is allocated at the start, so that samples do not add to memory
+ * growth.
+ */
 const MOST = 2 ** 21;
 const times = new Float64Array(MOST);
 
 /**
- * Acquires and releases, so many at a time, for so many milliseconds, and comes back then even if a lock does not: what
- * is still under way has taken its time until then.
+ * Acquires and releases with the given concurrency, for `duration` milliseconds. It returns then even if a lock does
+ * not: an attempt that is still in progress counts with the time until then.
  */
 export async function strain(contender, { concurrency, duration, ttl, sampled = [] }) {
   let locks = 0;
@@ -30,7 +33,7 @@ export async function strain(contender, { concurrency, duration, ttl, sampled = 
       } catch (error) {
         const why = String(error?.message ?? error).slice(0, 200);
         failures.set(why, (failures.get(why) ?? 0) + 1);
-        // What fails at once must not keep everything else from happening.
+        // An immediate failure must not keep everything else from running.
         await sleep(1);
       }
       underWay.delete(attempt);

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { sharedNow, sleep } from '../measure/numbers.mjs';
 
-/** Milliseconds of each acquire and release, one after the other, keys that nobody else wants. */
+/** Milliseconds of each acquire and release, one after the other, with uncontended keys. */
 export async function cycle(contender, { key, ttl, count }) {
   const acquire = [];
   const both = [];
@@ -28,8 +28,8 @@ export async function refuse(contender, { key, ttl, count }) {
 }
 
 /**
- * Milliseconds until a quorum of the masters has run a script that sets one key, `pause` milliseconds between one and the
- * next: the least that a lock in one round trip can be.
+ * Milliseconds until a quorum of the masters has run a script that sets one key, with a pause of `pause` milliseconds
+ * between two runs. This is the least that a lock in one round trip can take.
  */
 export async function setByScript({ urls, count, pause }) {
   const clients = urls.map((url) => new Redis(url));
@@ -50,7 +50,7 @@ export async function setByScript({ urls, count, pause }) {
   return times;
 }
 
-/** Resolves when more than half of them have. */
+/** Resolves when more than half of the answers have arrived. */
 function quorumOf(answers) {
   let missing = Math.floor(answers.length / 2) + 1;
   return new Promise((resolve, reject) => {
@@ -58,7 +58,7 @@ function quorumOf(answers) {
   });
 }
 
-/** Milliseconds of a PING to all of some servers at once, `pause` milliseconds between one and the next. */
+/** Milliseconds of a PING to several servers at once, with a pause of `pause` milliseconds between two PINGs. */
 export async function ping({ urls, count, pause }) {
   const clients = urls.map((url) => new Redis(url));
   const times = [];

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url';
 
 const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url));
 
-/** A process that does one task after the other. */
+/** A process that runs one task after the other. */
 export class WorkerProcess {
-  // With the collector at hand, to see what is left in memory.
+  // With access to the garbage collector, to measure what is left in memory.
   #process = fork(WORKER, { execArgv: ['--expose-gc'] });
   #ended = once(this.#process, 'exit');
   #open = new Map();
@@ -26,14 +26,14 @@ export class WorkerProcess {
 
   /** Resolves when the process has ended. */
   async end() {
-    // It may be too busy to notice.
+    // The process may be too busy to notice the disconnect.
     const late = setTimeout(() => this.#kill(), 2_000);
     if (this.#process.connected) this.#process.disconnect();
     await this.#ended;
     clearTimeout(late);
   }
 
-  /** @param limit milliseconds after which a task that does not come back is given up, and the process with it */
+  /** @param limit milliseconds after which an unfinished task is given up, together with the process */
   run(name, task = {}, limit = 180_000) {
     const id = this.#ids++;
     return new Promise((resolve, reject) => {

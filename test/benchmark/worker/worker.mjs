@@ -1,4 +1,4 @@
-// One process of the pool. It is told what to do by the parent, one task at a time.
+// One process of the pool. Its parent sends it one task at a time.
 import { contend } from './contend.mjs';
 import { cycles } from './cycles.mjs';
 import { decorator } from './decorator.mjs';
@@ -43,7 +43,7 @@ const TASKS = {
   handLocally,
 };
 
-// Whatever this process is waiting for: there is nobody left to tell.
+// Whatever this process is waiting for, no parent is left to receive a result.
 process.on('disconnect', () => process.exit());
 
 process.on('message', async ({ id, name, task }) => {

@@ -1,6 +1,6 @@
 import type { Random } from '../../../lib/core/random.js';
 
-/** Chance with a seed: the same seed gives the same numbers on every machine. sfc32. */
+/** Seeded randomness (sfc32): the same seed gives the same numbers on every machine. */
 export class Chance implements Random {
   private a: number;
   private b: number;
@@ -13,7 +13,7 @@ export class Chance implements Random {
     for (let i = 0; i < 12; i++) this.next();
   }
 
-  /** 32 bits. */
+  /** The next 32 bits. */
   next(): number {
     const sum = (((this.a + this.b) | 0) + this.counter) | 0;
     this.counter = (this.counter + 1) | 0;
@@ -27,7 +27,7 @@ export class Chance implements Random {
     return this.next() / 2 ** 32;
   }
 
-  /** Shorter than real ones, which nobody notices. */
+  /** Shorter than a real token, which makes no difference in a simulation. */
   token(): string {
     return `${this.next().toString(16).padStart(8, '0')}${this.next().toString(16).padStart(8, '0')}`;
   }
@@ -37,17 +37,17 @@ export class Chance implements Random {
     return least + Math.floor(this.fraction() * (most - least + 1));
   }
 
-  /** A number from `least` to `most`, small ones as likely as those ten times as large. */
+  /** A number from `least` to `most`, on a logarithmic scale: every order of magnitude is equally likely. */
   spread(least: number, most: number): number {
     return least * (most / least) ** this.fraction();
   }
 
-  /** True in a share of the cases. */
+  /** True with the given probability. */
   happens(share: number): boolean {
     return this.fraction() < share;
   }
 
-  /** One of them. */
+  /** One of the choices, each equally likely. */
   pick<T>(choices: readonly T[]): T {
     return choices[Math.floor(this.fraction() * choices.length)] as T;
   }

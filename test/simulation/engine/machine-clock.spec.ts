@@ -8,7 +8,7 @@ function started(): { readonly clock: MachineClock; readonly pass: (milliseconds
 }
 
 describe('MachineClock', () => {
-  it('stands still with both clocks while its machine is not run', () => {
+  it('stops both clocks while its machine does not run', () => {
     const { clock, pass } = started();
     const before = clock.read();
     clock.stop();
@@ -20,7 +20,7 @@ describe('MachineClock', () => {
     expect(clock.error).toBeCloseTo(-5_000);
   });
 
-  it('stands still with the monotonic clock only while its machine is suspended', () => {
+  it('stops only the monotonic clock while its machine is suspended', () => {
     const { clock, pass } = started();
     const before = clock.read();
     clock.suspend();
@@ -30,7 +30,7 @@ describe('MachineClock', () => {
     expect([monotonic - before.monotonic, wall - before.wall]).toEqual([0, 5_000]);
   });
 
-  it('runs slow while it is slewed, and remembers how slow', () => {
+  it('runs slow while it is slewed, and remembers the slowest rate', () => {
     const { clock, pass } = started();
     const before = clock.read();
     clock.slew(0.9);

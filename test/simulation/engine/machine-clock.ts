@@ -1,12 +1,12 @@
 import type { Instant } from '../../../lib/core/clock.js';
 import type { Scheduler } from './scheduler.js';
 
-/** The year 2025: what a wall clock without an error shows at the beginning, in milliseconds. */
+/** The start of 2025, in milliseconds: what a wall clock without an error shows at the beginning. */
 export const EPOCH = Date.UTC(2025, 0, 1);
 
 /**
- * The clocks of one machine. Both run at the machine's rate. The monotonic one stands still while the machine is suspended,
- * and both do while its hypervisor does not run it. The wall clock can be set.
+ * The clocks of one machine. Both run at the machine's rate. The monotonic clock stops while the machine is suspended.
+ * Both clocks stop while the hypervisor does not run the machine. The wall clock can be set.
  */
 export class MachineClock {
   private since: number;
@@ -32,12 +32,12 @@ export class MachineClock {
     return { monotonic: this.suspended ? this.monotonic : this.monotonic + passed, wall: this.wall + passed };
   }
 
-  /** The wall clock alone, in milliseconds. */
+  /** Only the wall clock, in milliseconds. */
   get wallTime(): number {
     return this.wall + this.passed;
   }
 
-  /** Seconds of this machine in a true second. */
+  /** Seconds of this machine per second of true time. */
   get rate(): number {
     return this.current;
   }
@@ -71,7 +71,7 @@ export class MachineClock {
     this.suspended = false;
   }
 
-  /** Both clocks stand still until {@link start}, as in a virtual machine that is not run. */
+  /** Stops both clocks until {@link start}, as in a virtual machine that does not run. */
   stop(): void {
     this.settle();
     this.stops++;
@@ -82,7 +82,7 @@ export class MachineClock {
     this.stops--;
   }
 
-  /** Runs faster or slower by a factor from now on, as a clock that is corrected gently. */
+  /** Multiplies the rate from now on, as when a clock is corrected gradually. */
   slew(factor: number): void {
     this.settle();
     this.current *= factor;

@@ -1,10 +1,11 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * Runs every promise reaction that is due, and those that follow from them, before it returns. Not from inside a promise
- * reaction, where it does nothing.
+ * Runs every promise reaction that is due, and all reactions that follow, before it returns. It does nothing inside a
+ * promise reaction.
  *
- * V8's own way to do it: a turn of the event loop after every event of the simulation would take longer than all the rest.
+ * It uses an internal function of V8, because a turn of the event loop after every event of the simulation would take
+ * longer than all the rest.
  */
 export const settlePromises: () => void = compileCheckpoint();
 

@@ -3,14 +3,14 @@ import type { Chance } from './chance.js';
 import type { MachineClock } from './machine-clock.js';
 import type { Planned, Scheduler } from './scheduler.js';
 
-/** How late a timer fires on a machine that is not busy, in milliseconds. */
+/** How late a timer fires on an idle machine, in milliseconds. */
 export const TIMER_LATENESS = 0.3;
 /** No timer of the real clock sleeps longer than this, in milliseconds. */
 const LONGEST_SLEEP = 1_000;
-/** How long one turn of the event loop takes, in milliseconds. */
+/** Duration of one turn of the event loop, in milliseconds. */
 const TURN = 0.01;
 
-/** How a process stops: alone, with its machine, or with its virtual machine, whose clocks notice nothing. */
+/** How a process stops: alone, with its machine, or with its virtual machine, whose clocks then stop too. */
 export type Stop = 'pause' | 'suspend' | 'stun';
 
 interface PendingTimer {
@@ -20,16 +20,16 @@ interface PendingTimer {
 }
 
 /**
- * One client process and its event loop: its timers, what it reads from its sockets, and its pauses.
+ * One client process and its event loop: its timers, the input from its sockets, and its pauses.
  *
- * A paused process does nothing, whatever its clocks say. When it goes on, the timers that are due come first, then what
- * has arrived meanwhile: that is the order of Node's event loop.
+ * A paused process does nothing, whatever its clocks show. When it resumes, it first runs the timers that are due, and
+ * then reads the input that has arrived meanwhile. This is the order of Node's event loop.
  */
 export class SimProcess implements Clock {
   private readonly timers = new Set<PendingTimer>();
   private readonly inbox: (() => void)[] = [];
   private readonly listeners: (() => void)[] = [];
-  /** What comes after the turn that began with this event. */
+  /** The callbacks that follow the turn that began with this event. */
   private turn: (() => void)[] = [];
   private turnOf = -1;
   private catchingUp = false;
@@ -37,9 +37,9 @@ export class SimProcess implements Clock {
   private dead = false;
   /** Since when it has run without a pause, in true time. */
   runsSince = 0;
-  /** When its machine was resumed last, in true time. */
+  /** When its machine last resumed, in true time. */
   resumedAt = -Infinity;
-  /** Milliseconds of true time for which it has been stopped. */
+  /** Milliseconds of true time for which it was stopped, up to the end of its last pause. */
   private stoppedFor = 0;
   private stoppedAt = 0;
 
@@ -63,7 +63,7 @@ export class SimProcess implements Clock {
     return this.timers.size;
   }
 
-  /** Milliseconds of true time for which it has not run so far. */
+  /** Milliseconds of true time during which it has not run so far. */
   get stopped(): number {
     return this.stoppedFor + (this.pauses > 0 ? this.scheduler.now - this.stoppedAt : 0);
   }
@@ -73,7 +73,7 @@ export class SimProcess implements Clock {
   }
 
   schedule(delay: number, callback: () => void): Timer {
-    // Like Node: whole milliseconds, counted from a loop time that is a whole number, too.
+    // Like Node: whole milliseconds, counted from a loop time that is also a whole number.
     const due = Math.floor(this.read().monotonic) + Math.max(1, Math.trunc(delay));
     const pending: PendingTimer = { due, callback, planned: undefined };
     this.timers.add(pending);
@@ -88,7 +88,7 @@ export class SimProcess implements Clock {
     return timer;
   }
 
-  /** Its clocks have come apart: a timer is due within a second, and looks at them. */
+  /** The clocks have diverged. A timer fires within a second, and compares them. */
   noteClocks(): void {
     const noticed = this.chance.fraction() * LONGEST_SLEEP;
     this.scheduler.after(noticed, () => this.receive(() => this.listeners.forEach((listener) => listener())));
@@ -102,7 +102,7 @@ export class SimProcess implements Clock {
     this.scheduler.after(2 * TURN, () => this.receive(callback));
   }
 
-  /** What several masters are asked in one turn is sent in one. */
+  /** Collects the requests that one turn makes to several masters, and sends them together. */
   afterTurn(callback: () => void): void {
     if (this.turnOf === this.scheduler.steps) {
       this.turn.push(callback);
@@ -114,14 +114,14 @@ export class SimProcess implements Clock {
     this.scheduler.after(0, () => this.receive(() => runAll(turn)));
   }
 
-  /** What comes from outside: now, or when the process goes on. */
+  /** Handles an event from outside: at once, or when the process resumes. */
   receive(action: () => void): void {
     if (this.dead) return;
     if (this.isRunning && !this.catchingUp) action();
     else this.inbox.push(action);
   }
 
-  /** Stops for a while. The monotonic clock of a suspended machine stops, too; both clocks of a stunned one do. */
+  /** Stops for a while. The monotonic clock of a suspended machine stops too; a stunned machine stops both clocks. */
   pause(milliseconds: number, how: Stop): void {
     if (this.dead) return;
     if (this.pauses++ === 0) this.stop();
@@ -139,13 +139,13 @@ export class SimProcess implements Clock {
     });
   }
 
-  /** Its clocks run faster or slower by a factor for a while. */
+  /** Multiplies the rate of its clocks for a while. */
   slew(milliseconds: number, factor: number): void {
     this.changeRate(factor);
     this.scheduler.after(milliseconds, () => this.changeRate(1 / factor));
   }
 
-  /** Ends for good, without a word. */
+  /** Ends for good without cleaning up. */
   die(): void {
     this.dead = true;
     for (const { planned } of this.timers) planned?.cancel();
@@ -163,7 +163,7 @@ export class SimProcess implements Clock {
     this.stoppedFor += this.scheduler.now - this.stoppedAt;
     this.runsSince = this.scheduler.now;
     for (const timer of [...this.timers].sort((a, b) => a.due - b.due)) this.plan(timer);
-    // What is in the sockets is read after the timers that are due, and before what arrives from now on.
+    // Input in the sockets is read after the timers that are due, and before anything that arrives from now on.
     if (this.inbox.length === 0 || this.catchingUp) return;
     this.catchingUp = true;
     this.scheduler.after(TURN, () => this.readOn());

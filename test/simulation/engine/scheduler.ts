@@ -4,21 +4,21 @@ interface Event {
   action: (() => void) | undefined;
 }
 
-/** Something that will happen, unless it is called off. */
+/** A planned event, which can be cancelled. */
 export interface Planned {
   cancel(): void;
 }
 
 /**
- * The one queue of everything that happens, in the order of virtual time. What happens at one moment happens in the order
- * in which it was planned.
+ * The single queue of all events, in the order of virtual time. Events at the same moment happen in the order in which
+ * they were planned.
  */
 export class Scheduler {
   /** True time, in milliseconds. No machine knows it. */
   now = 0;
   /** Number of events so far. */
   steps = 0;
-  /** Tells one course of events from another. */
+  /** Identifies one course of events. */
   fingerprint = 0x811c9dc5;
   private readonly heap: Event[] = [];
   private orders = 0;
@@ -38,7 +38,7 @@ export class Scheduler {
     this.fingerprint = Math.imul(this.fingerprint ^ (value | 0), 0x01000193) >>> 0;
   }
 
-  /** Lets the next event happen. Returns false if there is none until `end`. */
+  /** Runs the next event. Returns `false` if there is none until `end`. */
   step(end: number): boolean {
     for (;;) {
       const event = this.heap[0];

@@ -7,8 +7,8 @@ const [FAST, FIRST, SECOND] = [0, 1, 2];
 
 /**
  * The known counter-example to agreeing on a token without adopting larger answers (see
- * test/unit/core/fencing-counterexamples.spec.ts), which chance would need too long to find: six things have to happen in
- * one order. Chance still decides when exactly.
+ * test/unit/core/fencing-counterexamples.spec.ts). Random schedules would need too long to find it, because six events
+ * must happen in one order. Their exact times are still random.
  */
 export function duplicateToken(seed: number): Schedule {
   const chance = new Chance(seed);
@@ -19,11 +19,11 @@ export function duplicateToken(seed: number): Schedule {
     seed,
     options: { ttl: LONG, maxTtl: LONG, wait: 1_000 },
     servers: [A, B, C].map(() => ({ rate: 1, offset: 0, uptime: 100_000 })),
-    // One clock is ahead: the counters of whoever comes later are counted up one by one.
+    // One clock is ahead, so the counters of later processes increase one by one.
     processes: [15_000, 0, 0].map((offset) => ({ rate: 1, offset, startsAt: 0 })),
     operations: [
       operation(FAST, 5_160, { work: 10, tokenAt: 0 }),
-      // The first holder is told a number by A only, and has another round.
+      // The first holder receives a number from A only, and needs another round.
       operation(FIRST, begins, { work: 1_000, tokenAt: 0.01 }),
       operation(SECOND, begins + 14 + soon(), { work: 20, tokenAt: 0 }),
     ],

@@ -7,7 +7,7 @@ const SETTLED = 3_400;
 const [A, B, C] = [0, 1, 2];
 const [HOLDER, RIVAL] = [0, 1];
 
-/** All masters lose their data while a lock is held: only the word of its holder keeps them from voting early. */
+/** All masters lose their data while a lock is held. Only contact by its holder keeps them from voting early. */
 export function lostTogether(seed: number): Schedule {
   const chance = new Chance(seed);
   return {

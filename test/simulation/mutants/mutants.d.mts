@@ -1,10 +1,10 @@
 export interface Mutant {
   readonly name: string;
-  /** Of the library, from the root of the repository. */
+  /** Path in the library, from the root of the repository. */
   readonly file: string;
-  /** What is replaced, and by what, in turn. */
+  /** Pairs of the string to replace and its replacement. */
   readonly changes: readonly string[];
-  /** Whether the fault is in a script, and so in its model. */
+  /** Whether the fault is in a script, and so also in its model. */
   readonly isInModel: boolean;
 }
 

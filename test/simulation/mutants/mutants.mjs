@@ -1,9 +1,9 @@
-// Faults in the algorithm that the properties must notice. Each is a change of the text of a file; a text that is not
-// found exactly once is an error, so that code that moves takes its mutants along. A text `@mutant name` stands for the
-// whole line that ends in `// @mutant name`, whatever the line says.
+// Faults in the algorithm that the properties must detect. Each fault replaces strings in a file. A string that does
+// not occur exactly once is an error, so that a mutant moves with its code. The string `@mutant name` stands for the
+// whole line that ends in `// @mutant name`, whatever that line contains.
 //
-// Where `model` says so, the fault is in a script. The simulated servers do not run Lua: the model of the script gets the
-// same fault (`modelFaults` in profiles.ts), and the text is changed, too, so that it is noticed when it moves.
+// If `model` says so, the fault is in a script. The simulated servers do not run Lua, so the model of the script gets
+// the same fault (`modelFaults` in profiles.ts). The script changes too, so that a moved string is noticed.
 
 const TENURE = 'lib/core/tenure.ts';
 const FENCING = 'lib/core/fencing.ts';
@@ -14,7 +14,7 @@ const GUARD = 'lib/redis/guard/guard-group.ts';
 const WRITER = 'lib/redis/guard/marker-writer.ts';
 const IDENTITY = 'lib/redis/guard/data-identity.ts';
 
-/** name, file, and pairs of what is replaced by what */
+/** Name, file, and pairs of string and replacement. */
 export const MUTANTS = [
   ['start time taken after replies', TENURE, ['this.since = started;', 'this.since = this.clock.read();']],
   [
@@ -187,7 +187,7 @@ export const MUTANTS = [
   ],
 ].map(([name, file, changes, model]) => ({ name, file, changes, isInModel: model !== undefined }));
 
-/** The text of a file with the fault in it. */
+/** Returns the contents of the file with the fault. */
 export function mutate({ name, file, changes }, text) {
   let mutated = text;
   for (let i = 0; i < changes.length; i += 2) {
@@ -199,7 +199,7 @@ export function mutate({ name, file, changes }, text) {
   return mutated;
 }
 
-/** Finds a text, or the line with an anchor. */
+/** Matches a literal string, or the line with an anchor. */
 function patternOf(text) {
   const literal = text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   return text.startsWith('@mutant ') ? new RegExp(`^.* // ${literal}$`, 'gm') : new RegExp(literal, 'g');

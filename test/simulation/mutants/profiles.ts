@@ -4,12 +4,12 @@ import type { ModelFault } from '../server/operations.js';
 import { duplicateToken } from './duplicate-token.js';
 import { lostTogether } from './lost-together.js';
 
-/** Schedules in which a mutant matters more often than in any. */
+/** Schedules in which a mutant has an effect more often than in general ones. */
 interface MutantProfile {
   readonly profile: Profile;
-  /** In place of schedules of that profile. */
+  /** Replaces the schedules of the profile. */
   readonly schedule?: (seed: number) => Schedule;
-  /** The fault in the model of a script, for a mutant of its text. */
+  /** The fault in the model of a script, for a mutant of the script. */
   readonly modelFaults?: ReadonlySet<ModelFault>;
 }
 
@@ -20,7 +20,7 @@ const GUARDED: Profile = {
 const CROWDED: Profile = { ...GUARDED, processes: [3, 4], resources: [['a']] };
 const SLOW: Profile = { ...CROWDED, faults: ['slow', 'partition', 'hang', 'pause'], latencies: [20] };
 
-/** Counters that differ from master to master, since clocks are behind them, and locks that overlap. */
+/** Locks that overlap, with counters that differ between masters because all clocks are behind them. */
 const OVERLAPPING: Profile = {
   ...{ ...CROWDED, faults: ['evict', 'evict', 'evict', 'evict', 'partition', 'hang', 'cut'], mostFaults: 30 },
   ...{
@@ -31,12 +31,12 @@ const OVERLAPPING: Profile = {
     extended: 0,
     tokensAt: [0, 0, 0.1, 0.5],
     dataAfterCrash: ['kept'],
-    // With a guard, new masters would not vote while most of it happens.
+    // With a guard, new masters would not vote during most of the schedule.
     guard: [false],
   },
 };
 
-/** By the name of the mutant. */
+/** Profiles by the name of the mutant. */
 export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'start time taken after replies': { profile: { ...SLOW, ttls: [300, 1_000] } },
   'elapsed ignored': { profile: SLOW },
@@ -104,7 +104,7 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'budget counted from each attempt': { profile: CROWDED },
 };
 
-/** The schedule of a seed that is meant for a mutant. */
+/** The schedule that a seed gives for a mutant. */
 export function scheduleFor(mutant: string, seed: number): Schedule {
   const { schedule, profile } = PROFILES[mutant] ?? {};
   return schedule?.(seed) ?? generate(seed, profile);

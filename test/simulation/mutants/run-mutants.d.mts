@@ -1,6 +1,6 @@
 export interface MutantResult {
   readonly name: string;
-  /** What noticed it; `undefined` if nothing did. */
+  /** The property that detected the mutant; `undefined` if none did. */
   readonly property: string | undefined;
   readonly killer: number | undefined;
   readonly tried: number;
@@ -8,12 +8,12 @@ export interface MutantResult {
 }
 
 export interface MutantOptions {
-  /** All of them by default. */
+  /** The mutant to run; all of them by default. */
   readonly name?: string | undefined;
   readonly workers: number;
-  /** The first one. */
+  /** The first seed. */
   readonly seed: number;
-  /** Most schedules for each. */
+  /** Largest number of schedules for each mutant. */
   readonly runs?: number;
 }
 

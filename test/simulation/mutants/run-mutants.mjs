@@ -6,7 +6,7 @@ import { mutate, MUTANTS } from './mutants.mjs';
 const MOST_RUNS = 50_000;
 const MOST_SECONDS = 60;
 
-/** Lets every mutant run until a property notices it, and prints which did. */
+/** Runs every mutant until a property detects it, and prints the property. */
 export async function runMutants({ name, workers, seed, runs = MOST_RUNS }, print) {
   const chosen = MUTANTS.filter((mutant) => name === undefined || mutant.name === name);
   if (chosen.length === 0) throw new Error(`no such mutant; there are: ${MUTANTS.map((each) => each.name).join(', ')}`);

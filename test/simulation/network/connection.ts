@@ -10,12 +10,12 @@ export interface Owner {
   readonly onClosed: () => void;
 }
 
-/** How the next thing that travels over a connection gets lost. */
+/** How a connection breaks: at once, or with the next request or reply. */
 export type Cut = 'now' | 'request' | 'reply';
 
 /**
- * One TCP connection. What is lost is lost with the connection, and nothing arrives twice: a copy of a packet is dropped
- * by TCP, and the client resends nothing after a reconnect (`autoResendUnfulfilledCommands: false`).
+ * One TCP connection. Lost data is lost together with the connection, and nothing arrives twice: TCP drops a copy of a
+ * packet, and the client resends nothing after a reconnect (`autoResendUnfulfilledCommands: false`).
  */
 export class Connection {
   private readonly out: Pipe;
@@ -43,7 +43,7 @@ export class Connection {
     return this.process.name;
   }
 
-  /** Whether a request or a reply is on its way. */
+  /** Whether a request or a reply is in flight. */
   get isBusy(): boolean {
     return this.out.isBusy || this.in.isBusy;
   }
@@ -55,7 +55,7 @@ export class Connection {
     });
   }
 
-  /** Says goodbye. What was sent before arrives before. */
+  /** Closes the connection. Data that was sent earlier still arrives first. */
   close(): void {
     this.out.send(() =>
       this.endpoint.receive(this, () => {
@@ -65,13 +65,13 @@ export class Connection {
     );
   }
 
-  /** Breaks the connection, now or when the next thing travels over it. */
+  /** Breaks the connection, now or when the next message travels over it. */
   break(cut: Cut): void {
     if (cut === 'now') this.reset(0);
     else this.cut = cut;
   }
 
-  /** Ends it with everything that is on its way; the client learns of it as soon as something reaches it. */
+  /** Ends the connection and drops everything in flight. The client learns of it as soon as something reaches it. */
   reset(delay: number): void {
     if (!this.isOpen) return;
     this.drop();
@@ -118,7 +118,7 @@ export class Connection {
     });
   }
 
-  /** The client does not wait for the other side to say goodbye, too. */
+  /** Closes the client's side without waiting for the other side to close, too. */
   abandon(): void {
     this.tellClosed();
   }

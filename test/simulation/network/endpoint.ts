@@ -4,22 +4,22 @@ import type { Scheduler } from '../engine/scheduler.js';
 import type { SimServer } from '../server/sim-server.js';
 import type { Connection } from './connection.js';
 
-/** How long a kernel takes to tell its peers that a process is gone, in milliseconds. */
+/** How long a kernel takes to close the connections of a process that has ended, in milliseconds. */
 const GONE_WITHIN = 2;
 
-/** The address of a master: whatever server answers there, and the connections to it. */
+/** The address of a master: the server that answers there at the moment, and the connections to it. */
 export class Endpoint {
   readonly connections = new Set<Connection>();
   /** When it last forgot keys, or let them expire early; in true time. */
   lostAt = -Infinity;
-  /** The same where one of the keys was that of a lock, and until when that could be relied on. */
+  /** The same if one of the keys belonged to a lock, and until when a holder could rely on that lock. */
   lostLockAt = -Infinity;
   lostLockUntil = -Infinity;
   /** Whether anything has happened to it after which it may have to wait before it votes. */
   mayBeYoung = false;
-  /** When it last led to another server, which may be the one of another master; in true time. */
+  /** When it last led to another server, possibly that of another master; in true time. */
   movedAt = -Infinity;
-  /** Whether a release may not have taken effect: what it should have deleted lives until its ttl ends. */
+  /** Whether a release may have had no effect, so that its keys live until their ttl ends. */
   mayKeepKeys = false;
   /** `undefined` while nothing listens. */
   server: SimServer | undefined;
@@ -41,14 +41,17 @@ export class Endpoint {
     return this.pauses > 0;
   }
 
-  /** What arrived over a connection: now, or when the server goes on. Lost if the server is gone by then. */
+  /**
+   * Handles input from a connection: at once, or when the server resumes. The input is lost if the server is gone by
+   * then.
+   */
   receive(connection: Connection, action: () => void): void {
     if (!this.server) return;
     if (this.isPaused) this.backlog.push({ connection, action });
     else action();
   }
 
-  /** The server hangs: it accepts connections and data, and does nothing. */
+  /** The server hangs: it accepts connections and data, but does nothing. */
   pause(milliseconds: number): void {
     this.pauses++;
     this.scheduler.after(milliseconds, () => {
@@ -56,14 +59,14 @@ export class Endpoint {
     });
   }
 
-  /** The server is gone, with everything that was not carried out yet. */
+  /** The server is gone, with all commands that it has not run yet. */
   stop(): void {
     this.server = undefined;
     this.backlog.length = 0;
     for (const connection of [...this.connections]) connection.reset(this.chance.fraction() * GONE_WITHIN);
   }
 
-  /** Sockets are read in any order; what came over one of them, in its own. */
+  /** Sockets are read in any order; the input of one socket is read in its own order. */
   private goOn(): void {
     const order = new Map<Connection, number>();
     for (const { connection } of this.backlog) {

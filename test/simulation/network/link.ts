@@ -3,10 +3,13 @@ import type { Scheduler } from '../engine/scheduler.js';
 
 export type Direction = 'out' | 'in';
 
-/** How long a packet that was held up takes after the way is free: it is sent again by a timer that has grown. */
+/**
+ * How long a delayed packet takes after the link is free, in milliseconds: a retransmission timer that has grown sends
+ * it again.
+ */
 const RETRANSMITTED_WITHIN = 200;
 
-/** The way between one process and one server. */
+/** The network between one process and one server. */
 export class Link {
   /** Milliseconds, in each direction. */
   latency;
@@ -25,12 +28,12 @@ export class Link {
     return this.blocks[direction] > 0;
   }
 
-  /** How long the next message takes. */
+  /** The delay of the next message. */
   delay(): number {
     return this.latency.least + this.chance.fraction() * (this.latency.most - this.latency.least);
   }
 
-  /** Calls back when messages get through in a direction again. */
+  /** Calls back when messages in a direction get through again. */
   whenFree(direction: Direction, send: () => void): void {
     this.waiting.push({ direction, send });
   }
@@ -50,8 +53,8 @@ export class Link {
 }
 
 /**
- * One direction of a connection. TCP keeps the order and loses nothing as long as the connection lives, so a packet that is
- * dropped on the way is a delay: it is sent again.
+ * One direction of a connection. TCP keeps the order and loses nothing while the connection lives. A dropped packet is
+ * therefore a delay: TCP sends it again.
  */
 export class Pipe {
   private readonly queue: (() => void)[][] = [];
@@ -66,12 +69,12 @@ export class Pipe {
     private readonly direction: Direction,
   ) {}
 
-  /** Whether something is on its way. */
+  /** Whether anything is in flight. */
   get isBusy(): boolean {
     return this.queue.length > 0;
   }
 
-  /** Whatever is sent in one turn travels together. */
+  /** Messages that one turn sends travel together. */
   send(arrive: () => void): void {
     if (this.closed) return;
     const last = this.queue.at(-1);
@@ -85,7 +88,7 @@ export class Pipe {
     if (!this.held) this.travel(segment);
   }
 
-  /** What is on its way is lost. */
+  /** Drops everything in flight. */
   close(): void {
     this.closed = true;
     this.queue.length = 0;
@@ -108,7 +111,7 @@ export class Pipe {
   private travelOn(): void {
     this.held = false;
     for (const segment of [...this.queue]) {
-      // The way may be blocked again by then.
+      // The link may be blocked again by then.
       if (!this.isHeld()) this.travel(segment);
     }
   }

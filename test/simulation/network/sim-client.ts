@@ -7,10 +7,10 @@ import { Connection, type Owner } from './connection.js';
 import type { Endpoint } from './endpoint.js';
 import type { Link } from './link.js';
 
-/** As in ioredis: how long it tries to connect, and how long a closed socket may take, in milliseconds. */
+/** As in ioredis: how long it tries to connect, and how long a socket may take to close, in milliseconds. */
 const CONNECT_WITHIN = 10_000;
 const DISCONNECT_WITHIN = 100;
-/** The first packet of a connection is sent again after that, then after twice as long, in milliseconds. */
+/** Delay before the first packet of a connection is sent again, in milliseconds. The delay then doubles each time. */
 const FIRST_RETRY = 1_000;
 
 interface Pending {
@@ -28,7 +28,7 @@ export interface Route {
   readonly scheduler: Scheduler;
 }
 
-/** An ioredis client with the library's own settings, as far as the library can tell the difference. */
+/** An ioredis client with the library's settings, as far as the library can notice a difference. */
 export class SimClient implements RedisClient, Owner {
   status = 'wait';
   readonly options: RedisClientOptions;
@@ -56,7 +56,10 @@ export class SimClient implements RedisClient, Owner {
     this.handlers.set(event, handlers);
   }
 
-  /** Whether an answer is awaited that tells who a server is, or a script is on its way to whom that was. */
+  /**
+   * Whether the client awaits an answer that identifies a server, or sends a script to the server that it has
+   * identified.
+   */
   isRecognizing(endpoint: Endpoint): boolean {
     return (
       this.route.endpoint === endpoint && this.pending.some(({ command }) => command === 'eval' || command === 'script')
@@ -110,7 +113,7 @@ export class SimClient implements RedisClient, Owner {
     }
   }
 
-  /** The process has ended, and its kernel closes what it had open. */
+  /** The process has ended, and its kernel closes its sockets. */
   abandon(): void {
     this.retry?.cancel();
     this.dialing?.cancel();
@@ -195,7 +198,7 @@ export class SimClient implements RedisClient, Owner {
     this.onClosed();
   }
 
-  /** The status changes at once; who listens is told a moment later. */
+  /** The status changes at once; listeners run a moment later. */
   private become(status: string): void {
     this.status = status;
     this.emit(status);
@@ -208,7 +211,7 @@ export class SimClient implements RedisClient, Owner {
     });
   }
 
-  /** A timer of the client library, which is none of ours. */
+  /** A timer of the client library, which does not count as a timer of this library. */
   private after(delay: number, action: () => void): Planned {
     const { process, scheduler } = this.route;
     let isOff = false;

@@ -8,48 +8,49 @@ import type { SimServer } from '../server/sim-server.js';
 import type { World } from '../world.js';
 import { Violation } from './violation.js';
 
-/** Less than that is no time to rely on: the library says so, too. In milliseconds. */
+/** A shorter remaining time is not reliable, and the library reports it so, in milliseconds. */
 const LEAST = 1;
-/** New masters vote no earlier than this after they have lost everything. In milliseconds. */
+/** New masters vote no earlier than this after they have lost everything, in milliseconds. */
 const EARLY_VOTE = 2_000;
-/** So much before the end of its validity, a lock is looked at once more. In milliseconds. */
+/** How long before the end of its validity a lock is checked once more, in milliseconds. */
 const NEAR_END = 1.2;
-/** A loss is told by a timer, which has a resolution of a millisecond and is a little late. In milliseconds. */
+/** A timer with a resolution of a millisecond reports a loss, and is a little late, in milliseconds. */
 const TOLD_WITHIN = 3;
 
-/** The same where clocks were set or a machine was suspended: no timer of a holder sleeps longer than a second. */
+/** The same after a clock was set or a machine was suspended: no timer of a holder sleeps longer than a second. */
 export const TOLD_IN_TRUE_TIME = 1_000 + TOLD_WITHIN;
-/** Within that, a holder hears from the masters that its own clocks stood still. In milliseconds of true time. */
+/** Time within which a holder learns from the masters that its own clocks stood still, in milliseconds of true time. */
 export const HEARD_WITHIN = 2_500;
 
-/** A lock that a process was given. */
+/** A lock that a process was granted. */
 interface Belief {
   readonly holder: string;
   readonly node: SimNode;
   readonly lease: Lease;
-  /** What its keys hold, several tokens if they were taken one by one. */
+  /** The tenures of its keys: several if the keys were taken one by one. */
   readonly tenures: readonly Tenure[];
   since: Instant;
-  /** When the round began that showed it: a shorter ttl is believed at once, and shows nothing. */
+  /** When the round that confirmed it began. A shorter ttl takes effect at once and confirms nothing. */
   shown: Instant;
-  /** When that was seen, in true time. */
+  /** When the check last saw that, in true time. */
   seenAt: number;
-  /** How long it is valid from `since` on, as seen last. */
+  /** Validity from `since` on, as last seen. */
   validity: number;
   /** The same before a process shortened it because its clock lagged. */
   fullValidity: number;
-  /** Since when the process could know that its validity has ended, in true time. */
+  /** Since when the process could have known that its validity has ended, in true time. */
   overdueSince: number | undefined;
-  /** The error of the wall clock when the validity was seen to have ended, before anybody was told. */
+  /** The error of the wall clock when the validity ended, before the holder was informed. */
   endedAt: number | undefined;
-  /** Who was given one of the resources after that. */
+  /** The holder that was granted one of the resources after that. */
   overtakenBy: string | undefined;
 }
 
 /**
- * Who believes to hold what, and whether that is true.
+ * Tracks which process believes it holds which lock, and whether the belief is justified.
  *
- * Looks into the library, since its public face tells a loss when it is asked: a look must not change the run.
+ * It reads internals of the library, because the public interface reports a loss when it is called. A check must not
+ * change the run.
  */
 export class Beliefs {
   private readonly live = new Set<Belief>();
@@ -63,12 +64,12 @@ export class Beliefs {
     ({ scheduler: this.scheduler, endpoints: this.endpoints, assumptions: this.assumptions } = world);
   }
 
-  /** Whether this is what the keys of a lock hold that a process was given. */
+  /** Whether a lock that a process was granted has this token. */
   hasToken(token: string): boolean {
     return this.tokens.has(token);
   }
 
-  /** A process was given a lock. Returns when its attempt began, in true time. */
+  /** Records that a process was granted a lock. Returns when its attempt began, in true time. */
   begin(holder: string, node: SimNode, resources: readonly string[]): number {
     const lease = node.redlock['held'].values.find((held) => !this.seen.has(held) && held.resources === resources);
     if (!lease) return this.scheduler.now;
@@ -89,7 +90,7 @@ export class Beliefs {
     return Math.max(...tenures.map((tenure) => node.drawnAt.get(tenure['token']) as number));
   }
 
-  /** After everything that happens. */
+  /** Runs after every event. */
   check(): void {
     for (const belief of this.live) {
       const { lease, node } = belief;
@@ -127,11 +128,11 @@ export class Beliefs {
     }
   }
 
-  /** What comes after the end of the validity counts for nothing: somebody else may have come and gone. */
+  /** A belief must not return after the end of the validity, because another holder may have come and gone. */
   private checkRevival(belief: Belief): void {
     const { endedAt, overtakenBy, node, holder } = belief;
     if (endedAt === undefined || this.assumptions.isSick(node) || !believes(belief)) return;
-    // Whoever sets back a wall clock that had been set forward makes a validity longer again, and rightly so.
+    // If a wall clock was set forward and is then set back, the validity rightly becomes longer again.
     if (Math.abs(node.process.clocks.error - endedAt) > LEAST) return;
     if (overtakenBy !== undefined && this.assumptions.broken.size === 0) {
       this.fail('mutual exclusion', `${holder} believes again in what ${overtakenBy} had meanwhile`);
@@ -147,8 +148,8 @@ export class Beliefs {
   }
 
   /**
-   * At once by the monotonic clock. A wall clock that jumps calls nobody back, but then, and after a suspension of the
-   * machine, a second of true time is enough.
+   * The monotonic clock reports a loss at once. A jump of the wall clock wakes no timer, so after a jump or a
+   * suspension of the machine, a second of true time is enough.
    */
   private checkTold(belief: Belief): void {
     const { tenures, node } = belief;
@@ -172,7 +173,7 @@ export class Beliefs {
     if (this.assumptions.isSick(node)) this.checkToldByMasters(belief);
   }
 
-  /** Where clocks stood still, only the masters can tell how much time has passed. */
+  /** If its own clocks stood still, a process learns only from the masters how much time has passed. */
   private checkToldByMasters(belief: Belief): void {
     const { node, seenAt, fullValidity: validity } = belief;
     if (!this.assumptions.mastersAreFine || !node.settings.restartGuard) return;
@@ -180,7 +181,7 @@ export class Beliefs {
     if (late > HEARD_WITHIN && believes(belief)) this.failTold(belief, late);
   }
 
-  /** Time passes without anything that happens, too. */
+  /** Plans an event, because time also passes when nothing else happens. */
   private lookAt(moment: number, node: SimNode): void {
     if (this.assumptions.mayBeSick(node)) this.scheduler.at(moment + LEAST, nothing);
   }
@@ -208,9 +209,9 @@ export class Beliefs {
   }
 
   /**
-   * A quorum of masters holds the keys, counting those that something has hit since the attempt began. A grant must not
-   * rest on masters that had forgotten locks which could have lived until then; an extension may heal them, since nobody
-   * else can have got a quorum meanwhile.
+   * A quorum of masters must hold the keys, counting masters that a fault has hit since the attempt began. A grant must
+   * not rest on masters that had forgotten locks which could still have been valid. An extension may heal them, since
+   * no other process can have had a quorum meanwhile.
    */
   private checkQuorum(belief: Belief, when: string): void {
     if (this.assumptions.broken.size > 0 || this.assumptions.isSick(belief.node)) return;
@@ -239,7 +240,7 @@ export class Beliefs {
     );
   }
 
-  /** Whether a lock that was lost there could still be relied on. Where all are new, they vote early. */
+  /** Whether a holder could still rely on a lock that was lost there. If all masters are new, they vote early. */
   private isTooEarly(
     { lostLockAt, lostLockUntil }: Pick<Endpoint, 'lostLockAt' | 'lostLockUntil'>,
     at: number,
@@ -254,7 +255,7 @@ export class Beliefs {
 }
 
 function nothing(): void {
-  // Everything is checked after every event.
+  // The checks run after every event anyway.
 }
 
 function believes({ lease }: Belief): boolean {

@@ -4,20 +4,23 @@ import { endOfFault, type Fault } from '../schedule.js';
 import type { World } from '../world.js';
 import { Violation } from './violation.js';
 
-/** Within that after a process has started, masters that were started a moment ago vote. In milliseconds. */
+/** Time after the start of a process within which masters that have just started vote, in milliseconds. */
 const NEW_MASTERS_VOTE_WITHIN = 3_000;
-/** How long a process that waits takes to listen and look again, and then to be woken. In milliseconds. */
+/** How long a waiting process takes to subscribe and poll again, and then to be woken, in milliseconds. */
 const [LISTENS_WITHIN, WOKEN_WITHIN] = [1_500, 150];
-/** How much more than the longest ttl a quarantine may take: drift, round trips, and until it was met. In milliseconds. */
+/**
+ * How much longer than the longest ttl a quarantine may last, in milliseconds: drift, round trips, and the time until a
+ * process notices its cause.
+ */
 const QUARANTINE_SLACK = 4_000;
 
 interface FirstMet {
-  /** When what the quarantine is for had happened, in true time. */
+  /** True time of the event that caused the quarantine. */
   readonly cause: number;
   readonly at: number;
 }
 
-/** Availability: new masters vote soon, a quarantine ends, and what one client does costs no other its lock. */
+/** Checks availability: new masters vote soon, a quarantine ends, and a fault of one client costs no other its lock. */
 export class Health {
   /** By the name of the master. */
   private readonly met = new Map<string, FirstMet>();
@@ -30,7 +33,7 @@ export class Health {
     this.base = Math.min(...world.nodes.map(({ settings }) => settings.maxTtl), world.settings.maxTtl);
   }
 
-  /** To be called before anything happens. */
+  /** To be called before any event. */
   plan(): void {
     const { nodes, schedule, scheduler, settings } = this.world;
     if (!settings.restartGuard || schedule.servers.length < 3) return;
@@ -44,8 +47,8 @@ export class Health {
   }
 
   /**
-   * The longest ttl that any lock can have now. A process that may use longer ones than the others, and does not, has
-   * no lock for which they would have to wait; nor has one that is gone for long.
+   * The longest ttl that any lock can have now. A process that may use longer ttls than the others, but does not, has
+   * no lock for which they would have to wait. Neither has a process that left long ago.
    */
   get longestTtl(): number {
     const { nodes, scheduler, schedule } = this.world;
@@ -67,13 +70,13 @@ export class Health {
     return longest;
   }
 
-  /** The longest ttl that was asked for so far. */
+  /** The longest ttl that was requested so far. */
   get longestUsedTtl(): number {
     const asked = this.world.actors.filter(({ askedAt }) => askedAt <= this.world.scheduler.now);
     return Math.max(0, ...asked.map(({ operation: { ttl, minHold, newTtl = 0 } }) => Math.max(ttl, minHold, newTtl)));
   }
 
-  /** Where a majority was hit, too few masters can say which ttls are in use: a process goes by its own bound. */
+  /** If faults have hit a majority, too few masters know the ttls in use, and a process uses its own maximum. */
   get longestGuess(): number {
     const { endpoints, nodes, schedule, scheduler } = this.world;
     const hit = endpoints.filter((_, index) =>
@@ -83,7 +86,7 @@ export class Health {
     return Math.max(this.longestTtl, ...nodes.map(({ settings }) => settings.maxTtl));
   }
 
-  /** A process keeps a master out for so long. */
+  /** Records that a process keeps a master out for so many milliseconds. */
   noteQuarantine(node: SimNode, master: string, milliseconds: number): void {
     const { world } = this;
     const { now } = world.scheduler;
@@ -92,12 +95,12 @@ export class Health {
     const before = this.met.get(master);
     const first = before?.cause === cause ? before : { cause, at: now };
     this.met.set(master, first);
-    // Where other masters cannot be read meanwhile, it begins once more.
+    // If other masters cannot be read meanwhile, the quarantine starts once more.
     const rounds = this.isSimple ? 1 : 2;
     const over = first.at + rounds * this.quarantineOf(this.longestGuess);
     const ends = now + milliseconds / node.process.clocks.rate;
     if (ends <= over) return;
-    // It may end earlier than it says: new masters vote early.
+    // It may end earlier than announced, because new masters vote early.
     world.scheduler.at(over, () => this.checkEnded(node, master, { cause, ends }));
   }
 
@@ -129,7 +132,7 @@ export class Health {
     }
   }
 
-  /** How long a master may be kept out for locks of this ttl. */
+  /** How long a master may be kept out for locks with this ttl. */
   quarantineOf(ttl: number): number {
     return ttl * (1 + 2 * this.world.settings.driftFactor) + QUARANTINE_SLACK;
   }
@@ -143,8 +146,8 @@ export class Health {
   }
 
   /**
-   * A lock was released. A process that is alone in waiting for it is woken, whatever the order of its list; where nothing
-   * goes wrong, it need not look for itself.
+   * A lock was released. If only one process waits for it, that process must be woken, whatever the order of its list.
+   * Without faults, it need not poll.
    */
   noteRelease(released: Actor): void {
     const { actors, schedule, scheduler } = this.world;
@@ -171,14 +174,14 @@ export class Health {
     for (const resource of operation.resources) this.woken.delete(resource);
   }
 
-  /** A waiting process is told that a key is free: only one of them, until it has it or gives it up. */
+  /** A waiting process receives a wake-up for a key. Only one process may, until it has the lock or gives it up. */
   noteWakeUp(process: string, key: string): void {
     const { actors, schedule, scheduler } = this.world;
     const resource = key.slice(key.lastIndexOf(':') + 1);
     const woken = this.woken.get(resource);
     if (!woken || schedule.operations.some(({ abortAfter }) => abortAfter !== undefined)) return;
     woken.add(process);
-    // Those who want several resources wait for one of them at a time.
+    // Processes that want several resources wait for one of them at a time.
     const isOdd = actors.some(({ hasFailed, isWaiting, operation }) =>
       isWaiting ? operation.resources.length > 1 : hasFailed,
     );

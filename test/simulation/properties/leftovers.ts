@@ -4,12 +4,12 @@ import type { SimNode } from '../node.js';
 import type { World } from '../world.js';
 import { Violation } from './violation.js';
 
-/** What stays on a master whatever comes and goes: bounded, and the same for every key. */
+/** Data that stays on a master: bounded, and the same for every key. */
 const STAYS = /\0(?:incarnation|fences)$/;
-/** Names of our own, such as queues. */
+/** Marks internal names, such as queues. */
 const OWN = '\0';
 
-/** No key of a lock is left where nothing kept its release from arriving. */
+/** No key of a lock is left on a master unless a fault may have kept its release from arriving. */
 export function checkReleased({ endpoints, scheduler, settings }: World): void {
   for (const endpoint of endpoints) {
     if (endpoint.mayKeepKeys) continue;
@@ -18,7 +18,7 @@ export function checkReleased({ endpoints, scheduler, settings }: World): void {
   }
 }
 
-/** Nothing is left anywhere, once everything that expires has expired. */
+/** No key is left anywhere after everything that expires has expired. */
 export function checkNothingLeft({ endpoints, scheduler }: World): void {
   for (const endpoint of endpoints) {
     const keys = keysOf(endpoint).filter((key) => !STAYS.test(key));
@@ -26,7 +26,7 @@ export function checkNothingLeft({ endpoints, scheduler }: World): void {
   }
 }
 
-/** No timer, listener or promise of the library is left in any process that has nothing else to do, such as to wait. */
+/** No timer, listener or promise of the library is left in a process that has nothing else to do, such as waiting. */
 export function checkIdle({ nodes, actors, scheduler }: World, isCalm: (node: SimNode) => boolean): void {
   for (const node of nodes) {
     const { process } = node;

@@ -1,8 +1,9 @@
 import type { Observer } from '../../../lib/core/observer.js';
 
 /**
- * States that a mass of schedules must reach: a property that is never put to the test proves nothing. A new one is one
- * line here, and a call of `reached` where it can be seen; what the library tells its observer is found by its words.
+ * States that a large number of schedules must reach, because a property that is never tested proves nothing. A new
+ * state takes one line here, and a call of `reached` where it is visible. States that the library reports to its
+ * observer are found by the words of the report.
  */
 export const RARE_STATES = [
   'a hand-off reservation expired',
@@ -28,7 +29,7 @@ export const RARE_STATES = [
 
 export type RareState = (typeof RARE_STATES)[number];
 
-/** What an observer is told, and what state its words mean. */
+/** Reports to an observer, and the states that their words indicate. */
 const TOLD: readonly (readonly [keyof Observer, RegExp, RareState])[] = [
   ['masterQuarantined', /clock/, `a master's clock was accused`],
   ['masterQuarantined', /./, 'a quarantine began'],
@@ -47,7 +48,7 @@ export class Sometimes {
     this.seen.add(state);
   }
 
-  /** The library tells its observer something. */
+  /** Records a report of the library to its observer. */
   told(event: keyof Observer, words: string): void {
     for (const [name, pattern, state] of TOLD) if (name === event && pattern.test(words)) this.seen.add(state);
   }

@@ -5,21 +5,21 @@ interface Numbered {
   readonly resources: readonly string[];
   readonly token: number;
   readonly holder: string;
-  /** When the attempt that was granted began, and when its token stood; in true time. */
+  /** When the granted attempt began, and when its token was confirmed; in true time. */
   readonly began: number;
   readonly stood: number;
 }
 
 /**
- * Fencing tokens are unique for each resource, and larger than those that stood before the attempt began.
+ * Fencing tokens are unique per resource, and larger than those that were confirmed before the attempt began.
  *
- * While counters are kept, that is demanded whatever the clocks do. A master that has lost its counters goes on from the
- * wall clock of whoever asks it (section 9 of the protocol): with the restart guard that is right if these clocks differ
- * by less than maxTtl; without it, or where the guard cannot know of the loss, for attempts that are further apart than
- * the clocks.
+ * While counters are kept, this holds whatever the clocks do. A master that has lost its counters continues from the
+ * wall clock of the client that asks it (section 9 of the protocol). With the restart guard, this is correct if these
+ * clocks differ by less than maxTtl. Without the guard, or if the guard cannot know of the loss, it is correct for
+ * attempts that are further apart than the clocks.
  */
 export class Tokens {
-  /** How far the wall clocks of the processes have been apart at most, in milliseconds. */
+  /** The largest difference between the wall clocks of the processes so far, in milliseconds. */
   spread = 0;
   countersLost: 'never' | 'guarded' | 'unguarded' = 'never';
   private readonly given: Numbered[] = [];

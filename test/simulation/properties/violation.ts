@@ -1,4 +1,4 @@
-/** What is promised. */
+/** The guarantees of the library. */
 export type Property =
   | 'mutual exclusion'
   | 'a believer has a quorum'
@@ -15,7 +15,7 @@ export type Property =
   | 'a wait is as long as its budget'
   | 'no error nobody expects';
 
-/** A promise that was not kept. */
+/** A guarantee that was broken. */
 export class Violation extends Error {
   constructor(
     readonly property: Property,

@@ -17,20 +17,20 @@ import {
 } from './operations.js';
 import { scriptOf, scriptWithDigest, type SeenScript } from './seen-scripts.js';
 
-// The only file that knows how a request is put into a command and an answer into a reply. Scripts are recognized by
-// their texts, and carried out by their models in operations.ts.
+// The only file that knows how a request becomes a command and an answer becomes a reply. Scripts are recognized by
+// their source and run by their models in operations.ts.
 
-/** The server that carries out a command. */
+/** The server that runs a command. */
 export interface Executor extends Surface {
   /** Digests of the scripts that it has seen. */
   readonly scripts: Set<string>;
-  /** What INFO says: sections server, replication, memory and persistence. */
+  /** The sections of INFO: server, replication, memory and persistence. */
   readonly info: () => readonly [string, string, string, string];
   /** Whether `appendfsync` is `always`. */
   readonly syncsAlways: boolean;
 }
 
-/** Carries out one command. @throws {ReplyError} */
+/** Runs one command. @throws {ReplyError} */
 export function execute(server: Executor, command: string, args: readonly (string | number)[]): unknown {
   server.data.begin();
   const words = args as readonly string[];
@@ -81,14 +81,14 @@ function evaluate(server: Executor, { name }: SeenScript, words: readonly string
   }
 }
 
-/** The parts of a request, as `request-encoding.ts` orders them. */
+/** The parts of a request, in the order of `request-encoding.ts`. */
 type Parts = readonly [op: string, keys: readonly string[], ...rest: unknown[]];
 
 interface Batch {
   readonly server: Executor;
   readonly hash: string;
   readonly mark: Mark | undefined;
-  /** Whether the data is what the client expects; `undefined` before the first look. */
+  /** Whether the data is what the client expects; `undefined` before the first check. */
   marked: boolean | undefined;
   /** Whether an answer needed the clock. */
   toldTime: boolean;
@@ -102,7 +102,7 @@ function answerAll(server: Executor, argv: readonly string[]): unknown[] {
     try {
       return answer(batch, parts);
     } catch (error) {
-      // A short release is not protected: the whole script fails.
+      // A short release is not protected: its error fails the whole script.
       if (error instanceof ReplyError && what[0] !== 'give') return error;
       throw error;
     }
@@ -114,7 +114,7 @@ function answerAll(server: Executor, argv: readonly string[]): unknown[] {
   return answers;
 }
 
-/** What one master is asked, the others are mostly asked, too. */
+/** Caches the last requests, because a process usually sends the same ones to all masters. */
 const last: { text: string; requests: readonly Parts[] } = { text: '[]', requests: [] };
 
 function requestsIn([text = '', ...rest]: readonly string[]): readonly Parts[] {
@@ -126,7 +126,7 @@ function requestsIn([text = '', ...rest]: readonly string[]): readonly Parts[] {
   return last.requests;
 }
 
-/** A short request in full. */
+/** Expands a short request. */
 function whole(parts: Parts | readonly string[]): Parts {
   const [op, key = '', token, third = '', ...ticket] = parts as readonly string[];
   const [queue, waiter, waited] = ticket;
@@ -170,7 +170,7 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
   }
 }
 
-/** Looked at once in a script. */
+/** Checks the marker once per script. */
 function isKnown(batch: Batch): boolean {
   batch.marked ??= isMarked(batch.server, batch.mark);
   return batch.marked;
@@ -188,7 +188,7 @@ function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly
     if (isGranted ? expected !== undefined : waiter !== undefined) batch.toldTime = true;
     return status;
   } catch (error) {
-    // The clock is read before anything is written, which is what a server may refuse.
+    // The clock is read before any write, because a server may refuse the write.
     if (expected || (isHeld && waiter !== undefined)) batch.toldTime = true;
     throw error;
   }

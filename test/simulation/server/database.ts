@@ -1,4 +1,4 @@
-/** An error that a server answers with. Known by its name, like that of the real client. */
+/** An error that a server answers with. Recognized by its name, like that of the real client. */
 export class ReplyError extends Error {
   override readonly name = 'ReplyError';
 }
@@ -8,14 +8,14 @@ const READONLY = `READONLY You can't write against a read only replica.`;
 
 interface Entry<T> {
   readonly value: T;
-  /** On the server's wall clock, in milliseconds; `Infinity` for what does not expire. */
+  /** On the server's wall clock, in milliseconds; `Infinity` without expiry. */
   expiresAt: number;
 }
 
 /** Fencing counters have numbers for names. */
 type Hash = Map<string | number, string>;
 
-/** What happens to the data and is worth counting. */
+/** Changes of the data that are worth counting. */
 export interface DatabaseWatch {
   readonly expired: (value: string) => void;
   readonly set: (value: string) => void;
@@ -25,14 +25,14 @@ export interface DatabaseWatch {
 type Value = string | Hash | Map<string, number>;
 
 /**
- * The keys of one server, and the few commands that the library uses. What is of another type than it should be is not
- * modelled: the integration tests have that.
+ * The keys of one server, and the few commands that the library uses. Keys of the wrong type are not modelled; the
+ * integration tests cover them.
  */
 export class Database {
   isFull = false;
   isReadOnly = false;
   watch: DatabaseWatch | undefined;
-  /** Once something was written, a script is not stopped by full memory any more. */
+  /** After the first write, full memory no longer stops a script. */
   private dirty = false;
 
   constructor(
@@ -40,12 +40,12 @@ export class Database {
     private entries = new Map<string, Entry<Value>>(),
   ) {}
 
-  /** A command or script begins. */
+  /** Starts a command or script. */
   begin(): void {
     this.dirty = false;
   }
 
-  /** A copy, as a replica or a file on disk has it. */
+  /** A copy, as on a replica or in a file on disk. */
   copy(): Map<string, Entry<Value>> {
     const copyOf = (value: Value): Value =>
       typeof value === 'string' ? value : new Map<string, never>(value as never);
@@ -72,7 +72,7 @@ export class Database {
     return this.alive(key) !== undefined;
   }
 
-  /** Milliseconds; -1 without an end, -2 without a key. */
+  /** Milliseconds; -1 without expiry, -2 without a key. */
   pttl(key: string): number {
     if (!this.exists(key)) return -2;
     const { expiresAt } = this.entries.get(key) as Entry<Value>;
@@ -110,7 +110,7 @@ export class Database {
     if (!this.entries.has(key)) this.entries.set(key, { value: hash, expiresAt: Infinity });
   }
 
-  /** Adds a member unless it is there. */
+  /** Adds a member unless it exists. */
   zadd(key: string, member: string, score: number): void {
     this.grow();
     const scores = (this.alive(key) as Map<string, number> | undefined) ?? new Map<string, number>();
@@ -125,7 +125,7 @@ export class Database {
     if (scores?.size === 0) this.entries.delete(key);
   }
 
-  /** The member with the smallest score, which is removed; among equals, the first by name. */
+  /** Removes and returns the member with the smallest score; among equals, the first by name. */
   zpopmin(key: string): string | undefined {
     this.write();
     const scores = this.alive(key) as Map<string, number> | undefined;
@@ -161,7 +161,7 @@ function isBefore([name, score]: [string, number], [otherName, otherScore]: [str
   return score < otherScore || (score === otherScore && name < otherName);
 }
 
-/** What `redis.pcall` is for: an error that does not end the script. */
+/** Like `redis.pcall`: an error that does not end the script. */
 export function protect<T>(command: () => T): T | undefined {
   try {
     return command();

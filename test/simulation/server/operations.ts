@@ -4,10 +4,10 @@ import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
 import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED } from '../../../lib/redis/script-answers.js';
 import { type Database, protect } from './database.js';
 
-// What the scripts of lib/redis do, said a second time in another language: whoever changes a script changes
-// its operation here. model.spec.ts runs both on the same traces and compares.
+// The scripts of lib/redis, written a second time in another language. A change of a script must change its operation
+// here, too. model.spec.ts runs both on the same traces and compares them.
 
-/** For how many milliseconds a key is kept for whoever was woken, and a queue for those who joined it. */
+/** Lifetimes, in milliseconds: of a key that is reserved for a woken waiter, and of a queue. */
 export interface Lives {
   readonly reservation: number;
   readonly queue: number;
@@ -15,11 +15,11 @@ export interface Lives {
 
 /** As in the scripts. */
 export const LIVES: Lives = { reservation: RESERVED_FOR, queue: 5_000 };
-/** How many dead waiters are skipped: as in the scripts. */
+/** How many dead waiters are skipped, as in the scripts. */
 const MOST_SKIPPED = 100;
 const PROBE_LIFE = 1_000;
 
-/** Seeded faults in a script, which a mutant of its text stands for. */
+/** Seeded faults in a script. Each corresponds to a mutant of the script. */
 export type ModelFault =
   | 'release-deletes-any'
   | 'extend-takes-any'
@@ -28,34 +28,34 @@ export type ModelFault =
   | 'history-is-ignored'
   | 'floor-is-ignored';
 
-/** What an operation may touch. */
+/** What an operation may access. */
 export interface Surface {
   readonly data: Database;
   readonly faults: ReadonlySet<ModelFault>;
   readonly lives: Lives;
   /** Wall clock of the server, in microseconds. */
   readonly time: () => number;
-  /** Which process the server is, and which history its data has. */
+  /** Identifies the process of the server, and the history of its data. */
   readonly run: string;
   readonly replid: string;
-  /** Returns how many heard it. */
+  /** Returns the number of receivers. */
   readonly publish: (channel: string, message: string) => number;
 }
 
 export interface Counters {
   readonly hash: string;
   readonly fields: readonly string[];
-  /** The counters shall not be smaller. */
+  /** The counters must not be smaller than this. */
   readonly atLeast: number;
-  /** `1` where this server draws for the first time. */
+  /** `1` if this server draws for the first time. */
   readonly step: number;
 }
 
-/** What the client expects of the data. */
+/** The data that the client expects. */
 export interface Mark {
   readonly marker: string;
   readonly nonce: string;
-  /** Empty where it is not compared. */
+  /** Empty if it is not compared. */
   readonly history: string;
 }
 
@@ -73,7 +73,7 @@ export function isMarked({ data, faults, replid }: Surface, mark: Mark | undefin
   return mark.history === '' || mark.history === replid || faults.has('history-is-ignored');
 }
 
-/** A status, or for how long the keys are held. */
+/** Returns a status, or for how long the keys are held. */
 export function acquire(server: Surface, { keys, token, ttl, queue }: Acquire): number {
   const { data } = server;
   const reserved = queue && reservedFor(queue.waiter);
@@ -109,7 +109,7 @@ export function extend({ data, faults }: Surface, keys: readonly string[], token
   return status;
 }
 
-/** The largest counter, or nothing if the keys are not ours. */
+/** Returns the largest counter, or nothing if the keys do not belong to the token. */
 export function draw(
   { data, faults }: Surface,
   keys: readonly string[],
@@ -124,7 +124,7 @@ export function draw(
   return String(drawn);
 }
 
-/** Announces a ttl. Returns what all masters have been told of. */
+/** Announces a ttl. Returns the ttl that has been announced to all masters. */
 export function announce({ data, time }: Surface, marker: string, announcement: Announcement): string {
   const { ttl, lengthens, factor, known } = announcement;
   const now = Math.floor(time() / 1_000);
@@ -210,7 +210,7 @@ export function probe({ data }: Surface, keys: readonly string[]): number {
   return FREE;
 }
 
-/** Compare and set of the marker. */
+/** Compares and sets the marker. */
 export function mark({ data, run, replid }: Surface, marker: string, words: readonly string[]): number {
   const [expectedRun, expectedReplid, raw, ...changes] = words;
   if (run !== expectedRun || replid !== expectedReplid || rawMarker(data, marker).join('\n') !== raw) return 0;

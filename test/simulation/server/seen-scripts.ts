@@ -5,14 +5,17 @@ import { boundScript } from '../../../lib/redis/scripts.js';
 
 export type ScriptName = 'requests' | 'report' | 'mark';
 
-/** A script that some simulated server was given. */
+/** A script that some simulated server has received. */
 export interface SeenScript {
   readonly name: ScriptName;
   readonly text: string;
   readonly digest: string;
 }
 
-/** By the last line, which holds the id of the run: to look for the whole text would take longer than most commands. */
+/**
+ * Indexed by the last line, which holds the id of the run: a search by the whole source would take longer than most
+ * commands.
+ */
 const byLastLine = new Map<string, SeenScript>();
 const byDigest = new Map<string, SeenScript>();
 const names = new Map<string, ScriptName>([
@@ -21,7 +24,7 @@ const names = new Map<string, ScriptName>([
   [MARK, 'mark'],
 ]);
 
-/** The script of a text. Recognized as a whole: a text that has changed has no model. */
+/** The script with this source. The whole source must match: a changed script has no model. */
 export function scriptOf(text: string): SeenScript {
   const lastLine = text.slice(text.lastIndexOf('\n'));
   const seen = byLastLine.get(lastLine);

@@ -17,7 +17,7 @@ function replicationOf(server: SimServer): Record<string, string> {
 }
 
 describe('SimServer', () => {
-  it('begins a history of its own', () => {
+  it('starts a history of its own', () => {
     const { server } = started();
     const { master_replid: replid, master_replid2: replid2, role } = replicationOf(server);
     expect({ role, replid2 }).toEqual({ role: 'master', replid2: ZEROS });
@@ -25,7 +25,7 @@ describe('SimServer', () => {
     expect(replid).toBe(server.replid);
   });
 
-  it('changes its history without naming the one before when its first replica is attached', () => {
+  it('changes its history without naming the previous one when its first replica is attached', () => {
     const { server } = started();
     const before = server.replid;
     server.attachReplica();
@@ -35,7 +35,7 @@ describe('SimServer', () => {
     expect(replicationOf(server)).toEqual({ role: 'master', master_replid: after, master_replid2: ZEROS });
   });
 
-  it('goes on from the history of its primary when it is promoted', () => {
+  it('continues the history of its primary when it is promoted', () => {
     const { server } = started();
     const before = server.replid;
     server.demote();
@@ -59,7 +59,7 @@ describe('SimServer', () => {
     expect(server.info()[0]).toContain(`run_id:${runId(0, 0)}\r\n`);
   });
 
-  it('says whether it keeps what it has acknowledged', () => {
+  it('reports whether it keeps acknowledged data', () => {
     const clock = new MachineClock(new Scheduler(), 1, 0);
     const [durable, other] = [true, false].map((isDurable) => {
       return new SimServer(runId(0, 0), { clock, faults: new Set(), durable: isDurable }).info()[3];

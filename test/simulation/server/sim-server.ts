@@ -4,14 +4,14 @@ import { type Executor, execute } from './commands.js';
 import { Database, ReplyError } from './database.js';
 import { LIVES, type ModelFault } from './operations.js';
 
-// Sections of INFO that are always the same.
+// Sections of INFO that never change.
 const UNLIMITED = 'maxmemory:0\r\nmaxmemory_policy:noeviction\r\n';
 const LIMITED = 'maxmemory:1\r\nmaxmemory_policy:noeviction\r\n';
 const NO_REPLID = '0'.repeat(40);
 /** Before the beginning of a schedule, in milliseconds. */
 const LONG_AGO = 60_000;
 
-/** What is left on disk, on a replica or in a snapshot, when a server is replaced. */
+/** The data that is left on disk, on a replica or in a snapshot when a server is replaced. */
 export type Remains = ReturnType<Database['copy']>;
 
 /** The server's side of one connection. */
@@ -20,47 +20,47 @@ export interface Peer {
   readonly push: (channel: string, message: string) => void;
 }
 
-/** What happens to the data of a server and is worth counting. */
+/** Changes of a server's data that are worth counting. */
 export interface DataWatch {
   /** A key has expired. */
   readonly expired: (value: string) => void;
-  /** A string was set by a command with these words. */
+  /** A command with these words set a string. */
   readonly set: (value: string, words: readonly (string | number)[]) => void;
-  /** A field of a hash was set. */
+  /** A command set a field of a hash. */
   readonly fieldSet: (
     field: string,
     before: string | undefined,
     after: string,
     words: readonly (string | number)[],
   ) => void;
-  /** A message was published, and somebody listens. */
+  /** A message was published, and at least one subscriber received it. */
   readonly published: (channel: string, message: string) => void;
   /** A command failed. */
   readonly failed: (message: string) => void;
 }
 
-/** What a server is when it starts. */
+/** The properties of a server when it starts. */
 export interface ServerPlan {
   readonly clock: MachineClock;
   readonly faults: ReadonlySet<ModelFault>;
   readonly remains?: Remains | undefined;
-  /** Milliseconds for which it says that it has run. */
+  /** Milliseconds for which it claims to have run. */
   readonly uptime?: number;
-  /** The history that it was a replica of, if it was promoted. */
+  /** The history that it replicated before its promotion, if any. */
   readonly promotedFrom?: string | undefined;
   /** Whether it writes everything to disk before it acknowledges it. */
   readonly durable?: boolean;
   readonly watch?: DataWatch | undefined;
 }
 
-/** One run of a server: from its start until it ends. The machine and its clock outlive it. */
+/** One run of a server, from its start until it ends. The machine and its clock outlive it. */
 export class SimServer implements Executor {
   data: Database;
   readonly faults: ReadonlySet<ModelFault>;
   readonly scripts = new Set<string>();
-  /** Tells its history of writes from all others: changed by a promotion, and by the first replica. */
+  /** Identifies its history of writes. A promotion changes it, and so does the first replica. */
   replid: string;
-  /** The history that this one went on from; zeros if there is none. */
+  /** The history that this one continues; zeros if there is none. */
   replid2 = NO_REPLID;
   lives = LIVES;
   private readonly clock: MachineClock;
@@ -70,12 +70,12 @@ export class SimServer implements Executor {
   private readonly started: number;
   private histories = 0;
   private hasReplica = false;
-  /** What INFO said last about the server itself. */
+  /** The last INFO section about the server itself. */
   private told = { uptime: -1, text: '' };
   private words: readonly (string | number)[] = [];
 
   constructor(
-    /** Tells this run of a server from all others. */
+    /** Identifies this run of a server. */
     public run: string,
     { clock, faults, remains, uptime = 0, promotedFrom, durable = false, watch }: ServerPlan,
   ) {
@@ -98,7 +98,7 @@ export class SimServer implements Executor {
     return peers?.size ?? 0;
   };
 
-  /** What INFO says: sections server, replication, memory and persistence. */
+  /** The sections of INFO: server, replication, memory and persistence. */
   readonly info = (): readonly [string, string, string, string] => {
     const { uptime } = this;
     if (uptime !== this.told.uptime) this.told = { uptime, text: this.serverInfo(uptime) };
@@ -111,12 +111,12 @@ export class SimServer implements Executor {
     return this.durable;
   }
 
-  /** A value, or the error that the server answers with. */
+  /** Returns a value, or the error that the server answers with. */
   answer(command: string, args: readonly (string | number)[]): unknown {
     this.words = args;
     try {
       const answer = execute(this, command, args);
-      // What failed of several requests is told among the answers.
+      // If one of several requests fails, its error is among the answers.
       if (this.watch && Array.isArray(answer)) {
         for (const part of answer) if (part instanceof ReplyError) this.watch.failed(part.message);
       }
@@ -137,12 +137,12 @@ export class SimServer implements Executor {
     for (const peers of this.subscribers.values()) peers.delete(peer);
   }
 
-  /** Becomes a replica that takes no writes, as an operator or a failover does it. */
+  /** Becomes a replica that accepts no writes, as after an operator's command or a failover. */
   demote(): void {
     this.data.isReadOnly = true;
   }
 
-  /** Becomes a replica of another history, and gets the data that its new primary has. */
+  /** Becomes a replica of another history, and gets the data of its new primary. */
   follow(replid: string, remains: Remains): void {
     this.restore(remains);
     this.replid2 = NO_REPLID;
@@ -157,7 +157,7 @@ export class SimServer implements Executor {
     this.replid = this.newReplid();
   }
 
-  /** The first replica makes a server begin a history, without having gone on from another one. */
+  /** The first replica makes a server start a new history that does not name the previous one. */
   attachReplica(): void {
     if (this.hasReplica || this.data.isReadOnly) return;
     this.hasReplica = true;
@@ -165,7 +165,7 @@ export class SimServer implements Executor {
     this.replid2 = NO_REPLID;
   }
 
-  /** The same process with other data, as after a snapshot of its memory. */
+  /** Replaces the data in the same process, as a snapshot of its memory does. */
   restore(remains: Remains): void {
     const { isFull, isReadOnly } = this.data;
     this.data = this.databaseWith(remains);
@@ -224,7 +224,7 @@ export class SimServer implements Executor {
   }
 }
 
-/** A run id that is the same for the same server in every schedule, so that its scripts are worked out once. */
+/** A run id that is the same for the same server in every schedule, so that its scripts are parsed only once. */
 export function runId(server: number, incarnation: number): string {
   return `${server}`.padStart(8, 'a') + `${incarnation}`.padStart(32, '0');
 }

@@ -19,15 +19,15 @@ export class AccountsService {
   }
 
   /**
-   * Needs both accounts at once. They are taken together or not at all, so a transfer from A to B and one from B to A
-   * cannot wait for each other.
+   * Needs both accounts at once. The lock takes them together or not at all, so a transfer from A to B and one from B
+   * to A cannot wait for each other.
    */
   async transfer(from: string, to: string, amount: number): Promise<void> {
     await this.locks.withLock([`account:${from}`, `account:${to}`], '5s', async (lock) => {
       const [source, target] = await Promise.all([this.find(from), this.find(to)]);
       if (source.balance < amount) throw new UnprocessableEntityException(`Account ${from} has only ${source.balance}`);
 
-      // The last moment at which it is harmless to stop.
+      // The last point at which stopping does no harm.
       lock.assertHeld();
       await Promise.all([
         this.database.accounts.save(from, { balance: source.balance - amount }),

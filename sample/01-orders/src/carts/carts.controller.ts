@@ -36,7 +36,7 @@ export class CartsController {
     return this.carts.add(id, sku, quantity);
   }
 
-  /** Does not wait: whoever pays twice is told at once, with 423. */
+  /** Does not wait: a second payment gets 423 at once. */
   @Post('checkout')
   @UseInterceptors(LockInterceptor(cartOf, '5s', { wait: 0 }))
   checkOut(@Param('id') id: string): Promise<Cart> {

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ConflictException, Injectable } from '@nestjs/common';
 import { type Cart, Database } from '../database.js';
 
-/** How long a payment takes, in milliseconds. */
+/** Duration of a payment, in milliseconds. */
 const PAYMENT_TIME = 150;
 
-/** Knows nothing of locks: the controller's routes take them. */
+/** Does not know about locks: the routes of the controller take them. */
 @Injectable()
 export class CartsService {
   constructor(private readonly database: Database) {}

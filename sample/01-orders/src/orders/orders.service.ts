@@ -3,7 +3,7 @@ import { ConflictException, Injectable, NotFoundException } from '@nestjs/common
 import { WithLock } from 'nestjs-redlock';
 import { Database, type Order } from '../database.js';
 
-/** How long the carrier takes to answer, in milliseconds. */
+/** Response time of the carrier, in milliseconds. */
 const BOOKING_TIME = 20;
 
 @Injectable()
@@ -22,7 +22,7 @@ export class OrdersService {
     return order;
   }
 
-  /** Books a parcel, once per order: two of them would both be paid for. */
+  /** Books a parcel only once per order, because each booking costs money. */
   @WithLock((orderId: string) => `order:${orderId}`, '5s')
   async ship(orderId: string, by: string): Promise<Order> {
     const order = await this.find(orderId);

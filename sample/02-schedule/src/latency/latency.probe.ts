@@ -6,19 +6,19 @@ import type { Config } from '../config.js';
 
 /** Milliseconds between two measurements. */
 const INTERVAL = 20;
-/** The oldest samples are forgotten. */
+/** Limit for the number of samples; older ones are dropped. */
 const MAX_SAMPLES = 10_000;
 
-/** One measurement: `error` if the lock could not be acquired. */
+/** One measurement; `error` is set if the lock could not be acquired. */
 export interface Sample {
-  /** When, in milliseconds since the Unix epoch. */
+  /** Time of the measurement, in milliseconds since the Unix epoch. */
   at: number;
-  /** How long it took, in milliseconds. */
+  /** Duration, in milliseconds. */
   took: number;
   error?: string;
 }
 
-/** Measures what a lock costs that nobody else wants: it tells about the masters, not about contention. */
+/** Measures the cost of an uncontended lock, which depends on the masters and not on contention. */
 @Injectable()
 export class LatencyProbe {
   private readonly recorded: Sample[] = [];

@@ -6,10 +6,10 @@ import { CONFIG } from '../config.token.js';
 import type { Config } from '../config.js';
 import { Store } from '../store.js';
 
-/** How long a report takes, in milliseconds. */
+/** Duration of a report, in milliseconds. */
 const REPORT_TIME = 50;
 
-/** Every instance has this job, and every tick of it runs on one of them. */
+/** Every instance has this job, but each tick runs on one of them only. */
 @Injectable()
 export class ReportJob {
   constructor(
@@ -23,11 +23,11 @@ export class ReportJob {
   }
 
   /**
-   * - The key names the tick, so that one tick cannot be taken for another, however close they are.
-   * - `minHold` keeps the tick taken long after a short report has been made: an instance whose timer is late, by up to
-   *   4 s, still finds it taken.
-   * - `skip` is for those who come second. They wait a moment first: when all ask at once, the votes of the masters
-   *   can split so that nobody wins, and without a second try nobody would run the tick.
+   * - The key contains the tick, so that ticks cannot be confused, however close they are.
+   * - `minHold` keeps the tick locked long after a short report is complete. An instance whose timer is up to 4 s late
+   *   still finds it locked.
+   * - `skip` ends the call of the instances that come second. They wait a moment first: when all instances ask at once,
+   *   the votes of the masters can split so that no instance wins. Without a second attempt, the tick would not run.
    */
   @WithLock((second: number) => `report:${second}`, '4s', { onLocked: 'skip', wait: '500ms', minHold: '4s' })
   async report(second: number): Promise<void> {

@@ -3,7 +3,7 @@ import { ConflictException, Injectable } from '@nestjs/common';
 import { WithLock } from 'nestjs-redlock';
 import { Store } from '../store.js';
 
-/** How long a payment takes, in milliseconds. */
+/** Duration of a payment, in milliseconds. */
 const PAYMENT_TIME = 5;
 
 @Injectable()
@@ -19,7 +19,7 @@ export class StockService {
     await this.store.write(`stock-${item}`, quantity);
   }
 
-  /** Read, pay, write: whoever comes between sells what has been sold already. */
+  /** Reads, charges, writes: without the lock, a sale in between sells the same item again. */
   @WithLock((item: string) => `stock:${item}`, '4s', { wait: '10s' })
   async sell(item: string): Promise<number> {
     const left = await this.left(item);

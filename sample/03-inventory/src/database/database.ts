@@ -2,10 +2,10 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 
 /** The database that all instances share. */
 export abstract class Database implements OnApplicationShutdown {
-  /** Creates what may be there already; another instance may do the same at this moment. */
+  /** Creates a table unless it exists. Another instance may run the same statement at the same time. */
   abstract create(statement: string): Promise<void>;
 
-  /** Rows that a statement returned. Its parameters are `$1` and so on. */
+  /** Resolves with the rows that a statement returned. Its parameters are `$1` and so on. */
   abstract query<Row extends object>(statement: string, parameters: readonly unknown[]): Promise<Row[]>;
 
   abstract onApplicationShutdown(): Promise<void>;

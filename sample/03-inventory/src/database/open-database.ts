@@ -6,7 +6,7 @@ const FILE = 'file:';
 /** @param url `postgres://...`, or `file:` and the path of an SQLite file */
 export async function openDatabase(url: string): Promise<Database> {
   if (!url.startsWith(FILE)) return new PostgresDatabase(url);
-  // Only where it is used: there is not a binary of the driver for every platform.
+  // Loaded on demand, because the driver does not have a binary for every platform.
   const { SqliteDatabase } = await import('./sqlite.database.js');
   return new SqliteDatabase(url.slice(FILE.length));
 }

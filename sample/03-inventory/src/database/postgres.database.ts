@@ -1,19 +1,20 @@
 import pg from 'pg';
 import { Database } from './database.js';
 
-/** A PostgreSQL server, over a pool of connections. */
+/** A PostgreSQL server, accessed through a pool of connections. */
 export class PostgresDatabase extends Database {
   private readonly pool: pg.Pool;
 
   constructor(url: string) {
     super();
     this.pool = new pg.Pool({ connectionString: url });
-    // A connection that breaks while nobody uses it; the next query opens another one.
+    // An idle connection broke. The next query opens another one.
     this.pool.on('error', () => undefined);
   }
 
   async create(statement: string): Promise<void> {
-    // The lock of the database: two instances that start together would create it together, and one would fail.
+    // An advisory lock of the database. Otherwise two instances that start together could both create the table, and
+    // one would fail.
     await this.pool.query(`SELECT pg_advisory_xact_lock(1); ${statement}`);
   }
 

@@ -1,10 +1,10 @@
 import Connection from 'libsql';
 import { Database } from './database.js';
 
-/** How long a statement waits for those of other processes, in milliseconds. */
+/** How long a statement waits for statements of other processes, in milliseconds. */
 const BUSY_WITHIN = 5_000;
 
-/** An SQLite file. Statements run at once and keep the process from doing anything else meanwhile. */
+/** An SQLite file. Statements run synchronously and block the process meanwhile. */
 export class SqliteDatabase extends Database {
   private readonly connection: Connection.Database;
 
@@ -29,7 +29,7 @@ export class SqliteDatabase extends Database {
     return this.promise(() => void this.connection.close());
   }
 
-  /** What fails rejects, as with any other database. */
+  /** Turns an exception into a rejection, as with any other database. */
   private promise<T>(statement: () => T): Promise<T> {
     return new Promise((resolve) => resolve(statement()));
   }

@@ -6,7 +6,7 @@ import { FREEZING } from '../freeze.js';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-/** What an instance answered. */
+/** The answer of an instance. */
 export interface Response {
   readonly status: number;
   readonly body: { readonly count?: number; readonly message?: string };
@@ -18,11 +18,11 @@ export class Instance {
 
   private constructor(
     private readonly child: ChildProcess,
-    /** Resolves when it has frozen. */
+    /** Resolves when the instance has frozen. */
     readonly frozen: Promise<unknown>,
   ) {}
 
-  /** Resolves when it listens. */
+  /** Resolves when the instance listens. */
   static async start(env: NodeJS.ProcessEnv): Promise<Instance> {
     const child = spawn(process.execPath, [PROGRAM], {
       env: { ...process.env, PORT: '0', NO_COLOR: '1', ...env },

@@ -11,8 +11,8 @@ import pg from 'pg';
 const STARTS_WITHIN = 20_000;
 
 /**
- * Waits until its stdin closes, which happens however the process ends that started it; then ends the server and takes
- * its files away.
+ * Waits until its stdin closes, which happens however its parent process ends. Then it ends the server and deletes its
+ * files.
  */
 const GUARD = `
 "$1" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off >"$2/log" 2>&1 &
@@ -21,7 +21,7 @@ kill -INT $!
 wait
 rm -rf "$2"`;
 
-/** A PostgreSQL server of our own, in a temporary folder, reached through a socket in there. */
+/** A private PostgreSQL server in a temporary folder, which also holds its socket. */
 export class Postgres {
   private constructor(
     private readonly folder: string,
@@ -36,7 +36,7 @@ export class Postgres {
       const initdb = [...['-D', join(folder, 'data')], ...['-U', 'postgres', '-A', 'trust', '-E', 'UTF8'], '--no-sync'];
       await promisify(execFile)(join(programs, 'initdb'), [...initdb, '--no-locale'], { cwd: folder, ...user });
       const command = ['-c', GUARD, 'postgres-guard', join(programs, 'postgres'), folder];
-      // Its own process group: Ctrl-C in a terminal must not end the guard before its work is done.
+      // A process group of its own: Ctrl-C in a terminal must not end the guard before it has cleaned up.
       const stdio: ['pipe', 'ignore', 'ignore'] = ['pipe', 'ignore', 'ignore'];
       const guard = spawn('/bin/sh', command, { cwd: folder, detached: true, stdio, ...user });
       const server = new Postgres(folder, guard);
@@ -56,7 +56,7 @@ export class Postgres {
     const ended = once(this.guard, 'close');
     this.guard.stdin?.end();
     await ended;
-    // Whoever is not root may not take away an entry of the temporary folder; whoever started this may.
+    // Another user than root may not delete an entry of the temporary folder. The process that created it may.
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -80,7 +80,7 @@ export class Postgres {
   }
 }
 
-/** PostgreSQL refuses to run as root: another user gets the folder then. */
+/** PostgreSQL refuses to run as root, so another user owns the folder in that case. */
 function unprivileged(folder: string): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const [uid, gid] = idsOf('postgres') ?? idsOf('nobody') ?? [65_534, 65_534];

@@ -8,7 +8,7 @@ const IN_STOCK = 10;
 /** Sales of the other instance while the first one is paused. */
 const SALES = 3;
 
-/** What one run came to. */
+/** The outcome of one run. */
 export interface Result {
   readonly fenced: boolean;
   /** For how long the first instance was paused, in milliseconds. */
@@ -16,18 +16,18 @@ export interface Result {
   /** HTTP status of the paused sale. */
   readonly status: number;
   readonly message: string | undefined;
-  /** What is there according to the database, and what there should be. */
+  /** The stock according to the database, and the correct stock. */
   readonly count: number;
   readonly expected: number;
 }
 
-/** What the instances share. */
+/** The environment that the instances share. */
 export interface Surroundings {
   readonly env: NodeJS.ProcessEnv;
   stop(): Promise<void>;
 }
 
-/** Takes `REDIS_URLS` and `DATABASE_URL` where they are set, and starts what is missing. */
+/** Uses `REDIS_URLS` and `DATABASE_URL` if they are set, and starts whatever is missing. */
 export async function surround(
   log: (line: string) => void,
   start: StartDatabase = startDatabase,
@@ -71,7 +71,7 @@ export async function run({ env }: Surroundings, fenced: boolean, log: (line: st
     log(`  ${IN_STOCK} in stock`);
 
     const sale = paused.request('POST', `/stock/${ITEM}/sales`);
-    // If it never freezes, its answer tells why.
+    // If the instance never freezes, its answer shows why.
     await Promise.race([paused.frozen, sale]);
     const since = performance.now();
     log('  one instance has read that, and is paused before it writes');

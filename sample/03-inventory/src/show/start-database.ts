@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { ensurePostgres } from '../../../../scripts/ensure-postgres.mjs';
 import { Postgres } from './postgres.js';
 
-/** A database for as long as the show lasts. */
+/** A database that lives as long as the demonstration. */
 export interface RunningDatabase {
-  /** As `DATABASE_URL` has it. */
+  /** In the format of `DATABASE_URL`. */
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** @param log is told which database it is, and why */
+/** @param log receives which database is used, and why */
 export type StartDatabase = (log: (line: string) => void) => Promise<RunningDatabase>;
 
-/** That of `DATABASE_URL`, else a PostgreSQL server where it is installed or can be, else an SQLite file. */
+/** Uses `DATABASE_URL`, or else a PostgreSQL server that is installed or can be, or else an SQLite file. */
 export async function startDatabase(
   log: (line: string) => void,
   ensure: typeof ensurePostgres = ensurePostgres,
@@ -33,7 +33,7 @@ export async function startDatabase(
   return startSqlite(log);
 }
 
-/** A file in a temporary folder. */
+/** Uses a file in a temporary folder. */
 export const startSqlite: StartDatabase = () => {
   const folder = mkdtempSync(join(tmpdir(), 'sqlite-'));
   const stop = (): Promise<void> => {

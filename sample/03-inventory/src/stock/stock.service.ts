@@ -6,7 +6,7 @@ import { CONFIG } from '../config.token.js';
 import { freeze } from '../freeze.js';
 import { StockTable } from './stock.table.js';
 
-/** How long a payment takes, in milliseconds. */
+/** Duration of a payment, in milliseconds. */
 const PAYMENT = 50;
 
 @Injectable()
@@ -21,19 +21,20 @@ export class StockService {
     return this.table.read(item);
   }
 
-  /** Somebody has counted what is there. */
+  /** Sets the counted stock. */
   async put(item: string, count: number): Promise<void> {
     await this.locked(item, async (lock) => this.table.put(item, await lock.fencingToken(), count));
   }
 
-  /** Sells one; resolves with what is left. */
+  /** Sells one item, and resolves with the remaining stock. */
   async sell(item: string): Promise<number> {
     return this.locked(item, async (lock) => {
       const token = await lock.fencingToken();
       const count = await this.table.claim(item, token);
       if (count === 0) throw new ConflictException(`${item} is sold out`);
       await sleep(PAYMENT);
-      // Good style, since it is cheap. But nothing that a process looks at can tell it that it will not be paused next.
+      // This check is good style because it is cheap. But no check can rule out that the process pauses right
+      // afterwards.
       lock.assertHeld();
       if (this.config.freeze) freeze();
       await this.table.write(item, token, count - 1);

@@ -1,4 +1,4 @@
-// The guard: each row remembers the largest fencing token that it has seen. PostgreSQL and SQLite alike.
+// The guard: each row stores the largest fencing token that it has seen. The statements suit PostgreSQL and SQLite.
 
 export const CREATE = `
   CREATE TABLE IF NOT EXISTS stock (
@@ -8,23 +8,23 @@ export const CREATE = `
   )`;
 
 /**
- * Reads the row and closes it to everybody with a smaller token.
+ * Reads the row and closes it to all requests with a smaller token.
  *
- * Reading must leave the token there. Otherwise a late write could come between the successor's read and its write:
- * it would be accepted, and then overwritten by somebody who has not seen it.
+ * The read must store the token. Otherwise a late write could arrive between the successor's read and its write. The
+ * row would accept the late write, and then the successor would overwrite it without having seen it.
  */
 export const CLAIM = `
   UPDATE stock SET fence = $2
   WHERE item = $1 AND fence < $2
   RETURNING count`;
 
-/** Writes what follows from a row that was claimed. No row is returned if somebody has claimed it since. */
+/** Writes the result of a claimed row. Returns no row if another request has claimed it since. */
 export const WRITE = `
   UPDATE stock SET count = $3
   WHERE item = $1 AND fence = $2
   RETURNING count`;
 
-/** Writes a row whatever was there, with a single statement: a conditional upsert. */
+/** Writes a row without reading it, with a single statement: a conditional upsert. */
 export const PUT = `
   INSERT INTO stock (item, fence, count) VALUES ($1, $2, $3)
   ON CONFLICT (item) DO UPDATE SET fence = EXCLUDED.fence, count = EXCLUDED.count
@@ -33,5 +33,5 @@ export const PUT = `
 
 export const READ = `SELECT count FROM stock WHERE item = $1`;
 
-/** What is written without the guard: whoever comes last wins. */
+/** Writes without the guard: the last write wins. */
 export const WRITE_UNGUARDED = `UPDATE stock SET count = $2 WHERE item = $1 RETURNING count`;

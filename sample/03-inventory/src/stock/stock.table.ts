@@ -6,7 +6,7 @@ import { StaleWriteError } from './stale-write.error.js';
 import { CLAIM, CREATE, PUT, READ, WRITE, WRITE_UNGUARDED } from './stock.sql.js';
 
 interface Row {
-  /** PostgreSQL's driver gives every bigint as a text. */
+  /** PostgreSQL's driver returns a bigint as a string. */
   count: string | number;
 }
 
@@ -28,7 +28,7 @@ export class StockTable implements OnModuleInit {
     return Number(row.count);
   }
 
-  /** @throws {StaleWriteError} somebody with a larger token was there before */
+  /** @throws {StaleWriteError} if a request with a larger token has claimed the row before */
   async claim(item: string, token: number): Promise<number> {
     if (!this.config.fenced) return this.read(item);
     const [row] = await this.database.query<Row>(CLAIM, [item, token]);
@@ -37,7 +37,7 @@ export class StockTable implements OnModuleInit {
     throw new StaleWriteError(item, token);
   }
 
-  /** @throws {StaleWriteError} somebody has claimed the row since */
+  /** @throws {StaleWriteError} if another request has claimed the row since */
   async write(item: string, token: number, count: number): Promise<void> {
     const rows = this.config.fenced
       ? await this.database.query<Row>(WRITE, [item, token, count])
@@ -45,7 +45,7 @@ export class StockTable implements OnModuleInit {
     if (rows.length === 0) throw new StaleWriteError(item, token);
   }
 
-  /** @throws {StaleWriteError} somebody with a larger token was there before */
+  /** @throws {StaleWriteError} if a request with a larger token has claimed the row before */
   async put(item: string, token: number, count: number): Promise<void> {
     const rows = await this.database.query<Row>(PUT, [item, token, count]);
     if (rows.length === 0) throw new StaleWriteError(item, token);

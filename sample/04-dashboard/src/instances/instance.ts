@@ -7,7 +7,7 @@ import type { News } from '../worker/news.js';
 import type { Setup } from '../worker/setup.js';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/worker/main.js', import.meta.url));
-/** Waits until its stdin closes, which happens however this process ends; then ends an instance, paused or not. */
+/** Waits until its stdin closes, which happens however this process ends. Then it ends an instance, paused or not. */
 const GUARD = 'read -r _; kill -9 "$1"';
 const SIGNALS = { pause: 'SIGSTOP', resume: 'SIGCONT' } as const;
 
@@ -58,7 +58,7 @@ export class Instance {
     this.isPaused = next === 'paused';
   }
 
-  /** At once, paused or not: what it holds ends by itself, as after any crash. */
+  /** Ends the instance at once, paused or not. Its locks expire, as after any crash. */
   async stop(): Promise<void> {
     this.child.kill('SIGKILL');
     await this.ended;
@@ -66,7 +66,7 @@ export class Instance {
 }
 
 function guardOf(pid: number): ChildProcess {
-  // Its own process group: Ctrl-C in a terminal must not end the guard before its work is done.
+  // A process group of its own: Ctrl-C in a terminal must not end the guard before it has cleaned up.
   const guard = spawn('/bin/sh', ['-c', GUARD, 'instance-guard', String(pid)], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -10,7 +10,7 @@ export class EventsController {
     private readonly timeline: Timeline,
   ) {}
 
-  /** What has happened so far, as `history`; then `snapshot`s and `event`s as they come. */
+  /** Sends past events as `history`, and then each `snapshot` and `event` as it happens. */
   @Sse()
   events(): Observable<MessageEvent> {
     return defer(() =>

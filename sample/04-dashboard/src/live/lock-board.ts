@@ -2,24 +2,24 @@ import { Injectable } from '@nestjs/common';
 import type { News } from '../worker/news.js';
 import { Timeline } from './timeline.js';
 
-/** Who holds a lock, as far as the holder tells. */
+/** The holder of a lock, as far as it has reported. */
 export interface Holder {
   readonly instance: string;
   /** When it was granted, in milliseconds since the Unix epoch. */
   readonly since: number;
-  /** When its validity ends unless it is extended; `undefined` until the holder has told. */
+  /** When its validity ends unless it is extended; `undefined` until the holder has reported it. */
   validUntil: number | undefined;
   token: number | undefined;
 }
 
 interface Row {
   holder: Holder | undefined;
-  /** Who had it last. */
+  /** The last holder. */
   latest: string | undefined;
   readonly waiting: Set<string>;
 }
 
-/** Makes one picture of what all instances tell. */
+/** Combines the reports of all instances. */
 @Injectable()
 export class LockBoard {
   private readonly rows = new Map<string, Row>();
@@ -30,12 +30,12 @@ export class LockBoard {
     return this.row(resource).holder;
   }
 
-  /** Instances that wait for it, the first to ask first. */
+  /** Instances that wait for the resource, in the order of their requests. */
   waitingFor(resource: string): string[] {
     return [...this.row(resource).waiting];
   }
 
-  /** An instance tells something. What two instances tell may arrive in any order. */
+  /** Handles a report of an instance. Reports of two instances may arrive in any order. */
   hear(instance: string, news: News): void {
     const row = this.row(news.resource);
     if (news.kind === 'waiting') row.waiting.add(instance);
@@ -56,7 +56,7 @@ export class LockBoard {
   }
 
   private end(row: Row, instance: string, { at, resource, held, lost }: News & { kind: 'ended' }): void {
-    // Somebody who was paused tells late: the lock may have been somebody else's for a while.
+    // An instance that was paused reports late: another one may have held the lock for a while.
     if (row.holder?.instance === instance) row.holder = undefined;
     if (lost) this.timeline.record({ kind: 'lost', resource, instance, held, cause: lost }, at);
     else this.timeline.record({ kind: 'released', resource, instance, held }, at);

@@ -10,10 +10,10 @@ import { LockBoard } from './lock-board.js';
 import type { LockView, MasterView, Snapshot } from './snapshot.js';
 import { Timeline } from './timeline.js';
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two snapshots. */
 const INTERVAL = 250;
 
-/** Looks at everything several times a second, and notices what has changed about the masters. */
+/** Takes a snapshot several times a second, and records changes of the masters. */
 @Injectable()
 export class Pulse implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly taken = new ReplaySubject<Snapshot>(1);
@@ -30,7 +30,7 @@ export class Pulse implements OnApplicationBootstrap, BeforeApplicationShutdown 
     private readonly timeline: Timeline,
   ) {}
 
-  /** The latest one, and those to come. */
+  /** The latest snapshot, and all later ones. */
   get snapshots(): Observable<Snapshot> {
     return this.taken;
   }

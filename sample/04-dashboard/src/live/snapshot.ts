@@ -2,7 +2,7 @@ import type { Inspection, MasterStatus } from 'nestjs-redlock';
 import type { ProcessState } from '../masters/local-masters.js';
 import type { Holder } from './lock-board.js';
 
-/** How everything is at one moment. */
+/** The state of everything at one moment. */
 export interface Snapshot {
   /** Milliseconds since the Unix epoch. */
   readonly at: number;
@@ -13,7 +13,7 @@ export interface Snapshot {
   readonly instances: readonly InstanceView[];
 }
 
-/** What the library knows of a master, and what this application knows of its process. */
+/** The library's view of a master, and the state of its process. */
 export interface MasterView extends MasterStatus {
   /** From 1. */
   readonly number: number;
@@ -23,9 +23,9 @@ export interface MasterView extends MasterStatus {
 
 export interface LockView {
   readonly resource: string;
-  /** What each master says. */
+  /** The answer of each master. */
   readonly keys: readonly Inspection['state'][];
-  /** What the holder says. */
+  /** The report of the holder. */
   readonly holder: Holder | undefined;
   readonly waiting: readonly string[];
 }

@@ -2,17 +2,17 @@ import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { type Observable, Subject } from 'rxjs';
 import type { Happening, LiveEvent } from './live-event.js';
 
-/** So many events are kept for pages that are opened later: about ten minutes. */
+/** Number of events that are kept for pages that open later: about ten minutes. */
 const KEPT = 1_000;
 
-/** What has happened so far, and what happens. */
+/** Past events, and a stream of new ones. */
 @Injectable()
 export class Timeline implements BeforeApplicationShutdown {
   private readonly recorded: LiveEvent[] = [];
   private readonly added = new Subject<LiveEvent>();
   private count = 0;
 
-  /** The latest events, the oldest first. */
+  /** The recorded events, the oldest first. */
   get events(): readonly LiveEvent[] {
     return this.recorded;
   }

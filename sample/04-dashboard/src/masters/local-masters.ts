@@ -1,10 +1,10 @@
 import { ConflictException, NotFoundException, type OnApplicationShutdown } from '@nestjs/common';
 import { ensureRedisServer, RedisServer } from '../../../../scripts/redis-servers.mjs';
 
-/** What becomes of a server process: `paused` has it stand still with its connections open. */
+/** State of a server process. A `paused` process stands still with its connections open. */
 export type ProcessState = 'running' | 'paused' | 'ended';
 
-/** What can be done to a master, and in which states. */
+/** The commands for a master, and the states in which each is possible. */
 const COMMANDS = {
   pause: ['running'],
   resume: ['paused'],
@@ -22,7 +22,7 @@ export function isMasterCommand(text: string): text is MasterCommand {
 export class LocalMasters implements OnApplicationShutdown {
   private constructor(private readonly masters: readonly LocalMaster[]) {}
 
-  /** @throws if there is no Redis server on this machine and none can be installed: the message says what to type */
+  /** @throws if this machine has no Redis server and none can be installed; the message says what to type */
   static async start(count: number): Promise<LocalMasters> {
     await ensureRedisServer();
     const starts = await Promise.allSettled(Array.from({ length: count }, () => RedisServer.start()));
@@ -54,10 +54,10 @@ export class LocalMasters implements OnApplicationShutdown {
   }
 }
 
-/** One of them. */
+/** One of the masters. */
 export class LocalMaster {
   private isPaused = false;
-  /** A restart takes a moment: what is asked for meanwhile has its turn afterwards. */
+  /** A restart takes a moment. Commands that arrive meanwhile run afterwards. */
   private last: Promise<void> = Promise.resolve();
 
   constructor(private readonly server: RedisServer) {}
@@ -76,7 +76,7 @@ export class LocalMaster {
     return this.isPaused ? 'paused' : 'running';
   }
 
-  /** Resolves when it is done: a restarted server accepts connections. */
+  /** Resolves when the command is done. A restarted server accepts connections by then. */
   carryOut(command: MasterCommand): Promise<void> {
     const done = this.last.then(() => this.doNow(command));
     this.last = done.catch(() => undefined);

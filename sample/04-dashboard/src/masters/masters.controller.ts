@@ -14,7 +14,7 @@ export class MastersController {
   async command(@Param('number', ParseIntPipe) number: number, @Param('command') command: string): Promise<void> {
     if (!isMasterCommand(command)) throw new NotFoundException(`masters do not know how to ${command}`);
     const master = this.masters.find(number);
-    // Before what comes of it.
+    // Recorded before its effects.
     this.timeline.record({ kind: 'command', target: `master ${number}`, command });
     await master.carryOut(command);
   }

@@ -1,4 +1,5 @@
-// What the declarations of playwright-core name of a page. This is no browser, so the rest of the DOM stays away.
+// The parts of a page that the declarations of playwright-core refer to. The program runs outside a browser, so it does
+// not include the rest of the DOM.
 interface Node {
   readonly nodeName: string;
 }

@@ -1,4 +1,4 @@
-// Takes the picture of the README: docs/dashboard.png, of real masters in trouble.
+// Takes the picture of the README, docs/dashboard.png, which shows real masters in trouble.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Logger } from '@nestjs/common';
@@ -9,10 +9,10 @@ import { openBrowser } from './browser.js';
 
 const PICTURE = fileURLToPath(new URL('../../../../docs/dashboard.png', import.meta.url));
 const SIZE = { width: 1280, height: 800 };
-/** What fills the last minute before anything fails, and afterwards, in milliseconds. */
+/** Time before and after the failures, which fills the last minute of the picture, in milliseconds. */
 const BEFORE = 30_000;
 const AFTER = 8_000;
-/** How much of its quarantine a master has behind it in the picture. */
+/** Elapsed quarantine of a master in the picture, in milliseconds. */
 const INTO_QUARANTINE = 2_500;
 
 Logger.overrideLogger(['error', 'fatal']);
@@ -31,12 +31,12 @@ try {
   await app.close();
 }
 
-/** Two of three masters stand still until a lock is lost; then one of them is restarted. */
+/** Pauses two of three masters until a lock is lost, and then restarts one of them. */
 async function play(page: Page): Promise<void> {
   const press = (name: string): Promise<void> => page.getByRole('button', { name, exact: true }).click();
   await page.getByText('Quorum: 3 of 3 masters vote').waitFor();
   await sleep(BEFORE);
-  // Just taken, so that it is still held when there is no quorum to extend it.
+  // The lock has just been taken, so it is still held when there is no quorum to extend it.
   const taken = page.getByRole('log').getByText(/ nightly-report /);
   await taken.nth(await taken.count()).waitFor();
   await press('Pause master 2');
@@ -55,7 +55,7 @@ async function play(page: Page): Promise<void> {
     .getByText(/^quarantined for/)
     .waitFor();
   await sleep(INTO_QUARANTINE);
-  // No button is in focus, and none is under the pointer.
+  // Leaves no button focused or under the pointer.
   await page.mouse.move(0, 0);
   await page.getByRole('heading', { level: 1 }).click();
 }

@@ -5,12 +5,12 @@ import type { Job } from '../config.js';
 import { JOBS } from './jobs.token.js';
 import { tell } from './news.js';
 
-/** How often the remaining time of a lock is told, in milliseconds. */
+/** How often the remaining time of a lock is reported, in milliseconds. */
 const INTERVAL = 200;
-/** How long an instance rests after a job, at least and at most, in milliseconds. */
+/** Shortest and longest rest of an instance after a job, in milliseconds. */
 const REST = [200, 1_200] as const;
 
-/** Has every job to do again and again, like every other instance. */
+/** Runs every job repeatedly, like every other instance. */
 @Injectable()
 export class JobRunner implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly stopping = new AbortController();
@@ -28,7 +28,7 @@ export class JobRunner implements OnApplicationBootstrap, BeforeApplicationShutd
     this.stopping.abort();
   }
 
-  /** Lasts for as long as the job takes, or the lock. */
+  /** Ends with the job or with the lock, whichever comes first. */
   @WithLock(({ resource }: Job) => resource, undefined, { wait: '1m' })
   async run({ resource, takes }: Job): Promise<void> {
     const lock = this.locks.current(resource);
@@ -46,14 +46,15 @@ export class JobRunner implements OnApplicationBootstrap, BeforeApplicationShutd
       try {
         await this.run(job);
       } catch (error) {
-        // Lost, or no quorum for too long: the observer has told, and the next attempt may have more luck.
+        // The lock was lost, or there was no quorum for too long. The observer has reported it, and the next attempt
+        // may succeed.
         if (!(error instanceof LockError)) throw error;
       }
       await this.rest(between(REST));
     }
   }
 
-  /** Until then, or until somebody aborts it. */
+  /** Rests for this time, or until a signal aborts. */
   private async rest(milliseconds: number, ...signals: AbortSignal[]): Promise<void> {
     const signal = AbortSignal.any([this.stopping.signal, ...signals]);
     await sleep(milliseconds, undefined, { signal }).catch(() => undefined);

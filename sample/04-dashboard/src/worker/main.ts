@@ -1,4 +1,4 @@
-// One instance of an application that has several: started by the dashboard, which reads what it tells.
+// One of several instances of an application. The dashboard starts it and reads its reports.
 import 'reflect-metadata';
 import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';

@@ -1,7 +1,7 @@
 import type { AcquisitionObserver, LockObserver } from 'nestjs-redlock';
 import { tell } from './news.js';
 
-/** Tells what becomes of the locks of this instance. Every job has a lock of one resource. */
+/** Reports the locks of this instance. Every job locks one resource. */
 export const reporter: LockObserver = {
   acquiring([resource = '']): AcquisitionObserver {
     tell({ kind: 'waiting', resource });

@@ -1,6 +1,6 @@
 import type { Config } from '../config.js';
 
-/** What an instance is told when it is started. */
+/** The setup that an instance receives at its start. */
 export interface Setup extends Pick<Config, 'locks' | 'jobs'> {
   /** URLs. */
   readonly masters: readonly string[];

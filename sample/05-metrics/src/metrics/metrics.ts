@@ -3,13 +3,13 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 
-/** What is measured in this process, for whoever scrapes it. */
+/** The metrics of this process, for a scraper. */
 export class Metrics implements OnApplicationShutdown {
-  // The application has an HTTP server already.
+  // The application already has an HTTP server.
   private readonly exporter = new PrometheusExporter({ preventServerStart: true });
   readonly provider = new MeterProvider({ readers: [this.exporter] });
 
-  /** Answers a request with everything that was measured so far. */
+  /** Answers a request with all metrics. */
   answer(request: IncomingMessage, response: ServerResponse): void {
     this.exporter.getMetricsRequestHandler(request, response);
   }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { WithLock } from 'nestjs-redlock';
 
-/** How long the carrier takes, in milliseconds. */
+/** Duration of a pickup by the carrier, in milliseconds. */
 const PICKUP = 100;
 
 @Injectable()

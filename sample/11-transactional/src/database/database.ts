@@ -1,4 +1,4 @@
-/** Runs statements; their parameters are `$1` and so on. */
+/** Runs statements with the parameters `$1` and so on. */
 export interface Sql {
   query<Row extends object>(statement: string, ...parameters: unknown[]): Promise<Row[]>;
 }
@@ -7,7 +7,7 @@ export interface Sql {
 export abstract class Database implements Sql {
   abstract query<Row extends object>(statement: string, ...parameters: unknown[]): Promise<Row[]>;
 
-  /** Commits when the work has ended, rolls back when it has failed. */
+  /** Commits when the work succeeds, and rolls back when it fails. */
   abstract transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
 
   abstract close(): Promise<void>;

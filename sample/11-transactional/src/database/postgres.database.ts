@@ -1,14 +1,14 @@
 import pg from 'pg';
 import { Database, type Sql } from './database.js';
 
-/** A PostgreSQL server, over a pool of connections. */
+/** A PostgreSQL server, accessed through a pool of connections. */
 export class PostgresDatabase extends Database {
   private readonly pool: pg.Pool;
 
   constructor(url: string) {
     super();
     this.pool = new pg.Pool({ connectionString: url });
-    // A connection that breaks while nobody uses it; the next query opens another one.
+    // An idle connection broke. The next query opens another one.
     this.pool.on('error', () => undefined);
   }
 

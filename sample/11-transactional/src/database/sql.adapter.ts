@@ -2,12 +2,12 @@ import type { TransactionalAdapter } from '@nestjs-cls/transactional';
 import { Database, type Sql } from './database.js';
 
 /**
- * Tells `@Transactional` how this database begins a transaction. For Prisma, TypeORM, Drizzle and others there are
- * packages `@nestjs-cls/transactional-adapter-...`, and nothing is to be written.
+ * Defines for `@Transactional` how this database begins a transaction. Prisma, TypeORM, Drizzle and others have
+ * ready-made packages `@nestjs-cls/transactional-adapter-...`.
  */
 export class SqlAdapter implements TransactionalAdapter<Database, Sql, unknown> {
   readonly connectionToken = Database;
-  // An adapter of plain SQL has no client whose methods could be passed through.
+  // An adapter for plain SQL has no client whose methods it could proxy.
   readonly supportsTransactionProxy = false;
 
   readonly optionsFactory = (database: Database) => ({

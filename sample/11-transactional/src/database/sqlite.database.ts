@@ -8,7 +8,7 @@ export class SqliteDatabase extends Database {
   constructor(private readonly path: string) {
     super();
     this.connection = new Connection(path);
-    // Readers see what was committed while somebody else writes, as in PostgreSQL.
+    // In WAL mode, readers see the committed data while another connection writes, as in PostgreSQL.
     this.connection.exec('PRAGMA journal_mode = WAL');
   }
 
@@ -17,7 +17,7 @@ export class SqliteDatabase extends Database {
   }
 
   async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    // A connection of its own: what others do in this process meanwhile is not part of the transaction.
+    // A connection of its own keeps other statements of this process out of the transaction.
     const connection = new Connection(this.path);
     try {
       connection.exec('BEGIN');
@@ -36,7 +36,7 @@ export class SqliteDatabase extends Database {
   }
 }
 
-/** What fails rejects, as with any other database. */
+/** Turns an exception into a rejection, as with any other database. */
 function rowsOf<Row extends object>(
   connection: Connection.Database,
   statement: string,

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { WithLock } from 'nestjs-redlock';
 import { Sales } from './sales.js';
 
-/** WRONG. Begin, lock, work, release, commit: whoever gets the lock next does not see what is about to be committed. */
+/** WRONG. Begin, lock, work, release, commit: the next holder does not see the write that is about to be committed. */
 @Injectable()
 export class LockInsideSales extends Sales {
   @Transactional()

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { WithLock } from 'nestjs-redlock';
 import { Sales } from './sales.js';
 
-/** Lock, begin, work, commit, release: whoever gets the lock next reads what has been committed. */
+/** Lock, begin, work, commit, release: the next holder reads the committed data. */
 @Injectable()
 export class LockOutsideSales extends Sales {
   @WithLock((item: string) => `stock:${item}`, '5s')

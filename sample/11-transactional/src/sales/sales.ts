@@ -3,7 +3,7 @@ import { ConflictException, Inject, Injectable } from '@nestjs/common';
 import type { SqlAdapter } from '../database/sql.adapter.js';
 import { Payments } from './payments.js';
 
-/** Sells one item. The classes that extend it differ in the order of two decorators and in nothing else. */
+/** Sells one item. The subclasses differ only in the order of two decorators. */
 @Injectable()
 export abstract class Sales {
   constructor(
@@ -11,10 +11,10 @@ export abstract class Sales {
     private readonly payments: Payments,
   ) {}
 
-  /** Resolves with what is left. */
+  /** Resolves with the remaining stock. */
   abstract sell(item: string, customer: string): Promise<number>;
 
-  /** Reads, charges, and writes what follows: whoever comes between sells what has been sold already. */
+  /** Reads, charges, and writes the result: without a lock, a sale in between sells the same item again. */
   protected async sellOne(item: string, customer: string): Promise<number> {
     const { tx } = this.transactions;
     const [stock] = await tx.query<{ count: number }>('SELECT count FROM stock WHERE item = $1', item);

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
-/** A connection that writes once per tick and reads the replies that a lock gets: simple, integer, null, bulk, error. */
+/**
+ * A connection that writes once per tick and parses the replies that a lock needs: simple, integer, null, bulk, error.
+ */
 export class Connection {
   #socket;
   #outgoing = '';
@@ -23,7 +25,7 @@ export class Connection {
     socket.on('error', () => {});
   }
 
-  /** @param reply gets a text, or an Error */
+  /** @param reply receives a string or an Error */
   send(command, reply) {
     if (this.#outgoing === '') setImmediate(() => this.#flush());
     this.#outgoing += command;
