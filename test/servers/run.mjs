@@ -73,8 +73,8 @@ function jest(program, outputFile) {
   const child = spawn(process.execPath, [...flags, join(root, 'node_modules/jest/bin/jest.js'), ...args], {
     cwd: root,
     env: { ...process.env, REDIS_SERVER: program },
-    // The report goes to the file; what is for the reader goes to stderr.
-    stdio: ['ignore', 'ignore', 'inherit'],
+    // With an output file, jest writes its report to stderr; what a test prints explains a failure.
+    stdio: ['ignore', 'inherit', 'inherit'],
     // A process group of its own, which ends as a whole.
     detached: true,
   });

@@ -50,12 +50,19 @@ export class Nemesis {
     }
   }
 
-  /** The time that this takes depends on the machine. The checker reports what is still missing afterwards. */
+  /**
+   * Resolves when each key was written to by two sections: the first may have begun before the calm, the second has not.
+   * The time that this takes depends on the machine. The checker reports what is still missing afterwards.
+   */
   private async untilAllWritten(since: number): Promise<void> {
     const { register, keys } = this.world;
-    const isWritten = (key: string): boolean =>
-      register.writes.some((write) => write.at > since && write.accepted && write.keys.includes(key));
-    await eventually(() => keys.every(isWritten), RECOVERED_WITHIN).catch(() => undefined);
+    const sectionsOn = (key: string): number => {
+      const writes = register.writes.filter(
+        ({ at, accepted, keys: own }) => at > since && accepted && own.includes(key),
+      );
+      return new Set(writes.map(({ section }) => section)).size;
+    };
+    await eventually(() => keys.every((key) => sectionsOn(key) >= 2), RECOVERED_WITHIN).catch(() => undefined);
   }
 
   private async apply(fault: PlannedFault): Promise<void> {
