@@ -56,7 +56,7 @@ export class LockExplorer {
   private refuseTwin(wrappers: readonly Wrapper[]): void {
     if (wrappers.filter(({ token }) => token === this.host).length < 2) return;
     const requirement =
-      'must tell the lock services of one application apart: give each RedlockModule.forRoot() another name, or ' +
+      'must be different for each lock service of one application: give each RedlockModule.forRoot() another name, or ' +
       'import the result of a single one';
     throw new RedlockConfigError('name', this.name ?? undefined, requirement);
   }

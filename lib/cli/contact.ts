@@ -1,7 +1,7 @@
 import type { RedisMasterSource } from '../redis/master-source.js';
 import { redisClient } from '../redis/master-source.js';
 import type { RedisClient } from '../redis/redis-client.interface.js';
-import { isReply, refusalFrom, tell } from '../redis/replies.js';
+import { isReply, refusalFrom, redactedMessageOf } from '../redis/replies.js';
 
 /** The answer of a server to one command. */
 export type Outcome = { readonly value: unknown } | Failure;
@@ -41,7 +41,7 @@ export class Contact {
   async open(): Promise<Failure | undefined> {
     const ready = new Promise<void>((resolve, reject) => {
       this.client.on('error', (error) => {
-        this.trouble ??= tell(error, this.secrets);
+        this.trouble ??= redactedMessageOf(error, this.secrets);
         reject(new Error(this.trouble));
       });
       this.client.on('close', () => reject(new Error('the connection was closed')));
@@ -81,7 +81,7 @@ export class Contact {
       return { value: await Promise.race([answer, late]) };
     } catch (error) {
       if (isReply(error)) return refusalFrom(error, this.secrets);
-      return { code: 'UNREACHABLE', reason: this.trouble ?? tell(error, this.secrets) };
+      return { code: 'UNREACHABLE', reason: this.trouble ?? redactedMessageOf(error, this.secrets) };
     } finally {
       clearTimeout(timer);
     }

@@ -83,7 +83,7 @@ function show(examined: readonly Examination[], verdict: Shown, terminal: Termin
   const width = Math.max(LEAST_COLUMN, Math.floor((LINE - 16) / examined.length) - 3);
   const rows = names.map((name) => [name, ...columns.map((column) => wrap(column[name] ?? '-', width))]);
   terminal.print(table(['master', ...examined.map(({ master }) => master)], rows));
-  for (const finding of verdict.findings) terminal.print(tell(finding, terminal));
+  for (const finding of verdict.findings) terminal.print(describeFinding(finding, terminal));
   terminal.print(terminal.paint(verdict.healthy ? 'green' : 'red', summaryOf(verdict)));
 }
 
@@ -146,7 +146,7 @@ function offsetFrom(one: Examination, examined: readonly Examination[]): string 
   return `${distance > 0 ? '+' : ''}${duration(distance)} ± ${duration(width)}`;
 }
 
-function tell({ level, master, what, advice }: Finding, terminal: Terminal): string {
+function describeFinding({ level, master, what, advice }: Finding, terminal: Terminal): string {
   const subject = master === undefined ? '' : `${master}: `;
   return `${terminal.paint(level === 'problem' ? 'red' : 'yellow', `${level}:`)} ${subject}${what}\n  -> ${advice}`;
 }

@@ -54,7 +54,7 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
     .option('--no-restart-guard', 'the applications have restartGuard: false, so masters vote without a marker')
     .action((options: CommonOptions & DoctorOptions) => start(options, (context) => doctor(context, options)));
   common(program.command('inspect'))
-    .description('tell who says what about one lock; exit status 1 if too few masters answer')
+    .description('show what each master reports about one lock; exit status 1 if too few masters answer')
     .argument('<key>', KEY)
     .action((key: string, options: CommonOptions) => start(options, (context) => inspect(context, key)));
   common(program.command('list'))
@@ -66,7 +66,7 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
   common(program.command('release'))
     .description('take a lock away from its holder, on all masters, and print a line for the audit')
     .argument('<key>', KEY)
-    .option('--force', 'needed, since somebody may rely on it')
+    .option('--force', 'required, because a holder may rely on it')
     .option('--yes', 'do not ask')
     .option(
       '--at-once',

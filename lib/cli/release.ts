@@ -23,7 +23,7 @@ export interface ReleaseOptions {
  */
 export async function release(context: Context, key: string, options: ReleaseOptions): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
-  if (!options.force) throw new UsageError('release takes a lock away from somebody who may rely on it: add --force');
+  if (!options.force) throw new UsageError('release takes a lock away from a holder that may rely on it: add --force');
   return inSession(context, (session) => releaseIn(session, context, resource, options));
 }
 
@@ -96,10 +96,10 @@ async function confirm(
   const name = showNames([resource]);
   terminal.complain(
     [
-      `${name} is held on ${held.length} of ${sources.length} masters, by somebody who may be working right now.`,
+      `${name} is held on ${held.length} of ${sources.length} masters, by a process that may be working right now.`,
       atOnce
         ? 'It is free at once: others may start meanwhile, and a holder that still extends it may take it again.'
-        : 'Its holder cannot extend it any more. Nobody else gets it before the time that is left has passed.',
+        : 'Its holder cannot extend it any more. No other process gets it before the remaining time has passed.',
       'The work is not undone. Only a fencing token that is checked where it writes keeps it from writing late.',
     ].join('\n'),
   );

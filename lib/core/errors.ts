@@ -97,7 +97,7 @@ export type LockLostCause = 'expired' | 'owner-changed' | 'max-hold' | 'shutdown
 
 const LOST: Readonly<Record<LockLostCause, string>> = {
   expired: 'its validity ended before a quorum of masters agreed to extend it',
-  'owner-changed': 'somebody else holds it now',
+  'owner-changed': 'another process holds it now',
   'max-hold': 'it was kept for as long as `maxHold` allows',
   shutdown: 'the application shut down before the work ended',
   released: 'it has been released',

@@ -15,7 +15,7 @@ const EVENTS = [
  * @param failed receives what an observer throws, which affects neither the locks nor the others; must not throw
  */
 export function combine(observers: readonly Observer[], failed: (error: unknown) => void): Observer {
-  const tell: Tell = (listeners, event, args) => {
+  const notify: Notify = (listeners, event, args) => {
     for (const listener of listeners) {
       try {
         const method: unknown = Reflect.get(listener, event);
@@ -31,18 +31,18 @@ export function combine(observers: readonly Observer[], failed: (error: unknown)
   for (const event of EVENTS) {
     const listeners = observers.filter((observer) => observer[event] !== undefined);
     if (listeners.length === 0) continue;
-    Reflect.set(combined, event, (...args: unknown[]) => tell(listeners, event, args));
+    Reflect.set(combined, event, (...args: unknown[]) => notify(listeners, event, args));
   }
   if (observers.some((observer) => observer.acquiring !== undefined))
-    Reflect.set(combined, 'acquiring', acquiring(observers, tell, failed));
+    Reflect.set(combined, 'acquiring', acquiring(observers, notify, failed));
   return combined;
 }
 
-type Tell = (listeners: readonly Listening[], event: string, args: readonly unknown[]) => void;
+type Notify = (listeners: readonly Listening[], event: string, args: readonly unknown[]) => void;
 
 function acquiring(
   observers: readonly Observer[],
-  tell: Tell,
+  notify: Notify,
   failed: (error: unknown) => void,
 ): NonNullable<Observer['acquiring']> {
   return (resources, onHeld) => {
@@ -55,9 +55,9 @@ function acquiring(
       }
     });
     return {
-      granted: (...args) => tell(listeners, 'granted', args),
-      failed: (...args) => tell(listeners, 'failed', args),
-      ended: (...args) => tell(listeners, 'ended', args),
+      granted: (...args) => notify(listeners, 'granted', args),
+      failed: (...args) => notify(listeners, 'failed', args),
+      ended: (...args) => notify(listeners, 'ended', args),
       within: (work) => listeners.reduce((inner, listener) => shielded(inner, listener, failed), work)(),
     };
   };

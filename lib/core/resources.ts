@@ -95,7 +95,7 @@ function checkText(option: string, text: string): void {
   }
   // UTF-8 has no lone surrogates and maps all of them to the same character: different names would share a lock.
   if (!text.isWellFormed()) {
-    const requirement = 'must not contain half a surrogate pair, which no server could tell from another';
+    const requirement = 'must not contain half a surrogate pair, which no server could distinguish from another';
     throw new RedlockConfigError(option, text, requirement);
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../core/clock.js';
 import { backoff } from './own-settings.js';
 import type { RedisClient } from './redis-client.interface.js';
-import { isReply, tell } from './replies.js';
+import { isReply, redactedMessageOf } from './replies.js';
 
 /** Time limit for a socket to close, in milliseconds. */
 const GONE_WITHIN = 1_000;
@@ -142,7 +142,7 @@ export class Connection {
   }
 
   private fail(error: unknown): void {
-    this.trouble = tell(error, this.secrets);
+    this.trouble = redactedMessageOf(error, this.secrets);
     if (isAboutDatabase(error)) this.misplaced = true;
     this.settle();
     // Not every error ends the connection, but after any error the connection cannot be trusted.

@@ -74,7 +74,7 @@ local function wake_next(key, queue)
   return false
 end
 
--- Whoever waits takes its place before it is refused. What was reserved for it is of no use while another key is held.
+-- A waiter takes its place before it is refused. Its reservation is of no use while another key is held.
 local function queue_up(keys, queues, held, waiter, waited)
   local since = milliseconds() - waited
   for i, key in ipairs(keys) do

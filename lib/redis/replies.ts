@@ -52,7 +52,7 @@ export function millisecondsFrom(time: unknown): number {
 
 /** Splits a server's error into its code and the rest, and removes the secrets. */
 export function refusalFrom(error: Error, secrets: readonly string[]): Refused {
-  const message = tell(error, secrets).replace(NO_PERMISSION, 'NOPERM ');
+  const message = redactedMessageOf(error, secrets).replace(NO_PERMISSION, 'NOPERM ');
   const [, code = 'ERR', reason = message] = /^([A-Z][A-Z0-9_]*)(?: |$)(.*)/.exec(message) ?? [];
   return { kind: 'refused', code, reason };
 }
@@ -66,7 +66,7 @@ export function isReply(error: unknown): error is Error {
 }
 
 /** The message of an error, without secrets. */
-export function tell(error: unknown, secrets: readonly string[]): string {
+export function redactedMessageOf(error: unknown, secrets: readonly string[]): string {
   const [line = ''] = messageOf(error).split(/[\r\n]/, 1);
   const text = line.replace(ECHO, '').replace(PLACE, '').replace(NAMED_USER, 'This user has no permissions');
   // Longest first, because one secret may be part of another.

@@ -13,18 +13,18 @@ const PATH = /^`((?:lib|test|scripts|sample|docs|\.ci|\.github)\/[\w./*-]+)`$/;
 
 export async function checkLinks(file) {
   const problems = [];
-  const tell = (offset, message) => problems.push({ file: file.name, line: lineAt(file.prose, offset), message });
+  const report = (offset, message) => problems.push({ file: file.name, line: lineAt(file.prose, offset), message });
   // Code contains no links. The blanks preserve the offsets.
   const text = file.prose.replace(CODE, (code) => code.replace(/[^\n]/g, ' '));
   for (const pattern of [LINK, REFERENCE, HTML]) {
     for (const match of text.matchAll(pattern)) {
       const problem = await problemOf(match[1], file);
-      if (problem) tell(match.index, problem);
+      if (problem) report(match.index, problem);
     }
   }
   for (const match of file.prose.matchAll(CODE)) {
     const path = PATH.exec(match[0])?.[1];
-    if (path && !exists(path, file)) tell(match.index, `there is no ${path}`);
+    if (path && !exists(path, file)) report(match.index, `there is no ${path}`);
   }
   return problems;
 }

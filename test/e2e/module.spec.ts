@@ -67,7 +67,9 @@ describe('forRoot', () => {
       option: 'name',
     });
     const billing = () => new Locks(1, { name: 'billing' }).module();
-    await expect(boot({ imports: [billing(), billing()] })).rejects.toThrow('name must tell the lock services');
+    await expect(boot({ imports: [billing(), billing()] })).rejects.toThrow(
+      'name must be different for each lock service',
+    );
   });
 });
 

@@ -150,7 +150,7 @@ describe('LockInterceptor stays allowed', () => {
           join(): void {}
 
           @OnEvent('room.closed')
-          tell(): void {}
+          notify(): void {}
         }
         return { providers: [Rooms] };
       },

@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.js';
 import { Contender } from '../support/redlocks.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
-const PASSWORD = 'a#password/nobody:may@see';
+const PASSWORD = 'a#password/to:hide@me';
 const encoded = encodeURIComponent(PASSWORD);
 /** The servers run on busy machines. */
 const PATIENTLY = ['--timeout', '20s'];

@@ -174,7 +174,7 @@ describe('release', () => {
       const before = await command(masters.servers[0]!.port, 'GET', 'lock:order:1');
       const { status, stdout, stderr } = await release(masters.urls, 'order:1', ['--force'], input);
       expect(status).toBe(expected);
-      expect(stderr).toContain('somebody who may be working');
+      expect(stderr).toContain('a process that may be working');
       expect(stderr).toContain('fencing token');
       expect(stderr).toContain('Release it? Type yes: ');
       expect(stdout.includes('audit: ')).toBe(expected === 0);

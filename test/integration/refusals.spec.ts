@@ -12,8 +12,8 @@ import { eventually } from '../support/eventually.js';
 import { contextOf } from '../support/context.js';
 import { Contender } from '../support/redlocks.js';
 
-const PASSWORD = 'a-password-nobody-may-see';
-const TOKEN = 'a-token-nobody-may-see';
+const PASSWORD = 'a-password-to-hide';
+const TOKEN = 'a-token-to-hide';
 
 type SourceOf = (server: RedisServer, options?: object) => RedisMasterSource;
 const versions: [string, SourceOf][] = [

@@ -9,9 +9,9 @@ import { eventually } from '../support/eventually.js';
 
 /** Contains every kind of character that a URL encodes. */
 const PASSWORD = 'pä ss@w/o?r#d%:1';
-const USER = 'user-nobody-may-see';
+const USER = 'user-to-hide';
 const encoded = encodeURIComponent(PASSWORD);
-const SENTINEL = 'sentinel-password-nobody-may-see';
+const SENTINEL = 'sentinel-password-to-hide';
 const TOKEN_LIKE = /\b[0-9a-f]{40}\b/;
 
 /** Collects everything that the library outputs: log lines, console output, errors and return values. */
@@ -209,7 +209,7 @@ describe('No secret is disclosed', () => {
     const token = await tokenOf(server, 'a');
     const expiring = await service.acquire('b', '1s', { extend: true });
     const other = await tokenOf(server, 'b');
-    await operate(server, 'SET', 'lock:a', 'somebody else');
+    await operate(server, 'SET', 'lock:a', 'another process');
     await eventually(() => lock.loss !== undefined);
     server.pause();
     await eventually(() => expiring.loss !== undefined);

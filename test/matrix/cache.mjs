@@ -11,7 +11,7 @@ const USER = process.getuid?.() ?? 0;
 const SHARED = join(tmpdir(), `nestjs-redlock-matrix-${USER}`);
 mkdirSync(SHARED, { recursive: true, mode: 0o700 });
 // Programs are started from here, so no other user may have put them there.
-if (statSync(SHARED).uid !== USER) throw new Error(`${SHARED} belongs to somebody else`);
+if (statSync(SHARED).uid !== USER) throw new Error(`${SHARED} belongs to another user`);
 
 /** The cache of this clone alone. */
 export const OWN = join(SHARED, createHash('sha256').update(root).digest('hex').slice(0, 12));

@@ -73,15 +73,15 @@ const redlock: Redlock = new Redlock(masters, settings, { ...surroundings, witne
 
 const socket = connect(register, '127.0.0.1').setNoDelay();
 const answers = createInterface(socket)[Symbol.asyncIterator]();
-const tell = (message: Message): void => void socket.write(`${JSON.stringify(message)}\n`);
+const send = (message: Message): void => void socket.write(`${JSON.stringify(message)}\n`);
 const ask = async (op: 'claim' | 'write', names: readonly string[], token: number): Promise<boolean> => {
-  tell({ op, id, keys: names, token });
+  send({ op, id, keys: names, token });
   return (await answers.next()).value === 'accepted';
 };
 /** Waits for the next step if the process is steered. */
 const step = async (): Promise<void> => {
   if (!steered) return;
-  tell({ op: 'ready', id });
+  send({ op: 'ready', id });
   await answers.next();
 };
 const now = (): number => Number(process.hrtime.bigint() / 1_000n);
@@ -119,5 +119,5 @@ async function enter(): Promise<void> {
     if (lock.isHeld) until = at;
     await ask('write', chosen, token);
   }
-  tell({ op: 'section', section: { keys: chosen, token, asked, since, until } });
+  send({ op: 'section', section: { keys: chosen, token, asked, since, until } });
 }

@@ -160,7 +160,7 @@ export class Actor {
   private expect(error: unknown, kinds: readonly (new (...args: never[]) => Error)[]): void {
     if (kinds.some((kind) => error instanceof kind)) return;
     const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.world.report(new Violation('no error nobody expects', this.world.scheduler.now, `${this.name}: ${told}`));
+    this.world.report(new Violation('no unexpected error', this.world.scheduler.now, `${this.name}: ${told}`));
   }
 
   private fail(message: string): never {

@@ -89,7 +89,7 @@ function resultOf({ assumptions, scheduler, actors, inflicted, sometimes }: Worl
   const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const isViolation = error instanceof Violation;
   return {
-    property: error === undefined ? undefined : isViolation ? error.property : 'no error nobody expects',
+    property: error === undefined ? undefined : isViolation ? error.property : 'no unexpected error',
     message: error === undefined ? undefined : isViolation ? `${error.message} (at ${error.at.toFixed(3)} ms)` : told,
     broken: [...assumptions.broken],
     ailments: assumptions.ailments,

@@ -42,7 +42,7 @@ async function simulate(runs, seed) {
   const workers = new Workers(compiled.folder, whole('workers'));
   const began = performance.now();
   try {
-    const total = await workers.playMany({ seed, runs, faults }, (done) => tell(done, runs, began));
+    const total = await workers.playMany({ seed, runs, faults }, (done) => showProgress(done, runs, began));
     const seconds = (performance.now() - began) / 1_000;
     const each = (number) => (number / total.runs).toFixed(1);
     console.log(
@@ -102,7 +102,7 @@ async function mutants() {
   return results.every(({ property }) => property !== undefined) ? 0 : 1;
 }
 
-function tell(done, runs, began) {
+function showProgress(done, runs, began) {
   if (!process.stderr.isTTY) return;
   const rate = (done / (performance.now() - began)) * 1_000;
   process.stderr.write(`\r${done} of ${runs}, ${rate.toFixed(0)} per second ${done === runs ? '\n' : ''}`);

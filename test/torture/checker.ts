@@ -42,6 +42,6 @@ function unobtainedKeys({ keys, phases, workers }: Evidence): Violation[] {
   return calm.flatMap(({ from, to }) => {
     const obtained = beliefs.filter((belief) => from <= belief.from && belief.from < to);
     const missing = keys.filter((key) => !obtained.some((belief) => belief.keys.includes(key)));
-    return missing.map((key) => ({ at: to, message: `nobody obtained ${key} although all had been healed` }));
+    return missing.map((key) => ({ at: to, message: `no worker obtained ${key} although every fault was healed` }));
   });
 }

@@ -18,6 +18,9 @@ export class LockNotAcquiredFilter extends BaseExceptionFilter {
     const seconds = Math.max(SHORTEST_DELAY, Math.ceil((error.retryAfter ?? 0) / 1000));
     host.switchToHttp().getResponse<ServerResponse>().setHeader('Retry-After', String(seconds));
     const { statusCode, code } = error;
-    super.catch(new HttpException({ statusCode, code, message: 'Somebody else is working on this' }, statusCode), host);
+    super.catch(
+      new HttpException({ statusCode, code, message: 'Another request is working on this' }, statusCode),
+      host,
+    );
   }
 }

@@ -102,7 +102,7 @@ describe('Filling a cart', () => {
     expect(refused?.body).toEqual({
       statusCode: 423,
       code: 'LOCK_NOT_ACQUIRED',
-      message: 'Somebody else is working on this',
+      message: 'Another request is working on this',
     });
     // The remaining time of the 5-second lock, rounded up.
     expect(Number(refused?.headers['retry-after'])).toBeGreaterThanOrEqual(1);

@@ -34,7 +34,7 @@ export class Locks {
   }
 
   #showWho({ lock: { holder, waiting }, who, token, line }) {
-    const shown = holder?.instance ?? 'nobody';
+    const shown = holder?.instance ?? 'no instance';
     if (who.dataset.shown !== shown) {
       who.replaceChildren(holder ? chip(holder.instance) : shown);
       who.dataset.shown = shown;

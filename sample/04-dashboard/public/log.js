@@ -4,7 +4,7 @@ import { seconds, timeOfDay } from './time.js';
 const KEPT = 300;
 const CAUSES = {
   expired: 'its validity ended before a quorum extended it',
-  'owner-changed': 'somebody else holds it',
+  'owner-changed': 'another process holds it',
   'max-hold': 'it was kept for too long',
   shutdown: 'the instance shut down',
 };
@@ -22,7 +22,7 @@ export class Log {
   }
 
   add(event) {
-    const told = tell(event);
+    const told = describe(event);
     if (!told) return;
     const time = element('time', { datetime: new Date(event.at).toISOString() }, timeOfDay(event.at));
     this.#place.prepend(element('li', { 'data-kind': told.kind }, time, element('span', {}, ...told.parts)));
@@ -31,7 +31,7 @@ export class Log {
 }
 
 /** The kind and the parts of a log line, for events that are worth one. */
-function tell(event) {
+function describe(event) {
   switch (event.kind) {
     case 'granted':
       return { kind: 'hand-off', parts: tellOfGrant(event) };

@@ -19,7 +19,7 @@ export interface Locked {
 @Catch(LockNotAcquiredError)
 export class LockedFilter extends BaseRpcExceptionFilter {
   override catch({ code, retryAfter }: LockNotAcquiredError, host: ArgumentsHost): Observable<unknown> {
-    const message = 'Somebody else is working on this account';
+    const message = 'Another request is working on this account';
     const answer: Locked = { status: 'error', code, message, ...(retryAfter !== undefined && { retryAfter }) };
     return super.catch(new RpcException(answer), host);
   }

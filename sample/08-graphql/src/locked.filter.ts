@@ -10,6 +10,6 @@ import { LockNotAcquiredError } from 'nestjs-redlock';
 @Catch(LockNotAcquiredError)
 export class LockedFilter implements GqlExceptionFilter {
   catch({ code, retryAfter }: LockNotAcquiredError): GraphQLError {
-    return new GraphQLError('Somebody else is working on this', { extensions: { code, retryAfter } });
+    return new GraphQLError('Another request is working on this', { extensions: { code, retryAfter } });
   }
 }

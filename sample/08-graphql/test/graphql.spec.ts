@@ -52,7 +52,7 @@ describe('A locked mutation', () => {
       data: null,
       errors: [
         expect.objectContaining({
-          message: 'Somebody else is working on this',
+          message: 'Another request is working on this',
           path: ['checkOut'],
           extensions: { code: 'LOCK_NOT_ACQUIRED', retryAfter: expect.any(Number) },
         }),

@@ -12,7 +12,7 @@ export class LockedFilter extends BaseWsExceptionFilter {
     const ws = host.switchToWs();
     // Identifies the message, because a client may have sent several and answers have no number.
     const cause = { pattern: ws.getPattern(), data: ws.getData<unknown>() };
-    const message = 'Somebody else is publishing this document';
+    const message = 'Another request is publishing this document';
     super.catch(new WsException({ status: 'error', code, message, retryAfter, cause }), host);
   }
 }

@@ -60,7 +60,7 @@ describe('A locked message handler', () => {
       data: {
         status: 'error',
         code: 'LOCK_NOT_ACQUIRED',
-        message: 'Somebody else is publishing this document',
+        message: 'Another request is publishing this document',
         retryAfter: expect.any(Number),
         cause: { pattern: 'publish', data: { document: 'terms' } },
       },

@@ -11,7 +11,7 @@ import { Sales } from '../dist/sales/sales.js';
 const { DATABASE_URL, LOCK_MASTERS, LOCK } = process.env;
 const orders = new EventEmitter();
 process.on('message', ([order, ...details]) => orders.emit(order, ...details));
-const tell = (event, detail) => process.send([event, detail]);
+const send = (event, detail) => process.send([event, detail]);
 
 const real = await openDatabase(DATABASE_URL);
 const database = {
@@ -19,27 +19,27 @@ const database = {
     real.transaction(async (sql) => {
       const result = await work({ query: (...statement) => queryAndTell(sql, statement) });
       const told = once(orders, 'commit');
-      tell('wants to commit');
+      send('wants to commit');
       await told;
       return result;
     }),
 };
-const payments = { charge: async (customer) => tell('charges', customer) };
-const observer = { masterAnswered: (_master, _operation, { kind }) => kind === 'held' && tell('found it locked') };
+const payments = { charge: async (customer) => send('charges', customer) };
+const observer = { masterAnswered: (_master, _operation, { kind }) => kind === 'held' && send('found it locked') };
 const locks = { masters: [LOCK_MASTERS], observers: [observer] };
 const options = { database, payments, lock: LOCK, locks };
 const app = await NestFactory.createApplicationContext(AppModule.register(options), { logger: ['error', 'warn'] });
 
 orders.on('sell', (customer) => void sell(customer));
-tell('is ready');
+send('is ready');
 
 async function queryAndTell(sql, statement) {
   const rows = await sql.query(...statement);
-  if (statement[0].startsWith('SELECT')) tell('has read the stock');
+  if (statement[0].startsWith('SELECT')) send('has read the stock');
   return rows;
 }
 
 async function sell(customer) {
   const outcome = app.get(Sales).sell('teapot', customer);
-  tell('is done', await outcome.then((left) => `sold, ${left} left`).catch((error) => error.message));
+  send('is done', await outcome.then((left) => `sold, ${left} left`).catch((error) => error.message));
 }

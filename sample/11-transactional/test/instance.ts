@@ -38,7 +38,7 @@ export class Instance {
     return detail;
   }
 
-  tell(order: 'sell' | 'commit', ...details: string[]): void {
+  send(order: 'sell' | 'commit', ...details: string[]): void {
     this.child.send([order, ...details]);
   }
 

@@ -45,15 +45,15 @@ async function sellTwo(lock: 'outside' | 'inside', url: string, count: number): 
 
   const isWaiting = first.hear('wants to commit');
   const isSold = first.hear('is done');
-  first.tell('sell', 'anna');
+  first.send('sell', 'anna');
   await Promise.race([isWaiting, isSold]);
 
-  second.on('wants to commit', () => second.tell('commit'));
+  second.on('wants to commit', () => second.send('commit'));
   const isThere = second.hear('found it locked', 'has read the stock');
   const isSoldToo = second.hear('is done');
-  second.tell('sell', 'bert');
+  second.send('sell', 'bert');
   await isThere;
-  first.tell('commit');
+  first.send('commit');
 
   const sales = [await isSold, await isSoldToo];
   const [stock] = await database.query<{ count: number }>('SELECT count FROM stock');

@@ -13,7 +13,7 @@ export function printWaiting(found) {
 }
 
 function printUncontended(name, { contenders, pingAll, refusal }) {
-  printTable(`${name}, nobody else wants the key (ms)`, [
+  printTable(`${name}, without contention (ms)`, [
     ['', 'commands', 'acquire', 'acquire + release', 'acquire in PINGs to all'],
     ...Object.entries(contenders).map(([contender, { commands, acquire, both }]) => [
       ...[contender, figure(commands), figure(acquire), figure(both), times(acquire / pingAll)],

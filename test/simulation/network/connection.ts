@@ -77,9 +77,9 @@ export class Connection {
     this.drop();
     this.out.close();
     this.in.close();
-    const tell = (): void => void this.scheduler.after(delay + this.link.delay(), () => this.tellClosed());
-    if (this.link.isBlocked('in')) this.link.whenFree('in', tell);
-    else tell();
+    const notify = (): void => void this.scheduler.after(delay + this.link.delay(), () => this.tellClosed());
+    if (this.link.isBlocked('in')) this.link.whenFree('in', notify);
+    else notify();
   }
 
   private drop(): void {

@@ -13,7 +13,7 @@ export type Property =
   | 'first come, first served'
   | 'nothing outlives its lock'
   | 'a wait is as long as its budget'
-  | 'no error nobody expects';
+  | 'no unexpected error';
 
 /** A guarantee that was broken. */
 export class Violation extends Error {

@@ -27,9 +27,9 @@ describe('The terminal', () => {
     terminal.print('done');
     expect([String(output.read()), String(errors.read())]).toEqual(['done\n', 'Sure? ']);
 
-    const nobody = streams();
-    const none = nobody.terminal.ask('Sure? ');
-    nobody.input.end();
+    const closed = streams();
+    const none = closed.terminal.ask('Sure? ');
+    closed.input.end();
     expect(await none).toBeUndefined();
   });
 });

@@ -40,7 +40,7 @@ describe('A resource', () => {
   ])('may not contain %s, because a server would receive the same bytes for all of them', (_, name) => {
     expect(bytes(name)).toContain(bytes('\ufffd'));
     expect(refusalOf(() => resolveResources('resource', ['a', name]))?.message).toMatch(
-      /^resource must not contain half a surrogate pair, which no server could tell from another, got ".*\\ud.*"$/,
+      /^resource must not contain half a surrogate pair, which no server could distinguish from another, got ".*\\ud.*"$/,
     );
   });
 

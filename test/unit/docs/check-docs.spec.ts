@@ -92,7 +92,7 @@ npm run build && npx nestjs-redlock doctor # and npm run nothing
   it('names the file and the line of every error', async () => {
     const text = `# Title
 [nowhere](nowhere.md) and [no such heading](#titel), on one line
-![picture](https://example.org/a.png), which nobody asks for, and ![one of ours](nothing.svg)
+![picture](https://example.org/a.png), which is not checked, and ![one of ours](nothing.svg)
 \`npm run nothing\`, \`lib/nothing.ts\`, \`npx nestjs-redlock destroy\`
 [outside](../../../..)
 
@@ -172,7 +172,7 @@ const open = 1;
       '38: there is no scripts/nothing.mjs',
       '42: no shell can read this',
       '46: is no JSON',
-      '49: nobody knows how to check "tpyescript"',
+      '49: no check exists for code blocks in "tpyescript"',
       '57: is a second twice.ts in this file',
       '60: the block has no end',
     ]);

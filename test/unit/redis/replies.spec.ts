@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { refusalFrom, tell } from '../../../lib/redis/replies.js';
+import { refusalFrom, redactedMessageOf } from '../../../lib/redis/replies.js';
 
 const because = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
 
@@ -14,7 +14,7 @@ describe('An error reply of a server', () => {
     ['ERR abchunter2', ['abc', 'abchunter2']],
     [`ERR ${'x'.repeat(195)}hunter2`, ['hunter2']],
   ])('is shown without its secrets: %s', (message, secrets) => {
-    expect(tell(because(message), secrets)).not.toMatch(/hunt/);
+    expect(redactedMessageOf(because(message), secrets)).not.toMatch(/hunt/);
     expect(JSON.stringify(refusalFrom(because(message), secrets))).not.toMatch(/hunt/);
   });
 

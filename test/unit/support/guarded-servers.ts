@@ -1,7 +1,12 @@
 import type { Observer } from '../../../lib/core/observer.js';
 import type { RedlockOptions } from '../../../lib/core/options.js';
 import { resolveSettings, type Settings } from '../../../lib/core/settings.js';
-import type { Announcement, DataIdentity, GuardedServer, MarkerChange } from '../../../lib/redis/guard/data-identity.js';
+import type {
+  Announcement,
+  DataIdentity,
+  GuardedServer,
+  MarkerChange,
+} from '../../../lib/redis/guard/data-identity.js';
 import type { ServerReport } from '../../../lib/redis/identity.js';
 import { announcementOf, type Marker, MARKER_FIELDS, markerFrom, NO_MARKER } from '../../../lib/redis/guard/marker.js';
 import { RestartGuard } from '../../../lib/redis/guard/restart-guard.js';

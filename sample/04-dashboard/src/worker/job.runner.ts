@@ -3,7 +3,7 @@ import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationB
 import { LockError, LockService, WithLock } from 'nestjs-redlock';
 import type { Job } from '../config.js';
 import { JOBS } from './jobs.token.js';
-import { tell } from './news.js';
+import { publish } from './news.js';
 
 /** How often the remaining time of a lock is reported, in milliseconds. */
 const INTERVAL = 200;
@@ -36,7 +36,7 @@ export class JobRunner implements OnApplicationBootstrap, BeforeApplicationShutd
     const end = performance.now() + between(takes);
     const token = await lock.fencingToken();
     while (lock.isHeld && performance.now() < end) {
-      tell({ kind: 'holding', resource, remaining: lock.remaining(), token });
+      publish({ kind: 'holding', resource, remaining: lock.remaining(), token });
       await this.rest(INTERVAL, lock.signal);
     }
   }

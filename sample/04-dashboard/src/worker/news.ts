@@ -16,6 +16,6 @@ export type News = { readonly at: number; readonly resource: string } & (
 type WithoutTime<T> = T extends unknown ? Omit<T, 'at'> : never;
 
 /** Sends a report to the parent process. */
-export function tell(news: WithoutTime<News>): void {
+export function publish(news: WithoutTime<News>): void {
   process.send?.({ ...news, at: Date.now() });
 }

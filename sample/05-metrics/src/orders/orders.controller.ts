@@ -8,7 +8,7 @@ export class OrdersController {
   @Post(':id/shipment')
   async ship(@Param('id') id: string): Promise<{ shipped: string }> {
     const shipment = await this.orders.ship(id);
-    if (!shipment) throw new ConflictException('somebody else ships this order');
+    if (!shipment) throw new ConflictException('another request ships this order');
     return shipment;
   }
 }
