@@ -49,7 +49,7 @@ describe('Waiting while processes and masters die', () => {
   it('a waiting process that is killed is skipped', async () => {
     await using crowd = await Crowd.of(2, 3, {}, new Patience());
     const [holder, second] = crowd.contenders as [CountingContender, CountingContender];
-    const lock = await holder.acquire('k', '20s');
+    const lock = await crowd.lockOnAll(holder, 'k', '20s');
     const dead = spawn(crowd);
     await crowd.untilQueued('k', 1);
     const turn = second.acquire('k', '20s', WAIT);
@@ -94,7 +94,7 @@ describe('Waiting while processes and masters die', () => {
     await using crowd = await Crowd.of(2, 3);
     const [holder, second] = crowd.contenders as [CountingContender, CountingContender];
     const ttl = 1_000;
-    const lock = await holder.acquire('k', ttl, { extend: true });
+    const lock = await crowd.lockOnAll(holder, 'k', ttl, { extend: true });
     const hung = spawn(crowd, { hold: 0 });
     await crowd.untilQueued('k', 1);
     const turn = second.acquire('k', '20s', WAIT);
@@ -117,7 +117,7 @@ describe('Waiting while processes and masters die', () => {
       const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
       const ttl = 1_000;
       // Long enough for three waiters to queue on a busy machine; short from then on.
-      const lock = await holder.acquire('k', '20s');
+      const lock = await crowd.lockOnAll(holder, 'k', '20s');
       const turns = others.map((other) => other.acquire('k', '20s', WAIT));
       await crowd.untilQueued('k', 3);
       await lock.extend(ttl);
@@ -140,7 +140,7 @@ describe('Waiting while processes and masters die', () => {
   it('dropped subscribers reconnect, and wake-ups work again', async () => {
     await using crowd = await Crowd.of(4, 3);
     const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
-    const lock = await holder.acquire('k', '20s');
+    const lock = await crowd.lockOnAll(holder, 'k', '20s');
     const turns = others.map((other) => other.acquire('k', '20s', WAIT));
     await crowd.untilQueued('k', 3);
     const connected = await ids(crowd);
@@ -170,7 +170,7 @@ describe('Waiting while processes and masters die', () => {
       await using waiting = await CountingContender.over([source], {}, new Patience());
       /** Hands the lock over, and returns how often the master woke the waiter. */
       const handOver = async (meanwhile?: () => Promise<void>): Promise<number> => {
-        const lock = await holder.acquire('k', '20s');
+        const lock = await crowd.lockOnAll(holder, 'k', '20s');
         const turn = waiting.acquire('k', '20s', WAIT);
         await crowd.untilQueued('k', 1);
         await meanwhile?.();

@@ -53,7 +53,7 @@ describe('Waiting at masters that refuse commands', () => {
 
   it('wakes the next waiter without permission to count subscribers', async () => {
     await restrict('-pubsub');
-    const lock = await holder.acquire('k', '20s');
+    const lock = await crowd.lockOnAll(holder, 'k', '20s');
     const turn = waiting.acquire('k', '20s', WAIT);
     await crowd.untilQueued('k', 1);
     crowd.reset();
@@ -73,7 +73,7 @@ describe('Waiting at masters that refuse commands', () => {
   });
 
   it.each(['READONLY', 'OOM', 'NOPERM'])('works when the gate refuses to lock: %s', async (why) => {
-    const lock = await holder.acquire('k', '20s');
+    const lock = await crowd.lockOnAll(holder, 'k', '20s');
     const turn = waiting.acquire('k', '20s', WAIT);
     await crowd.untilQueued('k', 1);
     const gate = (await crowd.queued('k')).indexOf(1);
@@ -90,7 +90,7 @@ describe('Waiting at masters that refuse commands', () => {
   });
 
   it('works when all masters run out of memory after the lock was taken', async () => {
-    const lock = await holder.acquire('k', '20s');
+    const lock = await crowd.lockOnAll(holder, 'k', '20s');
     await crowd.call('CONFIG', 'SET', 'maxmemory', '1');
     const turn = waiting.acquire('k', '20s', WAIT);
     await eventually(() => waiting.acquires >= 4);

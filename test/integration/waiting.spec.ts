@@ -11,7 +11,7 @@ describe.each([1, 3, 5])('A hand-off between processes, with %i masters', (count
   it('causes one request, by the process whose turn it is, and none by others', async () => {
     await using crowd = await Crowd.of(4, count, {}, new Patience());
     const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
-    let lock = await holder.acquire('k', '30s');
+    let lock = await crowd.lockOnAll(holder, 'k', '30s');
     const turns: Promise<Lock>[] = [];
     for (const [i, other] of others.entries()) {
       turns.push(other.acquire('k', '30s', WAIT));
@@ -103,7 +103,7 @@ describe('Without waiting', () => {
   it('an attempt takes one parallel round trip, also when others queue', async () => {
     await using crowd = await Crowd.of(3, 3);
     const [holder, waiting, hasty] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
-    const lock = await holder.acquire('k', '30s');
+    const lock = await crowd.lockOnAll(holder, 'k', '30s');
     const turn = waiting.acquire('k', '30s', WAIT);
     await crowd.untilQueued('k', 1);
     for (let i = 1; i <= 5; i++) {
@@ -122,7 +122,7 @@ describe('A process that waits', () => {
     await using crowd = await Crowd.of(2, 3);
     const [holder, waiting] = crowd.contenders as [CountingContender, CountingContender];
     const keys = Array.from({ length: 40 }, (_, i) => `k${i}`);
-    const locks = await Promise.all(keys.map((key) => holder.acquire(key, '30s')));
+    const locks = await Promise.all(keys.map((key) => crowd.lockOnAll(holder, key, '30s')));
     expect(await crowd.subscribers()).toEqual([0, 0, 0]);
     const turns = keys.map((key) => waiting.acquire(key, '30s', WAIT));
     await Promise.all(keys.map((key) => crowd.untilQueued(key, 1)));
@@ -161,7 +161,7 @@ describe('A waiter that gives up when it is its turn', () => {
     for (let i = 0; i < 10 && !(how === 'it is stopped' && i > 0); i++) {
       const key = `k${i}`;
       const aborter = new AbortController();
-      const lock = await holder.acquire(key, '30s');
+      const lock = await crowd.lockOnAll(holder, key, '30s');
       const given = first.acquire(key, '30s', { ...WAIT, signal: aborter.signal });
       await crowd.untilQueued(key, 1);
       const turn = second.acquire(key, '30s', WAIT);
@@ -195,7 +195,7 @@ describe('A waiter that gives up when it is its turn', () => {
     for (let wait = 150, round = 0; round < 5;) {
       expect(wait).toBeLessThan(10_000);
       const key = `k${wait}-${round}`;
-      const lock = await holder.acquire(key, '30s');
+      const lock = await crowd.lockOnAll(holder, key, '30s');
       const time = { isUp: false };
       const given = first
         .acquire(key, '30s', { wait })
@@ -227,7 +227,7 @@ describe('Seniority', () => {
   it('is kept when a wake-up is lost', async () => {
     await using crowd = await Crowd.of(4, 3);
     const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
-    const lock = await holder.acquire('k', '30s');
+    const lock = await crowd.lockOnAll(holder, 'k', '30s');
     const order: number[] = [];
     const turns: Promise<unknown>[] = [];
     for (const [i, other] of others.entries()) {

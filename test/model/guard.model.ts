@@ -1,4 +1,5 @@
 import { type Emit, type Model } from './checker.js';
+import { bitCount, decrement } from './states.js';
 
 /** What can happen to the data of a master. */
 export type Fault =
@@ -258,7 +259,7 @@ export class GuardModel implements Model {
     next[at + PHASE] = ACTIVE;
     next[at + ROUND] = ttl;
     if (this.remembersWhoVotes) next[at + SENT] = able;
-    const counts = attemptCounts === 'always' || count(able) >= (attemptCounts === 'one' ? 1 : this.quorum);
+    const counts = attemptCounts === 'always' || bitCount(able) >= (attemptCounts === 'one' ? 1 : this.quorum);
     if (early && counts) {
       next[at + WITNESS] = 1;
       next[at + CONTACT] = early.contactEvery;
@@ -281,7 +282,7 @@ export class GuardModel implements Model {
     }
     if (extending && (state[master + HISTORY]! & TWIN) !== 0) {
       const next = this.copy(state);
-      this.count(next, c, bit);
+      this.bitCount(next, c, bit);
       emit(next, action('ask', c, m));
       return;
     }
@@ -308,14 +309,14 @@ export class GuardModel implements Model {
     next[master + OWNER] = self;
     next[master + EXPIRY] = this.options.ttl;
     if (c === HOLDER && this.options.faults.includes('stale restart')) next[master + HISTORY]! |= HELD;
-    if (counts) this.count(next, c, bit);
+    if (counts) this.bitCount(next, c, bit);
     emit(next, action('ask', c, m));
   }
 
-  private count(next: Uint8Array, c: number, bit: number): void {
+  private bitCount(next: Uint8Array, c: number, bit: number): void {
     const at = this.client(c);
     next[at + COUNTED]! |= bit;
-    if (count(next[at + COUNTED]!) < this.quorum) return;
+    if (bitCount(next[at + COUNTED]!) < this.quorum) return;
     next[at + BELIEF] = next[at + ROUND]!;
     next[at + ROUND] = 0;
     next[at + COUNTED] = 0;
@@ -397,7 +398,7 @@ export class GuardModel implements Model {
     next[at + EARLY_MASK] = mask;
     next[at + EARLY] = mask === 0 ? 0 : FIRST_READING;
     const needed = this.weak.has('early vote seen on a quorum') ? this.quorum : this.options.masters;
-    if (count(mask) >= needed) {
+    if (bitCount(mask) >= needed) {
       next[at + EARLY] = WAITING;
       next[at + EARLY_LEFT] = early.wait;
     }
@@ -420,7 +421,7 @@ export class GuardModel implements Model {
       next[at + EARLY] = SECOND_READING;
       next[at + EARLY_MASK] = mask | bit;
       const fewer = this.weak.has('early vote seen on a quorum') || this.weak.has('early vote confirmed on a quorum');
-      if (count(mask | bit) >= (fewer ? this.quorum : this.options.masters)) {
+      if (bitCount(mask | bit) >= (fewer ? this.quorum : this.options.masters)) {
         next[at + EARLY] = WRITING;
         next[at + EARLY_MASK] = this.all;
       }
@@ -551,8 +552,8 @@ export class GuardModel implements Model {
     }
     const next = this.copy(state);
     for (let m = 0; m < masters; m += 1) {
-      if (lower(next, m * MASTER + EXPIRY) === 0) next[m * MASTER + OWNER] = 0;
-      if (lower(next, m * MASTER + FROM) === 0) next[m * MASTER + VETOED] = 0;
+      if (decrement(next, m * MASTER + EXPIRY) === 0) next[m * MASTER + OWNER] = 0;
+      if (decrement(next, m * MASTER + FROM) === 0) next[m * MASTER + VETOED] = 0;
     }
     for (const c of [HOLDER, CONTENDER]) this.age(next, c);
     if (prompt && next[this.since]! <= prompt.within) next[this.since]! += 1;
@@ -561,14 +562,14 @@ export class GuardModel implements Model {
 
   private age(next: Uint8Array, c: number): void {
     const at = this.client(c);
-    lower(next, at + CONTACT);
-    lower(next, at + EARLY_LEFT);
+    decrement(next, at + CONTACT);
+    decrement(next, at + EARLY_LEFT);
     if (next[at + PHASE] !== ACTIVE) return;
     const held = next[at + BELIEF]! > 0;
-    const belief = lower(next, at + BELIEF);
+    const belief = decrement(next, at + BELIEF);
     // An extension that reaches its quorum after the end of the old validity does not count.
     if (held && belief === 0) next[at + ROUND] = 0;
-    const round = lower(next, at + ROUND);
+    const round = decrement(next, at + ROUND);
     if (round === 0) next[at + COUNTED] = 0;
     if (belief > 0 || round > 0) return;
     next[at + SENT] = 0;
@@ -680,18 +681,4 @@ export class GuardModel implements Model {
 
 function action(kind: Kind, client = 0, master = 0): number {
   return (KINDS.indexOf(kind) << 8) | (client << 4) | master;
-}
-
-/** One tick less, down to zero. */
-function lower(state: Uint8Array, at: number): number {
-  const value = state[at]!;
-  if (value === 0) return 0;
-  state[at] = value - 1;
-  return value - 1;
-}
-
-function count(mask: number): number {
-  let bits = 0;
-  for (let rest = mask; rest !== 0; rest &= rest - 1) bits += 1;
-  return bits;
 }

@@ -1,4 +1,5 @@
 import { type Emit, type Model } from './checker.js';
+import { bitCount, decrement } from './states.js';
 
 export interface MaxTtlOptions {
   /** The ttl of A, which holds, and of S, which contends, in ticks. W of each client is its ttl. */
@@ -171,7 +172,7 @@ export class MaxTtlModel implements Model {
     next[master + OWNER] = c + 1;
     next[master + EXPIRY] = this.options.ttls[c]!;
     next[at + COUNTED]! |= bit;
-    if (count(next[at + COUNTED]!) >= QUORUM) {
+    if (bitCount(next[at + COUNTED]!) >= QUORUM) {
       next[at + BELIEF] = next[at + ROUND]!;
       next[at + ROUND] = 0;
       next[at + COUNTED] = 0;
@@ -297,18 +298,18 @@ export class MaxTtlModel implements Model {
     const next = this.copy(state);
     for (let m = 0; m < MASTERS; m += 1) {
       const master = m * MASTER;
-      if (lower(next, master + EXPIRY) === 0) next[master + OWNER] = 0;
-      lower(next, master + FROM);
+      if (decrement(next, master + EXPIRY) === 0) next[master + OWNER] = 0;
+      decrement(next, master + FROM);
       if (next[master + WAIT]! > 1) next[master + WAIT]! -= 1;
       if (decay && next[master + AGE]! < decay.window) next[master + AGE]! += 1;
-      if (decay) lower(next, client(A) + CONFIRMED + m);
+      if (decay) decrement(next, client(A) + CONFIRMED + m);
     }
     for (const c of [A, S]) {
       const at = client(c);
       const held = next[at + BELIEF]! > 0;
-      if (lower(next, at + BELIEF) === 0 && held) next[at + ROUND] = 0;
-      if (lower(next, at + ROUND) === 0) next[at + COUNTED] = 0;
-      lower(next, at + CONTACT);
+      if (decrement(next, at + BELIEF) === 0 && held) next[at + ROUND] = 0;
+      if (decrement(next, at + ROUND) === 0) next[at + COUNTED] = 0;
+      decrement(next, at + CONTACT);
     }
     emit(next, action('tick'));
   }
@@ -375,18 +376,4 @@ function effective(state: Uint8Array, m: number): number {
 
 function action(kind: Kind, c = 0, master = 0): number {
   return (KINDS.indexOf(kind) << 8) | (c << 4) | master;
-}
-
-/** One tick less, down to zero. */
-function lower(state: Uint8Array, at: number): number {
-  const value = state[at]!;
-  if (value === 0) return 0;
-  state[at] = value - 1;
-  return value - 1;
-}
-
-function count(mask: number): number {
-  let bits = 0;
-  for (let rest = mask; rest !== 0; rest &= rest - 1) bits += 1;
-  return bits;
 }

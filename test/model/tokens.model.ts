@@ -1,4 +1,5 @@
 import { type Emit, type Model } from './checker.js';
+import { bitCount } from './states.js';
 
 /** A rule of section 9 that is left out. */
 export type TokensWeakening =
@@ -175,7 +176,7 @@ export class TokensModel implements Model {
     const next = this.copy(state);
     next[this.owner(c, m)] = c + 1;
     next[at + GRANTED]! |= 1 << m;
-    if (count(next[at + GRANTED]!) >= this.quorum) {
+    if (bitCount(next[at + GRANTED]!) >= this.quorum) {
       next[at + PHASE] = HOLDING;
       next[at + GRANTED] = 0;
     }
@@ -279,7 +280,7 @@ export class TokensModel implements Model {
       next[at + CONFIRMED] = 0;
     }
     if (value === next[at + LARGEST]) next[at + CONFIRMED]! |= bit;
-    if (count(next[at + CONFIRMED]!) >= this.quorum) next[at + PHASE] = STANDS;
+    if (bitCount(next[at + CONFIRMED]!) >= this.quorum) next[at + PHASE] = STANDS;
     return draws || value !== before || next[at + CONFIRMED] !== confirmed;
   }
 
@@ -289,7 +290,7 @@ export class TokensModel implements Model {
     const drawn = state[at + DRAWN]!;
     if ((drawn & bit) !== 0) return false;
     if (this.weak.has('drawn once, confirmed anywhere')) return (state[at + EVER]! & bit) === 0;
-    if (this.weak.has('confirm on any majority')) return count(drawn) < this.quorum;
+    if (this.weak.has('confirm on any majority')) return bitCount(drawn) < this.quorum;
     return this.weak.has('confirm on draws of a minority') ? drawn === 0 : true;
   }
 
@@ -430,10 +431,4 @@ function name(c: number): string {
 
 function action(kind: Kind, client = 0, master = 0): number {
   return (KINDS.indexOf(kind) << 8) | (client << 4) | master;
-}
-
-function count(mask: number): number {
-  let bits = 0;
-  for (let rest = mask; rest !== 0; rest &= rest - 1) bits += 1;
-  return bits;
 }

@@ -68,6 +68,20 @@ function twoBelievers(seed: number, faults: readonly Fault[], asksAt = SETTLED +
   });
 }
 
+/** The first client holds a lock throughout, and takes another after the second client, which is sick, has taken one. */
+function besideASickClient(at: number, fault: Fault): Schedule {
+  return schedule(9, {
+    processes: [{}, {}],
+    operations: [
+      lock(FIRST, SETTLED, { extend: true, work: 20 * SECONDS }),
+      lock(SECOND, at, { resources: ['b'], work: 10 }),
+      lock(FIRST, at + 1 * SECONDS, { resources: ['c'], work: 10 }),
+    ],
+    until: 25 * SECONDS,
+    faults: [fault],
+  });
+}
+
 const replaced = { at: SETTLED + 100, server: A, lag: 200 } as const;
 
 /** Faults that an audit found. The name of each states what the library guarantees instead. */
@@ -193,28 +207,21 @@ export const AUDIT_SCHEDULES: readonly AuditSchedule[] = [
   },
   {
     name: 'keeps the lock of a healthy client when the clocks of another one stood still',
-    schedule: schedule(9, {
-      processes: [{}, {}],
-      operations: [
-        lock(FIRST, SETTLED, { extend: true, work: 20 * SECONDS }),
-        lock(SECOND, 7 * SECONDS, { resources: ['b'], work: 10 }),
-        lock(FIRST, 8 * SECONDS, { resources: ['c'], work: 10 }),
-      ],
-      until: 25 * SECONDS,
-      faults: [{ kind: 'clientLag', at: SETTLED + 100, process: SECOND, lasts: 3 * SECONDS }],
+    schedule: besideASickClient(7 * SECONDS, {
+      kind: 'clientLag',
+      at: SETTLED + 100,
+      process: SECOND,
+      lasts: 3 * SECONDS,
     }),
   },
   {
     name: 'keeps the lock of a healthy client when the clocks of another one are slewed',
-    schedule: schedule(9, {
-      processes: [{}, {}],
-      operations: [
-        lock(FIRST, SETTLED, { extend: true, work: 20 * SECONDS }),
-        lock(SECOND, 9 * SECONDS, { resources: ['b'], work: 10 }),
-        lock(FIRST, 10 * SECONDS, { resources: ['c'], work: 10 }),
-      ],
-      until: 25 * SECONDS,
-      faults: [{ kind: 'slew', at: SETTLED + 100, process: SECOND, lasts: 10 * SECONDS, by: 0.083 }],
+    schedule: besideASickClient(9 * SECONDS, {
+      kind: 'slew',
+      at: SETTLED + 100,
+      process: SECOND,
+      lasts: 10 * SECONDS,
+      by: 0.083,
     }),
   },
   {

@@ -1,5 +1,7 @@
 import { Redis } from 'ioredis';
-import type { RedlockOptions } from '../../lib/core/options.js';
+import type { Duration } from '../../lib/core/duration.js';
+import type { Lock } from '../../lib/core/lock.js';
+import type { AcquireOptions, RedlockOptions } from '../../lib/core/options.js';
 import { type Random, SystemRandom } from '../../lib/core/random.js';
 import { redisMasters, type RedisMasterSource } from '../../lib/redis/master-source.js';
 import { contextOf } from './context.js';
@@ -104,6 +106,21 @@ export class Crowd implements AsyncDisposable {
   async call(command: string, ...args: string[]): Promise<unknown[]> {
     const running = this.clients.filter((_, i) => this.masters.servers[i]?.pid !== undefined);
     return Promise.all(running.map((client) => client.call(command, ...args)));
+  }
+
+  /**
+   * Acquires a free resource on every master. A lock resolves at its quorum, and the first waiter could overtake it on
+   * the last master: if that is the home master, it grants, and the waiter polls without a place in its queue.
+   */
+  async lockOnAll(
+    contender: CountingContender,
+    resource: string,
+    ttl: Duration,
+    options?: AcquireOptions,
+  ): Promise<Lock> {
+    const lock = await contender.acquire(resource, ttl, options);
+    await eventually(async () => (await this.call('EXISTS', `lock:${resource}`)).every((count) => count === 1));
+    return lock;
   }
 
   /** Number of processes in the queue of a resource, per master. */

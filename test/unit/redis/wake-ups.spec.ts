@@ -43,6 +43,23 @@ async function listeningRig() {
   return listening;
 }
 
+/** Tests the connection just within the patience, in milliseconds, and just after it. */
+async function expectDroppedAfter(
+  patience: number,
+  wakeUps: WakeUps,
+  { clock, seen }: Pick<ReturnType<typeof rig>, 'clock' | 'seen'>,
+): Promise<void> {
+  for (const [delay, disconnects] of [
+    [patience, 0],
+    [1, 1],
+  ] as const) {
+    await clock.advance(delay);
+    wakeUps.test();
+    await clock.settle();
+    expect(seen.disconnects).toBe(disconnects);
+  }
+}
+
 describe('The connection for wake-ups', () => {
   it('reports that wake-ups may have been missed when it opens, and when it breaks', async () => {
     const { events, heard, clock, wakeUps } = rig();
@@ -99,14 +116,7 @@ describe('The connection for wake-ups', () => {
     seen.answer = () => new Promise(() => undefined);
     await clock.advance(501);
     wakeUps.test();
-    await clock.advance(500);
-    wakeUps.test();
-    await clock.settle();
-    expect(seen.disconnects).toBe(0);
-    await clock.advance(1);
-    wakeUps.test();
-    await clock.settle();
-    expect(seen.disconnects).toBe(1);
+    await expectDroppedAfter(500, wakeUps, { clock, seen });
     seen.answer = answer;
     events.emit('close');
     expect([heard, wakeUps.isListening]).toEqual([[undefined, undefined], false]);
@@ -134,13 +144,6 @@ describe('The connection for wake-ups', () => {
   it('is dropped when the server accepts it and does not become ready', async () => {
     const { events, clock, wakeUps, seen } = rig();
     events.emit('connect');
-    await clock.advance(10_000);
-    wakeUps.test();
-    await clock.settle();
-    expect(seen.disconnects).toBe(0);
-    await clock.advance(1);
-    wakeUps.test();
-    await clock.settle();
-    expect(seen.disconnects).toBe(1);
+    await expectDroppedAfter(10_000, wakeUps, { clock, seen });
   });
 });
