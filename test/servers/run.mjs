@@ -7,6 +7,7 @@ import { join, relative } from 'node:path';
 import { ensureBuild } from '../../scripts/ensure-build.mjs';
 import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
 import { optionsOf } from '../../scripts/options.mjs';
+import { ensureRedisServer, versionOfServer } from '../../scripts/redis-servers.mjs';
 import { root } from '../../scripts/run.mjs';
 import { ensureServers } from '../../scripts/servers.mjs';
 import { writePart } from '../matrix/page.mjs';
@@ -28,12 +29,22 @@ const TEXT = `Written by \`npm run test:servers -- --markdown docs/matrix.md\`.
 The contract of a master, the integration tests and the comparison of the simulated server with a real one, on each
 server that \`npm run servers\` provides. The suites of Debian decide which version that is.`;
 
-const { values } = optionsOf({ options: { markdown: { type: 'string' }, only: { type: 'string', default: '' } } });
-if (values.markdown && values.only) throw new Error('--markdown writes the whole table, --only tries a part of it');
+const { values } = optionsOf({
+  options: {
+    markdown: { type: 'string' },
+    only: { type: 'string', default: '' },
+    others: { type: 'boolean', default: false },
+  },
+});
+if (values.markdown && (values.only || values.others))
+  throw new Error('--markdown writes the whole table, --only and --others try a part of it');
 
 await ensureDependencies();
 await ensureBuild();
-const servers = (await ensureServers()).filter(({ name, source }) => `${name}, ${source}`.includes(values.only));
+const provided = await ensureServers();
+const skipped = values.others ? await versionOfServer(await ensureRedisServer()) : undefined;
+if (skipped) console.log(`Without ${skipped}: npm test runs the same suites on it`);
+const servers = provided.filter(({ name, source }) => name !== skipped && `${name}, ${source}`.includes(values.only));
 const results = [];
 for (const server of servers) results.push(...(await resultsOn(server)));
 
