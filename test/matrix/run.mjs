@@ -6,13 +6,13 @@ import { ensureRedisServer, RedisServer } from '../../scripts/redis-servers.mjs'
 import { CONSUMERS, NEWCOMERS_NODE, NODES, TYPE_CHECKS, TYPESCRIPTS } from './corners.mjs';
 import { dependencyCell } from './dependencies.mjs';
 import { newcomerCell } from './newcomer.mjs';
-import { writePart } from './page.mjs';
 import { inParallel } from './queue.mjs';
 import { runTimeCells } from './run-time.mjs';
 import { reportOn } from './report.mjs';
 import { ensureNode, ensureTypeScript } from './tools.mjs';
 import { typeCell } from './types.mjs';
 import { optionsOf } from '../../scripts/options.mjs';
+import { writePart } from '../../scripts/page.mjs';
 
 const { values } = optionsOf({ options: { markdown: { type: 'string' }, only: { type: 'string', default: '' } } });
 if (values.markdown && values.only) throw new Error('--markdown writes the whole table, --only tries a part of it');

@@ -1,19 +1,18 @@
 // npm run model: explores every configuration, or shows the counter-example of one.
-import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
 import { optionsOf } from '../../scripts/options.mjs';
+import { markdownTable, writePart } from '../../scripts/page.mjs';
 
 const { values } = optionsOf({
   options: {
     trace: { type: 'string' },
     write: { type: 'boolean', default: false },
+    markdown: { type: 'string' },
   },
 });
 const readme = join(import.meta.dirname, 'README.md');
-const BEGIN = '<!-- npm run model -- --write: begin -->';
-const END = '<!-- npm run model -- --write: end -->';
 
 // A fresh clone does not have the compiler yet.
 await ensureDependencies();
@@ -62,7 +61,10 @@ async function exploreAll(explore, sections) {
   const seconds = ((performance.now() - began) / 1_000).toFixed(0);
   print(`${thousands(total)} states in ${seconds} s.`);
   for (const line of wrong) console.error(`not as expected: ${line}`);
-  if (values.write && wrong.length === 0) await writeTables(lines.join('\n'));
+  if (wrong.length === 0) {
+    if (values.write) await writePart(readme, 'model', lines.join('\n'));
+    if (values.markdown) await writePart(values.markdown, 'model', figuresOf(sections, total, seconds));
+  }
   return wrong.length === 0 ? 0 : 1;
 }
 
@@ -94,14 +96,13 @@ function trace(explore, sections) {
   return 2;
 }
 
-async function writeTables(tables) {
-  const text = await readFile(readme, 'utf8');
-  const [before, rest] = text.split(BEGIN);
-  const after = rest?.split(END)[1];
-  if (after === undefined) throw new Error(`${readme} must contain "${BEGIN}" and "${END}"`);
-  const { format, resolveConfig } = await import('prettier');
-  const written = `${before}${BEGIN}\n\n${tables}\n\n${END}${after}`;
-  await writeFile(readme, await format(written, { ...(await resolveConfig(readme)), filepath: readme }));
+function figuresOf(sections, states, seconds) {
+  const count = (kind) => sections.reduce((sum, section) => sum + section[kind].length, 0);
+  const table = markdownTable([
+    ['configurations in which the promises hold', 'weakened ones, each with a counter-example', 'states', 'seconds'],
+    [count('holds'), count('breaks'), thousands(states), seconds],
+  ]);
+  return `Written by \`npm run model -- --markdown docs/promises.md\`.\n\n${table}`;
 }
 
 function thousands(number) {

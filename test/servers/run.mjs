@@ -8,9 +8,9 @@ import { ensureBuild } from '../../scripts/ensure-build.mjs';
 import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
 import { optionsOf } from '../../scripts/options.mjs';
 import { ensureRedisServer, versionOfServer } from '../../scripts/redis-servers.mjs';
+import { writePart } from '../../scripts/page.mjs';
 import { root } from '../../scripts/run.mjs';
 import { ensureServers } from '../../scripts/servers.mjs';
-import { writePart } from '../matrix/page.mjs';
 import { tableOf } from '../matrix/table.mjs';
 
 /** What runs on each server, and the column that shows it. */

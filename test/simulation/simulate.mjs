@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
 import { optionsOf } from '../../scripts/options.mjs';
+import { markdownTable, writePart } from '../../scripts/page.mjs';
 
 const { values } = optionsOf({
   options: {
@@ -12,6 +13,7 @@ const { values } = optionsOf({
     replay: { type: 'string' },
     mutants: { type: 'boolean', default: false },
     mutant: { type: 'string' },
+    markdown: { type: 'string' },
   },
 });
 const command = `npm run simulate --${values.faults ? ` --faults ${values.faults}` : ''}`;
@@ -58,9 +60,10 @@ async function simulate(runs, seed) {
     for (const [ailment, count] of Object.entries(total.ailments).sort(([, a], [, b]) => b - a)) {
       console.log(`  ${String(count).padStart(8)}  had a sick client beside healthy ones: ${ailment}`);
     }
-    const missed = tellReached(total);
+    const missed = printReached(total);
     if (total.failures.length === 0) {
       console.log('No promise was broken.');
+      if (values.markdown && !missed) await writePart(values.markdown, 'simulation', figuresOf(total, seconds));
       return missed ? 1 : 0;
     }
     await workers.show(total.failures[0], { faults, shrink: true, command }, console.log);
@@ -73,7 +76,7 @@ async function simulate(runs, seed) {
 }
 
 /** Whether a state was never reached although there were enough schedules to expect it. */
-function tellReached({ reached, runs }) {
+function printReached({ reached, runs }) {
   const states = Object.entries(reached).sort(([, a], [, b]) => b - a);
   for (const [state, count] of states) console.log(`  ${String(count).padStart(8)}  sometimes: ${state}`);
   const never = states.filter(([, count]) => count === 0).map(([state]) => state);
@@ -99,7 +102,38 @@ async function mutants() {
     { name: values.mutant, workers: whole('workers'), seed: whole('seed') },
     console.log,
   );
-  return results.every(({ property }) => property !== undefined) ? 0 : 1;
+  const survived = results.some(({ property }) => property === undefined);
+  if (values.markdown && !survived) await writePart(values.markdown, 'mutants', mutantFiguresOf(results));
+  return survived ? 1 : 0;
+}
+
+function figuresOf({ runs, events, grants, sound, ailments, faults: kinds, reached }, seconds) {
+  const byCount = (counts) => Object.entries(counts).sort(([, a], [, b]) => b - a);
+  const sick = Object.values(ailments).reduce((sum, count) => sum + count, 0);
+  const summary = markdownTable([
+    ['schedules', 'per second', 'events each', 'locks each', 'broke no assumption', 'sick clients beside healthy ones'],
+    [runs, (runs / seconds).toFixed(0), (events / runs).toFixed(1), (grants / runs).toFixed(1), sound, sick],
+  ]);
+  const tables = [
+    markdownTable([['fault', 'times'], ...byCount(kinds)]),
+    markdownTable([['rare state', 'schedules that reached it'], ...byCount(reached)]),
+  ];
+  return [
+    `Written by \`npm run simulate -- --runs ${runs} --markdown docs/promises.md\`. No promise was broken.`,
+    summary,
+    ...tables,
+  ].join('\n\n');
+}
+
+function mutantFiguresOf(results) {
+  const rows = results.map(({ name, isInModel, property, tried, seconds }) => [
+    `${name}${isInModel ? ' \\*' : ''}`,
+    property,
+    tried,
+    seconds.toFixed(1),
+  ]);
+  const text = `Written by \`npm run simulate -- --mutants --markdown docs/promises.md\`: ${results.length} of ${results.length} are noticed.`;
+  return `${text}\n\n${markdownTable([['mutant', 'noticed by', 'schedules until then', 'seconds'], ...rows])}`;
 }
 
 function showProgress(done, runs, began) {

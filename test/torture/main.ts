@@ -6,6 +6,10 @@ import { check } from './checker.js';
 import { assumptionsOf, complaints, summary } from './report.js';
 import { torture } from './run.js';
 
+interface PageModule {
+  readonly writePart: (file: string, name: string, text: string) => Promise<void>;
+}
+
 const DEFAULT_SECONDS = 60;
 /** A shorter run does not have time for every kind of fault. */
 const LEAST_SECONDS = 20;
@@ -17,6 +21,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     masters: { type: 'string', default: '5' },
     workers: { type: 'string', default: '4' },
+    markdown: { type: 'string' },
   },
 });
 const seconds = number('minutes', values.minutes, 0) * 60 + number('seconds', values.seconds, 0) || DEFAULT_SECONDS;
@@ -42,6 +47,15 @@ const verdict = check(evidence);
 const violations = Object.values(verdict).flat();
 console.log(summary(evidence, verdict).join('\n'));
 for (const line of complaints(evidence, verdict)) console.log(line);
+if (values.markdown && violations.length === 0) {
+  const { writePart } = (await import(pathToFileURL(join(process.cwd(), 'scripts/page.mjs')).href)) as PageModule;
+  const text = `Written by \`npm run torture -- --seconds ${seconds} --seed ${seed} --markdown docs/promises.md\`.`;
+  await writePart(
+    values.markdown,
+    'torture',
+    `${text}\n\n\`\`\`text\n${summary(evidence, verdict).join('\n').trim()}\n\`\`\``,
+  );
+}
 if (violations.length > 0) {
   console.log(`\nThe same faults again, though real processes meet them a little differently each time:\n  ${replay}`);
   process.exitCode = 1;

@@ -1,5 +1,7 @@
 export interface MutantResult {
   readonly name: string;
+  /** Whether the fault is in a script, and the model of the script gets the same one. */
+  readonly isInModel: boolean;
   /** The property that detected the mutant; `undefined` if none did. */
   readonly property: string | undefined;
   readonly killer: number | undefined;

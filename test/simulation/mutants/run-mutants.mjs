@@ -38,6 +38,7 @@ async function run(mutant, { workers: count, seed, runs }) {
     const seconds = (performance.now() - began) / 1_000;
     return {
       name: mutant.name,
+      isInModel: mutant.isInModel,
       property: first?.property,
       message: first?.message,
       killer: first?.seed,
