@@ -197,7 +197,7 @@ export class Acquisition {
     const calls = gates.calls(gates.gateOf(this.names.keys[0] as string));
     const look = looks.delay(calls);
     const expiry = ballot.freeAfter === undefined ? Infinity : ballot.freeAfter + EXPIRY_RESOLUTION;
-    const woken = await this.waiter.pause(Math.min(look, expiry));
+    const woken = await this.waiter.pause(Math.min(look, expiry)); // @mutant wake-up-trusted-without-the-timer
     if (woken === 'next') this.calledInVain = true;
     if (woken) looks.noteWakeUp();
     else looks.noteQuiet();
@@ -255,7 +255,7 @@ export class Acquisition {
 
   private newTenure(gate: WatchedMaster | undefined): Tenure {
     const { masters, settings, clock, random, witness } = this.context;
-    return new Tenure({ masters, settings, clock, witness, names: this.names, token: random.token(), gate });
+    return new Tenure({ masters, settings, clock, witness, names: this.names, token: random.token(), gate }); // @mutant token-reused-across-attempts
   }
 }
 

@@ -47,7 +47,7 @@ export interface Clock {
 
 /** Milliseconds from one moment to another. Never negative. */
 export function elapsedBetween(from: Instant, to: Instant): number {
-  return Math.max(to.monotonic - from.monotonic, to.wall - from.wall, 0);
+  return Math.max(to.monotonic - from.monotonic, to.wall - from.wall, 0); // @mutant wall-clock-only, monotonic-only-across-a-suspend
 }
 
 /** Milliseconds since a moment. */

@@ -83,9 +83,9 @@ export class TokenAgreement {
   /** The request to a master in the next round. */
   drawFrom(master: Master, floor: number): Draw {
     const { data } = master.identity();
-    const isFirst = !this.drawn.has(master) || this.drawn.get(master) !== data;
+    const isFirst = !this.drawn.has(master) || this.drawn.get(master) !== data; // @mutant nothing-drawn
     const { keys, token } = this.names;
-    const atLeast = isFirst ? Math.max(floor, this.largest) : this.largest;
+    const atLeast = isFirst ? Math.max(floor, this.largest) : this.largest; // @mutant floor-ignored
     const extension = this.extensions;
     return {
       request: { op: 'draw', keys, token, counters: countersOf(keys), atLeast, isFirst },
@@ -101,8 +101,8 @@ export class TokenAgreement {
   /** Evaluates the numbers that were counted in a round. Returns the token, if there is one now. */
   conclude(answers: readonly number[]): number | undefined {
     this.largest = answers.reduce((largest, answer) => Math.max(largest, answer), this.largest); // @mutant larger-draws-not-adopted
-    const repeated = answers.filter((answer) => answer === this.largest).length;
-    if (repeated >= this.quorum) this.token = this.largest;
+    const repeated = answers.filter((answer) => answer === this.largest).length; // @mutant larger-draws-not-adopted-2
+    if (repeated >= this.quorum) this.token = this.largest; // @mutant token-of-one-master
     return this.token;
   }
 }

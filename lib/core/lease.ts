@@ -206,7 +206,7 @@ export class Lease {
   }
 
   private end(now: Instant): Promise<void> {
-    this.timer?.cancel();
+    this.timer?.cancel(); // @mutant timer-of-a-lock-kept
     this.goOn?.();
     this.watch?.ended(this.lost);
     const { minHold } = this.call;
@@ -241,7 +241,7 @@ export class Lease {
 
   private tick(): void {
     const now = this.context.clock.read();
-    if (!this.isHeldAt(now)) return;
+    if (!this.isHeldAt(now)) return; // @mutant heal-after-the-deadline
     const isDue = this.untilNext(now) < this.nextSlack + TIMER_RESOLUTION;
     if (this.call.extend && !this.extending && isDue) void this.extendAsAnnounced();
     else this.arm();

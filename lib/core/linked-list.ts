@@ -14,7 +14,7 @@ export class Member<T> {
 
   /** Whether this entry is the head of its list. */
   get isFirst(): boolean {
-    return this.list !== undefined && this.before === undefined;
+    return this.list !== undefined && this.before === undefined; // @mutant last-come-first-served-2
   }
 
   /** Removes this entry from its list. Idempotent. */
@@ -36,7 +36,7 @@ export class LinkedList<T> {
   private tail: Member<T> | undefined;
 
   get first(): T | undefined {
-    return this.head?.value;
+    return this.head?.value; // @mutant last-come-first-served-1
   }
 
   get isEmpty(): boolean {

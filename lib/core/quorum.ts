@@ -4,7 +4,7 @@ import { type Answer, type Master, mayHaveReached, type Reply, type Request, TIM
 
 /** Number of masters that must agree: more than half. */
 export function quorumOf(masters: number): number {
-  return Math.floor(masters / 2) + 1;
+  return Math.floor(masters / 2) + 1; // @mutant quorum-minus-one
 }
 
 /** Sends a request to one master. Calls `reply` at most once. */
@@ -129,8 +129,8 @@ export class Ballot {
 
   /** The masters on which the request may have taken effect, or may still do so. */
   get reached(): readonly Master[] {
-    if (this.answers.every(mayHaveReached)) return this.masters;
-    return this.masters.filter((_, index) => mayHaveReached(this.answers[index]));
+    if (this.answers.every(mayHaveReached)) return this.masters; // @mutant release-only-to-granters-2
+    return this.masters.filter((_, index) => mayHaveReached(this.answers[index])); // @mutant release-only-to-granters-1
   }
 
   /**

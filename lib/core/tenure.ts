@@ -81,7 +81,7 @@ export class Tenure implements Holding {
 
   /** Like {@link remaining}, at a clock reading that the caller already has. */
   remainingAt(now: Instant): number {
-    return this.released ? 0 : this.validity - elapsedBetween(this.since, now);
+    return this.released ? 0 : this.validity - elapsedBetween(this.since, now); // @mutant elapsed-ignored
   }
 
   /** Start of the round from which the validity counts. */
@@ -154,7 +154,7 @@ export class Tenure implements Holding {
         }));
     const ballot = await this.hold(this.masters, request, timeout, undefined, ask);
     // A grant that arrives after the end of the old validity does not count: another holder may have come and gone.
-    const extended = ballot.outcome === 'granted' && this.remaining > 0;
+    const extended = ballot.outcome === 'granted' && this.remaining > 0; // @mutant extension-counted-after-the-old-validity
     if (extended) this.believe(started, ttl);
     return { extended, ballot };
   }
@@ -198,7 +198,7 @@ export class Tenure implements Holding {
     this.released = true;
     this.endWitness();
     this.withdraw();
-    if (this.reached.length === 0) return Promise.resolve();
+    if (this.reached.length === 0) return Promise.resolve(); // @mutant nothing-released
     const ttl = Math.max(keepFor, this.life);
     const { keys, queues } = this.names;
     const request = { op: 'release', keys, queues, token: this.token, keepFor, ttl } as const;
@@ -225,7 +225,7 @@ export class Tenure implements Holding {
     requestAtGate?: AcquireRequest,
   ): Promise<Ballot> {
     // Unsent requests of the previous round are obsolete: this round does the same and more.
-    if (this.request) this.request.withdrawn = true;
+    if (this.request) this.request.withdrawn = true; // @mutant an-extension-does-not-withdraw-the-acquisition
     this.request = request;
     this.requestAtGate = requestAtGate;
     this.life = Math.max(this.life, request.ttl);
@@ -253,17 +253,17 @@ export class Tenure implements Holding {
   }
 
   private believe(started: Instant, ttl: number): void {
-    this.since = started;
+    this.since = started; // @mutant start-time-taken-after-replies
     this.validity = this.reliableFor(ttl);
   }
 
   private reliableFor(ttl: number): number {
-    return ttl - driftOf(this.settings, ttl);
+    return ttl - driftOf(this.settings, ttl); // @mutant drift-ignored
   }
 
   /** Every request that was sent is followed by its release, and no other request may be sent after that. */
   private withdraw(): void {
-    if (this.request) this.request.withdrawn = true;
+    if (this.request) this.request.withdrawn = true; // @mutant sent-again-after-its-release
     if (this.requestAtGate) this.requestAtGate.withdrawn = true;
     if (this.ballot) this.noteReached(this.ballot);
   }

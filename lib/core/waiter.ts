@@ -40,7 +40,7 @@ export class Waiter {
 
   /** Milliseconds left of the waiting budget. Never negative. */
   get left(): number {
-    return Math.max(0, this.budget - this.waited);
+    return Math.max(0, this.budget - this.waited); // @mutant budget-counted-from-each-attempt
   }
 
   /** Whether the waiting budget is used up. */
@@ -114,6 +114,6 @@ export class Waiter {
   end(): void {
     this.ended = true;
     this.deadline?.cancel();
-    if (this.abort) this.signal?.removeEventListener('abort', this.abort);
+    if (this.abort) this.signal?.removeEventListener('abort', this.abort); // @mutant listener-of-a-caller-kept
   }
 }

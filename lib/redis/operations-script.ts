@@ -168,7 +168,7 @@ end
 function operations.extend(keys, token, ttl)
   if not is_marked() then return ${UNMARKED} end
   if marker ~= '' then clock() end
-  local longest = longest_hold(keys, token)
+  local longest = longest_hold(keys, token) -- @mutant extension-without-owner-check
   if longest ~= ${FREE} then return longest end
   local status = ${FREE}
   for _, key in ipairs(keys) do
@@ -184,7 +184,7 @@ end
 function operations.draw(keys, token, fields, at_least, step)
   if not is_marked() then return ${UNMARKED} end
   for _, key in ipairs(keys) do
-    if call('GET', key) ~= token then return 0 end
+    if call('GET', key) ~= token then return 0 end -- @mutant draw-for-any-holder
   end
   return ${FREE} .. ' ' .. draw(fields, at_least, step)
 end
@@ -202,7 +202,7 @@ function operations.release(keys, token, keep_for, queues)
     local owner = pcall_redis('GET', key)
     if type(owner) == 'table' then
       trouble = owner
-    elseif owner == token or not owner then
+    elseif owner == token or not owner then -- @mutant unconditional-delete
       if owner and keep_for == '0' then call('DEL', key) end
       if owner and keep_for ~= '0' then call('PEXPIRE', key, keep_for) end
       if wake_next(key, queues[i]) then crowded = true end

@@ -116,6 +116,7 @@ export class RedisMaster implements Master, GuardedServer {
   /** What would be a new lock is not even sent to a master that does not vote: it could be granted there later. */
   private askForLock(request: AcquireRequest | DrawRequest, reply: Reply): void {
     if (!this.data || this.data.votes) {
+      // @mutant quarantined-votes-counted-2
       this.queue.add({ request, reply });
     } else if (this.recognizing && request.op === 'acquire') {
       // A draw would carry a clock that was read before: the next round reads it anew.
@@ -195,7 +196,7 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   private get quarantine(): Quarantine | undefined {
-    return this.data?.quarantineAt(this.clock.read());
+    return this.data?.quarantineAt(this.clock.read()); // @mutant quarantined-votes-counted-1
   }
 
   listen(waiter: string, listener: WakeUp | undefined): void {
@@ -269,7 +270,8 @@ export class RedisMaster implements Master, GuardedServer {
       (values) => this.read(batch, values as readonly unknown[], notKnown),
       (error: unknown) => {
         const answer = this.failure(error, asked);
-        if (isUnknownScript(error)) notKnown(asked, answer);
+        if (isUnknownScript(error))
+          notKnown(asked, answer); // @mutant noscript-taken-as-reload
         else this.answerAll(asked, () => answer);
       },
     );
@@ -298,7 +300,7 @@ export class RedisMaster implements Master, GuardedServer {
   /** Whether what came with this time of the server may count. */
   private lookAtClock(sent: Instant, time: unknown): boolean {
     if (!this.guard || !this.data || time === undefined) return true;
-    return this.guard.sampled(this.data, sent, millisecondsFrom(time));
+    return this.guard.sampled(this.data, sent, millisecondsFrom(time)); // @mutant clock-of-a-server-not-looked-at
   }
 
   /**

@@ -8,9 +8,11 @@ export interface Script {
   readonly sha1: string;
 }
 
+/** Anchors for the faults of test/simulation/mutants are not sent to servers. */
+const ANCHORS = / -- @mutant .*$/gm;
 // The script does not begin with `#!lua`: a server that is out of memory refuses such a script as a whole. It runs a
 // script without that line, and refuses only the commands that need memory. PEXPIRE and DEL do not.
-const BODY = `${[GIVEN, ALONE, EVERYTHING].join('\n').trim()}\n-- for `;
+const BODY = `${[GIVEN, ALONE, EVERYTHING].join('\n').trim().replaceAll(ANCHORS, '')}\n-- for `;
 /**
  * The digest of the common beginning of all scripts: every handshake needs a digest, and most of the script is always
  * the same.

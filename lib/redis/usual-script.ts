@@ -19,7 +19,7 @@ local time, marked`;
  */
 export const LOOK_AT_MARKER = `
 if marked == nil then
-  marked = marker == '' or pcall_redis('HGET', marker, 'nonce') == nonce
+  marked = marker == '' or pcall_redis('HGET', marker, 'nonce') == nonce -- @mutant marker-not-looked-at
   if marked and history ~= '' then
     local info = pcall_redis('INFO', 'replication')
     marked = type(info) ~= 'string' or string.find(info, 'master_replid:' .. history, 1, true) ~= nil

@@ -189,7 +189,7 @@ export class DataIdentity {
     // A nonce that has voted keeps its vote: its quarantine has ended, even if the clock is set back afterwards.
     this.isChecked = false;
     if (!isNew && this.votes) return;
-    this.votes = !isYoung;
+    this.votes = !isYoung; // @mutant a-new-marker-votes-at-once
     if (!isYoung) return;
     this.reason = marker.reason;
     const left = Math.min(marker.from - report.time, longest - (asked.monotonic - since));
@@ -212,8 +212,8 @@ export function relationOf(
   { marker, run, replid, wasPromoted }: ServerReport,
   { isDurable, syncsAlways }: { readonly isDurable: boolean; readonly syncsAlways: boolean },
 ): Relation {
-  if (!marker) return 'unknown';
-  if (marker.run === run && marker.replid === replid) return 'known';
+  if (!marker) return 'unknown'; // @mutant lost-data-taken-for-known-data
+  if (marker.run === run && marker.replid === replid) return 'known'; // @mutant another-run-taken-for-known-data
   // A process without the permission for INFO has only the nonce, and must not question what others know.
   if (run === '') return 'known';
   if (isDurable || marker.run === '') return 'renamed';

@@ -2,7 +2,7 @@ import type { DataIdentity } from './data-identity.js';
 import type { GuardGroup, Reports } from './guard-group.js';
 
 /** New masters vote after this many milliseconds without a veto: longer than a contact interval, a reconnect and a command. */
-export const EARLY_AFTER = 2_500;
+export const EARLY_AFTER = 2_500; // @mutant early-vote-too-early
 /** With fewer masters, all of them could be new because each of them lost its data. */
 export const EARLY_FROM = 3;
 

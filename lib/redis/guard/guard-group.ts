@@ -63,7 +63,7 @@ export class GuardGroup {
 
   /** How long a quarantine lasts, in milliseconds, if no lock has a longer ttl. */
   quarantineFor(ttl: number): number {
-    return Math.ceil(ttl + driftOf(this.context.settings, ttl));
+    return Math.ceil(ttl + driftOf(this.context.settings, ttl)); // @mutant quarantine-too-short
   }
 
   /** The time limit for one answer, in milliseconds: a server that hangs does not delay what the others report. */

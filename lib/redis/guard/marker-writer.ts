@@ -83,11 +83,11 @@ export class MarkerWriter {
       identity.owesLengthening = (await group.within(group.patience, took)) !== true;
       return true;
     }
-    const owesVeto = group.isEngaged && !marker.isVetoed && (isYoung || identity.wasMetEngaged);
+    const owesVeto = group.isEngaged && !marker.isVetoed && (isYoung || identity.wasMetEngaged); // @mutant no-veto-1
     if (isYoung && !identity.votes) {
       const since = identity.seenSince ?? asked;
       // By this client's own clock, every lock has ended: a `from` that a wrong clock set too late does no harm.
-      if (asked.monotonic - since.monotonic > marker.wait) return this.change(identity, report, { from: report.time });
+      if (asked.monotonic - since.monotonic > marker.wait) return this.change(identity, report, { from: report.time }); // @mutant quarantine-ended-by-the-wall-clock
     }
     if (owesVeto) return this.change(identity, report, { vetoed: 1 });
     return isYoung && !identity.votes && marker.isGuess ? this.improveGuess(identity, report, reports) : false;
@@ -149,7 +149,7 @@ export class MarkerWriter {
 
   private signature(report: ServerReport, reason: string): MarkerChange {
     const { random, instance } = this.group.context;
-    const vetoed = this.group.isEngaged ? 1 : 0;
+    const vetoed = this.group.isEngaged ? 1 : 0; // @mutant no-veto-2
     return { nonce: random.token(), vetoed, by: instance, at: report.time, why: reason };
   }
 }

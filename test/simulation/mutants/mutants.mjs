@@ -1,206 +1,130 @@
-// Faults in the algorithm that the properties must detect. Each fault replaces strings in a file. A string that does
-// not occur exactly once is an error, so that a mutant moves with its code. The string `@mutant name` stands for the
-// whole line that ends in `// @mutant name`, whatever that line contains.
+// Faults in the algorithm that the properties must notice. Each replaces whole lines of the library: those that end in an
+// anchor, `// @mutant <name>` or `-- @mutant <name>` in a script. An anchor that is not in the library exactly once is an
+// error, and code may be renamed and moved together with its anchors.
 //
-// If `model` says so, the fault is in a script. The simulated servers do not run Lua, so the model of the script gets
-// the same fault (`modelFaults` in profiles.ts). The script changes too, so that a moved string is noticed.
+// Where `model` says so, the fault is in a script. The simulated servers do not run Lua: the model of the script gets the
+// same fault (`modelFaults` in profiles.ts), and the line is replaced, too, so that its anchor is checked.
 
-const TENURE = 'lib/core/tenure.ts';
-const FENCING = 'lib/core/fencing.ts';
-const OPERATIONS = 'lib/redis/operations-script.ts';
-const USUAL = 'lib/redis/usual-script.ts';
-const MASTER = 'lib/redis/redis-master.ts';
-const GUARD = 'lib/redis/guard/guard-group.ts';
-const WRITER = 'lib/redis/guard/marker-writer.ts';
-const IDENTITY = 'lib/redis/guard/data-identity.ts';
-
-/** Name, file, and pairs of string and replacement. */
+/** Name, and an object with the anchors and the lines that replace theirs. */
 export const MUTANTS = [
-  ['start time taken after replies', TENURE, ['this.since = started;', 'this.since = this.clock.read();']],
+  ['start time taken after replies', { 'start-time-taken-after-replies': 'this.since = this.clock.read();' }],
   [
     'elapsed ignored',
-    TENURE,
-    ['this.validity - elapsedBetween(this.since, now)', 'this.validity - 0 * elapsedBetween(this.since, now)'],
+    { 'elapsed-ignored': 'return this.released ? 0 : this.validity - 0 * elapsedBetween(this.since, now);' },
   ],
-  [
-    'drift ignored',
-    TENURE,
-    ['return ttl - driftOf(this.settings, ttl);', 'return ttl + 0 * driftOf(this.settings, ttl);'],
-  ],
-  ['quorum minus one', 'lib/core/quorum.ts', ['Math.floor(masters / 2) + 1', 'Math.max(1, Math.floor(masters / 2))']],
-  ['unconditional delete', OPERATIONS, ['elseif owner == token or not owner then', 'else'], 'model'],
+  ['drift ignored', { 'drift-ignored': 'return ttl + 0 * driftOf(this.settings, ttl);' }],
+  ['quorum minus one', { 'quorum-minus-one': 'return Math.max(1, Math.floor(masters / 2));' }],
+  ['unconditional delete', { 'unconditional-delete': 'else' }, 'model'],
   [
     'release only to granters',
-    'lib/core/quorum.ts',
-    [
-      'mayHaveReached(this.answers[index])',
-      `this.answers[index]?.kind === 'granted'`,
-      'every(mayHaveReached)',
-      'every(() => false)',
-    ],
+    {
+      'release-only-to-granters-1':
+        "return this.masters.filter((_, index) => this.answers[index]?.kind === 'granted');",
+      'release-only-to-granters-2': 'if (this.answers.every(() => false)) return this.masters;',
+    },
   ],
-  [
-    'extension without owner check',
-    OPERATIONS,
-    ['longest_hold(keys, token)\n  if longest', 'FREE\n  if longest'],
-    'model',
-  ],
+  ['extension without owner check', { 'extension-without-owner-check': 'local longest = FREE' }, 'model'],
   [
     'extension counted after the old validity',
-    TENURE,
-    [`ballot.outcome === 'granted' && this.remaining > 0;`, `ballot.outcome === 'granted';`],
+    { 'extension-counted-after-the-old-validity': "const extended = ballot.outcome === 'granted';" },
   ],
-  ['heal after the deadline', 'lib/core/lease.ts', ['if (!this.isHeldAt(now)) return;', 'if (this.isOver) return;']],
+  ['heal after the deadline', { 'heal-after-the-deadline': 'if (this.isOver) return;' }],
   [
     'quarantined votes counted',
-    MASTER,
-    [
-      'return this.data?.quarantineAt(this.clock.read());',
-      'return undefined;',
-      'if (!this.data || this.data.votes) {',
-      'if (this.closing === undefined) {',
-    ],
+    {
+      'quarantined-votes-counted-1': 'return undefined;',
+      'quarantined-votes-counted-2': 'if (this.closing === undefined) {',
+    },
   ],
   [
     'NOSCRIPT taken as reload',
-    MASTER,
-    [
-      'if (isUnknownScript(error)) notKnown(asked, answer);',
-      `if (isUnknownScript(error)) this.run(asked, 'eval', notKnown);`,
-    ],
+    { 'noscript-taken-as-reload': "if (isUnknownScript(error)) this.run(asked, 'eval', notKnown);" },
   ],
-  [
-    'wall clock only',
-    'lib/core/clock.ts',
-    ['Math.max(to.monotonic - from.monotonic, to.wall - from.wall, 0)', 'Math.max(to.wall - from.wall, 0)'],
-  ],
+  ['wall clock only', { 'wall-clock-only': 'return Math.max(to.wall - from.wall, 0);' }],
   [
     'monotonic only across a suspend',
-    'lib/core/clock.ts',
-    ['Math.max(to.monotonic - from.monotonic, to.wall - from.wall, 0)', 'Math.max(to.monotonic - from.monotonic, 0)'],
+    { 'monotonic-only-across-a-suspend': 'return Math.max(to.monotonic - from.monotonic, 0);' },
   ],
-  ['draw for any holder', OPERATIONS, [`if call('GET', key) ~= token then return 0 end`, ''], 'model'],
+  ['draw for any holder', { 'draw-for-any-holder': '' }, 'model'],
   [
     'larger draws not adopted',
-    FENCING,
-    [
-      '@mutant larger-draws-not-adopted',
-      'this.largest ||= Math.max(0, ...answers);',
-      'answer === this.largest',
-      'answer >= this.largest',
-    ],
+    {
+      'larger-draws-not-adopted': 'this.largest ||= Math.max(0, ...answers);',
+      'larger-draws-not-adopted-2': 'const repeated = answers.filter((answer) => answer >= this.largest).length;',
+    },
   ],
-  ['token of one master', FENCING, ['if (repeated >= this.quorum)', 'if (repeated > 0)']],
-  ['floor ignored', FENCING, ['Math.max(floor, this.largest)', 'Math.max(0 * floor, this.largest)']],
-  [
-    'nothing drawn',
-    FENCING,
-    ['const isFirst = !this.drawn.has(master) || this.drawn.get(master) !== data;', 'const isFirst = false;'],
-  ],
+  ['token of one master', { 'token-of-one-master': 'if (repeated > 0) this.token = this.largest;' }],
+  ['floor ignored', { 'floor-ignored': 'const atLeast = isFirst ? Math.max(0 * floor, this.largest) : this.largest;' }],
+  ['nothing drawn', { 'nothing-drawn': 'const isFirst = false;' }],
   [
     'wake-up trusted without the timer',
-    'lib/core/acquisition.ts',
-    ['this.waiter.pause(Math.min(look, expiry))', 'this.waiter.pause()'],
+    { 'wake-up-trusted-without-the-timer': 'const woken = await this.waiter.pause();' },
   ],
   [
     'token reused across attempts',
-    'lib/core/acquisition.ts',
-    ['token: random.token()', 'token: ((this.names as { reused?: string }).reused ??= random.token())'],
+    {
+      'token-reused-across-attempts':
+        'return new Tenure({ masters, settings, clock, witness, names: this.names, token: ((this.names as { reused?: string }).reused ??= random.token()), gate });',
+    },
   ],
-  [
-    'marker not looked at',
-    USUAL,
-    ["marked = marker == '' or pcall_redis('HGET', marker, 'nonce') == nonce", 'marked = true'],
-    'model',
-  ],
-  [
-    'clock of a server not looked at',
-    MASTER,
-    ['return this.guard.sampled(this.data, sent, millisecondsFrom(time));', 'return true;'],
-  ],
+  ['marker not looked at', { 'marker-not-looked-at': 'marked = true' }, 'model'],
+  ['clock of a server not looked at', { 'clock-of-a-server-not-looked-at': 'return true;' }],
   [
     'quarantine ended by the wall clock',
-    WRITER,
-    ['asked.monotonic - since.monotonic > marker.wait', 'asked.wall - since.wall > marker.wait'],
+    {
+      'quarantine-ended-by-the-wall-clock':
+        'if (asked.wall - since.wall > marker.wait) return this.change(identity, report, { from: report.time });',
+    },
   ],
-  ['quarantine too short', GUARD, ['return Math.ceil(ttl +', 'return Math.ceil(0.1 * ttl + 0 *']],
   [
-    'another run taken for known data',
-    IDENTITY,
-    [`if (marker.run === run && marker.replid === replid) return 'known';`, `return 'known';`],
+    'quarantine too short',
+    { 'quarantine-too-short': 'return Math.ceil(0.1 * ttl + 0 * driftOf(this.context.settings, ttl));' },
   ],
-  ['lost data taken for known data', IDENTITY, [`if (!marker) return 'unknown';`, `if (!marker) return 'renamed';`]],
-  ['a new marker votes at once', IDENTITY, ['this.votes = !isYoung;\n    if (!isYoung) return;', 'this.votes = true;']],
+  ['another run taken for known data', { 'another-run-taken-for-known-data': "return 'known';" }],
+  ['lost data taken for known data', { 'lost-data-taken-for-known-data': "if (!marker) return 'renamed';" }],
+  ['a new marker votes at once', { 'a-new-marker-votes-at-once': 'this.votes = true;' }],
   [
     'no veto',
-    WRITER,
-    [
-      'const owesVeto = group.isEngaged &&',
-      'const owesVeto = group.quorum < 0 &&',
-      'this.group.isEngaged ? 1 : 0',
-      'this.group.quorum < 0 ? 1 : 0',
-    ],
+    {
+      'no-veto-1': 'const owesVeto = group.quorum < 0 && !marker.isVetoed && (isYoung || identity.wasMetEngaged);',
+      'no-veto-2': 'const vetoed = this.group.quorum < 0 ? 1 : 0;',
+    },
   ],
-  ['early vote too early', 'lib/redis/guard/early-vote.ts', ['const EARLY_AFTER = 2_500;', 'const EARLY_AFTER = 1;']],
-  [
-    'nothing released',
-    TENURE,
-    ['if (this.reached.length === 0) return Promise.resolve();', 'return Promise.resolve();'],
-  ],
-  [
-    'sent again after its release',
-    TENURE,
-    ['withdraw(): void {\n    if (this.request) this.request.withdrawn = true;', 'withdraw(): void {'],
-  ],
-  [
-    'an extension does not withdraw the acquisition',
-    TENURE,
-    ['if (this.request) this.request.withdrawn = true;\n    this.request = request;', 'this.request = request;'],
-  ],
+  ['early vote too early', { 'early-vote-too-early': 'export const EARLY_AFTER = 1;' }],
+  ['nothing released', { 'nothing-released': 'return Promise.resolve();' }],
+  ['sent again after its release', { 'sent-again-after-its-release': '' }],
+  ['an extension does not withdraw the acquisition', { 'an-extension-does-not-withdraw-the-acquisition': '' }],
   [
     'last come, first served',
-    'lib/core/linked-list.ts',
-    [
-      'return this.head?.value;',
-      'return this.tail?.value;',
-      '!== undefined && this.before === undefined',
-      '!== undefined && this.after === undefined',
-    ],
+    {
+      'last-come-first-served-1': 'return this.tail?.value;',
+      'last-come-first-served-2': 'return this.list !== undefined && this.after === undefined;',
+    },
   ],
-  [
-    'timer of a lock kept',
-    'lib/core/lease.ts',
-    [
-      'private end(now: Instant): Promise<void> {\n    this.timer?.cancel();',
-      'private end(now: Instant): Promise<void> {',
-    ],
-  ],
-  [
-    'listener of a caller kept',
-    'lib/core/waiter.ts',
-    [`if (this.abort) this.signal?.removeEventListener('abort', this.abort);`, ''],
-  ],
+  ['timer of a lock kept', { 'timer-of-a-lock-kept': '' }],
+  ['listener of a caller kept', { 'listener-of-a-caller-kept': '' }],
   [
     'budget counted from each attempt',
-    'lib/core/waiter.ts',
-    ['Math.max(0, this.budget - this.waited)', 'Math.max(0, this.budget * 1.1 - this.waited)'],
+    { 'budget-counted-from-each-attempt': 'return Math.max(0, this.budget * 1.1 - this.waited);' },
   ],
-].map(([name, file, changes, model]) => ({ name, file, changes, isInModel: model !== undefined }));
+].map(([name, lines, model]) => ({ name, lines, isInModel: model !== undefined }));
 
-/** Returns the contents of the file with the fault. */
-export function mutate({ name, file, changes }, text) {
-  let mutated = text;
-  for (let i = 0; i < changes.length; i += 2) {
-    const pattern = patternOf(changes[i]);
-    const found = mutated.match(pattern)?.length ?? 0;
-    if (found !== 1) throw new Error(`mutant "${name}": ${JSON.stringify(changes[i])} is ${found} times in ${file}`);
-    mutated = mutated.replace(pattern, () => changes[i + 1]);
-  }
-  return mutated;
-}
+const ANCHORED = /^( *).* (?:\/\/|--) @mutant (.+)$/gm;
 
-/** Matches a literal string, or the line with an anchor. */
-function patternOf(text) {
-  const literal = text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
-  return text.startsWith('@mutant ') ? new RegExp(`^.* // ${literal}$`, 'gm') : new RegExp(literal, 'g');
+/** Gives the files of the library the fault. `check` throws unless each of its lines was found once. */
+export function changeOf({ name, lines }) {
+  const found = Object.fromEntries(Object.keys(lines).map((anchor) => [anchor, 0]));
+  const change = (_file, text) =>
+    text.replace(ANCHORED, (line, indentation, anchors) => {
+      const anchor = anchors.split(', ').find((one) => one in lines);
+      if (anchor === undefined) return line;
+      found[anchor]++;
+      return indentation + lines[anchor];
+    });
+  const check = () => {
+    const odd = Object.entries(found).filter(([, times]) => times !== 1);
+    const words = odd.map(([anchor, times]) => `@mutant ${anchor} is ${times} times in the library`);
+    if (odd.length > 0) throw new Error(`mutant "${name}": ${words.join(', ')}`);
+  };
+  return { change, check };
 }

@@ -1,6 +1,6 @@
 import { compile } from '../compile.mjs';
 import { Workers } from '../workers.mjs';
-import { mutate, MUTANTS } from './mutants.mjs';
+import { changeOf, MUTANTS } from './mutants.mjs';
 
 /** More than any mutant should need. */
 const MOST_RUNS = 50_000;
@@ -29,10 +29,12 @@ export async function runMutants({ name, workers, seed, runs = MOST_RUNS }, prin
 }
 
 async function run(mutant, { workers: count, seed, runs }) {
-  const compiled = await compile((file, text) => (file === mutant.file ? mutate(mutant, text) : text));
+  const { change, check } = changeOf(mutant);
+  const compiled = await compile(change);
   const workers = new Workers(compiled.folder, count);
   const began = performance.now();
   try {
+    check();
     const limits = { runs, seconds: MOST_SECONDS, stopAtFirst: true };
     const { first, runs: tried } = await workers.playMany({ seed, mutant: mutant.name, ...limits });
     const seconds = (performance.now() - began) / 1_000;
