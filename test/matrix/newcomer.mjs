@@ -21,11 +21,9 @@ const PERIOD = 3;
 const TICKS = 3;
 /** Time limit for these ticks, in milliseconds. */
 const PATIENCE = 90_000;
-/** Milliseconds for which new servers do not vote: the default of `maxTtl`, and more than a second. */
-const QUARANTINE = 32_000;
 
-/** One cell. `since`: when the servers had started, in milliseconds. */
-export function newcomerCell({ tarball, node, version, masters, since }) {
+/** One cell. */
+export function newcomerCell({ tarball, node, version, masters }) {
   return {
     ...{ table: 'newcomer', row: 'cron job of the README, three instances', column: `Node ${version}`, part: 'ticks' },
     run: async () => {
@@ -35,7 +33,6 @@ export function newcomerCell({ tarball, node, version, masters, since }) {
       await installAsTold(app, readme, tarball);
       await writeJob(app, sectionOf(readme, 'A cron job on several instances'), masters);
       await outputOf('npm', ['run', 'build'], { cwd: app, env });
-      await sleep(Math.max(0, since + QUARANTINE - Date.now()));
       await watchTicks(app, node);
     },
   };

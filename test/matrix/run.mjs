@@ -21,7 +21,6 @@ await ensureDependencies();
 await ensureRedisServer();
 await ensureBuild();
 const servers = await Promise.all([1, 2, 3].map(() => RedisServer.start()));
-const since = Date.now();
 const results = [];
 try {
   const { cells, last } = await prepare(servers.map(({ url }) => url));
@@ -55,7 +54,7 @@ async function prepare(masters) {
   ]);
   const folderOf = (name) => folders[CONSUMERS.findIndex((consumer) => consumer.name === name)];
   const version = NEWCOMERS_NODE;
-  const last = newcomerCell({ tarball, node: nodes[version], version, masters, since });
+  const last = newcomerCell({ tarball, node: nodes[version], version, masters });
   const cells = [
     dependencyCell(folderOf('bare')),
     ...TYPE_CHECKS.map((check) =>
