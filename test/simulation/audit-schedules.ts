@@ -23,6 +23,8 @@ interface Course {
   readonly uptime?: number;
   readonly offsets?: readonly number[];
   readonly durable?: boolean;
+  /** Whether the masters were in use before. */
+  readonly isKnown?: boolean;
   readonly until?: number;
 }
 
@@ -31,12 +33,12 @@ const ONE: RedlockOptions = { ttl: '1s', maxTtl: '1s' };
 
 /** Three masters, perfect clocks and a fast network, except for what the course changes. */
 function schedule(seed: number, { options = TEN, processes, operations, faults, ...more }: Course): Schedule {
-  const { uptime = 100_000, offsets = [0, 0, 0], durable = false, until } = more;
+  const { uptime = 100_000, offsets = [0, 0, 0], durable = false, isKnown = false, until } = more;
   return {
     ...{ seed, options, operations, faults, latency: 0.5 },
     ...(durable && { durable }),
     ...(until !== undefined && { until }),
-    servers: offsets.map((offset) => ({ rate: 1, offset, uptime })),
+    servers: offsets.map((offset) => ({ rate: 1, offset, uptime, isKnown })),
     processes: processes.map((plan) => ({ rate: 1, offset: 0, startsAt: 0, ...plan })),
   };
 }
@@ -319,6 +321,16 @@ export const AUDIT_SCHEDULES: readonly AuditSchedule[] = [
       ],
       until: 10 * SECONDS,
       faults: [],
+    }),
+  },
+  {
+    name: "notices a step of a master's clock in the first second of a process",
+    schedule: schedule(14, {
+      isKnown: true,
+      processes: [{}, {}],
+      operations: [lock(FIRST, 330, { work: 50 }), lock(SECOND, 350, { wait: 8 * SECONDS, work: 100 })],
+      faults: [{ kind: 'serverJump', at: 345, server: C, by: 18 * SECONDS }, apart(SECOND, B, 346, 900)],
+      until: 15 * SECONDS,
     }),
   },
 ];

@@ -114,6 +114,7 @@ export class RestartGuard implements Witness {
     this.ttls.repeat();
     this.rounds.accept(identity, report, asked);
     this.steps.sampled(identity, asked, report.time);
+    this.sampleOthers(identity);
     if (!identity.votes || (identity.wasMetEngaged && !report.marker?.isVetoed)) this.look();
     else this.plan(this.interval);
   }
@@ -219,6 +220,16 @@ export class RestartGuard implements Witness {
       if (identity.votes && identity.clock.ageAt(now) >= SAMPLE_INTERVAL) void this.ttls.beat(identity);
     }
     this.plan(this.interval);
+  }
+
+  /**
+   * A step of one clock is judged by samples of the others that are as old or older. A master that was met last has one
+   * only from now on, so the others get another one after it.
+   */
+  private sampleOthers(met: DataIdentity): void {
+    for (const identity of this.group.identities) {
+      if (identity !== met && identity.votes && identity.server.isConnected) void this.ttls.beat(identity);
+    }
   }
 
   /** Contacts all masters at once: one that hangs must not hide this process from the others. */

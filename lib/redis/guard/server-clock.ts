@@ -36,6 +36,8 @@ export type Judgement =
 /** The clock of one server, as this client sees it. */
 export class ServerClock {
   private readonly samples: Sample[] = [];
+  /** The last sample, whether or not it stays among `samples`. */
+  private latest: Sample | undefined;
 
   /**
    * @param window the smallest ttl in use, in milliseconds: a step matters to the keys that are alive when it happens
@@ -60,7 +62,9 @@ export class ServerClock {
 
   /** The samples after which the clock moved forward by more than the allowance, the latest first. */
   before(sample: Sample, allowance: number): readonly Sample[] {
-    return this.samples.filter((before) => movement(before, sample).least > allowance).reverse();
+    // The latest may be the only one that is not older than the first samples of the other servers.
+    const all = this.latest ? [...this.samples, this.latest] : this.samples;
+    return all.filter((before) => movement(before, sample).least > allowance).reverse();
   }
 
   /** The movement since the last sample at or before a moment; `undefined` if there is none. */
@@ -72,6 +76,7 @@ export class ServerClock {
   /** Keeps one sample for each part of a window: the one in which the server was furthest behind. */
   keep(sample: Sample): void {
     const { samples } = this;
+    this.latest = sample;
     const last = samples.at(-1);
     const spacing = Math.max(LEAST_WINDOW, this.window()) / SAMPLES_IN_WINDOW;
     const before = samples.at(-2);
@@ -90,6 +95,7 @@ export class ServerClock {
 
   forget(): void {
     this.samples.length = 0;
+    this.latest = undefined;
   }
 }
 
