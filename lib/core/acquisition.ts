@@ -1,4 +1,4 @@
-import type { Clock } from './clock.js';
+import type { Clock, Timer } from './clock.js';
 import { type LockError, LockNotAcquiredError, QuorumUnavailableError } from './errors.js';
 import type { Gates } from './gates.js';
 import { type Ballot, quorumOf } from './quorum.js';
@@ -99,8 +99,9 @@ export class Acquisition {
       if (!isGuaranteed && waiter.isOver) throw await this.failure();
 
       const announced = this.announce(wanted);
-      const call = announced instanceof Promise ? await announced : announced;
+      const call = announced instanceof Promise ? await this.unlessOver(announced, isGuaranteed) : announced;
       if (announced instanceof Promise) waiter.check();
+      if (!call) throw await this.failure();
       step ??= call.wait > 0 && this.context.gates.areCrowded(this.names.keys) ? 'gate' : 'everybody';
       this.attempts = attempt;
       const full = masterTimeoutFor(this.context.settings, call.ttl);
@@ -135,6 +136,20 @@ export class Acquisition {
     const cut = (permitted: number): CallSettings => (this.call = cutTo(permitted, wanted));
     const permitted = this.context.witness.permit(Math.max(wanted.ttl, wanted.minHold));
     return typeof permitted === 'number' ? cut(permitted) : permitted.then(cut);
+  }
+
+  /** Resolves with `undefined` if the waiter is stopped first, or if its budget ends and this is not its guaranteed attempt. */
+  private async unlessOver(announced: Promise<CallSettings>, isGuaranteed: boolean): Promise<CallSettings | undefined> {
+    const { waiter, context } = this;
+    let timer: Timer | undefined;
+    const over = new Promise<undefined>((resolve) => {
+      waiter.interrupt = { giveUp: () => resolve(undefined) };
+      if (!isGuaranteed) timer = context.clock.schedule(Math.ceil(waiter.left), () => resolve(undefined));
+    });
+    const call = await Promise.race([announced, over]);
+    timer?.cancel();
+    waiter.interrupt = undefined;
+    return call;
   }
 
   /** Whether others acquire again and again before this acquisition, because one of its resources is always held. */

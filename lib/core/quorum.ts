@@ -7,8 +7,19 @@ export function quorumOf(masters: number): number {
   return Math.floor(masters / 2) + 1; // @mutant quorum-minus-one
 }
 
+/** Its request has taken effect, and has to be released. */
+const EXCLUDED: Answer = Object.freeze({
+  ...{ kind: 'unreachable', reason: 'it turned out to be the same server as another master', sent: true },
+} as const);
+
 /** Sends a request to one master. Calls `reply` at most once. */
 export type Asking = (master: Master, reply: Reply) => void;
+
+/** A master that may be excluded from voting while a request is under way. */
+export interface Voter extends Master {
+  /** Whether the master turned out to be the same server as another one. */
+  readonly isExcluded?: boolean;
+}
 
 /** The result of a request to all masters. */
 export type Outcome = 'granted' | 'held' | 'unavailable';
@@ -33,7 +44,7 @@ export class Ballot {
   private completed: (() => void) | undefined;
 
   constructor(
-    private readonly masters: readonly Master[],
+    private readonly masters: readonly Voter[],
     request: Request,
     clock: Clock,
     timeout: number,
@@ -160,6 +171,7 @@ export class Ballot {
         this.grants++;
         if (answer.fence !== undefined) (this.counted ??= []).push(answer.fence);
       }
+      if (this.grants >= this.quorum) this.dropExcluded();
       if (this.grants >= this.quorum || this.grants + this.pending < this.quorum) this.close();
     } else {
       // Answers after the decision still show on which masters the request took effect.
@@ -167,6 +179,17 @@ export class Ballot {
       if (this.completed && !this.isUncertain) this.completed();
     }
     if (this.pending === 0) this.settle?.();
+  }
+
+  /** One server has one vote, even if a second address led to it only after it had granted over the first. */
+  private dropExcluded(): void {
+    this.masters.forEach(({ isExcluded }, index) => {
+      const answer = this.answers[index];
+      if (!isExcluded || answer?.kind !== 'granted') return;
+      this.answers[index] = EXCLUDED;
+      this.grants--;
+      if (answer.fence !== undefined) this.counted?.splice(this.counted.indexOf(answer.fence), 1);
+    });
   }
 
   private close(): void {

@@ -118,6 +118,11 @@ export class WatchedMaster implements Master {
     return this.inner.isQuarantined;
   }
 
+  /** Whether this master must not vote because it is the same server as another one. */
+  get isExcluded(): boolean {
+    return this.excluded !== undefined;
+  }
+
   identity(): MasterIdentity {
     const identity = this.inner.identity();
     return this.excluded === undefined ? identity : { ...identity, fault: this.excluded };

@@ -79,20 +79,28 @@ export class TtlAnnouncements {
     return known.sort((a, b) => b - a).at(quorum - 1);
   }
 
-  /** Announces a ttl to all masters. Resolves with the names of those that did not confirm it. */
-  private async announce(ttl: number, known = 0): Promise<readonly string[]> {
-    const { identities, context } = this.group;
+  /** Announces a ttl to all masters. Resolves with the names of those that did not confirm it within the limit. */
+  private async announce(
+    ttl: number,
+    known = 0,
+    limit = this.group.context.settings.masterTimeout,
+  ): Promise<readonly string[]> {
+    const { identities } = this.group;
     const beats = identities.map((identity) => this.beat(identity, { ttl, lengthens: false, known }));
-    const confirmed = await Promise.all(beats.map((beat) => this.group.within(context.settings.masterTimeout, beat)));
+    const confirmed = await Promise.all(beats.map((beat) => this.group.within(limit, beat)));
     return identities.filter((_, index) => confirmed[index] !== true).map(({ server }) => server.name);
   }
 
-  /** Announces a ttl that is larger than any before. Resolves with the one before if a master does not confirm it. */
+  /**
+   * Announces a ttl that is larger than any before, for at most one master timeout. Resolves with the one before if a
+   * master does not confirm it.
+   */
   private async raise(ttl: number, before: number): Promise<number> {
     const { group } = this;
+    const until = group.now + group.context.settings.masterTimeout;
     let missing = await this.announce(ttl);
     // A second time: a master that lost its data in between has learned a smaller ttl from one that had not confirmed yet.
-    if (missing.length === 0) missing = await this.announce(ttl, ttl);
+    if (missing.length === 0) missing = await this.announce(ttl, ttl, Math.max(0, until - group.now));
     if (missing.length === 0) {
       this.announced = { ttl, at: group.now };
       this.cut = undefined;

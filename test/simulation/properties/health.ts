@@ -104,6 +104,11 @@ export class Health {
     world.scheduler.at(over, () => this.checkEnded(node, master, { cause, ends }));
   }
 
+  /** The latest end of a quarantine that a process met at a moment. Without the other masters, it may begin twice. */
+  private endOf(met: number): number {
+    return met + (this.isSimple ? 1 : 2) * this.quarantineOf(this.longestGuess);
+  }
+
   private checkEnded(
     node: SimNode,
     master: string,
@@ -111,6 +116,12 @@ export class Health {
   ): void {
     const { now } = this.world.scheduler;
     if (!node.isThere || this.lastCause(master) !== cause || this.world.assumptions.isSick(node)) return;
+    // A process may have begun to use a longer ttl, or a process may have guessed that.
+    const over = this.endOf(this.met.get(master)?.at ?? now);
+    if (over > now) {
+      this.world.scheduler.at(over, () => this.checkEnded(node, master, { cause, ends }));
+      return;
+    }
     const status = node.redlock.status().masters.find((one) => one.master === master);
     if (status?.state !== 'quarantined') return;
     const message =
