@@ -196,7 +196,7 @@ export class Tenure implements Holding {
    */
   release(keepFor: number): Promise<void> {
     this.released = true;
-    this.endWitness();
+    this.endWitness(keepFor);
     this.withdraw();
     if (this.reached.length === 0) return Promise.resolve(); // @mutant nothing-released
     const ttl = Math.max(keepFor, this.life);
@@ -247,8 +247,8 @@ export class Tenure implements Holding {
     return ballot.decided;
   }
 
-  private endWitness(): void {
-    if (this.isWitnessed) this.witness.disengage();
+  private endWitness(keptFor = 0): void {
+    if (this.isWitnessed) this.witness.disengage(keptFor);
     this.isWitnessed = false;
   }
 

@@ -9,8 +9,12 @@ export interface Witness {
    * master that becomes able to grant a moment later may have lost what another one granted to the same attempt.
    */
   beginAttempt(): boolean;
-  /** An attempt that counted has failed, or the lock that resulted from it has ended. */
-  disengage(): void;
+  /**
+   * An attempt that counted has failed, or the lock that resulted from it has ended.
+   *
+   * @param keptFor milliseconds for which its keys stay taken; default: 0
+   */
+  disengage(keptFor?: number): void;
   /**
    * Announces a ttl to the masters, so that each of them stays out long enough after a loss of data.
    *

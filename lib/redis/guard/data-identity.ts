@@ -46,6 +46,12 @@ export interface Announcement {
   readonly known: number;
 }
 
+/** When a report was requested, and when it arrived. */
+interface Reading {
+  readonly asked: Instant;
+  readonly received: Instant;
+}
+
 /** How the data of a server relates to what its marker says. */
 export type Relation =
   /** The marker belongs to this run and this history. */
@@ -81,6 +87,8 @@ export class DataIdentity {
   wasMetEngaged = false;
   /** Whether the wait of the marker may have to be lengthened for a lock of this process. */
   owesLengthening = false;
+  /** Whether a reading is under way. */
+  isReading = false;
   /** Whether a heartbeat is under way. */
   isBeating = false;
   /** How far its clock moved forward, kept until all clients can learn of it. */
@@ -153,10 +161,10 @@ export class DataIdentity {
   }
 
   /** Records that the data may lack acknowledged writes. */
-  doubt(report: ServerReport, asked: Instant): void {
+  doubt(report: ServerReport, received: Instant): void {
     this.revision++;
     if (this.unknownSince === undefined) this.reason = reasonFor(report, this.marker);
-    this.unknownSince ??= asked;
+    this.unknownSince ??= received;
     this.replid = report.replid;
     this.isChecked = false;
     if (this.votes) this.mistrust(this.reason);
@@ -167,13 +175,14 @@ export class DataIdentity {
    *
    * @param longest the longest quarantine, in milliseconds
    */
-  accept(report: ServerReport, asked: Instant, longest: number): void {
+  accept(report: ServerReport, { asked, received }: Reading, longest: number): void {
     const { marker } = report;
     if (!marker) return;
     this.revision++;
     const isNew = marker.nonce !== this.marker?.nonce;
     if (isNew) {
-      this.seenSince = asked;
+      // Not since the request: the marker may be younger than that, and its quarantine does not end earlier.
+      this.seenSince = received;
       // A step leads to one accusation only: samples from before the marker say nothing about the time after it.
       this.clock.forget();
       if (this.marker !== undefined || this.votes) this.epoch++;
@@ -184,7 +193,7 @@ export class DataIdentity {
     this.marker = marker;
     this.knownTtl = marker.knownTtl;
     this.unknownSince = undefined;
-    const since = this.seenSince?.monotonic ?? asked.monotonic;
+    const since = this.seenSince?.monotonic ?? received.monotonic;
     const isYoung = marker.from > report.time;
     // A nonce that has voted keeps its vote: its quarantine has ended, even if the clock is set back afterwards.
     this.isChecked = false;
@@ -192,7 +201,7 @@ export class DataIdentity {
     this.votes = !isYoung; // @mutant a-new-marker-votes-at-once
     if (!isYoung) return;
     this.reason = marker.reason;
-    const left = Math.min(marker.from - report.time, longest - (asked.monotonic - since));
+    const left = Math.min(marker.from - report.time, longest - Math.max(0, asked.monotonic - since));
     this.wait(asked, left);
   }
 

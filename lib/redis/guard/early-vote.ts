@@ -1,3 +1,4 @@
+import type { Instant } from '../../core/clock.js';
 import type { DataIdentity } from './data-identity.js';
 import type { GuardGroup, Reports } from './guard-group.js';
 
@@ -33,7 +34,8 @@ export class EarlyVote {
     this.sighting = undefined;
   }
 
-  observe(reports: Reports): Progress {
+  /** @param asked when the reports were requested: a report shows no veto that came later, however late it arrives */
+  observe(reports: Reports, asked: Instant): Progress {
     const { group } = this;
     const all = [...reports];
     const isQuiet =
@@ -53,7 +55,7 @@ export class EarlyVote {
       this.sighting = young.length === all.length ? { markers, since: group.now } : undefined;
       return undefined;
     }
-    const left = EARLY_AFTER - (group.now - this.sighting.since);
+    const left = EARLY_AFTER - (asked.monotonic - this.sighting.since);
     return left > 0 ? { lookAfter: left } : { vote: young.map(([identity]) => identity) };
   }
 }

@@ -29,6 +29,8 @@ export type Reports = ReadonlyMap<DataIdentity, ServerReport>;
 export class GuardGroup {
   readonly identities: DataIdentity[] = [];
   private engagements = 0;
+  /** Until when keys of a released lock stay taken, as `minHold` demands. */
+  private engagedUntil = -Infinity;
   private awaited = 0;
 
   constructor(readonly context: RestartGuardContext) {}
@@ -42,9 +44,9 @@ export class GuardGroup {
     return quorumOf(this.identities.length);
   }
 
-  /** Whether this process holds a lock, or has an attempt under way that counts. */
+  /** Whether this process holds a lock or keeps its keys taken, or has an attempt under way that counts. */
   get isEngaged(): boolean {
-    return this.engagements > 0;
+    return this.engagements > 0 || this.now < this.engagedUntil;
   }
 
   /** Number of answers that have neither arrived nor run out of time. */
@@ -57,8 +59,10 @@ export class GuardGroup {
     return this.engagements++ === 0;
   }
 
-  disengage(): void {
+  /** @param keptFor milliseconds for which the keys of the lock stay taken */
+  disengage(keptFor: number): void {
     this.engagements--;
+    if (keptFor > 0) this.engagedUntil = Math.max(this.engagedUntil, this.now + keptFor);
   }
 
   /** How long a quarantine lasts, in milliseconds, if no lock has a longer ttl. */

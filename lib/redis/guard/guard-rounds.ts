@@ -37,7 +37,7 @@ export class GuardRounds {
     for (const [identity, report] of reports) {
       if (await writer.attend(identity, report, reports, asked)) again = true;
     }
-    const delay = await this.voteEarly(reports);
+    const delay = await this.voteEarly(reports, asked);
     return again ? 0 : delay;
   }
 
@@ -54,7 +54,7 @@ export class GuardRounds {
     const voted = identity.votes;
     // The data was replaced while this process held a lock: a veto makes the lock known to the others.
     if (isFirstSight) identity.wasMetEngaged = isEngaged && identity.nonce !== '';
-    identity.accept(report, asked, report.marker?.wait ?? 0);
+    identity.accept(report, { asked, received: group.context.clock.read() }, report.marker?.wait ?? 0);
     // A lock from before may have a ttl that was never announced to this marker.
     if (isFirstSight) identity.owesLengthening = isEngaged && !identity.votes;
     group.announce(identity);
@@ -68,7 +68,7 @@ export class GuardRounds {
     const syncsAlways = isOtherRun && !report.wasPromoted && (await writer.syncsAlways(identity, report));
     const relation = identity.relationOf(report, syncsAlways);
     if (relation === 'unknown') {
-      identity.doubt(report, asked);
+      identity.doubt(report, this.parts.group.context.clock.read());
       return false;
     }
     if (relation === 'renamed') return writer.rename(identity, report, syncsAlways);
@@ -77,9 +77,9 @@ export class GuardRounds {
     return again;
   }
 
-  private async voteEarly(reports: Reports): Promise<number | undefined> {
+  private async voteEarly(reports: Reports, asked: Instant): Promise<number | undefined> {
     const { group, earlyVote } = this.parts;
-    const progress = earlyVote.observe(reports);
+    const progress = earlyVote.observe(reports, asked);
     if (progress === undefined) return undefined;
     if ('lookAfter' in progress) return progress.lookAfter;
     const ends = [...reports].filter(([identity]) => progress.vote.includes(identity));

@@ -13,6 +13,8 @@ interface LongestTtl {
   readonly ttl: number;
   /** Whether no process has announced it. */
   readonly isGuess: boolean;
+  /** Milliseconds since this process knows of the loss. */
+  readonly waited?: number;
 }
 
 /**
@@ -44,9 +46,9 @@ export class MarkerWriter {
     const { group } = this;
     const longest = this.longestTtl(identity, reports, asked);
     if (longest === undefined) return false;
-    const { ttl, isGuess } = longest;
+    const { ttl, isGuess, waited = 0 } = longest;
     // A process that uses longer ttls gets the time to lengthen the quarantine.
-    const length = isGuess ? Math.max(group.quarantineFor(ttl), EARLY_AFTER) : group.quarantineFor(ttl);
+    const length = Math.max(group.quarantineFor(ttl) - waited, isGuess ? EARLY_AFTER : 0);
     const from = report.time + length;
     const syncsAlways = await this.syncsAlways(identity, report);
     return this.change(identity, report, {
@@ -66,7 +68,7 @@ export class MarkerWriter {
       return false;
     }
     const reason = `its clock jumped forward by ${Math.round(by)} ms`;
-    const ttl = Math.max(marker.storedTtl, this.ttls.announcedTtl, this.group.context.settings.ttl);
+    const ttl = Math.max(marker.storedTtl, this.ttls.usedTtl, this.group.context.settings.ttl);
     const from = report.time + this.group.quarantineFor(ttl);
     return this.change(identity, report, { ...this.signature(report, reason), vetoed: 1, from });
   }
@@ -79,7 +81,7 @@ export class MarkerWriter {
       return false;
     const isYoung = identity.isYoungAt(report);
     if (isYoung && identity.owesLengthening) {
-      const took = this.ttls.beat(identity, { ttl: this.ttls.announcedTtl, lengthens: true, known: 0 });
+      const took = this.ttls.beat(identity, { ttl: this.ttls.usedTtl, lengthens: true, known: 0 });
       identity.owesLengthening = (await group.within(group.patience, took)) !== true;
       return true;
     }
@@ -90,13 +92,26 @@ export class MarkerWriter {
       if (asked.monotonic - since.monotonic > marker.wait) return this.change(identity, report, { from: report.time }); // @mutant quarantine-ended-by-the-wall-clock
     }
     if (owesVeto) return this.change(identity, report, { vetoed: 1 });
-    return isYoung && !identity.votes && marker.isGuess ? this.improveGuess(identity, report, reports) : false;
+    if (!isYoung || identity.votes || !marker.isGuess) return false;
+    return (await this.lengthenGuess(identity, report, reports)) || this.improveGuess(identity, report, reports);
   }
 
   /** Whether the server syncs each write to its append-only file, and has no replica that could lag behind. */
   async syncsAlways(identity: DataIdentity, report: ServerReport): Promise<boolean> {
     if (!report.hasAppendOnlyFile || report.replicas > 0) return false;
     return (await this.group.within(this.group.patience, identity.server.syncsAlways())) ?? false;
+  }
+
+  /** A holder that reaches one young master only lengthens its quarantine: the others must not end theirs earlier. */
+  private async lengthenGuess(identity: DataIdentity, report: ServerReport, reports: Reports): Promise<boolean> {
+    const { marker } = report;
+    const others = markersOfOthers(identity, reports).filter(
+      ({ marker: { isVetoed }, isYoung }) => isYoung && isVetoed,
+    );
+    const ttl = Math.max(0, ...others.map((other) => other.marker.storedTtl));
+    const from = (marker?.writtenAt ?? 0) + this.group.quarantineFor(ttl);
+    if (!marker || from <= marker.from) return false;
+    return this.change(identity, report, { from, ttls: announcementOf(ttl, from) });
   }
 
   /** A quarantine that began before any master could report the ttls in use ends like one that begins now. */
@@ -130,8 +145,8 @@ export class MarkerWriter {
     const since = identity.unknownSince ?? asked;
     const waited = group.now - since.monotonic;
     const length = group.quarantineFor(own);
-    if (waited >= length) return guess;
-    identity.wait(since, 2 * length);
+    if (waited >= length) return { ...guess, waited };
+    identity.wait(since, length + EARLY_AFTER);
     // At boot, the others may be connected a moment later.
     if (waited > MOST_PATIENCE) group.announce(identity);
     return undefined;
@@ -144,7 +159,7 @@ export class MarkerWriter {
 
   /** The largest ttl of this process's own locks, in milliseconds. */
   private get heldTtl(): number {
-    return this.group.isEngaged ? this.ttls.announcedTtl : 0;
+    return this.group.isEngaged ? this.ttls.usedTtl : 0;
   }
 
   private signature(report: ServerReport, reason: string): MarkerChange {

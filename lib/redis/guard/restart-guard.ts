@@ -101,8 +101,8 @@ export class RestartGuard implements Witness {
     if (this.group.identities.some(({ marker, votes }) => !votes && marker && !marker.isVetoed)) this.look();
   }
 
-  disengage(): void {
-    this.group.disengage();
+  disengage(keptFor = 0): void {
+    this.group.disengage(keptFor);
   }
 
   permit(ttl: number): number | Promise<number> {
@@ -180,8 +180,12 @@ export class RestartGuard implements Witness {
     const reports = new Map<DataIdentity, Reading>();
     await Promise.all(
       group.identities.map(async (identity) => {
+        // A server that hangs costs the first of several rounds its time limit, and no other: a veto takes three rounds.
+        if (identity.isReading) return;
+        identity.isReading = true;
         const { revision } = identity;
-        const report = await group.within(group.patience, identity.server.report());
+        const reading = identity.server.report().finally(() => (identity.isReading = false));
+        const report = await group.within(group.patience, reading);
         if (report) reports.set(identity, { report, revision });
       }),
     );

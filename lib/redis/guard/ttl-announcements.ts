@@ -6,6 +6,12 @@ const ANNOUNCE_AFTER = 2_000;
 /** After a failure, a larger ttl is announced again after this many milliseconds. */
 const RETRY_AFTER = 1_000;
 
+/** A ttl in milliseconds, and the monotonic time until which a lock may have it. */
+interface UsedTtl {
+  readonly ttl: number;
+  readonly until: number;
+}
+
 const NOTHING: Announcement = Object.freeze({ ttl: 0, lengthens: false, known: 0 });
 
 /**
@@ -17,6 +23,8 @@ export class TtlAnnouncements {
   /** The smallest ttl that this process has used, in milliseconds. */
   smallestTtl: number;
   private announced = { ttl: 0, at: -Infinity };
+  /** The announced ttls that a lock may still have. */
+  private used: readonly UsedTtl[] = [];
   /** The largest ttl in use since the last announcement, in milliseconds. */
   private recentTtl = 0;
   private pending: { readonly ttl: number; readonly permitted: Promise<number> } | undefined;
@@ -27,9 +35,10 @@ export class TtlAnnouncements {
     this.smallestTtl = group.context.settings.ttl;
   }
 
-  /** The ttl that was announced last, in milliseconds. */
-  get announcedTtl(): number {
-    return this.announced.ttl;
+  /** The largest ttl that a lock of this process may have, in milliseconds. */
+  get usedTtl(): number {
+    const { now } = this.group;
+    return this.used.reduce((largest, { ttl, until }) => (until > now ? Math.max(largest, ttl) : largest), 0);
   }
 
   /** @see Witness.permit */
@@ -46,6 +55,7 @@ export class TtlAnnouncements {
       const level = Math.min(this.recentTtl, known);
       this.recentTtl = ttl;
       this.announced = { ttl: level, at: now };
+      this.use(level);
       void this.announce(level);
       return ttl;
     }
@@ -61,6 +71,13 @@ export class TtlAnnouncements {
     this.announced = { ...this.announced, at: -Infinity };
   }
 
+  /** Locks may have this ttl until it is announced again. */
+  private use(ttl: number): void {
+    const { now } = this.group;
+    const until = now + this.group.quarantineFor(ttl) + 2 * ANNOUNCE_AFTER;
+    this.used = [...this.used.filter((one) => one.until > now && (one.ttl > ttl || one.until > until)), { ttl, until }];
+  }
+
   /** A small request that is checked like a vote; resolves with whether the server took it. */
   async beat(identity: DataIdentity, announcement = NOTHING): Promise<boolean> {
     // Requests to a server that hangs stay bounded: announcements by the number of callers, all others by this line.
@@ -72,11 +89,17 @@ export class TtlAnnouncements {
     return known !== undefined;
   }
 
-  /** The largest ttl that every master has confirmed, as a quorum reports it; `undefined` without a quorum. */
+  /**
+   * The largest ttl that every master has confirmed: the smallest that any of them reports, because a process that can
+   * read only that one relies on it. The `ttl` option, on which all processes agree, counts as confirmed. `undefined`
+   * until a quorum is known.
+   */
   private get ttlKnownToAll(): number | undefined {
-    const { identities, quorum } = this.group;
+    const { identities, quorum, context } = this.group;
     const known = identities.flatMap(({ marker, knownTtl }) => (marker ? [knownTtl] : []));
-    return known.sort((a, b) => b - a).at(quorum - 1);
+    if (known.length < quorum) return undefined;
+    const smallest = known.length < identities.length ? 0 : Math.min(...known);
+    return Math.max(context.settings.ttl, smallest);
   }
 
   /** Announces a ttl to all masters. Resolves with the names of those that did not confirm it within the limit. */
@@ -103,6 +126,7 @@ export class TtlAnnouncements {
     if (missing.length === 0) missing = await this.announce(ttl, ttl, Math.max(0, until - group.now));
     if (missing.length === 0) {
       this.announced = { ttl, at: group.now };
+      this.use(ttl);
       this.cut = undefined;
       return ttl;
     }

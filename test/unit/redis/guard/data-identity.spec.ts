@@ -94,26 +94,26 @@ describe('DataIdentity', () => {
 
   it('votes with a marker whose `from` has passed, and not with one that is young', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), WAIT);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
     expect(identity.votes).toBe(true);
     server.mark({ from: server.time + 1, why: 'it was restarted' });
-    identity.accept(server.report(), clock.read(), WAIT);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
     expect(identity.votes).toBe(false);
     expect(identity.quarantineAt(clock.read())).toEqual({ reason: 'it was restarted', remaining: 1 });
   });
 
   it('keeps voting with one nonce, whatever a clock that was set back shows', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), WAIT);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
     server.ahead = -3_600_000;
-    identity.accept(server.report(), clock.read(), WAIT);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
     expect(identity.votes).toBe(true);
   });
 
   it('reports its longest possible wait on the clock of the process', () => {
     const identity = identityOf(server);
     server.change({ from: server.time + 36_000_000 });
-    identity.accept(server.report(), clock.read(), WAIT);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
     expect(identity.quarantineAt(clock.read())).toMatchObject({ remaining: WAIT });
     clock.stall(10_000);
     expect(identity.quarantineAt(clock.read())).toMatchObject({ remaining: WAIT - 10_000 });
@@ -121,19 +121,19 @@ describe('DataIdentity', () => {
 
   it('begins an epoch with another nonce: earlier requests cannot count', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), WAIT);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
     const { epoch, revision } = identity;
-    identity.accept(server.report(), clock.read(), WAIT);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
     expect(identity.epoch).toBe(epoch);
     server.mark();
-    identity.accept(server.report(), clock.read(), WAIT);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
     expect(identity.epoch).toBeGreaterThan(epoch);
     expect(identity.revision).toBeGreaterThan(revision);
   });
 
   it('compares the history once per interval, and at once after a doubt', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), WAIT);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
     const compared = (): string => identity.historyToCompare(clock.read(), 1_000);
     expect([compared(), compared()]).toEqual([server.replid, '']);
     clock.stall(1_001);
@@ -144,7 +144,7 @@ describe('DataIdentity', () => {
 
   it('stays in use while its identity is checked, but its earlier grants do not count', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), WAIT);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
     const { epoch } = identity;
     identity.check();
     expect(identity).toMatchObject({ votes: false, isChecked: true });
@@ -154,7 +154,7 @@ describe('DataIdentity', () => {
 
   it('counts nothing while a step of its clock is being judged', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), WAIT);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
     identity.suspect('its clock has moved');
     expect(identity.quarantineAt(clock.read())).toMatchObject({ reason: 'its clock has moved' });
   });
