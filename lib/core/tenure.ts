@@ -61,7 +61,9 @@ export class Tenure implements Holding {
   private readonly names: KeyNames;
   private readonly token: string;
   private readonly gate: Master | undefined;
-  /** Whether the witness counts this attempt, or the lock that results from it. */
+  /** Identifies the attempt to the witness; `undefined` if it does not count or is over. */
+  private attempt: number | undefined;
+  /** Whether the witness counts the lock that resulted from the attempt. */
   private isWitnessed = false;
 
   constructor({ masters, settings, clock, witness, names, token, gate }: TenureOptions) {
@@ -229,14 +231,16 @@ export class Tenure implements Holding {
     this.request = request;
     this.requestAtGate = requestAtGate;
     this.life = Math.max(this.life, request.ttl);
-    if (request.op === 'acquire' && !this.isWitnessed) this.isWitnessed = this.witness.beginAttempt();
-    const maySucceed = this.isWitnessed;
+    if (request.op === 'acquire') this.attempt ??= this.witness.beginAttempt();
     const conclude = (ballot: Ballot): void => {
       // A request without an answer counts as one that may have taken effect: no later answer can add a master.
       this.ballot = undefined;
       this.noteReached(ballot);
-      if (ballot.outcome === 'granted' && maySucceed) succeed?.();
-      else if (request.op === 'acquire') this.endWitness();
+      if (request.op !== 'acquire') return;
+      const isGranted = ballot.outcome === 'granted' && this.attempt !== undefined;
+      if (!isGranted) this.endWitness();
+      // The home master alone decides nothing.
+      else if (succeed && this.confirm()) succeed();
     };
     // Every master has answered: no request is left to withdraw.
     const settle = (): void => {
@@ -247,8 +251,17 @@ export class Tenure implements Holding {
     return ballot.decided;
   }
 
+  /** The attempt has a quorum. Returns whether it counts. */
+  private confirm(): boolean {
+    this.isWitnessed = this.attempt !== undefined && this.witness.confirm(this.attempt);
+    this.attempt = undefined;
+    return this.isWitnessed;
+  }
+
   private endWitness(keptFor = 0): void {
+    if (this.attempt !== undefined) this.witness.abandon(this.attempt);
     if (this.isWitnessed) this.witness.disengage(keptFor);
+    this.attempt = undefined;
     this.isWitnessed = false;
   }
 

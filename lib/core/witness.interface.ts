@@ -4,13 +4,21 @@
  */
 export interface Witness {
   /**
-   * Registers one more attempt. Returns whether it counts: an attempt that too few masters can grant does not, so that
-   * a process that waits for new masters does not keep them from voting. Such an attempt must not succeed, either: a
-   * master that becomes able to grant a moment later may have lost what another one granted to the same attempt.
+   * Registers one more attempt. Returns a number that identifies it, or `undefined` if it does not count: an attempt
+   * that too few masters can grant does not, so that a process that waits for new masters does not keep them from
+   * voting. Such an attempt must not succeed, either: a master that becomes able to grant a moment later may have lost
+   * what another one granted to the same attempt.
    */
-  beginAttempt(): boolean;
+  beginAttempt(): number | undefined;
   /**
-   * An attempt that counted has failed, or the lock that resulted from it has ended.
+   * A quorum has granted an attempt. Returns whether it counts: not if too few masters could vote in the meantime. If it
+   * does, the lock is reported until `disengage`.
+   */
+  confirm(attempt: number): boolean;
+  /** An attempt has failed. */
+  abandon(attempt: number): void;
+  /**
+   * A lock has ended.
    *
    * @param keptFor milliseconds for which its keys stay taken; default: 0
    */
@@ -26,7 +34,9 @@ export interface Witness {
 
 /** The witness without a restart guard: every attempt counts, and every ttl may be used. */
 export const NO_WITNESS: Witness = Object.freeze({
-  beginAttempt: () => true,
+  beginAttempt: () => 0,
+  confirm: () => true,
+  abandon: () => undefined,
   disengage: () => undefined,
   permit: (ttl: number) => ttl,
 });

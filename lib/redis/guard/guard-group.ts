@@ -28,7 +28,12 @@ export type Reports = ReadonlyMap<DataIdentity, ServerReport>;
 /** The servers of one restart guard, and what all of its parts need: time, time limits, and whether a lock is held. */
 export class GuardGroup {
   readonly identities: DataIdentity[] = [];
-  private engagements = 0;
+  /** Number of locks of this process. */
+  private locks = 0;
+  /** Number of attempts under way that count. */
+  private attempts = 0;
+  /** Changes when all attempts under way cease to count. */
+  private generation = 0;
   /** Until when keys of a released lock stay taken, as `minHold` demands. */
   private engagedUntil = -Infinity;
   private awaited = 0;
@@ -44,9 +49,17 @@ export class GuardGroup {
     return quorumOf(this.identities.length);
   }
 
+  /** Number of masters whose votes count. */
+  get voting(): number {
+    let voting = 0;
+    for (const { votes } of this.identities) if (votes) voting++;
+    return voting;
+  }
+
   /** Whether this process holds a lock or keeps its keys taken, or has an attempt under way that counts. */
   get isEngaged(): boolean {
-    return this.engagements > 0 || this.now < this.engagedUntil;
+    if (this.locks + this.attempts > 0) return true;
+    return this.engagedUntil > 0 && this.now < this.engagedUntil;
   }
 
   /** Number of answers that have neither arrived nor run out of time. */
@@ -54,14 +67,33 @@ export class GuardGroup {
     return this.awaited;
   }
 
-  /** Returns whether this is the first engagement. */
-  engage(): boolean {
-    return this.engagements++ === 0;
+  /** Registers an attempt. Returns a number that identifies it as long as it counts. */
+  beginAttempt(): number {
+    this.attempts++;
+    return this.generation;
+  }
+
+  /** Returns whether the attempt still counts; if so, it has become a lock. */
+  confirm(attempt: number): boolean {
+    if (attempt !== this.generation) return false;
+    this.attempts--;
+    this.locks++;
+    return true;
+  }
+
+  abandon(attempt: number): void {
+    if (attempt === this.generation) this.attempts--;
+  }
+
+  /** Too few masters can vote: no attempt under way may succeed, and none stands for a lock. */
+  voidAttempts(): void {
+    this.generation++;
+    this.attempts = 0;
   }
 
   /** @param keptFor milliseconds for which the keys of the lock stay taken */
   disengage(keptFor: number): void {
-    this.engagements--;
+    this.locks--;
     if (keptFor > 0) this.engagedUntil = Math.max(this.engagedUntil, this.now + keptFor);
   }
 

@@ -80,25 +80,20 @@ export class RestartGuard implements Witness {
     return this.group.pendingAnswers + (this.timer === undefined ? 0 : 1);
   }
 
-  beginAttempt(): boolean {
-    let voting = 0;
-    for (const { votes } of this.group.identities) if (votes) voting++;
-    if (voting < this.group.quorum) return false;
-    this.engage();
-    return true;
+  beginAttempt(): number | undefined {
+    if (this.group.voting < this.group.quorum) return undefined;
+    const wasEngaged = this.group.isEngaged;
+    const attempt = this.group.beginAttempt();
+    if (!wasEngaged) this.engage();
+    return attempt;
   }
 
-  /** This process holds one more lock, or has one more attempt under way that counts. */
-  engage(): void {
-    if (!this.group.engage()) return;
-    this.wasEngaged = true;
-    this.earlyVote.interrupt();
-    if (!this.isBusy) {
-      this.isBusy = true;
-      this.plan(CONTACT_INTERVAL / 2);
-    }
-    // New masters must not vote early as long as this process holds a lock.
-    if (this.group.identities.some(({ marker, votes }) => !votes && marker && !marker.isVetoed)) this.look();
+  confirm(attempt: number): boolean {
+    return this.group.confirm(attempt);
+  }
+
+  abandon(attempt: number): void {
+    this.group.abandon(attempt);
   }
 
   disengage(keptFor = 0): void {
@@ -143,6 +138,18 @@ export class RestartGuard implements Witness {
     this.closed = true;
     this.timer?.cancel();
     this.timer = undefined;
+  }
+
+  /** This process begins to hold a lock, or an attempt that counts. */
+  private engage(): void {
+    this.wasEngaged = true;
+    this.earlyVote.interrupt();
+    if (!this.isBusy) {
+      this.isBusy = true;
+      this.plan(CONTACT_INTERVAL / 2);
+    }
+    // New masters must not vote early as long as this process holds a lock.
+    if (this.group.identities.some(({ marker, votes }) => !votes && marker && !marker.isVetoed)) this.look();
   }
 
   /** Reads all masters and acts on the reports, one round at a time. */

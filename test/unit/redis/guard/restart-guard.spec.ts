@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { driftOf, resolveSettings } from '../../../../lib/core/settings.js';
+import type { RestartGuard } from '../../../../lib/redis/guard/restart-guard.js';
 import { FakeServer, Process } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
 
@@ -29,6 +30,13 @@ function started(name = 'process', among = servers): Promise<Process> {
 /** For each server, the times after a moment at which it received a contact. */
 const beatsSince = (moment: number): number[][] =>
   servers.map(({ beats }) => beats.filter(({ at }) => at > moment).map(({ at }) => at));
+
+/** Acquires a lock, which a quorum of masters has to be able to grant. */
+function hold(guard: RestartGuard): void {
+  const attempt = guard.beginAttempt();
+  expect(attempt).toBeDefined();
+  expect(guard.confirm(attempt!)).toBe(true);
+}
 
 describe('A server whose data is unknown', () => {
   it('waits for the largest ttl that was announced to the others', async () => {
@@ -99,7 +107,7 @@ describe('A process that holds a lock', () => {
   it('vetoes a server in the same step in which it marks the server', async () => {
     for (const server of servers) server.mark();
     const process = await started();
-    process.guard.engage();
+    hold(process.guard);
     servers[0]!.restart();
     process.connect(servers[0]!);
     await clock.settle();
@@ -111,7 +119,7 @@ describe('A process that holds a lock', () => {
     for (const server of servers) server.mark();
     const holder = await started('holder');
     const other = await started('other');
-    holder.guard.engage();
+    hold(holder.guard);
     servers[0]!.restart();
     other.connect(servers[0]!);
     await clock.settle();
@@ -125,7 +133,7 @@ describe('A process that holds a lock', () => {
     for (const server of servers) server.mark();
     const process = await started();
     const before = clock.now;
-    process.guard.engage();
+    hold(process.guard);
     await clock.advance(6_000);
     const beats = beatsSince(before);
     for (const own of beats) expect(own.length).toBeGreaterThanOrEqual(2);
@@ -138,7 +146,7 @@ describe('A process that holds a lock', () => {
     const process = await started();
     servers[0]!.isDown = true;
     const before = clock.now;
-    process.guard.engage();
+    hold(process.guard);
     await clock.advance(6_000);
     const [none, ...others] = beatsSince(before);
     expect(none).toEqual([]);
@@ -167,10 +175,10 @@ describe('Servers that are all new', () => {
 
   it('do so while processes wait for a lock', async () => {
     const process = await started();
-    expect(process.guard.beginAttempt()).toBe(false);
+    expect(process.guard.beginAttempt()).toBeUndefined();
     await clock.advance(3_000);
     expect(process.votes).toEqual([true, true, true]);
-    expect(process.guard.beginAttempt()).toBe(true);
+    expect(process.guard.beginAttempt()).toBeDefined();
   });
 
   it('wait until the end if one is vetoed', async () => {
@@ -263,8 +271,9 @@ describe('RestartGuard', () => {
   });
 
   it('leaves no timer behind', async () => {
+    for (const server of servers) server.mark();
     const process = await started();
-    process.guard.engage();
+    hold(process.guard);
     await clock.advance(1_000);
     expect(clock.pendingTimers).toBeGreaterThan(0);
     process.guard.close();
@@ -276,14 +285,14 @@ describe('RestartGuard', () => {
     for (const server of servers) server.mark();
     const process = await started();
     process.guard.close();
-    process.guard.engage();
+    hold(process.guard);
     await clock.settle();
     expect(clock.pendingTimers).toBe(0);
   });
 
   it('schedules nothing if it watches no server', () => {
     const process = new Process(clock, []);
-    process.guard.engage();
+    expect(process.guard.beginAttempt()).toBeUndefined();
     expect(clock.pendingTimers).toBe(0);
   });
 });
