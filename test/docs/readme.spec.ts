@@ -6,13 +6,17 @@ import { parseDuration } from '../../lib/core/duration.js';
 import { resolveSettings } from '../../lib/core/settings.js';
 import { Instruments } from '../../lib/telemetry/instruments.js';
 
-const readme = await readFile('README.md', 'utf8');
+const readPage = (name: string): Promise<string> => readFile(name, 'utf8');
+const readme = await readPage('README.md');
+const optionsPage = await readPage('docs/options.md');
+const errorsPage = await readPage('docs/errors.md');
+const operationsPage = await readPage('docs/operations.md');
 
 const isRule = (line: string | undefined): boolean => /^\|[ :-]+\|/.test(line ?? '');
 
-/** The body rows of the tables between a heading and the next one. */
-function tableUnder(heading: string): string[][] {
-  const [, section = ''] = readme.split(`# ${heading}\n`);
+/** The body rows of the tables between a heading of a page and the next heading. */
+function tableUnder(page: string, heading: string): string[][] {
+  const [, section = ''] = page.split(`# ${heading}\n`);
   const lines = section.split(/\n##+ /)[0]!.split('\n');
   const rows = lines.filter((line, i) => line.startsWith('|') && !isRule(line) && !isRule(lines[i + 1]));
   return rows.map((row) =>
@@ -84,8 +88,8 @@ const ERRORS = [
   new api.RedlockConfigError('', undefined, ''),
 ];
 
-describe('The README', () => {
-  const options = tableUnder('Options').map(([name, where, fallback]) => ({
+describe('The documentation', () => {
+  const options = tableUnder(optionsPage, 'All options').map(([name, where, fallback]) => ({
     name: inCode(name!)[0]!,
     where: where!,
     fallback: fallback!,
@@ -120,12 +124,23 @@ describe('The README', () => {
       (value) => typeof value === 'function' && value.prototype instanceof api.LockError,
     );
     expect(new Set(ERRORS.map(({ constructor }) => constructor))).toEqual(new Set(classes));
-    const told = tableUnder('Errors').map(([name, code, , status]) => [
+    const told = tableUnder(errorsPage, 'Error classes').map(([name, code, , status]) => [
       ...inCode(name!),
       ...inCode(code!),
       /\b\d{3}\b/.exec(status!)?.[0],
     ]);
     expect(told.sort()).toEqual(ERRORS.map(({ name, code, statusCode }) => [name, code, String(statusCode)]).sort());
+  });
+
+  it('repeats options and errors in the short tables of the README as the pages state them', () => {
+    for (const [name, where, fallback] of tableUnder(readme, 'Options')) {
+      const option = options.find((each) => each.name === inCode(name!)[0]);
+      expect(option).toBeDefined();
+      expect(option!.where.startsWith('module')).toBe(where!.startsWith('module'));
+      expect(inCode(option!.fallback).slice(0, 1)).toEqual(inCode(fallback!).slice(0, 1));
+    }
+    const shown = tableUnder(readme, 'Errors').map(([name, status]) => [inCode(name!)[0], status]);
+    expect(shown.sort()).toEqual(ERRORS.map(({ name, statusCode }) => [name, String(statusCode)]).sort());
   });
 
   it('lists all metrics with their kinds', () => {
@@ -140,14 +155,14 @@ describe('The README', () => {
       createCounter: maker('counter'),
       createUpDownCounter: maker('up-down counter'),
     } as unknown as Meter);
-    const told = tableUnder('Telemetry')
+    const told = tableUnder(operationsPage, 'Metrics and spans')
       .filter(([name]) => !name!.startsWith('span'))
       .flatMap(([name, kind]) => inCode(name!).map((each) => `${each}: ${kind!.replace('counters', 'counter')}`));
     expect(told.sort()).toEqual(made.sort());
   });
 
   it('lists all events of an observer', () => {
-    const told = tableUnder('Events and log lines').flatMap(([name]) => inCode(name!));
+    const told = tableUnder(operationsPage, 'Events and log lines').flatMap(([name]) => inCode(name!));
     expect(told.sort()).toEqual(Object.keys(EVENTS).sort());
   });
 });

@@ -19,7 +19,7 @@ const PATIENTLY = ['--timeout', '20s'];
 /** For tests that do not concern the restart guard: masters vote even if no application has connected to them yet. */
 const UNGUARDED = '--no-restart-guard';
 const MARKER = 'lock:\0incarnation';
-/** The permissions that the README lists for a Redis user. */
+/** The permissions that docs/operations.md lists for a Redis user. */
 const NEEDED =
   '~lock:* &lock:* +set +get +del +exists +pexpire +pttl +zadd +zrem +zpopmin +publish +pubsub|numsub ' +
   '+subscribe +hget +hset +hmget +time +eval +evalsha +script|load +info';
@@ -253,7 +253,7 @@ describe('doctor', () => {
     }
   }, 60_000);
 
-  it('is satisfied with exactly the permissions that the README lists', async () => {
+  it('is satisfied with exactly the permissions that docs/operations.md lists', async () => {
     await using masters = await startMasters(1);
     const ended = await doctor([await withUser(masters.servers[0]!, NEEDED)]);
     expect(problemsIn(ended)).toEqual([]);
