@@ -115,8 +115,8 @@ export class RedisMaster implements Master, GuardedServer {
 
   /** What would be a new lock is not even sent to a master that does not vote: it could be granted there later. */
   private askForLock(request: AcquireRequest | DrawRequest, reply: Reply): void {
-    if (!this.data || this.data.votes) {
-      // @mutant quarantined-votes-counted-2
+    const mayVote = this.data?.votes ?? true; // @mutant quarantined-votes-counted-2
+    if (mayVote) {
       this.queue.add({ request, reply });
     } else if (this.recognizing && request.op === 'acquire') {
       // A draw would carry a clock that was read before: the next round reads it anew.

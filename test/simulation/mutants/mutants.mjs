@@ -33,13 +33,10 @@ export const MUTANTS = [
     'quarantined votes counted',
     {
       'quarantined-votes-counted-1': 'return undefined;',
-      'quarantined-votes-counted-2': 'if (this.closing === undefined) {',
+      'quarantined-votes-counted-2': 'const mayVote = this.closing === undefined;',
     },
   ],
-  [
-    'NOSCRIPT taken as reload',
-    { 'noscript-taken-as-reload': "if (isUnknownScript(error)) this.run(asked, 'eval', notKnown);" },
-  ],
+  ['NOSCRIPT taken as reload', { 'noscript-taken-as-reload': "this.run(asked, 'eval', notKnown);" }],
   ['wall clock only', { 'wall-clock-only': 'return Math.max(to.wall - from.wall, 0);' }],
   [
     'monotonic only across a suspend',
