@@ -144,6 +144,43 @@ describe('Ballot', () => {
     expect(poll.ballot.outcome).toBe('unavailable');
   });
 
+  describe('with a master that turned out to be the same server as another one', () => {
+    /** A poll of masters, of which the first has granted and is excluded before the decision. */
+    async function startWithExcluded(count: number): Promise<Poll> {
+      const { clock, masters } = setUp(count);
+      const poll = new Poll(clock, masters);
+      await poll.answer(0, { kind: 'granted', fence: 7 });
+      Object.assign(masters[0]!, { isExcluded: true });
+      return poll;
+    }
+
+    it('does not count its grant, nor its fencing counter', async () => {
+      const poll = await startWithExcluded(3);
+      await poll.answer(1, { kind: 'granted', fence: 4 });
+      expect(poll.isDecided).toBe(false);
+      await poll.answer(2, { kind: 'granted', fence: 5 });
+      expect(poll.ballot.outcome).toBe('granted');
+      expect(poll.ballot.fences).toEqual([4, 5]);
+    });
+
+    it('is decided at once if the others cannot grant without it', async () => {
+      const poll = await startWithExcluded(3);
+      await poll.answer(1, held);
+      expect(poll.isDecided).toBe(false);
+      await poll.answer(2, granted);
+      expect(poll.isDecided).toBe(true);
+      expect(poll.ballot.outcome).toBe('held');
+    });
+
+    it('counts it as reached, because its request has taken effect', async () => {
+      const poll = await startWithExcluded(3);
+      await poll.answer(1, granted);
+      await poll.answer(2, unreachable);
+      expect(poll.ballot.answered.map(({ kind }) => kind)).toEqual(['unreachable', 'granted', 'unreachable']);
+      expect(poll.ballot.reached.map(({ name }) => name)).toEqual(['m1', 'm2']);
+    });
+  });
+
   it('counts every master as reached that may have received the request, now or later', async () => {
     const poll = start(5);
     await poll.answer(0, unreachable);

@@ -7,12 +7,25 @@ import type {
   GuardedServer,
   MarkerChange,
 } from '../../../lib/redis/guard/data-identity.js';
+import type { RestartGuardContext } from '../../../lib/redis/guard/guard-group.js';
 import type { ServerReport } from '../../../lib/redis/identity.js';
 import { announcementOf, type Marker, MARKER_FIELDS, markerFrom, NO_MARKER } from '../../../lib/redis/guard/marker.js';
 import { RestartGuard } from '../../../lib/redis/guard/restart-guard.js';
 import type { TestClock } from './test-clock.js';
 
 let nonces = 0;
+
+/** What a {@link Link} needs of the process to which it belongs. */
+interface Peer {
+  readonly name: string;
+  readonly guard: Pick<RestartGuard, 'contacted' | 'sampled'>;
+}
+
+/** The context of the guard of a process that observes nothing. */
+export function contextOf(clock: TestClock, name: string, settings: Settings): RestartGuardContext {
+  const random = { token: () => `${name}-${++nonces}`, fraction: () => 0.5 };
+  return { clock, settings, random, observer: {}, instance: name, clockLags: () => undefined };
+}
 
 /** A server with only its identity, its marker and its clock. Several processes may use it. */
 export class FakeServer {
@@ -86,9 +99,19 @@ export class FakeServer {
     return this;
   }
 
+  /** Gives it a marker that keeps it from voting for some milliseconds, as a process has just written it. */
+  quarantine(wait: number, change: MarkerChange = {}): this {
+    return this.mark({ from: this.time + wait, at: this.time, ...change });
+  }
+
   announce(ttl: number): void {
     this.change({ ttls: announcementOf(ttl, this.time + ttl * 1.01 + 4_000) });
   }
+}
+
+/** Three new servers. */
+export function threeServers(clock: TestClock): [FakeServer, FakeServer, FakeServer] {
+  return [new FakeServer(clock, 'a'), new FakeServer(clock, 'b'), new FakeServer(clock, 'c')];
 }
 
 /** The connection of one process to one server. */
@@ -98,10 +121,12 @@ export class Link implements GuardedServer {
   /** Delays reports until it resolves. */
   held: Promise<void> | undefined;
   identity: DataIdentity | undefined;
+  /** Number of reports that were requested. */
+  readings = 0;
 
   constructor(
     private readonly server: FakeServer,
-    private readonly process: Process,
+    private readonly process: Peer,
   ) {}
 
   get name(): string {
@@ -113,6 +138,7 @@ export class Link implements GuardedServer {
   }
 
   async report(): Promise<ServerReport | undefined> {
+    this.readings++;
     if (this.server.isDown) return undefined;
     const report = this.server.report();
     await this.held;
@@ -166,8 +192,8 @@ export class Process {
     this.settings = resolveSettings(options, servers.length);
     const observer: Observer = { ttlCut: (...cut) => this.cuts.push(cut) };
     this.guard = new RestartGuard({
-      ...{ clock, observer, settings: this.settings, instance: name },
-      random: { token: () => `${name}-${++nonces}`, fraction: () => 0.5 },
+      ...contextOf(clock, name, this.settings),
+      observer,
       clockLags: (milliseconds) => this.lags.push(milliseconds),
     });
     this.links = servers.map((server) => new Link(server, this));

@@ -119,6 +119,18 @@ describe('DataIdentity', () => {
     expect(identity.quarantineAt(clock.read())).toMatchObject({ remaining: WAIT - 10_000 });
   });
 
+  it('counts a wait from the arrival of the first report, and not from its request', () => {
+    const identity = identityOf(server);
+    server.change({ from: server.time + 36_000_000 });
+    const asked = clock.read();
+    clock.stall(1_000);
+    identity.accept(server.report(), { asked, received: clock.read() }, WAIT);
+    expect(identity.seenSince).toEqual(clock.read());
+    clock.stall(10_000);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    expect(identity.quarantineAt(clock.read())).toMatchObject({ remaining: WAIT - 10_000 });
+  });
+
   it('begins an epoch with another nonce: earlier requests cannot count', () => {
     const identity = identityOf(server);
     identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);

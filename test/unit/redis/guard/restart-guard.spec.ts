@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { driftOf, resolveSettings } from '../../../../lib/core/settings.js';
 import type { RestartGuard } from '../../../../lib/redis/guard/restart-guard.js';
-import { FakeServer, Process } from '../../support/guarded-servers.js';
+import { type FakeServer, Process, threeServers } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
 
 /** How long a master waits if ttls are at most this long. */
@@ -14,7 +14,7 @@ let processes: Process[];
 
 beforeEach(() => {
   clock = new TestClock();
-  servers = ['a', 'b', 'c'].map((name) => new FakeServer(clock, name));
+  servers = threeServers(clock);
   processes = [];
 });
 afterEach(() => {
@@ -151,6 +151,66 @@ describe('A process that holds a lock', () => {
     const [none, ...others] = beatsSince(before);
     expect(none).toEqual([]);
     expect(others.flat().length).toBeGreaterThanOrEqual(6);
+  });
+});
+
+describe('A server that does not answer', () => {
+  /** The time limit for one answer of a server, in milliseconds. */
+  const PATIENCE = 200;
+
+  it('delays a veto by its time limit once, because it is read no second time before it answers', async () => {
+    for (const server of servers) server.mark();
+    const process = await started();
+    hold(process.guard);
+    const [a] = servers as [FakeServer];
+    const hanging = process.links[2]!;
+    let answer = (): void => undefined;
+    hanging.held = new Promise((resolve) => (answer = resolve));
+    const before = hanging.readings;
+    a.restart().quarantine(waitFor(10_000));
+    process.connect(a);
+    await clock.advance(PATIENCE);
+    expect(a.marker).toMatchObject({ isVetoed: true });
+    await clock.advance(2_000);
+    expect(hanging.readings - before).toBe(1);
+    answer();
+    await clock.advance(1_000);
+    expect(hanging.readings - before).toBeGreaterThan(1);
+  });
+});
+
+describe('An attempt under way', () => {
+  it('counts no longer when too few masters vote, and does not keep new ones from voting early', async () => {
+    for (const server of servers) server.mark();
+    const process = await started();
+    const attempt = process.guard.beginAttempt();
+    expect(attempt).toBeDefined();
+    for (const server of servers) server.fields = {};
+    process.connect(servers[0]!);
+    await clock.settle();
+    expect(process.guard.confirm(attempt!)).toBe(false);
+    expect(servers.map(({ marker }) => marker?.isVetoed)).toEqual([false, false, false]);
+    await clock.advance(3_000);
+    expect(process.votes).toEqual([true, true, true]);
+  });
+});
+
+describe('A process that meets one server after the other', () => {
+  it('samples the clocks of the others with each one, so that a step in the first second is judged', async () => {
+    for (const server of servers) server.mark();
+    const [a, b, c] = servers as [FakeServer, FakeServer, FakeServer];
+    const process = new Process(clock, servers);
+    processes.push(process);
+    for (const server of servers) {
+      process.connect(server);
+      await clock.advance(100);
+    }
+    expect([a, b, c].map(({ beats }) => beats.map(({ at }) => at))).toEqual([[100, 200], [200], []]);
+    a.ahead = 1_000;
+    expect(process.guard.sampled(process.links[0]!.identity!, clock.read(), a.time)).toBe(false);
+    await clock.settle();
+    expect(a.marker).toMatchObject({ isVetoed: true, reason: expect.stringContaining('its clock jumped forward') });
+    expect(process.votes).toEqual([false, true, true]);
   });
 });
 

@@ -64,6 +64,12 @@ describe('ServerClock', () => {
     expect(clock.movementSince(6_000, sample(9_000))).toBeDefined();
   });
 
+  it('compares a step with the latest sample, too: the others may have none that is older', () => {
+    const clock = clockWith(0, 100, 200);
+    const steps = clock.before(sample(300, { ahead: 1_000 }), ALLOWANCE);
+    expect(steps.map(({ sent }) => sent)).toEqual([200, 100, 0]);
+  });
+
   it('keeps a bounded number of samples, and drops the oldest ones first', () => {
     const clock = clockWith(...Array.from({ length: 100 }, (_, i) => i * 10_000));
     expect(clock.movementSince(500_000, sample(1_000_000))).toBeUndefined();

@@ -1,0 +1,29 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { EARLY_AFTER } from '../../../../lib/redis/guard/early-vote.js';
+import { GuardParts } from '../../support/guard-parts.js';
+import { threeServers } from '../../support/guarded-servers.js';
+import { TestClock } from '../../support/test-clock.js';
+
+let clock: TestClock;
+let servers: ReturnType<typeof threeServers>;
+
+beforeEach(() => {
+  clock = new TestClock();
+  servers = threeServers(clock);
+});
+
+describe('EarlyVote', () => {
+  it('counts until the reports were requested, and not until they arrived', () => {
+    for (const server of servers) server.quarantine(30_000, { guess: 1 });
+    const parts = new GuardParts(clock, servers);
+    const { earlyVote, group } = parts;
+    expect(earlyVote.observe(parts.read(), clock.read())).toBeUndefined();
+    clock.stall(EARLY_AFTER - 500);
+    const asked = clock.read();
+    const reports = parts.read();
+    // A master that answers late: a process may have vetoed one of the others meanwhile.
+    clock.stall(1_000);
+    expect(earlyVote.observe(reports, asked)).toEqual({ lookAfter: 500 });
+    expect(earlyVote.observe(parts.read(), clock.read())).toEqual({ vote: group.identities });
+  });
+});

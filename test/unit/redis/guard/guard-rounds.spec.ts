@@ -1,0 +1,40 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { GuardParts } from '../../support/guard-parts.js';
+import { threeServers } from '../../support/guarded-servers.js';
+import { TestClock } from '../../support/test-clock.js';
+
+let clock: TestClock;
+let servers: ReturnType<typeof threeServers>;
+
+beforeEach(() => {
+  clock = new TestClock();
+  servers = threeServers(clock);
+});
+
+/** Reads all servers in one round whose answers take some milliseconds, and acts on them. */
+async function readWithin(parts: GuardParts, trip: number): Promise<void> {
+  const asked = clock.read();
+  const reports = parts.reportsOf();
+  clock.stall(trip);
+  await parts.rounds.actOn(reports, asked);
+}
+
+describe('GuardRounds', () => {
+  it('counts a quarantine from the arrival of the first report with its marker', async () => {
+    const [a] = servers;
+    for (const server of servers) server.quarantine(30_000);
+    const parts = new GuardParts(clock, servers);
+    await readWithin(parts, 150);
+    expect(parts.identityOf(a).seenSince).toMatchObject({ monotonic: 150 });
+    await readWithin(parts, 150);
+    expect(parts.identityOf(a).seenSince).toMatchObject({ monotonic: 150 });
+  });
+
+  it('counts a wait without a marker from the arrival of the first report that shows the loss', async () => {
+    const [a, ...others] = servers;
+    for (const server of others) server.mark();
+    const parts = new GuardParts(clock, servers);
+    await readWithin(parts, 150);
+    expect(parts.identityOf(a).unknownSince).toMatchObject({ monotonic: 150 });
+  });
+});

@@ -1,0 +1,49 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { EARLY_AFTER } from '../../../../lib/redis/guard/early-vote.js';
+import { GuardParts } from '../../support/guard-parts.js';
+import { threeServers } from '../../support/guarded-servers.js';
+import { TestClock } from '../../support/test-clock.js';
+
+let clock: TestClock;
+let servers: ReturnType<typeof threeServers>;
+
+beforeEach(() => {
+  clock = new TestClock();
+  servers = threeServers(clock);
+});
+
+describe('MarkerWriter.attend', () => {
+  it('lengthens a guess to the wait of another young marker that was vetoed with a longer ttl', async () => {
+    const [a, b, c] = servers;
+    for (const server of servers) server.quarantine(30_302, { guess: 1 });
+    // A holder with a longer ttl than this process expects has reached only one of the masters.
+    b.change({ vetoed: 1 });
+    b.announce(60_000);
+    const parts = new GuardParts(clock, servers);
+    clock.stall(10_000);
+    const reports = parts.read();
+    for (const [identity, report] of reports) await parts.writer.attend(identity, report, reports, clock.read());
+    for (const { marker } of [a, c]) {
+      expect(marker).toMatchObject({ storedTtl: 60_000, wait: parts.group.quarantineFor(60_000) });
+    }
+  });
+});
+
+describe('MarkerWriter.quarantine', () => {
+  it('counts the wait that preceded the marker if a master stays unreadable', async () => {
+    const [a, b] = servers;
+    const parts = new GuardParts(clock, servers);
+    const { group } = parts;
+    const { maxTtl } = group.context.settings;
+    const reports = parts.read([a, b]);
+    const quarantine = (): Promise<boolean> =>
+      parts.writer.quarantine(parts.identityOf(a), a.report(), reports, clock.read());
+    clock.stall(group.quarantineFor(maxTtl) - 1);
+    expect(await quarantine()).toBe(false);
+    expect(a.marker).toBeUndefined();
+    expect(parts.identityOf(a).quarantineAt(clock.read())).toMatchObject({ remaining: 1 + EARLY_AFTER });
+    clock.stall(1);
+    expect(await quarantine()).toBe(true);
+    expect(a.marker).toMatchObject({ isGuess: true, wait: EARLY_AFTER });
+  });
+});

@@ -1,0 +1,62 @@
+import type { RedlockOptions } from '../../../lib/core/options.js';
+import { resolveSettings } from '../../../lib/core/settings.js';
+import { DataIdentity } from '../../../lib/redis/guard/data-identity.js';
+import { EarlyVote } from '../../../lib/redis/guard/early-vote.js';
+import { GuardGroup, type Reports } from '../../../lib/redis/guard/guard-group.js';
+import { GuardRounds } from '../../../lib/redis/guard/guard-rounds.js';
+import { MarkerWriter } from '../../../lib/redis/guard/marker-writer.js';
+import { StepJudge } from '../../../lib/redis/guard/step-judge.js';
+import { TtlAnnouncements } from '../../../lib/redis/guard/ttl-announcements.js';
+import { contextOf, type FakeServer, Link } from './guarded-servers.js';
+import type { TestClock } from './test-clock.js';
+
+/** The parts of one restart guard, without the rounds and timers that use them: a test calls each part itself. */
+export class GuardParts {
+  readonly name = 'process';
+  readonly guard = { contacted: (): void => undefined, sampled: (): boolean => true };
+  readonly group: GuardGroup;
+  readonly ttls: TtlAnnouncements;
+  readonly writer: MarkerWriter;
+  readonly earlyVote: EarlyVote;
+  readonly rounds: GuardRounds;
+  private readonly known = new Map<FakeServer, DataIdentity>();
+
+  constructor(
+    private readonly clock: TestClock,
+    servers: readonly FakeServer[],
+    options: RedlockOptions = {},
+  ) {
+    const group = new GuardGroup(contextOf(clock, this.name, resolveSettings(options, servers.length)));
+    this.group = group;
+    this.ttls = new TtlAnnouncements(group);
+    this.writer = new MarkerWriter(group, this.ttls);
+    this.earlyVote = new EarlyVote(group);
+    const steps = new StepJudge(group, this.ttls, () => undefined);
+    this.rounds = new GuardRounds({ group, steps, writer: this.writer, earlyVote: this.earlyVote });
+    for (const server of servers) {
+      const identity = new DataIdentity(new Link(server, this), () => group.context.settings.ttl);
+      group.identities.push(identity);
+      this.known.set(server, identity);
+    }
+  }
+
+  identityOf(server: FakeServer): DataIdentity {
+    return this.known.get(server)!;
+  }
+
+  /** The reports of some servers, or of all, before any part knows of them. */
+  reportsOf(servers: Iterable<FakeServer> = this.known.keys()): Reports {
+    return new Map([...servers].map((server) => [this.identityOf(server), server.report()]));
+  }
+
+  /** Reads some servers, or all, and records whether their data is known. */
+  read(servers?: Iterable<FakeServer>): Reports {
+    const reports = this.reportsOf(servers);
+    const asked = this.clock.read();
+    for (const [identity, report] of reports) {
+      if (identity.relationOf(report, false) === 'unknown') identity.doubt(report, asked);
+      else this.rounds.accept(identity, report, asked);
+    }
+    return reports;
+  }
+}
