@@ -111,14 +111,14 @@ export class MarkerWriter {
     const ttl = Math.max(0, ...others.map((other) => other.marker.storedTtl));
     const from = (marker?.writtenAt ?? 0) + this.group.quarantineFor(ttl);
     if (!marker || from <= marker.from) return false;
-    return this.change(identity, report, { from, ttls: announcementOf(ttl, from) });
+    return this.change(identity, report, { from, ttls: announcementOf(Math.max(ttl, marker.storedTtl), from) });
   }
 
   /** A quarantine that began before any master could report the ttls in use ends like one that begins now. */
   private async improveGuess(identity: DataIdentity, report: ServerReport, reports: Reports): Promise<boolean> {
     const voting = [...reports].flatMap(([{ votes }, { marker }]) => (votes && marker ? [marker] : []));
     if (voting.length === 0) return false;
-    const ttl = Math.max(this.heldTtl, this.ttlInUse(voting));
+    const ttl = Math.max(this.heldTtl, report.marker?.storedTtl ?? 0, this.ttlInUse(voting));
     const from = report.time + this.group.quarantineFor(ttl);
     if (from >= (report.marker?.from ?? 0)) return false;
     return this.change(identity, report, { from, guess: 0, ttls: announcementOf(ttl, from) });

@@ -59,7 +59,10 @@ export class TtlAnnouncements {
       void this.announce(level);
       return ttl;
     }
-    if (this.cut && now < this.cut.until) return Math.min(ttl, this.cut.ttl);
+    if (this.cut && now < this.cut.until) {
+      this.use(this.cut.ttl);
+      return Math.min(ttl, this.cut.ttl);
+    }
     if (this.pending && ttl <= this.pending.ttl) return this.pending.permitted.then((most) => Math.min(ttl, most));
     const permitted = this.raise(ttl, known).finally(() => (this.pending = undefined));
     this.pending = { ttl, permitted };
@@ -131,6 +134,7 @@ export class TtlAnnouncements {
       return ttl;
     }
     this.cut = { ttl: before, until: group.now + RETRY_AFTER };
+    this.use(before);
     if (!this.hasWarned) group.context.observer.ttlCut?.(ttl, before, missing);
     this.hasWarned = true;
     return before;
