@@ -253,7 +253,7 @@ export class Assumptions {
 
   /** A process that meets a master for the first time cannot know its earlier state. */
   private isKnownToAll(endpoint: Endpoint, nodes: readonly SimNode[]): boolean {
-    const run = endpoint.server?.run;
+    const run = (endpoint.own ?? endpoint).server?.run;
     return run !== undefined && nodes.every((node) => !node.isThere || node.knows(endpoint, run));
   }
 

@@ -1,5 +1,5 @@
 import type { Chance } from './engine/chance.js';
-import type { Endpoint } from './network/endpoint.js';
+import type { Endpoint, Place } from './network/endpoint.js';
 import type { Direction } from './network/link.js';
 import type { SimNode } from './node.js';
 import { HEARD_WITHIN, TOLD_IN_TRUE_TIME } from './properties/beliefs.js';
@@ -91,8 +91,11 @@ export class FaultInjector {
   private note(fault: Fault, endpoint?: Endpoint, more = {}): void {
     const { world } = this;
     world.inflicted.push(fault.kind);
-    const shaken = fault.kind === 'loseAll' ? world.endpoints : endpoint ? [endpoint] : [];
-    for (const each of shaken) each.mayBeYoung = true;
+    for (const each of world.endpoints) {
+      // Several addresses may lead to the server.
+      const isHit = each === endpoint || (endpoint?.server !== undefined && each.server === endpoint.server);
+      if (isHit || fault.kind === 'loseAll') each.mayBeYoung = true;
+    }
     world.assumptions.note(fault, endpoint, world.nodes);
     world.trace('fault', () => JSON.stringify({ ...fault, ...more }));
   }
@@ -223,14 +226,10 @@ export class FaultInjector {
   private setClock(fault: Extract<Fault, { kind: 'serverJump' | 'smallStep' }>, endpoint: Endpoint): void {
     this.note(fault, endpoint);
     // Expired keys are gone by then, because servers check expiry continuously.
-    if (fault.by > 0 && !this.world.assumptions.isHarmless(fault.by))
-      noteLocks(endpoint, this.world.scheduler.now, this.world.health.longestUsedTtl);
-    endpoint.clock.step(fault.by);
-    if (fault.by > 0 && !this.world.assumptions.isHarmless(fault.by)) {
-      endpoint.lostAt = this.world.scheduler.now;
-    }
+    if (fault.by > 0 && !this.world.assumptions.isHarmless(fault.by)) this.noteLoss(endpoint.own ?? endpoint);
     // Keys that `minHold` retains live longer.
     else endpoint.mayKeepKeys = true;
+    endpoint.clock.step(fault.by);
   }
 
   /** Usually deletes the key of a lock, and sometimes an internal key. */
@@ -241,8 +240,7 @@ export class FaultInjector {
     const victim = chance.pick(chance.happens(0.8) ? locks : keys) as string | undefined;
     if (victim === undefined) return;
     this.note(fault, endpoint, { victim });
-    endpoint.lostAt = world.scheduler.now;
-    noteLocks(endpoint, world.scheduler.now, world.health.longestUsedTtl);
+    this.noteLoss(endpoint);
     server.data.forget(victim);
     if (victim.endsWith(COUNTERS)) world.tokens.loseCounters('unguarded');
   }
@@ -250,18 +248,23 @@ export class FaultInjector {
   /** Points the address to another master's server, and later back. */
   private lead({ fault, endpoint, server }: Hit<Extract<Fault, { kind: 'twin' }>>): void {
     const { world } = this;
-    const other = world.endpoints[fault.other]?.server;
-    if (!other || other === server) return;
+    const { server: other, losses } = world.endpoints[fault.other] ?? {};
+    if (!other || !losses || other === server) return;
     this.note(fault, endpoint);
-    const turn = (to: SimServer): void => {
+    const turn = (to: Place): void => {
       for (const connection of [...endpoint.connections]) connection.reset(0);
-      endpoint.server = to;
+      endpoint.server = to.server;
+      endpoint.losses = to.losses;
       endpoint.movedAt = world.scheduler.now;
     };
+    const before: Place = { server, losses: endpoint.losses };
     this.nothingIsSureToBeReleased();
-    turn(other);
+    endpoint.own ??= before;
+    turn({ server: other, losses });
     world.scheduler.after(fault.lasts, () => {
-      if (endpoint.server === other) turn(server);
+      if (endpoint.server !== other) return;
+      turn(before);
+      if (endpoint.own === before) endpoint.own = undefined;
     });
   }
 
@@ -283,7 +286,7 @@ export class FaultInjector {
     { fault, endpoint, server }: Hit & { readonly fault: { readonly connections?: 'kept' | 'broken' } },
     plan: Partial<ServerPlan>,
   ): void {
-    this.lose(endpoint);
+    this.loseServer(endpoint);
     if (fault.connections === 'broken') this.stop(server);
     endpoint.server = new SimServer(this.nextRun(endpoint), this.planOf(endpoint, plan));
     endpoint.mayKeepKeys = true;
@@ -291,7 +294,7 @@ export class FaultInjector {
 
   /** Like {@link restartWith}, for a restart that loses acknowledged data. */
   private restart(endpoint: Endpoint, down: number, plan: Partial<ServerPlan>): void {
-    this.lose(endpoint);
+    this.loseServer(endpoint);
     this.restartWith(endpoint, down, plan);
   }
 
@@ -320,10 +323,34 @@ export class FaultInjector {
 
   /** From now on, anything that the server acknowledged may be forgotten. */
   private lose(endpoint: Endpoint): void {
-    const { assumptions, tokens, scheduler, settings } = this.world;
-    endpoint.lostAt = scheduler.now;
-    noteLocks(endpoint, scheduler.now, this.world.health.longestUsedTtl);
+    const { assumptions, tokens, settings } = this.world;
+    this.noteLoss(endpoint);
     tokens.loseCounters(settings.restartGuard && assumptions.broken.size === 0 ? 'guarded' : 'unguarded');
+  }
+
+  /** Like {@link lose}, for a server that is replaced: what happens to its address is its own affair from now on. */
+  private loseServer(endpoint: Endpoint): void {
+    const { own } = endpoint;
+    endpoint.losses = { ...endpoint.losses };
+    this.lose(endpoint);
+    // The address does not lead back to the server that was there before.
+    if (own) this.noteLoss({ server: own.server, losses: endpoint.losses });
+  }
+
+  /** Records for how long holders could still rely on the locks that a server is about to lose. */
+  private noteLoss({ server, losses }: Place): void {
+    const { scheduler, health } = this.world;
+    const { now } = scheduler;
+    losses.at = now;
+    if (!server) return;
+    const left = server.data
+      .keys()
+      .filter((key) => !key.includes(OWN))
+      .map((key) => server.data.pttl(key));
+    if (left.length === 0) return;
+    losses.lockAt = now;
+    // After a clock was set back, keys live longer than any lock.
+    losses.lockUntil = Math.max(losses.lockUntil, now + Math.min(health.longestUsedTtl, Math.max(...left)));
   }
 
   private nextRun(endpoint: Endpoint): string {
@@ -335,18 +362,4 @@ export class FaultInjector {
   private endpointOf(fault: Fault): Endpoint | undefined {
     return 'server' in fault ? this.world.endpoints[fault.server] : undefined;
   }
-}
-
-/** Records for how long holders could still rely on the locks that a server is about to lose. */
-function noteLocks(endpoint: Endpoint, now: number, longest: number): void {
-  const { server } = endpoint;
-  if (!server) return;
-  const left = server.data
-    .keys()
-    .filter((key) => !key.includes(OWN))
-    .map((key) => server.data.pttl(key));
-  if (left.length === 0) return;
-  endpoint.lostLockAt = now;
-  // After a clock was set back, keys live longer than any lock.
-  endpoint.lostLockUntil = Math.max(endpoint.lostLockUntil, now + Math.min(longest, Math.max(...left)));
 }

@@ -7,14 +7,28 @@ import type { Connection } from './connection.js';
 /** How long a kernel takes to close the connections of a process that has ended, in milliseconds. */
 const GONE_WITHIN = 2;
 
+/** What a master has forgotten, in true time. */
+export interface Losses {
+  /** When it last forgot keys, or let them expire early. */
+  at: number;
+  /** The same if one of the keys belonged to a lock, and until when a holder could rely on that lock. */
+  lockAt: number;
+  lockUntil: number;
+}
+
+/** A server, and what it and those before it have forgotten. */
+export interface Place {
+  readonly server: SimServer | undefined;
+  readonly losses: Losses;
+}
+
 /** The address of a master: the server that answers there at the moment, and the connections to it. */
 export class Endpoint {
   readonly connections = new Set<Connection>();
-  /** When it last forgot keys, or let them expire early; in true time. */
-  lostAt = -Infinity;
-  /** The same if one of the keys belonged to a lock, and until when a holder could rely on that lock. */
-  lostLockAt = -Infinity;
-  lostLockUntil = -Infinity;
+  /** The same object as of another address while both lead to one server. */
+  losses: Losses = { at: -Infinity, lockAt: -Infinity, lockUntil: -Infinity };
+  /** The server on this machine while the address leads to the server of another master. */
+  own: Place | undefined;
   /** Whether anything has happened to it after which it may have to wait before it votes. */
   mayBeYoung = false;
   /** When it last led to another server, possibly that of another master; in true time. */

@@ -2,7 +2,7 @@ import { elapsedBetween, type Instant } from '../../../lib/core/clock.js';
 import type { Lease } from '../../../lib/core/lease.js';
 import { Tenure } from '../../../lib/core/tenure.js';
 import { TenureSet } from '../../../lib/core/tenure-set.js';
-import type { Endpoint } from '../network/endpoint.js';
+import type { Losses } from '../network/endpoint.js';
 import type { SimNode } from '../node.js';
 import type { SimServer } from '../server/sim-server.js';
 import type { World } from '../world.js';
@@ -225,12 +225,12 @@ export class Beliefs {
     const token = tenure['token'];
     // Two addresses may lead to one server.
     const servers = new Set<SimServer>();
-    const holding = this.endpoints.filter(({ server, lostAt, movedAt, ...lost }) => {
-      if (lostAt >= began || movedAt >= began) return true;
+    const holding = this.endpoints.filter(({ server, losses, movedAt }) => {
+      if (losses.at >= began || movedAt >= began) return true;
       if (server !== undefined && servers.has(server)) return false;
-      if (when === 'granted' && node.settings.restartGuard && this.isTooEarly(lost, began)) return false;
+      if (when === 'granted' && node.settings.restartGuard && this.isTooEarly(losses, began)) return false;
       if (server !== undefined) servers.add(server);
-      return keys.every((key) => server?.data.get(key) === token) || (server === undefined && lostAt < began);
+      return keys.every((key) => server?.data.get(key) === token) || (server === undefined && losses.at < began);
     });
     if (holding.length > this.endpoints.length / 2) return;
     this.fail(
@@ -241,12 +241,9 @@ export class Beliefs {
   }
 
   /** Whether a holder could still rely on a lock that was lost there. If all masters are new, they vote early. */
-  private isTooEarly(
-    { lostLockAt, lostLockUntil }: Pick<Endpoint, 'lostLockAt' | 'lostLockUntil'>,
-    at: number,
-  ): boolean {
+  private isTooEarly({ lockAt, lockUntil }: Losses, at: number): boolean {
     const areAllNew = this.endpoints.every(({ mayBeYoung }) => mayBeYoung);
-    return at < (areAllNew ? Math.min(lostLockUntil, lostLockAt + EARLY_VOTE) : lostLockUntil);
+    return at < (areAllNew ? Math.min(lockUntil, lockAt + EARLY_VOTE) : lockUntil);
   }
 
   private fail(property: Violation['property'], message: string): never {
