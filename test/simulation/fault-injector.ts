@@ -262,9 +262,9 @@ export class FaultInjector {
     endpoint.own ??= before;
     turn({ server: other, losses });
     world.scheduler.after(fault.lasts, () => {
-      if (endpoint.server !== other) return;
+      if (endpoint.own !== before) return;
       turn(before);
-      if (endpoint.own === before) endpoint.own = undefined;
+      endpoint.own = undefined;
     });
   }
 
@@ -286,7 +286,13 @@ export class FaultInjector {
     { fault, endpoint, server }: Hit & { readonly fault: { readonly connections?: 'kept' | 'broken' } },
     plan: Partial<ServerPlan>,
   ): void {
-    this.loseServer(endpoint);
+    const { own } = endpoint;
+    // What happens to the server behind the other addresses is no loss of this one from now on.
+    endpoint.losses = { ...endpoint.losses };
+    this.lose(endpoint);
+    // The address does not lead back to the server that was there before.
+    if (own) this.noteLoss({ server: own.server, losses: endpoint.losses });
+    endpoint.own = undefined;
     if (fault.connections === 'broken') this.stop(server);
     endpoint.server = new SimServer(this.nextRun(endpoint), this.planOf(endpoint, plan));
     endpoint.mayKeepKeys = true;
@@ -294,20 +300,27 @@ export class FaultInjector {
 
   /** Like {@link restartWith}, for a restart that loses acknowledged data. */
   private restart(endpoint: Endpoint, down: number, plan: Partial<ServerPlan>): void {
-    this.loseServer(endpoint);
+    this.lose(endpoint);
     this.restartWith(endpoint, down, plan);
   }
 
   private restartWith(endpoint: Endpoint, down: number, plan: Partial<ServerPlan>): void {
-    if (endpoint.server) this.stop(endpoint.server);
+    const { server } = endpoint;
+    const addresses = server ? this.stop(server) : [endpoint];
+    const machine = addresses.find(({ own }) => own === undefined) ?? endpoint;
     this.world.scheduler.after(down, () => {
-      endpoint.server ??= new SimServer(this.nextRun(endpoint), this.planOf(endpoint, plan));
+      const vacant = addresses.filter((address) => address.server === undefined);
+      if (vacant.length === 0) return;
+      const restarted = new SimServer(this.nextRun(machine), this.planOf(machine, plan));
+      for (const address of vacant) address.server = restarted;
     });
   }
 
-  /** Stops a server, however many addresses lead to it. */
-  private stop(server: SimServer): void {
-    for (const endpoint of this.world.endpoints) if (endpoint.server === server) endpoint.stop();
+  /** Stops a server. Returns all addresses that led to it. */
+  private stop(server: SimServer): readonly Endpoint[] {
+    const addresses = this.world.endpoints.filter((endpoint) => endpoint.server === server);
+    for (const address of addresses) address.stop();
+    return addresses;
   }
 
   private breakConnections(server: SimServer): void {
@@ -326,15 +339,6 @@ export class FaultInjector {
     const { assumptions, tokens, settings } = this.world;
     this.noteLoss(endpoint);
     tokens.loseCounters(settings.restartGuard && assumptions.broken.size === 0 ? 'guarded' : 'unguarded');
-  }
-
-  /** Like {@link lose}, for a server that is replaced: what happens to its address is its own affair from now on. */
-  private loseServer(endpoint: Endpoint): void {
-    const { own } = endpoint;
-    endpoint.losses = { ...endpoint.losses };
-    this.lose(endpoint);
-    // The address does not lead back to the server that was there before.
-    if (own) this.noteLoss({ server: own.server, losses: endpoint.losses });
   }
 
   /** Records for how long holders could still rely on the locks that a server is about to lose. */
