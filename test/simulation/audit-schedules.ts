@@ -333,4 +333,18 @@ export const AUDIT_SCHEDULES: readonly AuditSchedule[] = [
       until: 15 * SECONDS,
     }),
   },
+  {
+    name: "notices a step of a master's clock although its address led to another server before anybody looked",
+    schedule: schedule(15, {
+      isKnown: true,
+      processes: [{}, {}],
+      operations: [lock(FIRST, 1_130, { work: 8 * SECONDS }), lock(SECOND, 2_000, { wait: 6 * SECONDS, work: 100 })],
+      faults: [
+        apart(FIRST, B, 1_100, 900),
+        { kind: 'serverJump', at: 1_144, server: C, by: 18 * SECONDS },
+        { kind: 'twin', at: 1_155, server: C, other: A, lasts: 744 },
+      ],
+      until: 15 * SECONDS,
+    }),
+  },
 ];

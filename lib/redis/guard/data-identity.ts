@@ -7,6 +7,9 @@ import { ServerClock } from './server-clock.js';
 /** The history of a server is compared at least this often, in milliseconds. */
 export const COMPARISON_INTERVAL = 1_000;
 
+/** An address may lead to so many other servers for a while without a loss of what is known about a clock. */
+const MOST_CLOCKS = 4;
+
 /** New values of some fields of a marker. */
 export type MarkerChange = Partial<Record<MarkerField, string | number>>;
 
@@ -63,7 +66,7 @@ export type Relation =
 
 /** What this client knows about the data of one server, and whether the server may vote. */
 export class DataIdentity {
-  readonly clock: ServerClock;
+  clock: ServerClock;
   /** Changes whenever the answers to earlier requests must not count any more. */
   epoch = 0;
   votes = false;
@@ -97,12 +100,14 @@ export class DataIdentity {
   knownTtl = 0;
   /** Whether the observer was notified that it does not vote. */
   isAnnounced = false;
+  /** The clocks of the data that was here before, by nonce: the address may lead back to it. */
+  private readonly clocks = new Map<string, ServerClock>();
   private compared = -Infinity;
   private until: { readonly since: number; readonly length: number } | undefined;
 
   constructor(
     readonly server: GuardedServer,
-    window: () => number,
+    private readonly window: () => number,
   ) {
     this.clock = new ServerClock(window);
   }
@@ -183,8 +188,7 @@ export class DataIdentity {
     if (isNew) {
       // Not since the request: the marker may be younger than that, and its quarantine does not end earlier.
       this.seenSince = received;
-      // A step leads to one accusation only: samples from before the marker say nothing about the time after it.
-      this.clock.forget();
+      this.turnTo(marker.nonce);
       if (this.marker !== undefined || this.votes) this.epoch++;
       this.compared = -Infinity;
     }
@@ -203,6 +207,18 @@ export class DataIdentity {
     this.reason = marker.reason;
     const left = Math.min(marker.from - report.time, longest - Math.max(0, asked.monotonic - since));
     this.wait(asked, left);
+  }
+
+  /**
+   * A step leads to one accusation only: samples from before a marker say nothing about the time after it. They still
+   * do if the address led to another server meanwhile, and now leads back.
+   */
+  private turnTo(nonce: string): void {
+    this.clocks.set(this.nonce, this.clock);
+    this.clock = this.clocks.get(nonce) ?? new ServerClock(this.window);
+    this.clocks.delete(nonce);
+    const [oldest] = this.clocks.keys();
+    if (this.clocks.size > MOST_CLOCKS && oldest !== undefined) this.clocks.delete(oldest);
   }
 
   /** Records that the server does not vote for at most `length` milliseconds. */
