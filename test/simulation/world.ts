@@ -20,8 +20,8 @@ import type { ModelFault } from './server/operations.js';
 import { type DataWatch, runId, type ServerPlan, SimServer } from './server/sim-server.js';
 
 /**
- * Counters are lost for less time than a quarantine if all masters lose them, because new masters vote early. In
- * milliseconds.
+ * A quarantine lasts for the `ttl` option at least. If all masters lose their counters, it may be shorter, because new
+ * masters vote early. In milliseconds.
  */
 const EARLY_VOTE = 2_500;
 
@@ -75,7 +75,7 @@ export class World {
     this.maxTtl = Math.max(this.settings.maxTtl, ...this.nodes.map(({ settings }) => settings.maxTtl));
     this.assumptions = new Assumptions(schedule, this.settings, this.maxTtl);
     this.beliefs = new Beliefs(this);
-    this.tokens = new Tokens(scheduler, Math.min(this.settings.maxTtl, EARLY_VOTE));
+    this.tokens = new Tokens(scheduler, Math.min(this.settings.ttl, EARLY_VOTE));
     this.health = new Health(this);
     if (this.maxTtl > this.settings.maxTtl) this.sometimes.reached('a process with a larger maxTtl came or went');
     this.plan();

@@ -15,8 +15,8 @@ interface Numbered {
  *
  * While counters are kept, this holds whatever the clocks do. A master that has lost its counters continues from the
  * wall clock of the client that asks it (section 9 of the protocol). With the restart guard, this is correct if these
- * clocks differ by less than maxTtl. Without the guard, or if the guard cannot know of the loss, it is correct for
- * attempts that are further apart than the clocks.
+ * clocks differ by less than a quarantine, which lasts for the longest ttl in use. Without the guard, or if the guard
+ * cannot know of the loss, it is correct for attempts that are further apart than the clocks.
  */
 export class Tokens {
   /** The largest difference between the wall clocks of the processes so far, in milliseconds. */
@@ -26,7 +26,8 @@ export class Tokens {
 
   constructor(
     private readonly scheduler: Scheduler,
-    private readonly maxTtl: number,
+    /** The shortest quarantine, in milliseconds. */
+    private readonly quarantine: number,
   ) {}
 
   loseCounters(guarded: 'guarded' | 'unguarded'): void {
@@ -54,7 +55,7 @@ export class Tokens {
 
   private get countersCount(): boolean {
     if (this.countersLost === 'never') return true;
-    return this.countersLost === 'guarded' && this.spread < this.maxTtl;
+    return this.countersLost === 'guarded' && this.spread < this.quarantine;
   }
 
   private fail(message: string): never {
