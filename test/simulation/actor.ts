@@ -93,12 +93,12 @@ export class Actor {
   }
 
   private release(lock: Lock): void {
-    const { node, world, operation } = this;
+    const { node, world } = this;
     const { stopped } = node.process;
     const at = world.scheduler.now;
     this.checkKept(lock);
     world.trace(this.name, () => (lock.isHeld ? 'releases' : 'has lost it'));
-    if (lock.isHeld && operation.minHold === 0) world.health.noteRelease(this);
+    if (lock.isHeld) world.health.noteRelease(this);
     void this.track(lock.release()).then(() =>
       this.guard(() => {
         if (!node.hasLeft) this.checkDuration('releasing', at, stopped, node.settings.masterTimeout);

@@ -1,6 +1,7 @@
 import type { Actor } from '../actor.js';
 import type { SimNode } from '../node.js';
 import { endOfFault, type Fault } from '../schedule.js';
+import type { Database } from '../server/database.js';
 import type { World } from '../world.js';
 import { Violation } from './violation.js';
 
@@ -8,6 +9,11 @@ import { Violation } from './violation.js';
 const NEW_MASTERS_VOTE_WITHIN = 3_000;
 /** How long a waiting process takes to subscribe and poll again, and then to be woken, in milliseconds. */
 const [LISTENS_WITHIN, WOKEN_WITHIN] = [1_500, 150];
+/**
+ * How long a process may not be in the queue of the home master after that master granted what others held: the longest
+ * pause after a failed attempt, and the attempt, in milliseconds.
+ */
+const BACK_OFF = 800;
 /**
  * How much longer than the longest ttl a quarantine may last, in milliseconds: drift, round trips, and the time until a
  * process notices its cause.
@@ -26,6 +32,8 @@ export class Health {
   private readonly met = new Map<string, FirstMet>();
   /** The processes that were woken since a resource was released. */
   private readonly woken = new Map<string, Set<string>>();
+  /** When a lock on a resource was last released that the home master had not granted, in true time. */
+  private readonly strayedAt = new Map<string, number>();
   /** The largest ttl that every process may use. */
   private readonly base: number;
 
@@ -159,10 +167,16 @@ export class Health {
   /**
    * A lock was released. If only one process waits for it, that process must be woken, whatever the order of its list.
    * Without faults, it need not poll.
+   *
+   * A process that takes over from another lock in the same process asks all masters at once, and may get a quorum
+   * without the home master, which is reserved for another process. Whoever asks the home master meanwhile gets its
+   * grant but no quorum, and then tries again by itself, since nobody queues for a key that is free.
    */
   noteRelease(released: Actor): void {
     const { actors, schedule, scheduler } = this.world;
-    const { resources } = released.operation;
+    const { resources, minHold } = released.operation;
+    for (const resource of resources) this.noteStray(resource, released.node);
+    if (minHold > 0) return;
     if (schedule.faults.length > 0 || resources.length > 1 || !this.world.assumptions.ratesAreNormal) return;
     this.woken.set(resources[0] as string, new Set());
     const rivals = actors.filter((other) => other.isWaiting && other.operation.resources.some(isOneOf(resources)));
@@ -173,12 +187,34 @@ export class Health {
     const isListening = scheduler.now - askedAt > LISTENS_WITHIN && (isKnown || askedAt > NEW_MASTERS_VOTE_WITHIN);
     if (!isListening || operation.resources.length > 1 || askedAt + operation.wait < scheduler.now + WOKEN_WITHIN)
       return;
+    if (this.backsOff(waiter, resources[0] as string)) return;
     scheduler.after(WOKEN_WITHIN, () => {
       const others = actors.filter((other) => other !== waiter && other.operation.resources.some(isOneOf(resources)));
       if (!waiter.isWaiting || others.some((other) => other.askedAt > askedAt && other.askedAt < Infinity)) return;
       const message = `${waiter.name} still waits ${WOKEN_WITHIN} ms after the release by ${released.name}`;
       this.world.report(new Violation('a waiter is told of a release', scheduler.now, message));
     });
+  }
+
+  private noteStray(resource: string, node: SimNode): void {
+    const owner = this.homeOf(resource, node)?.get(node.redlock['naming'].keyOf(resource));
+    if (owner === undefined || !this.world.beliefs.hasToken(owner)) {
+      this.strayedAt.set(resource, this.world.scheduler.now);
+    }
+  }
+
+  /** Whether a process has left the queue because the home master granted what others held a moment ago. */
+  private backsOff({ node }: Actor, resource: string): boolean {
+    const strayed = this.strayedAt.get(resource) ?? -Infinity;
+    if (this.world.scheduler.now - strayed >= BACK_OFF) return false;
+    const [queue = ''] = node.redlock['naming'].namesOf([resource]).queues;
+    return !this.homeOf(resource, node)?.hasMember(queue, node.redlock['context'].listener);
+  }
+
+  /** The data of the home master of a resource. */
+  private homeOf(resource: string, { redlock }: SimNode): Database | undefined {
+    const home = redlock['gates'].gateOf(redlock['naming'].keyOf(resource))?.name;
+    return this.world.endpoints.find(({ name }) => name === home)?.server?.data;
   }
 
   noteGrant({ operation }: Actor): void {

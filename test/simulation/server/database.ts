@@ -125,6 +125,10 @@ export class Database {
     if (scores?.size === 0) this.entries.delete(key);
   }
 
+  hasMember(key: string, member: string): boolean {
+    return (this.alive(key) as Map<string, number> | undefined)?.has(member) ?? false;
+  }
+
   /** Removes and returns the member with the smallest score; among equals, the first by name. */
   zpopmin(key: string): string | undefined {
     this.write();
