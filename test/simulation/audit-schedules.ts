@@ -334,7 +334,7 @@ export const AUDIT_SCHEDULES: readonly AuditSchedule[] = [
     }),
   },
   {
-    name: "notices a step of a master's clock although its address led to another server before anybody looked",
+    name: "notices a step of a master's clock although its address led to another server in between",
     schedule: schedule(15, {
       isKnown: true,
       processes: [{}, {}],
@@ -343,6 +343,20 @@ export const AUDIT_SCHEDULES: readonly AuditSchedule[] = [
         apart(FIRST, B, 1_100, 900),
         { kind: 'serverJump', at: 1_144, server: C, by: 18 * SECONDS },
         { kind: 'twin', at: 1_155, server: C, other: A, lasts: 744 },
+      ],
+      until: 15 * SECONDS,
+    }),
+  },
+  {
+    name: 'keeps a master out for the whole quarantine although its clock jumps forward in that time',
+    schedule: schedule(15, {
+      isKnown: true,
+      processes: [{}, {}],
+      operations: [lock(FIRST, 1_130), lock(SECOND, 3 * SECONDS, { wait: 5.5 * SECONDS, work: 100 })],
+      faults: [
+        { kind: 'oom', at: 1_100, server: C, lasts: 900 },
+        { kind: 'flush', at: 1_200, server: A },
+        { kind: 'serverJump', at: 2_500, server: A, by: 5 * SECONDS },
       ],
       until: 15 * SECONDS,
     }),

@@ -63,7 +63,7 @@ export class MarkerWriter {
   async accuse(identity: DataIdentity, report: ServerReport, by: number): Promise<boolean> {
     const { marker } = report;
     // One accusation per step: a new marker was written after it.
-    if (!marker || marker.nonce !== identity.nonce || identity.isYoungAt(report)) {
+    if (!marker || marker.nonce !== identity.nonce) {
       identity.step = undefined;
       return false;
     }
