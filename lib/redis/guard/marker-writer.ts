@@ -62,8 +62,10 @@ export class MarkerWriter {
   /** Quarantines a server whose clock moved forward for all clients: its keys expired early. */
   async accuse(identity: DataIdentity, report: ServerReport, by: number): Promise<boolean> {
     const { marker } = report;
+    // New masters without a holder vote early, by the clocks of the clients.
+    const isNew = marker?.isGuess && !marker.isVetoed && identity.isYoungAt(report);
     // One accusation per step: a new marker was written after it.
-    if (!marker || marker.nonce !== identity.nonce) {
+    if (!marker || marker.nonce !== identity.nonce || isNew) {
       identity.step = undefined;
       return false;
     }
