@@ -14,6 +14,7 @@ import { REDLOCK_OPTION_NAMES } from './core/options.js';
 import { resolveFlag, resolveSettings, type Settings } from './core/settings.js';
 import { LockService } from './lock.service.js';
 import { MemoryMaster } from './memory/memory-master.js';
+import { QuorumWatch } from './quorum-watch.js';
 import { redisMaster, refuseTwins } from './redis/master-source.js';
 import { RequestEncoder } from './redis/request-encoding.js';
 import type { RedisMasterContext } from './redis/redis-master-context.interface.js';
@@ -83,14 +84,17 @@ export async function createRedlockRuntime(
   const enabled = resolveFlag('enabled', use);
   if (!has(clock, CLOCK)) throw new RedlockConfigError('clock', clock, `must have the methods ${CLOCK.join(', ')}`);
   const random = new SystemRandom();
-  const observer = observerOf(options.observers, logger);
+  const observers = observersOf(options.observers, logger);
   if (!enabled) {
     logger.warn('locking is disabled by `enabled: false`: everything runs without locks');
     const master = new OpenMaster(clock);
     const open = (): Redlock =>
-      new Redlock([master], settings, { clock, random, observer: observerOf(undefined, logger) });
+      new Redlock([master], settings, { clock, random, observer: combined([logTo(logger)], logger) });
     return new RedlockRuntime(new LockService(open, settings), open(), 0);
   }
+  let isReady = false;
+  const quorum = new QuorumWatch(() => (isReady ? redlock.status() : undefined), combined(observers, logger));
+  const observer = combined([...observers, quorum], logger);
   const surroundings = { clock, random, observer };
   const guard = settings.restartGuard
     ? new RestartGuard({
@@ -101,6 +105,7 @@ export async function createRedlockRuntime(
   const masters = createMasters(options.masters, { ...surroundings, settings, guard, encoder: new RequestEncoder() });
   const witness = guard?.isNeeded ? guard : undefined;
   const redlock: Redlock = new Redlock(masters, settings, { ...surroundings, witness });
+  isReady = true;
   const runtime = new RedlockRuntime(new LockService(() => redlock, settings), redlock, drainTimeout);
   announce(logger, masters, settings);
   if (lazy) {
@@ -109,6 +114,7 @@ export async function createRedlockRuntime(
   }
   try {
     warnOfMissing(logger, await redlock.connect(connectTimeout));
+    quorum.check();
   } catch (error) {
     await redlock.close();
     logger.error('cannot start without a majority of the masters; `lazyConnect: true` starts without waiting for them');
@@ -192,10 +198,14 @@ function warnOfMissing(logger: LoggerService, missing: readonly MasterReport[]):
   for (const { master, answer } of missing) logger.warn(`master ${master} does not vote: ${describeAnswer(answer)}`);
 }
 
-function observerOf(observers: unknown, logger: LoggerService): Observer {
+function observersOf(observers: unknown, logger: LoggerService): readonly Observer[] {
   if (observers !== undefined && (!Array.isArray(observers) || !observers.every((each) => has(each, [])))) {
     throw new RedlockConfigError('observers', observers, 'must be a list of observers');
   }
+  return [logTo(logger), ...((observers ?? []) as Observer[])];
+}
+
+function combined(observers: readonly Observer[], logger: LoggerService): Observer {
   const failed = (error: unknown): void => {
     try {
       logger.error(`an observer of locks threw: ${String(error)}`);
@@ -203,7 +213,7 @@ function observerOf(observers: unknown, logger: LoggerService): Observer {
       // Observers are called from timers and sockets, where an error of the logger would end the process.
     }
   };
-  return combine([logTo(logger), ...((observers ?? []) as Observer[])], failed);
+  return combine(observers, failed);
 }
 
 function logTo(logger: LoggerService): Observer {
@@ -227,6 +237,10 @@ function logTo(logger: LoggerService): Observer {
     masterRefused: (master, reason) => void logger.warn(`master ${master} does not vote: ${reason}`),
     masterVotesAgain: (master) => void logger.log(`master ${master} votes again`),
     masterAtRisk: (master, risk) => void logger.warn(`master ${master}: ${risk}`),
+    masterLost: (master, reason) => void logger.warn(`lost the connection to ${master}: ${reason}`),
+    masterFound: (master) => void logger.log(`connected to ${master} again`),
+    quorumLost: (voting, all) => void logger.error(`no lock can be taken: ${voting} of ${all} masters vote`),
+    quorumRestored: (voting, all) => void logger.log(`locks can be taken again: ${voting} of ${all} masters vote`),
     masterSilent: (master) => void logger.warn(`master ${master} has stopped answering: it is only probed`),
     masterAnswersAgain: (master) => void logger.log(`master ${master} answers again`),
   };

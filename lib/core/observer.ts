@@ -32,6 +32,14 @@ export interface Observer {
   clientClockLagged?(milliseconds: number): void;
   /** A ttl is cut until the missing masters know it. Both ttls are in milliseconds. */
   ttlCut?(wanted: number, used: number, missing: readonly string[]): void;
+  /** The connection to a master was lost. It is reopened until that succeeds. */
+  masterLost?(master: string, reason: string): void;
+  /** There is a connection to a master again after it was lost. */
+  masterFound?(master: string): void;
+  /** Fewer masters than a quorum vote: no lock can be taken or extended. */
+  quorumLost?(voting: number, masters: number): void;
+  /** A quorum of masters votes again after it was lost. */
+  quorumRestored?(voting: number, masters: number): void;
   /** A master that was silent answers again. */
   masterAnswersAgain?(master: string): void;
 }

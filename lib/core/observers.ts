@@ -5,7 +5,7 @@ type Listening = Observer | AcquisitionObserver;
 const EVENTS = [
   ...(['lockLost', 'masterAnswered', 'masterSilent', 'masterQuarantined'] as const),
   ...(['masterRefused', 'masterVotesAgain', 'masterAtRisk', 'masterAnswersAgain'] as const),
-  ...(['clientClockLagged', 'ttlCut'] as const),
+  ...(['masterLost', 'masterFound', 'quorumLost', 'quorumRestored', 'clientClockLagged', 'ttlCut'] as const),
 ] as const satisfies (keyof Observer)[];
 
 /**

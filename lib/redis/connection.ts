@@ -14,6 +14,8 @@ export interface ConnectionUser {
   greet(): Promise<boolean>;
   /** Called when the connection can be used. */
   serve(): void;
+  /** Called when a connection that could be used is lost, unless it was closed on purpose. */
+  lose(reason: string): void;
 }
 
 /** Keeps a dedicated connection to one server, and records why there is none. */
@@ -24,6 +26,7 @@ export class Connection {
   /** Whether the connection works, but with the wrong database. */
   private misplaced = false;
   private closed = false;
+  private isServing = false;
   private settled: (() => void) | undefined;
   private ended: (() => void) | undefined;
   private deadline: Timer | undefined;
@@ -65,6 +68,7 @@ export class Connection {
 
   /** Drops a server that must not be used, and tries again later, when that may have changed. */
   refuse(why: string): void {
+    this.isServing = false;
     this.trouble = why;
     this.dropLater();
   }
@@ -135,6 +139,7 @@ export class Connection {
       this.deadline?.cancel();
       this.trouble = undefined;
       this.settle();
+      this.isServing = true;
       this.user.serve();
     } else {
       this.settle();
@@ -153,6 +158,8 @@ export class Connection {
     this.trouble ??= 'the connection broke';
     this.deadline?.cancel();
     this.settle();
+    if (this.isServing && !this.closed) this.user.lose(this.trouble);
+    this.isServing = false;
   }
 
   /** Called when the client has given up, which it should only do when it is closed. */

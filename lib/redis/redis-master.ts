@@ -78,6 +78,7 @@ export class RedisMaster implements Master, GuardedServer {
   /** Number of times that it is being asked who it is. */
   private reading = 0;
   private isWarned = false;
+  private isLost = false;
   private wakeUps: WakeUps | undefined;
   private closing: Promise<void> | undefined;
 
@@ -99,7 +100,8 @@ export class RedisMaster implements Master, GuardedServer {
     this.data = context.guard?.add(this);
     this.connection = new Connection(client, context.clock, {
       greet: () => this.recognize(),
-      serve: () => this.listener?.(),
+      serve: () => this.serve(),
+      lose: (reason) => this.lose(reason),
     });
   }
 
@@ -366,6 +368,17 @@ export class RedisMaster implements Master, GuardedServer {
     if (before !== undefined && !this.quarantine) observer.masterVotesAgain?.(this.name);
     this.warnOf(report);
     return true;
+  }
+
+  private serve(): void {
+    if (this.isLost) this.context.observer.masterFound?.(this.name);
+    this.isLost = false;
+    this.listener?.();
+  }
+
+  private lose(reason: string): void {
+    this.isLost = true;
+    this.context.observer.masterLost?.(this.name, reason);
   }
 
   private warnOf({ eviction }: ServerReport): void {

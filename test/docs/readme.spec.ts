@@ -37,10 +37,14 @@ const EVENTS: Record<keyof api.LockObserver, true> = {
   masterAnswered: true,
   masterAnswersAgain: true,
   masterAtRisk: true,
+  masterFound: true,
+  masterLost: true,
   masterQuarantined: true,
   masterRefused: true,
   masterSilent: true,
   masterVotesAgain: true,
+  quorumLost: true,
+  quorumRestored: true,
   ttlCut: true,
 };
 
