@@ -13,8 +13,8 @@ interface LongestTtl {
   readonly ttl: number;
   /** Whether no process has announced it. */
   readonly isGuess: boolean;
-  /** Milliseconds since this process knows of the loss. */
-  readonly waited?: number;
+  /** Whether this process has already waited for as long as the quarantine would last. */
+  readonly hasWaited?: boolean;
 }
 
 /**
@@ -46,9 +46,10 @@ export class MarkerWriter {
     const { group } = this;
     const longest = this.longestTtl(identity, reports, asked);
     if (longest === undefined) return false;
-    const { ttl, isGuess, waited = 0 } = longest;
+    const { ttl, isGuess, hasWaited = false } = longest;
+    const rest = hasWaited ? 0 : group.quarantineFor(ttl);
     // A process that uses longer ttls gets the time to lengthen the quarantine.
-    const length = Math.max(group.quarantineFor(ttl) - waited, isGuess ? EARLY_AFTER : 0);
+    const length = isGuess ? Math.max(rest, EARLY_AFTER) : rest;
     const from = report.time + length;
     const syncsAlways = await this.syncsAlways(identity, report);
     return this.change(identity, report, {
@@ -139,7 +140,7 @@ export class MarkerWriter {
     if (reports.size === group.identities.length) return guess;
     // Without a quorum there is nothing to vote on, and another master that can be read later may know of longer ttls.
     if (reports.size < group.quorum) {
-      identity.unknownSince = asked;
+      identity.unknownSince = group.context.clock.read();
       return undefined;
     }
     // A majority has lost its data, and the others do not answer: first wait, so that a process that knows of longer
@@ -147,7 +148,7 @@ export class MarkerWriter {
     const since = identity.unknownSince ?? asked;
     const waited = group.now - since.monotonic;
     const length = group.quarantineFor(own);
-    if (waited >= length) return { ...guess, waited };
+    if (waited >= length) return { ...guess, hasWaited: true };
     identity.wait(since, length + EARLY_AFTER);
     // At boot, the others may be connected a moment later.
     if (waited > MOST_PATIENCE) group.announce(identity);
