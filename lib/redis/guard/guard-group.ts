@@ -56,6 +56,11 @@ export class GuardGroup {
     return voting;
   }
 
+  /** Number of masters that have lost nothing, as far as is known: also those that are asked again who they are. */
+  get trusted(): number {
+    return this.identities.filter(({ votes, isChecked }) => votes || isChecked).length;
+  }
+
   /** Whether this process holds a lock or keeps its keys taken, or has an attempt under way that counts. */
   get isEngaged(): boolean {
     if (this.locks + this.attempts > 0) return true;

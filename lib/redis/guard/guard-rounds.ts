@@ -28,7 +28,7 @@ export class GuardRounds {
       if (await this.recognize(identity, report, asked)) again = true;
       if (identity.nonce !== '' && identity.step === undefined) steps.sampled(identity, asked, report.time);
     }
-    if (group.voting < group.quorum) group.voidAttempts();
+    if (group.trusted < group.quorum) group.voidAttempts();
     for (const [identity, report] of reports) {
       if (identity.unknownSince === undefined) continue;
       // The reports of the others count only if they were read after it was known that this one's data is unknown.
