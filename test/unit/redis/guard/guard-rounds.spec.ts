@@ -37,4 +37,15 @@ describe('GuardRounds', () => {
     await readWithin(parts, 150);
     expect(parts.identityOf(a).unknownSince).toMatchObject({ monotonic: 150 });
   });
+
+  it('lets an attempt count although the masters are being asked again who they are', async () => {
+    for (const server of servers) server.mark();
+    const parts = new GuardParts(clock, servers);
+    const reports = parts.read();
+    const attempt = parts.group.beginAttempt();
+    for (const identity of parts.group.identities) identity.check();
+    await parts.rounds.actOn(new Map([...reports].slice(0, 1)), clock.read());
+    expect(parts.group.voting).toBeLessThan(2);
+    expect(parts.group.confirm(attempt)).toBe(true);
+  });
 });
