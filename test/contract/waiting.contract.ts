@@ -15,16 +15,20 @@ class Process {
     readonly master: Master,
   ) {}
 
-  /** Listens, and resolves as soon as wake-ups arrive. */
+  /** Listens, and resolves as soon as wake-ups arrive. Those of the probe may come late, and are not recorded. */
   async listen(): Promise<this> {
-    this.master.listen(this.name, (key) => this.woken.push(key));
+    const probe = `probe:${this.name}`;
+    let isListening = false;
+    this.master.listen(this.name, (key) => {
+      if (key === probe) isListening = true;
+      else this.woken.push(key);
+    });
     await eventually(async () => {
-      const probe = `probe:${this.name}`;
       await ask(this.master, acquiring([probe], 'probe'));
       await ask(this.master, this.taking([probe]));
       const { kind } = await ask(this.master, releasing([probe], 'probe'));
       await ask(this.master, { op: 'leave', keys: [probe], queues: [`queue:${probe}`], waiter: this.name });
-      return kind === 'granted' && this.woken.includes(probe);
+      return kind === 'granted' && isListening;
     });
     this.woken.length = 0;
     return this;
