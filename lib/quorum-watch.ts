@@ -12,18 +12,18 @@ export class QuorumWatch implements Required<Pick<Observer, Change>> {
   private could: boolean | undefined;
 
   /**
-   * @param status the present status; `undefined` before there is one
+   * @param status the present status, which must be there before the first event
    * @param observer receives `quorumLost` and `quorumRestored`
    */
   constructor(
-    private readonly status: () => Status | undefined,
+    private readonly status: () => Status,
     private readonly observer: Observer,
   ) {}
 
   readonly check = (): void => {
-    const { canVote, masters } = this.status() ?? {};
+    const { canVote, masters } = this.status();
     // Until a quorum has voted once, nothing is lost: new masters vote after a while.
-    if (!masters || (this.could === undefined && !canVote)) return;
+    if (this.could === undefined && !canVote) return;
     const could = this.could ?? true;
     this.could = canVote;
     if (could === canVote) return;

@@ -92,8 +92,7 @@ export async function createRedlockRuntime(
       new Redlock([master], settings, { clock, random, observer: combined([logTo(logger)], logger) });
     return new RedlockRuntime(new LockService(open, settings), open(), 0);
   }
-  let isReady = false;
-  const quorum = new QuorumWatch(() => (isReady ? redlock.status() : undefined), combined(observers, logger));
+  const quorum = new QuorumWatch(() => redlock.status(), combined(observers, logger));
   const observer = combined([...observers, quorum], logger);
   const surroundings = { clock, random, observer };
   const guard = settings.restartGuard
@@ -105,7 +104,6 @@ export async function createRedlockRuntime(
   const masters = createMasters(options.masters, { ...surroundings, settings, guard, encoder: new RequestEncoder() });
   const witness = guard?.isNeeded ? guard : undefined;
   const redlock: Redlock = new Redlock(masters, settings, { ...surroundings, witness });
-  isReady = true;
   const runtime = new RedlockRuntime(new LockService(() => redlock, settings), redlock, drainTimeout);
   announce(logger, masters, settings);
   if (lazy) {

@@ -6,8 +6,10 @@ import { driftOf, type Settings } from '../../core/settings.js';
 import type { ServerReport } from '../identity.js';
 import type { DataIdentity } from './data-identity.js';
 
-/** Bounds of the time limit for one answer of a server about itself, in milliseconds. */
-const [LEAST_PATIENCE, MOST_PATIENCE] = [100, 1_000];
+/** Smallest time limit for one answer of a server about itself, in milliseconds. */
+const LEAST_PATIENCE = 100;
+/** Largest time limit for one answer of a server about itself, in milliseconds. */
+export const MOST_PATIENCE = 1_000;
 /** Between these bounds, the time limit is this many timeouts of a vote. */
 const TIMEOUTS = 4;
 
@@ -145,5 +147,3 @@ export class GuardGroup {
     observer.masterQuarantined?.(name, quarantine.reason, quarantine.remaining);
   }
 }
-
-export { MOST_PATIENCE };

@@ -169,8 +169,8 @@ export class Health {
    * Without faults, it need not poll.
    *
    * A process that takes over from another lock in the same process asks all masters at once, and may get a quorum
-   * without the home master, which is reserved for another process. Whoever asks the home master meanwhile gets its
-   * grant but no quorum, and then tries again by itself, since nobody queues for a key that is free.
+   * without the home master, which is reserved for another process. A process that asks the home master meanwhile
+   * gets its grant but no quorum. It then tries again by itself, because no process queues for a key that is free.
    */
   noteRelease(released: Actor): void {
     const { actors, schedule, scheduler } = this.world;
