@@ -12,8 +12,10 @@ import { TtlAnnouncements } from './ttl-announcements.js';
 
 /** A process that holds a lock completes a contact with some master at least this often, in milliseconds. */
 const CONTACT_INTERVAL = 1_000;
-/** During a quarantine, the marker is read this often, in milliseconds. */
+/** While a marker may soon need a veto, an end or a judgement, the masters are read this often, in milliseconds. */
 const LOOK_INTERVAL = 250;
+/** During a quarantine that only has to pass, the masters are read this often, in milliseconds: an operator may lift it. */
+const CALM_INTERVAL = 1_000;
 /** An idle process samples the clocks this often, in milliseconds. */
 const SAMPLE_INTERVAL = 10_000;
 /** How often another client may write a marker between a reading and a writing of this one. */
@@ -205,8 +207,22 @@ export class RestartGuard implements Witness {
   }
 
   private get interval(): number {
-    if (this.hasQuarantined) return LOOK_INTERVAL;
+    if (this.hasQuarantined) return this.isCalm ? Math.min(CALM_INTERVAL, this.nextEnd) : LOOK_INTERVAL;
     return this.isBusy ? CONTACT_INTERVAL / 2 : SAMPLE_INTERVAL;
+  }
+
+  /** Whether nothing is left to find out about the quarantined masters. */
+  private get isCalm(): boolean {
+    const { isEngaged, identities } = this.group;
+    if (isEngaged) return false;
+    return identities.every(({ isSuspect, unknownSince }) => !isSuspect && unknownSince === undefined);
+  }
+
+  /** Milliseconds until the first quarantine ends. */
+  private get nextEnd(): number {
+    const now = this.context.clock.read();
+    const remaining = this.group.identities.map((identity) => identity.quarantineAt(now)?.remaining ?? Infinity);
+    return Math.max(LOOK_INTERVAL, Math.min(...remaining));
   }
 
   private plan(delay: number): void {

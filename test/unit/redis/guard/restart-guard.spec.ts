@@ -6,6 +6,8 @@ import { TestClock } from '../../support/test-clock.js';
 
 /** How long a master waits if ttls are at most this long. */
 const waitFor = (ttl: number): number => Math.ceil(ttl + driftOf(resolveSettings({}), ttl));
+/** The last reading before the end of a quarantine may take place this much before it, in milliseconds. */
+const LATE_BY = 250;
 const LONGEST_WAIT = waitFor(30_000);
 
 let clock: TestClock;
@@ -221,6 +223,34 @@ describe('A process that holds nothing', () => {
     await clock.advance(45_000);
     // The first one belongs to the check that follows a connection.
     for (const own of beatsSince(0)) expect(own.map((at) => at - own[0]!)).toEqual([0, 10_000, 20_000, 30_000]);
+  });
+});
+
+describe('A process during a quarantine', () => {
+  async function readingsIn(milliseconds: number, act: (process: Process) => void = () => undefined): Promise<number> {
+    for (const server of servers) server.mark();
+    servers[0]!.quarantine(20_000);
+    const process = await started();
+    act(process);
+    await clock.advance(1_000);
+    const before = process.links[0]!.readings;
+    await clock.advance(milliseconds);
+    return process.links[0]!.readings - before;
+  }
+
+  it('reads the masters once a second if it holds nothing', async () => {
+    await expect(readingsIn(8_000)).resolves.toBe(8);
+  });
+
+  it('reads them four times a second while it holds a lock, because a new marker may need its veto', async () => {
+    await expect(readingsIn(8_000, ({ guard }) => hold(guard))).resolves.toBe(32);
+  });
+
+  it('reads them at the end of the quarantine, not up to a second later', async () => {
+    await readingsIn(18_000);
+    expect(processes[0]!.votes).toEqual([false, true, true]);
+    await clock.advance(1_000 + LATE_BY);
+    expect(processes[0]!.votes).toEqual([true, true, true]);
   });
 });
 
