@@ -1,6 +1,6 @@
 import { SystemRandom } from '../core/random.js';
 import { ownName, type Settings } from '../core/settings.js';
-import { faultOf, REPORT, reportOf, type ServerReport } from '../redis/identity.js';
+import { faultOf, REPORT, reportOf, reportOfInfo, type ServerReport } from '../redis/identity.js';
 import { type ClockOffset, type ClockSample, offsetOf } from './clock-offset.js';
 import { type Contact, type Failure, isFailure } from './contact.js';
 import { type MissingPermission, missingPermissions } from './permissions.js';
@@ -87,7 +87,7 @@ async function askReport(contact: Contact, settings: Settings): Promise<ServerRe
   if (!isFailure(outcome)) return reportOf(outcome.value);
   // A user without the permission for scripts may still have the one for INFO.
   const info = await contact.call('INFO');
-  return isFailure(info) ? undefined : reportOf([info.value, info.value, info.value, info.value, Date.now()]);
+  return isFailure(info) ? undefined : reportOfInfo(String(info.value), Date.now());
 }
 
 async function askPersistence(contact: Contact): Promise<Persistence | undefined> {

@@ -27,48 +27,71 @@ export interface ServerReport {
 const OLDEST = 7;
 const NEVER_PROMOTED = /^(?:0+|)$/;
 
+/** The fields of each section of INFO that a report contains. */
+const SECTIONS = {
+  server: ['run_id', 'redis_version', 'valkey_version', 'redis_mode', 'server_mode', 'uptime_in_seconds'],
+  replication: ['role', 'connected_slaves', 'master_replid', 'master_replid2'],
+  memory: ['maxmemory', 'maxmemory_policy'],
+  persistence: ['aof_enabled'],
+} as const;
+
+export type InfoField = (typeof SECTIONS)[keyof typeof SECTIONS][number];
+
+/** The fields of INFO in the order in which {@link REPORT} returns them. */
+export const INFO_FIELDS: readonly InfoField[] = Object.values(SECTIONS).flat();
+
 /**
- * The marker is KEYS[1] or ARGV[1], or there is none. INFO can be denied: its sections are empty then. A node of a
+ * The marker is KEYS[1] or ARGV[1], or there is none. INFO can be denied: its fields are empty then. A node of a
  * cluster may not own the marker's key; the error is ignored, because the node is refused for another reason.
  */
 export const REPORT = `
-local function info(section)
-  local text = redis.pcall('INFO', section)
-  return type(text) == 'string' and text or ''
-end
 local time = redis.call('TIME')
-local report = {
-  info('server'), info('replication'), info('memory'), info('persistence'),
-  string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-}
+local report = { string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) }
+local isCluster = false
+local function read(section, fields)
+  local text = redis.pcall('INFO', section)
+  if type(text) ~= 'string' then text = '' end
+  if string.find(text, '_mode:cluster', 1, true) then isCluster = true end
+  for _, field in ipairs(fields) do
+    report[#report + 1] = string.match(text, '\\n' .. field .. ':([^\\r\\n]*)') or ''
+  end
+end
+${Object.entries(SECTIONS)
+  .map(([section, fields]) => `read('${section}', ${luaList(fields)})`)
+  .join('\n')}
 local fields = ${luaList(MARKER_FIELDS)}
 local name = KEYS[1] or ARGV[1]
 local marker = name and redis.pcall('HMGET', name, unpack(fields)) or {}
-if marker.err and not string.find(report[1], '_mode:cluster', 1, true) then return marker end
+if marker.err and not isCluster then return marker end
 for i = 1, #fields do report[#report + 1] = marker[i] or '' end
 return report`;
 
 /** Reads the server's answer to {@link REPORT}. */
 export function reportOf(reply: unknown): ServerReport {
-  const [server = '', replication = '', memory = '', persistence = '', time, ...marker] = (reply as unknown[]).map(
-    String,
-  );
-  const limit = Number(fieldOf(memory, 'maxmemory') ?? 0);
-  const policy = fieldOf(memory, 'maxmemory_policy');
+  const [time = '', ...values] = (reply as unknown[]).map(String);
+  const field = (name: InfoField): string | undefined => values[INFO_FIELDS.indexOf(name)] || undefined;
+  const policy = field('maxmemory_policy');
   return {
-    run: fieldOf(server, 'run_id') ?? '',
-    replid: fieldOf(replication, 'master_replid') ?? '',
-    wasPromoted: !NEVER_PROMOTED.test(fieldOf(replication, 'master_replid2') ?? ''),
-    replicas: Number(fieldOf(replication, 'connected_slaves') ?? 0),
-    version: fieldOf(server, 'valkey_version') ?? fieldOf(server, 'redis_version'),
-    role: fieldOf(replication, 'role'),
-    mode: fieldOf(server, 'redis_mode') ?? fieldOf(server, 'server_mode'),
-    hasAppendOnlyFile: fieldOf(persistence, 'aof_enabled') === '1',
-    eviction: limit > 0 && policy !== 'noeviction' ? policy : undefined,
-    uptime: Number(fieldOf(server, 'uptime_in_seconds') ?? 0) * 1_000,
+    run: field('run_id') ?? '',
+    replid: field('master_replid') ?? '',
+    wasPromoted: !NEVER_PROMOTED.test(field('master_replid2') ?? ''),
+    replicas: Number(field('connected_slaves') ?? 0),
+    version: field('valkey_version') ?? field('redis_version'),
+    role: field('role'),
+    mode: field('redis_mode') ?? field('server_mode'),
+    hasAppendOnlyFile: field('aof_enabled') === '1',
+    eviction: Number(field('maxmemory') ?? 0) > 0 && policy !== 'noeviction' ? policy : undefined,
+    uptime: Number(field('uptime_in_seconds') ?? 0) * 1_000,
     time: Number(time),
-    marker: markerFrom(marker, Number(time)),
+    marker: markerFrom(values.slice(INFO_FIELDS.length), Number(time)),
   };
+}
+
+/** The same without a marker, from the answer to INFO at a time in milliseconds. */
+export function reportOfInfo(info: string, time: number): ServerReport {
+  const fields = new Map(info.split('\r\n').map((line) => [line.slice(0, line.indexOf(':')), line]));
+  const valueOf = (name: InfoField): string => fields.get(name)?.slice(name.length + 1) ?? '';
+  return reportOf([time, ...INFO_FIELDS.map(valueOf)]);
 }
 
 /** Why a server must never vote; `undefined` if it may. */
@@ -79,16 +102,6 @@ export function faultOf({ role, mode, version }: ServerReport): string | undefin
     return `its version ${version} is older than ${OLDEST}.0: upgrade the server, or use another one`;
   }
   return undefined;
-}
-
-/** Lines of INFO end in CR LF. */
-function fieldOf(info: string, name: string): string | undefined {
-  const line = `${name}:`;
-  const before = info.startsWith(line) ? -1 : info.indexOf(`\n${line}`);
-  if (before < 0 && !info.startsWith(line)) return undefined;
-  const from = before + 1 + line.length;
-  const end = info.indexOf('\n', from);
-  return info.slice(from, end < 0 ? undefined : end).trim();
 }
 
 function luaList(names: readonly string[]): string {

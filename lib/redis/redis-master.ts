@@ -140,8 +140,13 @@ export class RedisMaster implements Master, GuardedServer {
     const { run = '', version } = this.lastReport ?? {};
     const nonce = this.data?.nonce ?? '';
     // Without the permission for INFO, equal data on two addresses shows that they are one server.
-    const known = { run: run || nonce || undefined, data: nonce || run || undefined };
-    return { ...known, version, fault: this.fault, quarantine: this.quarantine };
+    return {
+      run: run || nonce || undefined,
+      data: nonce || run || undefined,
+      version,
+      fault: this.fault,
+      quarantine: this.quarantine,
+    };
   }
 
   get isQuarantined(): boolean {

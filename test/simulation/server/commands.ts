@@ -1,3 +1,5 @@
+import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
+import { INFO_FIELDS, type InfoField } from '../../../lib/redis/identity.js';
 import { FREE, FREE_AMONG_OTHERS, UNMARKED } from '../../../lib/redis/script-answers.js';
 import { ReplyError } from './database.js';
 import {
@@ -10,7 +12,6 @@ import {
   leave,
   type Mark,
   mark,
-  rawMarker,
   probe,
   release,
   type Surface,
@@ -20,12 +21,14 @@ import { scriptOf, scriptWithDigest, type SeenScript } from './seen-scripts.js';
 // The only file that knows how a request becomes a command and an answer becomes a reply. Scripts are recognized by
 // their source and run by their models in operations.ts.
 
+/** The fields of INFO that a server has and the library reads. */
+export type ServerInfo = Partial<Record<InfoField, string | number>>;
+
 /** The server that runs a command. */
 export interface Executor extends Surface {
   /** Digests of the scripts that it has seen. */
   readonly scripts: Set<string>;
-  /** The sections of INFO: server, replication, memory and persistence. */
-  readonly info: () => readonly [string, string, string, string];
+  readonly info: () => ServerInfo;
   /** Whether `appendfsync` is `always`. */
   readonly syncsAlways: boolean;
 }
@@ -196,7 +199,10 @@ function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly
 
 type Acquisition = readonly [token: string, ttl: string, queues?: readonly string[], waiter?: string, waited?: number];
 
-function report({ data, info, time }: Executor, marker: string | undefined): string[] {
-  const marking = rawMarker(data, marker);
-  return [...info(), String(Math.floor(time() / 1_000)), ...marking];
+function report({ data, info, time }: Executor, marker: string | undefined): unknown[] {
+  const answer: unknown[] = [Math.floor(time() / 1_000)];
+  const fields = info();
+  for (const field of INFO_FIELDS) answer.push(fields[field] ?? '');
+  for (const field of MARKER_FIELDS) answer.push(marker === undefined ? '' : (data.hget(marker, field) ?? ''));
+  return answer;
 }

@@ -1,12 +1,9 @@
 import type { MarkerField } from '../../../lib/redis/guard/marker.js';
 import type { MachineClock } from '../engine/machine-clock.js';
-import { type Executor, execute } from './commands.js';
+import { type Executor, execute, type ServerInfo } from './commands.js';
 import { Database, ReplyError } from './database.js';
 import { LIVES, type ModelFault } from './operations.js';
 
-// Sections of INFO that never change.
-const UNLIMITED = 'maxmemory:0\r\nmaxmemory_policy:noeviction\r\n';
-const LIMITED = 'maxmemory:1\r\nmaxmemory_policy:noeviction\r\n';
 const NO_REPLID = '0'.repeat(40);
 /** Before the beginning of a schedule, in milliseconds. */
 const LONG_AGO = 60_000;
@@ -70,8 +67,6 @@ export class SimServer implements Executor {
   private readonly started: number;
   private histories = 0;
   private hasReplica = false;
-  /** The last INFO section about the server itself. */
-  private told = { uptime: -1, text: '' };
   private words: readonly (string | number)[] = [];
 
   constructor(
@@ -98,13 +93,19 @@ export class SimServer implements Executor {
     return peers?.size ?? 0;
   };
 
-  /** The sections of INFO: server, replication, memory and persistence. */
-  readonly info = (): readonly [string, string, string, string] => {
-    const { uptime } = this;
-    if (uptime !== this.told.uptime) this.told = { uptime, text: this.serverInfo(uptime) };
-    const persistence = `aof_enabled:${this.durable ? 1 : 0}\r\n`;
-    return [this.told.text, this.replicationInfo(), this.data.isFull ? LIMITED : UNLIMITED, persistence];
-  };
+  /** The fields of INFO that the library reads. */
+  readonly info = (): ServerInfo => ({
+    run_id: this.run,
+    redis_version: '7.0.15',
+    redis_mode: 'standalone',
+    uptime_in_seconds: this.uptime,
+    role: this.data.isReadOnly ? 'slave' : 'master',
+    master_replid: this.replid,
+    master_replid2: this.replid2,
+    maxmemory: this.data.isFull ? 1 : 0,
+    maxmemory_policy: 'noeviction',
+    aof_enabled: this.durable ? 1 : 0,
+  });
 
   /** Whether `appendfsync` is `always`. */
   get syncsAlways(): boolean {
@@ -203,15 +204,6 @@ export class SimServer implements Executor {
 
   private get wall(): number {
     return Math.floor(this.clock.wallTime);
-  }
-
-  private serverInfo(uptime: number): string {
-    return `run_id:${this.run}\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nuptime_in_seconds:${uptime}\r\n`;
-  }
-
-  private replicationInfo(): string {
-    const role = this.data.isReadOnly ? 'slave' : 'master';
-    return `role:${role}\r\nmaster_replid:${this.replid}\r\nmaster_replid2:${this.replid2}\r\n`;
   }
 
   private get uptime(): number {

@@ -1,20 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
-import { faultOf, reportOf } from '../../../lib/redis/identity.js';
+import { faultOf, INFO_FIELDS, type InfoField, reportOf, reportOfInfo } from '../../../lib/redis/identity.js';
 import { announcementOf, MARKER_FIELDS, type MarkerField } from '../../../lib/redis/guard/marker.js';
 
-const SERVER = '# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:abc\r\nuptime_in_seconds:12\r\n';
-const REPLICATION = `# Replication\r\nrole:master\r\nconnected_slaves:2\r\nmaster_replid:def\r\nmaster_replid2:${'0'.repeat(40)}\r\n`;
-const PERSISTENCE = '# Persistence\r\naof_enabled:1\r\n';
 const TIME = 1_700_000_000_123;
-const MEMORY = '# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n';
+const INFO: Partial<Record<InfoField, string>> = {
+  ...{ redis_version: '7.0.15', redis_mode: 'standalone', run_id: 'abc', uptime_in_seconds: '12' },
+  ...{ role: 'master', connected_slaves: '2', master_replid: 'def', master_replid2: '0'.repeat(40) },
+  ...{ maxmemory: '0', maxmemory_policy: 'allkeys-lru', aof_enabled: '1' },
+};
 
-function report(
-  parts: Partial<Record<'server' | 'replication' | 'memory' | 'persistence', string>> = {},
-  marker: Partial<Record<MarkerField, string>> = {},
-) {
-  const { server = SERVER, replication = REPLICATION, memory = MEMORY, persistence = PERSISTENCE } = parts;
-  const fields = MARKER_FIELDS.map((field) => marker[field] ?? '');
-  return reportOf([server, replication, memory, persistence, String(TIME), ...fields]);
+function report(info: Partial<Record<InfoField, string>> = INFO, marker: Partial<Record<MarkerField, string>> = {}) {
+  const values = INFO_FIELDS.map((field) => info[field] ?? '');
+  return reportOf([String(TIME), ...values, ...MARKER_FIELDS.map((field) => marker[field] ?? '')]);
 }
 
 describe('The report of a server', () => {
@@ -39,7 +36,7 @@ describe('The report of a server', () => {
       },
       ...{ ttls: `30000:${TIME + 1}`, by: 'host:1', at: '1690000000000', why: 'it was restarted' },
     };
-    expect(report({}, fields).marker).toEqual({
+    expect(report(INFO, fields).marker).toEqual({
       ...{
         run: 'abc',
         replid: 'def',
@@ -63,24 +60,29 @@ describe('The report of a server', () => {
 
   it('contains the largest announced ttl that still counts', () => {
     const ttls = [announcementOf(90_000, TIME), announcementOf(30_000, TIME + 1), announcementOf(10_000, TIME + 5_000)];
-    expect(report({}, { nonce: 'nonce', ttls: ttls.join(' ') }).marker).toMatchObject({ maxTtl: 30_000 });
-    expect(report({}, { nonce: 'nonce', ttls: '' }).marker).toMatchObject({ maxTtl: 0 });
+    expect(report(INFO, { nonce: 'nonce', ttls: ttls.join(' ') }).marker).toMatchObject({ maxTtl: 30_000 });
+    expect(report(INFO, { nonce: 'nonce', ttls: '' }).marker).toMatchObject({ maxTtl: 0 });
   });
 
   it('contains no marker without a nonce', () => {
-    expect(report({}, { run: 'abc', from: '1700000000000' }).marker).toBeUndefined();
+    expect(report(INFO, { run: 'abc', from: '1700000000000' }).marker).toBeUndefined();
   });
 
   it('may be empty if INFO is denied', () => {
-    const empty = report({ server: '', replication: '', memory: '', persistence: '' });
+    const empty = report({});
     expect(empty).toMatchObject({ run: '', replid: '', replicas: 0, uptime: 0 });
     expect(empty).toMatchObject({ wasPromoted: false, hasAppendOnlyFile: false });
     expect(faultOf(empty)).toBeUndefined();
   });
 
+  it('can be read from the answer to INFO by a user without the permission for scripts', () => {
+    const lines = Object.entries(INFO).map(([name, value]) => `${name}:${value}`);
+    const info = ['# Server', ...lines, '', '# Keyspace', 'db0:keys=1,expires=0', ''].join('\r\n');
+    expect(reportOfInfo(info, TIME)).toEqual(report());
+  });
+
   it('shows that the server was a replica', () => {
-    const replication = `role:master\r\nmaster_replid2:${'0a'.repeat(20)}\r\n`;
-    expect(report({ replication }).wasPromoted).toBe(true);
+    expect(report({ ...INFO, master_replid2: '0a'.repeat(20) }).wasPromoted).toBe(true);
   });
 
   it.each([
@@ -89,11 +91,11 @@ describe('The report of a server', () => {
     ['noeviction', 100, undefined],
     ['allkeys-lru', 0, undefined],
   ])('shows what the server evicts when its memory is full: %s with a limit of %d', (policy, limit, eviction) => {
-    expect(report({ memory: `maxmemory:${limit}\r\nmaxmemory_policy:${policy}\r\n` }).eviction).toBe(eviction);
+    expect(report({ maxmemory: String(limit), maxmemory_policy: policy }).eviction).toBe(eviction);
   });
 
   it('contains the version of Valkey, not the version that Valkey imitates', () => {
-    expect(report({ server: 'redis_version:7.2.4\r\nvalkey_version:8.0.1\r\nserver_mode:cluster\r\n' })).toMatchObject({
+    expect(report({ redis_version: '7.2.4', valkey_version: '8.0.1', server_mode: 'cluster' })).toMatchObject({
       ...{ version: '8.0.1', mode: 'cluster' },
     });
   });
@@ -101,20 +103,16 @@ describe('The report of a server', () => {
 
 describe('A server that must not vote', () => {
   it.each([
-    ['a replica', { replication: 'role:slave\r\n' }, /replica/],
-    ['a cluster node', { server: 'redis_mode:cluster\r\n' }, /cluster/],
-    ['one that is too old', { server: 'redis_version:6.0.16\r\n' }, /6\.0\.16 is older than 7\.0: upgrade the server/],
-    [
-      'the last version that is too old',
-      { server: 'redis_version:6.2.16\r\n' },
-      /^its version 6\.2\.16 is older than 7\.0: /,
-    ],
-    ['one that is much too old', { server: 'redis_version:5.0.0\r\n' }, /5\.0\.0/],
+    ['a replica', { role: 'slave' }, /replica/],
+    ['a cluster node', { redis_mode: 'cluster' }, /cluster/],
+    ['one that is too old', { redis_version: '6.0.16' }, /6\.0\.16 is older than 7\.0: upgrade the server/],
+    ['the last version that is too old', { redis_version: '6.2.16' }, /^its version 6\.2\.16 is older than 7\.0: /],
+    ['one that is much too old', { redis_version: '5.0.0' }, /5\.0\.0/],
   ])('is %s', (_, parts, reason) => {
     expect(faultOf(report(parts))).toMatch(reason);
   });
 
   it.each(['7.0.0', '7.0.15', '8.0.2'])('is not one of version %s', (version) => {
-    expect(faultOf(report({ server: `redis_version:${version}\r\n` }))).toBeUndefined();
+    expect(faultOf(report({ redis_version: version }))).toBeUndefined();
   });
 });
