@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 export type { Clock, Instant, Timer } from './core/clock.js';
-export type { Duration, DurationUnit } from './core/duration.js';
+export type { Duration, DurationUnit } from './core/settings/duration.js';
 export {
   LockError,
   LockLostError,
@@ -18,29 +18,24 @@ export {
 } from './core/errors.js';
 export { Lock } from './core/lock.js';
 export type {
-  Answer,
-  Granted,
-  Held,
+  MasterReply,
+  GrantedReply,
+  HeldReply,
   Master,
   Quarantine,
-  Quarantined,
-  Refused,
-  TimedOut,
-  Unreachable,
+  QuarantinedReply,
+  RefusedReply,
+  TimedOutReply,
+  UnreachableReply,
 } from './core/master.interface.js';
-export type {
-  AcquisitionObserver,
-  Observer as LockObserver,
-  OnHeld,
-  Progress as AcquisitionProgress,
-} from './core/observer.js';
-export type { Inspection } from './core/redlock.js';
-export type { MasterStatus, Status } from './core/status.js';
-export type { AcquireOptions, RedlockOptions } from './core/options.js';
-export { getLockServiceToken, InjectLockService } from './lock-service.token.js';
-export { LockInterceptor, type LockInterceptorKey } from './lock.interceptor.js';
-export type { LockedMethodOptions, LockResource, WithLockOptions } from './lock-options.interface.js';
-export { LockService } from './lock.service.js';
+export type { AcquisitionObserver, LockObserver, OnHeld, AcquisitionProgress } from './core/observer.js';
+export type { LockInspection } from './core/redlock.js';
+export type { MasterStatus, RedlockStatus } from './core/health/status.js';
+export type { AcquireOptions, RedlockOptions } from './core/settings/options.js';
+export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
+export { LockInterceptor, type LockInterceptorKey } from './nest/lock.interceptor.js';
+export type { LockedMethodOptions, LockResource, WithLockOptions } from './nest/lock-options.interface.js';
+export { LockService } from './nest/lock.service.js';
 export type { DurableOption, RedisMasterSource } from './redis/master-source.js';
 export type { RedisClientSource } from './redis/redis-client.interface.js';
 export type {
@@ -48,6 +43,6 @@ export type {
   RedlockModuleExtras,
   RedlockModuleOptions,
   RedlockOptionsFactory,
-} from './redlock-module-options.interface.js';
-export { RedlockModule } from './redlock.module.js';
-export { WithLock, type LockableMethod, type LockKey, type LockKeyFits } from './with-lock.decorator.js';
+} from './nest/redlock-module-options.interface.js';
+export { RedlockModule } from './nest/redlock.module.js';
+export { WithLock, type LockableMethod, type LockKey, type LockKeyFits } from './nest/with-lock.decorator.js';

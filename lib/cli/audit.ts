@@ -1,5 +1,5 @@
 import { hostname, userInfo } from 'node:os';
-import { showNames } from '../core/shown.js';
+import { showNames } from '../core/display.js';
 import { duration, plain } from './table.js';
 
 /** A forced release: the operator, the lock, the time and the masters. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { parseDuration } from '../core/duration.js';
-import { resolveSettings, type Settings } from '../core/settings.js';
+import { parseDuration } from '../core/settings/duration.js';
+import { resolveSettings, type Settings } from '../core/settings/settings.js';
 import { refuseTwins, redisClient } from '../redis/master-source.js';
 import type { Terminal } from './terminal.js';
 

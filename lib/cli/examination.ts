@@ -1,6 +1,7 @@
-import { SystemRandom } from '../core/random.js';
-import { ownName, type Settings } from '../core/settings.js';
-import { faultOf, REPORT, reportOf, reportOfInfo, type ServerReport } from '../redis/identity.js';
+import { Keyspace } from '../core/keyspace.js';
+import { SystemRandom } from '../runtime/system-random.js';
+import type { Settings } from '../core/settings/settings.js';
+import { faultOf, REPORT, parseServerIdentity, parseInfo, type ServerIdentity } from '../redis/identity.js';
 import { type ClockOffset, type ClockSample, offsetOf } from './clock-offset.js';
 import { type Contact, type Failure, isFailure } from './contact.js';
 import { type MissingPermission, missingPermissions } from './permissions.js';
@@ -11,7 +12,7 @@ export interface Examination {
   readonly master: string;
   /** Why the master could not be examined; `undefined` if it was. */
   readonly unreachable: Failure | undefined;
-  readonly report: ServerReport | undefined;
+  readonly report: ServerIdentity | undefined;
   /** Why it must not vote; `undefined` if it may. */
   readonly fault: string | undefined;
   readonly persistence: Persistence | undefined;
@@ -55,7 +56,8 @@ async function examineOpen(contact: Contact, settings: Settings): Promise<Examin
   const persistence = await askPersistence(contact);
   const unused = new SystemRandom().token();
   // A server that must not vote may have good reasons to refuse writes.
-  const refusal = fault === undefined ? await tryLock(contact, ownName(settings, `doctor:${unused}`)) : undefined;
+  const refusal =
+    fault === undefined ? await tryLock(contact, new Keyspace(settings.keyPrefix).trialOf(unused)) : undefined;
   // Last, because the connection can only listen after it.
   const missing = await missingPermissions(contact, settings, unused);
   return { ...nothingKnown(contact.name), ...trips, report, fault, persistence, refusal, missing };
@@ -82,12 +84,12 @@ async function measure(contact: Contact): Promise<Pick<Examination, 'clock' | 'l
   return { clock: offsetOf(samples), latency: { fastest, median } };
 }
 
-async function askReport(contact: Contact, settings: Settings): Promise<ServerReport | undefined> {
-  const outcome = await contact.call('EVAL', REPORT, 1, ownName(settings, 'incarnation'));
-  if (!isFailure(outcome)) return reportOf(outcome.value);
+async function askReport(contact: Contact, settings: Settings): Promise<ServerIdentity | undefined> {
+  const outcome = await contact.call('EVAL', REPORT, 1, new Keyspace(settings.keyPrefix).marker);
+  if (!isFailure(outcome)) return parseServerIdentity(outcome.value);
   // A user without the permission for scripts may still have the one for INFO.
   const info = await contact.call('INFO');
-  return isFailure(info) ? undefined : reportOfInfo(String(info.value), Date.now());
+  return isFailure(info) ? undefined : parseInfo(String(info.value), Date.now());
 }
 
 async function askPersistence(contact: Contact): Promise<Persistence | undefined> {

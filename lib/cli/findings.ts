@@ -1,5 +1,5 @@
-import { quorumOf } from '../core/quorum.js';
-import { resolveSettings } from '../core/settings.js';
+import { quorumOf } from '../core/acquire/quorum-call.js';
+import { resolveSettings } from '../core/settings/settings.js';
 import { EARLY_AFTER } from '../redis/guard/early-vote.js';
 import { certainDistance, type ClockOffset, medianOf, middleOf } from './clock-offset.js';
 import type { Failure } from './contact.js';

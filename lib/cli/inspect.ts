@@ -1,8 +1,8 @@
-import { describeAnswer, type MasterReport } from '../core/errors.js';
-import type { Inspection } from '../core/inspection.js';
-import { quorumOf } from '../core/quorum.js';
-import { resolveResources } from '../core/resources.js';
-import { showNames } from '../core/shown.js';
+import { describeReply, type MasterReport } from '../core/errors.js';
+import type { LockInspection } from '../core/inspection.js';
+import { quorumOf } from '../core/acquire/quorum-call.js';
+import { resolveResources } from '../core/settings/resources.js';
+import { showNames } from '../core/display.js';
 import type { Context } from './context.js';
 import { inSession } from './session.js';
 import { duration, table } from './table.js';
@@ -22,7 +22,7 @@ export async function inspect(context: Context, key: string): Promise<number> {
 }
 
 /** Summarizes the answers of the masters in one line. */
-export function summaryOf({ resource, state, remaining, masters }: Inspection): string {
+export function summaryOf({ resource, state, remaining, masters }: LockInspection): string {
   const held = masters.filter(({ answer }) => answer?.kind === 'held').length;
   const count = `${held} of ${masters.length} masters, ${quorumOf(masters.length)} make a lock`;
   const left = state === 'held' && remaining !== undefined ? `, for ${duration(remaining)} unless it is extended` : '';
@@ -30,5 +30,5 @@ export function summaryOf({ resource, state, remaining, masters }: Inspection): 
 }
 
 function wordsOn({ answer }: MasterReport): string {
-  return answer?.kind === 'granted' ? 'free' : describeAnswer(answer);
+  return answer?.kind === 'granted' ? 'free' : describeReply(answer);
 }

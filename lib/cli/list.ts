@@ -1,9 +1,9 @@
+import { Keyspace, NUL } from '../core/keyspace.js';
 import type { MasterReport } from '../core/errors.js';
-import { type Inspection, summarize } from '../core/inspection.js';
-import { type Answer, GRANTED } from '../core/master.interface.js';
-import { startOfKeys } from '../core/resources.js';
-import type { Settings } from '../core/settings.js';
-import { showNames } from '../core/shown.js';
+import { type LockInspection, summarize } from '../core/inspection.js';
+import { type MasterReply, GRANTED } from '../core/master.interface.js';
+import type { Settings } from '../core/settings/settings.js';
+import { showNames } from '../core/display.js';
 import { type Contact, type Failure, isFailure } from './contact.js';
 import type { Context } from './context.js';
 import { literally } from './pattern.js';
@@ -12,8 +12,6 @@ import { duration, table } from './table.js';
 
 /** Number of keys that a server scans before it serves other clients. */
 const SCANNED_AT_ONCE = 500;
-/** Marks the library's own names, such as queues, wherever it occurs: no lock's key contains it. */
-const NUL = '\0';
 
 /** The locks on a master: remaining milliseconds by resource, `undefined` for a key that does not expire. */
 type Found = ReadonlyMap<string, number | undefined>;
@@ -39,7 +37,7 @@ export async function list(context: Context, pattern: string): Promise<number> {
 }
 
 interface Listing {
-  readonly locks: readonly Inspection[];
+  readonly locks: readonly LockInspection[];
   readonly unasked: readonly MasterReport[];
 }
 
@@ -60,13 +58,13 @@ async function listIn({ members, absent }: Session, settings: Settings, pattern:
   return { locks, unasked };
 }
 
-function answerIn(found: Found, resource: string): Answer {
+function answerIn(found: Found, resource: string): MasterReply {
   return found.has(resource) ? { kind: 'held', remaining: found.get(resource) } : GRANTED;
 }
 
 /** SCAN may return a key twice, and a key that has expired meanwhile. */
 async function scan(contact: Contact, { keyPrefix }: Settings, pattern: string): Promise<Found | Failure> {
-  const start = startOfKeys(keyPrefix);
+  const start = new Keyspace(keyPrefix).startOfKeys;
   const match = literally(start) + pattern;
   const found = new Map<string, number | undefined>();
   let cursor = '0';
@@ -86,14 +84,14 @@ async function scan(contact: Contact, { keyPrefix }: Settings, pattern: string):
   return found;
 }
 
-function rowOf({ resource, state, remaining, masters }: Inspection): string[] {
+function rowOf({ resource, state, remaining, masters }: LockInspection): string[] {
   const held = masters.filter(({ answer }) => answer?.kind === 'held').length;
   // An acquisition was given up, or a master was unreachable during the release.
   const words = state === 'free' ? 'leftover' : state;
   return [showNames([resource]), words, state === 'held' ? duration(remaining) : '-', `${held} of ${masters.length}`];
 }
 
-function brief({ resource, state, remaining, masters }: Inspection): object {
+function brief({ resource, state, remaining, masters }: LockInspection): object {
   const heldOn = masters.filter(({ answer }) => answer?.kind === 'held').map(({ master }) => master);
   return { resource, state, remaining, heldOn };
 }

@@ -1,5 +1,5 @@
-import { ownName, type Settings } from '../core/settings.js';
-import { startOfKeys } from '../core/resources.js';
+import { Keyspace } from '../core/keyspace.js';
+import type { Settings } from '../core/settings/settings.js';
 import { type Contact, type Failure, isFailure, type Outcome } from './contact.js';
 import { literally } from './pattern.js';
 
@@ -34,21 +34,22 @@ export async function missingPermissions(
   settings: Settings,
   unused: string,
 ): Promise<readonly MissingPermission[]> {
+  const keyspace = new Keyspace(settings.keyPrefix);
   const outcomes = await Promise.all(
-    trialsOf(settings, unused).map(async ([command, ...args]) => ({
+    trialsOf(keyspace, unused).map(async ([command, ...args]) => ({
       command,
       outcome: await contact.call(command, ...args),
     })),
   );
-  const channel = ownName(settings, `wake:${unused}`);
+  const channel = keyspace.channelOf(unused);
   outcomes.push({ command: 'subscribe', outcome: await contact.subscribe(channel) });
   const missing = outcomes.flatMap(({ command, outcome }) => missingIn(command, outcome, settings));
   return [...new Map(missing.map((one) => [one.rule, one])).values()];
 }
 
-function trialsOf(settings: Settings, unused: string): [string, ...(string | number)[]][] {
-  const key = startOfKeys(settings.keyPrefix) + unused;
-  const own = ownName(settings, `doctor:${unused}`);
+function trialsOf(keyspace: Keyspace, unused: string): [string, ...(string | number)[]][] {
+  const key = keyspace.keyOf(unused);
+  const own = keyspace.trialOf(unused);
   return [
     // The command refuses both options together.
     ['set', key, '', 'NX', 'XX'],
@@ -61,8 +62,8 @@ function trialsOf(settings: Settings, unused: string): [string, ...(string | num
     ['hmget', own, 'nonce'],
     // The command refuses a field without a value.
     ['hset', own, 'nonce', '', 'max'],
-    ['publish', ownName(settings, `wake:${unused}`), ''],
-    ['pubsub', 'NUMSUB', ownName(settings, `wake:${unused}`)],
+    ['publish', keyspace.channelOf(unused), ''],
+    ['pubsub', 'NUMSUB', keyspace.channelOf(unused)],
     ['time'],
     ['info', 'server'],
     ['eval', 'return 1', 0],

@@ -1,12 +1,13 @@
-import { describeAnswer, type MasterReport } from '../core/errors.js';
-import { quorumOf } from '../core/quorum.js';
-import { resolveResources, startOfKeys } from '../core/resources.js';
-import { showNames } from '../core/shown.js';
+import { Keyspace } from '../core/keyspace.js';
+import { describeReply, type MasterReport } from '../core/errors.js';
+import { quorumOf } from '../core/acquire/quorum-call.js';
+import { resolveResources } from '../core/settings/resources.js';
+import { showNames } from '../core/display.js';
 import { type AuditRecord, auditLine, operator } from './audit.js';
 import { type Context, UsageError } from './context.js';
 import { inSession, type Session } from './session.js';
 import { duration, table } from './table.js';
-import { find, type Found, free, type Held, revoke } from './taking.js';
+import { find, type Found, free, type HeldReply, revoke } from './taking.js';
 
 /** Options of the command `release`. */
 export interface ReleaseOptions {
@@ -49,7 +50,12 @@ async function releaseIn(
   const unreached = [...found.unasked, ...takings.filter(({ left }) => left === undefined)];
   const masters = context.sources.length;
   const record: AuditRecord = {
-    ...{ at: new Date().toISOString(), by: operator(), resource, key: startOfKeys(settings.keyPrefix) + resource },
+    ...{
+      at: new Date().toISOString(),
+      by: operator(),
+      resource,
+      key: new Keyspace(settings.keyPrefix).keyOf(resource),
+    },
     mode: atOnce ? 'at-once' : 'revoked',
     // Too few masters are left for a quorum that could hold or extend the lock.
     released: taken.length + already > masters - quorumOf(masters) || unreached.length === 0,
@@ -76,20 +82,20 @@ function nothingToDo({ revoked, unasked }: Found, resource: string, { terminal, 
 }
 
 function showFound({ held, revoked, unasked }: Found, resource: string, { terminal }: Context): void {
-  const row = ({ member, entry }: Held, state: string): string[] => {
+  const row = ({ member, entry }: HeldReply, state: string): string[] => {
     return [member.contact.name, `${state}, ${duration(entry.remaining)} left`];
   };
   const rows = [
     ...held.map((one) => row(one, 'held')),
     ...revoked.map((one) => row(one, 'released already')),
-    ...unasked.map(({ master, answer }) => [master, describeAnswer(answer)]),
+    ...unasked.map(({ master, answer }) => [master, describeReply(answer)]),
   ];
   terminal.print(table(['master', showNames([resource])], rows));
 }
 
 async function confirm(
   resource: string,
-  held: readonly Held[],
+  held: readonly HeldReply[],
   atOnce: boolean,
   { terminal, sources }: Context,
 ): Promise<boolean> {
@@ -110,7 +116,7 @@ async function confirm(
 function report(record: AuditRecord, unreached: readonly MasterReport[], { terminal }: Context): void {
   const { released, mode, resource, left } = record;
   for (const { master, answer } of unreached) {
-    terminal.complain(`${master} may still have it: ${describeAnswer(answer)}`);
+    terminal.complain(`${master} may still have it: ${describeReply(answer)}`);
   }
   const when = mode === 'at-once' ? 'now' : `in at most ${duration(left)}`;
   if (released) terminal.print(terminal.paint('bold', `${showNames([resource])} is free ${when}`));

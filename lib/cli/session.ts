@@ -1,8 +1,8 @@
 import { RequestEncoder } from '../redis/request-encoding.js';
-import { SystemClock } from '../core/clock.js';
+import { SystemClock } from '../runtime/system-clock.js';
 import { type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
-import type { Answer } from '../core/master.interface.js';
-import { SystemRandom } from '../core/random.js';
+import type { MasterReply } from '../core/master.interface.js';
+import { SystemRandom } from '../runtime/system-random.js';
 import { Redlock } from '../core/redlock.js';
 import { redisMasters } from '../redis/master-source.js';
 import type { RedisMaster } from '../redis/redis-master.js';
@@ -10,7 +10,7 @@ import { Contact, type Failure, isFailure } from './contact.js';
 import type { Context } from './context.js';
 
 /** One master as an application uses it, and a connection for commands that no application sends. */
-export interface Member {
+export interface ListNode {
   readonly master: RedisMaster;
   readonly contact: Contact;
 }
@@ -20,7 +20,7 @@ export class Session {
   private constructor(
     readonly redlock: Redlock,
     /** Masters that can be asked. */
-    readonly members: readonly Member[],
+    readonly members: readonly ListNode[],
     /** The other masters, and why they cannot be asked. */
     readonly absent: readonly MasterReport[],
   ) {}
@@ -76,7 +76,7 @@ export async function inSession<T>(context: Context, action: (session: Session) 
 }
 
 /** Converts the failure of one command into the answer of a master. */
-export function answerOf({ code, reason }: Failure): Answer {
+export function answerOf({ code, reason }: Failure): MasterReply {
   return code === 'UNREACHABLE' ? { kind: 'unreachable', reason, sent: false } : { kind: 'refused', code, reason };
 }
 

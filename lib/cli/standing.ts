@@ -1,11 +1,11 @@
-import { quorumOf } from '../core/quorum.js';
-import { driftOf, resolveSettings } from '../core/settings.js';
+import { quorumOf } from '../core/acquire/quorum-call.js';
+import { driftOf, resolveSettings } from '../core/settings/settings.js';
 import { reasonFor, type Relation, relationOf } from '../redis/guard/data-identity.js';
-import type { ServerReport } from '../redis/identity.js';
+import type { ServerIdentity } from '../redis/identity.js';
 import { EARLY_FROM } from '../redis/guard/early-vote.js';
 
 /** What the marker of a master means for its votes. */
-export interface Standing {
+export interface Occupant {
   readonly data: Relation;
   /** Milliseconds until its votes count, 0 if they count now; `undefined` if a process has to connect to it first. */
   readonly wait: number | undefined;
@@ -15,7 +15,7 @@ export interface Standing {
 
 /** The evidence for a standing. */
 export interface Evidence {
-  readonly report: ServerReport;
+  readonly report: ServerIdentity;
   /** Whether the server syncs its append-only file before it acknowledges a write. */
   readonly syncsAlways: boolean;
 }
@@ -26,7 +26,7 @@ const DEFAULTS = resolveSettings({});
  * Judges the data of a master as a process would that connects to it now. Declared durability is known to applications
  * only.
  */
-export function standingOf(evidence: Evidence): Standing {
+export function standingOf(evidence: Evidence): Occupant {
   const { report } = evidence;
   const { marker } = report;
   const data = relationOf(report, { isDurable: false, syncsAlways: keepsWrites(evidence) });

@@ -1,10 +1,10 @@
-import { SystemClock } from '../core/clock.js';
+import { Keyspace } from '../core/keyspace.js';
+import { SystemClock } from '../runtime/system-clock.js';
 import type { MasterReport } from '../core/errors.js';
-import { askAll } from '../core/quorum.js';
-import { startOfKeys } from '../core/resources.js';
-import { ownName, type Settings } from '../core/settings.js';
+import { askAll } from '../core/acquire/quorum-call.js';
+import type { Settings } from '../core/settings/settings.js';
 import { isFailure } from './contact.js';
-import { answerOf, type Entry, type Member, readEntry, type Session } from './session.js';
+import { answerOf, type Entry, type ListNode, readEntry, type Session } from './session.js';
 
 /** Replaces the holder's token, so that the master refuses an extension. */
 const REVOKED = 'released by force';
@@ -26,16 +26,16 @@ redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
 return left`;
 
 /** A resource on one master. */
-export interface Held {
-  readonly member: Member;
+export interface HeldReply {
+  readonly member: ListNode;
   readonly entry: Entry;
 }
 
 /** A resource on all masters. */
 export interface Found {
-  readonly held: readonly Held[];
+  readonly held: readonly HeldReply[];
   /** Keys that were revoked earlier and have not expired yet. */
-  readonly revoked: readonly Held[];
+  readonly revoked: readonly HeldReply[];
   /** Masters that could not be asked, and why. */
   readonly unasked: readonly MasterReport[];
 }
@@ -48,33 +48,32 @@ export interface Taking extends MasterReport {
 
 /** Finds the masters on which a resource is held. */
 export async function find({ members, absent }: Session, resource: string, { keyPrefix }: Settings): Promise<Found> {
-  const key = startOfKeys(keyPrefix) + resource;
+  const key = new Keyspace(keyPrefix).keyOf(resource);
   const entries = await Promise.all(members.map(({ contact }) => readEntry(contact, key)));
-  const kept: Held[] = [];
+  const kept: HeldReply[] = [];
   const unasked = [...absent];
   members.forEach((member, i) => {
     const entry = entries[i];
     if (entry && 'code' in entry) unasked.push({ master: member.contact.name, answer: answerOf(entry) });
     else if (entry && !entry.value.startsWith(RESERVED)) kept.push({ member, entry });
   });
-  const isRevoked = ({ entry }: Held): boolean => entry.value === REVOKED;
+  const isRevoked = ({ entry }: HeldReply): boolean => entry.value === REVOKED;
   return { held: kept.filter((one) => !isRevoked(one)), revoked: kept.filter(isRevoked), unasked };
 }
 
 /** Keeps the holder that was found from extending the lock. The lock of a later holder is left alone. */
-export async function revoke({ member, entry }: Held, resource: string, { keyPrefix }: Settings): Promise<Taking> {
+export async function revoke({ member, entry }: HeldReply, resource: string, { keyPrefix }: Settings): Promise<Taking> {
   const { contact } = member;
-  const outcome = await contact.call('EVAL', REVOKE, 1, startOfKeys(keyPrefix) + resource, entry.value, REVOKED);
+  const outcome = await contact.call('EVAL', REVOKE, 1, new Keyspace(keyPrefix).keyOf(resource), entry.value, REVOKED);
   if (isFailure(outcome)) return { master: contact.name, answer: answerOf(outcome), left: undefined };
   return { master: contact.name, answer: undefined, left: Number(outcome.value) };
 }
 
 /** Releases the lock as the holder that was found would, so that the next waiter is notified. */
-export async function free({ member, entry }: Held, resource: string, settings: Settings): Promise<Taking> {
+export async function free({ member, entry }: HeldReply, resource: string, settings: Settings): Promise<Taking> {
   const { master } = member;
   const names = {
-    keys: [startOfKeys(settings.keyPrefix) + resource],
-    queues: [ownName(settings, `queue:${resource}`)],
+    ...new Keyspace(settings.keyPrefix).namesOf([resource]),
   };
   const request = { op: 'release', ...names, token: entry.value, keepFor: 0, ttl: settings.maxTtl } as const;
   const [report] = await askAll([master], request, new SystemClock(), settings.masterTimeout);

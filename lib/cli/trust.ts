@@ -1,14 +1,15 @@
-import { SystemRandom } from '../core/random.js';
-import { ownName, type Settings } from '../core/settings.js';
-import { redactUrl, showNames } from '../core/shown.js';
-import { faultOf, REPORT, reportOf } from '../redis/identity.js';
+import { Keyspace } from '../core/keyspace.js';
+import { SystemRandom } from '../runtime/system-random.js';
+import type { Settings } from '../core/settings/settings.js';
+import { redactUrl, showNames } from '../core/display.js';
+import { faultOf, REPORT, parseServerIdentity } from '../redis/identity.js';
 import { announcementOf, MARK, type MarkerField, NO_MARKER } from '../redis/guard/marker.js';
 import { redisClient } from '../redis/master-source.js';
 import { operator, trustLine, type TrustRecord } from './audit.js';
 import { Contact, type Failure, isFailure, type Outcome } from './contact.js';
 import { type Context, UsageError } from './context.js';
 import { configured } from './examination.js';
-import { type Evidence, keepsWrites, type Standing, standingOf } from './standing.js';
+import { type Evidence, keepsWrites, type Occupant, standingOf } from './standing.js';
 import { duration, plain, table } from './table.js';
 
 /** Options of the command `trust`. */
@@ -24,7 +25,7 @@ const MOST_RACES = 5;
 
 /** What is known about the master that is to be trusted. */
 interface Known extends Evidence {
-  readonly standing: Standing;
+  readonly standing: Occupant;
 }
 
 /**
@@ -93,10 +94,10 @@ async function trustOn(contact: Contact, others: readonly Contact[], { context, 
 }
 
 async function read(contact: Contact, settings: Settings): Promise<Known | Failure> {
-  const outcome = await contact.call('EVAL', REPORT, 1, ownName(settings, 'incarnation'));
+  const outcome = await contact.call('EVAL', REPORT, 1, new Keyspace(settings.keyPrefix).marker);
   if (isFailure(outcome)) return (await readFault(contact)) ?? outcome;
   const syncsAlways = (await configured(contact, 'appendfsync')) === 'always';
-  const evidence: Evidence = { report: reportOf(outcome.value), syncsAlways };
+  const evidence: Evidence = { report: parseServerIdentity(outcome.value), syncsAlways };
   return { ...evidence, standing: standingOf(evidence) };
 }
 
@@ -104,7 +105,7 @@ async function read(contact: Contact, settings: Settings): Promise<Known | Failu
 async function readFault(contact: Contact): Promise<Known | undefined> {
   const outcome = await contact.call('EVAL', REPORT, 0);
   if (isFailure(outcome)) return undefined;
-  const evidence: Evidence = { report: reportOf(outcome.value), syncsAlways: false };
+  const evidence: Evidence = { report: parseServerIdentity(outcome.value), syncsAlways: false };
   return faultOf(evidence.report) === undefined ? undefined : { ...evidence, standing: standingOf(evidence) };
 }
 
@@ -157,7 +158,7 @@ function write(contact: Contact, known: Known, { settings, maxTtl }: Writing): P
     'EVAL',
     MARK,
     1,
-    ownName(settings, 'incarnation'),
+    new Keyspace(settings.keyPrefix).marker,
     run,
     replid,
     marker?.raw ?? NO_MARKER,

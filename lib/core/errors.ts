@@ -1,12 +1,12 @@
-import type { Answer } from './master.interface.js';
-import { show, showNames } from './shown.js';
+import type { MasterReply } from './master.interface.js';
+import { show, showNames } from './display.js';
 
 /** The answer of one master. */
 export interface MasterReport {
   /** Name of the master, without credentials. */
   readonly master: string;
   /** Its answer; `undefined` if the outcome was certain before it answered. */
-  readonly answer: Answer | undefined;
+  readonly answer: MasterReply | undefined;
 }
 
 const BRAND = Symbol.for('nestjs-redlock:error');
@@ -186,11 +186,11 @@ export function isNotAcquired(error: unknown): error is LockNotAcquiredError {
 
 function tellAll(answers: readonly MasterReport[]): string {
   if (answers.length === 0) return '';
-  return ` (${answers.map(({ master, answer }) => `${master}: ${describeAnswer(answer)}`).join('; ')})`;
+  return ` (${answers.map(({ master, answer }) => `${master}: ${describeReply(answer)}`).join('; ')})`;
 }
 
 /** Describes a master's answer in words. */
-export function describeAnswer(answer: Answer | undefined): string {
+export function describeReply(answer: MasterReply | undefined): string {
   switch (answer?.kind) {
     case undefined:
       return 'not waited for';

@@ -1,14 +1,8 @@
 import { hash } from './hash.js';
-import type { Answer, DrawRequest, Master } from './master.interface.js';
-import { ownName, type Settings } from './settings.js';
+import type { MasterReply, DrawRequest, Master } from './master.interface.js';
 
 /** Number of counters on a master. Memory stays bounded, whatever the number of keys. */
 const COUNTERS = 4_096;
-
-/** Name of the hash that contains all counters of a master. */
-export function countersName(settings: Settings): string {
-  return ownName(settings, 'fences');
-}
 
 /** The counter of each key. Keys that share a counter merely skip numbers. */
 export function countersOf(keys: readonly string[]): readonly number[] {
@@ -19,7 +13,7 @@ export function countersOf(keys: readonly string[]): readonly number[] {
 export interface Draw {
   readonly request: DrawRequest;
   /** Evaluates the answer. If the draw has become worthless in the meantime, returns a timeout instead. */
-  readonly judge: (answer: Answer) => Answer;
+  readonly judge: (answer: MasterReply) => MasterReply;
 }
 
 /**
@@ -69,7 +63,7 @@ export class TokenAgreement {
    *
    * @returns a function that receives the answers
    */
-  beginExtension(): (master: Master, answer: Answer) => void {
+  beginExtension(): (master: Master, answer: MasterReply) => void {
     const before = new Map(this.drawn);
     const extension = ++this.extensions;
     this.drawn.clear();
@@ -107,4 +101,4 @@ export class TokenAgreement {
   }
 }
 
-const STALE: Answer = Object.freeze({ kind: 'timeout', sent: true });
+const STALE: MasterReply = Object.freeze({ kind: 'timeout', sent: true });

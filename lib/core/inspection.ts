@@ -1,8 +1,8 @@
 import type { MasterReport } from './errors.js';
-import { quorumOf } from './quorum.js';
+import { quorumOf } from './acquire/quorum-call.js';
 
 /** The state of a resource as the masters report it. Advisory: it may have changed by the time it is read. */
-export interface Inspection {
+export interface LockInspection {
   /** The inspected resource. */
   readonly resource: string;
   /** The state, or `unknown` if the answers of the masters are not sufficient to determine it. */
@@ -14,7 +14,7 @@ export interface Inspection {
 }
 
 /** Derives the state of a resource from the answers of all masters. */
-export function summarize(resource: string, masters: readonly MasterReport[]): Inspection {
+export function summarize(resource: string, masters: readonly MasterReport[]): LockInspection {
   const quorum = quorumOf(masters.length);
   const times = masters.flatMap(({ answer }) => {
     if (answer?.kind === 'granted') return [0];

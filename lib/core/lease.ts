@@ -1,13 +1,13 @@
 import { type Clock, elapsedBetween, type Instant, type Timer } from './clock.js';
 import { type LockLostCause, LockLostError, type MasterReport, QuorumUnavailableError } from './errors.js';
-import type { Member } from './linked-list.js';
-import type { Observer } from './observer.js';
-import type { Ballot } from './quorum.js';
+import type { ListNode } from './acquire/linked-list.js';
+import type { LockObserver } from './observer.js';
+import type { QuorumCall } from './acquire/quorum-call.js';
 import type { Random } from './random.js';
-import type { CallSettings } from './settings.js';
-import type { Holding } from './holding.interface.js';
-import type { Place } from './wait-queue.js';
-import type { Watch } from './watch.js';
+import type { CallSettings } from './settings/settings.js';
+import type { LeasedKeys } from './acquire/leased-keys.interface.js';
+import type { QueueEntry } from './acquire/wait-queue.js';
+import type { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import type { Witness } from './witness.interface.js';
 
 /** The next extension is due after this share of the ttl. */
@@ -23,7 +23,7 @@ const TIMER_RESOLUTION = 1;
 export interface LeaseContext {
   readonly clock: Clock;
   readonly random: Random;
-  readonly observer: Observer;
+  readonly observer: LockObserver;
   readonly witness: Witness;
   readonly quorum: number;
   readonly masters: number;
@@ -39,7 +39,7 @@ export interface LeaseContext {
  */
 export class Lease {
   /** Entry of this lease in the list of all leases of the service. */
-  member: Member<Lease> | undefined;
+  member: ListNode<Lease> | undefined;
   private readonly acquiredAt: Instant;
   private ttl: number;
   private timer: Timer | undefined;
@@ -57,14 +57,14 @@ export class Lease {
 
   constructor(
     readonly resources: readonly string[],
-    private readonly tenure: Holding,
+    private readonly quorumLock: LeasedKeys,
     private readonly call: CallSettings,
     private readonly context: LeaseContext,
-    readonly watch?: Watch,
+    readonly recorder?: AcquisitionRecorder,
     /** Place in the wait queues of this process. */
-    readonly place?: Place,
+    readonly entry?: QueueEntry,
   ) {
-    this.acquiredAt = tenure.validSince;
+    this.acquiredAt = quorumLock.validSince;
     this.ttl = call.ttl;
     this.nextSince = this.acquiredAt;
     this.nextAfter = Math.floor(this.ttl * EXTEND_AFTER);
@@ -115,11 +115,11 @@ export class Lease {
       }
     }
     this.throwIfLost();
-    const { extended, ballot } = await this.extendOnce(Math.min(ttl, permitted));
+    const { extended, quorumCall } = await this.extendOnce(Math.min(ttl, permitted));
     this.throwIfLost();
     if (!extended) {
       const { quorum, masters } = this.context;
-      throw new QuorumUnavailableError('extend the lock', this.resources, ballot.report, quorum, masters);
+      throw new QuorumUnavailableError('extend the lock', this.resources, quorumCall.report, quorum, masters);
     }
   }
 
@@ -136,7 +136,7 @@ export class Lease {
   /** Ends the validity this many milliseconds earlier, because the clock of this process stood still. */
   shorten(milliseconds: number): void {
     if (this.isOver) return;
-    this.tenure.shorten(milliseconds);
+    this.quorumLock.shorten(milliseconds);
     this.noteTime();
   }
 
@@ -170,7 +170,7 @@ export class Lease {
   private async agreeOnToken(): Promise<number> {
     for (;;) {
       this.throwIfLost();
-      const token = await this.tenure.drawToken();
+      const token = await this.quorumLock.drawToken();
       // An agreement that is reached after the end of the validity does not count.
       this.throwIfLost();
       if (token !== undefined) return token;
@@ -194,7 +194,7 @@ export class Lease {
   }
 
   private remainingAt(now: Instant): number {
-    return Math.max(0, Math.min(this.tenure.remainingAt(now), this.holdLeftAt(now)));
+    return Math.max(0, Math.min(this.quorumLock.remainingAt(now), this.holdLeftAt(now)));
   }
 
   private holdLeftAt(now: Instant): number {
@@ -202,16 +202,16 @@ export class Lease {
   }
 
   private expire(now: Instant): void {
-    this.lose(this.holdLeftAt(now) < this.tenure.remainingAt(now) ? 'max-hold' : 'expired');
+    this.lose(this.holdLeftAt(now) < this.quorumLock.remainingAt(now) ? 'max-hold' : 'expired');
   }
 
   private end(now: Instant): Promise<void> {
     this.timer?.cancel(); // @mutant timer-of-a-lock-kept
     this.goOn?.();
-    this.watch?.ended(this.lost);
+    this.recorder?.ended(this.lost);
     const { minHold } = this.call;
     const keepFor = minHold === 0 ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
-    const released = this.tenure.release(keepFor);
+    const released = this.quorumLock.release(keepFor);
     this.context.ended(this, released);
     return released;
   }
@@ -252,18 +252,18 @@ export class Lease {
     await this.extendOnce(typeof permitted === 'number' ? Math.min(this.ttl, permitted) : this.ttl);
   }
 
-  private async extendOnce(ttl: number): Promise<{ readonly extended: boolean; readonly ballot: Ballot }> {
-    const round = this.tenure.extend(ttl);
+  private async extendOnce(ttl: number): Promise<{ readonly extended: boolean; readonly quorumCall: QuorumCall }> {
+    const round = this.quorumLock.extend(ttl);
     this.extending = round;
     this.arm();
-    const { extended, ballot } = await round;
+    const { extended, quorumCall } = await round;
     this.extending = undefined;
-    if (this.isOver) return { extended: false, ballot };
+    if (this.isOver) return { extended: false, quorumCall };
     if (extended) {
       this.ttl = ttl;
-      this.plan(this.tenure.validSince, ttl * EXTEND_AFTER, ttl * TIMER_SLACK);
-    } else if (ballot.ownedByOther) {
-      this.lose('owner-changed', ballot.report);
+      this.plan(this.quorumLock.validSince, ttl * EXTEND_AFTER, ttl * TIMER_SLACK);
+    } else if (quorumCall.ownedByOther) {
+      this.lose('owner-changed', quorumCall.report);
     } else {
       const { clock, random } = this.context;
       // The shorter ttl counts: a refused change of the ttl leaves the validity of the previous ttl, or less.
@@ -271,6 +271,6 @@ export class Lease {
       this.plan(clock.read(), bound * (1 + random.fraction()) * 0.5, bound * TIMER_SLACK);
     }
     this.arm();
-    return { extended, ballot };
+    return { extended, quorumCall };
   }
 }

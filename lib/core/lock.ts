@@ -1,7 +1,7 @@
-import type { Duration } from './duration.js';
+import type { Duration } from './settings/duration.js';
 import type { LockLostError } from './errors.js';
 import type { Lease } from './lease.js';
-import { resolveTtl, type Settings } from './settings.js';
+import { resolveTtl, type Settings } from './settings/settings.js';
 
 /** An acquired lock. Reports whether it is still held, and can be extended and released. */
 export class Lock implements AsyncDisposable {
@@ -91,7 +91,7 @@ export class Lock implements AsyncDisposable {
    * @internal
    */
   observed<T>(work: () => T): () => T {
-    return this.#lease.watch?.around(work) ?? work;
+    return this.#lease.recorder?.around(work) ?? work;
   }
 
   /** Releases the lock at the end of an `await using` block. */

@@ -8,14 +8,14 @@ export interface Master {
   /** Name of this master in messages, for example `10.0.0.1:6379`. Never contains credentials. */
   readonly name: string;
   /** Sends one request to this master. Calls `reply` exactly once, possibly before `ask` returns. */
-  ask(request: Request, reply: Reply): void;
+  ask(request: MasterRequest, reply: ReplyCallback): void;
   /**
    * Opens the connection and keeps reopening it until `close`. Resolves when the first attempt has succeeded or failed;
    * `problem` then reports the result.
    */
   connect(): Promise<void>;
   /** Why this master cannot take requests now; `undefined` if it can. */
-  problem(): Unreachable | undefined;
+  problem(): UnreachableReply | undefined;
   /** What is known about the server. */
   identity(): MasterIdentity;
   /** Whether `identity()` has a quarantine, without the cost of describing it. */
@@ -26,11 +26,11 @@ export interface Master {
   onReady(listener: () => void): void;
   /**
    * Calls `listener` from now on when this process is next to take a key. The process joins queues under the same name,
-   * as the `waiter` of its requests. Wake-ups can be lost, for example while their connection is down.
+   * as the `waiter` of its requests. Notifications can be lost, for example while their connection is down.
    *
    * @param listener `undefined` ends the subscription
    */
-  listen(waiter: string, listener: WakeUp | undefined): void;
+  listen(waiter: string, listener: NotificationListener | undefined): void;
   /** Closes the connection. Pending requests are answered with `unreachable`. */
   close(): Promise<void>;
 }
@@ -57,17 +57,17 @@ export interface Quarantine {
   readonly remaining: number;
 }
 
-/** Receives the key that is free, or `undefined` if wake-ups may have been lost. */
-export type WakeUp = (key: string | undefined) => void;
+/** Receives the key that is free, or `undefined` if notifications may have been lost. */
+export type NotificationListener = (key: string | undefined) => void;
 
 /** Receives the single answer to a request. */
-export type Reply = (answer: Answer) => void;
+export type ReplyCallback = (answer: MasterReply) => void;
 
-/** How long a released key stays reserved for the process that is woken, in milliseconds. */
-export const RESERVED_FOR = 50;
+/** How long a released key stays reserved for the process that is notified, in milliseconds. */
+export const RESERVATION_LIFE = 50;
 
 /** A request to a master, discriminated by its `op`. */
-export type Request =
+export type MasterRequest =
   AcquireRequest | ExtendRequest | DrawRequest | ReleaseRequest | LeaveRequest | InspectRequest | ProbeRequest;
 
 interface KeyRequest {
@@ -100,13 +100,13 @@ export interface AcquireRequest extends WithdrawableRequest {
   readonly queue?: QueueTicket | undefined;
 }
 
-/** A place in the queues of some keys at one master, for a process that waits to take them. */
+/** The entry of a waiting process in the queues of some keys on one master. */
 export interface QueueTicket {
   /** Names of the queues, one per key, in the order of the keys. */
   readonly queues: readonly string[];
   /** The waiting process, by the name under which it listens. */
   readonly waiter: string;
-  /** Milliseconds that the process has already waited. The longest-waiting process is woken first. */
+  /** Milliseconds that the process has already waited. The process that has waited longest is notified first. */
   readonly waited: number;
 }
 
@@ -135,7 +135,7 @@ export interface DrawRequest extends OwnerRequest {
 
 /**
  * Deletes the keys that hold the token. If processes wait for such a key at this master, the first of them that listens
- * is woken, and the key stays reserved for it for a moment.
+ * is notified, and the key stays reserved for it for a moment.
  */
 export interface ReleaseRequest extends OwnerRequest {
   /** The kind of request. */
@@ -148,7 +148,7 @@ export interface ReleaseRequest extends OwnerRequest {
   readonly ttl: number;
 }
 
-/** Gives up the places of a process in the queues of some keys. If that process was next, another one is woken. */
+/** Removes a process from the queues of some keys. If that process was next, another one is notified. */
 export interface LeaveRequest extends KeyRequest {
   /** The kind of request. */
   readonly op: 'leave';
@@ -171,11 +171,11 @@ export interface ProbeRequest extends KeyRequest {
 }
 
 /** Success: acquired, extended, released or, for an inspection, free. */
-export interface Granted {
+export interface GrantedReply {
   /** The kind of answer. */
   readonly kind: 'granted';
   /** Whether other processes wait for one of the keys at this master, if the master reports it. */
-  readonly crowded?: boolean;
+  readonly hasWaiters?: boolean;
   /** The fencing counter, in the answer to a {@link DrawRequest}. */
   readonly fence?: number;
   /** Whether an extension had to set an absent key again. */
@@ -183,7 +183,7 @@ export interface Granted {
 }
 
 /** Another token holds one of the keys. */
-export interface Held {
+export interface HeldReply {
   /** The kind of answer. */
   readonly kind: 'held';
   /** Milliseconds until the holder's key expires; `undefined` if the master did not report it. */
@@ -191,7 +191,7 @@ export interface Held {
 }
 
 /** There is no connection to the master. */
-export interface Unreachable {
+export interface UnreachableReply {
   /** The kind of answer. */
   readonly kind: 'unreachable';
   /** The reason, without secrets. */
@@ -201,7 +201,7 @@ export interface Unreachable {
 }
 
 /** The master did not answer in time. */
-export interface TimedOut {
+export interface TimedOutReply {
   /** The kind of answer. */
   readonly kind: 'timeout';
   /** `false` if the master was known to be silent, so that the request was not sent. */
@@ -209,7 +209,7 @@ export interface TimedOut {
 }
 
 /** The server answered with an error of its own, such as `NOAUTH`, `READONLY` or `OOM`. */
-export interface Refused {
+export interface RefusedReply {
   /** The kind of answer. */
   readonly kind: 'refused';
   /** First word of the server's error. */
@@ -219,7 +219,7 @@ export interface Refused {
 }
 
 /** The vote of the master does not count, because the master may have lost what it granted before. */
-export interface Quarantined extends Quarantine {
+export interface QuarantinedReply extends Quarantine {
   /** The kind of answer. */
   readonly kind: 'quarantined';
   /** `false` if the request was not sent. */
@@ -227,15 +227,15 @@ export interface Quarantined extends Quarantine {
 }
 
 /** A master's answer to a request, discriminated by its `kind`. */
-export type Answer = Granted | Held | Unreachable | TimedOut | Refused | Quarantined;
+export type MasterReply = GrantedReply | HeldReply | UnreachableReply | TimedOutReply | RefusedReply | QuarantinedReply;
 
-export const GRANTED: Granted = Object.freeze({ kind: 'granted' });
-export const GRANTED_AMONG_OTHERS: Granted = Object.freeze({ kind: 'granted', crowded: true });
-export const HEALED: Granted = Object.freeze({ kind: 'granted', healed: true });
-export const TIMED_OUT: TimedOut = Object.freeze({ kind: 'timeout', sent: true });
-export const NOT_ASKED: TimedOut = Object.freeze({ kind: 'timeout', sent: false });
+export const GRANTED: GrantedReply = Object.freeze({ kind: 'granted' });
+export const GRANTED_WITH_WAITERS: GrantedReply = Object.freeze({ kind: 'granted', hasWaiters: true });
+export const HEALED: GrantedReply = Object.freeze({ kind: 'granted', healed: true });
+export const TIMED_OUT: TimedOutReply = Object.freeze({ kind: 'timeout', sent: true });
+export const NOT_ASKED: TimedOutReply = Object.freeze({ kind: 'timeout', sent: false });
 
 /** Whether a request with this answer may have taken effect or may still do so. */
-export function mayHaveReached(answer: Answer | undefined): boolean {
+export function mayHaveReached(answer: MasterReply | undefined): boolean {
   return answer === undefined || !('sent' in answer) || answer.sent;
 }

@@ -1,8 +1,8 @@
 import type { LockLostError } from './errors.js';
-import type { Answer, Request } from './master.interface.js';
+import type { MasterReply, MasterRequest } from './master.interface.js';
 
 /** Receives events, for example to log or to count them. Called synchronously; must not throw. */
-export interface Observer {
+export interface LockObserver {
   /**
    * An acquisition begins. Called in the asynchronous context of the caller. The returned observer, if any, receives
    * the further events of this acquisition.
@@ -17,7 +17,7 @@ export interface Observer {
    *
    * @param milliseconds time since the request; `0` if the master was not asked
    */
-  masterAnswered?(master: string, operation: Request['op'], answer: Answer, milliseconds: number): void;
+  masterAnswered?(master: string, operation: MasterRequest['op'], answer: MasterReply, milliseconds: number): void;
   /** A master has left several requests unanswered. From now on, it is only probed. */
   masterSilent?(master: string): void;
   /** The votes of a master do not count for a while, because it may have lost locks. */
@@ -48,7 +48,7 @@ export interface Observer {
 export type OnHeld = 'fail' | 'skip';
 
 /** How an acquisition went. */
-export interface Progress {
+export interface AcquisitionProgress {
   /** Number of rounds of requests to the masters. */
   readonly attempts: number;
   /** Milliseconds from the call to its outcome. */
@@ -60,9 +60,9 @@ export interface Progress {
 /** Receives the events of one acquisition and of the lock that results from it. */
 export interface AcquisitionObserver {
   /** The lock was acquired. */
-  granted?(progress: Progress): void;
+  granted?(progress: AcquisitionProgress): void;
   /** The lock was not acquired. `error` is an error of this library, or the reason of a signal. */
-  failed?(error: unknown, progress: Progress): void;
+  failed?(error: unknown, progress: AcquisitionProgress): void;
   /**
    * The acquired lock was released or lost.
    *

@@ -1,34 +1,34 @@
-import { Acquisition, type AcquisitionContext } from './acquisition.js';
+import { Acquisition, type AcquisitionContext } from './acquire/acquisition.js';
 import type { Clock } from './clock.js';
-import { connectMasters } from './connect.js';
+import { connectMasters } from './health/connect.js';
 import { LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
-import { Gates } from './gates.js';
-import { type Inspection, summarize } from './inspection.js';
-import { Naming } from './key-names.js';
+import { HomeMasters } from './acquire/home-masters.js';
+import { type LockInspection, summarize } from './inspection.js';
+import { Keyspace } from './keyspace.js';
 import { Lease, type LeaseContext } from './lease.js';
-import { LinkedList } from './linked-list.js';
+import { LinkedList } from './acquire/linked-list.js';
 import { Lock } from './lock.js';
 import type { Master } from './master.interface.js';
-import type { Observer, OnHeld } from './observer.js';
-import { probe } from './probe.js';
-import { askAll, quorumOf } from './quorum.js';
+import type { LockObserver, OnHeld } from './observer.js';
+import { probe } from './health/probe.js';
+import { askAll, quorumOf } from './acquire/quorum-call.js';
 import type { Random } from './random.js';
-import { type CallSettings, ownName, type Settings } from './settings.js';
-import { type Status, statusOf } from './status.js';
-import type { Holding } from './holding.interface.js';
-import { type Place, WaitQueue } from './wait-queue.js';
-import { Waiter } from './waiter.js';
-import { Watch } from './watch.js';
-import { WatchedMaster } from './watched-master.js';
+import type { CallSettings, Settings } from './settings/settings.js';
+import { type RedlockStatus, statusOf } from './health/status.js';
+import type { LeasedKeys } from './acquire/leased-keys.interface.js';
+import { type QueueEntry, WaitQueue } from './acquire/wait-queue.js';
+import { Waiter } from './acquire/waiter.js';
+import { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
+import { CircuitBreakerMaster } from './health/circuit-breaker-master.js';
 import { NO_WITNESS, type Witness } from './witness.interface.js';
 
-export type { Inspection } from './inspection.js';
+export type { LockInspection } from './inspection.js';
 
 /** The dependencies of the algorithm on its environment. */
-export interface Surroundings {
+export interface RedlockContext {
   readonly clock: Clock;
   readonly random: Random;
-  readonly observer: Observer;
+  readonly observer: LockObserver;
   /** Reports the locks of this process to masters that have lost their data. */
   readonly witness?: Witness | undefined;
 }
@@ -39,11 +39,11 @@ export interface Surroundings {
  * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
  */
 export class Redlock {
-  private readonly masters: readonly WatchedMaster[];
+  private readonly masters: readonly CircuitBreakerMaster[];
   private readonly quorum: number;
-  private readonly gates: Gates;
+  private readonly homeMasters: HomeMasters;
   private readonly context: AcquisitionContext;
-  private readonly naming: Naming;
+  private readonly keyspace: Keyspace;
   private readonly queue = new WaitQueue();
   private readonly waiting = new LinkedList<{ readonly waiter: Waiter; readonly resources: readonly string[] }>();
   private readonly held = new LinkedList<Lease>();
@@ -57,27 +57,29 @@ export class Redlock {
   constructor(
     masters: readonly Master[],
     private readonly settings: Settings,
-    private readonly surroundings: Surroundings,
+    private readonly surroundings: RedlockContext,
   ) {
     const { clock, random, observer, witness = NO_WITNESS } = surroundings;
-    const crowded = (keys: readonly string[]): void => this.gates.noteCrowd(keys);
-    this.masters = masters.map((master) => new WatchedMaster(master, clock, settings.masterTimeout, observer, crowded));
+    const hasWaiters = (keys: readonly string[]): void => this.homeMasters.noteContention(keys);
+    this.masters = masters.map(
+      (master) => new CircuitBreakerMaster(master, clock, settings.masterTimeout, observer, hasWaiters),
+    );
     for (const master of this.masters) master.onReady(() => this.noteReady());
     // Timers stand still while the machine is suspended: end the locks whose validity ended in that time.
     clock.onResume?.(() => this.expireLeases());
-    this.gates = new Gates(this.masters, clock);
+    this.homeMasters = new HomeMasters(this.masters, clock);
     this.quorum = quorumOf(masters.length);
-    this.naming = new Naming(settings);
+    this.keyspace = new Keyspace(settings.keyPrefix);
     this.context = {
       masters: this.masters,
-      gates: this.gates,
+      homeMasters: this.homeMasters,
       settings,
       clock,
       random,
       witness,
-      listener: ownName(settings, `wake:${random.token()}`),
+      listener: this.keyspace.channelOf(random.token()),
       releasing: (released) => this.track(released),
-      woken: (master, key) => this.wake(master, key),
+      notified: (master, key) => this.wake(master, key),
     };
     this.leases = {
       ...{ clock, random, observer, witness, quorum: this.quorum, masters: masters.length },
@@ -107,7 +109,7 @@ export class Redlock {
   }
 
   /** What is known about the masters without contacting them. */
-  status(): Status {
+  status(): RedlockStatus {
     return statusOf(this.masters);
   }
 
@@ -124,20 +126,26 @@ export class Redlock {
     call.signal?.throwIfAborted();
     if (this.stopped) throw new LockServiceStoppedError(resources);
     const { clock, observer } = this.surroundings;
-    const watch = Watch.begin(observer, clock, resources, onHeld);
+    const recorder = AcquisitionRecorder.begin(observer, clock, resources, onHeld);
     const waiter = new Waiter(clock, call.wait, call.signal);
-    if (watch) waiter.paused = 0;
+    if (recorder) waiter.paused = 0;
     // An acquisition that does not wait makes its single attempt without queueing behind those that do.
-    const place = call.wait > 0 || this.queue.isEmpty(resources) ? this.queue.join(resources, waiter) : undefined;
+    const entry = call.wait > 0 || this.queue.isEmpty(resources) ? this.queue.join(resources, waiter) : undefined;
     const waiting = this.waiting.add({ waiter, resources });
-    const acquisition = new Acquisition(this.context, resources, this.naming.namesOf(resources), call, waiter, place);
+    const acquisition = new Acquisition(this.context, {
+      resources,
+      names: this.keyspace.namesOf(resources),
+      call,
+      waiter,
+      entry,
+    });
     try {
-      const tenure = await acquisition.run();
-      watch?.granted(acquisition.attempts, waiter.paused);
-      return this.hold(resources, acquisition.call, tenure, place, watch);
+      const quorumLock = await acquisition.run();
+      recorder?.granted(acquisition.attempts, waiter.paused);
+      return this.hold(resources, acquisition.call, quorumLock, entry, recorder);
     } catch (error) {
-      watch?.failed(error, acquisition.attempts, waiter.paused);
-      place?.leave();
+      recorder?.failed(error, acquisition.attempts, waiter.paused);
+      entry?.leave();
       throw error;
     } finally {
       waiting.leave();
@@ -147,17 +155,17 @@ export class Redlock {
   }
 
   /** Asks all masters for the state of a resource. */
-  async inspect(resource: string): Promise<Inspection> {
+  async inspect(resource: string): Promise<LockInspection> {
     const { clock } = this.surroundings;
-    const request = { op: 'inspect', keys: [this.naming.keyOf(resource)] } as const;
+    const request = { op: 'inspect', keys: [this.keyspace.keyOf(resource)] } as const;
     const masters = await askAll(this.masters, request, clock, this.settings.masterTimeout);
     return summarize(resource, masters);
   }
 
   /** Makes all masters write a key that is reserved for this library, and returns their status. */
-  probe(): Promise<Status> {
+  probe(): Promise<RedlockStatus> {
     const { settings, surroundings } = this;
-    return probe(this.masters, ownName(settings, 'probe'), surroundings.clock, settings.masterTimeout);
+    return probe(this.masters, this.keyspace.probe, surroundings.clock, settings.masterTimeout);
   }
 
   /** Ends all held locks this many milliseconds earlier, because the clock of this process stood still. */
@@ -198,20 +206,20 @@ export class Redlock {
   private hold(
     resources: readonly string[],
     call: CallSettings,
-    tenure: Holding,
-    place: Place | undefined,
-    watch: Watch | undefined,
+    quorumLock: LeasedKeys,
+    entry: QueueEntry | undefined,
+    recorder: AcquisitionRecorder | undefined,
   ): Lock {
-    place?.hold();
-    const lease = new Lease(resources, tenure, call, this.leases, watch, place);
+    entry?.becomeHolder();
+    const lease = new Lease(resources, quorumLock, call, this.leases, recorder, entry);
     lease.member = this.held.add(lease);
     return new Lock(lease, this.settings);
   }
 
-  private letGo({ member, place, resources }: Lease, released: Promise<void>): void {
+  private letGo({ member, entry, resources }: Lease, released: Promise<void>): void {
     member?.leave();
     this.track(released);
-    if (place) place.leave();
+    if (entry) entry.leave();
     else this.queue.wakeFirst(resources);
     this.tellIfIdle();
   }
@@ -255,18 +263,18 @@ export class Redlock {
     });
   }
 
-  /** A master reports that this process is next for `key` or, without a key, that wake-ups may have been lost. */
-  private wake(master: WatchedMaster, key: string | undefined): void {
+  /** A master reports that this process is next for `key` or, without a key, that notifications may have been lost. */
+  private wake(master: CircuitBreakerMaster, key: string | undefined): void {
     if (key === undefined) {
-      this.gates.noteSilence(master);
+      this.homeMasters.noteLostNotifications(master);
       this.queue.wakeAll();
       return;
     }
-    this.gates.noteCall(master);
-    const resource = this.naming.resourceOf(key);
-    if (this.queue.call(resource)) return;
+    this.homeMasters.noteNotification(master);
+    const resource = this.keyspace.resourceOf(key);
+    if (this.queue.notify(resource)) return;
     // The waiter has given up in the meantime: pass its turn to the next process.
-    const { keys, queues } = this.naming.namesOf([resource]);
+    const { keys, queues } = this.keyspace.namesOf([resource]);
     master.ask({ op: 'leave', keys, queues, waiter: this.context.listener }, () => undefined);
   }
 }

@@ -1,11 +1,18 @@
 import type { Clock } from '../core/clock.js';
-import type { Master, MasterIdentity, Reply, Request, Unreachable, WakeUp } from '../core/master.interface.js';
+import type {
+  Master,
+  MasterIdentity,
+  ReplyCallback,
+  MasterRequest,
+  UnreachableReply,
+  NotificationListener,
+} from '../core/master.interface.js';
 import { queueMicrotask } from './event-loop.js';
 import { MemoryQueues } from './memory-queues.js';
 import { MemoryStore } from './memory-store.js';
 
-const DOWN: Unreachable = Object.freeze({ kind: 'unreachable', reason: 'taken down', sent: false });
-const CUT_OFF: Unreachable = Object.freeze({ ...DOWN, sent: true });
+const DOWN: UnreachableReply = Object.freeze({ kind: 'unreachable', reason: 'taken down', sent: false });
+const CUT_OFF: UnreachableReply = Object.freeze({ ...DOWN, sent: true });
 
 /**
  * A master in the memory of this process: real locks and real contention, without a server.
@@ -26,7 +33,7 @@ export class MemoryMaster implements Master {
     this.store = new MemoryStore(clock, this.queues);
   }
 
-  ask(request: Request, reply: Reply): void {
+  ask(request: MasterRequest, reply: ReplyCallback): void {
     if (this.down) {
       reply(DOWN);
       return;
@@ -41,7 +48,7 @@ export class MemoryMaster implements Master {
     return Promise.resolve();
   }
 
-  problem(): Unreachable | undefined {
+  problem(): UnreachableReply | undefined {
     return this.down ? DOWN : undefined;
   }
 
@@ -99,7 +106,7 @@ export class MemoryMaster implements Master {
     this.store.clear();
   }
 
-  listen(waiter: string, listener: WakeUp | undefined): void {
+  listen(waiter: string, listener: NotificationListener | undefined): void {
     this.queues.listen(waiter, listener);
   }
 

@@ -1,18 +1,18 @@
-import type { WakeUp } from '../core/master.interface.js';
+import type { NotificationListener } from '../core/master.interface.js';
 import { queueMicrotask } from './event-loop.js';
 
 /** The queues of waiting processes, and the listeners of these processes. */
 export class MemoryQueues {
   /** For each queue, its waiters and the time since which each of them waits, in milliseconds. */
   private readonly queues = new Map<string, Map<string, number>>();
-  private readonly listeners = new Map<string, WakeUp>();
+  private readonly listeners = new Map<string, NotificationListener>();
 
-  listen(waiter: string, listener: WakeUp | undefined): void {
+  listen(waiter: string, listener: NotificationListener | undefined): void {
     if (listener) this.listeners.set(waiter, listener);
     else this.listeners.delete(waiter);
   }
 
-  /** Takes a place in a queue, unless the waiter already has one there. */
+  /** Adds a waiter to a queue, unless it is there already. */
   join(queue: string, waiter: string, since: number): void {
     const places = this.queues.get(queue) ?? new Map<string, number>();
     this.queues.set(queue, places);

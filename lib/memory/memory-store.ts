@@ -2,18 +2,18 @@ import type { Clock, Instant } from '../core/clock.js';
 import { elapsedSince } from '../core/clock.js';
 import {
   type AcquireRequest,
-  type Answer,
+  type MasterReply,
   type DrawRequest,
   type ExtendRequest,
   GRANTED,
-  GRANTED_AMONG_OTHERS,
+  GRANTED_WITH_WAITERS,
   HEALED,
-  type Held,
+  type HeldReply,
   type LeaveRequest,
   type QueueTicket,
   type ReleaseRequest,
-  type Request,
-  RESERVED_FOR,
+  type MasterRequest,
+  RESERVATION_LIFE,
 } from '../core/master.interface.js';
 import { MemoryCounters } from './memory-counters.js';
 import type { MemoryQueues } from './memory-queues.js';
@@ -29,7 +29,7 @@ const SWEEP = 4;
 
 const RESERVED = 'reserved for ';
 
-/** The value that replaces a token in a key that is reserved for the process that was woken. */
+/** The value that replaces a token in a key that is reserved for the process that was notified. */
 function reservedFor(waiter: string): string {
   return RESERVED + waiter;
 }
@@ -58,7 +58,7 @@ export class MemoryStore {
   }
 
   /** Carries out a request at once. */
-  answer(request: Request): Answer {
+  answer(request: MasterRequest): MasterReply {
     switch (request.op) {
       case 'acquire':
         return this.acquire(request);
@@ -77,24 +77,24 @@ export class MemoryStore {
     }
   }
 
-  private acquire({ keys, token, ttl, queue }: AcquireRequest): Answer {
+  private acquire({ keys, token, ttl, queue }: AcquireRequest): MasterReply {
     this.sweep();
     const held = this.longestHeld(keys, queue && reservedFor(queue.waiter));
-    if (held && queue) this.lineUp(keys, queue);
+    if (held && queue) this.enqueue(keys, queue);
     if (held) return held;
     this.set(keys, token, ttl);
     for (const name of queue?.queues ?? []) this.queues.leave(name, queue?.waiter ?? '');
-    const crowded = queue?.queues.some((name) => !this.queues.isEmpty(name));
-    return crowded ? GRANTED_AMONG_OTHERS : GRANTED;
+    const hasWaiters = queue?.queues.some((name) => !this.queues.isEmpty(name));
+    return hasWaiters ? GRANTED_WITH_WAITERS : GRANTED;
   }
 
-  private draw(request: DrawRequest): Answer {
+  private draw(request: DrawRequest): MasterReply {
     const { keys, token } = request;
     const isOurs = keys.every((key) => this.remainingOf(key) > 0 && this.entries.get(key)?.token === token);
     return isOurs ? { ...GRANTED, fence: this.counters.draw(request) } : { kind: 'held', remaining: undefined };
   }
 
-  private lineUp(keys: readonly string[], { queues, waiter, waited }: QueueTicket): void {
+  private enqueue(keys: readonly string[], { queues, waiter, waited }: QueueTicket): void {
     const since = this.clock.read().monotonic - waited;
     queues.forEach((queue, i) => {
       const key = keys[i] as string;
@@ -109,11 +109,11 @@ export class MemoryStore {
   private free(key: string, queue: string): boolean {
     this.entries.delete(key);
     const next = this.queues.wakeNext(queue, key);
-    if (next !== undefined) this.set([key], reservedFor(next), RESERVED_FOR);
+    if (next !== undefined) this.set([key], reservedFor(next), RESERVATION_LIFE);
     return next !== undefined;
   }
 
-  private leave({ keys, queues, waiter }: LeaveRequest): Answer {
+  private leave({ keys, queues, waiter }: LeaveRequest): MasterReply {
     queues.forEach((queue, i) => {
       const key = keys[i] as string;
       this.queues.leave(queue, waiter);
@@ -122,7 +122,7 @@ export class MemoryStore {
     return GRANTED;
   }
 
-  private extend({ keys, token, ttl }: ExtendRequest): Answer {
+  private extend({ keys, token, ttl }: ExtendRequest): MasterReply {
     const held = this.longestHeld(keys, token);
     if (held) return held;
     const isSetAgain = keys.some((key) => this.remainingOf(key) === 0);
@@ -130,22 +130,22 @@ export class MemoryStore {
     return isSetAgain ? HEALED : GRANTED;
   }
 
-  private release({ keys, queues, token, keepFor }: ReleaseRequest): Answer {
-    let crowded = false;
+  private release({ keys, queues, token, keepFor }: ReleaseRequest): MasterReply {
+    let hasWaiters = false;
     for (const [i, queue] of queues.entries()) {
       const key = keys[i] as string;
       const owner = this.remainingOf(key) > 0 ? this.entries.get(key)?.token : undefined;
-      if (owner?.startsWith(RESERVED)) crowded = true;
+      if (owner?.startsWith(RESERVED)) hasWaiters = true;
       if (owner !== undefined && owner !== token) continue;
       if (keepFor === 0) {
-        crowded = this.free(key, queue) || crowded;
+        hasWaiters = this.free(key, queue) || hasWaiters;
       } else if (owner !== undefined) {
         this.set([key], token, keepFor);
         // Wake the next waiter: the key now expires at another time than was reported to it.
         this.queues.wakeNext(queue, key);
       }
     }
-    return crowded ? GRANTED_AMONG_OTHERS : GRANTED;
+    return hasWaiters ? GRANTED_WITH_WAITERS : GRANTED;
   }
 
   private set(keys: readonly string[], token: string, ttl: number): void {
@@ -154,7 +154,7 @@ export class MemoryStore {
   }
 
   /** The longest remaining time of a key that another token than `owner` holds. */
-  private longestHeld(keys: readonly string[], owner?: string): Held | undefined {
+  private longestHeld(keys: readonly string[], owner?: string): HeldReply | undefined {
     const times = keys.map((key) => (this.entries.get(key)?.token === owner ? 0 : this.remainingOf(key)));
     const remaining = Math.max(...times);
     return remaining > 0 ? { kind: 'held', remaining } : undefined;

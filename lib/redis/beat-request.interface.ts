@@ -1,4 +1,4 @@
-import type { Request } from '../core/master.interface.js';
+import type { MasterRequest } from '../core/master.interface.js';
 import type { Announcement } from './guard/data-identity.js';
 
 /**
@@ -15,4 +15,4 @@ export interface BeatRequest extends Announcement {
 }
 
 /** All requests to a server. */
-export type ServerRequest = Request | BeatRequest;
+export type ServerRequest = MasterRequest | BeatRequest;

@@ -1,7 +1,7 @@
 import { type Marker, MARKER_FIELDS, markerFrom } from './guard/marker.js';
 
 /** The identity of a server and the state of its data, read atomically with its marker. */
-export interface ServerReport {
+export interface ServerIdentity {
   /** Identifies one run of a server process; empty if the user lacks the permission for INFO. */
   readonly run: string;
   /** Identifies one history of the data; empty if the user lacks the permission for INFO. */
@@ -66,36 +66,36 @@ if marker.err and not isCluster then return marker end
 for i = 1, #fields do report[#report + 1] = marker[i] or '' end
 return report`;
 
-/** Reads the server's answer to {@link REPORT}. */
-export function reportOf(reply: unknown): ServerReport {
-  const [time = '', ...values] = (reply as unknown[]).map(String);
-  const field = (name: InfoField): string | undefined => values[INFO_FIELDS.indexOf(name)] || undefined;
-  const policy = field('maxmemory_policy');
+/** Reads the server's answer to {@link REPORT}: its time, {@link INFO_FIELDS} and the marker. */
+export function parseServerIdentity(reply: unknown): ServerIdentity {
+  const values = (reply as unknown[]).map(String);
+  const [time, run, redis, valkey, redisMode, mode, uptime, role, replicas, replid, replid2, limit, policy, aof] =
+    values;
   return {
-    run: field('run_id') ?? '',
-    replid: field('master_replid') ?? '',
-    wasPromoted: !NEVER_PROMOTED.test(field('master_replid2') ?? ''),
-    replicas: Number(field('connected_slaves') ?? 0),
-    version: field('valkey_version') ?? field('redis_version'),
-    role: field('role'),
-    mode: field('redis_mode') ?? field('server_mode'),
-    hasAppendOnlyFile: field('aof_enabled') === '1',
-    eviction: Number(field('maxmemory') ?? 0) > 0 && policy !== 'noeviction' ? policy : undefined,
-    uptime: Number(field('uptime_in_seconds') ?? 0) * 1_000,
+    run: run ?? '',
+    replid: replid ?? '',
+    wasPromoted: !NEVER_PROMOTED.test(replid2 ?? ''),
+    replicas: Number(replicas ?? 0),
+    version: valkey || redis || undefined,
+    role: role || undefined,
+    mode: redisMode || mode || undefined,
+    hasAppendOnlyFile: aof === '1',
+    eviction: Number(limit ?? 0) > 0 && policy !== 'noeviction' ? policy : undefined,
+    uptime: Number(uptime ?? 0) * 1_000,
     time: Number(time),
-    marker: markerFrom(values.slice(INFO_FIELDS.length), Number(time)),
+    marker: markerFrom(values.slice(1 + INFO_FIELDS.length), Number(time)),
   };
 }
 
 /** The same without a marker, from the answer to INFO at a time in milliseconds. */
-export function reportOfInfo(info: string, time: number): ServerReport {
+export function parseInfo(info: string, time: number): ServerIdentity {
   const fields = new Map(info.split('\r\n').map((line) => [line.slice(0, line.indexOf(':')), line]));
   const valueOf = (name: InfoField): string => fields.get(name)?.slice(name.length + 1) ?? '';
-  return reportOf([time, ...INFO_FIELDS.map(valueOf)]);
+  return parseServerIdentity([time, ...INFO_FIELDS.map(valueOf)]);
 }
 
 /** Why a server must never vote; `undefined` if it may. */
-export function faultOf({ role, mode, version }: ServerReport): string | undefined {
+export function faultOf({ role, mode, version }: ServerIdentity): string | undefined {
   if (role === 'slave') return 'it is a replica, whose data may be older than what its primary has acknowledged';
   if (mode === 'cluster') return 'it is a node of a cluster, which is not an independent master';
   if (version !== undefined && Number.parseInt(version, 10) < OLDEST) {

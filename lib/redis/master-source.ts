@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { RedlockConfigError } from '../core/errors.js';
-import { resolveFlag } from '../core/settings.js';
-import { redactUrl } from '../core/shown.js';
+import { resolveFlag } from '../core/settings/settings.js';
+import { redactUrl } from '../core/display.js';
 import { OWN_SETTINGS } from './own-settings.js';
 import type { RedisClient, RedisClientOptions, RedisClientSource } from './redis-client.interface.js';
 import type { RedisMasterContext } from './redis-master-context.interface.js';
@@ -151,7 +151,7 @@ function checkSentinels(option: string, sentinels: unknown, name: unknown): void
 }
 
 function checkPath(option: string, path: unknown): void {
-  if (typeof path !== 'string') throw new RedlockConfigError(option, path, 'must be a text');
+  if (typeof path !== 'string') throw new RedlockConfigError(option, path, 'must be a string');
   if (path.includes('://') || !PRINTABLE.test(path)) {
     throw new RedlockConfigError(option, path, 'must be the path of a unix socket');
   }
@@ -159,7 +159,7 @@ function checkPath(option: string, path: unknown): void {
 
 function checkEndpoint(option: string, host: unknown, port: unknown): void {
   if (typeof host !== 'string' || host === '') {
-    throw new RedlockConfigError(`${option}.host`, host, 'must be a text that is not empty');
+    throw new RedlockConfigError(`${option}.host`, host, 'must be a non-empty string');
   }
   if (!HOST.test(host)) {
     // The host names the master in every log: a value that is not an address could be a password.

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.js';
-import type { Observer } from '../core/observer.js';
+import type { LockObserver } from '../core/observer.js';
 import type { Random } from '../core/random.js';
-import type { Settings } from '../core/settings.js';
+import type { Settings } from '../core/settings/settings.js';
 import type { RequestEncoder } from './request-encoding.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 
@@ -10,7 +10,7 @@ export interface RedisMasterContext {
   readonly clock: Clock;
   readonly settings: Settings;
   readonly random: Random;
-  readonly observer: Observer;
+  readonly observer: LockObserver;
   /** Shared by all masters that receive the same requests. */
   readonly encoder: RequestEncoder;
   /** Shared by all masters; `undefined` where the restart guard is off. */

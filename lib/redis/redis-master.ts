@@ -1,16 +1,16 @@
+import { Keyspace } from '../core/keyspace.js';
 import type { Clock, Instant } from '../core/clock.js';
-import { countersName } from '../core/fencing.js';
 import type {
   AcquireRequest,
-  Answer,
+  MasterReply,
   DrawRequest,
   Master,
   MasterIdentity,
   Quarantine,
-  Reply,
-  Request,
-  Unreachable,
-  WakeUp,
+  ReplyCallback,
+  MasterRequest,
+  UnreachableReply,
+  NotificationListener,
 } from '../core/master.interface.js';
 import type { BeatRequest, ServerRequest } from './beat-request.interface.js';
 import { Connection } from './connection.js';
@@ -21,17 +21,17 @@ import {
   type GuardedServer,
   type MarkerChange,
 } from './guard/data-identity.js';
-import { faultOf, REPORT, reportOf, type ServerReport } from './identity.js';
+import { faultOf, REPORT, parseServerIdentity, type ServerIdentity } from './identity.js';
 import { MARK, NO_MARKER } from './guard/marker.js';
 import type { RedisClient } from './redis-client.interface.js';
 import type { RedisMasterContext } from './redis-master-context.interface.js';
-import { answerFrom, answerToSet, isReply, millisecondsFrom, refusalFrom } from './replies.js';
+import { replyFrom, replyToSet, isReply, millisecondsFrom, refusalFrom } from './replies.js';
 import { isPlain, type RequestEncoder } from './request-encoding.js';
 import type { RestartGuard } from './guard/restart-guard.js';
-import { type Asked, RequestQueue } from './request-queue.js';
-import { boundScript, type Script } from './scripts.js';
-import { UNMARKED } from './script-answers.js';
-import { WakeUps } from './wake-ups.js';
+import { type PendingRequest, RequestQueue } from './request-queue.js';
+import { boundScript, type Script } from './scripts/bound-script.js';
+import { UNMARKED } from './scripts/statuses.js';
+import { NotificationChannel } from './notification-channel.js';
 
 /** How long `close` waits for answers that are under way, in milliseconds. */
 const CLOSE_WITHIN = 500;
@@ -39,7 +39,11 @@ const CLOSE_WITHIN = 500;
 const MOST_READINGS = 3;
 
 const NO_ANSWER = 'the connection broke before the answer came';
-const LOST_DATA: Answer = Object.freeze({ kind: 'refused', code: 'UNMARKED', reason: 'its data was lost or replaced' });
+const LOST_DATA: MasterReply = Object.freeze({
+  kind: 'refused',
+  code: 'UNMARKED',
+  reason: 'its data was lost or replaced',
+});
 const RECOGNIZED_ANEW: Quarantine = Object.freeze({ reason: 'its identity changed meanwhile', remaining: 1 });
 
 /** For a server that has not said yet who it is. */
@@ -47,13 +51,13 @@ const UNBOUND = boundScript('');
 
 /** What was sent in one command. */
 interface Batch {
-  readonly asked: readonly Asked[];
+  readonly asked: readonly PendingRequest[];
   readonly sent: Instant;
   /** Of the data that the requests were meant for. */
   readonly epoch: number;
 }
 
-type NotKnown = (unknown: readonly Asked[], why: Answer) => void;
+type NotKnown = (unknown: readonly PendingRequest[], why: MasterReply) => void;
 
 /**
  * One master: a Redis or Valkey server, over a connection that is used for nothing else.
@@ -72,14 +76,14 @@ export class RedisMaster implements Master, GuardedServer {
   private readonly queue: RequestQueue;
   private listener: (() => void) | undefined;
   private script: Script = UNBOUND;
-  private lastReport: ServerReport | undefined;
+  private lastReport: ServerIdentity | undefined;
   private fault: string | undefined;
   private recognizing: Promise<boolean> | undefined;
   /** Number of times that it is being asked who it is. */
   private reading = 0;
   private isWarned = false;
   private isLost = false;
-  private wakeUps: WakeUps | undefined;
+  private notifications: NotificationChannel | undefined;
   private closing: Promise<void> | undefined;
 
   constructor(
@@ -95,7 +99,7 @@ export class RedisMaster implements Master, GuardedServer {
       isAlone: context.isAlone ?? false,
       send: (asked) => this.send(asked),
     });
-    this.counters = countersName(context.settings);
+    this.counters = new Keyspace(context.settings.keyPrefix).counters;
     this.guard = context.guard;
     this.data = context.guard?.add(this);
     this.connection = new Connection(client, context.clock, {
@@ -105,7 +109,7 @@ export class RedisMaster implements Master, GuardedServer {
     });
   }
 
-  ask(request: Request, reply: Reply): void {
+  ask(request: MasterRequest, reply: ReplyCallback): void {
     const problem = this.problem();
     if (problem) {
       reply(problem);
@@ -116,7 +120,7 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   /** What would be a new lock is not even sent to a master that does not vote: it could be granted there later. */
-  private askForLock(request: AcquireRequest | DrawRequest, reply: Reply): void {
+  private askForLock(request: AcquireRequest | DrawRequest, reply: ReplyCallback): void {
     const mayVote = this.data?.votes ?? true; // @mutant quarantined-votes-counted-2
     if (mayVote) {
       this.queue.add({ request, reply });
@@ -157,11 +161,11 @@ export class RedisMaster implements Master, GuardedServer {
     return !this.closing && this.connection.problem === undefined;
   }
 
-  async report(): Promise<ServerReport | undefined> {
+  async report(): Promise<ServerIdentity | undefined> {
     if (!this.isConnected || !this.guard || this.reading >= MOST_READINGS) return undefined;
     this.reading++;
     try {
-      const report = reportOf(await this.evaluate(REPORT, [], [this.guard.markerName]));
+      const report = parseServerIdentity(await this.evaluate(REPORT, [], [this.guard.markerName]));
       if (faultOf(report) === undefined) return report;
     } finally {
       this.reading--;
@@ -170,7 +174,7 @@ export class RedisMaster implements Master, GuardedServer {
     return undefined;
   }
 
-  async mark({ run, replid, marker }: ServerReport, change: MarkerChange): Promise<boolean | undefined> {
+  async mark({ run, replid, marker }: ServerIdentity, change: MarkerChange): Promise<boolean | undefined> {
     if (!this.isConnected || !this.guard) return undefined;
     const fields = Object.entries(change).flat();
     const args = [run, replid, marker?.raw ?? NO_MARKER, ...fields];
@@ -206,13 +210,13 @@ export class RedisMaster implements Master, GuardedServer {
     return this.data?.quarantineAt(this.clock.read()); // @mutant quarantined-votes-counted-1
   }
 
-  listen(waiter: string, listener: WakeUp | undefined): void {
+  listen(waiter: string, listener: NotificationListener | undefined): void {
     if (listener && !this.closing) {
-      this.wakeUps ??= new WakeUps(this.client.duplicate(), waiter, listener, this.clock);
-      this.wakeUps.test();
+      this.notifications ??= new NotificationChannel(this.client.duplicate(), waiter, listener, this.clock);
+      this.notifications.test();
     } else {
-      this.wakeUps?.close();
-      this.wakeUps = undefined;
+      this.notifications?.close();
+      this.notifications = undefined;
     }
   }
 
@@ -220,14 +224,14 @@ export class RedisMaster implements Master, GuardedServer {
     return this.connection.open();
   }
 
-  problem(): Unreachable | undefined {
+  problem(): UnreachableReply | undefined {
     const reason = this.connection.problem;
     return reason === undefined ? undefined : { kind: 'unreachable', reason, sent: false };
   }
 
   reconnect(): void {
     this.connection.reopen();
-    this.wakeUps?.reconnect();
+    this.notifications?.reconnect();
   }
 
   onReady(listener: () => void): void {
@@ -240,13 +244,13 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   private async end(): Promise<void> {
-    this.wakeUps?.close();
+    this.notifications?.close();
     await this.queue.drain(CLOSE_WITHIN);
     this.guard?.close();
     await this.connection.close();
   }
 
-  private send(asked: readonly Asked[]): void {
+  private send(asked: readonly PendingRequest[]): void {
     const problem = this.problem();
     const [first] = asked;
     if (problem) this.answerAll(asked, () => problem);
@@ -254,19 +258,19 @@ export class RedisMaster implements Master, GuardedServer {
     else this.run(asked, 'evalsha', (unknown, why) => this.runAgain(unknown, why));
   }
 
-  private set(asked: Asked): void {
-    const { keys, token, ttl } = asked.request as Extract<Request, { op: 'acquire' }>;
+  private set(asked: PendingRequest): void {
+    const { keys, token, ttl } = asked.request as Extract<MasterRequest, { op: 'acquire' }>;
     this.client.call('set', [...keys, token, 'PX', String(Math.ceil(ttl)), 'NX']).then(
-      (value) => this.answer(asked, answerToSet(value)),
+      (value) => this.answer(asked, replyToSet(value)),
       (error: unknown) => this.answer(asked, this.failure(error, [asked])),
     );
   }
 
   /** @param notKnown what to do if the server does not know the script, or not the marker any more */
-  private run(asked: readonly Asked[], command: 'evalsha' | 'eval', notKnown: NotKnown): void {
+  private run(asked: readonly PendingRequest[], command: 'evalsha' | 'eval', notKnown: NotKnown): void {
     const { script, counters, data, guard } = this;
     const requests = asked.map(({ request }) => request);
-    const parts = this.encoder.encode(requests, this.wakeUps?.isListening ?? false);
+    const parts = this.encoder.encode(requests, this.notifications?.isListening ?? false);
     const known = command === 'eval' ? script.text : script.sha1;
     const sent = this.clock.read();
     const history = data?.historyToCompare(sent, COMPARISON_INTERVAL) ?? '';
@@ -286,11 +290,11 @@ export class RedisMaster implements Master, GuardedServer {
 
   private read({ asked, sent, epoch }: Batch, values: readonly unknown[], notKnown: NotKnown): void {
     const time = values[asked.length];
-    const mayCount = this.lookAtClock(sent, time) && epoch === (this.data?.epoch ?? 0);
+    const mayCount = this.checkClock(sent, time) && epoch === (this.data?.epoch ?? 0);
     if (this.data && time !== undefined) this.guard?.contacted();
     const quarantine = this.quarantine ?? (mayCount ? undefined : RECOGNIZED_ANEW);
     const isChecked = this.data?.isChecked ?? false;
-    const unknown: Asked[] = [];
+    const unknown: PendingRequest[] = [];
     this.answerAll(asked, (one, i) => {
       const value = values[i];
       // An answer for data that is being asked after counts for nothing yet: the same is asked again, with the same token.
@@ -299,13 +303,13 @@ export class RedisMaster implements Master, GuardedServer {
         unknown.push(one);
         return undefined;
       }
-      return judge(one.request, isReply(value) ? this.failure(value, [one]) : answerFrom(value), quarantine);
+      return judge(one.request, isReply(value) ? this.failure(value, [one]) : replyFrom(value), quarantine);
     });
     if (unknown.length > 0) notKnown(unknown, LOST_DATA);
   }
 
   /** Whether what came with this time of the server may count. */
-  private lookAtClock(sent: Instant, time: unknown): boolean {
+  private checkClock(sent: Instant, time: unknown): boolean {
     if (!this.guard || !this.data || time === undefined) return true;
     return this.guard.sampled(this.data, sent, millisecondsFrom(time)); // @mutant clock-of-a-server-not-looked-at
   }
@@ -314,7 +318,7 @@ export class RedisMaster implements Master, GuardedServer {
    * A server that does not know the script, which belongs to one run of it, may be another one, or have lost its data:
    * it has to say who it is before it is asked again.
    */
-  private runAgain(asked: readonly Asked[], why: Answer): void {
+  private runAgain(asked: readonly PendingRequest[], why: MasterReply): void {
     const before = this.lastReport?.run;
     const nonce = this.data?.nonce;
     this.data?.check();
@@ -324,7 +328,7 @@ export class RedisMaster implements Master, GuardedServer {
       const isOther = this.lastReport?.run !== before || this.data?.nonce !== nonce;
       // Another server over the same connection may be one that has a vote already.
       if (isOther && !problem) this.listener?.();
-      const again: Asked[] = [];
+      const again: PendingRequest[] = [];
       this.answerAll(asked, (one) => {
         const { request } = one;
         // What has been withdrawn was followed by its release already: sent again, it would come after it.
@@ -350,7 +354,7 @@ export class RedisMaster implements Master, GuardedServer {
   private async askIdentity(): Promise<boolean> {
     const { observer } = this.context;
     const asked = this.clock.read();
-    const report = reportOf(await this.evaluate(REPORT, [], this.guard ? [this.guard.markerName] : []));
+    const report = parseServerIdentity(await this.evaluate(REPORT, [], this.guard ? [this.guard.markerName] : []));
     const before = this.fault;
     this.lastReport = report;
     this.fault = faultOf(report);
@@ -386,7 +390,7 @@ export class RedisMaster implements Master, GuardedServer {
     this.context.observer.masterLost?.(this.name, reason);
   }
 
-  private warnOf({ eviction }: ServerReport): void {
+  private warnOf({ eviction }: ServerIdentity): void {
     if (eviction === undefined || this.isWarned) return;
     this.isWarned = true;
     const risk = `maxmemory-policy ${eviction} drops locks when memory is full: use noeviction`;
@@ -397,28 +401,31 @@ export class RedisMaster implements Master, GuardedServer {
     return this.client.call('eval', [script, keys.length, ...keys, ...args]);
   }
 
-  private failure(error: unknown, asked: readonly Asked[]): Answer {
+  private failure(error: unknown, asked: readonly PendingRequest[]): MasterReply {
     if (!isReply(error)) return { kind: 'unreachable', reason: this.connection.problem ?? NO_ANSWER, sent: true };
     const tokens = asked.flatMap(({ request }) => ('token' in request ? [request.token] : []));
     return refusalFrom(error, [...this.connection.secrets, ...tokens]);
   }
 
   /** @param answerTo gives `undefined` for a request that is not answered yet */
-  private answerAll(asked: readonly Asked[], answerTo: (one: Asked, index: number) => Answer | undefined): void {
+  private answerAll(
+    asked: readonly PendingRequest[],
+    answerTo: (one: PendingRequest, index: number) => MasterReply | undefined,
+  ): void {
     asked.forEach((one, i) => {
       const answer = answerTo(one, i);
       if (answer) this.answer(one, answer);
     });
   }
 
-  private answer({ reply }: Asked, answer: Answer): void {
+  private answer({ reply }: PendingRequest, answer: MasterReply): void {
     reply(answer);
     this.queue.noteAnswer();
   }
 }
 
 /** A grant of a master that may have forgotten others does not count. */
-function judge({ op }: ServerRequest, answer: Answer, quarantine: Quarantine | undefined): Answer {
+function judge({ op }: ServerRequest, answer: MasterReply, quarantine: Quarantine | undefined): MasterReply {
   const isVote = op === 'acquire' || op === 'extend' || op === 'draw';
   return quarantine && isVote && answer.kind === 'granted'
     ? { kind: 'quarantined', sent: true, ...quarantine }

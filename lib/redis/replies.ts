@@ -1,15 +1,15 @@
 import {
-  type Answer,
+  type MasterReply,
   GRANTED,
-  GRANTED_AMONG_OTHERS,
+  GRANTED_WITH_WAITERS,
   HEALED,
-  type Held,
-  type Refused,
+  type HeldReply,
+  type RefusedReply,
 } from '../core/master.interface.js';
-import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED as HEALED_REPLY } from './script-answers.js';
+import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED as HEALED_REPLY } from './scripts/statuses.js';
 
 /** Held, by a key whose remaining time is unknown, or which does not expire by itself. */
-export const HELD: Held = Object.freeze({ kind: 'held', remaining: undefined });
+export const HELD: HeldReply = Object.freeze({ kind: 'held', remaining: undefined });
 
 /** Longer explanations are cut: they do not help. */
 const REASON_LENGTH = 200;
@@ -24,9 +24,9 @@ const NO_PERMISSION = /^ERR (?:ACL failure in script: |(?=The user executing the
 const NAMED_USER = /\bUser .+ has no permissions/;
 
 /** Converts the script's reply to one request into an answer. */
-export function answerFrom(reply: unknown): Answer {
+export function replyFrom(reply: unknown): MasterReply {
   if (reply === FREE) return GRANTED;
-  if (reply === FREE_AMONG_OTHERS) return GRANTED_AMONG_OTHERS;
+  if (reply === FREE_WITH_WAITERS) return GRANTED_WITH_WAITERS;
   if (reply === ENDLESS) return HELD;
   if (reply === HEALED_REPLY) return HEALED;
   if (typeof reply === 'string') return grantWithNumber(reply);
@@ -35,12 +35,12 @@ export function answerFrom(reply: unknown): Answer {
 }
 
 /** Status and number come as one string, because one version of the client misreads large integers. */
-function grantWithNumber(reply: string): Answer {
+function grantWithNumber(reply: string): MasterReply {
   return { kind: 'granted', fence: Number(reply.slice(reply.indexOf(' ') + 1)) };
 }
 
 /** Converts a server's reply to `SET ... NX` into an answer. */
-export function answerToSet(reply: unknown): Answer {
+export function replyToSet(reply: unknown): MasterReply {
   return reply === null ? HELD : GRANTED;
 }
 
@@ -51,7 +51,7 @@ export function millisecondsFrom(time: unknown): number {
 }
 
 /** Splits a server's error into its code and the rest, and removes the secrets. */
-export function refusalFrom(error: Error, secrets: readonly string[]): Refused {
+export function refusalFrom(error: Error, secrets: readonly string[]): RefusedReply {
   const message = redactedMessageOf(error, secrets).replace(NO_PERMISSION, 'NOPERM ');
   const [, code = 'ERR', reason = message] = /^([A-Z][A-Z0-9_]*)(?: |$)(.*)/.exec(message) ?? [];
   return { kind: 'refused', code, reason };

@@ -14,7 +14,7 @@ export class RequestEncoder {
    * Uses as few arguments as possible: several requests become one JSON string, which costs a server less to parse than
    * as many arguments do. A single request of the usual kind needs no parsing.
    *
-   * @param mayQueue whether this process would receive a notification that it is next; otherwise a place in the queue
+   * @param mayQueue whether this process would receive a notification that it is next; otherwise an entry in the queue
    * is useless
    */
   encode(requests: readonly ServerRequest[], mayQueue: boolean): readonly string[] {

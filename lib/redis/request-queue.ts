@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.js';
-import type { Reply } from '../core/master.interface.js';
-import { MOST_NAMES, MOST_TEXT } from '../core/resources.js';
+import type { ReplyCallback } from '../core/master.interface.js';
+import { MOST_NAMES, MOST_CHARACTERS } from '../core/settings/resources.js';
 import type { ServerRequest } from './beat-request.interface.js';
 
 /** Requests in one command. A server does nothing else while it answers them, so their keys and characters are bounded, too. */
@@ -8,9 +8,9 @@ const MOST_AT_ONCE = 128;
 /** A single master answers this many while the rest are still being sent; several masters leave the process no time to. */
 const MOST_AT_ONCE_ALONE = 32;
 
-export interface Asked {
+export interface PendingRequest {
   readonly request: ServerRequest;
-  readonly reply: Reply;
+  readonly reply: ReplyCallback;
 }
 
 interface RequestQueueOptions {
@@ -18,13 +18,13 @@ interface RequestQueueOptions {
   /** Whether there is no other master. */
   readonly isAlone: boolean;
   /** Sends requests in one command. */
-  readonly send: (asked: readonly Asked[]) => void;
+  readonly send: (asked: readonly PendingRequest[]) => void;
 }
 
 /** Gathers the requests of one turn of the event loop, so that they share one command. */
 export class RequestQueue {
   private readonly mostAtOnce: number;
-  private asked: Asked[] = [];
+  private asked: PendingRequest[] = [];
   /** Number of the keys in `asked`, and of their characters. */
   private keys = 0;
   private characters = 0;
@@ -37,7 +37,7 @@ export class RequestQueue {
     this.mostAtOnce = options.isAlone ? MOST_AT_ONCE_ALONE : MOST_AT_ONCE;
   }
 
-  add(asked: Asked): void {
+  add(asked: PendingRequest): void {
     this.unanswered++;
     this.gather(asked);
     if (this.asked.length === this.mostAtOnce) this.flush();
@@ -74,11 +74,11 @@ export class RequestQueue {
   }
 
   /** A request that does not fit into the next command goes into the one after it. */
-  private gather(asked: Asked): void {
+  private gather(asked: PendingRequest): void {
     const { keys } = asked.request;
     let characters = 0;
     for (const key of keys) characters += key.length;
-    if (this.keys + keys.length > MOST_NAMES || this.characters + characters > MOST_TEXT) this.flush();
+    if (this.keys + keys.length > MOST_NAMES || this.characters + characters > MOST_CHARACTERS) this.flush();
     this.asked.push(asked);
     this.keys += keys.length;
     this.characters += characters;

@@ -40,7 +40,7 @@ export class RedisMasters {
 /** Masters in the memory of this process, for machines without Redis. They fail like servers. */
 export class MemoryMasters {
   static async start(count) {
-    const { memoryMasters } = await import(new URL('dist/esm/testing.js', `file://${root}`).href);
+    const { memoryMasters } = await import(new URL('dist/esm/testing/index.js', `file://${root}`).href);
     return new MemoryMasters(memoryMasters(count));
   }
 

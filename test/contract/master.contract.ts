@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { Answer, DrawRequest, Granted, Master } from '../../lib/core/master.interface.js';
+import type { MasterReply, DrawRequest, GrantedReply, Master } from '../../lib/core/master.interface.js';
 import { acquiring, ask, drawing, extending, inspecting, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
 
@@ -15,8 +15,8 @@ export interface MasterStage {
   end(): Promise<void>;
 }
 
-const GRANTED: Answer = { kind: 'granted' };
-const HEALED: Answer = { kind: 'granted', healed: true };
+const GRANTED: MasterReply = { kind: 'granted' };
+const HEALED: MasterReply = { kind: 'granted', healed: true };
 /** Microseconds, in the year 2199: Lua must not lose a digit. */
 const LARGE = 7_258_118_399_999_999;
 
@@ -206,7 +206,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
       });
 
       async function draw(keys: string[], token: string, options: Partial<DrawRequest> = {}): Promise<number> {
-        const { fence = NaN } = (await ask(master, drawing(keys, token, options))) as Granted;
+        const { fence = NaN } = (await ask(master, drawing(keys, token, options))) as GrantedReply;
         return fence;
       }
     });
@@ -326,7 +326,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         releasing(['k'], 't'),
         inspecting('k'),
       ])('answers $op at once without sending it', (request) => {
-        const answers: Answer[] = [];
+        const answers: MasterReply[] = [];
         master.ask(request, (answer) => answers.push(answer));
         expect(answers).toMatchObject([{ kind: 'unreachable', sent: false }]);
       });
@@ -400,7 +400,7 @@ async function connected(master: Master): Promise<Master> {
   return master;
 }
 
-function expectHeldFor(answer: Answer, more: number, atMost: number): void {
+function expectHeldFor(answer: MasterReply, more: number, atMost: number): void {
   expect(answer).toEqual({ kind: 'held', remaining: expect.any(Number) });
   const { remaining = NaN } = answer as { remaining?: number };
   expect(remaining).toBeGreaterThan(more);

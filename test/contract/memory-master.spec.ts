@@ -1,5 +1,5 @@
 import { describe } from '@jest/globals';
-import { SystemClock } from '../../lib/core/clock.js';
+import { SystemClock } from '../../lib/runtime/system-clock.js';
 import { MemoryMaster } from '../../lib/memory/memory-master.js';
 import { Contender } from '../support/redlocks.js';
 import { neverLosesAnUpdate } from './lost-update.js';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { AcquireRequest, Answer, Master } from '../../lib/core/master.interface.js';
+import type { AcquireRequest, MasterReply, Master } from '../../lib/core/master.interface.js';
 import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
 
-const GRANTED: Answer = { kind: 'granted' };
-const GRANTED_AMONG_OTHERS: Answer = { kind: 'granted', crowded: true };
+const GRANTED: MasterReply = { kind: 'granted' };
+const GRANTED_AMONG_OTHERS: MasterReply = { kind: 'granted', hasWaiters: true };
 
 /** A process that waits at a master. */
 class Process {
@@ -15,7 +15,7 @@ class Process {
     readonly master: Master,
   ) {}
 
-  /** Listens, and resolves as soon as wake-ups arrive. Those of the probe may come late, and are not recorded. */
+  /** Listens, and resolves as soon as notifications arrive. Those of the probe may come late, and are not recorded. */
   async listen(): Promise<this> {
     const probe = `probe:${this.name}`;
     let isListening = false;
@@ -40,16 +40,16 @@ class Process {
     return acquiring(keys, `token of ${this.name}`, { explain: true, queue: { queues, waiter: this.name, waited } });
   }
 
-  take(keys: readonly string[], waited = 0): Promise<Answer> {
+  take(keys: readonly string[], waited = 0): Promise<MasterReply> {
     return ask(this.master, this.taking(keys, waited));
   }
 
-  leave(...keys: string[]): Promise<Answer> {
+  leave(...keys: string[]): Promise<MasterReply> {
     const queues = keys.map((key) => `queue:${key}`);
     return ask(this.master, { op: 'leave', keys, queues, waiter: this.name });
   }
 
-  give(...keys: string[]): Promise<Answer> {
+  give(...keys: string[]): Promise<MasterReply> {
     return ask(this.master, releasing(keys, `token of ${this.name}`));
   }
 }

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { type Meter } from '@opentelemetry/api';
 import { describe, expect, it } from '@jest/globals';
 import * as api from 'nestjs-redlock';
-import { parseDuration } from '../../lib/core/duration.js';
-import { resolveSettings } from '../../lib/core/settings.js';
-import { Instruments } from '../../lib/telemetry/instruments.js';
+import { parseDuration } from '../../lib/core/settings/duration.js';
+import { resolveSettings } from '../../lib/core/settings/settings.js';
+import { Instruments } from '../../lib/opentelemetry/instruments.js';
 
 const readPage = (name: string): Promise<string> => readFile(name, 'utf8');
 const readme = await readPage('README.md');

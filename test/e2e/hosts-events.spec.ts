@@ -33,7 +33,7 @@ beforeEach(() => {
 afterEach(closeAll);
 
 describe('@WithLock locks', () => {
-  it.each(['above', 'below'])('a gateway’s message handler, %s its decorator', async (place) => {
+  it.each(['above', 'below'])('a gateway’s message handler, %s its decorator', async (entry) => {
     @WebSocketGateway()
     class AboveGateway {
       @WithLock((order: string) => `order:${order}`)
@@ -50,7 +50,7 @@ describe('@WithLock locks', () => {
         return { event: 'shipped', data: { order, locked: locks.held } };
       }
     }
-    const gateway = place === 'above' ? AboveGateway : BelowGateway;
+    const gateway = entry === 'above' ? AboveGateway : BelowGateway;
     const { url } = await listen({ imports: [locks.module()], providers: [gateway] }, undefined, (app) =>
       app.useWebSocketAdapter(new WsAdapter(app)),
     );

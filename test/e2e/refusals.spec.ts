@@ -74,7 +74,7 @@ describe('@WithLock refuses at class definition', () => {
   ])('%s', (_, key) => {
     const decorate = WithLock(anything(key)) as MethodDecorator;
     expect(() => anything(decorate(Misuse.prototype, 'x', { value: async () => Promise.resolve() }))).toThrow(
-      '@WithLock on Misuse.x: key must be a text that is not empty, or a list of some',
+      '@WithLock on Misuse.x: key must be a non-empty string or a non-empty array of them',
     );
   });
 });
@@ -140,7 +140,7 @@ describe('@WithLock refuses at run time', () => {
     const app = await boot({ imports: [locks.module()], providers: [Keys] });
     await expect(app.get(Keys).run()).rejects.toMatchObject({
       name: 'RedlockConfigError',
-      message: `@WithLock on Keys.run: key must be a text that is not empty, or a list of some, got ${shown}`,
+      message: `@WithLock on Keys.run: key must be a non-empty string or a non-empty array of them, got ${shown}`,
     });
     expect(ran).toBe(false);
   });

@@ -1,8 +1,9 @@
 // The schedules of test/unit/core/fencing-counterexamples.spec.ts, with processes on real servers. The wrong protocols
 // fail outside the model too, and the checks that the right protocol passes detect it.
+import { Keyspace } from '../../lib/core/keyspace.js';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { countersName, countersOf } from '../../lib/core/fencing.js';
-import { resolveSettings } from '../../lib/core/settings.js';
+import { countersOf } from '../../lib/core/fencing.js';
+import { resolveSettings } from '../../lib/core/settings/settings.js';
 import type { FenceTask, Section } from '../processes/fence.js';
 import { command } from '../support/command.js';
 import { type Compiled, compileLibrary, type Program, start } from '../support/compiled.js';
@@ -58,7 +59,7 @@ afterEach(async () => {
 /** Starts both processes, and sets the masters' counters far ahead of every clock. */
 async function begin(protocol: Protocol, counters: readonly number[]): Promise<void> {
   base = Date.now() * 1_000 + 30_000_000;
-  const hash = countersName(SETTINGS);
+  const hash = new Keyspace(SETTINGS.keyPrefix).counters;
   const [counter = 0] = countersOf([SETTINGS.keyPrefix + KEY]);
   await Promise.all(
     counters.map((before, index) =>

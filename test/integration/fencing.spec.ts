@@ -1,9 +1,10 @@
+import { Keyspace } from '../../lib/core/keyspace.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { countersName, countersOf } from '../../lib/core/fencing.js';
-import type { Answer } from '../../lib/core/master.interface.js';
-import { resolveSettings } from '../../lib/core/settings.js';
+import { countersOf } from '../../lib/core/fencing.js';
+import type { MasterReply } from '../../lib/core/master.interface.js';
+import { resolveSettings } from '../../lib/core/settings/settings.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import { acquiring, ask, drawing } from '../support/ask.js';
 import type { FenceTask } from '../processes/fence.js';
@@ -231,7 +232,7 @@ describe('A fencing token, on real servers', () => {
     proxy.replies.delay = 300;
     const acquired = ask(master!, acquiring(['lock:a'], 'mine'));
     await eventually(() => (master as RedisMaster)['data']?.votes === false);
-    const answers: Answer[] = [];
+    const answers: MasterReply[] = [];
     master!.ask(drawing(['lock:a'], 'mine'), (answer) => answers.push(answer));
     expect(answers).toMatchObject([{ kind: 'quarantined', sent: false }]);
     expect(await acquired).toMatchObject({ kind: 'granted' });
@@ -366,7 +367,7 @@ async function setCounter(masters: Masters, index: number, resource: string, val
 function countersIn(resource: string) {
   const settings = resolveSettings({});
   const [counter] = countersOf([settings.keyPrefix + resource]);
-  return { hash: countersName(settings), field: String(counter) };
+  return { hash: new Keyspace(settings.keyPrefix).counters, field: String(counter) };
 }
 
 async function command<T>({ servers }: Masters, index: number, run: (client: Redis) => Promise<T>): Promise<T> {

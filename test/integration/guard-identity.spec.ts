@@ -1,6 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { RedlockConfigError } from '../../lib/core/errors.js';
-import { type Instant, SystemClock } from '../../lib/core/clock.js';
+import type { Instant } from '../../lib/core/clock.js';
+import { SystemClock } from '../../lib/runtime/system-clock.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { buildClockShim } from '../support/clock-shim.js';
 import { command } from '../support/command.js';

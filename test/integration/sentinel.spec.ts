@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Observer } from '../../lib/core/observer.js';
-import type { RedlockOptions } from '../../lib/core/options.js';
+import type { LockObserver } from '../../lib/core/observer.js';
+import type { RedlockOptions } from '../../lib/core/settings/options.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
@@ -25,7 +25,7 @@ describe('A master behind a sentinel, whose replica is promoted without the last
     await Promise.all([primary.stop(), replica.stop()]);
   });
 
-  const contender = (options: RedlockOptions, observer: Observer = {}): Promise<Contender> =>
+  const contender = (options: RedlockOptions, observer: LockObserver = {}): Promise<Contender> =>
     Contender.on(
       [{ sentinels: [{ host: '127.0.0.1', port: sentinel.port }], name: GROUP }],
       { masterTimeout: 1_000, ...options },

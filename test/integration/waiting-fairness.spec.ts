@@ -62,7 +62,7 @@ describe('Eight processes that want one resource all the time', () => {
       );
       const { mostOvertaken, turns } = turnstile;
       report(`${masters} masters: overtaken at most ${mostOvertaken} times; turns ${turns.join(' ')}`);
-      // Arrivals during a wake-up and an occasional lost vote allow a few rounds of overtaking, but a bounded number.
+      // Arrivals during a notification and an occasional lost vote allow a few rounds of overtaking, but a bounded number.
       expect(mostOvertaken).toBeLessThanOrEqual(3 * 8);
       expect(Math.max(...turns) / Math.min(...turns)).toBeLessThan(1.5);
       await eventually(async () => (await crowd.keys()) === 0);

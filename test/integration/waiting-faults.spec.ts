@@ -57,12 +57,12 @@ describe('Waiting while processes and masters die', () => {
     dead.kill();
     await dead.ended;
     await eventually(async () => (await crowd.subscribers()).reduce((sum, count) => sum + count, 0) === 1);
-    const gate = await crowd.indexOfGate('k');
+    const home = await crowd.indexOfHomeMaster('k');
     second.reset();
     await lock.release();
     await (await turn).release();
     // The release woke the waiter: the only attempt is that of the hand-off.
-    expect(second.acquiresAt(gate)).toBe(1);
+    expect(second.acquiresAt(home)).toBe(1);
     expect(second.calls).toBe(1);
     await expectNothingLeft(crowd);
   }, 30_000);
@@ -83,7 +83,7 @@ describe('Waiting while processes and masters die', () => {
     const before = crowd.requests;
     await expectInTime(late, Promise.race(turns));
     const requests = crowd.requests - before;
-    // Each waiter asks the gate once, and the next holder sends four more requests. Any waiter may just have asked all
+    // Each waiter asks the home master once, and the next holder sends four more requests. Any waiter may just have asked all
     // masters.
     expect(requests).toBeLessThanOrEqual(8 + 4 + 8 * 6);
     await takeAll(turns);
@@ -111,7 +111,7 @@ describe('Waiting while processes and masters die', () => {
   }, 30_000);
 
   it.each(['killed', 'hung', 'restarted without its keys'])(
-    'a gate that is %s delays no waiter beyond the ttl',
+    'a home master that is %s delays no waiter beyond the ttl',
     async (fault) => {
       await using crowd = await Crowd.of(4, 3);
       const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
@@ -122,22 +122,22 @@ describe('Waiting while processes and masters die', () => {
       await crowd.untilQueued('k', 3);
       await lock.extend(ttl);
       const late = tooLate(ttl);
-      const gate = await crowd.gateOf('k');
-      if (fault === 'killed') await gate.kill();
-      else if (fault === 'hung') gate.pause();
-      else await gate.restart();
+      const home = await crowd.gateOf('k');
+      if (fault === 'killed') await home.kill();
+      else if (fault === 'hung') home.pause();
+      else await home.restart();
       crowd.reset();
       await lock.release();
       await expectInTime(late, Promise.race(turns));
       await takeAll(turns);
-      // The waiters do not flood any master while there is no gate to queue at.
+      // The waiters do not flood any master while there is no home master to queue at.
       expect(crowd.requests).toBeLessThan(300);
-      if (fault === 'hung') gate.resume();
+      if (fault === 'hung') home.resume();
     },
     30_000,
   );
 
-  it('dropped subscribers reconnect, and wake-ups work again', async () => {
+  it('dropped subscribers reconnect, and notifications work again', async () => {
     await using crowd = await Crowd.of(4, 3);
     const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
     const lock = await crowd.lockOnAll(holder, 'k', '20s');
@@ -161,7 +161,7 @@ describe('Waiting while processes and masters die', () => {
   }, 30_000);
 
   it.each(['ioredis 6', 'ioredis 5'])(
-    'a half-open connection for wake-ups is noticed and replaced (%s)',
+    'a half-open connection for notifications is noticed and replaced (%s)',
     async (version) => {
       await using crowd = await Crowd.of(1, 1);
       const [holder] = crowd.contenders as [CountingContender];

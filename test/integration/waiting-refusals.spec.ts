@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { resolveResources } from '../../lib/core/resources.js';
+import { resolveResources } from '../../lib/core/settings/resources.js';
 import { type CountingContender, Crowd } from '../support/crowd.js';
 import { eventually } from '../support/eventually.js';
 
@@ -72,15 +72,15 @@ describe('Waiting at masters that refuse commands', () => {
     await expectTurns();
   });
 
-  it.each(['READONLY', 'OOM', 'NOPERM'])('works when the gate refuses to lock: %s', async (why) => {
+  it.each(['READONLY', 'OOM', 'NOPERM'])('works when the home master refuses to lock: %s', async (why) => {
     const lock = await crowd.lockOnAll(holder, 'k', '20s');
     const turn = waiting.acquire('k', '20s', WAIT);
     await crowd.untilQueued('k', 1);
-    const gate = (await crowd.queued('k')).indexOf(1);
-    if (why === 'READONLY') await crowd.callOn(gate, 'REPLICAOF', '127.0.0.1', '1');
-    if (why === 'OOM') await crowd.callOn(gate, 'CONFIG', 'SET', 'maxmemory', '1');
-    if (why === 'NOPERM') await crowd.callOn(gate, 'ACL', 'SETUSER', 'default', '-set', '-evalsha', '-eval');
-    await crowd.callOn(gate, 'DEL', 'lock:k').catch(() => undefined);
+    const home = (await crowd.queued('k')).indexOf(1);
+    if (why === 'READONLY') await crowd.callOn(home, 'REPLICAOF', '127.0.0.1', '1');
+    if (why === 'OOM') await crowd.callOn(home, 'CONFIG', 'SET', 'maxmemory', '1');
+    if (why === 'NOPERM') await crowd.callOn(home, 'ACL', 'SETUSER', 'default', '-set', '-evalsha', '-eval');
+    await crowd.callOn(home, 'DEL', 'lock:k').catch(() => undefined);
     crowd.reset();
     await sleep(1_000);
     // The waiter polls at bounded intervals instead of in a hot loop.

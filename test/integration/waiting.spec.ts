@@ -17,15 +17,15 @@ describe.each([1, 3, 5])('A hand-off between processes, with %i masters', (count
       turns.push(other.acquire('k', '30s', WAIT));
       await crowd.untilQueued('k', i + 1);
     }
-    const gate = await crowd.indexOfGate('k');
+    const home = await crowd.indexOfHomeMaster('k');
     for (const [i, turn] of turns.entries()) {
       crowd.reset();
       await lock.release();
       lock = await turn;
-      const asked = crowd.contenders.map((contender) => contender.acquiresAt(gate));
+      const asked = crowd.contenders.map((contender) => contender.acquiresAt(home));
       const expected = crowd.contenders.map((contender) => (contender === others[i] ? 1 : 0));
       expect(asked).toEqual(expected);
-      // A waiter that polls sends as many requests, only later. The number of wake-ups shows the difference.
+      // A waiter that polls sends as many requests, only later. The number of notifications shows the difference.
       expect(crowd.contenders.map(({ calls }) => calls)).toEqual(expected);
     }
     await lock.release();
@@ -166,7 +166,7 @@ describe('A waiter that gives up when it is its turn', () => {
       await crowd.untilQueued(key, 1);
       const turn = second.acquire(key, '30s', WAIT);
       await crowd.untilQueued(key, 2);
-      const gate = await crowd.indexOfGate(key);
+      const home = await crowd.indexOfHomeMaster(key);
       second.reset();
       const released = lock.release();
       // In some rounds, the waiter gives up before it learns of its turn, in others afterwards.
@@ -183,7 +183,7 @@ describe('A waiter that gives up when it is its turn', () => {
       }
       await (await turn).release();
       // The waiter was woken and did not poll.
-      expect(second.acquiresAt(gate)).toBe(1);
+      expect(second.acquiresAt(home)).toBe(1);
       expect(second.calls).toBe(1);
     }
     await eventually(async () => (await crowd.keys()) === 0);
@@ -216,7 +216,7 @@ describe('A waiter that gives up when it is its turn', () => {
       await lock.release();
       await (await turn).release();
       await given;
-      // The waiter was woken. It may still have taken the lock by polling just before the wake-up arrived.
+      // The waiter was woken. It may still have taken the lock by polling just before the notification arrived.
       await eventually(() => second.calls > 0);
     }
     await eventually(async () => (await crowd.keys()) === 0);
@@ -224,7 +224,7 @@ describe('A waiter that gives up when it is its turn', () => {
 });
 
 describe('Seniority', () => {
-  it('is kept when a wake-up is lost', async () => {
+  it('is kept when a notification is lost', async () => {
     await using crowd = await Crowd.of(4, 3);
     const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
     const lock = await crowd.lockOnAll(holder, 'k', '30s');
@@ -238,7 +238,7 @@ describe('Seniority', () => {
       // durations of requests can differ.
       await sleep(250);
     }
-    // Simulates lost wake-ups for all waiters. They queue again when they poll.
+    // Simulates lost notifications for all waiters. They queue again when they poll.
     await crowd.call('DEL', 'lock:\0queue:k');
     await crowd.untilQueued('k', 3);
     await lock.release();

@@ -142,8 +142,8 @@ export class MaxTtlModel implements Model {
 
   /** Keeps states few: A takes new locks instead of extending one, and S acts only while A has something to lose. */
   private worthwhile(state: Uint8Array, c: number): boolean {
-    const holding = state[client(A) + BELIEF]! > 0 || state[client(A) + ROUND]! > 0;
-    return c === A ? !holding : holding;
+    const leasedKeys = state[client(A) + BELIEF]! > 0 || state[client(A) + ROUND]! > 0;
+    return c === A ? !leasedKeys : leasedKeys;
   }
 
   private mayUse(state: Uint8Array): boolean {
@@ -293,8 +293,8 @@ export class MaxTtlModel implements Model {
 
   private tick(state: Uint8Array, emit: Emit): void {
     const { contactEvery, decay } = this.options;
-    const holding = state[client(A) + BELIEF]! > 0 || state[client(A) + ROUND]! > 0;
-    if (contactEvery !== undefined && holding && state[client(A) + CONTACT] === 0) return;
+    const leasedKeys = state[client(A) + BELIEF]! > 0 || state[client(A) + ROUND]! > 0;
+    if (contactEvery !== undefined && leasedKeys && state[client(A) + CONTACT] === 0) return;
     const next = this.copy(state);
     for (let m = 0; m < MASTERS; m += 1) {
       const master = m * MASTER;

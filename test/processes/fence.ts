@@ -1,15 +1,16 @@
 // Takes locks on a few hot keys as fast as it can, and reports each lock with its fencing token to a register. It must
 // survive masters that die, networks that break, and pauses of its own process at any moment.
+import { Keyspace } from '../../lib/core/keyspace.js';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Instant, SystemClock } from '../../lib/core/clock.js';
+import type { Instant } from '../../lib/core/clock.js';
+import { SystemClock } from '../../lib/runtime/system-clock.js';
 import { LockError } from '../../lib/core/errors.js';
-import { SystemRandom } from '../../lib/core/random.js';
+import { SystemRandom } from '../../lib/runtime/system-random.js';
 import { Redlock } from '../../lib/core/redlock.js';
-import { countersName } from '../../lib/core/fencing.js';
-import type { RedlockOptions } from '../../lib/core/options.js';
-import { resolveCall, resolveSettings } from '../../lib/core/settings.js';
+import type { RedlockOptions } from '../../lib/core/settings/options.js';
+import { resolveCall, resolveSettings } from '../../lib/core/settings/settings.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
 import { RestartGuard } from '../../lib/redis/guard/restart-guard.js';
@@ -68,7 +69,7 @@ const guard = settings.restartGuard
   ? new RestartGuard({ ...surroundings, settings, clockLags, instance: `process ${id}` })
   : undefined;
 const masters = redisMasters('masters', urls, { ...surroundings, settings, guard, encoder: new RequestEncoder() });
-const endProtocol = useProtocol(protocol, masters, urls, countersName(settings));
+const endProtocol = useProtocol(protocol, masters, urls, new Keyspace(settings.keyPrefix).counters);
 const redlock: Redlock = new Redlock(masters, settings, { ...surroundings, witness: guard });
 
 const socket = connect(register, '127.0.0.1').setNoDelay();

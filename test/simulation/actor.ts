@@ -6,7 +6,7 @@ import {
   QuorumUnavailableError,
 } from '../../lib/core/errors.js';
 import type { Lock } from '../../lib/core/lock.js';
-import { masterTimeoutFor, resolveCall } from '../../lib/core/settings.js';
+import { masterTimeoutFor, resolveCall } from '../../lib/core/settings/settings.js';
 import type { SimNode } from './node.js';
 import { Violation } from './properties/violation.js';
 import type { Operation } from './schedule.js';
@@ -135,7 +135,7 @@ export class Actor {
     this.expect(error, [LockNotAcquiredError, QuorumUnavailableError]);
     if (!asked) return;
     const { wait, ttl } = operation;
-    // Through the gate, an attempt takes two rounds.
+    // Through the home master, an attempt takes two rounds.
     const attempt = masterTimeoutFor(node.settings, ttl) * (wait > 0 ? 2 : 1);
     // A ttl that is larger than any before is announced first.
     const { settings } = node;

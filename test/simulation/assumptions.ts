@@ -1,5 +1,5 @@
-import { quorumOf } from '../../lib/core/quorum.js';
-import { driftOf, type Settings } from '../../lib/core/settings.js';
+import { quorumOf } from '../../lib/core/acquire/quorum-call.js';
+import { driftOf, type Settings } from '../../lib/core/settings/settings.js';
 import type { Endpoint } from './network/endpoint.js';
 import type { SimNode } from './node.js';
 import { endOfFault, type Fault, type FaultKind, type Schedule } from './schedule.js';

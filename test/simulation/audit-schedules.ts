@@ -1,4 +1,4 @@
-import type { RedlockOptions } from '../../lib/core/options.js';
+import type { RedlockOptions } from '../../lib/core/settings/options.js';
 import type { Fault, Operation, ProcessPlan, Schedule } from './schedule.js';
 
 const [A, B, C] = [0, 1, 2];

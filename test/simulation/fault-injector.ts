@@ -1,3 +1,4 @@
+import { NUL } from '../../lib/core/keyspace.js';
 import type { Chance } from './engine/chance.js';
 import type { Endpoint, Place } from './network/endpoint.js';
 import type { Direction } from './network/link.js';
@@ -7,8 +8,6 @@ import { endOfFault, type Fault, type LinkFault, type ProcessFault, type ServerF
 import { type Remains, runId, type ServerPlan, SimServer } from './server/sim-server.js';
 import type { World } from './world.js';
 
-/** Marks the library's internal names. */
-const OWN = '\0';
 /** Suffix of the hash of fencing counters. */
 const COUNTERS = '\0fences';
 /** How long a spare has run, and the largest error of a clock at boot, in milliseconds. */
@@ -236,7 +235,7 @@ export class FaultInjector {
   private evict({ fault, endpoint, server }: Hit): void {
     const { world, chance } = this;
     const keys = server.data.keys();
-    const locks = keys.filter((key) => !key.includes(OWN));
+    const locks = keys.filter((key) => !key.includes(NUL));
     const victim = chance.pick(chance.happens(0.8) ? locks : keys) as string | undefined;
     if (victim === undefined) return;
     this.note(fault, endpoint, { victim });
@@ -349,7 +348,7 @@ export class FaultInjector {
     if (!server) return;
     const left = server.data
       .keys()
-      .filter((key) => !key.includes(OWN))
+      .filter((key) => !key.includes(NUL))
       .map((key) => server.data.pttl(key));
     if (left.length === 0) return;
     losses.lockAt = now;

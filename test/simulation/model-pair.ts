@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { millisecondsFrom } from '../../lib/redis/replies.js';
-import type { Script } from '../../lib/redis/scripts.js';
+import type { Script } from '../../lib/redis/scripts/bound-script.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { EPOCH, MachineClock } from './engine/machine-clock.js';
 import { Scheduler } from './engine/scheduler.js';

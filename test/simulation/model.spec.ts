@@ -4,7 +4,7 @@ import type { ServerRequest } from '../../lib/redis/beat-request.interface.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { MARK } from '../../lib/redis/guard/marker.js';
 import { REPORT } from '../../lib/redis/identity.js';
-import { boundScript } from '../../lib/redis/scripts.js';
+import { boundScript } from '../../lib/redis/scripts/bound-script.js';
 import { Chance } from './engine/chance.js';
 import { ModelPair } from './model-pair.js';
 import { rawMarker } from './server/operations.js';

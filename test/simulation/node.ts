@@ -1,7 +1,7 @@
 import type { LockLostError } from '../../lib/core/errors.js';
-import type { Observer } from '../../lib/core/observer.js';
+import type { LockObserver } from '../../lib/core/observer.js';
 import { Redlock } from '../../lib/core/redlock.js';
-import type { Settings } from '../../lib/core/settings.js';
+import type { Settings } from '../../lib/core/settings/settings.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { RedisMaster } from '../../lib/redis/redis-master.js';
 import { RestartGuard } from '../../lib/redis/guard/restart-guard.js';
@@ -29,7 +29,7 @@ export interface NodePlan {
 
 /** What a process reports. */
 export interface NodeListener {
-  readonly told: (event: keyof Observer, words: string) => void;
+  readonly told: (event: keyof LockObserver, words: string) => void;
   readonly lost: (node: SimNode, error: LockLostError) => void;
   readonly quarantined: (node: SimNode, master: string, milliseconds: number) => void;
 }
@@ -109,7 +109,7 @@ export class SimNode {
     await this.redlock.close();
   }
 
-  private observerFor({ told, lost, quarantined }: NodeListener): Observer {
+  private observerFor({ told, lost, quarantined }: NodeListener): LockObserver {
     return {
       lockLost: (error) => lost(this, error),
       masterQuarantined: (master, reason, milliseconds) => {

@@ -1,4 +1,4 @@
-import { quorumOf } from '../../lib/core/quorum.js';
+import { quorumOf } from '../../lib/core/acquire/quorum-call.js';
 import { Chance } from './engine/chance.js';
 import { settlePromises } from './engine/microtasks.js';
 import { checkIdle, checkNothingLeft, checkReleased } from './properties/leftovers.js';

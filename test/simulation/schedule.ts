@@ -1,4 +1,4 @@
-import type { RedlockOptions } from '../../lib/core/options.js';
+import type { RedlockOptions } from '../../lib/core/settings/options.js';
 import type { Cut } from './network/connection.js';
 
 /** What one process does with one lock. Times are in milliseconds. */

@@ -1,6 +1,7 @@
-import type { RedlockOptions } from '../../lib/core/options.js';
+import { Keyspace } from '../../lib/core/keyspace.js';
+import type { RedlockOptions } from '../../lib/core/settings/options.js';
 import type { LockLostError } from '../../lib/core/errors.js';
-import { ownName, resolveSettings, type Settings } from '../../lib/core/settings.js';
+import { resolveSettings, type Settings } from '../../lib/core/settings/settings.js';
 import { Actor } from './actor.js';
 import { Assumptions } from './assumptions.js';
 import { Chance } from './engine/chance.js';
@@ -59,7 +60,7 @@ export class World {
     this.endpoints = servers.map(({ rate, offset, uptime, isKnown = false }, index) => {
       const clock = new MachineClock(scheduler, rate, offset);
       const server = new SimServer(runId(index, 0), { ...this.serverPlan(clock), uptime });
-      if (isKnown) server.mark(ownName(this.settings, 'incarnation'), this.settings.ttl);
+      if (isKnown) server.mark(new Keyspace(this.settings.keyPrefix).marker, this.settings.ttl);
       return new Endpoint(`master${index}`, index, clock, scheduler, new Chance(seed, 100 + index), server);
     });
     const hears = this.listener();
@@ -170,7 +171,7 @@ export class World {
       if (field === 'from' && Number(after) < Number(before) && this.newMarker !== words)
         this.sometimes.reached('new masters voted early');
     },
-    published: (channel, message) => this.health.noteWakeUp(channel, message),
+    published: (channel, message) => this.health.noteNotification(channel, message),
     failed: (message) => {
       if (message.startsWith('NOSCRIPT')) this.sometimes.reached('a master answered NOSCRIPT');
       if (message.startsWith('READONLY')) this.sometimes.reached('a master refused writes as a replica');

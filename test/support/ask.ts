@@ -1,17 +1,17 @@
 import { countersOf } from '../../lib/core/fencing.js';
 import type {
   AcquireRequest,
-  Answer,
+  MasterReply,
   DrawRequest,
   ExtendRequest,
   InspectRequest,
   Master,
   ReleaseRequest,
-  Request,
+  MasterRequest,
 } from '../../lib/core/master.interface.js';
 
 /** Sends a request to a master and resolves with its answer. A second answer throws. */
-export function ask(master: Master, request: Request): Promise<Answer> {
+export function ask(master: Master, request: MasterRequest): Promise<MasterReply> {
   let answered = false;
   return new Promise((resolve) => {
     master.ask(request, (answer) => {

@@ -1,8 +1,9 @@
-import { type Clock, SystemClock } from '../../lib/core/clock.js';
-import type { Observer } from '../../lib/core/observer.js';
-import { SystemRandom } from '../../lib/core/random.js';
-import type { RedlockOptions } from '../../lib/core/options.js';
-import { resolveSettings } from '../../lib/core/settings.js';
+import type { Clock } from '../../lib/core/clock.js';
+import { SystemClock } from '../../lib/runtime/system-clock.js';
+import type { LockObserver } from '../../lib/core/observer.js';
+import { SystemRandom } from '../../lib/runtime/system-random.js';
+import type { RedlockOptions } from '../../lib/core/settings/options.js';
+import { resolveSettings } from '../../lib/core/settings/settings.js';
 import type { RedisMasterContext } from '../../lib/redis/redis-master-context.interface.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { RestartGuard } from '../../lib/redis/guard/restart-guard.js';
@@ -19,7 +20,7 @@ interface Surroundings {
  */
 export function contextOf(
   options: RedlockOptions = {},
-  observer: Observer = {},
+  observer: LockObserver = {},
   { clockLags = () => undefined, clock = new SystemClock() }: Surroundings = {},
 ): RedisMasterContext {
   const random = new SystemRandom();

@@ -1,9 +1,15 @@
-import type { Master, MasterIdentity, Reply, Request, WakeUp } from '../../lib/core/master.interface.js';
+import type {
+  Master,
+  MasterIdentity,
+  ReplyCallback,
+  MasterRequest,
+  NotificationListener,
+} from '../../lib/core/master.interface.js';
 
 /** Counts the requests to a master. */
 export class CountingMaster implements Master {
   readonly asked = { acquire: 0, extend: 0, draw: 0, release: 0, leave: 0, inspect: 0, probe: 0 };
-  /** Number of wake-ups that named a key. */
+  /** Number of notifications that named a key. */
   calls = 0;
   /** Requests that have no answer yet. */
   pending = 0;
@@ -15,7 +21,7 @@ export class CountingMaster implements Master {
     return this.inner.name;
   }
 
-  ask(request: Request, reply: Reply): void {
+  ask(request: MasterRequest, reply: ReplyCallback): void {
     this.asked[request.op]++;
     this.pending++;
     this.mostPending = Math.max(this.mostPending, this.pending);
@@ -49,8 +55,8 @@ export class CountingMaster implements Master {
     this.inner.onReady(listener);
   }
 
-  listen(waiter: string, listener: WakeUp | undefined): void {
-    const counting: WakeUp = (key) => {
+  listen(waiter: string, listener: NotificationListener | undefined): void {
+    const counting: NotificationListener = (key) => {
       if (key !== undefined) this.calls++;
       listener?.(key);
     };

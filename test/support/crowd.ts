@@ -1,8 +1,9 @@
 import { Redis } from 'ioredis';
-import type { Duration } from '../../lib/core/duration.js';
+import type { Duration } from '../../lib/core/settings/duration.js';
 import type { Lock } from '../../lib/core/lock.js';
-import type { AcquireOptions, RedlockOptions } from '../../lib/core/options.js';
-import { type Random, SystemRandom } from '../../lib/core/random.js';
+import type { AcquireOptions, RedlockOptions } from '../../lib/core/settings/options.js';
+import type { Random } from '../../lib/core/random.js';
+import { SystemRandom } from '../../lib/runtime/system-random.js';
 import { redisMasters, type RedisMasterSource } from '../../lib/redis/master-source.js';
 import { contextOf } from './context.js';
 import { CountingMaster } from './counting-master.js';
@@ -11,7 +12,7 @@ import { COUNTERS } from './leftovers.js';
 import { type Masters, startMasters } from './masters.js';
 import { Contender } from './redlocks.js';
 
-/** Makes waiters poll as late as possible, so that a wake-up causes every earlier request. */
+/** Makes waiters poll as late as possible, so that a notification causes every earlier request. */
 export class Patience extends SystemRandom {
   override fraction(): number {
     return 1 - Number.EPSILON;
@@ -57,7 +58,7 @@ export class CountingContender extends Contender {
     return this.counting[index]?.asked.acquire ?? 0;
   }
 
-  /** Wake-ups that named a key, from all masters, since the last `reset`. */
+  /** Notifications that named a key, from all masters, since the last `reset`. */
   get calls(): number {
     return this.counting.reduce((sum, { calls }) => sum + calls, 0);
   }
@@ -140,11 +141,11 @@ export class Crowd implements AsyncDisposable {
 
   /** The server with the queue of a resource. At least one process must be in the queue. */
   async gateOf(resource: string): Promise<Masters['servers'][number]> {
-    return this.masters.servers[await this.indexOfGate(resource)]!;
+    return this.masters.servers[await this.indexOfHomeMaster(resource)]!;
   }
 
   /** The index of that server. */
-  async indexOfGate(resource: string): Promise<number> {
+  async indexOfHomeMaster(resource: string): Promise<number> {
     return (await this.queued(resource)).findIndex((count) => count > 0);
   }
 

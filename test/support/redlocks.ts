@@ -1,12 +1,14 @@
-import { type Clock, SystemClock } from '../../lib/core/clock.js';
-import type { Duration } from '../../lib/core/duration.js';
+import type { Clock } from '../../lib/core/clock.js';
+import { SystemClock } from '../../lib/runtime/system-clock.js';
+import type { Duration } from '../../lib/core/settings/duration.js';
 import type { Lock } from '../../lib/core/lock.js';
 import type { Master } from '../../lib/core/master.interface.js';
-import type { Observer } from '../../lib/core/observer.js';
-import { type Random, SystemRandom } from '../../lib/core/random.js';
+import type { LockObserver } from '../../lib/core/observer.js';
+import type { Random } from '../../lib/core/random.js';
+import { SystemRandom } from '../../lib/runtime/system-random.js';
 import { Redlock } from '../../lib/core/redlock.js';
-import type { AcquireOptions, RedlockOptions } from '../../lib/core/options.js';
-import { resolveCall, resolveSettings } from '../../lib/core/settings.js';
+import type { AcquireOptions, RedlockOptions } from '../../lib/core/settings/options.js';
+import { resolveCall, resolveSettings } from '../../lib/core/settings/settings.js';
 import { contextOf } from './context.js';
 import type { RedisMasterContext } from '../../lib/redis/redis-master-context.interface.js';
 import { type RedisMasterSource, redisMasters } from '../../lib/redis/master-source.js';
@@ -19,7 +21,7 @@ export class Contender implements AsyncDisposable {
   constructor(
     readonly masters: readonly Master[],
     options: RedlockOptions = {},
-    observer: Observer = {},
+    observer: LockObserver = {},
     random: Random = new SystemRandom(),
     context?: RedisMasterContext,
   ) {
@@ -32,7 +34,7 @@ export class Contender implements AsyncDisposable {
   static async on(
     sources: readonly RedisMasterSource[],
     options: RedlockOptions = {},
-    observer: Observer = {},
+    observer: LockObserver = {},
     { within = 10_000, clock }: { readonly within?: number; readonly clock?: Clock } = {},
   ): Promise<Contender> {
     const clockLags = (milliseconds: number): void => contender.redlock.shorten(milliseconds);

@@ -11,17 +11,17 @@ export class Wire {
   pace = Infinity;
   /** Sockets whose data is discarded. */
   readonly lost = new WeakSet<Socket>();
-  private holding: Promise<void> | undefined;
+  private leasedKeys: Promise<void> | undefined;
   private letGo: (() => void) | undefined;
 
   /** Holds everything that arrives until `pass` forwards it, in order. */
   hold(): void {
-    this.holding ??= new Promise((resolve) => (this.letGo = resolve));
+    this.leasedKeys ??= new Promise((resolve) => (this.letGo = resolve));
   }
 
   pass(): void {
     this.letGo?.();
-    this.holding = undefined;
+    this.leasedKeys = undefined;
   }
 
   /** Forwards `from` to `to`, in order, whatever the delays are. */
@@ -30,9 +30,9 @@ export class Wire {
     from.on('data', (chunk) => {
       if (this.blackHole || this.lost.has(from)) return;
       const arrived = performance.now();
-      const { delay, holding } = this;
+      const { delay, leasedKeys } = this;
       last = last.then(async () => {
-        await holding;
+        await leasedKeys;
         const left = arrived + delay - performance.now();
         if (left > 0) await new Promise<void>((resolve) => setTimeout(resolve, left));
         await this.deliver(chunk, to);

@@ -1,6 +1,6 @@
 // Two incorrect shortcuts to draw a fencing token. They prove that tests can fail.
 import { Redis } from 'ioredis';
-import type { DrawRequest, Master, Reply } from '../../lib/core/master.interface.js';
+import type { DrawRequest, Master, ReplyCallback } from '../../lib/core/master.interface.js';
 
 /**
  * - `right`: a master draws only while the client holds the key, and a larger answer becomes the token
@@ -59,7 +59,7 @@ function forAnyHolder(master: Master, client: Redis, hash: string): void {
   });
 }
 
-type Drawing = (request: DrawRequest, reply: Reply, ask: (reply: Reply) => void) => void;
+type Drawing = (request: DrawRequest, reply: ReplyCallback, ask: (reply: ReplyCallback) => void) => void;
 
 function replaceDraw(master: Master, draw: Drawing): void {
   const ask = master.ask.bind(master);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Lock } from '../../lib/core/lock.js';
-import type { AcquireOptions } from '../../lib/core/options.js';
-import type { LockService } from '../../lib/lock.service.js';
+import type { AcquireOptions } from '../../lib/core/settings/options.js';
+import type { LockService } from '../../lib/nest/lock.service.js';
 import type { Dice } from './dice.js';
 import { Section } from './section.js';
 import type { Trace } from './trace.js';

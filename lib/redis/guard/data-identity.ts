@@ -1,6 +1,6 @@
 import type { Instant } from '../../core/clock.js';
 import type { Quarantine } from '../../core/master.interface.js';
-import type { ServerReport } from '../identity.js';
+import type { ServerIdentity } from '../identity.js';
 import type { Marker, MarkerField } from './marker.js';
 import { ServerClock } from './server-clock.js';
 
@@ -21,13 +21,13 @@ export interface GuardedServer {
   /** Whether there is a connection over which the server can be asked. */
   readonly isConnected: boolean;
   /** Asks the server for its identity; `undefined` if it does not answer. */
-  report(): Promise<ServerReport | undefined>;
+  report(): Promise<ServerIdentity | undefined>;
   /**
    * Changes the marker, unless the marker or the server is no longer the one in the report.
    *
    * @returns whether the marker was changed; `undefined` if the server refused
    */
-  mark(report: ServerReport, change: MarkerChange): Promise<boolean | undefined>;
+  mark(report: ServerIdentity, change: MarkerChange): Promise<boolean | undefined>;
   /**
    * Sends a small request that is checked like a vote, returns the server's time, and announces a ttl.
    *
@@ -138,7 +138,7 @@ export class DataIdentity {
     return this.replid;
   }
 
-  relationOf(report: ServerReport, syncsAlways: boolean): Relation {
+  relationOf(report: ServerIdentity, syncsAlways: boolean): Relation {
     return relationOf(report, { isDurable: this.server.isDurable, syncsAlways });
   }
 
@@ -166,7 +166,7 @@ export class DataIdentity {
   }
 
   /** Records that the data may lack acknowledged writes. */
-  doubt(report: ServerReport, received: Instant): void {
+  doubt(report: ServerIdentity, received: Instant): void {
     this.revision++;
     if (this.unknownSince === undefined) this.reason = reasonFor(report, this.marker);
     this.unknownSince ??= received;
@@ -180,7 +180,7 @@ export class DataIdentity {
    *
    * @param longest the longest quarantine, in milliseconds
    */
-  accept(report: ServerReport, { asked, received }: Reading, longest: number): void {
+  accept(report: ServerIdentity, { asked, received }: Reading, longest: number): void {
     const { marker } = report;
     if (!marker) return;
     this.revision++;
@@ -227,14 +227,14 @@ export class DataIdentity {
   }
 
   /** Whether the marker in the report keeps the server from voting. */
-  isYoungAt(report: ServerReport): boolean {
+  isYoungAt(report: ServerIdentity): boolean {
     return report.marker !== undefined && report.marker.from > report.time;
   }
 }
 
 /** How the data of a server relates to its marker, according to a report. */
 export function relationOf(
-  { marker, run, replid, wasPromoted }: ServerReport,
+  { marker, run, replid, wasPromoted }: ServerIdentity,
   { isDurable, syncsAlways }: { readonly isDurable: boolean; readonly syncsAlways: boolean },
 ): Relation {
   if (!marker) return 'unknown'; // @mutant lost-data-taken-for-known-data
@@ -248,7 +248,7 @@ export function relationOf(
 }
 
 /** Why the data of a server is unknown. */
-export function reasonFor({ marker, run, wasPromoted }: ServerReport, before: Marker | undefined): string {
+export function reasonFor({ marker, run, wasPromoted }: ServerIdentity, before: Marker | undefined): string {
   if (!marker) return before ? 'it lost its data' : 'its data is new to all processes';
   if (wasPromoted) return 'it was promoted from a replica';
   return marker.run === run ? 'its data has another history' : 'it was restarted';

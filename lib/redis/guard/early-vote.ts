@@ -14,8 +14,8 @@ interface Sighting {
 }
 
 /** A reason to look again after some milliseconds, or masters that may vote now. */
-type Progress =
-  | { readonly lookAfter: number }
+type AcquisitionProgress =
+  | { readonly readAfter: number }
   | { readonly vote: readonly DataIdentity[] }
   /** Not all masters are new and unvetoed. */
   | undefined;
@@ -35,7 +35,7 @@ export class EarlyVote {
   }
 
   /** @param asked when the reports were requested: a report shows no veto that came later, however late it arrives */
-  observe(reports: Reports, asked: Instant): Progress {
+  observe(reports: Reports, asked: Instant): AcquisitionProgress {
     const { group } = this;
     const all = [...reports];
     const isQuiet =
@@ -56,6 +56,6 @@ export class EarlyVote {
       return undefined;
     }
     const left = EARLY_AFTER - (asked.monotonic - this.sighting.since);
-    return left > 0 ? { lookAfter: left } : { vote: young.map(([identity]) => identity) };
+    return left > 0 ? { readAfter: left } : { vote: young.map(([identity]) => identity) };
   }
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.js';
-import type { Observer } from '../../core/observer.js';
-import { quorumOf } from '../../core/quorum.js';
+import type { LockObserver } from '../../core/observer.js';
+import { quorumOf } from '../../core/acquire/quorum-call.js';
 import type { Random } from '../../core/random.js';
-import { driftOf, type Settings } from '../../core/settings.js';
-import type { ServerReport } from '../identity.js';
+import { driftOf, type Settings } from '../../core/settings/settings.js';
+import type { ServerIdentity } from '../identity.js';
 import type { DataIdentity } from './data-identity.js';
 
 /** Smallest time limit for one answer of a server about itself, in milliseconds. */
@@ -17,7 +17,7 @@ export interface RestartGuardContext {
   readonly clock: Clock;
   readonly settings: Settings;
   readonly random: Random;
-  readonly observer: Observer;
+  readonly observer: LockObserver;
   /** Names this process in the markers that it writes. */
   readonly instance: string;
   /** Called with the milliseconds by which this client's own clock turns out to be behind. */
@@ -25,7 +25,7 @@ export interface RestartGuardContext {
 }
 
 /** The reports of the servers that answered in one round. */
-export type Reports = ReadonlyMap<DataIdentity, ServerReport>;
+export type Reports = ReadonlyMap<DataIdentity, ServerIdentity>;
 
 /** The servers of one restart guard, and what all of its parts need: time, time limits, and whether a lock is held. */
 export class GuardGroup {

@@ -1,5 +1,5 @@
 import type { Instant } from '../../core/clock.js';
-import type { ServerReport } from '../identity.js';
+import type { ServerIdentity } from '../identity.js';
 import { type DataIdentity, reasonFor } from './data-identity.js';
 import type { EarlyVote } from './early-vote.js';
 import type { GuardGroup, Reports } from './guard-group.js';
@@ -43,7 +43,7 @@ export class GuardRounds {
   }
 
   /** Accepts the marker of known data, and stops counting the votes of unknown data. */
-  accept(identity: DataIdentity, report: ServerReport, asked: Instant): void {
+  accept(identity: DataIdentity, report: ServerIdentity, asked: Instant): void {
     const { group } = this.parts;
     if (identity.isSuspect || identity.step !== undefined) return;
     if (identity.relationOf(report, false) !== 'known') {
@@ -63,7 +63,7 @@ export class GuardRounds {
   }
 
   /** Finds out whether the data of a server is known. Returns whether the masters have to be read again. */
-  private async recognize(identity: DataIdentity, report: ServerReport, asked: Instant): Promise<boolean> {
+  private async recognize(identity: DataIdentity, report: ServerIdentity, asked: Instant): Promise<boolean> {
     const { writer } = this.parts;
     const isOtherRun = report.marker === undefined || report.marker.run !== report.run;
     const syncsAlways = isOtherRun && !report.wasPromoted && (await writer.syncsAlways(identity, report));
@@ -82,7 +82,7 @@ export class GuardRounds {
     const { group, earlyVote } = this.parts;
     const progress = earlyVote.observe(reports, asked);
     if (progress === undefined) return undefined;
-    if ('lookAfter' in progress) return progress.lookAfter;
+    if ('readAfter' in progress) return progress.readAfter;
     const ends = [...reports].filter(([identity]) => progress.vote.includes(identity));
     await Promise.all(
       ends.map(([identity, report]) =>

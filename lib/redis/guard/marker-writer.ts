@@ -1,5 +1,5 @@
 import type { Instant } from '../../core/clock.js';
-import type { ServerReport } from '../identity.js';
+import type { ServerIdentity } from '../identity.js';
 import type { DataIdentity, MarkerChange } from './data-identity.js';
 import { EARLY_AFTER } from './early-vote.js';
 import { type GuardGroup, MOST_PATIENCE, type Reports } from './guard-group.js';
@@ -29,20 +29,20 @@ export class MarkerWriter {
   ) {}
 
   /** Changes fields of a marker, unless it or the server is another than in the report. */
-  async change(identity: DataIdentity, report: ServerReport, change: MarkerChange): Promise<boolean> {
+  async change(identity: DataIdentity, report: ServerIdentity, change: MarkerChange): Promise<boolean> {
     // Another process may have written first: the next reading shows which change took effect.
     const isChanged = await this.group.within(this.group.patience, identity.server.mark(report, change));
     return isChanged !== undefined;
   }
 
   /** The same data under another identity gets a marker with that identity. */
-  rename(identity: DataIdentity, report: ServerReport, syncsAlways: boolean): Promise<boolean> {
+  rename(identity: DataIdentity, report: ServerIdentity, syncsAlways: boolean): Promise<boolean> {
     const durable = syncsAlways || report.marker?.isDurable ? 1 : 0;
     return this.change(identity, report, { run: report.run, replid: report.replid, durable });
   }
 
   /** Quarantines a server whose data may lack what it acknowledged, until every lock from before has ended. */
-  async quarantine(identity: DataIdentity, report: ServerReport, reports: Reports, asked: Instant): Promise<boolean> {
+  async quarantine(identity: DataIdentity, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     const longest = this.longestTtl(identity, reports, asked);
     if (longest === undefined) return false;
@@ -61,7 +61,7 @@ export class MarkerWriter {
   }
 
   /** Quarantines a server whose clock moved forward for all clients: its keys expired early. */
-  async accuse(identity: DataIdentity, report: ServerReport, by: number): Promise<boolean> {
+  async accuse(identity: DataIdentity, report: ServerIdentity, by: number): Promise<boolean> {
     const { marker } = report;
     // New masters without a holder vote early, by the clocks of the clients.
     const isNew = marker?.isGuess && !marker.isVetoed && identity.isYoungAt(report);
@@ -77,7 +77,7 @@ export class MarkerWriter {
   }
 
   /** What a young marker asks of this process: a veto while it holds a lock, and an end after the longest quarantine. */
-  async attend(identity: DataIdentity, report: ServerReport, reports: Reports, asked: Instant): Promise<boolean> {
+  async attend(identity: DataIdentity, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     const { marker } = report;
     if (identity.isSuspect || !marker || marker.nonce !== identity.nonce || identity.unknownSince !== undefined)
@@ -100,13 +100,13 @@ export class MarkerWriter {
   }
 
   /** Whether the server syncs each write to its append-only file, and has no replica that could lag behind. */
-  async syncsAlways(identity: DataIdentity, report: ServerReport): Promise<boolean> {
+  async syncsAlways(identity: DataIdentity, report: ServerIdentity): Promise<boolean> {
     if (!report.hasAppendOnlyFile || report.replicas > 0) return false;
     return (await this.group.within(this.group.patience, identity.server.syncsAlways())) ?? false;
   }
 
   /** A holder that reaches one young master only lengthens its quarantine: the others must not end theirs earlier. */
-  private async lengthenGuess(identity: DataIdentity, report: ServerReport, reports: Reports): Promise<boolean> {
+  private async lengthenGuess(identity: DataIdentity, report: ServerIdentity, reports: Reports): Promise<boolean> {
     const { marker } = report;
     const others = markersOfOthers(identity, reports).filter(
       ({ marker: { isVetoed }, isYoung }) => isYoung && isVetoed,
@@ -118,7 +118,7 @@ export class MarkerWriter {
   }
 
   /** A quarantine that began before any master could report the ttls in use ends like one that begins now. */
-  private async improveGuess(identity: DataIdentity, report: ServerReport, reports: Reports): Promise<boolean> {
+  private async improveGuess(identity: DataIdentity, report: ServerIdentity, reports: Reports): Promise<boolean> {
     const voting = [...reports].flatMap(([{ votes }, { marker }]) => (votes && marker ? [marker] : []));
     if (voting.length === 0) return false;
     const ttl = Math.max(this.heldTtl, report.marker?.storedTtl ?? 0, this.ttlInUse(voting));
@@ -165,7 +165,7 @@ export class MarkerWriter {
     return this.group.isEngaged ? this.ttls.usedTtl : 0;
   }
 
-  private signature(report: ServerReport, reason: string): MarkerChange {
+  private signature(report: ServerIdentity, reason: string): MarkerChange {
     const { random, instance } = this.group.context;
     const vetoed = this.group.isEngaged ? 1 : 0; // @mutant no-veto-2
     return { nonce: random.token(), vetoed, by: instance, at: report.time, why: reason };

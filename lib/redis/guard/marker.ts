@@ -99,10 +99,12 @@ export function announcementOf(ttl: number, until: number): string {
 }
 
 function largestOf(announcements: string, time: number): number {
+  if (announcements === '') return 0;
   const pairs = announcements.split(' ').map((pair) => pair.split(':').map(Number) as [number, number]);
   return pairs.reduce((largest, [ttl, until]) => (until > time ? Math.max(largest, ttl) : largest), 0);
 }
 
 function rawOf(values: readonly string[]): string {
-  return MARKER_FIELDS.map((_, index) => values[index] ?? '').join('\n');
+  const { length } = MARKER_FIELDS;
+  return (values.length === length ? values : Array.from({ length }, (_, index) => values[index] ?? '')).join('\n');
 }

@@ -1,7 +1,7 @@
+import { Keyspace } from '../../core/keyspace.js';
 import type { Instant, Timer } from '../../core/clock.js';
-import { ownName } from '../../core/settings.js';
 import type { Witness } from '../../core/witness.interface.js';
-import type { ServerReport } from '../identity.js';
+import type { ServerIdentity } from '../identity.js';
 import { DataIdentity, type GuardedServer } from './data-identity.js';
 import { EarlyVote } from './early-vote.js';
 import { GuardGroup, type Reports, type RestartGuardContext } from './guard-group.js';
@@ -13,9 +13,9 @@ import { TtlAnnouncements } from './ttl-announcements.js';
 /** A process that holds a lock completes a contact with some master at least this often, in milliseconds. */
 const CONTACT_INTERVAL = 1_000;
 /** While a marker may soon need a veto, an end or a judgement, the masters are read this often, in milliseconds. */
-const LOOK_INTERVAL = 250;
+const READ_INTERVAL = 250;
 /** During a quarantine that only has to pass, the masters are read this often, in milliseconds: an operator may lift it. */
-const CALM_INTERVAL = 1_000;
+const CALM_READ_INTERVAL = 1_000;
 /** An idle process samples the clocks this often, in milliseconds. */
 const SAMPLE_INTERVAL = 10_000;
 /** How often another client may write a marker between a reading and a writing of this one. */
@@ -23,7 +23,7 @@ const MOST_RACES = 10;
 
 /** A report, and the revision of what was known when it was requested. */
 interface Reading {
-  readonly report: ServerReport;
+  readonly report: ServerIdentity;
   readonly revision: number;
 }
 
@@ -51,15 +51,15 @@ export class RestartGuard implements Witness {
   private idleSince = -Infinity;
   private timer: Timer | undefined;
   private timerDue = Infinity;
-  private looking: Promise<void> | undefined;
-  private lookAgain = false;
+  private reading: Promise<void> | undefined;
+  private readAgain = false;
   private closed = false;
 
   constructor(private readonly context: RestartGuardContext) {
-    this.markerName = ownName(context.settings, 'incarnation');
+    this.markerName = new Keyspace(context.settings.keyPrefix).marker;
     this.group = new GuardGroup(context);
     this.ttls = new TtlAnnouncements(this.group);
-    this.steps = new StepJudge(this.group, this.ttls, () => this.look());
+    this.steps = new StepJudge(this.group, this.ttls, () => this.readMasters());
     this.earlyVote = new EarlyVote(this.group);
     const writer = new MarkerWriter(this.group, this.ttls);
     this.rounds = new GuardRounds({ group: this.group, writer, steps: this.steps, earlyVote: this.earlyVote });
@@ -107,18 +107,18 @@ export class RestartGuard implements Witness {
   }
 
   /** A server reported who it is, over a new connection or after a doubt. */
-  meet(identity: DataIdentity, report: ServerReport, asked: Instant): void {
+  meet(identity: DataIdentity, report: ServerIdentity, asked: Instant): void {
     this.ttls.repeat();
     this.rounds.accept(identity, report, asked);
     this.steps.sampled(identity, asked, report.time);
     this.sampleOthers(identity);
-    if (!identity.votes || (identity.wasMetEngaged && !report.marker?.isVetoed)) this.look();
+    if (!identity.votes || (identity.wasMetEngaged && !report.marker?.isVetoed)) this.readMasters();
     else this.plan(this.interval);
   }
 
   /** Resolves when the last reading has had its consequences. */
   decided(): Promise<void> {
-    return this.looking ?? Promise.resolve();
+    return this.reading ?? Promise.resolve();
   }
 
   /** A server has answered a request that was checked like a vote. */
@@ -151,28 +151,28 @@ export class RestartGuard implements Witness {
       this.plan(CONTACT_INTERVAL / 2);
     }
     // New masters must not vote early as long as this process holds a lock.
-    if (this.group.identities.some(({ marker, votes }) => !votes && marker && !marker.isVetoed)) this.look();
+    if (this.group.identities.some(({ marker, votes }) => !votes && marker && !marker.isVetoed)) this.readMasters();
   }
 
   /** Reads all masters and acts on the reports, one round at a time. */
-  private look(): void {
-    this.lookAgain = true;
-    if (this.looking || this.closed) return;
-    this.looking = this.lookWhileNeeded().finally(() => {
-      this.looking = undefined;
+  private readMasters(): void {
+    this.readAgain = true;
+    if (this.reading || this.closed) return;
+    this.reading = this.readWhileNeeded().finally(() => {
+      this.reading = undefined;
       if (!this.closed) this.plan(this.interval);
     });
   }
 
-  private async lookWhileNeeded(): Promise<void> {
-    for (let round = 0; this.lookAgain && round < MOST_RACES && !this.closed; round++) {
-      this.lookAgain = false;
-      if (await this.lookOnce()) this.lookAgain = true;
+  private async readWhileNeeded(): Promise<void> {
+    for (let round = 0; this.readAgain && round < MOST_RACES && !this.closed; round++) {
+      this.readAgain = false;
+      if (await this.readMastersOnce()) this.readAgain = true;
     }
   }
 
   /** Returns whether the masters have to be read again at once. */
-  private async lookOnce(): Promise<boolean> {
+  private async readMastersOnce(): Promise<boolean> {
     const asked = this.context.clock.read();
     const readings = await this.readAll();
     if (this.closed) return false;
@@ -207,7 +207,7 @@ export class RestartGuard implements Witness {
   }
 
   private get interval(): number {
-    if (this.hasQuarantined) return this.isCalm ? Math.min(CALM_INTERVAL, this.nextEnd) : LOOK_INTERVAL;
+    if (this.hasQuarantined) return this.isCalm ? Math.min(CALM_READ_INTERVAL, this.nextEnd) : READ_INTERVAL;
     return this.isBusy ? CONTACT_INTERVAL / 2 : SAMPLE_INTERVAL;
   }
 
@@ -222,7 +222,7 @@ export class RestartGuard implements Witness {
   private get nextEnd(): number {
     const now = this.context.clock.read();
     const remaining = this.group.identities.map((identity) => identity.quarantineAt(now)?.remaining ?? Infinity);
-    return Math.max(LOOK_INTERVAL, Math.min(...remaining));
+    return Math.max(READ_INTERVAL, Math.min(...remaining));
   }
 
   private plan(delay: number): void {
@@ -241,7 +241,7 @@ export class RestartGuard implements Witness {
     if (isEngaged || this.wasEngaged) this.idleSince = now;
     this.isBusy = now - this.idleSince < SAMPLE_INTERVAL;
     this.wasEngaged = false;
-    if (this.hasQuarantined) this.look();
+    if (this.hasQuarantined) this.readMasters();
     if (isEngaged) this.keepContact(now - this.contactedAt);
     for (const identity of identities) {
       if (identity.votes && identity.clock.ageAt(now) >= SAMPLE_INTERVAL) void this.ttls.beat(identity);

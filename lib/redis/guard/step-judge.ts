@@ -1,4 +1,4 @@
-import { driftOf } from '../../core/settings.js';
+import { driftOf } from '../../core/settings/settings.js';
 import type { Instant } from '../../core/clock.js';
 import type { DataIdentity } from './data-identity.js';
 import { EARLY_FROM } from './early-vote.js';
@@ -17,7 +17,7 @@ export class StepJudge {
     private readonly group: GuardGroup,
     private readonly ttls: TtlAnnouncements,
     /** Reads all masters again. */
-    private readonly look: () => void,
+    private readonly readMasters: () => void,
   ) {}
 
   /** Takes the time of an answer. Returns whether what the server granted with it may count. */
@@ -33,7 +33,7 @@ export class StepJudge {
       identity.clock.forget();
       // An older state of the machine may have been restored: the marker shows whether its data is older, too.
       identity.mistrust('its clock was set back');
-      this.look();
+      this.readMasters();
     }
     identity.clock.keep(sample);
     return true;
@@ -60,7 +60,7 @@ export class StepJudge {
     }
     identity.clock.forget();
     identity.isSuspect = false;
-    this.look();
+    this.readMasters();
   }
 
   private async compare(

@@ -1,6 +1,6 @@
 import { atLeast, atMost, exactly } from '../promises.mjs';
 
-/** Compares the promises of waiting by wake-up with the results for one number of masters. */
+/** Compares the promises of waiting by notification with the results for one number of masters. */
 export function checksOf(found) {
   const on = `N = ${found.masters}`;
   return [

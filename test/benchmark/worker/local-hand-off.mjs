@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { sharedNow, sleep } from '../measure/numbers.mjs';
 
 // A prototype that shows what the library would gain if it handed a lock over inside a process in one round: no
-// wake-ups, no queue in Redis and no errors, just the traffic. The library contains nothing of it.
+// notifications, no queue in Redis and no errors, just the traffic. The library contains nothing of it.
 
 const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 const SWAP = `if redis.call('GET', KEYS[1]) == ARGV[1] then

@@ -26,7 +26,7 @@ export const MUTANTS = [
   ['extension without owner check', { 'extension-without-owner-check': 'local longest = FREE' }, 'model'],
   [
     'extension counted after the old validity',
-    { 'extension-counted-after-the-old-validity': "const extended = ballot.outcome === 'granted';" },
+    { 'extension-counted-after-the-old-validity': "const extended = quorumCall.outcome === 'granted';" },
   ],
   ['heal after the deadline', { 'heal-after-the-deadline': 'if (this.isOver) return;' }],
   [
@@ -54,14 +54,14 @@ export const MUTANTS = [
   ['floor ignored', { 'floor-ignored': 'const atLeast = isFirst ? Math.max(0 * floor, this.largest) : this.largest;' }],
   ['nothing drawn', { 'nothing-drawn': 'const isFirst = false;' }],
   [
-    'wake-up trusted without the timer',
-    { 'wake-up-trusted-without-the-timer': 'const woken = await this.waiter.pause();' },
+    'notification trusted without the timer',
+    { 'notification-trusted-without-the-timer': 'const reason = await this.waiter.pause();' },
   ],
   [
     'token reused across attempts',
     {
       'token-reused-across-attempts':
-        'return new Tenure({ masters, settings, clock, witness, names: this.names, token: ((this.names as { reused?: string }).reused ??= random.token()), gate });',
+        'return new QuorumLock({ masters, settings, clock, witness, names: this.names, token: ((this.names as { reused?: string }).reused ??= random.token()), home });',
     },
   ],
   ['marker not looked at', { 'marker-not-looked-at': 'marked = true' }, 'model'],

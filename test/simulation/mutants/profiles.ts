@@ -68,7 +68,7 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
     profile: { ...CROWDED, faults: ['crash', 'flush'], mostFaults: 10, operations: [8, 14], tokensAt: [0] },
   },
   'nothing drawn': { profile: { ...OVERLAPPING, offsets: [20_000], tokensAt: [0] } },
-  'wake-up trusted without the timer': { profile: { ...CROWDED, faults: ['cut', 'pause', 'crash'] } },
+  'notification trusted without the timer': { profile: { ...CROWDED, faults: ['cut', 'pause', 'crash'] } },
   'token reused across attempts': {
     profile: { ...SLOW, faults: ['scriptFlush', 'slow', 'hang'], mostFaults: 8, guard: [false] },
   },

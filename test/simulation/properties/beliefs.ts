@@ -1,7 +1,7 @@
 import { elapsedBetween, type Instant } from '../../../lib/core/clock.js';
 import type { Lease } from '../../../lib/core/lease.js';
-import { Tenure } from '../../../lib/core/tenure.js';
-import { TenureSet } from '../../../lib/core/tenure-set.js';
+import { QuorumLock } from '../../../lib/core/acquire/quorum-lock.js';
+import { CompositeLock } from '../../../lib/core/acquire/composite-lock.js';
 import type { Losses } from '../network/endpoint.js';
 import type { SimNode } from '../node.js';
 import type { SimServer } from '../server/sim-server.js';
@@ -27,8 +27,8 @@ interface Belief {
   readonly holder: string;
   readonly node: SimNode;
   readonly lease: Lease;
-  /** The tenures of its keys: several if the keys were taken one by one. */
-  readonly tenures: readonly Tenure[];
+  /** The quorum locks of its keys: several if the keys were taken one by one. */
+  readonly quorumLocks: readonly QuorumLock[];
   since: Instant;
   /** When the round that confirmed it began. A shorter ttl takes effect at once and confirms nothing. */
   shown: Instant;
@@ -74,12 +74,12 @@ export class Beliefs {
     const lease = node.redlock['held'].values.find((held) => !this.seen.has(held) && held.resources === resources);
     if (!lease) return this.scheduler.now;
     this.seen.add(lease);
-    const tenures = tenuresOf(lease);
-    const since = lease['tenure'].validSince;
-    for (const tenure of tenures) this.tokens.add(tenure['token']);
+    const quorumLocks = quorumLocksOf(lease);
+    const since = lease['quorumLock'].validSince;
+    for (const quorumLock of quorumLocks) this.tokens.add(quorumLock['token']);
     const belief: Belief = {
-      ...{ holder, node, lease, tenures, since, shown: since },
-      ...{ validity: validityOf(tenures), fullValidity: validityOf(tenures) },
+      ...{ holder, node, lease, quorumLocks, since, shown: since },
+      ...{ validity: validityOf(quorumLocks), fullValidity: validityOf(quorumLocks) },
       ...{ seenAt: this.scheduler.now, overdueSince: undefined, endedAt: undefined, overtakenBy: undefined },
     };
     this.overtake(belief);
@@ -87,7 +87,7 @@ export class Beliefs {
     if (this.live.size > 1 && this.assumptions.broken.size === 0) this.checkExclusion();
     if (believes(belief)) this.checkQuorum(belief, 'granted');
     this.watch(belief);
-    return Math.max(...tenures.map((tenure) => node.drawnAt.get(tenure['token']) as number));
+    return Math.max(...quorumLocks.map((quorumLock) => node.drawnAt.get(quorumLock['token']) as number));
   }
 
   /** Runs after every event. */
@@ -98,15 +98,15 @@ export class Beliefs {
         this.live.delete(belief);
         continue;
       }
-      if (lease['tenure'].validSince !== belief.since) {
-        belief.since = lease['tenure'].validSince;
+      if (lease['quorumLock'].validSince !== belief.since) {
+        belief.since = lease['quorumLock'].validSince;
         belief.seenAt = this.scheduler.now;
-        belief.validity = belief.fullValidity = validityOf(belief.tenures);
+        belief.validity = belief.fullValidity = validityOf(belief.quorumLocks);
         if (lease['nextSince'] === belief.since) belief.shown = belief.since;
         if (believes(belief)) this.checkQuorum(belief, 'extended');
         this.watch(belief);
-      } else if (validityOf(belief.tenures) < belief.validity - LEAST) {
-        belief.validity = validityOf(belief.tenures);
+      } else if (validityOf(belief.quorumLocks) < belief.validity - LEAST) {
+        belief.validity = validityOf(belief.quorumLocks);
         this.world.sometimes.reached('a client shortened its own leases');
         this.watch(belief);
       }
@@ -152,12 +152,12 @@ export class Beliefs {
    * suspension of the machine, a second of true time is enough.
    */
   private checkTold(belief: Belief): void {
-    const { tenures, node } = belief;
+    const { quorumLocks, node } = belief;
     const { now } = this.scheduler;
     if (!node.process.isRunning) return;
     const { monotonic, wall } = node.process.read();
     let [late, lateByAny] = [-Infinity, -Infinity];
-    for (const part of tenures) {
+    for (const part of quorumLocks) {
       const { validSince: since } = part;
       const passed = monotonic - since.monotonic;
       late = Math.max(late, passed - part['validity']);
@@ -197,9 +197,9 @@ export class Beliefs {
     const { lease, node, since } = belief;
     this.lookAt(belief.seenAt + belief.validity + HEARD_WITHIN, node);
     const left = (lease.remaining - NEAR_END) / node.process.clocks.rate;
-    const end = lease['tenure'].remaining / node.process.clocks.rate;
+    const end = lease['quorumLock'].remaining / node.process.clocks.rate;
     this.scheduler.after(Math.max(0, end) + LEAST / 10, () => {
-      if (belief.since !== since || lease.isOver || lease['tenure'].remaining > 0) return;
+      if (belief.since !== since || lease.isOver || lease['quorumLock'].remaining > 0) return;
       belief.endedAt = node.process.clocks.error;
     });
     if (left <= 0) return;
@@ -215,28 +215,28 @@ export class Beliefs {
    */
   private checkQuorum(belief: Belief, when: string): void {
     if (this.assumptions.broken.size > 0 || this.assumptions.isSick(belief.node)) return;
-    for (const tenure of belief.tenures) this.checkQuorumOf(tenure, belief, when);
+    for (const quorumLock of belief.quorumLocks) this.checkQuorumOf(quorumLock, belief, when);
   }
 
-  private checkQuorumOf(tenure: Tenure, { node, shown, holder }: Belief, when: string): void {
+  private checkQuorumOf(quorumLock: QuorumLock, { node, shown, holder }: Belief, when: string): void {
     const { now } = this.scheduler;
     const began = now - elapsedBetween(shown, node.process.read()) / node.process.clocks.rate - 1;
-    const { keys } = tenure['names'];
-    const token = tenure['token'];
+    const { keys } = quorumLock['names'];
+    const token = quorumLock['token'];
     // Two addresses may lead to one server.
     const servers = new Set<SimServer>();
-    const holding = this.endpoints.filter(({ server, losses, movedAt }) => {
+    const leasedKeys = this.endpoints.filter(({ server, losses, movedAt }) => {
       if (losses.at >= began || movedAt >= began) return true;
       if (server !== undefined && servers.has(server)) return false;
       if (when === 'granted' && node.settings.restartGuard && this.isTooEarly(losses, began)) return false;
       if (server !== undefined) servers.add(server);
       return keys.every((key) => server?.data.get(key) === token) || (server === undefined && losses.at < began);
     });
-    if (holding.length > this.endpoints.length / 2) return;
+    if (leasedKeys.length > this.endpoints.length / 2) return;
     this.fail(
       'a believer has a quorum',
-      `${holder} believes (${when}) with ${holding.length} of ${this.endpoints.length} masters: ` +
-        (holding.map(({ name }) => name).join(', ') || 'none'),
+      `${holder} believes (${when}) with ${leasedKeys.length} of ${this.endpoints.length} masters: ` +
+        (leasedKeys.map(({ name }) => name).join(', ') || 'none'),
     );
   }
 
@@ -259,12 +259,12 @@ function believes({ lease }: Belief): boolean {
   return !lease.isOver && lease.remaining >= LEAST;
 }
 
-function validityOf(tenures: readonly Tenure[]): number {
-  return Math.min(...tenures.map((tenure) => tenure['validity']));
+function validityOf(quorumLocks: readonly QuorumLock[]): number {
+  return Math.min(...quorumLocks.map((quorumLock) => quorumLock['validity']));
 }
 
-function tenuresOf(lease: Lease): readonly Tenure[] {
-  const holding = lease['tenure'];
-  const parts = holding instanceof TenureSet ? holding['parts'] : [holding];
-  return parts.filter((part) => part instanceof Tenure);
+function quorumLocksOf(lease: Lease): readonly QuorumLock[] {
+  const leasedKeys = lease['quorumLock'];
+  const parts = leasedKeys instanceof CompositeLock ? leasedKeys['parts'] : [leasedKeys];
+  return parts.filter((part) => part instanceof QuorumLock);
 }

@@ -197,7 +197,7 @@ export class Health {
   }
 
   private noteStray(resource: string, node: SimNode): void {
-    const owner = this.homeOf(resource, node)?.get(node.redlock['naming'].keyOf(resource));
+    const owner = this.homeOf(resource, node)?.get(node.redlock['keyspace'].keyOf(resource));
     if (owner === undefined || !this.world.beliefs.hasToken(owner)) {
       this.strayedAt.set(resource, this.world.scheduler.now);
     }
@@ -207,13 +207,13 @@ export class Health {
   private backsOff({ node }: Actor, resource: string): boolean {
     const strayed = this.strayedAt.get(resource) ?? -Infinity;
     if (this.world.scheduler.now - strayed >= BACK_OFF) return false;
-    const [queue = ''] = node.redlock['naming'].namesOf([resource]).queues;
+    const [queue = ''] = node.redlock['keyspace'].namesOf([resource]).queues;
     return !this.homeOf(resource, node)?.hasMember(queue, node.redlock['context'].listener);
   }
 
   /** The data of the home master of a resource. */
   private homeOf(resource: string, { redlock }: SimNode): Database | undefined {
-    const home = redlock['gates'].gateOf(redlock['naming'].keyOf(resource))?.name;
+    const home = redlock['homeMasters'].of(redlock['keyspace'].keyOf(resource))?.name;
     return this.world.endpoints.find(({ name }) => name === home)?.server?.data;
   }
 
@@ -221,8 +221,8 @@ export class Health {
     for (const resource of operation.resources) this.woken.delete(resource);
   }
 
-  /** A waiting process receives a wake-up for a key. Only one process may, until it has the lock or gives it up. */
-  noteWakeUp(process: string, key: string): void {
+  /** A waiting process receives a notification for a key. Only one process may, until it has the lock or gives it up. */
+  noteNotification(process: string, key: string): void {
     const { actors, schedule, scheduler } = this.world;
     const resource = key.slice(key.lastIndexOf(':') + 1);
     const woken = this.woken.get(resource);

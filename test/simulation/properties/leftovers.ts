@@ -1,3 +1,4 @@
+import { NUL } from '../../../lib/core/keyspace.js';
 import { getEventListeners } from 'node:events';
 import type { Endpoint } from '../network/endpoint.js';
 import type { SimNode } from '../node.js';
@@ -6,14 +7,12 @@ import { Violation } from './violation.js';
 
 /** Data that stays on a master: bounded, and the same for every key. */
 const STAYS = /\0(?:incarnation|fences)$/;
-/** Marks internal names, such as queues. */
-const OWN = '\0';
 
 /** No key of a lock is left on a master unless a fault may have kept its release from arriving. */
 export function checkReleased({ endpoints, scheduler, settings }: World): void {
   for (const endpoint of endpoints) {
     if (endpoint.mayKeepKeys) continue;
-    const locks = keysOf(endpoint).filter((key) => !key.startsWith(settings.keyPrefix + OWN));
+    const locks = keysOf(endpoint).filter((key) => !key.startsWith(settings.keyPrefix + NUL));
     if (locks.length > 0) fail(scheduler.now, `${endpoint.name} still has ${JSON.stringify(locks)}`);
   }
 }

@@ -1,4 +1,4 @@
-import type { Observer } from '../../../lib/core/observer.js';
+import type { LockObserver } from '../../../lib/core/observer.js';
 
 /**
  * States that a large number of schedules must reach, because a property that is never tested proves nothing. A new
@@ -30,7 +30,7 @@ export const RARE_STATES = [
 export type RareState = (typeof RARE_STATES)[number];
 
 /** Reports to an observer, and the states that their words indicate. */
-const TOLD: readonly (readonly [keyof Observer, RegExp, RareState])[] = [
+const TOLD: readonly (readonly [keyof LockObserver, RegExp, RareState])[] = [
   ['masterQuarantined', /clock/, `a master's clock was accused`],
   ['masterQuarantined', /./, 'a quarantine began'],
   ['masterVotesAgain', /./, 'a quarantine ended'],
@@ -49,7 +49,7 @@ export class Sometimes {
   }
 
   /** Records a report of the library to its observer. */
-  told(event: keyof Observer, words: string): void {
+  told(event: keyof LockObserver, words: string): void {
     for (const [name, pattern, state] of TOLD) if (name === event && pattern.test(words)) this.seen.add(state);
   }
 

@@ -1,6 +1,6 @@
 import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
 import { INFO_FIELDS, type InfoField } from '../../../lib/redis/identity.js';
-import { FREE, FREE_AMONG_OTHERS, UNMARKED } from '../../../lib/redis/script-answers.js';
+import { FREE, FREE_WITH_WAITERS, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
 import { ReplyError } from './database.js';
 import {
   acquire,
@@ -187,7 +187,7 @@ function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly
   try {
     const queue = queues && waiter !== undefined && waited !== undefined ? { queues, waiter, waited } : undefined;
     const status = acquire(server, { keys, token, ttl: Number(ttl), queue });
-    const isGranted = status === FREE || status === FREE_AMONG_OTHERS;
+    const isGranted = status === FREE || status === FREE_WITH_WAITERS;
     if (isGranted ? expected !== undefined : waiter !== undefined) batch.toldTime = true;
     return status;
   } catch (error) {

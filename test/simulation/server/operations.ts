@@ -1,7 +1,7 @@
-import { RESERVED_FOR } from '../../../lib/core/master.interface.js';
-import { ANNOUNCED_FOR, EXPIRY_RESOLUTION, MOST_ANNOUNCED } from '../../../lib/redis/operations-script.js';
+import { RESERVATION_LIFE } from '../../../lib/core/master.interface.js';
+import { ANNOUNCED_FOR, EXPIRY_RESOLUTION, MOST_ANNOUNCED } from '../../../lib/redis/scripts/operations.lua.js';
 import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
-import { ENDLESS, FREE, FREE_AMONG_OTHERS, HEALED } from '../../../lib/redis/script-answers.js';
+import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED } from '../../../lib/redis/scripts/statuses.js';
 import { type Database, protect } from './database.js';
 
 // The scripts of lib/redis, written a second time in another language. A change of a script must change its operation
@@ -14,7 +14,7 @@ export interface Lives {
 }
 
 /** As in the scripts. */
-export const LIVES: Lives = { reservation: RESERVED_FOR, queue: 5_000 };
+export const LIVES: Lives = { reservation: RESERVATION_LIFE, queue: 5_000 };
 /** How many dead waiters are skipped, as in the scripts. */
 const MOST_SKIPPED = 100;
 const PROBE_LIFE = 1_000;
@@ -87,12 +87,12 @@ export function acquire(server: Surface, { keys, token, ttl, queue }: Acquire): 
     return longest;
   }
   for (const key of keys) data.set(key, token, ttl);
-  let crowded = false;
+  let hasWaiters = false;
   for (const name of queue?.queues ?? []) {
     protect(() => data.zrem(name, queue?.waiter ?? ''));
-    if (data.exists(name)) crowded = true;
+    if (data.exists(name)) hasWaiters = true;
   }
-  return crowded ? FREE_AMONG_OTHERS : FREE;
+  return hasWaiters ? FREE_WITH_WAITERS : FREE;
 }
 
 export function extend({ data, faults }: Surface, keys: readonly string[], token: string, ttl: number): number {
@@ -170,19 +170,19 @@ export function release(
   keepFor: number,
 ): number {
   const { data, faults } = server;
-  let crowded = false;
+  let hasWaiters = false;
   for (const [index, key] of keys.entries()) {
     const owner = data.get(key);
     const isOurs = owner === token || (owner !== undefined && faults.has('release-deletes-any'));
     if (isOurs || owner === undefined) {
       if (isOurs && keepFor === 0) data.del(key);
       if (isOurs && keepFor !== 0) data.pexpire(key, keepFor);
-      if (wakeNext(server, key, queues[index] as string)) crowded = true;
+      if (wakeNext(server, key, queues[index] as string)) hasWaiters = true;
     } else if (owner.startsWith(reservedFor(''))) {
-      crowded = true;
+      hasWaiters = true;
     }
   }
-  return crowded ? FREE_AMONG_OTHERS : FREE;
+  return hasWaiters ? FREE_WITH_WAITERS : FREE;
 }
 
 export function leave(server: Surface, keys: readonly string[], queues: readonly string[], waiter: string): number {

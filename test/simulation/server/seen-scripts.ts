@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { REPORT } from '../../../lib/redis/identity.js';
 import { MARK } from '../../../lib/redis/guard/marker.js';
-import { boundScript } from '../../../lib/redis/scripts.js';
+import { boundScript } from '../../../lib/redis/scripts/bound-script.js';
 
 export type ScriptName = 'requests' | 'report' | 'mark';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type Examination } from '../../../lib/cli/examination.js';
 import { type Finding, judge } from '../../../lib/cli/findings.js';
 import { certainDistance, medianOf, offsetOf } from '../../../lib/cli/clock-offset.js';
-import type { ServerReport } from '../../../lib/redis/identity.js';
+import type { ServerIdentity } from '../../../lib/redis/identity.js';
 import { type Marker, markerFrom } from '../../../lib/redis/guard/marker.js';
 
 const DAY = 86_400_000;
@@ -30,7 +30,7 @@ function marker(run: string, of: { from?: number; vetoed?: string; durable?: str
   )!;
 }
 
-function report(run: string, of: Partial<ServerReport> = {}): ServerReport {
+function report(run: string, of: Partial<ServerIdentity> = {}): ServerIdentity {
   return {
     ...{ run, replid: run && `${run}'s`, wasPromoted: false, replicas: 0, version: '7.2.0', role: 'master' },
     ...{ mode: 'standalone', hasAppendOnlyFile: true, eviction: undefined, uptime: DAY, time: NOW },
@@ -102,7 +102,7 @@ describe('The verdict', () => {
     expect(at(NOW + 4_000)).toEqual([true, ['a', 'b', 'c'], []]);
   });
 
-  it.each<[string, Partial<ServerReport>, string]>([
+  it.each<[string, Partial<ServerIdentity>, string]>([
     ['without a marker', { marker: undefined }, 'no process has met its data yet'],
     ['of another run', { marker: marker('before') }, 'it was restarted, and no process has met it since'],
     [
@@ -117,7 +117,7 @@ describe('The verdict', () => {
     expect(findings[0]?.advice).toContain('lets it wait');
   });
 
-  it.each<[string, Partial<ServerReport>]>([
+  it.each<[string, Partial<ServerIdentity>]>([
     ['to which the first replica was attached', { marker: marker('a', { replid: 'old' }) }],
     ['that keeps all writes and was restarted', { marker: marker('before', { durable: '1' }) }],
   ])('reports that a master %s votes as soon as a process meets it', (_, of) => {
@@ -149,7 +149,7 @@ describe('The verdict', () => {
   });
 
   it('reports that new masters vote early, unless a holder has objected or one of them is not new', () => {
-    const advice = (...ofC: [Partial<ServerReport>?]): string | undefined => {
+    const advice = (...ofC: [Partial<ServerIdentity>?]): string | undefined => {
       const young = (name: string): Examination =>
         examination(name, { report: report(name, { marker: marker(name, { from: NOW + 20_000 }) }) });
       const { findings } = judge([

@@ -2,11 +2,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { TokenAgreement } from '../../../lib/core/fencing.js';
 import {
-  type Answer,
+  type MasterReply,
   type DrawRequest,
   GRANTED,
   HEALED,
-  type Held,
+  type HeldReply,
   type Master,
 } from '../../../lib/core/master.interface.js';
 import { fc } from '../../support/properties.js';
@@ -28,8 +28,8 @@ const MASTERS = 3;
 const QUORUM = 2;
 /** Seconds by which a floor may be ahead of a master's clock for a client that clamps it. */
 const CLAMP = 60;
-const HELD: Held = { kind: 'held', remaining: undefined };
-const QUARANTINED: Answer = { kind: 'quarantined', sent: true, reason: 'it lost its data', remaining: 1 };
+const HELD: HeldReply = { kind: 'held', remaining: undefined };
+const QUARANTINED: MasterReply = { kind: 'quarantined', sent: true, reason: 'it lost its data', remaining: 1 };
 
 /** The state of one key on one master. */
 class MasterState {
@@ -47,21 +47,21 @@ class MasterState {
     this.port = { identity: () => ({ data: `data ${this.data}` }) } as Master;
   }
 
-  acquire(client: number): Answer {
+  acquire(client: number): MasterReply {
     if (this.owner !== undefined) return HELD;
     if (this.isKeptOut) return QUARANTINED;
     this.owner = client;
     return GRANTED;
   }
 
-  extend(client: number): Answer {
+  extend(client: number): MasterReply {
     if (this.owner !== undefined && this.owner !== client) return HELD;
     const answer = this.owner === undefined ? HEALED : GRANTED;
     this.owner = client;
     return this.isKeptOut ? QUARANTINED : answer;
   }
 
-  draw(client: number, { atLeast, isFirst }: DrawRequest, now: number): Answer {
+  draw(client: number, { atLeast, isFirst }: DrawRequest, now: number): MasterReply {
     if (this.owner !== client && this.fault !== 'draws for any') return HELD;
     if (this.isKeptOut) return QUARANTINED;
     const floor = this.fault === 'clamps its clock' ? Math.min(atLeast, now - this.late + CLAMP) : atLeast;
@@ -116,8 +116,8 @@ interface Schedule {
 
 interface Message {
   readonly isAcquisition: boolean;
-  readonly carryOut: () => Answer;
-  readonly hear: (answer: Answer) => void;
+  readonly carryOut: () => MasterReply;
+  readonly hear: (answer: MasterReply) => void;
 }
 
 const KEYS = ['k'];
@@ -219,7 +219,7 @@ class Client {
     });
   }
 
-  private count(round: number, answer: Answer): void {
+  private count(round: number, answer: MasterReply): void {
     if (round !== this.round || this.hasToken || answer.kind !== 'granted') return;
     this.answers.push(answer.fence!);
     if (this.answers.length < QUORUM) return;

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Answer, Request } from '../../../lib/core/master.interface.js';
+import type { MasterReply, MasterRequest } from '../../../lib/core/master.interface.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
-import { memoryMasters } from '../../../lib/testing.js';
+import { memoryMasters } from '../../../lib/testing/index.js';
 
 function setUp() {
   const clock = new ManualClock();
   const master = new MemoryMaster(clock);
-  const ask = (request: Request): Promise<Answer> => new Promise((resolve) => master.ask(request, resolve));
+  const ask = (request: MasterRequest): Promise<MasterReply> => new Promise((resolve) => master.ask(request, resolve));
   const acquire = (token: string, keys = ['a'], ttl = 1_000) =>
     ask({ op: 'acquire', keys, token, ttl, explain: false, withdrawn: false });
   const extend = (token: string, keys = ['a'], ttl = 1_000) =>

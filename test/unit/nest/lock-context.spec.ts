@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { expect, it, jest } from '@jest/globals';
-import { LockContext } from '../../../lib/lock-context.js';
+import { LockContext } from '../../../lib/nest/lock-context.js';
 
 it('A lock context knows the locks of the running call chain, innermost first', async () => {
   const context = new LockContext<string>();

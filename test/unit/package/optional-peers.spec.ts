@@ -29,9 +29,9 @@ interface Manifest {
 describe('Optional peers', () => {
   it.each<[string, string[]]>([
     ['index', []],
-    ['testing', []],
-    ['terminus', ['@nestjs/terminus']],
-    ['opentelemetry', ['@opentelemetry/api']],
+    ['testing/index', []],
+    ['terminus/index', ['@nestjs/terminus']],
+    ['opentelemetry/index', ['@opentelemetry/api']],
   ])('of %s are %j', async (entry, expected) => {
     const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
     const optional = Object.keys(manifest.peerDependenciesMeta);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { faultOf, INFO_FIELDS, type InfoField, reportOf, reportOfInfo } from '../../../lib/redis/identity.js';
+import { faultOf, INFO_FIELDS, type InfoField, parseServerIdentity, parseInfo } from '../../../lib/redis/identity.js';
 import { announcementOf, MARKER_FIELDS, type MarkerField } from '../../../lib/redis/guard/marker.js';
 
 const TIME = 1_700_000_000_123;
@@ -11,7 +11,7 @@ const INFO: Partial<Record<InfoField, string>> = {
 
 function report(info: Partial<Record<InfoField, string>> = INFO, marker: Partial<Record<MarkerField, string>> = {}) {
   const values = INFO_FIELDS.map((field) => info[field] ?? '');
-  return reportOf([String(TIME), ...values, ...MARKER_FIELDS.map((field) => marker[field] ?? '')]);
+  return parseServerIdentity([String(TIME), ...values, ...MARKER_FIELDS.map((field) => marker[field] ?? '')]);
 }
 
 describe('The report of a server', () => {
@@ -78,7 +78,7 @@ describe('The report of a server', () => {
   it('can be read from the answer to INFO by a user without the permission for scripts', () => {
     const lines = Object.entries(INFO).map(([name, value]) => `${name}:${value}`);
     const info = ['# Server', ...lines, '', '# Keyspace', 'db0:keys=1,expires=0', ''].join('\r\n');
-    expect(reportOfInfo(info, TIME)).toEqual(report());
+    expect(parseInfo(info, TIME)).toEqual(report());
   });
 
   it('shows that the server was a replica', () => {

@@ -1,5 +1,5 @@
-import type { RedlockOptions } from '../../../lib/core/options.js';
-import { resolveSettings } from '../../../lib/core/settings.js';
+import type { RedlockOptions } from '../../../lib/core/settings/options.js';
+import { resolveSettings } from '../../../lib/core/settings/settings.js';
 import { DataIdentity } from '../../../lib/redis/guard/data-identity.js';
 import { EarlyVote } from '../../../lib/redis/guard/early-vote.js';
 import { GuardGroup, type Reports } from '../../../lib/redis/guard/guard-group.js';

@@ -1,6 +1,6 @@
-import type { Observer } from '../../../lib/core/observer.js';
-import type { RedlockOptions } from '../../../lib/core/options.js';
-import { resolveSettings, type Settings } from '../../../lib/core/settings.js';
+import type { LockObserver } from '../../../lib/core/observer.js';
+import type { RedlockOptions } from '../../../lib/core/settings/options.js';
+import { resolveSettings, type Settings } from '../../../lib/core/settings/settings.js';
 import type {
   Announcement,
   DataIdentity,
@@ -8,7 +8,7 @@ import type {
   MarkerChange,
 } from '../../../lib/redis/guard/data-identity.js';
 import type { RestartGuardContext } from '../../../lib/redis/guard/guard-group.js';
-import type { ServerReport } from '../../../lib/redis/identity.js';
+import type { ServerIdentity } from '../../../lib/redis/identity.js';
 import { announcementOf, type Marker, MARKER_FIELDS, markerFrom, NO_MARKER } from '../../../lib/redis/guard/marker.js';
 import { RestartGuard } from '../../../lib/redis/guard/restart-guard.js';
 import type { TestClock } from './test-clock.js';
@@ -71,7 +71,7 @@ export class FakeServer {
     return this;
   }
 
-  report(): ServerReport {
+  report(): ServerIdentity {
     const { run, replid, wasPromoted, replicas, hasAppendOnlyFile, time, marker } = this;
     return {
       ...{ run, replid, wasPromoted, replicas, hasAppendOnlyFile, time, marker },
@@ -137,7 +137,7 @@ export class Link implements GuardedServer {
     return !this.server.isDown;
   }
 
-  async report(): Promise<ServerReport | undefined> {
+  async report(): Promise<ServerIdentity | undefined> {
     this.readings++;
     if (this.server.isDown) return undefined;
     const report = this.server.report();
@@ -145,7 +145,7 @@ export class Link implements GuardedServer {
     return report;
   }
 
-  mark({ run, replid, marker }: ServerReport, change: MarkerChange): Promise<boolean> {
+  mark({ run, replid, marker }: ServerIdentity, change: MarkerChange): Promise<boolean> {
     const { server } = this;
     const isSame = server.run === run && server.replid === replid;
     const mayChange = !server.isDown && isSame && (server.marker?.raw ?? NO_MARKER) === (marker?.raw ?? NO_MARKER);
@@ -190,7 +190,7 @@ export class Process {
   ) {
     this.name = name;
     this.settings = resolveSettings(options, servers.length);
-    const observer: Observer = { ttlCut: (...cut) => this.cuts.push(cut) };
+    const observer: LockObserver = { ttlCut: (...cut) => this.cuts.push(cut) };
     this.guard = new RestartGuard({
       ...contextOf(clock, name, this.settings),
       observer,

@@ -1,11 +1,11 @@
 import type { LockLostError } from '../../../lib/core/errors.js';
 import type { Lock } from '../../../lib/core/lock.js';
-import type { Observer, OnHeld } from '../../../lib/core/observer.js';
-import { combine } from '../../../lib/core/observers.js';
+import type { LockObserver, OnHeld } from '../../../lib/core/observer.js';
+import { combine } from '../../../lib/core/combined-observer.js';
 import { Redlock } from '../../../lib/core/redlock.js';
-import { resolveResources } from '../../../lib/core/resources.js';
-import type { AcquireOptions, RedlockOptions } from '../../../lib/core/options.js';
-import { resolveCall, resolveSettings } from '../../../lib/core/settings.js';
+import { resolveResources } from '../../../lib/core/settings/resources.js';
+import type { AcquireOptions, RedlockOptions } from '../../../lib/core/settings/options.js';
+import { resolveCall, resolveSettings } from '../../../lib/core/settings/settings.js';
 import type { Witness } from '../../../lib/core/witness.interface.js';
 import { type Behaviour, ScriptedMaster } from './scripted-master.js';
 import { TestClock } from './test-clock.js';
@@ -13,7 +13,7 @@ import { TestClock } from './test-clock.js';
 export interface RigOptions extends RedlockOptions {
   masters?: number;
   /** An additional observer. */
-  observer?: Observer;
+  observer?: LockObserver;
   witness?: Witness;
 }
 
@@ -35,7 +35,7 @@ export class Rig {
   /** Errors that observers threw. */
   readonly faults: unknown[] = [];
   private readonly settings;
-  private readonly own: Observer = {
+  private readonly own: LockObserver = {
     lockLost: (error) => this.losses.push(error),
     masterSilent: (name) => this.silences.push(name),
   };

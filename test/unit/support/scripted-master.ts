@@ -1,17 +1,17 @@
 import type {
-  Answer,
+  MasterReply,
   Master,
   MasterIdentity,
-  Reply,
-  Request,
-  Unreachable,
-  WakeUp,
+  ReplyCallback,
+  MasterRequest,
+  UnreachableReply,
+  NotificationListener,
 } from '../../../lib/core/master.interface.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
 import type { TestClock } from './test-clock.js';
 
 /** What a master does with one request. */
-export type Behaviour = (request: Request, reply: Reply, master: ScriptedMaster) => void;
+export type Behaviour = (request: MasterRequest, reply: ReplyCallback, master: ScriptedMaster) => void;
 
 /** Executes the request and answers, at once. */
 export const obeys: Behaviour = (request, reply, master) => master.memory.ask(request, reply);
@@ -23,7 +23,7 @@ export const hangs: Behaviour = () => {};
 export const obeysInSilence: Behaviour = (request, _, master) => master.memory.ask(request, () => {});
 
 /** Gives this answer before `ask` returns, and does nothing else. */
-export function says(answer: Answer): Behaviour {
+export function says(answer: MasterReply): Behaviour {
   return (_, reply) => reply(answer);
 }
 
@@ -44,21 +44,21 @@ export function obeysAfter(delay: number): Behaviour {
 }
 
 /** Behaves differently for one kind of request. */
-export function only(op: Request['op'], behaviour: Behaviour, otherwise: Behaviour = obeys): Behaviour {
+export function only(op: MasterRequest['op'], behaviour: Behaviour, otherwise: Behaviour = obeys): Behaviour {
   return (request, reply, master) => (request.op === op ? behaviour : otherwise)(request, reply, master);
 }
 
-export const unreachable: Unreachable = { kind: 'unreachable', reason: 'connection refused', sent: false };
-export const cutOff: Unreachable = { kind: 'unreachable', reason: 'connection lost', sent: true };
-export const refused: Answer = { kind: 'refused', code: 'NOAUTH', reason: 'Authentication required.' };
-export const held: Answer = { kind: 'held', remaining: undefined };
-export const granted: Answer = { kind: 'granted' };
+export const unreachable: UnreachableReply = { kind: 'unreachable', reason: 'connection refused', sent: false };
+export const cutOff: UnreachableReply = { kind: 'unreachable', reason: 'connection lost', sent: true };
+export const refused: MasterReply = { kind: 'refused', code: 'NOAUTH', reason: 'Authentication required.' };
+export const held: MasterReply = { kind: 'held', remaining: undefined };
+export const granted: MasterReply = { kind: 'granted' };
 
 export interface Asked {
   /** Milliseconds on the monotonic clock. */
   readonly at: number;
-  readonly request: Request;
-  readonly reply: Reply;
+  readonly request: MasterRequest;
+  readonly reply: ReplyCallback;
 }
 
 /** A master that follows a script and records its requests. Without a script it works normally. */
@@ -71,7 +71,7 @@ export class ScriptedMaster implements Master {
   /** The result of `identity`. */
   known: MasterIdentity = {};
   /** The result of `problem`. */
-  trouble: Unreachable | undefined;
+  trouble: UnreachableReply | undefined;
   /** Resolved when the first connection attempt has ended. */
   connected: Promise<void> = Promise.resolve();
   private listener: (() => void) | undefined;
@@ -88,18 +88,20 @@ export class ScriptedMaster implements Master {
     return this.memory.size;
   }
 
-  ask(request: Request, reply: Reply): void {
+  ask(request: MasterRequest, reply: ReplyCallback): void {
     this.asked.push({ at: this.clock.now, request, reply });
     this.behaviour(request, reply, this);
   }
 
   /** The requests of one kind. */
-  requests<Op extends Request['op']>(op: Op): Extract<Request, { op: Op }>[] {
-    return this.asked.flatMap(({ request }) => (request.op === op ? [request as Extract<Request, { op: Op }>] : []));
+  requests<Op extends MasterRequest['op']>(op: Op): Extract<MasterRequest, { op: Op }>[] {
+    return this.asked.flatMap(({ request }) =>
+      request.op === op ? [request as Extract<MasterRequest, { op: Op }>] : [],
+    );
   }
 
   /** The times at which requests of one kind were sent. */
-  times(op: Request['op']): number[] {
+  times(op: MasterRequest['op']): number[] {
     return this.asked.filter(({ request }) => request.op === op).map(({ at }) => at);
   }
 
@@ -113,7 +115,7 @@ export class ScriptedMaster implements Master {
     return this.connected;
   }
 
-  problem(): Unreachable | undefined {
+  problem(): UnreachableReply | undefined {
     return this.trouble;
   }
 
@@ -133,7 +135,7 @@ export class ScriptedMaster implements Master {
     this.listener = listener;
   }
 
-  listen(waiter: string, listener: WakeUp | undefined): void {
+  listen(waiter: string, listener: NotificationListener | undefined): void {
     this.memory.listen(waiter, listener);
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { type Inspection, LockService, type Status } from 'nestjs-redlock';
+import { type LockInspection, LockService, type RedlockStatus } from 'nestjs-redlock';
 import { type Observable, ReplaySubject } from 'rxjs';
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.token.js';
@@ -71,14 +71,14 @@ export class Pulse implements OnApplicationBootstrap, BeforeApplicationShutdown 
     };
   }
 
-  private viewsOfMasters({ masters }: Status): MasterView[] {
+  private viewsOfMasters({ masters }: RedlockStatus): MasterView[] {
     return this.masters.processes.flatMap(({ pid, state }, index) => {
       const status = masters[index];
       return status ? [{ ...status, number: index + 1, pid, process: state }] : [];
     });
   }
 
-  private viewOfLock({ resource, masters }: Inspection): LockView {
+  private viewOfLock({ resource, masters }: LockInspection): LockView {
     const keys = masters.map(({ answer }) => {
       if (answer?.kind === 'held') return 'held';
       return answer?.kind === 'granted' ? 'free' : 'unknown';

@@ -1,4 +1,4 @@
-import type { Inspection, MasterStatus } from 'nestjs-redlock';
+import type { LockInspection, MasterStatus } from 'nestjs-redlock';
 import type { ProcessState } from '../masters/local-masters.js';
 import type { Holder } from './lock-board.js';
 
@@ -24,7 +24,7 @@ export interface MasterView extends MasterStatus {
 export interface LockView {
   readonly resource: string;
   /** The answer of each master. */
-  readonly keys: readonly Inspection['state'][];
+  readonly keys: readonly LockInspection['state'][];
   /** The report of the holder. */
   readonly holder: Holder | undefined;
   readonly waiting: readonly string[];

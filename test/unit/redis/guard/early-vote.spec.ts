@@ -23,7 +23,7 @@ describe('EarlyVote', () => {
     const reports = parts.read();
     // A master that answers late: a process may have vetoed one of the others meanwhile.
     clock.stall(1_000);
-    expect(earlyVote.observe(reports, asked)).toEqual({ lookAfter: 500 });
+    expect(earlyVote.observe(reports, asked)).toEqual({ readAfter: 500 });
     expect(earlyVote.observe(parts.read(), clock.read())).toEqual({ vote: group.identities });
   });
 });

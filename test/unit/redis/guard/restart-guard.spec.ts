@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { driftOf, resolveSettings } from '../../../../lib/core/settings.js';
+import { driftOf, resolveSettings } from '../../../../lib/core/settings/settings.js';
 import type { RestartGuard } from '../../../../lib/redis/guard/restart-guard.js';
 import { type FakeServer, Process, threeServers } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';

@@ -1,0 +1,275 @@
+import type { Clock } from '../clock.js';
+import { type LockError, LockNotAcquiredError, QuorumUnavailableError } from '../errors.js';
+import type { HomeMasters } from './home-masters.js';
+import { type QuorumCall, quorumOf } from './quorum-call.js';
+import { type FailedAttempt, Refusal } from './refusal.js';
+import { SequentialAcquisition } from './sequential-acquisition.js';
+import { RetrySchedule } from './retry-schedule.js';
+import type { Random } from '../random.js';
+import { type CallSettings, masterTimeoutFor, type Settings } from '../settings/settings.js';
+import { showNames } from '../display.js';
+import type { LeasedKeys } from './leased-keys.interface.js';
+import { eachOf, type KeyNames } from '../keyspace.js';
+import { QuorumLock } from './quorum-lock.js';
+import type { QueueEntry } from './wait-queue.js';
+import { failureOf, type Step, stepAfter, transitionAfter } from './transitions.js';
+import { permittedCall } from './ttl-permit.js';
+import type { Waiter } from './waiter.js';
+import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
+import type { Witness } from '../witness.interface.js';
+
+/** Milliseconds to wait beyond an expiry: masters set keys one after the other, and expire them to the millisecond. */
+const EXPIRY_RESOLUTION = 2;
+
+/** An acquisition of several resources that is passed over for this many milliseconds takes them one by one. */
+const PATIENCE = 1_000;
+
+/** The dependencies of an acquisition. */
+export interface AcquisitionContext {
+  readonly masters: readonly CircuitBreakerMaster[];
+  readonly homeMasters: HomeMasters;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly witness: Witness;
+  /** The name under which this process listens for notifications. */
+  readonly listener: string;
+  /** Called with each release that starts. */
+  readonly releasing: (released: Promise<void>) => void;
+  /** Called when a master reports that this process is next or, without a key, that notifications may have been lost. */
+  readonly notified: (master: CircuitBreakerMaster, key: string | undefined) => void;
+}
+
+/** One attempt. */
+interface Attempt {
+  /** The lock, if the attempt succeeded. */
+  readonly quorumLock?: QuorumLock;
+  readonly quorumCall: QuorumCall;
+}
+
+/** One call of `acquire`. */
+interface AcquisitionRequest {
+  readonly resources: readonly string[];
+  readonly names: KeyNames;
+  readonly call: CallSettings;
+  readonly waiter: Waiter;
+  /** Its entry in the queues of this process; `undefined` if no other call of this process wants the same resources. */
+  readonly entry: QueueEntry | undefined;
+}
+
+/**
+ * One acquisition, from the first attempt until it is granted or its waiting budget ends.
+ *
+ * The first attempt contacts all masters at once. If refused, the acquisition enqueues on the home master of the
+ * resource: it contacts that master first and the others only after it has granted, and otherwise waits there until it
+ * is notified.
+ */
+export class Acquisition {
+  /** Number of attempts so far. */
+  attempts = 0;
+  private refusal: Refusal | undefined;
+  private schedule: RetrySchedule | undefined;
+  /** Whether a master has notified this acquisition. If it still waits after that, the notification was in vain. */
+  private wasNotifiedInVain = false;
+  /** The masters in whose queues this acquisition waits. */
+  private queuedAt: Set<CircuitBreakerMaster> | undefined;
+
+  /** The settings of this call. Its ttl and `minHold` are cut to the largest ttl that all masters know. */
+  call: CallSettings;
+  private readonly resources: readonly string[];
+  private readonly names: KeyNames;
+  private readonly waiter: Waiter;
+  private readonly entry: QueueEntry | undefined;
+
+  constructor(
+    private readonly context: AcquisitionContext,
+    { resources, names, call, waiter, entry }: AcquisitionRequest,
+  ) {
+    this.resources = resources;
+    this.names = names;
+    this.call = call;
+    this.waiter = waiter;
+    this.entry = entry;
+  }
+
+  /**
+   * @param step the kind of the first attempt, if the waiter has made attempts before
+   * @throws {LockError} if the budget ends
+   * @throws the reason with which the waiter was stopped
+   */
+  async run(step?: Step): Promise<LeasedKeys> {
+    try {
+      return await this.contend(step);
+    } finally {
+      this.leaveAll();
+    }
+  }
+
+  private async contend(first?: Step): Promise<LeasedKeys> {
+    const { waiter, entry, call: wanted } = this;
+    const { witness, clock, homeMasters } = this.context;
+    const queued = first !== undefined || (entry !== undefined && !entry.isFirst);
+    let step = first;
+    for (let attempt = 1; ; attempt++) {
+      while (entry && !entry.isFirst && !waiter.isOver) await waiter.pause();
+      waiter.check();
+      // An acquisition that finds no other ahead of it makes one full attempt, however small its budget.
+      const isGuaranteed = attempt === 1 && !queued;
+      if (!isGuaranteed && waiter.isOver) throw await this.failure();
+
+      const permitted = permittedCall(wanted, { witness, clock, waiter, isGuaranteed });
+      const call = permitted instanceof Promise ? await permitted : permitted;
+      if (!call) throw await this.failure();
+      this.call = call;
+      step ??= call.wait > 0 && homeMasters.areContended(this.names.keys) ? 'home' : 'all';
+      this.attempts = attempt;
+      const { quorumLock, quorumCall } = await this.attempt(step, isGuaranteed);
+      if (quorumLock) return quorumLock;
+      const sequential = this.isPassedOver ? await this.acquireOneByOne() : undefined;
+      if (sequential) return sequential;
+      step = await this.nextStep(step, quorumCall);
+    }
+  }
+
+  /** Makes one attempt. Without a `quorumLock` in the result, it has failed, and what it acquired is being released. */
+  private async attempt(step: Step, isGuaranteed: boolean): Promise<Attempt> {
+    const { waiter, call, context } = this;
+    const full = masterTimeoutFor(context.settings, call.ttl);
+    const timeout = isGuaranteed ? full : Math.min(full, waiter.left);
+    const home = context.homeMasters.of(this.names.keys[0] as string);
+    const quorumLock = this.newQuorumLock(home);
+    waiter.interrupt = quorumLock;
+    const since = context.clock.read();
+    const quorumCall = await this.contact(quorumLock, step, home, timeout);
+    waiter.interrupt = undefined;
+    // A grant by the home master removes this process from its queue.
+    if (home && this.queuedAt && quorumCall.isGrantedBy(home)) this.queuedAt.delete(home);
+    const isGranted = quorumCall.outcome === 'granted' && quorumLock.remaining > 0;
+    if (isGranted && !waiter.isStopped) return { quorumLock, quorumCall };
+    // There is nothing to release if the home master alone was contacted and refused.
+    const wasAlone = home !== undefined && step === 'home';
+    if (!wasAlone || failureOf(quorumCall) !== 'refused') context.releasing(quorumLock.release(0));
+    waiter.check();
+    // An attempt that the deadline cut short is less informative than the previous one.
+    const isTelling = quorumCall.outcome === 'held' && !quorumCall.isUncertain;
+    if (isTelling || timeout === full) this.note({ quorumCall, since, timeout });
+    return { quorumCall };
+  }
+
+  /** Whether others acquire again and again before this acquisition, because one of its resources is always held. */
+  private get isPassedOver(): boolean {
+    return this.names.keys.length > 1 && this.wasNotifiedInVain && this.waiter.waited >= PATIENCE;
+  }
+
+  /**
+   * Acquires the resources one by one. While it waits for the next one, it keeps those that it has, and competes for
+   * that single resource like any other waiter. The order is sorted, so that two such acquisitions cannot deadlock.
+   */
+  private async acquireOneByOne(): Promise<LeasedKeys | undefined> {
+    const { context, resources, call, waiter, entry } = this;
+    const sequence = new SequentialAcquisition(context.clock, call);
+    // Leave all queues: a notification could not be used while the keys are collected one by one.
+    this.leaveAll();
+    try {
+      for (const names of eachOf(this.names)) {
+        const part = new Acquisition(context, { resources, names, call, waiter, entry });
+        sequence.add(await part.run('home'));
+        if (part.call.ttl < this.call.ttl) this.call = part.call;
+      }
+      waiter.interrupt = sequence;
+      const leasedKeys = await sequence.complete();
+      waiter.interrupt = undefined;
+      waiter.check();
+      if (leasedKeys) return leasedKeys;
+    } catch (error) {
+      context.releasing(sequence.release());
+      throw error;
+    }
+    context.releasing(sequence.release());
+    return undefined;
+  }
+
+  private contact(
+    quorumLock: QuorumLock,
+    step: Step,
+    home: CircuitBreakerMaster | undefined,
+    timeout: number,
+  ): Promise<QuorumCall> {
+    const { ttl, wait } = this.call;
+    if (!home || step === 'all') {
+      // The first attempt of a waiter needs no explained refusal: its next attempt asks for one.
+      return quorumLock.acquire(ttl, timeout, this.attempts > 1 || wait === 0);
+    }
+    const ticket = this.enqueue(home);
+    return step === 'reservation'
+      ? quorumLock.acquireReserved(home, ttl, timeout, ticket)
+      : quorumLock.acquireThrough(home, ttl, timeout, ticket, this.retries.isFailing);
+  }
+
+  /** Waits until another attempt makes sense, and returns its kind. */
+  private async nextStep(step: Step, quorumCall: QuorumCall): Promise<Step> {
+    const { retries, names } = this;
+    const failure = failureOf(quorumCall);
+    const { schedule, next } = transitionAfter(step, failure);
+    if (schedule === 'refusal') retries.noteRefusal();
+    if (schedule === 'failure') retries.noteFailure();
+    // A home master that fails is not contacted again without a pause.
+    if (next !== 'pause' && !(next === 'home' && retries.isFailing)) return next;
+    const { homeMasters } = this.context;
+    const notifies = homeMasters.notifies(homeMasters.of(names.keys[0] as string));
+    const poll = retries.delay(notifies);
+    const expiry = quorumCall.freeAfter === undefined ? Infinity : quorumCall.freeAfter + EXPIRY_RESOLUTION;
+    const reason = await this.waiter.pause(Math.min(poll, expiry)); // @mutant notification-trusted-without-the-timer
+    if (reason === 'next') this.wasNotifiedInVain = true;
+    if (reason) retries.noteNotification();
+    else retries.noteQuiet();
+    const [hasOneKey, isWide] = [names.keys.length === 1, retries.isWide(notifies)];
+    return stepAfter({ step, failure, reason, hasOneKey, expiry, poll, isWide });
+  }
+
+  private enqueue(home: CircuitBreakerMaster): { queues: readonly string[]; waiter: string; waited: number } {
+    const { listener, notified } = this.context;
+    (this.queuedAt ??= new Set()).add(home);
+    home.listen(listener, (key) => notified(home, key));
+    return { queues: this.names.queues, waiter: listener, waited: Math.floor(this.waiter.waited) };
+  }
+
+  private get retries(): RetrySchedule {
+    return (this.schedule ??= new RetrySchedule(this.context.random));
+  }
+
+  private leaveAll(): void {
+    if (!this.queuedAt) return;
+    const { keys, queues } = this.names;
+    const request = { op: 'leave', keys, queues, waiter: this.context.listener } as const;
+    for (const master of this.queuedAt) master.ask(request, () => undefined);
+    this.queuedAt = undefined;
+  }
+
+  private note(attempt: FailedAttempt): void {
+    this.refusal = new Refusal(this.context.masters, attempt, this.refusal ?? this.entry?.refusal);
+    if (this.entry) this.entry.refusal = this.refusal;
+  }
+
+  private async failure(): Promise<LockError> {
+    const { resources, call, waiter } = this;
+    const { masters, clock } = this.context;
+    const refusal = this.refusal ?? this.entry?.refusal;
+    // This acquisition takes nothing any more: a release in the meantime must wake the next process.
+    this.leaveAll();
+    await refusal?.settle(clock, (giveUp) => (waiter.interrupt = { giveUp }));
+    waiter.interrupt = undefined;
+    waiter.check();
+    if (!refusal || refusal.isHeld) {
+      return new LockNotAcquiredError(resources, refusal?.report ?? [], call.wait, refusal?.freeAfter);
+    }
+    const what = `lock ${showNames(resources)}`;
+    const intent = refusal.outcome === 'granted' ? `${what} before its validity has ended` : what;
+    return new QuorumUnavailableError(intent, resources, refusal.report, quorumOf(masters.length), masters.length);
+  }
+
+  private newQuorumLock(home: CircuitBreakerMaster | undefined): QuorumLock {
+    const { masters, settings, clock, random, witness } = this.context;
+    return new QuorumLock({ masters, settings, clock, witness, names: this.names, token: random.token(), home }); // @mutant token-reused-across-attempts
+  }
+}

@@ -1,0 +1,60 @@
+import type { Instant } from '../clock.js';
+import type { Extension, LeasedKeys } from './leased-keys.interface.js';
+
+/** The parts of a lock that were acquired one by one. The lock ends as soon as one of them does. */
+export class CompositeLock implements LeasedKeys {
+  private readonly parts: LeasedKeys[] = [];
+
+  add(part: LeasedKeys): void {
+    this.parts.push(part);
+  }
+
+  get remaining(): number {
+    return this.first.remaining;
+  }
+
+  remainingAt(now: Instant): number {
+    return Math.min(...this.parts.map((part) => part.remainingAt(now)));
+  }
+
+  get validSince(): Instant {
+    return this.first.validSince;
+  }
+
+  async extend(ttl: number): Promise<Extension> {
+    const extensions = await Promise.all(this.parts.map((part) => part.extend(ttl)));
+    const failed = extensions.filter(({ extended }) => !extended);
+    const told = failed.find(({ quorumCall }) => quorumCall.ownedByOther) ?? failed[0] ?? extensions[0];
+    return told as Extension;
+  }
+
+  /** Agrees on one token for all parts: the largest of their tokens, to which every part then has to agree. */
+  async drawToken(atLeast = 0): Promise<number | undefined> {
+    let token = atLeast;
+    while (this.remaining > 0) {
+      const least = token;
+      const tokens = await Promise.all(this.parts.map((part) => part.drawToken(least)));
+      const agreed = tokens.filter((each) => each !== undefined);
+      if (agreed.length < tokens.length) return undefined;
+      token = Math.max(...agreed);
+      if (agreed.every((each) => each === token)) return token;
+    }
+    return undefined;
+  }
+
+  shorten(milliseconds: number): void {
+    for (const part of this.parts) part.shorten(milliseconds);
+  }
+
+  async release(keepFor: number): Promise<void> {
+    await Promise.all(this.parts.map((part) => part.release(keepFor)));
+  }
+
+  giveUp(): void {
+    for (const part of this.parts) part.giveUp();
+  }
+
+  private get first(): LeasedKeys {
+    return this.parts.reduce((first, part) => (part.remaining < first.remaining ? part : first));
+  }
+}

@@ -1,0 +1,93 @@
+import { type Clock, elapsedSince, type Instant } from '../clock.js';
+import { hash, mix } from '../hash.js';
+import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
+
+/** How long a key counts as contended after waiters were last reported for it, in milliseconds. */
+const CONTENDED_FOR = 1_000;
+
+/** A master and the hash of its name. */
+interface Candidate {
+  readonly master: CircuitBreakerMaster;
+  readonly hash: number;
+}
+
+/**
+ * Selects the home master of each key, which is contacted first when several processes contend for the key, and tracks
+ * which keys are contended.
+ *
+ * All processes derive the same order of the masters from the key and the masters' names (rendezvous hashing), in
+ * whatever order they list them. They therefore contact the same master first and wait in the same queue, and votes are
+ * not split. The order differs from key to key, which spreads the load. The keys of a master that is down are spread
+ * evenly over all others.
+ */
+export class HomeMasters {
+  private readonly hasWaiters = new Map<string, Instant>();
+  /** Masters that have notified this process since it began to listen there. */
+  private readonly calling = new Set<CircuitBreakerMaster>();
+
+  /** Sorted by name, which decides between equal hashes. */
+  private readonly candidates: readonly Candidate[];
+
+  constructor(
+    masters: readonly CircuitBreakerMaster[],
+    private readonly clock: Clock,
+  ) {
+    this.candidates = masters
+      .map((master) => ({ master, hash: hash(master.name) }))
+      .sort((a, b) => (a.master.name < b.master.name ? -1 : 1));
+  }
+
+  /** The home master of a key: the first usable one in the key's order. `undefined` if no master is usable. */
+  of(key: string): CircuitBreakerMaster | undefined {
+    const hashOfKey = hash(key);
+    let home: CircuitBreakerMaster | undefined;
+    let highest = -1;
+    for (const candidate of this.candidates) {
+      const weight = mix(hashOfKey ^ candidate.hash);
+      if (weight <= highest || !candidate.master.isUsable) continue;
+      home = candidate.master;
+      highest = weight;
+    }
+    return home;
+  }
+
+  /** Whether a master is known to notify this process: it has done so over the current connection. */
+  notifies(master: CircuitBreakerMaster | undefined): boolean {
+    return master !== undefined && this.calling.has(master);
+  }
+
+  /** A master has notified this process. */
+  noteNotification(master: CircuitBreakerMaster): void {
+    this.calling.add(master);
+  }
+
+  /** Notifications of a master may have been lost. */
+  noteLostNotifications(master: CircuitBreakerMaster): void {
+    this.calling.delete(master);
+  }
+
+  /** Whether other processes were reported a moment ago as waiting for one of these keys. */
+  areContended(keys: readonly string[]): boolean {
+    if (this.hasWaiters.size === 0) return false;
+    this.forget();
+    return keys.some((key) => this.hasWaiters.has(key));
+  }
+
+  /** Other processes wait for these keys: a new acquisition joins their queue instead of overtaking them. */
+  noteContention(keys: readonly string[]): void {
+    const now = this.clock.read();
+    for (const key of keys) {
+      // Delete first, so that the map stays ordered by time.
+      this.hasWaiters.delete(key);
+      this.hasWaiters.set(key, now);
+    }
+    this.forget();
+  }
+
+  private forget(): void {
+    for (const [key, seen] of this.hasWaiters) {
+      if (elapsedSince(this.clock, seen) < CONTENDED_FOR) break;
+      this.hasWaiters.delete(key);
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import type { Instant } from '../clock.js';
+import type { QuorumCall } from './quorum-call.js';
+
+/** The result of an extension. */
+export interface Extension {
+  readonly extended: boolean;
+  readonly quorumCall: QuorumCall;
+}
+
+/** The keys of a lock on the masters, and how long they can be relied on. */
+export interface LeasedKeys {
+  /** Milliseconds for which the keys can still be relied on; zero or less if they cannot. */
+  readonly remaining: number;
+  /** Like {@link remaining}, at a clock reading that the caller already has. */
+  remainingAt(now: Instant): number;
+  /** Start of the round from which the validity counts. */
+  readonly validSince: Instant;
+  /** Tries to renew the keys for `ttl` milliseconds. */
+  extend(ttl: number): Promise<Extension>;
+  /** Ends the validity this many milliseconds earlier. */
+  shorten(milliseconds: number): void;
+  /** Agrees on a fencing token of at least `atLeast`. Resolves with `undefined` if there is no agreement. */
+  drawToken(atLeast?: number): Promise<number | undefined>;
+  /** Releases the keys. Resolves when a quorum has answered, or after the master timeout; never rejects. */
+  release(keepFor: number): Promise<void>;
+  /** Ends the current round. */
+  giveUp(): void;
+}

@@ -1,0 +1,231 @@
+import type { Clock, Timer } from '../clock.js';
+import type { MasterReport } from '../errors.js';
+import {
+  type MasterReply,
+  type Master,
+  mayHaveReached,
+  type ReplyCallback,
+  type MasterRequest,
+  TIMED_OUT,
+} from '../master.interface.js';
+
+/** Number of masters that must agree: more than half. */
+export function quorumOf(masters: number): number {
+  return Math.floor(masters / 2) + 1; // @mutant quorum-minus-one
+}
+
+/** Its request has taken effect, and has to be released. */
+const EXCLUDED: MasterReply = Object.freeze({
+  ...{ kind: 'unreachable', reason: 'it turned out to be the same server as another master', sent: true },
+} as const);
+
+/** Sends a request to one master. Calls `reply` at most once. */
+export type SendRequest = (master: Master, reply: ReplyCallback) => void;
+
+/** A master that may be excluded from voting while a request is under way. */
+export interface Voter extends Master {
+  /** Whether the master turned out to be the same server as another one. */
+  readonly isExcluded?: boolean;
+}
+
+/** The result of a request to all masters. */
+export type Outcome = 'granted' | 'held' | 'unavailable';
+
+/**
+ * One request to all masters.
+ *
+ * `decided` settles as soon as the result is certain: at the quorum-th grant, or when a quorum of grants has become
+ * impossible. It does not wait for slow masters, and a master that does not answer within the timeout counts as a no.
+ */
+export class QuorumCall {
+  /** Resolves with this call once the result is certain. Never rejects. */
+  readonly decided: Promise<this>;
+  private readonly answers: (MasterReply | undefined)[] = [];
+  private readonly quorum: number;
+  private timer: Timer | undefined;
+  private open = true;
+  private counted: number[] | undefined;
+  private grants = 0;
+  private pending: number;
+  private decide!: (quorumCall: this) => void;
+  private completed: (() => void) | undefined;
+
+  constructor(
+    private readonly masters: readonly Voter[],
+    request: MasterRequest,
+    clock: Clock,
+    timeout: number,
+    /** Called with the decision, before `decided` resolves. */
+    private readonly conclude?: (quorumCall: QuorumCall) => void,
+    /** Sends the request to a master, where `master.ask(request)` is not enough. */
+    ask?: SendRequest,
+    /** Called when every master has answered, in time or not. */
+    private readonly settle?: () => void,
+  ) {
+    this.quorum = quorumOf(masters.length);
+    this.pending = masters.length;
+    this.decided = new Promise((resolve) => (this.decide = resolve));
+    for (let index = 0; index < masters.length; index++) this.answers.push(undefined);
+    masters.forEach((master, index) => {
+      const reply = (answer: MasterReply): void => this.count(index, answer);
+      if (ask) ask(master, reply);
+      else master.ask(request, reply);
+    });
+    // Last, so that the requests do not wait for it.
+    if (this.open) this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()));
+  }
+
+  /** Whether the result is not certain yet. */
+  get isOpen(): boolean {
+    return this.open;
+  }
+
+  /** The result of the answers counted so far, on the assumption that masters without an answer can vote. */
+  get outcome(): Outcome {
+    if (this.grants >= this.quorum) return 'granted';
+    // A master whose answer was not awaited may well be able to vote.
+    const voters = this.answers.filter((answer) => !answer || answer.kind === 'granted' || answer.kind === 'held');
+    return voters.length >= this.quorum ? 'held' : 'unavailable';
+  }
+
+  /** Whether the votes are split: another token holds the keys, but not on all of the masters. */
+  get isSplit(): boolean {
+    return this.outcome === 'held' && this.grants > 0;
+  }
+
+  /** Whether a quorum of masters reports that another token holds the keys. */
+  get ownedByOther(): boolean {
+    return this.answers.filter((answer) => answer?.kind === 'held').length >= this.quorum;
+  }
+
+  /** The fencing counters in the grants that were counted. */
+  get fences(): readonly number[] {
+    return this.counted ?? [];
+  }
+
+  /** Whether a missing answer can still distinguish a lock of another token from an outage. */
+  get isUncertain(): boolean {
+    return this.outcome === 'held' && !this.ownedByOther && this.answers.includes(undefined);
+  }
+
+  /** Resolves when {@link isUncertain} has become false, at the latest at `giveUp`. For decided calls only. */
+  complete(): Promise<void> {
+    if (!this.isUncertain) return Promise.resolve();
+    return new Promise((resolve) => {
+      const before = this.completed;
+      this.completed = () => {
+        before?.();
+        resolve();
+      };
+    });
+  }
+
+  /** The answer of each master. */
+  get report(): readonly MasterReport[] {
+    return this.masters.map((master, index) => ({ master: master.name, answer: this.answers[index] }));
+  }
+
+  /** The answers so far. */
+  get answered(): readonly MasterReply[] {
+    return this.answers.filter((answer) => answer !== undefined);
+  }
+
+  /** Whether `master` has granted. */
+  isGrantedBy(master: Master): boolean {
+    return this.answers[this.masters.indexOf(master)]?.kind === 'granted';
+  }
+
+  /** Whether the request went to `master`. */
+  hasAsked(master: Master): boolean {
+    return this.masters.includes(master);
+  }
+
+  /** The answer of `master`; `undefined` if it has not answered or was not asked. */
+  answerOf(master: Master): MasterReply | undefined {
+    return this.answers[this.masters.indexOf(master)];
+  }
+
+  /** The masters on which the request may have taken effect, or may still do so. */
+  get reached(): readonly Master[] {
+    if (this.answers.every(mayHaveReached)) return this.masters; // @mutant release-only-to-granters-2
+    return this.masters.filter((_, index) => mayHaveReached(this.answers[index])); // @mutant release-only-to-granters-1
+  }
+
+  /**
+   * Milliseconds after which a quorum of masters could be free if the keys are not extended. `undefined` if too few
+   * masters reported a time.
+   */
+  get freeAfter(): number | undefined {
+    const times = this.answers.flatMap((answer) => {
+      if (answer?.kind === 'granted') return [0];
+      return answer?.kind === 'held' && answer.remaining !== undefined ? [answer.remaining] : [];
+    });
+    return times.sort((a, b) => a - b)[this.quorum - 1];
+  }
+
+  /** Ends the request now: masters that have not answered count as timed out. */
+  giveUp(): void {
+    this.answers.forEach((answer, index) => (this.answers[index] = answer ?? TIMED_OUT));
+    if (this.open) this.close();
+    else this.completed?.();
+  }
+
+  private count(index: number, answer: MasterReply): void {
+    this.pending--;
+    if (this.open) {
+      this.answers[index] = answer;
+      if (answer.kind === 'granted') {
+        this.grants++;
+        if (answer.fence !== undefined) (this.counted ??= []).push(answer.fence);
+      }
+      if (this.grants >= this.quorum) this.dropExcluded();
+      if (this.grants >= this.quorum || this.grants + this.pending < this.quorum) this.close();
+    } else {
+      // Answers after the decision still show on which masters the request took effect.
+      this.answers[index] ??= answer;
+      if (this.completed && !this.isUncertain) this.completed();
+    }
+    if (this.pending === 0) this.settle?.();
+  }
+
+  /** One server has one vote, even if a second address led to it only after it had granted over the first. */
+  private dropExcluded(): void {
+    this.masters.forEach(({ isExcluded }, index) => {
+      const answer = this.answers[index];
+      if (!isExcluded || answer?.kind !== 'granted') return;
+      this.answers[index] = EXCLUDED;
+      this.grants--;
+      if (answer.fence !== undefined) this.counted?.splice(this.counted.indexOf(answer.fence), 1);
+    });
+  }
+
+  private close(): void {
+    this.open = false;
+    this.timer?.cancel();
+    this.conclude?.(this);
+    this.decide(this);
+  }
+}
+
+/** Sends a request to all masters and waits for every answer, at most until the timeout. */
+export function askAll(
+  masters: readonly Pick<Master, 'name' | 'ask'>[],
+  request: MasterRequest,
+  clock: Clock,
+  timeout: number,
+): Promise<readonly MasterReport[]> {
+  return new Promise((resolve) => {
+    const answers = new Map<Pick<Master, 'name' | 'ask'>, MasterReply>();
+    const finish = (): void => {
+      timer.cancel();
+      resolve(masters.map((master) => ({ master: master.name, answer: answers.get(master) ?? TIMED_OUT })));
+    };
+    const timer = clock.schedule(timeout, () => clock.afterInput(finish));
+    for (const master of masters) {
+      master.ask(request, (answer) => {
+        answers.set(master, answer);
+        if (answers.size === masters.length) finish();
+      });
+    }
+  });
+}

@@ -1,0 +1,260 @@
+import { type Clock, elapsedBetween, type Instant } from '../clock.js';
+import type { Extension, LeasedKeys } from './leased-keys.interface.js';
+import type { KeyNames } from '../keyspace.js';
+import type { AcquireRequest, ExtendRequest, Master, QueueTicket } from '../master.interface.js';
+import { type SendRequest, QuorumCall } from './quorum-call.js';
+import { HandOffReservation } from './hand-off-reservation.js';
+import { driftOf, masterTimeoutFor, type Settings } from '../settings/settings.js';
+import type { Witness } from '../witness.interface.js';
+import { Engagement } from './engagement.js';
+import { TokenDraw } from './token-draw.js';
+
+const NEVER: Instant = Object.freeze({ monotonic: 0, wall: 0 });
+const NONE: readonly Master[] = Object.freeze([]);
+
+/** The dependencies of one attempt. */
+export interface QuorumLockOptions {
+  readonly masters: readonly Master[];
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly witness: Witness;
+  readonly names: KeyNames;
+  /** Identifies this attempt. */
+  readonly token: string;
+  /** The home master of the keys, where other processes wait for them. */
+  readonly home?: Master | undefined;
+}
+
+/**
+ * The keys of one token on the masters: the three rounds of the algorithm (acquire, extend, release), and how long
+ * their result can be relied on.
+ *
+ * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
+ */
+export class QuorumLock implements LeasedKeys {
+  /** Start of the round from which the validity counts. */
+  private since: Instant = NEVER;
+  /** Milliseconds from `since`. */
+  private validity = 0;
+  /** Masters on which there may be something to release. */
+  private reached: readonly Master[] = NONE;
+  /** The request of the current round. */
+  private request: AcquireRequest | ExtendRequest | undefined;
+  /** The request to the home master, if it differs from `request`. */
+  private requestToHome: AcquireRequest | undefined;
+  /** The current round; `undefined` once it is decided. */
+  private quorumCall: QuorumCall | undefined;
+  private released = false;
+  /** Present once the fencing token has been requested. */
+  private fencing: TokenDraw | undefined;
+  /** Longest ttl in milliseconds that was requested: until it ends, there may be something to release. */
+  private life = 0;
+
+  private readonly masters: readonly Master[];
+  private readonly settings: Settings;
+  private readonly clock: Clock;
+  private readonly names: KeyNames;
+  private readonly token: string;
+  private readonly home: Master | undefined;
+  private readonly engagement: Engagement;
+
+  constructor({ masters, settings, clock, witness, names, token, home }: QuorumLockOptions) {
+    this.masters = masters;
+    this.settings = settings;
+    this.clock = clock;
+    this.engagement = new Engagement(witness);
+    this.names = names;
+    this.token = token;
+    this.home = home;
+  }
+
+  /** Milliseconds for which the lock can still be relied on; zero or less if it cannot. */
+  get remaining(): number {
+    return this.remainingAt(this.clock.read());
+  }
+
+  /** Like {@link remaining}, at a clock reading that the caller already has. */
+  remainingAt(now: Instant): number {
+    return this.released ? 0 : this.validity - elapsedBetween(this.since, now); // @mutant elapsed-ignored
+  }
+
+  /** Start of the round from which the validity counts. */
+  get validSince(): Instant {
+    return this.since;
+  }
+
+  /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */
+  acquire(ttl: number, timeout: number, explain: boolean): Promise<QuorumCall> {
+    const started = this.clock.read();
+    const succeed = (): void => this.countFrom(started, ttl);
+    return this.call(this.masters, this.acquisition(ttl, explain), timeout, succeed);
+  }
+
+  /**
+   * Like {@link acquire}, but contacts the home master first, and the others only after it has granted. Of several
+   * concurrent attempts, only one gets past the home master; the others wait in its queue.
+   *
+   * @param explain whether a refusal of the other masters must include how long the keys stay held
+   */
+  async acquireThrough(
+    home: Master,
+    ttl: number,
+    timeout: number,
+    ticket: QueueTicket,
+    explain: boolean,
+  ): Promise<QuorumCall> {
+    const started = this.clock.read();
+    const first = await this.call([home], this.acquisition(ttl, true, ticket), timeout);
+    const [answer] = first.answered;
+    if (first.outcome !== 'granted' || !answer) return first;
+    const rest = this.acquisition(ttl, explain);
+    const succeed = (): void => this.countFrom(started, ttl);
+    return this.call(this.masters, rest, timeout, succeed, (master, reply) =>
+      master === home ? reply(answer) : master.ask(rest, reply),
+    );
+  }
+
+  /**
+   * Like {@link acquireThrough}, for a key that the home master has just reserved for this process: the other masters
+   * are contacted without waiting for its answer.
+   */
+  acquireReserved(home: Master, ttl: number, timeout: number, ticket: QueueTicket): Promise<QuorumCall> {
+    const started = this.clock.read();
+    const toHome = this.acquisition(ttl, true, ticket);
+    const elsewhere = this.acquisition(ttl, false);
+    const round = new HandOffReservation(home, toHome, elsewhere);
+    const others = this.masters.filter((master) => master !== home);
+    // The home master first: this gives the previous holder's release a little more time to reach the others.
+    const succeed = (): void => this.countFrom(started, ttl);
+    const ask: SendRequest = (master, reply) => round.ask(master, reply);
+    return this.call([home, ...others], elsewhere, timeout, succeed, ask, toHome);
+  }
+
+  /** Tries to renew the keys. It has succeeded if `extended` is true. */
+  async extend(ttl: number): Promise<Extension> {
+    const started = this.clock.read();
+    // A shorter ttl may take effect on the masters even if their answers never arrive.
+    if (this.validityOf(ttl) < this.remaining) this.countFrom(started, ttl);
+    const timeout = Math.min(masterTimeoutFor(this.settings, ttl), Math.max(this.remaining, 0));
+    const { keys } = this.names;
+    const request: ExtendRequest = { op: 'extend', keys, token: this.token, ttl, withdrawn: false };
+    const heard = this.fencing?.beginExtension();
+    const ask: SendRequest | undefined =
+      heard &&
+      ((master, reply) =>
+        master.ask(request, (answer) => {
+          heard(master, answer);
+          reply(answer);
+        }));
+    const quorumCall = await this.call(this.masters, request, timeout, undefined, ask);
+    // A grant that arrives after the end of the old validity does not count: another holder may have come and gone.
+    const extended = quorumCall.outcome === 'granted' && this.remaining > 0; // @mutant extension-counted-after-the-old-validity
+    if (extended) this.countFrom(started, ttl);
+    return { extended, quorumCall };
+  }
+
+  /** Agrees on a fencing token of at least `atLeast`. Resolves with `undefined` if there is no agreement. */
+  drawToken(atLeast = 0): Promise<number | undefined> {
+    const { masters, clock, token, names, settings } = this;
+    this.fencing ??= new TokenDraw({
+      ...{ masters, clock, token, keys: names.keys, masterTimeout: settings.masterTimeout },
+      remaining: () => this.remaining,
+    });
+    return this.fencing.run(atLeast);
+  }
+
+  /** Ends the validity earlier, because the clock of this process stood still while the lock was held. */
+  shorten(milliseconds: number): void {
+    this.validity -= milliseconds;
+  }
+
+  /**
+   * Releases the keys on every master that a request for them may have reached. Resolves when a quorum of these has
+   * answered, or after the master timeout; never rejects.
+   */
+  release(keepFor: number): Promise<void> {
+    this.released = true;
+    this.engagement.end(keepFor);
+    this.withdraw();
+    if (this.reached.length === 0) return Promise.resolve(); // @mutant nothing-released
+    const ttl = Math.max(keepFor, this.life);
+    const { keys, queues } = this.names;
+    const request = { op: 'release', keys, queues, token: this.token, keepFor, ttl } as const;
+    const { masterTimeout } = this.settings;
+    return new QuorumCall(withLast(this.reached, this.home), request, this.clock, masterTimeout).decided.then(nothing);
+  }
+
+  /** Ends the current round: masters that have not answered count as timed out. */
+  giveUp(): void {
+    this.quorumCall?.giveUp();
+  }
+
+  private acquisition(ttl: number, explain: boolean, queue?: QueueTicket): AcquireRequest {
+    const { keys } = this.names;
+    return { op: 'acquire', keys, token: this.token, ttl, explain, withdrawn: false, queue };
+  }
+
+  private call(
+    masters: readonly Master[],
+    request: AcquireRequest | ExtendRequest,
+    timeout: number,
+    succeed?: () => void,
+    ask?: SendRequest,
+    requestToHome?: AcquireRequest,
+  ): Promise<QuorumCall> {
+    // Unsent requests of the previous round are obsolete: this round does the same and more.
+    if (this.request) this.request.withdrawn = true; // @mutant an-extension-does-not-withdraw-the-acquisition
+    this.request = request;
+    this.requestToHome = requestToHome;
+    this.life = Math.max(this.life, request.ttl);
+    if (request.op === 'acquire') this.engagement.begin();
+    const conclude = (quorumCall: QuorumCall): void => {
+      // A request without an answer counts as one that may have taken effect: no later answer can add a master.
+      this.quorumCall = undefined;
+      this.noteReached(quorumCall);
+      if (request.op !== 'acquire') return;
+      const isGranted = quorumCall.outcome === 'granted' && this.engagement.isCounted;
+      if (!isGranted) this.engagement.end();
+      // The home master alone decides nothing.
+      else if (succeed && this.engagement.confirm()) succeed();
+    };
+    // Every master has answered: no request is left to withdraw.
+    const settle = (): void => {
+      if (this.request === request) this.request = this.requestToHome = undefined;
+    };
+    const quorumCall = new QuorumCall(masters, request, this.clock, timeout, conclude, ask, settle);
+    if (quorumCall.isOpen) this.quorumCall = quorumCall;
+    return quorumCall.decided;
+  }
+
+  private countFrom(started: Instant, ttl: number): void {
+    this.since = started; // @mutant start-time-taken-after-replies
+    this.validity = this.validityOf(ttl);
+  }
+
+  private validityOf(ttl: number): number {
+    return ttl - driftOf(this.settings, ttl); // @mutant drift-ignored
+  }
+
+  /** Every request that was sent is followed by its release, and no other request may be sent after that. */
+  private withdraw(): void {
+    if (this.request) this.request.withdrawn = true; // @mutant sent-again-after-its-release
+    if (this.requestToHome) this.requestToHome.withdrawn = true;
+    if (this.quorumCall) this.noteReached(this.quorumCall);
+  }
+
+  private noteReached({ reached }: QuorumCall): void {
+    if (this.reached.length === 0) this.reached = reached;
+    else if (this.reached.length < this.masters.length) this.reached = [...new Set([...this.reached, ...reached])];
+  }
+}
+
+/** Puts the home master last, so that the waiter that it wakes finds the keys free on the other masters, too. */
+function withLast(masters: readonly Master[], last: Master | undefined): readonly Master[] {
+  if (last === undefined || masters.at(-1) === last || !masters.includes(last)) return masters;
+  return [...masters.filter((master) => master !== last), last];
+}
+
+function nothing(): void {
+  // The answers to a release have no consequence.
+}

@@ -1,0 +1,119 @@
+import { type Clock, elapsedSince, type Instant, type Timer } from '../clock.js';
+
+/** Why a waiter is woken: a master has reserved a key (`next`), or another change is worth an attempt (`retry`). */
+export type WakeReason = 'next' | 'retry';
+
+/**
+ * One acquisition that may have to wait.
+ *
+ * Every event that could change its situation wakes it, and it then finds out for itself what has changed.
+ */
+export class Waiter {
+  private readonly since: Instant;
+  private readonly abort: (() => void) | undefined;
+  private deadline: Timer | undefined;
+  private stopped: { readonly reason: unknown } | undefined;
+  private resume: (() => void) | undefined;
+  private reason: WakeReason | undefined;
+  private ended = false;
+  /** Milliseconds spent in pauses; `undefined` unless an observer measures them. */
+  paused: number | undefined;
+  /** The work that this waiter does outside its pauses. It is given up when the waiter is stopped. */
+  interrupt: { giveUp(): void } | undefined;
+
+  constructor(
+    private readonly clock: Clock,
+    /** Milliseconds. */
+    private readonly budget: number,
+    private readonly signal: AbortSignal | undefined,
+  ) {
+    this.since = clock.read();
+    if (!signal) return;
+    this.abort = () => this.stop(signal.reason);
+    signal.addEventListener('abort', this.abort, { once: true });
+  }
+
+  /** Milliseconds since this waiter was created. */
+  get waited(): number {
+    return elapsedSince(this.clock, this.since);
+  }
+
+  /** Milliseconds left of the waiting budget. Never negative. */
+  get left(): number {
+    return Math.max(0, this.budget - this.waited); // @mutant budget-counted-from-each-attempt
+  }
+
+  /** Whether the waiting budget is used up. */
+  get isOver(): boolean {
+    return this.left <= 0;
+  }
+
+  /** Whether the wait is over, whatever its result. */
+  get hasEnded(): boolean {
+    return this.ended;
+  }
+
+  /** Whether the wait was stopped, by the signal or otherwise. */
+  get isStopped(): boolean {
+    return this.stopped !== undefined;
+  }
+
+  /** Ends the current pause. If there is none, the next one ends at once. */
+  wake(why: WakeReason = 'retry'): void {
+    if (this.reason !== 'next') this.reason = why;
+    this.resume?.();
+  }
+
+  /** Interrupts this waiter. The current pause and every later one throw `reason`. */
+  stop(reason: unknown): void {
+    this.stopped ??= { reason };
+    this.interrupt?.giveUp();
+    this.resume?.();
+  }
+
+  /** @throws the reason with which the wait was stopped, if it was */
+  check(): void {
+    if (this.stopped) throw this.stopped.reason;
+  }
+
+  /**
+   * Returns when this waiter is woken, when `delay` milliseconds have passed, or when the budget has ended.
+   *
+   * @returns why this waiter was woken; `undefined` if it was not
+   * @throws the reason with which the wait was stopped, by `stop` or by the signal
+   */
+  async pause(delay?: number): Promise<WakeReason | undefined> {
+    this.check();
+    if (this.reason || this.isOver || delay === 0) return this.takeReason();
+    if (!this.deadline) this.awaitDeadline();
+    let timer: Timer | undefined;
+    const began = this.paused === undefined ? undefined : this.clock.read().monotonic;
+    await new Promise<void>((resolve) => {
+      this.resume = resolve;
+      if (delay !== undefined && delay < this.left) timer = this.clock.schedule(delay, resolve);
+    });
+    this.resume = undefined;
+    if (began !== undefined) this.paused = (this.paused ?? 0) + this.clock.read().monotonic - began;
+    timer?.cancel();
+    this.check();
+    return this.takeReason();
+  }
+
+  private takeReason(): WakeReason | undefined {
+    const { reason } = this;
+    this.reason = undefined;
+    return reason;
+  }
+
+  private awaitDeadline(): void {
+    // Timers may fire a fraction of a millisecond early, and a wait must not end early.
+    this.deadline = this.clock.schedule(Math.ceil(this.left), () => (this.isOver ? this.wake() : this.awaitDeadline()));
+  }
+
+  /** Ends the wait, whatever its result. */
+  end(): void {
+    this.ended = true;
+    this.deadline?.cancel();
+    if (this.abort) this.signal?.removeEventListener('abort', this.abort); // @mutant listener-of-a-caller-kept
+  }
+}

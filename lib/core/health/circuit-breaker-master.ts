@@ -1,0 +1,233 @@
+import { type Clock, elapsedSince, type Instant } from '../clock.js';
+import type {
+  MasterReply,
+  Master,
+  MasterIdentity,
+  ReleaseRequest,
+  ReplyCallback,
+  MasterRequest,
+  UnreachableReply,
+  NotificationListener,
+} from '../master.interface.js';
+import { NOT_ASKED } from '../master.interface.js';
+import type { LockObserver } from '../observer.js';
+
+/** This many unanswered requests make a master suspect; fewer may simply be on their way. */
+const OVERDUE_REPLIES = 3;
+/** A silent master gets at most one request in this many milliseconds. */
+const PROBE_INTERVAL = 1_000;
+/** After this many milliseconds of silence, the connection itself is suspect: the peer may have vanished unnoticed. */
+const RECONNECT_AFTER = 10_000;
+
+interface OwedRelease {
+  readonly request: ReleaseRequest;
+  readonly since: Instant;
+  /** Milliseconds from `since` after which nothing is left to release. */
+  readonly life: number;
+}
+
+/**
+ * Limits what is sent to a master that has stopped answering.
+ *
+ * While the master is silent, requests are answered with {@link NOT_ASKED} at once. From time to time, a request also
+ * triggers a probe, which changes nothing however late it takes effect. Releases that could not be delivered are kept
+ * for as long as there can be something to release, and are sent when the master answers or connects again.
+ */
+export class CircuitBreakerMaster implements Master {
+  private readonly owed = new Map<string, OwedRelease>();
+  private unanswered = 0;
+  /** When the first request after the last answer was sent; `undefined` if there was none. */
+  private waitingSince: Instant | undefined;
+  private probedAt: Instant;
+  private open = false;
+  private judging = false;
+  private excluded: string | undefined;
+  private readonly listeners: (() => void)[] = [];
+
+  constructor(
+    private readonly inner: Master,
+    private readonly clock: Clock,
+    private readonly timeout: number,
+    private readonly observer: LockObserver,
+    /** Called with keys for which other processes wait. */
+    private readonly noteWaiters: (keys: readonly string[]) => void,
+  ) {
+    this.probedAt = clock.read();
+    inner.onReady(() => {
+      this.noteReply();
+      for (const listener of this.listeners) listener();
+    });
+  }
+
+  get name(): string {
+    return this.inner.name;
+  }
+
+  ask(request: MasterRequest, reply: ReplyCallback): void {
+    if (this.excluded !== undefined && request.op !== 'release') {
+      reply({ kind: 'unreachable', reason: this.excluded, sent: false });
+      return;
+    }
+    if (!this.open) {
+      this.forward(request, reply, undefined);
+      return;
+    }
+    if (request.op === 'release') this.owe(this.owedFor(request));
+    reply(NOT_ASKED);
+    this.observer.masterAnswered?.(this.name, request.op, NOT_ASKED, 0);
+    if (this.probeIsDue()) this.forward({ op: 'inspect', keys: request.keys }, () => undefined, undefined);
+  }
+
+  connect(): Promise<void> {
+    return this.inner.connect();
+  }
+
+  problem(): UnreachableReply | undefined {
+    if (this.excluded !== undefined) return { kind: 'unreachable', reason: this.excluded, sent: false };
+    return this.inner.problem();
+  }
+
+  reconnect(): void {
+    this.inner.reconnect();
+  }
+
+  /** Whether it is worth waiting for this master's answer. */
+  get isUsable(): boolean {
+    return !this.open && this.problem() === undefined && !this.inner.isQuarantined;
+  }
+
+  /** Whether there is a connection, even if this master is excluded. */
+  get isConnected(): boolean {
+    return this.inner.problem() === undefined;
+  }
+
+  /** Whether this master leaves requests unanswered. */
+  get isOpen(): boolean {
+    return this.open;
+  }
+
+  /** Excludes this master from voting, because it is the same server as another one. `undefined` includes it again. */
+  exclude(reason: string | undefined): void {
+    if (reason === this.excluded) return;
+    this.excluded = reason;
+    if (reason !== undefined) this.observer.masterRefused?.(this.name, reason);
+    else this.observer.masterVotesAgain?.(this.name);
+  }
+
+  get isQuarantined(): boolean {
+    return this.inner.isQuarantined;
+  }
+
+  /** Whether this master must not vote because it is the same server as another one. */
+  get isExcluded(): boolean {
+    return this.excluded !== undefined;
+  }
+
+  identity(): MasterIdentity {
+    const identity = this.inner.identity();
+    return this.excluded === undefined ? identity : { ...identity, fault: this.excluded };
+  }
+
+  listen(waiter: string, listener: NotificationListener | undefined): void {
+    this.inner.listen(waiter, listener);
+  }
+
+  onReady(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
+  close(): Promise<void> {
+    this.owed.clear();
+    return this.inner.close();
+  }
+
+  private forward(request: MasterRequest, reply: ReplyCallback, owed: OwedRelease | undefined): void {
+    this.waitingSince ??= this.clock.read();
+    this.unanswered++;
+    const asked = this.observer.masterAnswered && this.clock.read();
+    this.inner.ask(request, (answer) => {
+      this.unanswered--;
+      if (asked) this.observe(request, answer, asked);
+      if (answer.kind !== 'unreachable') this.noteReply();
+      else if (request.op === 'release') this.owe(owed ?? this.owedFor(request));
+      if (answer.kind === 'granted' && answer.hasWaiters) this.noteWaiters(request.keys);
+      reply(answer);
+    });
+    if (this.unanswered >= OVERDUE_REPLIES && !this.open && !this.judging) this.judge();
+  }
+
+  private observe({ op }: MasterRequest, answer: MasterReply, asked: Instant): void {
+    this.observer.masterAnswered?.(this.name, op, answer, this.clock.read().monotonic - asked.monotonic);
+  }
+
+  private get isOverdue(): boolean {
+    if (this.unanswered < OVERDUE_REPLIES || !this.waitingSince) return false;
+    return elapsedSince(this.clock, this.waitingSince) > this.timeout;
+  }
+
+  /**
+   * Checks for overdue answers, at most once per turn of the event loop. Answers may have arrived while this process
+   * was busy, so it reads its input before the verdict.
+   */
+  private judge(): void {
+    this.judging = true;
+    const acquit = (): void => {
+      this.judging = false;
+    };
+    const judge = (): void => {
+      acquit();
+      if (this.isOverdue) this.trip();
+    };
+    this.clock.afterTurn(() => (this.isOverdue ? this.clock.afterInput(judge) : acquit()));
+  }
+
+  private trip(): void {
+    this.open = true;
+    this.probedAt = this.clock.read();
+    this.observer.masterSilent?.(this.name);
+  }
+
+  private probeIsDue(): boolean {
+    if (elapsedSince(this.clock, this.probedAt) < PROBE_INTERVAL) return false;
+    this.probedAt = this.clock.read();
+    if (this.waitingSince && elapsedSince(this.clock, this.waitingSince) > RECONNECT_AFTER) {
+      this.waitingSince = this.probedAt;
+      this.inner.reconnect();
+    }
+    return true;
+  }
+
+  private noteReply(): void {
+    this.waitingSince = undefined;
+    if (this.open) {
+      this.open = false;
+      this.observer.masterAnswersAgain?.(this.name);
+    }
+    if (this.owed.size > 0) this.deliver();
+  }
+
+  /** Earlier requests to a silent master may take effect only when it resumes, and no ttl bounds when that is. */
+  private owedFor(request: ReleaseRequest): OwedRelease {
+    return { request, since: this.clock.read(), life: this.open ? Infinity : request.ttl };
+  }
+
+  private owe(release: OwedRelease): void {
+    for (const [token, { since, life }] of this.owed) {
+      if (elapsedSince(this.clock, since) <= life) break;
+      this.owed.delete(token);
+    }
+    this.owed.set(release.request.token, release);
+  }
+
+  private deliver(): void {
+    const releases = [...this.owed.values()];
+    this.owed.clear();
+    for (const release of releases) {
+      const { request, since, life } = release;
+      const age = elapsedSince(this.clock, since);
+      if (age > life) continue;
+      const keepFor = Math.max(0, request.keepFor - Math.floor(age));
+      this.forward({ ...request, keepFor }, () => undefined, release);
+    }
+  }
+}

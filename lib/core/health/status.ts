@@ -1,0 +1,56 @@
+import { quorumOf } from '../acquire/quorum-call.js';
+import type { CircuitBreakerMaster } from './circuit-breaker-master.js';
+
+/** The status of one master. */
+export interface MasterStatus {
+  /** Name of the master, without credentials. */
+  readonly master: string;
+  /**
+   * - `voting`: its votes count
+   * - `quarantined`: it may have lost locks, or its clock jumped, so its votes do not count for a while
+   * - `silent`: it is connected but does not answer
+   * - `down`: there is no connection
+   * - `refused`: it is not a server that may vote, for example a replica, or a probe found that it refuses writes
+   */
+  readonly state: 'voting' | 'quarantined' | 'silent' | 'down' | 'refused';
+  /** Why it does not vote. */
+  readonly reason?: string;
+  /** Milliseconds until its quarantine ends at the latest. */
+  readonly remaining?: number;
+  /** Version of the server, if it reports one. */
+  readonly version?: string;
+  /** Time in milliseconds until it answered, if it was probed. */
+  readonly latency?: number;
+}
+
+/** The status of all masters. */
+export interface RedlockStatus {
+  /** Number of masters that must vote. */
+  readonly quorum: number;
+  /** Whether that many masters can vote now. */
+  readonly canVote: boolean;
+  /** The status of each master, in the order in which the masters were configured. */
+  readonly masters: readonly MasterStatus[];
+}
+
+/** What is known about all masters without contacting them. */
+export function statusOf(masters: readonly CircuitBreakerMaster[]): RedlockStatus {
+  return summarize(masters.map(statusOfMaster));
+}
+
+/** Combines the status of each master into the status of all. */
+export function summarize(masters: readonly MasterStatus[]): RedlockStatus {
+  const quorum = quorumOf(masters.length);
+  return { quorum, canVote: masters.filter(({ state }) => state === 'voting').length >= quorum, masters };
+}
+
+function statusOfMaster(watched: CircuitBreakerMaster): MasterStatus {
+  const { version, fault, quarantine } = watched.identity();
+  const known = { master: watched.name, ...(version !== undefined && { version }) };
+  const problem = watched.problem();
+  if (fault !== undefined) return { ...known, state: 'refused', reason: fault };
+  if (problem) return { ...known, state: 'down', reason: problem.reason };
+  if (watched.isOpen) return { ...known, state: 'silent', reason: 'it leaves requests unanswered' };
+  if (quarantine) return { ...known, state: 'quarantined', ...quarantine };
+  return { ...known, state: 'voting' };
+}

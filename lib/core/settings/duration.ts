@@ -1,0 +1,42 @@
+import { RedlockConfigError } from '../errors.js';
+
+/** A number of milliseconds, or a string such as `'250ms'`, `'10s'`, `'5m'`, `'1h'`. */
+export type Duration = number | `${number}${DurationUnit}`;
+
+/** Units of a {@link Duration}. */
+export type DurationUnit = 'ms' | 's' | 'm' | 'h';
+
+/** Longest delay of a Node timer, in milliseconds: about 24.8 days. */
+export const MAX_DURATION = 2 ** 31 - 1;
+
+const MILLISECONDS: Readonly<Record<DurationUnit, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const TEXT = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/;
+
+/**
+ * Converts a duration to milliseconds.
+ *
+ * @throws {RedlockConfigError} unless the value is a whole number of milliseconds from `min` to `max`. The error names
+ * `option` and the value, and the bounds if the value exceeds them.
+ */
+export function parseDuration(option: string, value: unknown, min: number, max = MAX_DURATION): number {
+  const milliseconds = typeof value === 'string' ? parseText(value) : value;
+  if (typeof milliseconds !== 'number' || !Number.isInteger(milliseconds)) {
+    throw new RedlockConfigError(
+      option,
+      value,
+      `must be a whole number of milliseconds, or a string like '250ms', '10s', '5m' or '1h'`,
+    );
+  }
+  if (milliseconds < min || milliseconds > max) {
+    throw new RedlockConfigError(option, value, `must be from ${min} to ${max} ms`);
+  }
+  return milliseconds;
+}
+
+function parseText(text: string): number {
+  const match = TEXT.exec(text);
+  if (!match) return NaN;
+  const [, amount, unit] = match;
+  // Rounded to a millionth of a millisecond, because 16.1 * 1000 is not a whole number in floating point.
+  return Number((Number(amount) * MILLISECONDS[unit as DurationUnit]).toFixed(6));
+}

@@ -1,0 +1,60 @@
+import { RedlockConfigError } from '../errors.js';
+
+/**
+ * @throws {RedlockConfigError} unless `given` is a readable object whose options are all known and its own. The message
+ * suggests the nearest known name. It omits the value of an unknown option, which could be a password.
+ */
+export function checkOptionNames(where: string, given: unknown, known: readonly string[]): asserts given is object {
+  try {
+    checkNames(where, given, known);
+  } catch (error) {
+    throw error instanceof RedlockConfigError ? error : notOptions(where, given);
+  }
+}
+
+/** Reads every option once, so that a getter that throws does so here. */
+function checkNames(where: string, given: unknown, known: readonly string[]): void {
+  if (typeof given !== 'object' || given === null || !isPlain(given)) throw notOptions(where, given);
+  for (const name of Object.keys(given)) {
+    if (!known.includes(name)) {
+      throw new RedlockConfigError(where, name, `may hold known options only (${suggestion(name, known)})`);
+    }
+    Reflect.get(given, name);
+  }
+  // The options are copied later, and a copy lacks inherited properties.
+  const inherited = known.find((name) => name in given && !Object.hasOwn(given, name));
+  if (inherited !== undefined) throw new RedlockConfigError(where, inherited, 'must not inherit an option');
+}
+
+/** Instances of user-defined classes may carry options; instances of built-in classes do not. */
+function isPlain(given: object): boolean {
+  return /^\[object (?:Object|Module)\]$/.test(Object.prototype.toString.call(given));
+}
+
+function notOptions(where: string, given: unknown): RedlockConfigError {
+  return new RedlockConfigError(where, given, 'must be an object of options that can be read');
+}
+
+function suggestion(name: string, known: readonly string[]): string {
+  const [nearest] = known
+    // Names whose lengths differ more are not similar, and a long name would take long to compare.
+    .filter((candidate) => Math.abs(candidate.length - name.length) <= candidate.length)
+    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .filter(({ candidate, distance }) => distance <= Math.max(2, candidate.length / 3))
+    .sort((a, b) => a.distance - b.distance);
+  return nearest ? `did you mean ${nearest.candidate}?` : known.join(', ');
+}
+
+/** Levenshtein distance. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}

@@ -1,0 +1,82 @@
+import { RedlockConfigError } from '../errors.js';
+import { NUL } from '../keyspace.js';
+
+/**
+ * Largest number of names in a request. All of them go into one script call, which blocks the server. For this many
+ * names, it takes 2 ms to acquire or extend them, and 4 ms to release them if a process waits for each.
+ */
+export const MOST_NAMES = 512;
+/**
+ * Largest length of all names together, in UTF-16 code units. A server takes 1 ms to decode this many ASCII characters,
+ * which are sent twice (keys and queues), and 3 ms for control characters, which JSON makes six times as long.
+ */
+export const MOST_CHARACTERS = 2 ** 16;
+/** Largest length of the prefix, which is sent with each name. */
+const LONGEST_PREFIX = 128;
+
+/**
+ * Validates resource names and drops duplicates.
+ *
+ * @throws {RedlockConfigError} unless the value is one resource name or a non-empty array of names
+ */
+export function resolveResources(option: string, value: unknown): readonly string[] {
+  if (typeof value === 'string' && value !== '') {
+    checkNames(option, [value]);
+    return [value];
+  }
+  const names = listOf(option, value);
+  const culprit = names.findIndex((name) => typeof name !== 'string' || name === '');
+  if (names.length === 0 || culprit >= 0) throw noNames(option, names.length === 0 ? value : names[culprit]);
+  const resources = names as string[];
+  checkNames(option, resources);
+  return [...new Set(resources)];
+}
+
+/** @throws {RedlockConfigError} unless the value is a string with which names on the masters can begin */
+export function resolveKeyPrefix(value: unknown): string {
+  if (typeof value !== 'string') throw new RedlockConfigError('keyPrefix', value, 'must be a string');
+  if (value.length > LONGEST_PREFIX) {
+    throw new RedlockConfigError(
+      'keyPrefix',
+      value,
+      `must have at most ${LONGEST_PREFIX} characters, not ${value.length}`,
+    );
+  }
+  checkText('keyPrefix', value);
+  return value;
+}
+
+/** Copies the value item by item, because arrays may have holes and iterators of their own. */
+function listOf(option: string, value: unknown): readonly unknown[] {
+  try {
+    if (!Array.isArray(value)) return [value];
+    if (value.length <= MOST_NAMES) return Array.from({ length: value.length }, (_, i) => (value as unknown[])[i]);
+  } catch {
+    throw noNames(option, value);
+  }
+  throw new RedlockConfigError(option, value, `must be at most ${MOST_NAMES} names`);
+}
+
+function checkNames(option: string, names: readonly string[]): void {
+  let length = 0;
+  for (const name of names) length += name.length;
+  if (length > MOST_CHARACTERS) {
+    throw new RedlockConfigError(option, names[0], `must have at most ${MOST_CHARACTERS} characters, not ${length}`);
+  }
+  for (const name of names) checkText(option, name);
+}
+
+function noNames(option: string, value: unknown): RedlockConfigError {
+  return new RedlockConfigError(option, value, 'must be a non-empty string or a non-empty array of them');
+}
+
+function checkText(option: string, text: string): void {
+  if (text.includes(NUL)) {
+    throw new RedlockConfigError(option, text, 'must not contain a NUL character, which marks names of our own');
+  }
+  // UTF-8 has no lone surrogates and maps all of them to the same character: different names would share a lock.
+  if (!text.isWellFormed()) {
+    const requirement = 'must not contain half a surrogate pair, which no server could distinguish from another';
+    throw new RedlockConfigError(option, text, requirement);
+  }
+}

@@ -1,0 +1,181 @@
+import { type Duration, MAX_DURATION, parseDuration } from './duration.js';
+import { RedlockConfigError } from '../errors.js';
+import { checkOptionNames } from './option-names.js';
+import { ACQUIRE_OPTION_NAMES, type AcquireOptions, type RedlockOptions } from './options.js';
+import { resolveKeyPrefix } from './resources.js';
+
+/** Settings of a lock service: complete, validated and frozen. Durations are in milliseconds. */
+export interface Settings {
+  readonly ttl: number;
+  readonly wait: number;
+  readonly maxHold: number;
+  readonly masterTimeout: number;
+  readonly driftFactor: number;
+  readonly maxTtl: number;
+  readonly restartGuard: boolean;
+  readonly durable: boolean;
+  readonly keyPrefix: string;
+}
+
+/** Settings of one acquisition: complete, validated and frozen. Durations are in milliseconds. */
+export interface CallSettings {
+  readonly ttl: number;
+  readonly wait: number;
+  readonly extend: boolean;
+  readonly maxHold: number;
+  readonly minHold: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+const DEFAULT_TTL = 10_000;
+const DEFAULT_WAIT = 5_000;
+const DEFAULT_MAX_HOLD = 3_600_000;
+const DEFAULT_MAX_TTL = 30_000;
+const DEFAULT_MASTER_TIMEOUT = 50;
+const DEFAULT_DRIFT_FACTOR = 0.01;
+const DEFAULT_KEY_PREFIX = 'lock:';
+
+/** With fewer masters, a quarantined one leaves no quorum. */
+const GUARDED_FROM = 3;
+/** With a shorter ttl, drift and one round trip leave no usable validity. In milliseconds. */
+const MIN_TTL = 10;
+const MAX_DRIFT_FACTOR = 0.5;
+/** Added to every drift, for the resolution with which a server expires keys. In milliseconds. */
+const EXPIRY_RESOLUTION = 2;
+
+/**
+ * Validates the given options and fills in the defaults of the others.
+ *
+ * @param masters number of masters, on which some defaults depend
+ * @throws {RedlockConfigError} for the first invalid option
+ */
+export function resolveSettings(options: RedlockOptions, masters = 1): Settings {
+  const { ttl: ttlOption = DEFAULT_TTL, wait = DEFAULT_WAIT } = options;
+  const { driftFactor = DEFAULT_DRIFT_FACTOR, keyPrefix = DEFAULT_KEY_PREFIX } = options;
+  const ttl = parseDuration('ttl', ttlOption, MIN_TTL);
+  const { maxTtl: maxTtlOption = Math.max(DEFAULT_MAX_TTL, ttl), maxHold = Math.max(DEFAULT_MAX_HOLD, ttl) } = options;
+  const maxTtl = parseDuration('maxTtl', maxTtlOption, MIN_TTL);
+  checkTtl('ttl', ttl, maxTtl);
+  return Object.freeze({
+    ttl,
+    maxTtl,
+    wait: parseDuration('wait', wait, 0),
+    maxHold: resolveMaxHold('maxHold', maxHold, ttl),
+    masterTimeout: resolveMasterTimeout(options.masterTimeout, ttl),
+    driftFactor: resolveDriftFactor(driftFactor),
+    restartGuard: resolveFlag(
+      'restartGuard',
+      options.restartGuard === undefined ? masters >= GUARDED_FROM : options.restartGuard,
+    ),
+    durable: resolveFlag('durable', options.durable === undefined ? false : options.durable),
+    keyPrefix: resolveKeyPrefix(keyPrefix),
+  });
+}
+
+/**
+ * Validates the options of one call and fills in the settings of the service.
+ *
+ * @param where put before the name of an option in error messages
+ * @throws {RedlockConfigError} for the first invalid option
+ */
+export function resolveCall(
+  settings: Settings,
+  ttl: Duration | undefined,
+  options: AcquireOptions,
+  where?: string,
+): CallSettings {
+  const at = (name: string): string => (where === undefined ? name : `${where}: ${name}`);
+  checkOptionNames(where ?? 'options', options, ACQUIRE_OPTION_NAMES);
+  const milliseconds = resolveTtl(settings, ttl, at('ttl'));
+  const { wait = settings.wait, extend = false, minHold = 0, signal } = options;
+  const { maxHold: maxHoldOption = Math.max(settings.maxHold, milliseconds) } = options;
+  const maxHold = resolveMaxHold(at('maxHold'), maxHoldOption, milliseconds);
+  return Object.freeze({
+    ttl: milliseconds,
+    wait: parseDuration(at('wait'), wait, 0),
+    extend: resolveFlag(at('extend'), extend),
+    maxHold,
+    minHold: resolveMinHold(at('minHold'), settings, minHold, maxHold),
+    signal: resolveSignal(at('signal'), signal),
+  });
+}
+
+/** The ttl of one call or one extension in milliseconds; the service's ttl if none is given. */
+export function resolveTtl(settings: Settings, ttl: Duration | undefined, option = 'ttl'): number {
+  if (ttl === undefined) return settings.ttl;
+  const milliseconds = parseDuration(option, ttl, MIN_TTL);
+  checkTtl(option, milliseconds, settings.maxTtl);
+  return milliseconds;
+}
+
+/** How far the clocks of this client and of a server may drift apart during a ttl, in milliseconds. */
+export function driftOf(settings: Settings, ttl: number): number {
+  return ttl * settings.driftFactor + EXPIRY_RESOLUTION;
+}
+
+/** How long one master may take to answer a request with this ttl, in milliseconds. */
+export function masterTimeoutFor(settings: Settings, ttl: number): number {
+  return Math.min(settings.masterTimeout, ttl / 4);
+}
+
+/** @throws {RedlockConfigError} unless the value is true or false */
+export function resolveFlag(option: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw new RedlockConfigError(option, value, 'must be true or false');
+  return value;
+}
+
+function checkTtl(option: string, ttl: number, maxTtl: number): void {
+  if (ttl > maxTtl) {
+    throw new RedlockConfigError(
+      option,
+      ttl,
+      `must be at most maxTtl, which is ${maxTtl} ms: raise maxTtl for the module`,
+    );
+  }
+}
+
+function resolveMaxHold(option: string, value: Duration, ttl: number): number {
+  const maxHold = parseDuration(option, value, 1);
+  if (maxHold < ttl) throw new RedlockConfigError(option, value, `must be at least the ttl, which is ${ttl} ms`);
+  return maxHold;
+}
+
+function resolveMinHold(option: string, settings: Settings, value: Duration, maxHold: number): number {
+  const minHold = parseDuration(option, value, 0);
+  if (minHold > maxHold) throw new RedlockConfigError(option, value, `must be at most maxHold, which is ${maxHold} ms`);
+  if (minHold > settings.maxTtl) {
+    const advice = `must be at most maxTtl, which is ${settings.maxTtl} ms: raise maxTtl for the module`;
+    throw new RedlockConfigError(option, value, advice);
+  }
+  return minHold;
+}
+
+function resolveMasterTimeout(value: Duration | undefined, ttl: number): number {
+  if (value === undefined) return DEFAULT_MASTER_TIMEOUT;
+  const timeout = parseDuration('masterTimeout', value, 1, MAX_DURATION);
+  if (timeout > ttl / 4) {
+    throw new RedlockConfigError('masterTimeout', value, `must be at most a quarter of the ttl, which is ${ttl} ms`);
+  }
+  return timeout;
+}
+
+function resolveDriftFactor(value: unknown): number {
+  if (typeof value !== 'number' || !(value >= 0 && value <= MAX_DRIFT_FACTOR)) {
+    throw new RedlockConfigError('driftFactor', value, `must be a number from 0 to ${MAX_DRIFT_FACTOR}`);
+  }
+  return value;
+}
+
+function resolveSignal(option: string, value: unknown): AbortSignal | undefined {
+  if (value === undefined || isSignal(value)) return value;
+  throw new RedlockConfigError(option, value, 'must be an AbortSignal');
+}
+
+/** Also reads `aborted`: an object that merely inherits from a signal passes `instanceof`, but throws here. */
+function isSignal(value: unknown): value is AbortSignal {
+  try {
+    return value instanceof AbortSignal && typeof value.aborted === 'boolean';
+  } catch {
+    return false;
+  }
+}

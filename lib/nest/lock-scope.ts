@@ -1,0 +1,56 @@
+import type { Lock } from '../core/lock.js';
+import type { LockContext } from './lock-context.js';
+
+/** A lock that is held while some work runs. */
+export class LockScope {
+  private ended = false;
+
+  private constructor(
+    readonly lock: Lock,
+    private readonly context: LockContext<LockScope>,
+    /** Number of pieces of work that rely on the lock: the last one to end releases it. */
+    private readonly shared: { users: number },
+  ) {}
+
+  static of(lock: Lock, context: LockContext<LockScope>): LockScope {
+    return new LockScope(lock, context, { users: 1 });
+  }
+
+  /** The same lock for nested work, even if no caller awaits that work and it ends later than this hold. */
+  join(): LockScope {
+    this.shared.users++;
+    return new LockScope(this.lock, this.context, this.shared);
+  }
+
+  /** Runs a part of the work in the context of the lock. */
+  run<T>(work: () => T): T {
+    return this.context.run(this, this.lock.observed(work));
+  }
+
+  /** Runs the whole work and ends the hold. The work's own error comes first, unchanged and at once. */
+  async during<T>(work: () => T | PromiseLike<T>): Promise<T> {
+    let result: T;
+    try {
+      result = await this.run(work);
+    } catch (error) {
+      void this.end();
+      throw error;
+    }
+    this.throwIfLost();
+    await this.end();
+    return result;
+  }
+
+  /** @throws {LockLostError} if the lock was lost: the work must not be reported as a success. */
+  throwIfLost(): void {
+    const { loss } = this.lock;
+    if (loss) throw loss;
+  }
+
+  /** Releases the lock, unless other work inside it still runs. Idempotent; never rejects. */
+  async end(): Promise<void> {
+    if (this.ended) return;
+    this.ended = true;
+    if (--this.shared.users === 0) await this.lock.release();
+  }
+}

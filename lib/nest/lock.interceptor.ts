@@ -1,0 +1,107 @@
+import {
+  type CallHandler,
+  type ExecutionContext,
+  HttpException,
+  Inject,
+  Injectable,
+  mixin,
+  type NestInterceptor,
+  type Type,
+} from '@nestjs/common';
+import { Observable } from 'rxjs';
+import type { Duration } from '../core/settings/duration.js';
+import { resolveResources } from '../core/settings/resources.js';
+import type { LockedMethodOptions, LockResource } from './lock-options.interface.js';
+import { checkLockService, tokenFor } from './lock-service.token.js';
+import type { LockService } from './lock.service.js';
+import { LockedStream, responseOf, returnsObservable } from './locked-stream.js';
+import { LOCK_INTERCEPTOR } from './unintercepted-handlers.js';
+import { holdOr } from './with-lock.decorator.js';
+
+/** The status that proxies log for a client that disconnects before the response. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** What to lock: fixed, or computed from the execution context. */
+export type LockInterceptorKey = LockResource | ((context: ExecutionContext) => LockResource | Promise<LockResource>);
+
+type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => unknown>;
+
+/**
+ * Holds a lock from before a handler's pipes run until its response has ended. Works for HTTP on Express and Fastify,
+ * for RPC and WebSocket handlers, and for handlers that return Observables, server-sent events or streams.
+ *
+ * ```ts
+ * @UseInterceptors(LockInterceptor((context) => `cart:${context.switchToHttp().getRequest().params.id}`, '5s'))
+ * ```
+ *
+ * A client that disconnects ends the wait for the lock, without a line in the log (interceptors and filters outside
+ * this one see an `HttpException` with the status 499). It does not end the lock of a handler that is still running.
+ * The same applies to an interceptor that times out, if it is listed before this one; an interceptor inside the lock
+ * ends the lock with its error.
+ *
+ * A stream whose listener leaves is torn down, and its lock is released. Before the first value, Nest does not show
+ * whether a handler runs a promise, which needs its lock until it settles, or returns an Observable. The handler counts
+ * as an Observable if its declared return type is `Observable` (or a `Subject`), and otherwise from its first value on.
+ * Declare the return type if the first value may be late.
+ *
+ * @param key what to lock: a name, several names to acquire together, or a function of the execution context
+ * @param ttl lifetime of the lock without extension, in milliseconds or as a string such as `'10s'`; default: the
+ * module's `ttl`
+ * @param options see {@link LockedMethodOptions}
+ * @throws {RedlockConfigError} at class definition, for an invalid key or service name; at boot, for an invalid ttl or
+ * option, and on methods for which Nest runs no interceptors, such as `@Cron`, `@OnEvent` and queue processors: use
+ * `WithLock` there, even if the method is an HTTP handler as well
+ *
+ * Requests fail with the errors of a method under `WithLock`. A stream whose lock is lost ends with `LockLostError`; a
+ * response to which a returned stream is still being written is closed.
+ */
+export function LockInterceptor(
+  key: LockInterceptorKey,
+  ttl?: Duration,
+  options: LockedMethodOptions = {},
+): Type<NestInterceptor> {
+  const token = tokenFor('LockInterceptor', options);
+  const fixed = typeof key === 'function' ? undefined : resolveResources('LockInterceptor: key', key);
+
+  @Injectable()
+  class LockMixin implements NestInterceptor {
+    static readonly [LOCK_INTERCEPTOR] = true;
+
+    constructor(@Inject(token) private readonly locks: LockService) {
+      checkLockService('LockInterceptor', locks);
+      locks.check('LockInterceptor', ttl, options);
+    }
+
+    intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+      return new Observable((subscriber) => {
+        const response = responseOf(context);
+        const waiting = new AbortController();
+        // Nest answers an HttpException without a line in the log, and a 4xx status blames the client, not the server.
+        const stopWaiting = (): void => waiting.abort(new HttpException('the client has gone', CLIENT_CLOSED_REQUEST));
+        if (response?.destroyed) stopWaiting();
+        response?.once('close', stopWaiting);
+
+        const lockedRun = async (): Promise<LockedStream | undefined> => {
+          const resources = fixed ?? resolveResources('LockInterceptor: key', await (key as KeyFunction)(context));
+          const hold = await holdOr(this.locks, resources, ttl, { ...options, signal: waiting.signal });
+          if (!('otherwise' in hold))
+            return new LockedStream(hold, next, subscriber, response, returnsObservable(context));
+          subscriber.next(hold.otherwise);
+          subscriber.complete();
+          return undefined;
+        };
+        const started = lockedRun()
+          .catch((error: unknown) => {
+            subscriber.error(error);
+            return undefined;
+          })
+          .finally(() => response?.off('close', stopWaiting));
+        return () => {
+          stopWaiting();
+          void started.then((stream) => stream?.unsubscribe());
+        };
+      });
+    }
+  }
+  return mixin(LockMixin);
+}

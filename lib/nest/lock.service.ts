@@ -1,0 +1,237 @@
+import { type Duration } from '../core/settings/duration.js';
+import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from '../core/errors.js';
+import type { Lock } from '../core/lock.js';
+import type { OnHeld } from '../core/observer.js';
+import { checkOptionNames } from '../core/settings/option-names.js';
+import type { LockInspection, Redlock } from '../core/redlock.js';
+import { resolveResources } from '../core/settings/resources.js';
+import { ACQUIRE_OPTION_NAMES, type AcquireOptions } from '../core/settings/options.js';
+import { type CallSettings, resolveCall, resolveFlag, type Settings } from '../core/settings/settings.js';
+import type { RedlockStatus } from '../core/health/status.js';
+import { LockScope } from './lock-scope.js';
+import { LockContext } from './lock-context.js';
+import type { LockedMethodOptions, LockResource, WithLockOptions } from './lock-options.interface.js';
+
+/** Has no prototype, so that a property added to `Object.prototype` is not read as an option. */
+const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as object);
+
+const LOCKED_METHOD_OPTION_NAMES: readonly string[] = [
+  ...ACQUIRE_OPTION_NAMES.filter((name) => name !== 'signal'),
+  'reentrant',
+  'onLocked',
+  'service',
+] satisfies (keyof LockedMethodOptions)[];
+
+const WITH_LOCK_OPTION_NAMES: readonly string[] = [
+  ...ACQUIRE_OPTION_NAMES,
+  'reentrant',
+] satisfies (keyof WithLockOptions)[];
+
+/**
+ * Distributed locks. Inject it into any provider.
+ *
+ * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
+ */
+export class LockService {
+  private readonly context = new LockContext<LockScope>();
+  /** The settings of the last call without options, for its ttl. */
+  private usual: { readonly ttl: Duration | undefined; readonly call: CallSettings } | undefined;
+  /**
+   * The settings of the last call with options: most calls of a program use equal ones, and thousands of locks share
+   * them.
+   */
+  private last: CallSettings | undefined;
+
+  /** @internal */
+  constructor(
+    /** Returns the algorithm for one acquisition. */
+    private readonly redlock: () => Redlock,
+    private readonly settings: Settings,
+  ) {}
+
+  /**
+   * Acquires a lock. The caller releases it, preferably by `await using`. It is not extended without `extend: true`.
+   *
+   * @param resource what to lock; several resources are acquired together or not at all
+   * @param ttl lifetime of the lock in milliseconds or as a string such as `'10s'`; default: the module's `ttl`
+   * @throws {LockNotAcquiredError} another holder keeps the resource until the waiting budget ends
+   * @throws {QuorumUnavailableError} too few masters vote before the waiting budget ends
+   * @throws {LockReentryError} the call chain already holds one of the resources
+   * @throws {LockServiceStoppedError} the application is shutting down
+   * @throws {RedlockConfigError} an argument is invalid
+   * @throws the reason of `options.signal`, if it aborts during the wait
+   */
+  acquire(resource: LockResource, ttl?: Duration, options: AcquireOptions = NO_OPTIONS): Promise<Lock> {
+    return this.take(resource, ttl, options, 'fail');
+  }
+
+  /**
+   * Like {@link acquire}, but makes exactly one attempt, and resolves to `null` if another holder has the resource.
+   *
+   * @throws {QuorumUnavailableError} too few masters vote: an outage says nothing about the resource
+   * @throws all other errors of {@link acquire}
+   */
+  async tryAcquire(
+    resource: LockResource,
+    ttl?: Duration,
+    options: Omit<AcquireOptions, 'wait'> = {},
+  ): Promise<Lock | null> {
+    checkOptionNames('options', options, ACQUIRE_OPTION_NAMES);
+    try {
+      return await this.take(resource, ttl, { ...options, wait: 0 }, 'skip');
+    } catch (error) {
+      if (error instanceof LockNotAcquiredError) return null;
+      throw error;
+    }
+  }
+
+  /**
+   * Runs work under a lock, extends it while the work runs, and releases it afterwards.
+   *
+   * @param resource what to lock; several resources are acquired together or not at all
+   * @param ttl lifetime of the lock in milliseconds or as a string such as `'10s'`; `undefined`: the module's `ttl`
+   * @param work receives the lock; pass its `signal` to everything that must stop when the lock is lost
+   * @returns the result of the work. An error of the work is rethrown unchanged.
+   * @throws {LockLostError} the lock was lost while the work ran, even if the work returned a value
+   * @throws all errors of {@link acquire}
+   */
+  async withLock<T>(
+    resource: LockResource,
+    ttl: Duration | undefined,
+    work: (lock: Lock) => T | PromiseLike<T>,
+    options: WithLockOptions = {},
+  ): Promise<T> {
+    const resources = resolveResources('resource', resource);
+    if (typeof work !== 'function') throw new RedlockConfigError('work', work, 'must be a function');
+    const hold = await this.hold(resources, ttl, options);
+    return hold.during(() => work(hold.lock));
+  }
+
+  /**
+   * The lock that the running call chain holds through `withLock`, `@WithLock` or `LockInterceptor`, at any depth below
+   * them. A lock of {@link acquire} belongs to no call chain.
+   *
+   * @param resource looks for the lock on this resource; default: the innermost lock
+   * @returns `undefined` if the call chain has no such lock; a lock that was lost meanwhile is still returned
+   */
+  current(resource?: string): Lock | undefined {
+    return this.context.find(({ lock }) => resource === undefined || lock.resources.includes(resource))?.lock;
+  }
+
+  /**
+   * Asks all masters whether a resource is held, and for how long. Advisory: the answer may be outdated when it
+   * arrives. Takes as long as the slowest master, at most the module's `masterTimeout`. An outage is reported as
+   * `unknown`, not as an error.
+   *
+   * @throws {RedlockConfigError} unless `resource` is a single resource
+   */
+  async inspect(resource: string): Promise<LockInspection> {
+    const [name, ...others] = resolveResources('resource', resource);
+    if (name === undefined || others.length > 0) {
+      throw new RedlockConfigError('resource', resource, 'must be one non-empty string');
+    }
+    return this.redlock().inspect(name);
+  }
+
+  /**
+   * The state of the masters and whether a quorum can vote, as far as this process knows without asking them. A master
+   * that stopped answering is shown as `voting` until it has left several requests unanswered; {@link probe} asks the
+   * masters.
+   *
+   * A `quarantined` master is reported with the reason, such as `it was restarted`, and the time after which its votes
+   * count at the latest. New masters vote sooner: see `restartGuard`.
+   */
+  status(): RedlockStatus {
+    return this.redlock().status();
+  }
+
+  /**
+   * Like {@link status}, but makes the masters write: this measures their latencies and detects masters that hang or
+   * refuse every write. Takes as long as the slowest master, at most the module's `masterTimeout`.
+   */
+  probe(): Promise<RedlockStatus> {
+    return this.redlock().probe();
+  }
+
+  /**
+   * Called after the application has shut down.
+   * @internal
+   */
+  close(): void {
+    this.context.close();
+  }
+
+  /**
+   * Acquires a lock for work that is about to start, or joins the lock that the work may run inside.
+   * @internal
+   */
+  async hold(
+    resources: readonly string[],
+    ttl: Duration | undefined,
+    options: WithLockOptions,
+    onHeld: OnHeld = 'fail',
+  ): Promise<LockScope> {
+    checkOptionNames('options', options, WITH_LOCK_OPTION_NAMES);
+    const { reentrant = false, ...rest } = options;
+    const call = this.resolve(ttl, { ...rest, extend: rest.extend ?? true });
+    if (resolveFlag('reentrant', reentrant)) {
+      const outer = this.heldInChain((lock) => resources.every((resource) => lock.resources.includes(resource)));
+      if (outer) return outer.join();
+    }
+    this.refuseReentry(resources, reentrant);
+    return LockScope.of(await this.redlock().acquire(resources, call, onHeld), this.context);
+  }
+
+  /**
+   * Checks options that are known before any call is made.
+   *
+   * @throws {RedlockConfigError} for an invalid option; the message names `where`
+   * @internal
+   */
+  check(where: string, ttl: Duration | undefined, options: LockedMethodOptions): void {
+    checkOptionNames(where, options, LOCKED_METHOD_OPTION_NAMES);
+    const { onLocked = 'throw', reentrant = false, service: _, ...rest } = options;
+    resolveFlag(`${where}: reentrant`, reentrant);
+    if (onLocked !== 'throw' && onLocked !== 'skip' && typeof onLocked !== 'function') {
+      throw new RedlockConfigError(`${where}: onLocked`, onLocked, `must be 'throw', 'skip' or a function`);
+    }
+    resolveCall(this.settings, ttl, rest, where);
+  }
+
+  private async take(
+    resource: LockResource,
+    ttl: Duration | undefined,
+    options: AcquireOptions,
+    onHeld: OnHeld,
+  ): Promise<Lock> {
+    const resources = resolveResources('resource', resource);
+    const call = options === NO_OPTIONS ? this.usualCall(ttl) : this.resolve(ttl, options);
+    this.refuseReentry(resources);
+    return this.redlock().acquire(resources, call, onHeld);
+  }
+
+  private resolve(ttl: Duration | undefined, options: AcquireOptions): CallSettings {
+    const call = resolveCall(this.settings, ttl, options);
+    if (call.signal) return call;
+    if (!this.last || !isSame(this.last, call)) this.last = call;
+    return this.last;
+  }
+
+  private usualCall(ttl: Duration | undefined): CallSettings {
+    if (!this.usual || this.usual.ttl !== ttl) this.usual = { ttl, call: resolveCall(this.settings, ttl, NO_OPTIONS) };
+    return this.usual.call;
+  }
+
+  private refuseReentry(resources: readonly string[], reentrant = false): void {
+    const held = this.heldInChain((lock) => resources.some((resource) => lock.resources.includes(resource)));
+    if (held) throw new LockReentryError(resources, held.lock.resources, reentrant);
+  }
+
+  private heldInChain(condition: (lock: Lock) => boolean): LockScope | undefined {
+    return this.context.find(({ lock }) => condition(lock) && lock.isHeld);
+  }
+}
+
+function isSame(one: CallSettings, other: CallSettings): boolean {
+  return (Object.keys(one) as (keyof CallSettings)[]).every((name) => one[name] === other[name]);
+}

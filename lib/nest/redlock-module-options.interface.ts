@@ -1,0 +1,71 @@
+import type { Clock } from '../core/clock.js';
+import type { Duration } from '../core/settings/duration.js';
+import type { Master } from '../core/master.interface.js';
+import type { LockObserver } from '../core/observer.js';
+import type { RedlockOptions } from '../core/settings/options.js';
+import type { RedisMasterSource } from '../redis/master-source.js';
+
+/**
+ * One master: a URL (`redis://`, `rediss://`), the path of a unix socket, the options of an ioredis client, or an
+ * ioredis client, whose settings are copied: the library opens its own connections and never uses the client's. Tests
+ * may pass a `MemoryMaster` of `nestjs-redlock/testing`.
+ */
+export type MasterSource = RedisMasterSource | Master;
+
+/** Options of `RedlockModule`. Only `masters` is required; everything is checked at boot. */
+export interface RedlockModuleOptions extends RedlockOptions {
+  /**
+   * The independent masters: an odd number, without replication between them. `'memory'` locks inside this process
+   * only, without Redis: for development and unit tests.
+   */
+  masters: readonly MasterSource[] | 'memory';
+  /**
+   * `false`: everything runs without locks, after one warning at boot. For scripts and tests. Fencing tokens still grow
+   * with every lock, starting at the microseconds of the wall clock, but only within this process.
+   * @default true
+   */
+  enabled?: boolean;
+  /**
+   * `true`: boot does not wait for the masters, and does not fail without a majority of them.
+   * @default false
+   */
+  lazyConnect?: boolean;
+  /**
+   * How long boot waits for a majority of the masters.
+   * @default '5s'
+   */
+  connectTimeout?: Duration;
+  /**
+   * How long shutdown waits for locks that running work still holds; afterwards those locks are lost with the cause
+   * `shutdown`.
+   * @default '5s'
+   */
+  drainTimeout?: Duration;
+  /**
+   * Source of time, for tests: a `ManualClock` of `nestjs-redlock/testing`.
+   * @default the clocks of this process
+   */
+  clock?: Clock;
+  /**
+   * Receive events in addition to the log, for example `openTelemetry()` of `nestjs-redlock/opentelemetry`.
+   * @default []
+   */
+  observers?: readonly LockObserver[];
+}
+
+/** Settings that are given where the module is registered, because Nest needs them before the options. */
+export interface RedlockModuleExtras {
+  /**
+   * Whether other modules can inject the service and use the decorators without importing the module.
+   * @default true
+   */
+  isGlobal?: boolean;
+  /** Distinguishes several lock services of one application: see `@InjectLockService(name)`. */
+  name?: string;
+}
+
+/** Provides the options for `forRootAsync({ useClass })` and `forRootAsync({ useExisting })`. */
+export interface RedlockOptionsFactory {
+  /** Called once, at boot. An error that it throws aborts the boot. */
+  createRedlockOptions(): RedlockModuleOptions | Promise<RedlockModuleOptions>;
+}

@@ -1,0 +1,120 @@
+import {
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  Inject,
+  Logger,
+  Module,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+  type Provider,
+} from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { checkOptionNames } from '../core/settings/option-names.js';
+import { resolveFlag } from '../core/settings/settings.js';
+import { LOCK_SERVICE, LockExplorer, SERVICE_NAME } from './lock.explorer.js';
+import { checkServiceName, getLockServiceToken } from './lock-service.token.js';
+import { LockService } from './lock.service.js';
+import { checkIsObject, MODULE_OPTION_NAMES } from './redlock.runtime.js';
+import {
+  type ASYNC_OPTIONS_TYPE,
+  ConfigurableModuleClass,
+  MODULE_OPTIONS_TOKEN,
+  type OPTIONS_TYPE,
+} from './redlock.module-definition.js';
+import type { MasterSource, RedlockModuleExtras, RedlockModuleOptions } from './redlock-module-options.interface.js';
+import { RuntimeStarter } from './runtime-starter.js';
+
+const FOR_ROOT_OPTION_NAMES: readonly string[] = [...MODULE_OPTION_NAMES, 'isGlobal', 'name'] satisfies (
+  keyof RedlockModuleExtras | keyof RedlockModuleOptions
+)[];
+
+/** Registers a {@link LockService} over a set of Redis masters. */
+@Module({ imports: [DiscoveryModule] })
+export class RedlockModule
+  extends ConfigurableModuleClass
+  implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
+{
+  /** @internal */
+  constructor(
+    @Inject(RuntimeStarter) private readonly runtime: RuntimeStarter,
+    @Inject(LockExplorer) private readonly explorer: LockExplorer,
+  ) {
+    super();
+  }
+
+  /**
+   * Registers a lock service.
+   *
+   * @param options the masters, or all options; see {@link RedlockModuleOptions}. Invalid options abort the boot with a
+   * `RedlockConfigError` that names the option, its value and the requirement.
+   */
+  static override forRoot(options: readonly MasterSource[] | typeof OPTIONS_TYPE): DynamicModule {
+    const given: typeof OPTIONS_TYPE = isList(options) ? { masters: options } : options;
+    // Checked here and not only at boot, because Nest copies the options, and the copy may differ.
+    checkIsObject(given);
+    checkOptionNames('options', given, FOR_ROOT_OPTION_NAMES);
+    return withLockService(super.forRoot(given), given);
+  }
+
+  /** Like {@link forRoot}, with options from `useFactory`, `useClass` or `useExisting`. */
+  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    checkIsObject(options);
+    return withLockService(super.forRootAsync(options), options);
+  }
+
+  /** Checks the options of decorators, and hands the lock service to objects that Nest did not build from a class. */
+  async onModuleInit(): Promise<void> {
+    try {
+      this.explorer.explore();
+    } catch (error) {
+      // Nest runs no shutdown hooks after a failed start.
+      await this.runtime.close();
+      throw error;
+    }
+  }
+
+  /** Refuses new locks from here on; requests in progress continue. */
+  beforeApplicationShutdown(): void {
+    this.runtime.stop();
+  }
+
+  /** Called after the handlers have ended: takes away the remaining locks and closes the connections. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.runtime.close();
+  }
+}
+
+function isList(options: unknown): options is readonly MasterSource[] {
+  return Array.isArray(options);
+}
+
+function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC_OPTIONS_TYPE>): DynamicModule {
+  const { name } = extras;
+  checkExtras(extras);
+  const token = getLockServiceToken(name);
+  // Only one service can be provided under the class itself. All other tokens lead to the provided service, so that a
+  // test that replaces it also replaces the service of decorators and interceptors.
+  const service = name === undefined ? LockService : token;
+  const providers: Provider[] = [
+    {
+      provide: RuntimeStarter,
+      useFactory: (options: RedlockModuleOptions) => new RuntimeStarter(options, new Logger(LockService.name)),
+      inject: [MODULE_OPTIONS_TOKEN],
+    },
+    { provide: service, useFactory: (runtime: RuntimeStarter) => runtime.start(), inject: [RuntimeStarter] },
+    { provide: LOCK_SERVICE, useExisting: service },
+    { provide: SERVICE_NAME, useValue: name ?? null },
+    LockExplorer,
+  ];
+  if (name === undefined) providers.push({ provide: token, useExisting: LockService });
+  return {
+    ...definition,
+    providers: [...(definition.providers ?? []), ...providers],
+    exports: [...(definition.exports ?? []), token, ...(name === undefined ? [LockService] : [])],
+  };
+}
+
+function checkExtras({ name, isGlobal }: { name?: unknown; isGlobal?: unknown }): void {
+  if (isGlobal !== undefined) resolveFlag('isGlobal', isGlobal);
+  checkServiceName('name', name);
+}

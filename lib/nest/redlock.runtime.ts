@@ -1,0 +1,267 @@
+import type { LoggerService } from '@nestjs/common';
+import { hostname } from 'node:os';
+import type { Clock } from '../core/clock.js';
+import { SystemClock } from '../runtime/system-clock.js';
+import { parseDuration } from '../core/settings/duration.js';
+import { describeReply, type MasterReport, RedlockConfigError } from '../core/errors.js';
+import type { Master, ReplyCallback, MasterRequest } from '../core/master.interface.js';
+import type { LockObserver } from '../core/observer.js';
+import { combine } from '../core/combined-observer.js';
+import { checkOptionNames } from '../core/settings/option-names.js';
+import { quorumOf } from '../core/acquire/quorum-call.js';
+import { SystemRandom } from '../runtime/system-random.js';
+import { Redlock } from '../core/redlock.js';
+import { REDLOCK_OPTION_NAMES } from '../core/settings/options.js';
+import { resolveFlag, resolveSettings, type Settings } from '../core/settings/settings.js';
+import { LockService } from './lock.service.js';
+import { MemoryMaster } from '../memory/memory-master.js';
+import { QuorumWatch } from '../core/health/quorum-watch.js';
+import { redisMaster, refuseTwins } from '../redis/master-source.js';
+import { RequestEncoder } from '../redis/request-encoding.js';
+import type { RedisMasterContext } from '../redis/redis-master-context.interface.js';
+import { RestartGuard } from '../redis/guard/restart-guard.js';
+import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
+
+/** The names of all options of a lock service. */
+export const MODULE_OPTION_NAMES = [
+  'masters',
+  ...REDLOCK_OPTION_NAMES,
+  'enabled',
+  'lazyConnect',
+  'connectTimeout',
+  'drainTimeout',
+  'clock',
+  'observers',
+] as const satisfies (keyof RedlockModuleOptions)[];
+
+const CLOCK: readonly (keyof Clock)[] = ['read', 'schedule', 'afterInput'];
+const MASTER: readonly (keyof Master)[] = [
+  ...(['ask', 'connect', 'problem', 'identity', 'reconnect', 'onReady', 'listen', 'close'] as const),
+];
+
+const DEFAULT_CONNECT_TIMEOUT = 5_000;
+const DEFAULT_DRAIN_TIMEOUT = 5_000;
+
+/** One registered lock service and the algorithm that it runs on. */
+export class RedlockRuntime {
+  constructor(
+    readonly service: LockService,
+    private readonly redlock: Redlock,
+    private readonly drainTimeout: number,
+  ) {}
+
+  /** Refuses new locks and ends waiting. */
+  stop(): void {
+    this.redlock.stop();
+  }
+
+  /** Waits for the held locks, for at most `drainTimeout`, and closes the connections. */
+  async close(): Promise<void> {
+    this.redlock.stop();
+    await this.redlock.drain(this.drainTimeout);
+    await this.redlock.close();
+    this.service.close();
+  }
+}
+
+/**
+ * Checks all options, and connects to the masters.
+ *
+ * @throws {RedlockConfigError} for the first invalid option
+ * @throws {QuorumUnavailableError} if a majority of the masters cannot be reached
+ */
+export async function createRedlockRuntime(
+  options: RedlockModuleOptions,
+  logger: LoggerService,
+): Promise<RedlockRuntime> {
+  checkModuleOptionNames(options);
+  const settings = resolveSettings(options, countOf(options.masters));
+  // A default replaces only `undefined`: `null` is a value.
+  const { connectTimeout: connectOption = DEFAULT_CONNECT_TIMEOUT, lazyConnect = false, enabled: use = true } = options;
+  const { drainTimeout: drainOption = DEFAULT_DRAIN_TIMEOUT, clock = new SystemClock() } = options;
+  const connectTimeout = parseDuration('connectTimeout', connectOption, 1);
+  const drainTimeout = parseDuration('drainTimeout', drainOption, 0);
+  const lazy = resolveFlag('lazyConnect', lazyConnect);
+  const enabled = resolveFlag('enabled', use);
+  if (!has(clock, CLOCK)) throw new RedlockConfigError('clock', clock, `must have the methods ${CLOCK.join(', ')}`);
+  const random = new SystemRandom();
+  const observers = observersOf(options.observers, logger);
+  if (!enabled) {
+    logger.warn('locking is disabled by `enabled: false`: everything runs without locks');
+    const master = new OpenMaster(clock);
+    const open = (): Redlock =>
+      new Redlock([master], settings, { clock, random, observer: combined([logTo(logger)], logger) });
+    return new RedlockRuntime(new LockService(open, settings), open(), 0);
+  }
+  const quorum = new QuorumWatch(() => redlock.status(), combined(observers, logger));
+  const observer = combined([...observers, quorum], logger);
+  const surroundings = { clock, random, observer };
+  const guard = settings.restartGuard
+    ? new RestartGuard({
+        ...{ ...surroundings, settings, instance: `${hostname()}:${process.pid}` },
+        clockLags: (milliseconds) => redlock.shorten(milliseconds),
+      })
+    : undefined;
+  const masters = createMasters(options.masters, { ...surroundings, settings, guard, encoder: new RequestEncoder() });
+  const witness = guard?.isNeeded ? guard : undefined;
+  const redlock: Redlock = new Redlock(masters, settings, { ...surroundings, witness });
+  const runtime = new RedlockRuntime(new LockService(() => redlock, settings), redlock, drainTimeout);
+  announce(logger, masters, settings);
+  if (lazy) {
+    redlock.open();
+    return runtime;
+  }
+  try {
+    warnOfMissing(logger, await redlock.connect(connectTimeout));
+    quorum.check();
+  } catch (error) {
+    await redlock.close();
+    logger.error('cannot start without a majority of the masters; `lazyConnect: true` starts without waiting for them');
+    throw error;
+  }
+  return runtime;
+}
+
+/** @throws {RedlockConfigError} unless the value is an object */
+export function checkIsObject(options: unknown): asserts options is object {
+  if (typeof options === 'object' && options !== null) return;
+  throw new RedlockConfigError('options', options, 'must be a list of masters, or an object with `masters`');
+}
+
+function checkModuleOptionNames(options: unknown): asserts options is RedlockModuleOptions {
+  checkIsObject(options);
+  for (const name of ['isGlobal', 'name']) {
+    if (name in options) {
+      throw new RedlockConfigError(
+        name,
+        Reflect.get(options, name),
+        'belongs beside useFactory, not into what it gives',
+      );
+    }
+  }
+  checkOptionNames('options', options, MODULE_OPTION_NAMES);
+}
+
+function createMasters(sources: unknown, context: RedisMasterContext): Master[] {
+  if (sources === 'memory') return [new MemoryMaster(context.clock)];
+  const count = countOf(sources);
+  if (count === undefined) {
+    throw new RedlockConfigError('masters', sources, `must be a list of at least one master, or 'memory'`);
+  }
+  // Not by `map`, which skips the holes of an array.
+  const masters = Array.from({ length: count }, (_, index) =>
+    createMaster(`masters[${index}]`, (sources as MasterSource[])[index] as MasterSource, {
+      ...context,
+      isAlone: count === 1,
+    }),
+  );
+  refuseTwins('masters', masters);
+  return masters;
+}
+
+/** Number of masters; `undefined` unless `sources` is a non-empty array. */
+function countOf(sources: unknown): number | undefined {
+  try {
+    return Array.isArray(sources) && sources.length > 0 ? sources.length : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function createMaster(option: string, source: MasterSource, context: RedisMasterContext): Master {
+  if (!has(source, ['ask'])) return redisMaster(option, source, context);
+  if (has(source, MASTER) && typeof Reflect.get(source, 'name') === 'string') return source as Master;
+  throw new RedlockConfigError(option, source, `must have a name and the methods ${MASTER.join(', ')}`);
+}
+
+/** Whether the value is an object with these methods. */
+function has(value: unknown, methods: readonly string[]): value is object {
+  try {
+    if (typeof value !== 'object' || value === null) return false;
+    return methods.every((method) => typeof Reflect.get(value, method) === 'function');
+  } catch {
+    return false;
+  }
+}
+
+function announce(logger: LoggerService, masters: readonly Master[], settings: Settings): void {
+  const names = masters.map(({ name }) => name).join(', ');
+  logger.log(`locks need ${quorumOf(masters.length)} of ${masters.length} masters: ${names}; ttl ${settings.ttl} ms`);
+  if (masters.length % 2 === 0) {
+    const enough = masters.length - 1;
+    logger.warn(`masters: ${masters.length} is an even number and survives no more failures than ${enough} would`);
+  }
+}
+
+function warnOfMissing(logger: LoggerService, missing: readonly MasterReport[]): void {
+  for (const { master, answer } of missing) logger.warn(`master ${master} does not vote: ${describeReply(answer)}`);
+}
+
+function observersOf(observers: unknown, logger: LoggerService): readonly LockObserver[] {
+  if (observers !== undefined && (!Array.isArray(observers) || !observers.every((each) => has(each, [])))) {
+    throw new RedlockConfigError('observers', observers, 'must be a list of observers');
+  }
+  return [logTo(logger), ...((observers ?? []) as LockObserver[])];
+}
+
+function combined(observers: readonly LockObserver[], logger: LoggerService): LockObserver {
+  const failed = (error: unknown): void => {
+    try {
+      logger.error(`an observer of locks threw: ${String(error)}`);
+    } catch {
+      // Observers are called from timers and sockets, where an error of the logger would end the process.
+    }
+  };
+  return combine(observers, failed);
+}
+
+function logTo(logger: LoggerService): LockObserver {
+  return {
+    lockLost: (error) => void logger.warn(error.message),
+    masterQuarantined: (master, reason, milliseconds) =>
+      void logger.warn(
+        `master ${master} does not vote for up to ${Math.ceil(milliseconds)} ms, since ${reason}: ` +
+          `it may have lost locks that are held (see restartGuard and durable)`,
+      ),
+    clientClockLagged: (milliseconds) =>
+      void logger.warn(
+        `the clocks of this process were ${Math.ceil(milliseconds)} ms behind those of the masters: its locks end ` +
+          `that much earlier`,
+      ),
+    ttlCut: (wanted, used, missing) =>
+      void logger.warn(
+        `a ttl of ${wanted} ms is cut to ${used} ms until all masters have been told of it: ${missing.join(', ')} ` +
+          `cannot be reached`,
+      ),
+    masterRefused: (master, reason) => void logger.warn(`master ${master} does not vote: ${reason}`),
+    masterVotesAgain: (master) => void logger.log(`master ${master} votes again`),
+    masterAtRisk: (master, risk) => void logger.warn(`master ${master}: ${risk}`),
+    masterLost: (master, reason) => void logger.warn(`lost the connection to ${master}: ${reason}`),
+    masterFound: (master) => void logger.log(`connected to ${master} again`),
+    quorumLost: (voting, all) => void logger.error(`no lock can be taken: ${voting} of ${all} masters vote`),
+    quorumRestored: (voting, all) => void logger.log(`locks can be taken again: ${voting} of ${all} masters vote`),
+    masterSilent: (master) => void logger.warn(`master ${master} has stopped answering: it is only probed`),
+    masterAnswersAgain: (master) => void logger.log(`master ${master} answers again`),
+  };
+}
+
+/**
+ * Replaces the masters with `enabled: false`. Each key contains the token of its acquisition, so no acquisition is ever
+ * refused. Everything else, fencing tokens included, works as on a master in memory.
+ */
+class OpenMaster extends MemoryMaster {
+  constructor(clock: Clock) {
+    super(clock, 'none');
+  }
+
+  override ask(request: MasterRequest, reply: ReplyCallback): void {
+    super.ask(
+      'token' in request ? { ...request, keys: request.keys.map((key) => request.token + key) } : request,
+      reply,
+    );
+  }
+
+  override onReady(): void {
+    // This master is always ready; it would have to keep a listener for each acquisition.
+  }
+}

@@ -1,0 +1,183 @@
+import 'reflect-metadata';
+import { Inject } from '@nestjs/common';
+import { isObservable } from 'rxjs';
+import type { Duration } from '../core/settings/duration.js';
+import { isNotAcquired, RedlockConfigError } from '../core/errors.js';
+import { resolveResources } from '../core/settings/resources.js';
+import type { LockScope } from './lock-scope.js';
+import type { LockedMethodOptions, LockResource } from './lock-options.interface.js';
+import { tokenFor } from './lock-service.token.js';
+import type { LockService } from './lock.service.js';
+
+/** What to lock: fixed, or computed from the arguments of the method. */
+export type LockKey = LockResource | ((...args: never[]) => LockResource);
+
+type KeyFunction = Extract<LockKey, (...args: never[]) => unknown>;
+
+/** The arguments of one `@WithLock`, which are checked at boot. */
+export interface LockDeclaration {
+  readonly method: string;
+  readonly ttl: Duration | undefined;
+  readonly options: LockedMethodOptions;
+}
+
+/** What `@WithLock` can lock: a method that returns a promise. */
+export type LockableMethod = (...args: never[]) => PromiseLike<unknown>;
+
+/** Turns a key function that does not fit the method into a compile error that says so. */
+export type LockKeyFits<Key extends LockKey, Method extends LockableMethod> = Key extends (...args: never[]) => unknown
+  ? Parameters<Method> extends Parameters<Key>
+    ? unknown
+    : Parameters<Method> extends [...Parameters<Key>, ...unknown[]]
+      ? unknown
+      : {
+          /** The explanation that the compiler shows. */
+          readonly error: 'the key function does not fit the arguments of this method';
+        }
+  : unknown;
+
+const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
+
+/**
+ * Runs a method under a lock: acquires the lock before the call, extends it meanwhile, and releases it afterwards. For
+ * methods that return a promise, of any class that Nest manages. For Observables and streams use `LockInterceptor`.
+ *
+ * ```ts
+ * @WithLock((orderId: string) => `order:${orderId}`, '10s')
+ * async ship(orderId: string, by: User) { ... }
+ * ```
+ *
+ * @param key what to lock: a name, several names to acquire together, or a function of the method's arguments
+ * @param ttl lifetime of the lock without extension, in milliseconds or as a string such as `'10s'`; default: the
+ * module's `ttl`
+ * @param options see {@link LockedMethodOptions}
+ * @throws {RedlockConfigError} at class definition, on a static method, an accessor or a generator, and for an invalid
+ * key or service name; at boot, for an invalid ttl or option
+ *
+ * The method then also rejects with:
+ * - {@link LockNotAcquiredError}: another holder keeps the resource until `wait` ends, unless `onLocked` says otherwise
+ * - `QuorumUnavailableError`: too few masters vote before `wait` ends
+ * - `LockLostError`: the lock was lost while the method ran, even if the method returned a value
+ * - `LockReentryError`: the call chain already holds the resource, and `reentrant` is not set
+ * - `LockServiceStoppedError`: the application is shutting down
+ * - {@link RedlockConfigError}: the key function returned no valid key, Nest does not manage the object, or the method
+ *   returned an Observable or an async generator
+ *
+ * Errors of the method itself are rethrown unchanged.
+ */
+export function WithLock<const Key extends LockKey>(key: Key, ttl?: Duration, options: LockedMethodOptions = {}) {
+  return <Method extends LockableMethod>(
+    target: object,
+    property: string | symbol,
+    descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method>,
+  ): void => {
+    const where = `@WithLock on ${nameOf(target)}.${String(property)}`;
+    const method = checkMethod(where, target, descriptor);
+    const host = tokenFor(where, options);
+    const fixed = typeof key === 'function' ? undefined : resolveResources(`${where}: key`, key);
+    declare(target, { method: where, ttl, options });
+    injectLockService(target, host);
+
+    const locked = async (self: object, args: never[]): Promise<unknown> => {
+      const service = lockServiceOf(self, host, where);
+      const resources = fixed ?? resolveResources(`${where}: key`, Reflect.apply(key as KeyFunction, self, args));
+      const hold = await holdOr(service, resources, ttl, options);
+      if ('otherwise' in hold) return hold.otherwise;
+      return hold.during(async () => {
+        const result: unknown = await refuseStream(where, Reflect.apply(method, self, args));
+        return refuseStream(where, result);
+      });
+    };
+    // A Proxy keeps name, length and own properties of the method; metadata is stored by the identity of the function,
+    // so it is copied.
+    const proxy = new Proxy(method, { apply: (_, self: object, args: never[]) => locked(self, args) });
+    for (const metadata of Reflect.getOwnMetadataKeys(method)) {
+      Reflect.defineMetadata(metadata, Reflect.getOwnMetadata(metadata, method), proxy);
+    }
+    descriptor.value = proxy;
+  };
+}
+
+/** All uses of `@WithLock` on a class and the classes that it extends. */
+export function declarationsOf(prototype: object): readonly LockDeclaration[] {
+  return (Reflect.getMetadata(DECLARATIONS, prototype) as LockDeclaration[] | undefined) ?? [];
+}
+
+/** Acquires the lock, or applies `onLocked` if another holder has it. */
+export async function holdOr(
+  service: LockService,
+  resources: readonly string[],
+  ttl: Duration | undefined,
+  options: LockedMethodOptions & { signal?: AbortSignal },
+): Promise<LockScope | { otherwise: unknown }> {
+  const { onLocked = 'throw', service: _, ...rest } = options;
+  try {
+    if (onLocked === 'throw') return await service.hold(resources, ttl, rest);
+    return await service.hold(resources, ttl, onLocked === 'skip' ? { ...rest, wait: rest.wait ?? 0 } : rest, 'skip');
+  } catch (error) {
+    if (onLocked === 'throw' || !isNotAcquired(error)) throw error;
+    return { otherwise: onLocked === 'skip' ? undefined : await onLocked(error) };
+  }
+}
+
+function checkMethod<Method extends LockableMethod>(
+  where: string,
+  target: object,
+  descriptor: TypedPropertyDescriptor<Method> | undefined,
+): Method {
+  const method = descriptor?.value;
+  if (typeof target === 'function') throw misuse(where, 'a static method');
+  if (typeof method !== 'function') throw misuse(where, 'an accessor or a property');
+  if (/Generator/.test(Object.prototype.toString.call(method))) throw misuse(where, 'a generator');
+  return method;
+}
+
+function misuse(where: string, what: string): RedlockConfigError {
+  return new RedlockConfigError(where, what, 'needs a method that returns a promise');
+}
+
+function declare(target: object, declaration: LockDeclaration): void {
+  Reflect.defineMetadata(DECLARATIONS, [...declarationsOf(target), declaration], target);
+}
+
+function injectLockService(target: object, host: symbol): void {
+  if (host in target) return;
+  Object.defineProperty(target, host, {
+    configurable: true,
+    get: () => undefined,
+    // Not enumerable: code that lists or compares the properties of the user's object must not see it.
+    set(this: object, value: LockService) {
+      Object.defineProperty(this, host, { value, configurable: true, writable: true });
+    },
+  });
+  Inject(host)(target, host);
+}
+
+function lockServiceOf(self: object, host: symbol, where: string): LockService {
+  const service = Reflect.get(Object(self), host) as LockService | undefined;
+  if (service) return service;
+  throw new RedlockConfigError(
+    where,
+    self,
+    'has no LockService, so it does not run: let Nest create the object, import RedlockModule.forRoot(), and call ' +
+      'the method no earlier than onApplicationBootstrap if a factory made the object',
+  );
+}
+
+function refuseStream<T>(where: string, result: T): T {
+  if (!isObservable(result) && !isAsyncIterator(result)) return result;
+  throw new RedlockConfigError(
+    where,
+    result,
+    'cannot lock what runs after the method has returned: use LockInterceptor',
+  );
+}
+
+/** Also recognizes an async generator that was compiled for an older runtime. A readable stream is not an iterator. */
+function isAsyncIterator(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value && 'next' in value;
+}
+
+function nameOf(target: object): string {
+  return typeof target === 'function' ? target.name : target.constructor.name;
+}

@@ -1,0 +1,115 @@
+import { type Clock, elapsedSince, type Instant, type Timer } from '../core/clock.js';
+import type { NotificationListener } from '../core/master.interface.js';
+import { backoff } from './own-settings.js';
+import type { RedisClient } from './redis-client.interface.js';
+
+/** A connection that has been silent for this many milliseconds is tested, and has as many to answer. */
+const SILENT_AFTER = 500;
+/** A server that accepts a connection gets this many milliseconds to become ready for commands. */
+const READY_WITHIN = 10_000;
+
+/**
+ * The connection over which a master notifies a waiting process that it is next. It uses one channel, whatever the
+ * number of keys.
+ *
+ * Only speed depends on it: a waiter that receives no notification polls after a while.
+ */
+export class NotificationChannel {
+  private subscribed = false;
+  private closed = false;
+  private retry: Timer | undefined;
+  /** When the server last sent something. */
+  private heardAt: Instant | undefined;
+  /** When the oldest unanswered request was sent, and the milliseconds that the server has to answer. */
+  private owing: { readonly since: Instant; readonly patience: number } | undefined;
+
+  constructor(
+    private readonly client: RedisClient,
+    private readonly channel: string,
+    private readonly listener: NotificationListener,
+    private readonly clock: Clock,
+  ) {
+    client.on('connect', () => this.expect(READY_WITHIN));
+    client.on('ready', () => this.subscribe());
+    client.on('close', () => this.lose());
+    client.on('end', () => this.open(backoff(Infinity)));
+    // The connection for commands reports why there is none.
+    client.on('error', () => undefined);
+    client.on('message', (_, key) => {
+      this.hear();
+      listener(String(key));
+    });
+    this.open(0);
+  }
+
+  /** Whether the master can notify this process now. */
+  get isListening(): boolean {
+    return this.subscribed;
+  }
+
+  /**
+   * Tests the connection. Called whenever a waiter joins a queue of this master, and each time it polls.
+   *
+   * A connection whose peer has disappeared silently is as quiet as an idle one. A quiet connection is tested by
+   * SUBSCRIBE, which needs no further permission and changes nothing. There is no timer: waiters poll often enough, and
+   * without a waiter no test is needed.
+   */
+  test(): void {
+    const { owing, heardAt } = this;
+    if (!owing) {
+      if (this.subscribed && heardAt && elapsedSince(this.clock, heardAt) > SILENT_AFTER) this.subscribe();
+    } else if (elapsedSince(this.clock, owing.since) > owing.patience) {
+      // The answer may have arrived while this process was busy: let it read its input first.
+      this.clock.afterInput(() => this.owing === owing && this.reconnect());
+    }
+  }
+
+  /** Drops a connection whose peer may have disappeared silently. */
+  reconnect(): void {
+    if (!this.closed) this.client.disconnect(true);
+  }
+
+  close(): void {
+    this.closed = true;
+    this.retry?.cancel();
+    this.client.disconnect();
+  }
+
+  private open(delay: number): void {
+    if (this.closed) return;
+    if (delay > 0) this.retry = this.clock.schedule(delay, () => this.open(0)).unref();
+    else this.client.connect().catch(() => undefined);
+  }
+
+  private expect(patience: number): void {
+    this.owing = { since: this.clock.read(), patience };
+  }
+
+  private hear(): void {
+    this.owing = undefined;
+    this.heardAt = this.clock.read();
+  }
+
+  /** The waiters of a master that may be gone look for another one. */
+  private lose(): void {
+    const { subscribed } = this;
+    this.subscribed = false;
+    this.owing = undefined;
+    if (subscribed && !this.closed) this.listener(undefined);
+  }
+
+  private subscribe(): void {
+    this.expect(SILENT_AFTER);
+    this.client.subscribe(this.channel).then(
+      () => {
+        this.hear();
+        if (this.subscribed) return;
+        this.subscribed = true;
+        // Notifications before the subscription were missed.
+        this.listener(undefined);
+      },
+      // Without the permission to subscribe there are no notifications.
+      () => (this.owing = undefined),
+    );
+  }
+}

@@ -1,0 +1,266 @@
+import { RESERVATION_LIFE } from '../../core/master.interface.js';
+import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, UNMARKED } from './statuses.js';
+import { GIVE, CHECK_MARKER, NOTIFY, QUEUE_LIFE, RESERVED, TAKE } from './usual.lua.js';
+
+/** Maximum number of dead waiters that one release skips. */
+const MOST_SKIPPED = 100;
+/**
+ * An announced ttl counts for this many milliseconds longer than the ttl itself: a bit longer than until its next
+ * announcement.
+ */
+export const ANNOUNCED_FOR = 4_000;
+/** Maximum number of announcements in a marker. Beyond it, the smallest are merged into the next larger one. */
+export const MOST_ANNOUNCED = 16;
+/** Resolution at which a server expires keys, in milliseconds. */
+export const EXPIRY_RESOLUTION = 2;
+/** Expiry of the key that a probe writes, in milliseconds, in case its deletion fails. */
+const PROBE_LIFE = 1_000;
+
+// The parts that `scripts.ts` assembles.
+
+/** Functions that the operations share. */
+const COMMON = `
+local function clock()
+  if not time then time = call('TIME') end
+  return time
+end
+
+local function is_marked()
+  ${CHECK_MARKER}
+  return marked
+end
+
+local function milliseconds()
+  return clock()[1] * 1000 + math.floor(clock()[2] / 1000)
+end
+
+local function text(number)
+  return string.format('%.0f', number)
+end`;
+
+/**
+ * The longest remaining time of the keys that another token holds, or FREE; and the set of these keys.
+ *
+ * Every operation reads before it writes, because a script that fails half-way is not rolled back. GET and not just
+ * PTTL, so that a key of another type, which is no lock, is reported as such (WRONGTYPE).
+ */
+const LONGEST_HOLD = `
+local function longest_hold(keys, token, reserved)
+  local longest, held = ${FREE}, {}
+  for i, key in ipairs(keys) do
+    local owner = call('GET', key)
+    if owner and owner ~= token and owner ~= reserved then
+      local left = call('PTTL', key)
+      if left == ${ENDLESS} or (longest ~= ${ENDLESS} and left > longest) then longest = left end
+      held[i] = true
+    end
+  end
+  return longest, held
+end`;
+
+// pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
+// released while processes wait for it is reserved for the one that is notified. A waiter that is dead does not listen,
+// and is skipped.
+const QUEUES = `
+local function wake_next(key, queue)
+  for _ = 1, ${MOST_SKIPPED} do
+    local waiter = pcall_redis('ZPOPMIN', queue)[1]
+    if not waiter then return false end
+    if call('EXISTS', key) == 0 then pcall_redis('SET', key, ${RESERVED} .. waiter, 'PX', ${RESERVATION_LIFE}) end
+    ${NOTIFY}
+    if is_heard then return true end
+    if call('GET', key) == ${RESERVED} .. waiter then call('DEL', key) end
+  end
+  return false
+end
+
+-- A waiter takes its place before it is refused. Its reservation is of no use while another key is held.
+local function queue_up(keys, queues, held, waiter, waited)
+  local since = milliseconds() - waited
+  for i, key in ipairs(keys) do
+    if held[i] then
+      pcall_redis('ZADD', queues[i], 'NX', text(since), waiter)
+      pcall_redis('PEXPIRE', queues[i], ${QUEUE_LIFE})
+    elseif call('GET', key) == ${RESERVED} .. waiter then
+      call('DEL', key)
+      wake_next(key, queues[i])
+    end
+  end
+end
+
+local function leave_queues(queues, waiter)
+  local contended = false
+  for _, queue in ipairs(queues) do
+    pcall_redis('ZREM', queue, waiter)
+    if call('EXISTS', queue) == 1 then contended = true end
+  end
+  return contended
+end`;
+
+const FENCES = `
+-- The counters of a lock: larger than they are the first time, then only as large as the others say.
+local function draw(fields, at_least, step)
+  local drawn = at_least
+  for _, field in ipairs(fields) do
+    drawn = math.max(drawn, tonumber(call('HGET', counters, field) or 0) + step)
+  end
+  drawn = text(drawn)
+  for _, field in ipairs(fields) do call('HSET', counters, field, drawn) end
+  return drawn
+end`;
+
+/**
+ * The ttls in use. Each is kept until a lock that was granted before the next announcement has ended. A ttl that is not
+ * used any more is therefore forgotten.
+ */
+const ANNOUNCEMENTS = `
+local function announce(ttl, lengthens, factor, known)
+  local now, kept = milliseconds(), {}
+  local mine = math.ceil(now + ttl * factor + ${ANNOUNCED_FOR})
+  local told = tonumber(call('HGET', marker, 'known')) or 0
+  if known > told then
+    call('HSET', marker, 'known', text(known))
+    told = known
+  end
+  if ttl == 0 then return told end
+  for other, till in string.gmatch(call('HGET', marker, 'ttls') or '', '(%d+):(%d+)') do
+    other, till = tonumber(other), tonumber(till)
+    if till > now then
+      if other > ttl or till > mine then kept[#kept + 1] = { other, till } end
+    end
+  end
+  kept[#kept + 1] = { ttl, mine }
+  table.sort(kept, function(one, other) return one[1] > other[1] end)
+  while #kept > ${MOST_ANNOUNCED} do
+    local smallest = table.remove(kept)
+    kept[#kept][2] = math.max(kept[#kept][2], smallest[2])
+  end
+  for i, pair in ipairs(kept) do kept[i] = text(pair[1]) .. ':' .. text(pair[2]) end
+  call('HSET', marker, 'ttls', table.concat(kept, ' '))
+  local wait = call('HMGET', marker, 'from', 'at')
+  local from, longer = tonumber(wait[1]) or 0, (tonumber(wait[2]) or 0) + math.ceil(ttl * factor) + ${EXPIRY_RESOLUTION}
+  if lengthens == 1 and from > now and longer > from then call('HSET', marker, 'from', text(longer)) end
+  return told
+end`;
+
+/**
+ * One function for each operation. The parameters are the parts of a request in the order of `request-encoding.ts`.
+ *
+ * - extend: sets the absent keys first. If there is no memory for them, the others are not refreshed either. EXISTS and
+ *   not SET NX, which a server that is out of memory refuses even where it would do nothing.
+ * - release: pcall, because one key that is no lock must not keep the others from being released.
+ */
+const OPERATIONS = `
+local operations = {}
+
+function operations.acquire(keys, token, ttl, queues, waiter, waited)
+  if not is_marked() then return ${UNMARKED} end
+  local longest, held = longest_hold(keys, token, waiter and ${RESERVED} .. waiter)
+  if longest ~= ${FREE} then
+    if waiter then queue_up(keys, queues, held, waiter, waited) end
+    return longest
+  end
+  if marker ~= '' then clock() end
+  for _, key in ipairs(keys) do call('SET', key, token, 'PX', ttl) end
+  return waiter and leave_queues(queues, waiter) and ${FREE_WITH_WAITERS} or ${FREE}
+end
+
+function operations.extend(keys, token, ttl)
+  if not is_marked() then return ${UNMARKED} end
+  if marker ~= '' then clock() end
+  local longest = longest_hold(keys, token) -- @mutant extension-without-owner-check
+  if longest ~= ${FREE} then return longest end
+  local status = ${FREE}
+  for _, key in ipairs(keys) do
+    if call('EXISTS', key) == 0 then
+      call('SET', key, token, 'PX', ttl)
+      status = ${HEALED}
+    end
+  end
+  for _, key in ipairs(keys) do call('PEXPIRE', key, ttl) end
+  return status
+end
+
+function operations.draw(keys, token, fields, at_least, step)
+  if not is_marked() then return ${UNMARKED} end
+  for _, key in ipairs(keys) do
+    if call('GET', key) ~= token then return 0 end -- @mutant draw-for-any-holder
+  end
+  return ${FREE} .. ' ' .. draw(fields, at_least, step)
+end
+
+function operations.beat(_, ttl, lengthens, factor, known)
+  if not is_marked() then return ${UNMARKED} end
+  clock()
+  return ${FREE} .. ' ' .. text(announce(ttl, lengthens, factor, known))
+end
+
+function operations.release(keys, token, keep_for, queues)
+  local trouble
+  local contended = false
+  for i, key in ipairs(keys) do
+    local owner = pcall_redis('GET', key)
+    if type(owner) == 'table' then
+      trouble = owner
+    elseif owner == token or not owner then -- @mutant unconditional-delete
+      if owner and keep_for == '0' then call('DEL', key) end
+      if owner and keep_for ~= '0' then call('PEXPIRE', key, keep_for) end
+      if wake_next(key, queues[i]) then contended = true end
+    elseif string.find(owner, ${RESERVED}, 1, true) == 1 then
+      contended = true
+    end
+  end
+  return trouble or (contended and ${FREE_WITH_WAITERS}) or ${FREE}
+end
+
+function operations.leave(keys, waiter, queues)
+  for i, key in ipairs(keys) do
+    pcall_redis('ZREM', queues[i], waiter)
+    if pcall_redis('GET', key) == ${RESERVED} .. waiter then
+      call('DEL', key)
+      wake_next(key, queues[i])
+    end
+  end
+  return ${FREE}
+end
+
+function operations.inspect(keys)
+  return (longest_hold(keys))
+end
+
+function operations.probe(keys)
+  if not is_marked() then return ${UNMARKED} end
+  for _, key in ipairs(keys) do
+    call('SET', key, '', 'PX', ${PROBE_LIFE})
+    call('DEL', key)
+  end
+  return ${FREE}
+end
+
+function operations.take(key, token, ttl, queue, waiter, waited)
+  local answer
+  ${TAKE}
+  return answer or operations.acquire({ key }, token, ttl, { queue }, waiter, waited)
+end
+
+function operations.give(key, token, queue)
+  local answer
+  ${GIVE}
+  return answer or operations.release({ key }, token, '0', { queue })
+end`;
+
+/** Answers each request. An error of one request becomes its answer and does not affect the others. */
+const ANSWER_ALL = `
+local answers = {}
+local requests = operations[what] and { { what, unpack(ARGV, 6) } } or cjson.decode(what)
+for i, request in ipairs(requests) do
+  local done, answer = pcall(operations[request[1]], unpack(request, 2))
+  -- Before Redis 7 an error is a text that begins with its place.
+  if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
+  answers[i] = answer
+end
+answers[#answers + 1] = time
+return answers`;
+
+/** All operations of the script. */
+export const EVERYTHING = [COMMON, LONGEST_HOLD, QUEUES, FENCES, ANNOUNCEMENTS, OPERATIONS, ANSWER_ALL].join('\n');

@@ -1,0 +1,10 @@
+/** Answer when no other token holds a key: the keys were set, refreshed, released, or are free. */
+export const FREE = -2;
+/** Answer when a key is held and does not expire by itself. Both this number and {@link FREE} are those of PTTL. */
+export const ENDLESS = -1;
+/** Answer when the keys were set or released while other processes wait for one of them. */
+export const FREE_WITH_WAITERS = -3;
+/** Answer when the marker is not the one that the client knows. */
+export const UNMARKED = -4;
+/** Answer to an extension that had to set a key again. */
+export const HEALED = -5;

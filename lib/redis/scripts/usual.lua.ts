@@ -1,0 +1,104 @@
+import { RESERVATION_LIFE } from '../../core/master.interface.js';
+import { FREE, FREE_WITH_WAITERS } from './statuses.js';
+
+/** How long a queue lives after a waiter has joined it, in milliseconds: waiters join again before that. */
+export const QUEUE_LIFE = 5_000;
+
+// The parts that `scripts.ts` assembles.
+
+/** The arguments of a script. Most requests need no clock and many need no marker: both are read once, on first use. */
+export const PARAMETERS = `
+local call, pcall_redis = redis.call, redis.pcall
+local marker, nonce, history, counters, what = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local time, marked`;
+
+/**
+ * Checks the marker: a server that has lost its marker may have lost all locks, and must not grant anything. From time
+ * to time it also compares the history of the data, because a server that was demoted and promoted again has the same
+ * run and marker.
+ */
+export const CHECK_MARKER = `
+if marked == nil then
+  marked = marker == '' or pcall_redis('HGET', marker, 'nonce') == nonce -- @mutant marker-not-looked-at
+  if marked and history ~= '' then
+    local info = pcall_redis('INFO', 'replication')
+    marked = type(info) ~= 'string' or string.find(info, 'master_replid:' .. history, 1, true) ~= nil
+  end
+end`;
+
+/** The beginning of the value of a key that is reserved for a waiter. The name of the waiter follows. */
+export const RESERVED = `'reserved for '`;
+
+/**
+ * Notifies a waiter that it is next, and determines whether it listens. PUBLISH also counts clients that subscribe to a
+ * pattern, such as a monitor, so the number of subscribers of exactly this channel decides. Without the permission to
+ * read that number, `[2]` of the error is nil, and the result of PUBLISH has to do.
+ */
+export const NOTIFY = `
+    local heard = pcall_redis('PUBLISH', waiter, key)
+    local is_heard = type(heard) == 'number' and heard > 0 and pcall_redis('PUBSUB', 'NUMSUB', waiter)[2] ~= 0`.trim();
+
+/**
+ * Sets one key, if it is free or reserved for the waiter that requests it. If another token holds it, the waiter joins
+ * its queue. Otherwise `answer` stays nil, and the general operations take over.
+ *
+ * Numbers are formatted by '%.0f' only: Lua's default format loses digits.
+ */
+export const TAKE = `${CHECK_MARKER}
+local owner = waiter and pcall_redis('GET', key)
+local is_reserved = owner and owner == ${RESERVED} .. waiter
+local set = marked and pcall_redis('SET', key, token, 'PX', ttl, is_reserved and 'XX' or 'NX')
+if set and not set.err then
+  answer = ${FREE}
+  if waiter then
+    pcall_redis('ZREM', queue, waiter)
+    if call('EXISTS', queue) == 1 then answer = ${FREE_WITH_WAITERS} end
+  end
+  if not time and marker ~= '' then time = call('TIME') end
+elseif marked and type(owner) == 'string' and owner ~= token and not is_reserved then
+  time = time or call('TIME')
+  pcall_redis('ZADD', queue, 'NX', string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) - waited), waiter)
+  pcall_redis('PEXPIRE', queue, ${QUEUE_LIFE})
+  answer = call('PTTL', key)
+end`;
+
+/**
+ * Releases one key, if it holds the token. Otherwise, and if the next waiter does not listen any more, `answer` stays
+ * nil, as in {@link TAKE}.
+ *
+ * pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
+ * released while processes wait for it is reserved for the one that is notified.
+ */
+export const GIVE = `
+if pcall_redis('GET', key) == token then
+  call('DEL', key)
+  local waiter = pcall_redis('ZPOPMIN', queue)[1]
+  if not waiter then
+    answer = ${FREE}
+  else
+    pcall_redis('SET', key, ${RESERVED} .. waiter, 'PX', ${RESERVATION_LIFE})
+    ${NOTIFY}
+    if is_heard then
+      answer = ${FREE_WITH_WAITERS}
+    else
+      call('DEL', key)
+    end
+  end
+end`;
+
+/**
+ * Nearly every lock needs no more than this. It comes before any function is defined: each run of a script defines its
+ * functions anew, which takes longer than the request itself.
+ */
+export const ALONE = `
+if what == 'take' then
+  local key, token, ttl, queue, waiter, waited = unpack(ARGV, 6)
+  local answer
+  ${TAKE}
+  if answer then return { answer, time } end
+elseif what == 'give' then
+  local key, token, queue = unpack(ARGV, 6)
+  local answer
+  ${GIVE}
+  if answer then return { answer } end
+end`;

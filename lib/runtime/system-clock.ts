@@ -1,0 +1,91 @@
+import type { Clock, Instant, Timer } from '../core/clock.js';
+import { TimerQueue } from './timer-queue.js';
+
+/** Longest delay of the Node timer, in milliseconds. */
+const LONGEST_SLEEP = 1_000;
+/** Gradual corrections move a wall clock by less than this within a second, in milliseconds. */
+const NOTICEABLE_SLEEP = 5;
+
+/** The clocks and timers of this process. All timers share one Node timer. */
+export class SystemClock implements Clock {
+  private readonly timers = new TimerQueue((keepsAlive) => this.keepAlive(keepsAlive));
+  private handle: NodeJS.Timeout | undefined;
+  /** When `handle` fires. */
+  private armedFor = Infinity;
+  private readonly listeners: (() => void)[] = [];
+  /** How far the wall clock was ahead of the monotonic one at the last check, in milliseconds. */
+  private ahead = aheadOf(readClocks());
+
+  read(): Instant {
+    return readClocks();
+  }
+
+  onResume(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
+  schedule(delay: number, callback: () => void, slack = 0): Timer {
+    const now = performance.now();
+    const due = dueAt(now + delay, slack);
+    const timer = this.timers.add(due, callback);
+    if (due < this.armedFor) this.arm(due, now);
+    return timer;
+  }
+
+  afterInput(callback: () => void): void {
+    // Timers run before the poll phase and immediates after it. Two turns guarantee one complete poll phase in between,
+    // whatever phase this is called from.
+    setImmediate(() => setImmediate(callback));
+  }
+
+  afterTurn(callback: () => void): void {
+    setImmediate(callback);
+  }
+
+  private arm(due: number, now: number): void {
+    clearTimeout(this.handle);
+    this.armedFor = due;
+    // Node's timers stand still while the machine is suspended, so check the clocks every second.
+    this.handle = setTimeout(() => this.fire(), Math.min(Math.ceil(due - now), LONGEST_SLEEP));
+    if (!this.timers.keepsAlive) this.handle.unref();
+  }
+
+  private fire(): void {
+    this.armedFor = Infinity;
+    this.handle = undefined;
+    try {
+      // Node measures from the beginning of a turn of the event loop, so its timer can fire early.
+      this.timers.run(performance.now());
+      this.noticeResume();
+    } finally {
+      const next = this.timers.nextDue;
+      if (next !== undefined && next < this.armedFor) this.arm(next, performance.now());
+    }
+  }
+
+  private noticeResume(): void {
+    const ahead = aheadOf(readClocks());
+    const slept = ahead - this.ahead;
+    this.ahead = ahead;
+    if (slept > NOTICEABLE_SLEEP) for (const listener of this.listeners) listener();
+  }
+
+  private keepAlive(keepsAlive: boolean): void {
+    if (keepsAlive) this.handle?.ref();
+    else this.handle?.unref();
+  }
+}
+
+function readClocks(): Instant {
+  return { monotonic: performance.now(), wall: Date.now() };
+}
+
+function aheadOf({ monotonic, wall }: Instant): number {
+  return wall - monotonic;
+}
+
+/** With slack, due times are rounded down to multiples of a power of two, so that several timers coincide. */
+function dueAt(moment: number, slack: number): number {
+  const grid = slack < 2 ? 1 : 2 ** Math.floor(Math.log2(slack));
+  return grid === 1 ? Math.ceil(moment) : Math.floor(moment / grid) * grid;
+}

@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import type { MasterStatus } from '../core/health/status.js';
+import { getLockServiceToken } from '../nest/lock-service.token.js';
+import type { LockService } from '../nest/lock.service.js';
+
+/** What the health check reports about the masters. */
+export interface RedlockHealthDetails extends Record<string, unknown> {
+  /** Number of masters that must vote. */
+  readonly quorum: number;
+  /**
+   * For each master: `state`, `latency`, `version`, and, if it does not vote, the reason and the remaining time.
+   * Durations are in milliseconds.
+   */
+  readonly masters: readonly MasterStatus[];
+}
+
+/** Options of {@link RedlockHealthIndicator.isHealthy}. */
+export interface RedlockHealthOptions {
+  /** Name of the lock service to check, if the module is registered with a `name`. */
+  readonly service?: string;
+}
+
+/**
+ * Health of the masters for `@nestjs/terminus`: up while a quorum of them can vote.
+ *
+ * ```ts
+ * @Get() @HealthCheck()
+ * check() { return this.health.check([() => this.redlock.isHealthy('redlock')]); }
+ * ```
+ */
+@Injectable()
+export class RedlockHealthIndicator {
+  constructor(
+    private readonly indicators: HealthIndicatorService,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  /**
+   * Asks all masters, for at most `masterTimeout`.
+   *
+   * @param key key of the result; default: `'redlock'`
+   * @returns `up` while a quorum can vote, `down` otherwise, which Terminus answers with a 503
+   * @throws if no `RedlockModule` is registered, or none with the name `options.service`
+   */
+  async isHealthy<const Key extends string = 'redlock'>(
+    key: Key = 'redlock' as Key,
+    { service }: RedlockHealthOptions = {},
+  ): Promise<HealthIndicatorResult<Key, 'up' | 'down', RedlockHealthDetails>> {
+    const locks = this.modules.get<LockService>(getLockServiceToken(service), { strict: false });
+    const { quorum, canVote, masters } = await locks.probe();
+    const details: RedlockHealthDetails = { quorum, masters: masters.map(rounded) };
+    const indicator = this.indicators.check(key);
+    return canVote ? indicator.up(details) : indicator.down(details);
+  }
+}
+
+function rounded(status: MasterStatus): MasterStatus {
+  const { remaining, latency } = status;
+  return {
+    ...status,
+    ...(remaining !== undefined && { remaining: Math.ceil(remaining) }),
+    ...(latency !== undefined && { latency: Math.round(latency * 100) / 100 }),
+  };
+}

@@ -1,0 +1,38 @@
+/**
+ * Locks without Redis, for tests: real contention on masters in memory, and a clock that the test controls.
+ *
+ * @packageDocumentation
+ */
+import type { Clock } from '../core/clock.js';
+import { SystemClock } from '../runtime/system-clock.js';
+import { MemoryMaster } from '../memory/memory-master.js';
+
+export type { Clock, Instant, Timer } from '../core/clock.js';
+export type {
+  AcquireRequest,
+  DrawRequest,
+  ExtendRequest,
+  InspectRequest,
+  LeaveRequest,
+  MasterIdentity,
+  ProbeRequest,
+  QueueTicket,
+  ReleaseRequest,
+  ReplyCallback,
+  MasterRequest,
+  NotificationListener,
+} from '../core/master.interface.js';
+export { ManualClock } from '../memory/manual-clock.js';
+export { memoryLockService, type MemoryLockServiceOptions } from './memory-lock-service.js';
+export { MemoryMaster } from '../memory/memory-master.js';
+
+/**
+ * Masters in memory, for `RedlockModule.forRoot({ masters: memoryMasters(3) })`. Services with the same masters exclude
+ * each other, like applications that share their Redis servers.
+ *
+ * @param count number of masters; default: 1
+ * @param clock the clock by which their keys expire; default: the clock of this process
+ */
+export function memoryMasters(count = 1, clock: Clock = new SystemClock()): MemoryMaster[] {
+  return Array.from({ length: count }, (_, i) => new MemoryMaster(clock, `memory-${i + 1}`));
+}

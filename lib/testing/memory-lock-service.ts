@@ -1,0 +1,52 @@
+import type { Clock } from '../core/clock.js';
+import { SystemClock } from '../runtime/system-clock.js';
+import { RedlockConfigError } from '../core/errors.js';
+import { checkOptionNames } from '../core/settings/option-names.js';
+import { SystemRandom } from '../runtime/system-random.js';
+import { Redlock } from '../core/redlock.js';
+import { REDLOCK_OPTION_NAMES, type RedlockOptions } from '../core/settings/options.js';
+import { resolveSettings } from '../core/settings/settings.js';
+import { LockService } from '../nest/lock.service.js';
+import { MemoryMaster } from '../memory/memory-master.js';
+
+/** Options of {@link memoryLockService}: the module's options for locks, the masters and the clock. */
+export interface MemoryLockServiceOptions extends RedlockOptions {
+  /**
+   * The masters that store the locks. Services with the same masters exclude each other.
+   * @default one master of its own
+   */
+  masters?: readonly MemoryMaster[];
+  /**
+   * Source of time; pass the same one to the masters.
+   * @default the clocks of this process
+   */
+  clock?: Clock;
+}
+
+const OPTION_NAMES = [
+  ...REDLOCK_OPTION_NAMES,
+  'masters',
+  'clock',
+] as const satisfies (keyof MemoryLockServiceOptions)[];
+
+/**
+ * Creates a lock service without a module and without Redis, with real locks. As a replacement for the application's
+ * own service it also serves decorators and interceptors, and the application opens no connection:
+ *
+ * ```ts
+ * Test.createTestingModule({ imports: [AppModule] }).overrideProvider(LockService).useValue(memoryLockService());
+ * ```
+ *
+ * Replace a service that was registered with a name by `overrideProvider(getLockServiceToken(name))`.
+ *
+ * @throws {RedlockConfigError} for an invalid option
+ */
+export function memoryLockService(options: MemoryLockServiceOptions = {}): LockService {
+  checkOptionNames('memoryLockService', options, OPTION_NAMES);
+  const { clock = new SystemClock(), masters = [new MemoryMaster(clock)], ...rest } = options;
+  if (masters.length === 0) throw new RedlockConfigError('masters', masters, 'must be a list of at least one master');
+  const settings = resolveSettings(rest, masters.length);
+  const redlock = new Redlock(masters, settings, { clock, random: new SystemRandom(), observer: {} });
+  redlock.open();
+  return new LockService(() => redlock, settings);
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LeasedKeys } from '../../../../lib/core/acquire/leased-keys.interface.js';
+import { QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
+import { NO_WITNESS } from '../../../../lib/core/witness.interface.js';
+import { CompositeLock } from '../../../../lib/core/acquire/composite-lock.js';
+import { resolveSettings } from '../../../../lib/core/settings/settings.js';
+import { MemoryMaster } from '../../../../lib/memory/memory-master.js';
+import { TestClock } from '../../support/test-clock.js';
+
+/** Quorum locks of one key each on the same masters. `earlier` are the largest tokens of the earlier holders of each key. */
+async function rig(earlier: readonly number[]) {
+  const clock = new TestClock();
+  const settings = resolveSettings({});
+  const masters = [1, 2, 3].map((i) => new MemoryMaster(clock, `m${i}`));
+  const set = new CompositeLock();
+  const parts: LeasedKeys[] = [];
+  for (const [i, token] of earlier.entries()) {
+    const names = { keys: [`key ${i}`], queues: [`queue ${i}`] };
+    const quorumLock = new QuorumLock({ masters, settings, clock, witness: NO_WITNESS, names, token: `secret ${i}` });
+    await quorumLock.acquire(10_000, 50, false);
+    await quorumLock.drawToken(token + 1);
+    parts.push(quorumLock);
+    set.add(quorumLock);
+  }
+  return { clock, masters, set, parts };
+}
+
+const LATER = Date.UTC(2001, 0, 1) * 1_000;
+
+describe('A lock of several parts', () => {
+  it('has one fencing token, larger than those of all earlier holders, on which every part agrees', async () => {
+    for (const earlier of [
+      [LATER, 0],
+      [0, LATER],
+    ]) {
+      const { set, parts } = await rig(earlier);
+      expect(await set.drawToken()).toBe(LATER + 1);
+      for (const part of parts) expect(await part.drawToken()).toBe(LATER + 1);
+    }
+  });
+
+  it('has no token without the agreement of every part', async () => {
+    const { set, parts } = await rig([0, LATER]);
+    await parts[0]!.release(0);
+    expect(await set.drawToken()).toBeUndefined();
+  });
+
+  it('lives as long as the part that ends first, and is extended as a whole or not', async () => {
+    const { clock, masters, set, parts } = await rig([0, 0]);
+    await parts[1]!.extend(2_000);
+    expect(set.remaining).toBe(2_000 - 22);
+    await clock.advance(100);
+    expect((await set.extend(5_000)).extended).toBe(true);
+    expect(set.remaining).toBe(5_000 - 52);
+    expect(set.validSince.monotonic).toBe(100);
+    const stolen = {
+      op: 'release',
+      keys: ['key 1'],
+      queues: ['queue 1'],
+      token: 'secret 1',
+      keepFor: 0,
+      ttl: 1,
+    } as const;
+    for (const master of masters) {
+      master.ask(stolen, () => undefined);
+      const request = { op: 'acquire', keys: ['key 1'], token: 'other', ttl: 5_000, explain: false } as const;
+      master.ask({ ...request, withdrawn: false }, () => undefined);
+    }
+    const { extended, quorumCall } = await set.extend(5_000);
+    expect([extended, quorumCall.ownedByOther]).toEqual([false, true]);
+    await set.release(0);
+    expect(masters.map(({ size }) => size)).toEqual([1, 1, 1]);
+  });
+});

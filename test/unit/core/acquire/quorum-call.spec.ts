@@ -1,0 +1,281 @@
+import { describe, expect, it } from '@jest/globals';
+import { fc } from '../../../support/properties.js';
+import type { MasterReply, InspectRequest } from '../../../../lib/core/master.interface.js';
+import { askAll, QuorumCall, type Outcome, quorumOf } from '../../../../lib/core/acquire/quorum-call.js';
+import {
+  cutOff,
+  granted,
+  hangs,
+  held,
+  refused,
+  says,
+  ScriptedMaster,
+  unreachable,
+} from '../../support/scripted-master.js';
+import { TestClock } from '../../support/test-clock.js';
+
+const request: InspectRequest = { op: 'inspect', keys: ['a'] };
+const TIMEOUT = 50;
+
+function setUp(masters: number) {
+  const clock = new TestClock();
+  const all = Array.from({ length: masters }, (_, i) => new ScriptedMaster(clock, `m${i + 1}`));
+  for (const master of all) master.behaviour = hangs;
+  return { clock, masters: all };
+}
+
+class Poll {
+  readonly quorumCall: QuorumCall;
+  isDecided = false;
+
+  constructor(
+    readonly clock: TestClock,
+    private readonly masters: readonly ScriptedMaster[],
+  ) {
+    this.quorumCall = new QuorumCall(masters, request, clock, TIMEOUT);
+    void this.quorumCall.decided.then(() => (this.isDecided = true));
+  }
+
+  async answer(index: number, answer: MasterReply): Promise<void> {
+    this.masters[index]!.asked[0]!.reply(answer);
+    await this.microtasks();
+  }
+
+  async microtasks(): Promise<void> {
+    for (let i = 0; i < 4; i++) await Promise.resolve();
+  }
+}
+
+function start(count: number): Poll {
+  const { clock, masters } = setUp(count);
+  return new Poll(clock, masters);
+}
+
+describe('quorum', () => {
+  it.each([
+    [1, 1],
+    [2, 2],
+    [3, 2],
+    [4, 3],
+    [5, 3],
+    [6, 4],
+    [7, 4],
+  ])('of %i masters is %i', (masters, quorum) => expect(quorumOf(masters)).toBe(quorum));
+});
+
+describe('QuorumCall', () => {
+  it('sends its requests to all masters before any of them answers', () => {
+    const { clock, masters } = setUp(5);
+    new QuorumCall(masters, request, clock, TIMEOUT);
+    expect(masters.map(({ asked }) => asked.length)).toEqual([1, 1, 1, 1, 1]);
+  });
+
+  it('sends its requests to all masters even if the first ones decide before ask returns', async () => {
+    const { clock, masters } = setUp(5);
+    for (const master of masters) master.behaviour = says(granted);
+    const quorumCall = await new QuorumCall(masters, request, clock, TIMEOUT).decided;
+    expect(quorumCall.outcome).toBe('granted');
+    expect(masters.map(({ asked }) => asked.length)).toEqual([1, 1, 1, 1, 1]);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('is granted at the quorum-th grant and does not wait for stragglers', async () => {
+    const poll = start(5);
+    await poll.answer(0, granted);
+    await poll.answer(3, granted);
+    expect(poll.isDecided).toBe(false);
+    await poll.answer(4, granted);
+    expect(poll.isDecided).toBe(true);
+    expect(poll.quorumCall.outcome).toBe('granted');
+    expect(poll.quorumCall.report.map(({ answer }) => answer?.kind)).toEqual([
+      'granted',
+      undefined,
+      undefined,
+      'granted',
+      'granted',
+    ]);
+    expect(poll.clock.pendingTimers).toBe(0);
+  });
+
+  it('is refused as soon as a quorum has become impossible', async () => {
+    const poll = start(5);
+    await poll.answer(0, held);
+    await poll.answer(1, refused);
+    expect(poll.isDecided).toBe(false);
+    await poll.answer(2, held);
+    expect(poll.isDecided).toBe(true);
+    expect(poll.clock.now).toBe(0);
+  });
+
+  it.each([2, 4, 6])('ends a split vote of %i masters without waiting for the timeout', async (count) => {
+    const poll = start(count);
+    for (let i = 0; i < count; i++) await poll.answer(i, i < count / 2 ? granted : held);
+    expect(poll.isDecided).toBe(true);
+    expect(poll.quorumCall.outcome).toBe('held');
+    expect(poll.clock.now).toBe(0);
+  });
+
+  it('counts a missing answer as a refusal when the timeout ends', async () => {
+    const poll = start(3);
+    await poll.answer(0, granted);
+    await poll.clock.advance(TIMEOUT - 1);
+    expect(poll.isDecided).toBe(false);
+    await poll.clock.advance(1);
+    expect(poll.isDecided).toBe(true);
+    expect(poll.quorumCall.outcome).toBe('unavailable');
+    expect(poll.quorumCall.report.map(({ answer }) => answer?.kind)).toEqual(['granted', 'timeout', 'timeout']);
+  });
+
+  it('reads answers that wait in the socket before it gives up', async () => {
+    const poll = start(3);
+    poll.clock.stall(10_000);
+    poll.clock.arrived.push(
+      () => void poll.answer(0, granted),
+      () => void poll.answer(1, granted),
+    );
+    await poll.clock.advance(0);
+    expect(poll.quorumCall.outcome).toBe('granted');
+  });
+
+  it('does not count a grant that comes after the decision', async () => {
+    const poll = start(3);
+    await poll.clock.advance(TIMEOUT);
+    for (const index of [0, 1, 2]) await poll.answer(index, granted);
+    expect(poll.quorumCall.outcome).toBe('unavailable');
+  });
+
+  describe('with a master that turned out to be the same server as another one', () => {
+    /** A poll of masters, of which the first has granted and is excluded before the decision. */
+    async function startWithExcluded(count: number): Promise<Poll> {
+      const { clock, masters } = setUp(count);
+      const poll = new Poll(clock, masters);
+      await poll.answer(0, { kind: 'granted', fence: 7 });
+      Object.assign(masters[0]!, { isExcluded: true });
+      return poll;
+    }
+
+    it('does not count its grant, nor its fencing counter', async () => {
+      const poll = await startWithExcluded(3);
+      await poll.answer(1, { kind: 'granted', fence: 4 });
+      expect(poll.isDecided).toBe(false);
+      await poll.answer(2, { kind: 'granted', fence: 5 });
+      expect(poll.quorumCall.outcome).toBe('granted');
+      expect(poll.quorumCall.fences).toEqual([4, 5]);
+    });
+
+    it('is decided at once if the others cannot grant without it', async () => {
+      const poll = await startWithExcluded(3);
+      await poll.answer(1, held);
+      expect(poll.isDecided).toBe(false);
+      await poll.answer(2, granted);
+      expect(poll.isDecided).toBe(true);
+      expect(poll.quorumCall.outcome).toBe('held');
+    });
+
+    it('counts it as reached, because its request has taken effect', async () => {
+      const poll = await startWithExcluded(3);
+      await poll.answer(1, granted);
+      await poll.answer(2, unreachable);
+      expect(poll.quorumCall.answered.map(({ kind }) => kind)).toEqual(['unreachable', 'granted', 'unreachable']);
+      expect(poll.quorumCall.reached.map(({ name }) => name)).toEqual(['m1', 'm2']);
+    });
+  });
+
+  it('counts every master as reached that may have received the request, now or later', async () => {
+    const poll = start(5);
+    await poll.answer(0, unreachable);
+    await poll.answer(1, cutOff);
+    await poll.answer(2, refused);
+    expect(poll.isDecided).toBe(true);
+    expect(poll.quorumCall.reached.map(({ name }) => name)).toEqual(['m2', 'm3', 'm4', 'm5']);
+    await poll.answer(3, unreachable);
+    expect(poll.quorumCall.reached.map(({ name }) => name)).toEqual(['m2', 'm3', 'm5']);
+  });
+
+  it('reports when a quorum of masters could be free', async () => {
+    const poll = start(3);
+    await poll.answer(0, { kind: 'held', remaining: 700 });
+    expect(poll.quorumCall.freeAfter).toBeUndefined();
+    await poll.answer(1, { kind: 'held', remaining: 300 });
+    expect(poll.quorumCall.freeAfter).toBe(700);
+    await poll.answer(2, { kind: 'held', remaining: 500 });
+    expect(poll.quorumCall.freeAfter).toBe(500);
+  });
+
+  it('decides every sequence of answers as a simple count does, and no later', async () => {
+    const kinds = [granted, held, unreachable, cutOff, refused, undefined];
+    const vote = fc.record({ order: fc.double({ noNaN: true }), answer: fc.constantFrom(...kinds) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(vote, { minLength: 1, maxLength: 5 }), async (votes) => {
+        const poll = start(votes.length);
+        const seen: MasterReply[] = [];
+        const order = votes.map((_, i) => i).sort((a, b) => votes[a]!.order - votes[b]!.order);
+        for (const index of order) {
+          const { answer } = votes[index]!;
+          if (!answer) continue;
+          const before = oracle(seen, votes.length);
+          if (before) break;
+          seen.push(answer);
+          await poll.answer(index, answer);
+          expect(poll.isDecided).toBe(oracle(seen, votes.length) !== undefined);
+        }
+        await poll.clock.advance(TIMEOUT);
+        expect(poll.isDecided).toBe(true);
+        expect(poll.quorumCall.outcome).toBe(oracle(seen, votes.length) ?? oracle(seen, votes.length, 'ended'));
+        expect(poll.clock.pendingTimers).toBe(0);
+      }),
+      { numRuns: 1_000 },
+    );
+  }, 60_000);
+
+  it('decides every combination of simultaneous answers of one to five masters', async () => {
+    const kinds = [granted, held, unreachable, refused];
+    for (let count = 1; count <= 5; count++) {
+      for (let code = 0; code < kinds.length ** count; code++) {
+        const votes = Array.from(
+          { length: count },
+          (_, i) => kinds[Math.floor(code / kinds.length ** i) % kinds.length]!,
+        );
+        const poll = start(count);
+        votes.forEach((answer, index) => void poll.answer(index, answer));
+        await poll.microtasks();
+        expect(poll.isDecided).toBe(true);
+        const grants = votes.filter(({ kind }) => kind === 'granted').length;
+        expect(poll.quorumCall.outcome === 'granted').toBe(grants >= quorumOf(count));
+      }
+    }
+  });
+});
+
+/** The outcome after these answers, or `undefined` if it is not certain yet. */
+function oracle(
+  answers: readonly MasterReply[],
+  masters: number,
+  time: 'ended' | 'running' = 'running',
+): Outcome | undefined {
+  const count = (kind: MasterReply['kind']): number => answers.filter((answer) => answer.kind === kind).length;
+  const missing = time === 'ended' ? 0 : masters - answers.length;
+  if (count('granted') > masters / 2) return 'granted';
+  if (count('granted') + missing > masters / 2) return undefined;
+  return count('granted') + count('held') + missing > masters / 2 ? 'held' : 'unavailable';
+}
+
+describe('askAll', () => {
+  it('waits for every answer, but for none longer than the timeout', async () => {
+    const { clock, masters } = setUp(3);
+    masters[0]!.behaviour = says(held);
+    const all = askAll(masters, request, clock, TIMEOUT);
+    masters[1]!.asked[0]!.reply(granted);
+    await clock.advance(TIMEOUT);
+    expect((await all).map(({ answer }) => answer?.kind)).toEqual(['held', 'granted', 'timeout']);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('ends with the last answer', async () => {
+    const { clock, masters } = setUp(2);
+    for (const master of masters) master.behaviour = says(granted);
+    expect(await askAll(masters, request, clock, TIMEOUT)).toHaveLength(2);
+    expect(clock.now).toBe(0);
+    expect(clock.pendingTimers).toBe(0);
+  });
+});

@@ -1,0 +1,173 @@
+import { describe, expect, it } from '@jest/globals';
+import { Rig } from '../../support/rig.js';
+import {
+  cutOff,
+  hangs,
+  obeys,
+  obeysAfter,
+  only,
+  refused,
+  says,
+  tellsAfter,
+  unreachable,
+} from '../../support/scripted-master.js';
+
+describe('release()', () => {
+  it('deletes the keys on all masters, and resolves when a quorum has answered', async () => {
+    const rig = new Rig({ masters: 5 });
+    const lock = await rig.lock('a');
+    rig.script(2, tellsAfter(40));
+    await lock.release();
+    expect(rig.clock.now).toBe(0);
+    expect(rig.keys).toEqual([0, 0, 0, 0, 0]);
+    expect(lock.isHeld).toBe(false);
+    expect(lock.remaining()).toBe(0);
+  });
+
+  it('withdraws every request that may still be in flight, including the one before the last', async () => {
+    const rig = new Rig();
+    rig.script(1, hangs);
+    const lock = await rig.lock('a');
+    await lock.extend();
+    await lock.release();
+    const asked = [...rig.masters[0]!.requests('acquire'), ...rig.masters[0]!.requests('extend')];
+    expect(asked.map(({ withdrawn }) => withdrawn)).toEqual([true, true]);
+  });
+
+  it('is no loss: the signal does not abort', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a');
+    const { signal } = lock;
+    await lock.release();
+    await rig.clock.advance(60_000);
+    expect(signal.aborted).toBe(false);
+    expect(lock.signal.aborted).toBe(false);
+    expect(lock.loss).toBeUndefined();
+    expect(() => lock.assertHeld()).toThrow('it has been released');
+    expect(rig.losses).toEqual([]);
+  });
+
+  it('can be called twice: the second call is the first', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a');
+    const [first, second] = [lock.release(), lock.release()];
+    expect(second).toBe(first);
+    await Promise.all([first, second, lock.release()]);
+    expect(rig.masters[0]!.times('release')).toHaveLength(1);
+  });
+
+  it.each([
+    ['hang', hangs, 50],
+    ['are down', says(unreachable), 0],
+    ['lose the connection', says(cutOff), 0],
+    ['refuse', says(refused), 0],
+  ])('never rejects, even if all masters %s', async (_, behaviour, at) => {
+    const rig = new Rig();
+    const lock = await rig.lock('a');
+    rig.scriptAll(behaviour);
+    const released = rig.follow(lock.release());
+    await rig.clock.advance(1_000);
+    expect([released.state, released.at]).toEqual(['fulfilled', at]);
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('resolves for a lock that was lost before', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: 1_000 });
+    await rig.clock.advance(1_000);
+    await lock.release();
+    expect(rig.masters[0]!.times('release')).toHaveLength(1);
+  });
+
+  it('does not report a loss that was not noticed in time as a release', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: 1_000 });
+    rig.clock.stall(1_000);
+    await lock.release();
+    expect(lock.signal.reason).toMatchObject({ cause: 'expired' });
+    expect(rig.losses).toHaveLength(1);
+  });
+
+  it('never touches a lock that another process has acquired since', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: 1_000 });
+    rig.clock.stall(1_500);
+    const theirs = await new Rig({}, rig).lock('a');
+    await lock.release();
+    await rig.clock.advance(100);
+    expect(rig.keys).toEqual([1, 1, 1]);
+    expect(theirs.isHeld).toBe(true);
+  });
+
+  it('reaches masters whose grants it did not wait for', async () => {
+    const rig = new Rig();
+    rig.masters[2]!.behaviour = obeysAfter(30);
+    const lock = await rig.lock('a');
+    await lock.release();
+    await rig.clock.advance(100);
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
+  it('stops extension', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { extend: true });
+    await lock.release();
+    expect(rig.clock.pendingTimers).toBe(0);
+    await rig.clock.advance(60_000);
+    expect(rig.masters[0]!.times('extend')).toEqual([]);
+  });
+
+  it('is not undone by an extension in flight, which starts no timer either', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: 9_000, extend: true });
+    rig.scriptAll(obeysAfter(40));
+    await rig.clock.advance(3_010);
+    expect(rig.masters[0]!.times('extend')).toEqual([3_000]);
+    const released = rig.follow(lock.release());
+    await rig.clock.advance(100);
+    expect(released.state).toBe('fulfilled');
+    expect(rig.keys).toEqual([0, 0, 0]);
+    expect(rig.clock.pendingTimers).toBe(0);
+    expect(rig.masters[0]!.requests('extend')[0]!.withdrawn).toBe(true);
+    await rig.clock.advance(60_000);
+    expect(rig.masters[0]!.times('extend')).toEqual([3_000]);
+  });
+
+  it('makes an explicit extension in flight reject', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a');
+    rig.scriptAll(tellsAfter(10));
+    const extended = rig.follow(lock.extend());
+    void lock.release();
+    await rig.clock.advance(20);
+    expect(extended.reason).toMatchObject({ cause: 'released' });
+    expect(rig.losses).toEqual([]);
+  });
+
+  it('withdraws an acquisition in flight on masters that have not received it yet', async () => {
+    const rig = new Rig();
+    rig.masters[2]!.behaviour = only('acquire', hangs);
+    const lock = await rig.lock('a');
+    expect(rig.masters[2]!.requests('acquire')[0]!.withdrawn).toBe(false);
+    await lock.release();
+    expect(rig.masters[2]!.requests('acquire')[0]!.withdrawn).toBe(true);
+  });
+
+  it('covers the longest life that any of the keys can have, even after a failed change of the ttl', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: 1_000 });
+    rig.script(2, hangs);
+    rig.follow(lock.extend(20_000));
+    await rig.clock.advance(50);
+    rig.scriptAll(obeys);
+    await lock.release();
+    expect(rig.masters[2]!.requests('release')[0]!.ttl).toBe(20_000);
+  });
+
+  it('happens at the end of an `await using` block', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a');
+    await lock[Symbol.asyncDispose]();
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+});

@@ -1,0 +1,116 @@
+import { describe, expect, it } from '@jest/globals';
+import { LockNotAcquiredError, LockServiceStoppedError } from '../../../../lib/core/errors.js';
+import type { Lock } from '../../../../lib/core/lock.js';
+import { Rig } from '../../support/rig.js';
+
+const SECTION = 20;
+/** Milliseconds after which a waiter that is passed over takes the resources one by one. */
+const PATIENCE = 1_000;
+
+/** Processes that take `a` or `b` all the time, three for each. The two are never free at the same time. */
+function busy() {
+  const rig = new Rig();
+  const turns: { readonly at: number; readonly resource: string }[] = [];
+  let open = true;
+  const pause = (delay: number): Promise<void> => new Promise((go) => void rig.clock.schedule(delay, go));
+  const work = ['a', 'b', 'a', 'b', 'a', 'b'].map(async (resource) => {
+    const single = new Rig({}, rig);
+    while (open) {
+      const lock = await single.acquire(resource, { wait: 600_000 });
+      turns.push({ at: rig.clock.now, resource });
+      await pause(SECTION);
+      await lock.release();
+    }
+  });
+  const end = async (): Promise<void> => {
+    open = false;
+    await rig.clock.advance(30_000);
+    await Promise.all(work);
+    expect(rig.keys).toEqual([0, 0, 0]);
+    expect(rig.masters.map(({ memory }) => memory.queued)).toEqual([0, 0, 0]);
+    expect(rig.clock.pendingTimers).toBe(0);
+  };
+  return { rig, pair: new Rig({}, rig), turns, end };
+}
+
+/** A holder keeps `b` for long while `a` is busy, and a waiter for both has begun to collect. */
+async function collecting(options: { wait?: number; signal?: AbortSignal } = {}) {
+  const rig = new Rig();
+  const [pair, left, right] = [new Rig({}, rig), new Rig({}, rig), new Rig({}, rig)];
+  const rightLock = await right.lock('b', { ttl: 10_000, extend: true });
+  const leftLock = await left.lock('a', { ttl: 10_000 });
+  const lock = rig.follow(pair.acquire(['b', 'a'], { ttl: 3_000, wait: 60_000, ...options }));
+  await rig.clock.advance(PATIENCE);
+  await leftLock.release();
+  await rig.clock.advance(10_000);
+  return { rig, pair, left, lock, rightLock };
+}
+
+describe('A waiter for several resources', () => {
+  it('that is passed over for a second gets them after a few turns of the others', async () => {
+    const { rig, pair, turns, end } = busy();
+    await rig.clock.advance(500);
+    const since = rig.clock.now;
+    const lock = rig.follow(pair.acquire(['b', 'a'], { wait: 600_000 }));
+    await rig.clock.advance(PATIENCE + 20 * SECTION);
+    expect(lock.state).toBe('fulfilled');
+    // Both were busy: it was passed over until it began to collect.
+    expect(lock.at! - since).toBeGreaterThan(PATIENCE / 2);
+    // One turn of each resource is in progress, and one more may be about to begin.
+    const later = turns.filter(({ at }) => at > since + PATIENCE && at < lock.at!);
+    expect(later.length).toBeLessThanOrEqual(6);
+    await lock.value!.release();
+    await end();
+  });
+
+  it('keeps what it has while it waits for the rest, in sorted order', async () => {
+    const { rig, left, lock, rightLock } = await collecting();
+    expect(lock.state).toBe('pending');
+    await expect(left.acquire('a', { wait: 0 })).rejects.toBeInstanceOf(LockNotAcquiredError);
+    await rightLock.release();
+    await rig.clock.settle();
+    expect(lock.state).toBe('fulfilled');
+    expect(lock.value!.remaining()).toBe(3_000 - 32);
+    expect(lock.value!.resources).toEqual(['b', 'a']);
+    await lock.value!.release();
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
+  it('holds a lock like any other afterwards: it is extended, and has one fencing token', async () => {
+    const { rig, left, lock, rightLock } = await collecting();
+    await rightLock.release();
+    await rig.clock.settle();
+    const pair = lock.value as Lock;
+    const token = await pair.fencingToken();
+    await rig.clock.advance(1_000);
+    await pair.extend(8_000);
+    expect(pair.remaining()).toBe(8_000 - 82);
+    await pair.release();
+    for (const resource of ['a', 'b']) {
+      const next = await left.lock(resource);
+      expect(await next.fencingToken()).toBeGreaterThan(token);
+      await next.release();
+    }
+  });
+
+  it.each(['its signal aborts', 'it is stopped', 'its time is over'])('gives everything back when %s', async (how) => {
+    const aborter = new AbortController();
+    const wait = how === 'its time is over' ? 12_000 : 60_000;
+    const { rig, pair, left, lock, rightLock } = await collecting({ wait, signal: aborter.signal });
+    const reason = new Error('no more');
+    if (how === 'its signal aborts') aborter.abort(reason);
+    if (how === 'it is stopped') pair.redlock.stop();
+    await rig.clock.advance(how === 'its time is over' ? 1_000 : 0);
+    expect(lock.state).toBe('rejected');
+    if (how === 'its signal aborts') expect(lock.reason).toBe(reason);
+    if (how === 'it is stopped') expect(lock.reason).toBeInstanceOf(LockServiceStoppedError);
+    if (how === 'its time is over') {
+      expect(lock.reason).toMatchObject({ resources: ['b', 'a'], waited: 12_000 });
+      expect(lock.at).toBe(12_000);
+    }
+    expect((await left.lock('a', { wait: 0 })).isHeld).toBe(true);
+    await rightLock.release();
+    await rig.clock.advance(0);
+    expect(rig.masters.map(({ memory }) => memory.queued)).toEqual([0, 0, 0]);
+  });
+});

@@ -1,0 +1,145 @@
+import { describe, expect, it } from '@jest/globals';
+import type { AcquisitionObserver, LockObserver } from '../../../lib/core/observer.js';
+import { combine } from '../../../lib/core/combined-observer.js';
+import { Rig } from '../support/rig.js';
+
+const unexpected = (error: unknown): void => {
+  throw error;
+};
+
+const broken = (): never => {
+  throw new Error('broken');
+};
+
+describe('An observer of acquisitions', () => {
+  /** Records what it observes. */
+  function recorder(name: string, heard: string[]): LockObserver {
+    const listener: AcquisitionObserver = {
+      granted: ({ attempts, taken, waited }) => heard.push(`${name} granted ${attempts} ${taken} ${waited}`),
+      failed: (error) => heard.push(`${name} failed ${(error as Error).name}`),
+      ended: (held, loss) => heard.push(`${name} ended ${held} ${loss?.cause}`),
+      within: (work) => {
+        heard.push(`${name} within`);
+        return work();
+      },
+    };
+    return {
+      acquiring: (resources, onHeld) => {
+        heard.push(`${name} acquiring ${resources.join()} ${onHeld}`);
+        return listener;
+      },
+    };
+  }
+
+  it('observes everything in order, in milliseconds, beside others', async () => {
+    const heard: string[] = [];
+    const rig = new Rig({ observer: combine([recorder('a', heard), {}, recorder('b', heard)], unexpected) });
+    const lock = await rig.lock(['x', 'y']);
+    expect(lock.observed(() => 'result')()).toBe('result');
+    await rig.clock.advance(70);
+    await lock.release();
+    expect(heard).toEqual([
+      ...['a acquiring x,y fail', 'b acquiring x,y fail', 'a granted 1 0 0', 'b granted 1 0 0'],
+      ...['b within', 'a within', 'a ended 70 undefined', 'b ended 70 undefined'],
+    ]);
+  });
+
+  it('disturbs neither locks nor other observers when it throws', async () => {
+    const heard: string[] = [];
+    const observers: LockObserver[] = [
+      { acquiring: broken, masterAnswered: broken, lockLost: broken },
+      { acquiring: () => ({ granted: broken, ended: broken }) },
+      recorder('good', heard),
+    ];
+    const faults: unknown[] = [];
+    const rig = new Rig({ masters: 1, observer: combine(observers, (error) => faults.push(error)) });
+    const lock = await rig.lock('x');
+    await rig.clock.advance(20_000);
+    expect(lock.loss?.cause).toBe('expired');
+    expect(heard).toEqual(['good acquiring x fail', 'good granted 1 0 0', 'good ended 9898 expired']);
+    // acquiring, granted, the answer to it, ended, lockLost, and the answer to the release.
+    expect(faults).toEqual(Array(6).fill(new Error('broken')));
+    expect(rig.faults).toEqual([]);
+  });
+
+  it('disturbs nothing when it is asynchronous and rejects', async () => {
+    const faults: unknown[] = [];
+    const rejecting = async (): Promise<never> => Promise.reject(new Error('broken'));
+    const observers = [{ lockLost: rejecting, acquiring: () => ({ granted: rejecting }) }];
+    const observer = combine(observers, (error) => faults.push(error));
+    const rig = new Rig({ masters: 1, observer });
+    await rig.lock('x');
+    await rig.clock.advance(20_000);
+    expect(faults).toEqual(Array(2).fill(new Error('broken')));
+  });
+
+  it.each<[string, <T>(work: () => T) => T]>([
+    ['throws before the work', () => broken()],
+    ['throws after the work', (work) => (work(), broken())],
+    ['runs the work twice', (work) => (work(), work())],
+    ['does not run the work', () => undefined as never],
+  ])('cannot change the result of the work when it %s', (_, within) => {
+    const observers = [{ acquiring: () => ({ within }) }, recorder('good', [])];
+    const faults: unknown[] = [];
+    const listener = combine(observers, (error) => faults.push(error)).acquiring!([], 'fail')!;
+    let runs = 0;
+    expect(listener.within!(() => ++runs)).toBe(1);
+    expect(runs).toBe(1);
+    const own = new Error('of the work');
+    const fail = (): never => {
+      throw own;
+    };
+    expect(() => listener.within!(fail)).toThrow(own);
+    expect(faults).not.toContain(own);
+  });
+
+  it('runs work once, whatever it returns', () => {
+    let runs = 0;
+    const within = <T>(work: () => T): T => work();
+    const listener = combine([{ acquiring: () => ({ within }) }], unexpected).acquiring?.([], 'fail');
+    const work = (): null => {
+      runs++;
+      return null;
+    };
+    expect(listener?.within?.(work)).toBeNull();
+    expect(runs).toBe(1);
+  });
+});
+
+describe('Without an observer of acquisitions', () => {
+  it('no callback runs, nothing is measured, and work runs as it is', async () => {
+    const silent = combine([{ lockLost: () => {} }, {}], unexpected);
+    expect(Object.keys(silent)).toEqual(['lockLost']);
+
+    const rig = new Rig();
+    const lock = await rig.lock('x');
+    const work = (): void => {};
+    expect(lock.observed(work)).toBe(work);
+  });
+
+  it('the clock is not read', async () => {
+    /** Readings of the clock during one lock that another call waits for, and the answers of masters meanwhile. */
+    async function readings(observer: LockObserver): Promise<{ count: number; answers: number }> {
+      const rig = new Rig({ observer });
+      let count = 0;
+      const read = rig.clock.read.bind(rig.clock);
+      rig.clock.read = () => {
+        count++;
+        return read();
+      };
+      const first = await rig.lock('x');
+      const second = rig.follow(rig.acquire('x'));
+      await rig.clock.advance(10);
+      await first.release();
+      await rig.clock.advance(10);
+      await second.value!.release();
+      return { count, answers: rig.masters.reduce((sum, { asked }) => sum + asked.length, 0) };
+    }
+    const none = await readings({});
+    expect(await readings({ masterSilent: () => {} })).toEqual(none);
+    // Each lock: begun, granted twice, ended. The second one: a pause. Each answer: asked, answered.
+    const { count, answers } = await readings({ acquiring: () => ({}), masterAnswered: () => {} });
+    expect(answers).toBe(none.answers);
+    expect(count).toBe(none.count + 2 * 4 + 2 + 2 * answers);
+  });
+});

@@ -1,0 +1,292 @@
+import { describe, expect, it } from '@jest/globals';
+import type { AcquireRequest, MasterReply, ReleaseRequest } from '../../../../lib/core/master.interface.js';
+import { CircuitBreakerMaster } from '../../../../lib/core/health/circuit-breaker-master.js';
+import { Rig } from '../../support/rig.js';
+import {
+  cutOff,
+  granted,
+  hangs,
+  obeys,
+  obeysAfter,
+  refused,
+  says,
+  ScriptedMaster,
+  tellsAfter,
+  unreachable,
+} from '../../support/scripted-master.js';
+import { TestClock } from '../../support/test-clock.js';
+
+const TIMEOUT = 50;
+
+function setUp() {
+  const clock = new TestClock();
+  const inner = new ScriptedMaster(clock, 'm1');
+  const events: string[] = [];
+  const crowds: (readonly string[])[] = [];
+  const observer = {
+    masterSilent: (name: string) => events.push(`${name} silent`),
+    masterAnswersAgain: (name: string) => events.push(`${name} again`),
+  };
+  const master = new CircuitBreakerMaster(inner, clock, TIMEOUT, observer, (keys) => crowds.push(keys));
+  let tokens = 0;
+  const acquire = (): AcquireRequest => ({
+    ...{ op: 'acquire', keys: ['a'], token: `${++tokens}`, ttl: 1_000, explain: false, withdrawn: false },
+  });
+  const release = (token: string, keepFor = 0, ttl = 5_000): ReleaseRequest => ({
+    ...{ op: 'release', keys: ['a'], queues: ['queue of a'], token, keepFor, ttl },
+  });
+  const answers: MasterReply[] = [];
+  const ask = (request: AcquireRequest | ReleaseRequest = acquire()): void =>
+    master.ask(request, (answer) => answers.push(answer));
+  /** Makes the master fall silent. */
+  const fallSilent = async (): Promise<void> => {
+    inner.behaviour = hangs;
+    for (let i = 0; i < 3; i++) ask();
+    await clock.advance(TIMEOUT + 1);
+    ask();
+    await clock.settle();
+  };
+  /** Answers the requests of `fallSilent`, and all later ones. */
+  const answer = async (): Promise<void> => {
+    inner.behaviour = obeys;
+    for (const { reply } of inner.asked.slice(0, 4)) reply(granted);
+    await clock.settle();
+  };
+  return { clock, inner, master, events, answers, ask, release, fallSilent, answer };
+}
+
+describe('A master that stops answering', () => {
+  it('receives no more requests after a few, and counts as timed out at once', async () => {
+    const { inner, events, answers, ask, fallSilent } = setUp();
+    await fallSilent();
+    expect(events).toEqual(['m1 silent']);
+    for (let i = 0; i < 1_000; i++) ask();
+    expect(inner.asked).toHaveLength(4);
+    expect(answers).toHaveLength(1_000);
+    expect(answers[0]).toEqual({ kind: 'timeout', sent: false });
+  });
+
+  it('is probed with a request that can take effect late without harm', async () => {
+    const { clock, inner, ask, fallSilent } = setUp();
+    await fallSilent();
+    await clock.advance(1_000);
+    ask();
+    expect(inner.asked.at(-1)!.request).toEqual({ op: 'inspect', keys: ['a'] });
+  });
+
+  it('is probed once a second', async () => {
+    const { clock, inner, ask, fallSilent } = setUp();
+    await fallSilent();
+    const before = inner.asked.length;
+    for (let i = 0; i < 500; i++) {
+      await clock.advance(10);
+      ask();
+    }
+    expect(inner.asked.length - before).toBe(5);
+  });
+
+  it('is not silent as long as it answers, however slowly', async () => {
+    const { clock, inner, events, ask } = setUp();
+    inner.behaviour = tellsAfter(200);
+    for (let i = 0; i < 200; i++) {
+      await clock.advance(10);
+      ask();
+    }
+    // Only the silence before the first answer may have been noticed.
+    expect(events.slice(-1)).not.toEqual(['m1 silent']);
+  });
+
+  it('is not silent when it refuses', async () => {
+    const { clock, inner, events, ask } = setUp();
+    inner.behaviour = says(refused);
+    for (let i = 0; i < 100; i++) {
+      await clock.advance(10);
+      ask();
+    }
+    expect(inner.asked).toHaveLength(100);
+    expect(events).toEqual([]);
+  });
+
+  it('does not count as silent after an idle time', async () => {
+    const { clock, inner, events, ask } = setUp();
+    ask();
+    await clock.advance(3_600_000);
+    for (let i = 0; i < 10; i++) ask();
+    await clock.settle();
+    expect(inner.asked).toHaveLength(11);
+    expect(events).toEqual([]);
+  });
+
+  it('does not count as silent for a process that stalled', async () => {
+    const { clock, inner, events, ask, answers } = setUp();
+    inner.behaviour = hangs;
+    for (let i = 0; i < 5; i++) ask();
+    clock.stall(10_000);
+    for (const { reply } of inner.asked) clock.arrived.push(() => reply(granted));
+    ask();
+    ask();
+    await clock.settle();
+    expect(events).toEqual([]);
+    expect(answers).toHaveLength(5);
+    ask();
+    expect(inner.asked).toHaveLength(8);
+  });
+
+  it('receives all requests again once it has answered', async () => {
+    const { inner, events, answers, ask, fallSilent, answer, clock } = setUp();
+    await fallSilent();
+    await answer();
+    expect(events).toEqual(['m1 silent', 'm1 again']);
+    const before = answers.length;
+    ask();
+    await clock.settle();
+    expect(inner.asked).toHaveLength(5);
+    expect(answers).toHaveLength(before + 1);
+  });
+
+  it('gets a new connection after a long silence, and another one after the same time', async () => {
+    const { clock, inner, ask, fallSilent } = setUp();
+    await fallSilent();
+    const reconnects: number[] = [];
+    for (let second = 1; second <= 25; second++) {
+      await clock.advance(1_000);
+      ask();
+      reconnects.push(inner.reconnects);
+    }
+    expect([reconnects[8], reconnects[10], reconnects[24]]).toEqual([0, 1, 2]);
+  });
+});
+
+describe('A release for a silent master', () => {
+  it('is delivered as soon as it answers again', async () => {
+    const { inner, ask, release, fallSilent, answer } = setUp();
+    await fallSilent();
+    ask(release('1'));
+    ask(release('2'));
+    expect(inner.requests('release')).toEqual([]);
+    await answer();
+    expect(inner.requests('release').map(({ token }) => token)).toEqual(['1', '2']);
+  });
+
+  it('is delivered only once', async () => {
+    const { clock, inner, ask, release, fallSilent, answer } = setUp();
+    await fallSilent();
+    ask(release('1'));
+    await answer();
+    ask();
+    inner.becomeReady();
+    await clock.settle();
+    expect(inner.requests('release')).toHaveLength(1);
+  });
+
+  it('is delivered however late, because the request that it undoes may take effect only then', async () => {
+    const { clock, inner, ask, release, fallSilent, answer } = setUp();
+    await fallSilent();
+    ask(release('1', 0, 500));
+    await clock.advance(3_600_000);
+    await answer();
+    expect(inner.requests('release').map(({ token }) => token)).toEqual(['1']);
+  });
+
+  it('keeps the key only for the rest of its time', async () => {
+    const { clock, inner, ask, release, fallSilent, answer } = setUp();
+    await fallSilent();
+    ask(release('rest', 800));
+    ask(release('over', 300));
+    await clock.advance(500);
+    await answer();
+    expect(inner.requests('release').map(({ keepFor }) => keepFor)).toEqual([300, 0]);
+  });
+});
+
+describe('A release for a master without a connection', () => {
+  it.each([unreachable, cutOff])('is delivered after a reconnect ($reason)', async (answer) => {
+    const { inner, ask, release, answers, clock } = setUp();
+    inner.behaviour = says(answer);
+    ask(release('1', 700));
+    expect(answers).toEqual([answer]);
+    await clock.advance(100);
+    inner.behaviour = obeys;
+    inner.becomeReady();
+    expect(inner.requests('release').map(({ token, keepFor }) => [token, keepFor])).toEqual([
+      ['1', 700],
+      ['1', 600],
+    ]);
+  });
+
+  it('is dropped when there can be nothing left to release', async () => {
+    const { clock, inner, ask, release } = setUp();
+    inner.behaviour = says(unreachable);
+    ask(release('old', 0, 500));
+    ask(release('young', 0, 5_000));
+    await clock.advance(501);
+    inner.asked.length = 0;
+    inner.behaviour = obeys;
+    inner.becomeReady();
+    expect(inner.requests('release').map(({ token }) => token)).toEqual(['young']);
+  });
+
+  it('does not pile up: expired releases make room', () => {
+    const { clock, inner, master, ask, release } = setUp();
+    inner.behaviour = says(unreachable);
+    for (let i = 0; i < 10_000; i++) {
+      clock.stall(1);
+      ask(release(`${i}`, 0, 100));
+    }
+    expect((master as unknown as { owed: Map<string, unknown> }).owed.size).toBeLessThanOrEqual(102);
+  });
+
+  it('is kept when the new connection breaks, too, and its time counts from the start', async () => {
+    const { inner, ask, release, clock } = setUp();
+    inner.behaviour = says(cutOff);
+    ask(release('1', 700, 1_000));
+    await clock.advance(300);
+    inner.becomeReady();
+    await clock.advance(300);
+    inner.behaviour = obeys;
+    inner.becomeReady();
+    expect(inner.requests('release').map(({ keepFor }) => keepFor)).toEqual([700, 400, 100]);
+    await clock.settle();
+    inner.behaviour = says(cutOff);
+    ask(release('2', 0, 1_000));
+    await clock.advance(600);
+    inner.becomeReady();
+    await clock.advance(600);
+    inner.becomeReady();
+    expect(inner.requests('release').filter(({ token }) => token === '2')).toHaveLength(2);
+  });
+
+  it('is forgotten when the master is closed', async () => {
+    const { inner, master, ask, release } = setUp();
+    inner.behaviour = says(unreachable);
+    ask(release('1'));
+    await master.close();
+    inner.becomeReady();
+    expect(inner.requests('release')).toHaveLength(1);
+    expect(inner.closed).toBe(true);
+  });
+});
+
+describe('A lock service with a hung minority', () => {
+  it('sends bounded requests to it under load, and leaves nothing on it', async () => {
+    const rig = new Rig({ masters: 5 });
+    const [hung] = rig.masters;
+    hung!.behaviour = hangs;
+    for (let i = 0; i < 3_000; i++) {
+      const lock = await rig.acquire(`key:${i}`);
+      await rig.clock.advance(10);
+      await lock.release();
+    }
+    expect(rig.clock.now).toBe(30_000);
+    expect(hung!.asked.length).toBeLessThan(50);
+    expect(rig.silences).toEqual(['m1']);
+    hung!.behaviour = obeysAfter(5);
+    for (const { request, reply } of hung!.asked.slice()) hung!.memory.ask(request, reply);
+    await rig.clock.advance(100);
+    expect(rig.keys).toEqual([0, 0, 0, 0, 0]);
+    const lock = await rig.lock('a');
+    await rig.clock.advance(5);
+    expect(rig.keys).toEqual([1, 1, 1, 1, 1]);
+    await lock.release();
+  });
+});

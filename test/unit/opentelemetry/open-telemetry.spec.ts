@@ -1,0 +1,344 @@
+import { describe, expect, it } from '@jest/globals';
+import { SpanStatusCode } from '@opentelemetry/api';
+import { openTelemetry } from '../../../lib/opentelemetry/index.js';
+import type { OpenTelemetryOptions } from '../../../lib/opentelemetry/index.js';
+import { type Point, Telemetry } from '../../support/telemetry.js';
+import { Rig, type RigOptions } from '../support/rig.js';
+import { hangs, held, obeysAfter, only, says, unreachable } from '../support/scripted-master.js';
+
+interface Observed {
+  readonly rig: Rig;
+  readonly telemetry: Telemetry;
+}
+
+function observe({ masters = 3, ...options }: RigOptions = {}, telemetryOptions: OpenTelemetryOptions = {}): Observed {
+  const telemetry = new Telemetry();
+  const observer = openTelemetry({ ...telemetryOptions, ...providersOf(telemetry) });
+  return { rig: new Rig({ masters, ...options, observer }), telemetry };
+}
+
+function providersOf({ tracerProvider, meterProvider }: Telemetry): OpenTelemetryOptions {
+  return { tracerProvider, meterProvider };
+}
+
+function spansOf({ spans }: Telemetry): object[] {
+  return spans.map(({ name, attributes, status }) => ({ name, ...attributes, status: status.code }));
+}
+
+function byAttribute(name: string, points: readonly Point[]): Record<string, number> {
+  return Object.fromEntries<number>(points.map(({ attributes, value }) => [String(attributes[name]), value]));
+}
+
+const ORDER = { 'redlock.resource': 'order:*' };
+const OK = SpanStatusCode.UNSET;
+const ERROR = SpanStatusCode.ERROR;
+
+describe('Spans', () => {
+  it('show how a lock was acquired and how it ended', async () => {
+    const { rig, telemetry } = observe();
+    const lock = await rig.lock('order:42');
+    expect(spansOf(telemetry)).toEqual([
+      { name: 'redlock.acquire', ...ORDER, 'redlock.outcome': 'granted', 'redlock.attempts': 1, status: OK },
+    ]);
+    await lock.release();
+    expect(spansOf(telemetry).slice(1)).toEqual([
+      { name: 'redlock.hold', ...ORDER, 'redlock.outcome': 'released', status: OK },
+    ]);
+  });
+
+  it('count the attempts', async () => {
+    const { rig, telemetry } = observe();
+    rig.scriptAll(says(held));
+    const waiting = rig.follow(rig.acquire('order:42', { wait: 1_000 }));
+    await rig.clock.advance(100);
+    rig.scriptAll((request, reply, master) => master.memory.ask(request, reply));
+    await rig.clock.advance(1_000);
+    expect(waiting.state).toBe('fulfilled');
+    const attempts = telemetry.spans[0]?.attributes['redlock.attempts'];
+    // Each attempt has its own token, and some attempts ask only the home master.
+    const requests = rig.masters.flatMap((master) => master.requests('acquire'));
+    expect(attempts).toBe(new Set(requests.map(({ token }) => token)).size);
+    expect(attempts).toBeGreaterThan(1);
+  });
+
+  it('show the cause of a loss, and nothing that names a resource', async () => {
+    const { rig, telemetry } = observe();
+    await rig.lock('order:42', { ttl: 1_000 });
+    await rig.clock.advance(1_000);
+    expect(spansOf(telemetry)[1]).toEqual({
+      name: 'redlock.hold',
+      ...ORDER,
+      'redlock.outcome': 'lost',
+      'redlock.loss.cause': 'expired',
+      'error.type': 'LOCK_LOST',
+      status: ERROR,
+    });
+    expect(telemetry.spans[1]?.events).toEqual([]);
+    expect(telemetry.spans[1]?.status.message).toBeUndefined();
+  });
+});
+
+describe('The outcome of an acquisition', () => {
+  async function outcomeOf({ rig, telemetry }: Observed, acquire: () => Promise<unknown>): Promise<object> {
+    const acquiring = rig.follow(acquire());
+    await rig.clock.advance(10_000);
+    expect(acquiring.state).toBe('rejected');
+    const [span] = spansOf(telemetry);
+    const [duration] = await telemetry.points('redlock.acquire.duration');
+    expect(duration).toMatchObject({ value: 1, attributes: { ...ORDER } });
+    expect(duration?.attributes['redlock.outcome']).toBe(telemetry.spans[0]?.attributes['redlock.outcome']);
+    expect(await telemetry.points('redlock.waiters')).toEqual([{ attributes: ORDER, value: 0, sum: undefined }]);
+    expect(await telemetry.points('redlock.locks.held')).toEqual([]);
+    return span!;
+  }
+
+  it('is held when another holder has the lock', async () => {
+    const observed = observe();
+    observed.rig.scriptAll(says(held));
+    const span = await outcomeOf(observed, () => observed.rig.acquire('order:42', { wait: 500 }));
+    expect(span).toMatchObject({ 'redlock.outcome': 'held', 'error.type': 'LOCK_NOT_ACQUIRED', status: ERROR });
+  });
+
+  it('is skipped, and no error, when the caller expects a refusal', async () => {
+    const observed = observe();
+    observed.rig.scriptAll(says(held));
+    const span = await outcomeOf(observed, () => observed.rig.acquire('order:42', { wait: 0 }, 'skip'));
+    expect(span).toMatchObject({ 'redlock.outcome': 'skipped', status: OK });
+  });
+
+  it('is unavailable when too few masters can vote', async () => {
+    const observed = observe();
+    observed.rig.script(2, says(unreachable));
+    const span = await outcomeOf(observed, () => observed.rig.acquire('order:42', { wait: 0 }, 'skip'));
+    expect(span).toMatchObject({ 'redlock.outcome': 'unavailable', 'error.type': 'QUORUM_UNAVAILABLE', status: ERROR });
+  });
+
+  it('is aborted when the signal ends the wait', async () => {
+    const observed = observe();
+    observed.rig.scriptAll(says(held));
+    const controller = new AbortController();
+    observed.rig.clock.schedule(100, () => controller.abort(new Error('enough of order:42')));
+    const span = await outcomeOf(observed, () => observed.rig.acquire('order:42', { signal: controller.signal }));
+    expect(span).toMatchObject({ 'redlock.outcome': 'aborted', status: OK });
+    expect(span).not.toHaveProperty('error.type');
+  });
+
+  it('is stopped when the application shuts down', async () => {
+    const observed = observe();
+    observed.rig.scriptAll(says(held));
+    observed.rig.clock.schedule(100, () => observed.rig.redlock.stop());
+    const span = await outcomeOf(observed, () => observed.rig.acquire('order:42'));
+    expect(span).toMatchObject({ 'redlock.outcome': 'stopped', status: ERROR });
+  });
+});
+
+describe('Metrics', () => {
+  it('have names, units and descriptions', async () => {
+    const { rig, telemetry } = observe();
+    const first = await rig.lock('order:42', { ttl: 1_000 });
+    const second = rig.follow(rig.acquire('order:42', { ttl: 1_000 }));
+    await rig.clock.advance(100);
+    await first.release();
+    await rig.clock.advance(2_000);
+    expect(second.state).toBe('fulfilled');
+    const metrics = await telemetry.metrics();
+    expect(metrics.map(({ name, unit }) => `${name} ${unit}`)).toEqual([
+      'redlock.acquire.duration s',
+      'redlock.wait.duration s',
+      'redlock.hold.duration s',
+      'redlock.waiters {acquisition}',
+      'redlock.locks.held {lock}',
+      'redlock.locks.lost {lock}',
+      'redlock.master.answers {answer}',
+      'redlock.master.latency s',
+    ]);
+    for (const { description } of metrics) expect(description).toMatch(/^[A-Z].*\.$/);
+  });
+
+  it('measure in seconds how long acquisitions, waits and holds took', async () => {
+    const { rig, telemetry } = observe();
+    rig.scriptAll(only('acquire', obeysAfter(10)));
+    const first = rig.follow(rig.acquire('order:1'));
+    await rig.clock.advance(10);
+    const second = rig.follow(rig.acquire('order:1'));
+    await rig.clock.advance(2_000);
+    await first.value!.release();
+    await rig.clock.advance(10);
+    expect(second.state).toBe('fulfilled');
+    await rig.clock.advance(3_000);
+    await second.value!.release();
+
+    const granted = { ...ORDER, 'redlock.outcome': 'granted' };
+    const total = (points: readonly { sum: number | undefined }[]): number => points[0]!.sum!;
+    const acquired = await telemetry.points('redlock.acquire.duration');
+    expect(acquired).toEqual([{ attributes: granted, value: 2, sum: expect.closeTo(0.01 + 2.01, 6) }]);
+    const waited = await telemetry.points('redlock.wait.duration');
+    // The first one had no holder to wait for.
+    expect(waited).toEqual([{ attributes: granted, value: 1, sum: expect.closeTo(2, 6) }]);
+    const holds = await telemetry.points('redlock.hold.duration');
+    expect(holds.map(({ attributes, value }) => ({ attributes, value }))).toEqual([
+      { attributes: { ...ORDER, 'redlock.outcome': 'released' }, value: 2 },
+    ]);
+    expect(total(holds)).toBeCloseTo(2 + 3.01 - 0.01, 6);
+  });
+
+  it('show how many calls wait and how many locks are held', async () => {
+    const { rig, telemetry } = observe();
+    const lock = await rig.lock('order:1');
+    const waiting = rig.follow(rig.acquire('order:1'));
+    await rig.lock('cart:1');
+    const now = async (name: string): Promise<Record<string, number>> =>
+      byAttribute('redlock.resource', await telemetry.points(name));
+    expect(await now('redlock.waiters')).toEqual({ 'order:*': 1, 'cart:*': 0 });
+    expect(await now('redlock.locks.held')).toEqual({ 'order:*': 1, 'cart:*': 1 });
+    await lock.release();
+    await rig.clock.advance(10);
+    expect(await now('redlock.waiters')).toEqual({ 'order:*': 0, 'cart:*': 0 });
+    await waiting.value!.release();
+    expect(await now('redlock.locks.held')).toEqual({ 'order:*': 0, 'cart:*': 1 });
+  });
+
+  it('count losses by their cause', async () => {
+    const { rig, telemetry } = observe();
+    await rig.lock('order:1', { ttl: 1_000 });
+    await rig.lock('order:2', { ttl: 1_000 });
+    await rig.lock('order:3', { ttl: 1_000, maxHold: 1_500, extend: true });
+    await rig.clock.advance(2_000);
+    await rig.lock('order:4', { extend: true });
+    rig.scriptAll(only('extend', says(held)));
+    await rig.clock.advance(10_000);
+    rig.scriptAll((request, reply, master) => master.memory.ask(request, reply));
+    await rig.lock('order:5');
+    const drained = rig.redlock.drain(0);
+    await rig.clock.advance(1);
+    await drained;
+    const points = await telemetry.points('redlock.locks.lost');
+    const causes = { expired: 2, 'max-hold': 1, 'owner-changed': 1, shutdown: 1 };
+    expect(byAttribute('redlock.loss.cause', points)).toEqual(causes);
+    expect(points.map(({ attributes }) => attributes['redlock.resource'])).toEqual(Array(4).fill('order:*'));
+    expect(await telemetry.points('redlock.locks.held')).toEqual([{ attributes: ORDER, value: 0, sum: undefined }]);
+  });
+
+  it('count the answers of each master, and measure their latency', async () => {
+    const { rig, telemetry } = observe();
+    rig.masters[0]!.behaviour = obeysAfter(20);
+    rig.masters[1]!.behaviour = says(unreachable);
+    const lock = rig.follow(rig.acquire('order:1'));
+    await rig.clock.advance(100);
+    rig.follow(lock.value!.release());
+    await rig.clock.advance(100);
+    const answers = (await telemetry.points('redlock.master.answers')).map(({ attributes, value }) => [
+      attributes['redlock.master'],
+      attributes['redlock.operation'],
+      attributes['redlock.answer'],
+      value,
+    ]);
+    expect(answers).toEqual(
+      expect.arrayContaining([
+        ['m1', 'acquire', 'granted', 1],
+        ['m2', 'acquire', 'unreachable', 1],
+        ['m3', 'acquire', 'granted', 1],
+        ['m1', 'release', 'granted', 1],
+      ]),
+    );
+    const latencies = await telemetry.points('redlock.master.latency');
+    const ofFirst = latencies.find(
+      ({ attributes }) => attributes['redlock.master'] === 'm1' && attributes['redlock.operation'] === 'acquire',
+    );
+    expect(ofFirst).toMatchObject({ value: 1, sum: expect.closeTo(0.02, 6) });
+    expect(latencies.some(({ attributes }) => attributes['redlock.master'] === 'm2')).toBe(false);
+  });
+
+  it('show a master that receives no more requests because it hangs', async () => {
+    const { rig, telemetry } = observe();
+    rig.script(1, hangs);
+    for (let i = 0; i < 10; i++) {
+      await rig.lock(`order:${i}`);
+      await rig.clock.advance(100);
+    }
+    const points = await telemetry.points('redlock.master.answers');
+    const notAsked = points.filter(({ attributes }) => attributes['redlock.answer'] === 'not-asked');
+    expect(rig.silences).toEqual(['m1']);
+    expect(notAsked.map(({ attributes }) => attributes['redlock.master'])).toEqual(['m1']);
+    expect(notAsked[0]!.value).toBeGreaterThan(0);
+  });
+});
+
+describe('Resources', () => {
+  const everything = async ({ telemetry }: Observed): Promise<string> =>
+    JSON.stringify([await telemetry.metrics(), telemetry.spans.map(({ name, attributes }) => ({ name, attributes }))]);
+
+  const resourcesOf = async ({ telemetry }: Observed): Promise<unknown[]> =>
+    (await telemetry.points('redlock.acquire.duration')).map(({ attributes }) => attributes['redlock.resource']);
+
+  async function lockMany({ rig }: Observed, nameOf: (index: number) => string | string[], count = 300): Promise<void> {
+    for (let i = 0; i < count; i++) await (await rig.lock(nameOf(i))).release();
+  }
+
+  it('are shown by their beginning up to the first colon, of which there are few', async () => {
+    const observed = observe({ masters: 1 });
+    await lockMany(observed, (i) => `job:tenant-${i}:x`);
+    expect(await resourcesOf(observed)).toEqual(['job:*']);
+    expect(await everything(observed)).not.toContain('tenant-');
+  });
+
+  it('are not shown at all without a colon', async () => {
+    const observed = observe({ masters: 1 });
+    await lockMany(observed, (i) => `customer-${i}`, 20);
+    expect(await resourcesOf(observed)).toEqual(['*']);
+    expect(await everything(observed)).not.toContain('customer-');
+  });
+
+  it('of one lock are shown once each, in order', async () => {
+    const observed = observe({ masters: 1 });
+    await lockMany(observed, (i) => [`order:${i}`, `account:${i}`, `account:${i + 1}`], 5);
+    expect(await resourcesOf(observed)).toEqual(['account:*,order:*']);
+  });
+
+  it('are shown as a given function decides, but never as more than a hundred and one kinds', async () => {
+    const observed = observe({ masters: 1 }, { resourceOf: (resource) => resource });
+    await lockMany(observed, (i) => `key-${i}-${'x'.repeat(100)}`);
+    const resources = await resourcesOf(observed);
+    expect(resources).toHaveLength(101);
+    expect(resources[0]).toBe(`key-0-${'x'.repeat(58)}`);
+    expect(resources[100]).toBe('other');
+  });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no name');
+      },
+    ],
+    ['returns no string', () => undefined as never],
+  ])('are called other if a function %s', async (_, resourceOf) => {
+    const observed = observe({ masters: 1 }, { resourceOf });
+    await lockMany(observed, (i) => `key-${i}`, 2);
+    expect(await resourcesOf(observed)).toEqual(['other']);
+    expect(observed.rig.faults).toEqual([]);
+  });
+
+  it('share the attributes that an application adds', async () => {
+    const { rig, telemetry } = observe({ masters: 1 }, { attributes: { 'app.locks': 'billing' } });
+    await (await rig.lock('order:1')).release();
+    const points = (await telemetry.metrics()).flatMap(({ points: all }) => all);
+    const all = [...points, ...telemetry.spans].map(({ attributes }) => attributes['app.locks']);
+    expect(new Set(all)).toEqual(new Set(['billing']));
+  });
+});
+
+describe('openTelemetry()', () => {
+  it('refuses unknown and invalid options', () => {
+    expect(() => openTelemetry({ resourceof: String } as never)).toThrow('did you mean resourceOf?');
+    expect(() => openTelemetry({ resourceOf: 'order' as never })).toThrow('resourceOf must be a function');
+  });
+
+  it('does nothing, and breaks nothing, if no SDK is registered', async () => {
+    const rig = new Rig({ observer: openTelemetry() });
+    const lock = await rig.lock('order:1');
+    expect(lock.observed(() => lock.isHeld)()).toBe(true);
+    await lock.release();
+    expect(rig.faults).toEqual([]);
+  });
+});

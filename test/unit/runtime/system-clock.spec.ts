@@ -1,0 +1,257 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { elapsedBetween, elapsedSince } from '../../../lib/core/clock.js';
+import { SystemClock } from '../../../lib/runtime/system-clock.js';
+import { Rig } from '../support/rig.js';
+import { TestClock } from '../support/test-clock.js';
+
+const HOUR = 3_600_000;
+
+describe('Elapsed time', () => {
+  it.each([
+    ['agree', 10, 10, 10],
+    ['differ by a suspended machine', 10, 500, 500],
+    ['differ by a wall clock that was stepped back', 10, -HOUR, 10],
+    ['both go back, although neither should', -5, -7, 0],
+  ])('is the larger reading of two clocks: they %s', (_, monotonic, wall, expected) => {
+    expect(elapsedBetween({ monotonic: 100, wall: 1e12 }, { monotonic: 100 + monotonic, wall: 1e12 + wall })).toBe(
+      expected,
+    );
+  });
+
+  it('counts from a moment of the injected clock', async () => {
+    const clock = new TestClock();
+    const from = clock.read();
+    await clock.advance(5);
+    expect(elapsedSince(clock, from)).toBe(5);
+  });
+});
+
+describe('A lock that is held', () => {
+  const request = { ttl: 9_000, extend: true };
+
+  it('survives a wall clock that steps back by an hour, and expires in time', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { ttl: 9_000 });
+    await rig.clock.advance(1_000);
+    rig.clock.stepWall(-HOUR);
+    expect(lock.remaining()).toBe(9_000 - 92 - 1_000);
+    await rig.clock.advance(7_907);
+    expect(lock.isHeld).toBe(true);
+    await rig.clock.advance(1);
+    expect(lock.signal.aborted).toBe(true);
+  });
+
+  it('is extended although the wall clock steps back by an hour', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', request);
+    rig.clock.stepWall(-HOUR);
+    await rig.clock.advance(60_000);
+    expect(lock.isHeld).toBe(true);
+  });
+
+  it('fails safe when the wall clock steps forward by an hour', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', request);
+    rig.clock.stepWall(HOUR);
+    expect(lock.isHeld).toBe(false);
+    expect(lock.signal.reason).toMatchObject({ cause: 'expired' });
+    await rig.clock.advance(60_000);
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('is no longer held when the machine wakes up from a long sleep', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', request);
+    rig.clock.suspend(9_000);
+    expect(lock.isHeld).toBe(false);
+    expect(() => lock.assertHeld()).toThrow('lost the lock on "a"');
+    expect(rig.losses).toHaveLength(1);
+  });
+
+  it('is not extended after a long sleep by a timer that missed the sleep', async () => {
+    const rig = new Rig();
+    await rig.lock('a', request);
+    rig.clock.suspend(9_000);
+    await rig.clock.advance(3_000);
+    expect(rig.masters[0]!.times('extend')).toEqual([]);
+    expect(rig.losses).toHaveLength(1);
+  });
+
+  it.each([
+    ['in time to extend it', 3_000, false],
+    ['after its end', 9_000, true],
+  ])(
+    'is checked within a second after a machine wakes up %s, however far away its timer is',
+    async (_, slept, isLost) => {
+      const rig = new Rig();
+      const lock = await rig.lock('a', request);
+      const { signal } = lock;
+      rig.clock.suspend(slept);
+      await rig.clock.advance(1_000);
+      // Nothing queries the lock in between: that would read the clock itself.
+      expect([signal.aborted, rig.losses.length]).toEqual([isLost, isLost ? 1 : 0]);
+      expect(rig.masters[0]!.times('extend')).toEqual(isLost ? [] : [1_000]);
+    },
+  );
+
+  it('is known to be lost even if the event loop is blocked and no timer can fire', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', request);
+    rig.clock.stall(8_907);
+    expect([lock.isHeld, lock.remaining()]).toEqual([true, 1]);
+    rig.clock.stall(1);
+    expect([lock.isHeld, lock.remaining(), lock.signal.aborted]).toEqual([false, 0, true]);
+  });
+
+  it('is extended late if the event loop was blocked for less than the validity', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', request);
+    rig.clock.stall(8_000);
+    await rig.clock.advance(0);
+    expect(lock.remaining()).toBe(9_000 - 92);
+  });
+});
+
+describe('The clock of this process', () => {
+  it('reads both clocks', () => {
+    const { monotonic, wall } = new SystemClock().read();
+    expect(Math.abs(wall - Date.now())).toBeLessThan(1_000);
+    expect(monotonic).toBeGreaterThan(0);
+  });
+
+  it('calls back after input in a later turn, and forgets cancelled timers', async () => {
+    const clock = new SystemClock();
+    const events: string[] = [];
+    clock.schedule(0, () => events.push('cancelled')).cancel();
+    clock.schedule(0, () => events.push('unref')).unref();
+    await new Promise<void>((resolve) => clock.afterInput(resolve));
+    await new Promise<void>((resolve) => clock.schedule(2, resolve));
+    expect(events).toEqual(['unref']);
+  });
+
+  it('needs one timer of the process for any number of timers, and none once all are cancelled', async () => {
+    const clock = new SystemClock();
+    // Other timers may end meanwhile, but none starts.
+    const before = timersOfProcess();
+    const timers = Array.from({ length: 1_000 }, (_, i) => clock.schedule(10_000 + (i % 100), () => undefined));
+    expect(timersOfProcess()).toBeLessThanOrEqual(before + 1);
+    for (const timer of timers) timer.cancel();
+    expect(timersOfProcess()).toBeLessThanOrEqual(before);
+    await new Promise<void>((resolve) => clock.schedule(1, resolve));
+    expect(timersOfProcess()).toBeLessThanOrEqual(before);
+  });
+
+  it('never calls back early', async () => {
+    const clock = new SystemClock();
+    const fired: { delay: number; after: number }[] = [];
+    await Promise.all(
+      [7, 1, 12, 3, 3, 0, 9].map((delay) => {
+        const start = performance.now();
+        return new Promise<void>((resolve) => {
+          clock.schedule(delay, () => {
+            fired.push({ delay, after: performance.now() - start });
+            resolve();
+          });
+        });
+      }),
+    );
+    expect(fired).toHaveLength(7);
+    for (const { delay, after } of fired) expect(after).toBeGreaterThanOrEqual(delay);
+  });
+
+  it('lets timers with slack fire together', async () => {
+    const clock = new SystemClock();
+    const turns: number[] = [];
+    let turn = 0;
+    const delays = Array.from({ length: 20 }, (_, i) => 40 + i / 2);
+    await Promise.all(
+      delays.map(
+        (delay) =>
+          new Promise<void>((resolve) => {
+            const callback = (): void => {
+              if (turns.at(-1) !== turn) clock.afterTurn(() => turn++);
+              turns.push(turn);
+              resolve();
+            };
+            clock.schedule(delay, callback, 32);
+          }),
+      ),
+    );
+    // Ten milliseconds touch at most two cells of a grid of 32.
+    expect(new Set(turns).size).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('A resume', () => {
+  const SLEPT = 60_000;
+  const nothing = (): void => undefined;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  /** Moves only the wall clock, as the suspension of a machine does. */
+  function moveWall(milliseconds: number): void {
+    jest.setSystemTime(Date.now() + milliseconds);
+  }
+
+  it.each([
+    ['is reported once after the machine was suspended', (): void => moveWall(SLEPT), 1],
+    ['is reported after a short sleep', (): void => moveWall(20), 1],
+    ['is not reported when the wall clock is corrected gradually', (): void => moveWall(3), 0],
+    ['is not reported when the wall clock is set back', (): void => moveWall(-SLEPT), 0],
+    ['is not reported when time passes', nothing, 0],
+  ])('%s', (_, happen, times) => {
+    const clock = new SystemClock();
+    const heard: number[] = [];
+    clock.onResume(() => heard.push(performance.now()));
+    clock.schedule(SLEPT, nothing);
+    jest.advanceTimersByTime(5_500);
+    happen();
+    const since = performance.now();
+    jest.advanceTimersByTime(1_000);
+    expect(heard).toHaveLength(times);
+    for (const at of heard) expect(at - since).toBeLessThanOrEqual(1_000);
+    jest.advanceTimersByTime(5_000);
+    expect(heard).toHaveLength(times);
+  });
+
+  it('is reported for each suspension, to all listeners', () => {
+    const clock = new SystemClock();
+    let heard = 0;
+    clock.onResume(() => heard++);
+    clock.onResume(() => heard++);
+    clock.schedule(SLEPT, nothing);
+    for (let i = 0; i < 3; i++) {
+      moveWall(SLEPT);
+      jest.advanceTimersByTime(1_000);
+    }
+    expect(heard).toBe(6);
+  });
+
+  it('needs no timer of the process while nothing is scheduled', () => {
+    const clock = new SystemClock();
+    clock.onResume(nothing);
+    expect(jest.getTimerCount()).toBe(0);
+    clock.schedule(10, nothing);
+    jest.advanceTimersByTime(2_000);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('makes a timer that is more than a second away neither early nor late', () => {
+    const clock = new SystemClock();
+    const started = performance.now();
+    let after = 0;
+    clock.schedule(3_500, () => (after = performance.now() - started));
+    jest.advanceTimersByTime(5_000);
+    expect(after).toBeGreaterThanOrEqual(3_500);
+    expect(after).toBeLessThan(3_502);
+  });
+});
+
+function timersOfProcess(): number {
+  return process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+}
