@@ -34,7 +34,7 @@ export type { MasterStatus, RedlockStatus } from './core/health/status.js';
 export type { AcquireOptions, RedlockOptions } from './core/settings/options.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
 export { LockInterceptor, type LockInterceptorKey } from './nest/lock.interceptor.js';
-export type { LockedMethodOptions, LockResource, WithLockOptions } from './nest/lock-options.interface.js';
+export type { LockedMethodOptions, LockResource, WithLockOptions } from './nest/lock-options.js';
 export { LockService } from './nest/lock.service.js';
 export type { DurableOption, RedisMasterSource } from './redis/master-source.js';
 export type { RedisClientSource } from './redis/redis-client.interface.js';

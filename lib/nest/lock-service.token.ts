@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { RedlockConfigError } from '../core/errors.js';
-import type { LockedMethodOptions } from './lock-options.interface.js';
+import type { LockedMethodOptions } from './lock-options.js';
 import type { LockService } from './lock.service.js';
 
 /**

@@ -65,10 +65,10 @@ export class LockExplorer {
     if (!prototype || this.checked.has(prototype)) return;
     this.checked.add(prototype);
     refuseUnintercepted(prototype);
-    for (const { method, ttl, options } of declarationsOf(prototype)) {
+    for (const { method, options } of declarationsOf(prototype)) {
       if (!this.isMine(options.service)) continue;
       checkLockService(method, this.locks);
-      this.locks.check(method, ttl, options);
+      this.locks.check(method, options);
     }
   }
 

@@ -11,7 +11,7 @@ import {
 import { Observable } from 'rxjs';
 import type { Duration } from '../core/settings/duration.js';
 import { resolveResources } from '../core/settings/resources.js';
-import type { LockedMethodOptions, LockResource } from './lock-options.interface.js';
+import { type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 import { LockedStream, responseOf, returnsObservable } from './locked-stream.js';
@@ -45,9 +45,8 @@ type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => un
  * Declare the return type if the first value may be late.
  *
  * @param key what to lock: a name, several names to acquire together, or a function of the execution context
- * @param ttl lifetime of the lock without extension, in milliseconds or as a string such as `'10s'`; default: the
- * module's `ttl`
- * @param options see {@link LockedMethodOptions}
+ * @param options the ttl in milliseconds or as a string such as `'10s'`, or {@link LockedMethodOptions}; default: those of
+ * the module
  * @throws {RedlockConfigError} at class definition, for an invalid key or service name; at boot, for an invalid ttl or
  * option, and on methods for which Nest runs no interceptors, such as `@Cron`, `@OnEvent` and queue processors: use
  * `WithLock` there, even if the method is an HTTP handler as well
@@ -57,10 +56,10 @@ type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => un
  */
 export function LockInterceptor(
   key: LockInterceptorKey,
-  ttl?: Duration,
-  options: LockedMethodOptions = {},
+  options?: Duration | LockedMethodOptions,
 ): Type<NestInterceptor> {
-  const token = tokenFor('LockInterceptor', options);
+  const given = optionsOf(options);
+  const token = tokenFor('LockInterceptor', given);
   const fixed = typeof key === 'function' ? undefined : resolveResources('LockInterceptor: key', key);
 
   @Injectable()
@@ -69,7 +68,7 @@ export function LockInterceptor(
 
     constructor(@Inject(token) private readonly locks: LockService) {
       checkLockService('LockInterceptor', locks);
-      locks.check('LockInterceptor', ttl, options);
+      locks.check('LockInterceptor', given);
     }
 
     intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
@@ -83,7 +82,7 @@ export function LockInterceptor(
 
         const lockedRun = async (): Promise<LockedStream | undefined> => {
           const resources = fixed ?? resolveResources('LockInterceptor: key', await (key as KeyFunction)(context));
-          const hold = await holdOr(this.locks, resources, ttl, { ...options, signal: waiting.signal });
+          const hold = await holdOr(this.locks, resources, { ...given, signal: waiting.signal });
           if (!('otherwise' in hold))
             return new LockedStream(hold, next, subscriber, response, returnsObservable(context));
           subscriber.next(hold.otherwise);

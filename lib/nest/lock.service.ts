@@ -10,10 +10,13 @@ import { type CallSettings, resolveCall, resolveFlag, type Settings } from '../c
 import type { RedlockStatus } from '../core/health/status.js';
 import { LockScope } from './lock-scope.js';
 import { LockContext } from './lock-context.js';
-import type { LockedMethodOptions, LockResource, WithLockOptions } from './lock-options.interface.js';
-
-/** Has no prototype, so that a property added to `Object.prototype` is not read as an option. */
-const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as object);
+import {
+  type LockedMethodOptions,
+  type LockResource,
+  NO_OPTIONS,
+  optionsOf,
+  type WithLockOptions,
+} from './lock-options.js';
 
 const LOCKED_METHOD_OPTION_NAMES: readonly string[] = [
   ...ACQUIRE_OPTION_NAMES.filter((name) => name !== 'signal'),
@@ -27,6 +30,9 @@ const WITH_LOCK_OPTION_NAMES: readonly string[] = [
   'reentrant',
 ] satisfies (keyof WithLockOptions)[];
 
+/** Work that runs under a lock. */
+export type LockedWork<T> = (lock: Lock) => T | PromiseLike<T>;
+
 /**
  * Distributed locks. Inject it into any provider.
  *
@@ -34,7 +40,7 @@ const WITH_LOCK_OPTION_NAMES: readonly string[] = [
  */
 export class LockService {
   private readonly context = new LockContext<LockScope>();
-  /** The settings of the last call without options, for its ttl. */
+  /** The settings of the last call that had at most a ttl. */
   private usual: { readonly ttl: Duration | undefined; readonly call: CallSettings } | undefined;
   /**
    * The settings of the last call with options: most calls of a program use equal ones, and thousands of locks share
@@ -53,7 +59,7 @@ export class LockService {
    * Acquires a lock. The caller releases it, preferably by `await using`. It is not extended without `extend: true`.
    *
    * @param resource what to lock; several resources are acquired together or not at all
-   * @param ttl lifetime of the lock in milliseconds or as a string such as `'10s'`; default: the module's `ttl`
+   * @param options the ttl in milliseconds or as a string such as `'10s'`, or options; default: those of the module
    * @throws {LockNotAcquiredError} another holder keeps the resource until the waiting budget ends
    * @throws {QuorumUnavailableError} too few masters vote before the waiting budget ends
    * @throws {LockReentryError} the call chain already holds one of the resources
@@ -61,8 +67,8 @@ export class LockService {
    * @throws {RedlockConfigError} an argument is invalid
    * @throws the reason of `options.signal`, if it aborts during the wait
    */
-  acquire(resource: LockResource, ttl?: Duration, options: AcquireOptions = NO_OPTIONS): Promise<Lock> {
-    return this.take(resource, ttl, options, 'fail');
+  acquire(resource: LockResource, options?: Duration | AcquireOptions): Promise<Lock> {
+    return this.take(resource, options, 'fail');
   }
 
   /**
@@ -71,14 +77,11 @@ export class LockService {
    * @throws {QuorumUnavailableError} too few masters vote: an outage says nothing about the resource
    * @throws all other errors of {@link acquire}
    */
-  async tryAcquire(
-    resource: LockResource,
-    ttl?: Duration,
-    options: Omit<AcquireOptions, 'wait'> = {},
-  ): Promise<Lock | null> {
-    checkOptionNames('options', options, ACQUIRE_OPTION_NAMES);
+  async tryAcquire(resource: LockResource, options?: Duration | Omit<AcquireOptions, 'wait'>): Promise<Lock | null> {
+    const given = optionsOf<AcquireOptions>(options);
+    checkOptionNames('options', given, ACQUIRE_OPTION_NAMES);
     try {
-      return await this.take(resource, ttl, { ...options, wait: 0 }, 'skip');
+      return await this.take(resource, { ...given, wait: 0 }, 'skip');
     } catch (error) {
       if (error instanceof LockNotAcquiredError) return null;
       throw error;
@@ -89,21 +92,24 @@ export class LockService {
    * Runs work under a lock, extends it while the work runs, and releases it afterwards.
    *
    * @param resource what to lock; several resources are acquired together or not at all
-   * @param ttl lifetime of the lock in milliseconds or as a string such as `'10s'`; `undefined`: the module's `ttl`
+   * @param options the ttl in milliseconds or as a string such as `'10s'`, or options; may be omitted: then those of the
+   * module apply
    * @param work receives the lock; pass its `signal` to everything that must stop when the lock is lost
    * @returns the result of the work. An error of the work is rethrown unchanged.
    * @throws {LockLostError} the lock was lost while the work ran, even if the work returned a value
    * @throws all errors of {@link acquire}
    */
+  withLock<T>(resource: LockResource, work: LockedWork<T>): Promise<T>;
+  withLock<T>(resource: LockResource, options: Duration | WithLockOptions | undefined, work: LockedWork<T>): Promise<T>;
   async withLock<T>(
     resource: LockResource,
-    ttl: Duration | undefined,
-    work: (lock: Lock) => T | PromiseLike<T>,
-    options: WithLockOptions = {},
+    options: Duration | WithLockOptions | undefined | LockedWork<T>,
+    work?: LockedWork<T>,
   ): Promise<T> {
+    if (typeof options === 'function') return this.withLock(resource, undefined, options);
     const resources = resolveResources('resource', resource);
     if (typeof work !== 'function') throw new RedlockConfigError('work', work, 'must be a function');
-    const hold = await this.hold(resources, ttl, options);
+    const hold = await this.hold(resources, optionsOf(options));
     return hold.during(() => work(hold.lock));
   }
 
@@ -165,15 +171,10 @@ export class LockService {
    * Acquires a lock for work that is about to start, or joins the lock that the work may run inside.
    * @internal
    */
-  async hold(
-    resources: readonly string[],
-    ttl: Duration | undefined,
-    options: WithLockOptions,
-    onHeld: OnHeld = 'fail',
-  ): Promise<LockScope> {
+  async hold(resources: readonly string[], options: WithLockOptions, onHeld: OnHeld = 'fail'): Promise<LockScope> {
     checkOptionNames('options', options, WITH_LOCK_OPTION_NAMES);
     const { reentrant = false, ...rest } = options;
-    const call = this.resolve(ttl, { ...rest, extend: rest.extend ?? true });
+    const call = this.resolve({ ...rest, extend: rest.extend ?? true });
     if (resolveFlag('reentrant', reentrant)) {
       const outer = this.heldInChain((lock) => resources.every((resource) => lock.resources.includes(resource)));
       if (outer) return outer.join();
@@ -188,37 +189,39 @@ export class LockService {
    * @throws {RedlockConfigError} for an invalid option; the message names `where`
    * @internal
    */
-  check(where: string, ttl: Duration | undefined, options: LockedMethodOptions): void {
+  check(where: string, options: LockedMethodOptions): void {
     checkOptionNames(where, options, LOCKED_METHOD_OPTION_NAMES);
     const { onLocked = 'throw', reentrant = false, service: _, ...rest } = options;
     resolveFlag(`${where}: reentrant`, reentrant);
     if (onLocked !== 'throw' && onLocked !== 'skip' && typeof onLocked !== 'function') {
       throw new RedlockConfigError(`${where}: onLocked`, onLocked, `must be 'throw', 'skip' or a function`);
     }
-    resolveCall(this.settings, ttl, rest, where);
+    resolveCall(this.settings, rest, where);
   }
 
   private async take(
     resource: LockResource,
-    ttl: Duration | undefined,
-    options: AcquireOptions,
+    options: Duration | AcquireOptions | undefined,
     onHeld: OnHeld,
   ): Promise<Lock> {
     const resources = resolveResources('resource', resource);
-    const call = options === NO_OPTIONS ? this.usualCall(ttl) : this.resolve(ttl, options);
+    const isTtl = options === undefined || typeof options === 'string' || typeof options === 'number';
+    const call = isTtl ? this.usualCall(options) : this.resolve(optionsOf(options));
     this.refuseReentry(resources);
     return this.redlock().acquire(resources, call, onHeld);
   }
 
-  private resolve(ttl: Duration | undefined, options: AcquireOptions): CallSettings {
-    const call = resolveCall(this.settings, ttl, options);
+  private resolve(options: AcquireOptions): CallSettings {
+    const call = resolveCall(this.settings, options);
     if (call.signal) return call;
     if (!this.last || !isSame(this.last, call)) this.last = call;
     return this.last;
   }
 
   private usualCall(ttl: Duration | undefined): CallSettings {
-    if (!this.usual || this.usual.ttl !== ttl) this.usual = { ttl, call: resolveCall(this.settings, ttl, NO_OPTIONS) };
+    if (!this.usual || this.usual.ttl !== ttl) {
+      this.usual = { ttl, call: resolveCall(this.settings, ttl === undefined ? NO_OPTIONS : { ttl }) };
+    }
     return this.usual.call;
   }
 

@@ -5,7 +5,7 @@ import type { Duration } from '../core/settings/duration.js';
 import { isNotAcquired, RedlockConfigError } from '../core/errors.js';
 import { resolveResources } from '../core/settings/resources.js';
 import type { LockScope } from './lock-scope.js';
-import type { LockedMethodOptions, LockResource } from './lock-options.interface.js';
+import { type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
 import { tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 
@@ -17,7 +17,6 @@ type KeyFunction = Extract<LockKey, (...args: never[]) => unknown>;
 /** The arguments of one `@WithLock`, which are checked at boot. */
 export interface LockDeclaration {
   readonly method: string;
-  readonly ttl: Duration | undefined;
   readonly options: LockedMethodOptions;
 }
 
@@ -48,9 +47,8 @@ const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
  * ```
  *
  * @param key what to lock: a name, several names to acquire together, or a function of the method's arguments
- * @param ttl lifetime of the lock without extension, in milliseconds or as a string such as `'10s'`; default: the
- * module's `ttl`
- * @param options see {@link LockedMethodOptions}
+ * @param options the ttl in milliseconds or as a string such as `'10s'`, or {@link LockedMethodOptions}; default: those of
+ * the module
  * @throws {RedlockConfigError} at class definition, on a static method, an accessor or a generator, and for an invalid
  * key or service name; at boot, for an invalid ttl or option
  *
@@ -65,7 +63,8 @@ const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
  *
  * Errors of the method itself are rethrown unchanged.
  */
-export function WithLock<const Key extends LockKey>(key: Key, ttl?: Duration, options: LockedMethodOptions = {}) {
+export function WithLock<const Key extends LockKey>(key: Key, options?: Duration | LockedMethodOptions) {
+  const given = optionsOf(options);
   return <Method extends LockableMethod>(
     target: object,
     property: string | symbol,
@@ -73,15 +72,15 @@ export function WithLock<const Key extends LockKey>(key: Key, ttl?: Duration, op
   ): void => {
     const where = `@WithLock on ${nameOf(target)}.${String(property)}`;
     const method = checkMethod(where, target, descriptor);
-    const host = tokenFor(where, options);
+    const host = tokenFor(where, given);
     const fixed = typeof key === 'function' ? undefined : resolveResources(`${where}: key`, key);
-    declare(target, { method: where, ttl, options });
+    declare(target, { method: where, options: given });
     injectLockService(target, host);
 
     const locked = async (self: object, args: never[]): Promise<unknown> => {
       const service = lockServiceOf(self, host, where);
       const resources = fixed ?? resolveResources(`${where}: key`, Reflect.apply(key as KeyFunction, self, args));
-      const hold = await holdOr(service, resources, ttl, options);
+      const hold = await holdOr(service, resources, given);
       if ('otherwise' in hold) return hold.otherwise;
       return hold.during(async () => {
         const result: unknown = await refuseStream(where, Reflect.apply(method, self, args));
@@ -107,13 +106,12 @@ export function declarationsOf(prototype: object): readonly LockDeclaration[] {
 export async function holdOr(
   service: LockService,
   resources: readonly string[],
-  ttl: Duration | undefined,
   options: LockedMethodOptions & { signal?: AbortSignal },
 ): Promise<LockScope | { otherwise: unknown }> {
   const { onLocked = 'throw', service: _, ...rest } = options;
   try {
-    if (onLocked === 'throw') return await service.hold(resources, ttl, rest);
-    return await service.hold(resources, ttl, onLocked === 'skip' ? { ...rest, wait: rest.wait ?? 0 } : rest, 'skip');
+    if (onLocked === 'throw') return await service.hold(resources, rest);
+    return await service.hold(resources, onLocked === 'skip' ? { ...rest, wait: rest.wait ?? 0 } : rest, 'skip');
   } catch (error) {
     if (onLocked === 'throw' || !isNotAcquired(error)) throw error;
     return { otherwise: onLocked === 'skip' ? undefined : await onLocked(error) };

@@ -183,7 +183,7 @@ describe.each(WRONG_CALLS)('An invalid call, %s, is refused at boot', (_, ttl, o
   it('on @WithLock, with the name of the method', async () => {
     @Injectable()
     class Jobs {
-      @WithLock('a', ttl as Duration, options)
+      @WithLock('a', { ttl: ttl as Duration, ...options })
       async run(): Promise<void> {}
     }
     const error = await failureOf(() => boot({ imports: [new Locks().module()], providers: [Jobs] }));
@@ -194,7 +194,7 @@ describe.each(WRONG_CALLS)('An invalid call, %s, is refused at boot', (_, ttl, o
     @Controller()
     class Carts {
       @Get()
-      @UseInterceptors(LockInterceptor('cart', ttl as Duration, options))
+      @UseInterceptors(LockInterceptor('cart', { ttl: ttl as Duration, ...options }))
       get(): void {}
     }
     const error = await failureOf(() => boot({ imports: [new Locks().module()], controllers: [Carts] }));
@@ -206,7 +206,7 @@ describe('An invalid ttl on @WithLock is refused at boot', () => {
   it.each(NO_DURATIONS)('%p', async (ttl, shown) => {
     @Injectable()
     class Jobs {
-      @WithLock('a', anything(ttl))
+      @WithLock('a', { ttl: anything(ttl) })
       async run(): Promise<void> {}
     }
     const error = await failureOf(() => boot({ imports: [new Locks().module()], providers: [Jobs] }));
@@ -242,7 +242,7 @@ describe('Invalid options are found at boot on', () => {
     const [main, billing] = [new Locks(1, { maxTtl: '3h' }), new Locks(1, { name: 'billing' })];
     await boot({ imports: [main.module(), billing.module()], providers: [Wrong] });
     class WrongBilling {
-      @WithLock('a', '2h', { service: 'billing' })
+      @WithLock('a', { ttl: '2h', service: 'billing' })
       async run(): Promise<void> {}
     }
     const start = () => boot({ imports: [main.module(), billing.module()], providers: [WrongBilling] });

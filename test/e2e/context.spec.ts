@@ -79,7 +79,7 @@ describe('current()', () => {
     const other = (await boot({ imports: [locks.module()] })).get(LockService);
     await service.withLock('a', '5s', async () => {
       expect(other.current()).toBeUndefined();
-      await expect(other.acquire('a', '5s', { wait: 0 })).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
+      await expect(other.acquire('a', { ttl: '5s', wait: 0 })).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
       await other.withLock('b', '5s', async (inner) => {
         expect(other.current()).toBe(inner);
         expect(service.current()?.resources).toEqual(['a']);
@@ -118,15 +118,10 @@ describe('A nested call for a resource that its call chain holds', () => {
 
   it('runs inside the lock with reentrant: true, and leaves the lock to the outer call', async () => {
     await service.withLock('a', '5s', async (outer) => {
-      await service.withLock(
-        'a',
-        '5s',
-        async (inner) => {
-          expect(inner).toBe(outer);
-          expect(service.current()).toBe(outer);
-        },
-        { reentrant: true },
-      );
+      await service.withLock('a', { ttl: '5s', reentrant: true }, async (inner) => {
+        expect(inner).toBe(outer);
+        expect(service.current()).toBe(outer);
+      });
       expect(outer.isHeld).toBe(true);
       expect(locks.held).toBe(true);
     });
@@ -134,35 +129,30 @@ describe('A nested call for a resource that its call chain holds', () => {
 
   it('runs inside a lock that covers more resources', async () => {
     await service.withLock(['a', 'b'], '5s', async (outer) => {
-      await service.withLock('b', '5s', (inner) => expect(inner).toBe(outer), { reentrant: true });
+      await service.withLock('b', { ttl: '5s', reentrant: true }, (inner) => expect(inner).toBe(outer));
     });
   });
 
   it('fails even with reentrant: true if the lock covers fewer resources', async () => {
     await service.withLock('a', '5s', async () => {
-      const nested = service.withLock(['a', 'b'], '5s', () => 'ran', { reentrant: true });
+      const nested = service.withLock(['a', 'b'], { ttl: '5s', reentrant: true }, () => 'ran');
       await expect(nested).rejects.toThrow('take all of them together in the outer call');
     });
   });
 
   it('acquires as usual with reentrant: true if nothing is held', async () => {
-    await expect(service.withLock('a', '5s', () => locks.held, { reentrant: true })).resolves.toBe(true);
+    await expect(service.withLock('a', { ttl: '5s', reentrant: true }, () => locks.held)).resolves.toBe(true);
   });
 
   describe('with parallel calls of one chain', () => {
     let stock: number;
     /** Reads, yields to others, and writes. */
     const take = () =>
-      service.withLock(
-        'stock',
-        '5s',
-        async () => {
-          const seen = stock;
-          await settle();
-          stock = seen - 1;
-        },
-        { reentrant: true },
-      );
+      service.withLock('stock', { ttl: '5s', reentrant: true }, async () => {
+        const seen = stock;
+        await settle();
+        stock = seen - 1;
+      });
     beforeEach(() => {
       stock = 10;
     });
@@ -193,7 +183,7 @@ describe('A nested call for a resource that its call chain holds', () => {
         return this.flush(id);
       }
 
-      @WithLock((id: string) => id, undefined, { reentrant: true })
+      @WithLock((id: string) => id, { reentrant: true })
       async flush(_: string): Promise<boolean> {
         return locks.held;
       }
@@ -212,7 +202,7 @@ describe('A nested call for a resource that its call chain holds', () => {
     const work = deferred();
     const nested = deferred<unknown>();
     const call = service.withLock('a', '5s', async () => {
-      const inner = service.withLock('a', '5s', () => work.promise, { reentrant: true });
+      const inner = service.withLock('a', { ttl: '5s', reentrant: true }, () => work.promise);
       await inner.catch(nested.resolve);
     });
     await settle();
@@ -228,13 +218,13 @@ describe('A nested call for a resource that its call chain holds', () => {
     const work = deferred<string>();
     let floating: Promise<string> | undefined;
     await service.withLock('a', '5s', () => {
-      floating = service.withLock('a', '5s', () => work.promise, { reentrant: true });
+      floating = service.withLock('a', { ttl: '5s', reentrant: true }, () => work.promise);
     });
     await clock.advance(20_000);
     await expect(service.tryAcquire('a')).resolves.toBeNull();
     work.resolve('done');
     await expect(floating).resolves.toBe('done');
-    await (await service.acquire('a', '5s', { wait: 0 })).release();
+    await (await service.acquire('a', { ttl: '5s', wait: 0 })).release();
   });
 });
 

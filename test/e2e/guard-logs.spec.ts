@@ -29,7 +29,7 @@ describe('An application that boots together with its masters', () => {
       expect(saidOf(port)).toEqual([expect.stringMatching(line)]);
     }
 
-    const refused = await locks.acquire('a', undefined, { wait: 0 }).catch((error: unknown) => error);
+    const refused = await locks.acquire('a', { wait: 0 }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(QuorumUnavailableError);
     // As many answers as it takes to make a quorum impossible.
     const answers = String(refused).match(
@@ -37,10 +37,10 @@ describe('An application that boots together with its masters', () => {
     );
     expect(answers?.length).toBeGreaterThanOrEqual(2);
     const asked = performance.now();
-    await expect(locks.acquire('a', undefined, { wait: '100ms' })).rejects.toBeInstanceOf(QuorumUnavailableError);
+    await expect(locks.acquire('a', { wait: '100ms' })).rejects.toBeInstanceOf(QuorumUnavailableError);
     expect(performance.now() - asked).toBeGreaterThanOrEqual(95);
 
-    await expect(locks.withLock('a', undefined, () => 'done', { wait: '30s' })).resolves.toBe('done');
+    await expect(locks.withLock('a', { wait: '30s' }, () => 'done')).resolves.toBe('done');
     await eventually(() => masters.servers.every(({ port }) => saidOf(port).length === 2));
     for (const { port } of masters.servers) expect(saidOf(port)[1]).toBe(`log master 127.0.0.1:${port} votes again`);
     expect(locks.status()).toMatchObject({ canVote: true, masters: Array(3).fill({ state: 'voting' }) });
@@ -49,7 +49,7 @@ describe('An application that boots together with its masters', () => {
   it('gets its first lock within the usual budget with settings for trials', async () => {
     await using masters = await startMasters(3);
     const app = await start({ masters: [...masters.urls], ttl: '2s', maxTtl: '2s', masterTimeout: '500ms' });
-    await expect(app.get(LockService).withLock('a', undefined, () => 'done')).resolves.toBe('done');
+    await expect(app.get(LockService).withLock('a', () => 'done')).resolves.toBe('done');
   }, 30_000);
 });
 

@@ -87,11 +87,11 @@ describe('Any value', () => {
             AcquireOptions | undefined,
           ];
           for (const call of [
-            async () => (await service.acquire(resource, ttl, options)).release(),
-            async () => (await service.tryAcquire(resource, ttl, options))?.release(),
+            async () => (await service.acquire(resource, options)).release(),
+            async () => (await service.tryAcquire(resource, options))?.release(),
             async () => (await service.tryAcquire('b', ttl))?.release(),
             async () => service.inspect(resource),
-            () => service.withLock('c', 100, () => ran++, options),
+            () => service.withLock('c', options, () => ran++),
           ]) {
             await attempt<unknown>(call);
           }
@@ -108,13 +108,13 @@ describe('Any value', () => {
       fc.asyncProperty(anything, optionObjects(CALL_OPTIONS), async ({ value: key }, { value: options }) => {
         const decorate = (): object => {
           class Jobs {
-            @WithLock(key as string, undefined, options as LockedMethodOptions)
+            @WithLock(key as string, options as LockedMethodOptions)
             async run(): Promise<void> {}
           }
           return Jobs;
         };
         await attempt(decorate);
-        await attempt(() => void LockInterceptor(untyped(key), undefined, untyped(options)));
+        await attempt(() => void LockInterceptor(untyped(key), untyped(options)));
       }),
       { numRuns: 500 },
     );
@@ -168,10 +168,10 @@ describe('Options from untrusted data', () => {
   it.each(['', 5, null, Symbol('x'), {}])('are refused with %p as the name of a lock service', async (service) => {
     const name = untyped(service);
     expect((await refusalOf(() => InjectLockService(name))).option).toBe('name');
-    expect((await refusalOf(() => LockInterceptor('a', 10, { service: name }))).option).toBe(
+    expect((await refusalOf(() => LockInterceptor('a', { ttl: 10, service: name }))).option).toBe(
       'LockInterceptor: service',
     );
-    const decorate = WithLock('a', 10, { service: name }) as MethodDecorator;
+    const decorate = WithLock('a', { ttl: 10, service: name }) as MethodDecorator;
     class Jobs {
       async run(): Promise<void> {}
     }

@@ -125,14 +125,14 @@ describe.each(['first', 'last'])('@WithLock with ScheduleModule imported %s', (p
     const seen: unknown[] = [];
     @Injectable()
     class Jobs {
-      @WithLock('above', '5s', { onLocked: 'skip' })
+      @WithLock('above', { ttl: '5s', onLocked: 'skip' })
       @Cron('0 0 1 1 *', { name: 'above' })
       async above(): Promise<void> {
         seen.push(['above', locks.held]);
       }
 
       @Cron('0 0 1 1 *', { name: 'below' })
-      @WithLock('below', '5s', { onLocked: 'skip' })
+      @WithLock('below', { ttl: '5s', onLocked: 'skip' })
       async below(): Promise<void> {
         seen.push(['below', locks.held]);
       }
@@ -175,7 +175,7 @@ describe.each(['first', 'last'])('@WithLock with ScheduleModule imported %s', (p
     const instance = (name: string) => {
       @Injectable()
       class Daily {
-        @WithLock('daily', '10s', { onLocked: 'skip', minHold: '10s' })
+        @WithLock('daily', { ttl: '10s', onLocked: 'skip', minHold: '10s' })
         @Cron('0 0 1 1 *', { name: 'daily' })
         async report(): Promise<string> {
           ran.push(name);

@@ -396,7 +396,7 @@ describe('Several applications and services in one process', () => {
         return [main.held, billing.held];
       }
 
-      @WithLock('bill', '5s', { service: 'billing' })
+      @WithLock('bill', { ttl: '5s', service: 'billing' })
       async onBilling(): Promise<[boolean, boolean]> {
         return [main.held, billing.held];
       }
@@ -429,7 +429,7 @@ describe('Several applications and services in one process', () => {
     locks = new Locks(1, { name: 'only' });
     @Injectable()
     class Named {
-      @WithLock('n', undefined, { service: 'only' })
+      @WithLock('n', { service: 'only' })
       async run(): Promise<boolean> {
         return locks.held;
       }

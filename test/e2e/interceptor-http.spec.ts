@@ -47,7 +47,7 @@ afterEach(async () => {
 });
 
 const idOf = (context: ExecutionContext) => context.switchToHttp().getRequest<{ params: { id: string } }>().params.id;
-const Locked = (options?: LockedMethodOptions) => UseInterceptors(LockInterceptor(idOf, '10s', options));
+const Locked = (options?: LockedMethodOptions) => UseInterceptors(LockInterceptor(idOf, { ttl: '10s', ...options }));
 
 @Injectable()
 class WatchPipe implements PipeTransform<string> {
@@ -184,7 +184,7 @@ class Carts {
   }
 
   @Get('twice/:id')
-  @UseInterceptors(LockInterceptor(idOf), LockInterceptor(idOf, '10s', { reentrant: true }))
+  @UseInterceptors(LockInterceptor(idOf), LockInterceptor(idOf, { ttl: '10s', reentrant: true }))
   twice(): number {
     return locks.masters[0]!.size;
   }

@@ -67,7 +67,9 @@ async function expectNothingRuns(lock: Lock): Promise<void> {
 
 describe('LockInterceptor on messages of a microservice', () => {
   @Controller()
-  @UseInterceptors(LockInterceptor((context) => `item:${context.switchToRpc().getData<string>()}`, '10s', { wait: 0 }))
+  @UseInterceptors(
+    LockInterceptor((context) => `item:${context.switchToRpc().getData<string>()}`, { ttl: '10s', wait: 0 }),
+  )
   class Stock {
     @MessagePattern('value')
     async value(@Payload() item: string): Promise<unknown> {
@@ -201,7 +203,9 @@ describe('LockInterceptor on messages of a microservice', () => {
 
 describe('LockInterceptor on messages of a gateway', () => {
   const Locked = (wait: number) =>
-    UseInterceptors(LockInterceptor((context) => `room:${context.switchToWs().getData<string>()}`, '10s', { wait }));
+    UseInterceptors(
+      LockInterceptor((context) => `room:${context.switchToWs().getData<string>()}`, { ttl: '10s', wait }),
+    );
 
   @WebSocketGateway()
   class Rooms {

@@ -31,7 +31,7 @@ afterEach(async () => {
 type PlatformResponse = ServerResponse & { raw?: ServerResponse; hijack?: () => void };
 
 @Controller()
-@UseInterceptors(LockInterceptor('stream', '10s', { wait: 0 }))
+@UseInterceptors(LockInterceptor('stream', { ttl: '10s', wait: 0 }))
 class Streams {
   @Get('file')
   file(): StreamableFile {

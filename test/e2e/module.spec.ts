@@ -154,7 +154,7 @@ describe('Without the module', () => {
   it('an application that requests an unknown service does not boot, and the error names the service', async () => {
     @Injectable()
     class Invoices {
-      @WithLock('bill', '5s', { service: 'billing' })
+      @WithLock('bill', { ttl: '5s', service: 'billing' })
       async run(): Promise<void> {}
     }
     await expect(boot({ imports: [locks.module()], providers: [Invoices] })).rejects.toThrow(
@@ -186,7 +186,7 @@ describe('Without the module', () => {
 
   it('an object of a factory that names an unknown service fails', async () => {
     class Invoices {
-      @WithLock('bill', '5s', { service: 'billing' })
+      @WithLock('bill', { ttl: '5s', service: 'billing' })
       async run(): Promise<void> {}
     }
     const app = await boot({

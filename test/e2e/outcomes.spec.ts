@@ -46,7 +46,7 @@ function countAttempts(): () => number {
 async function methodWith(options: LockedMethodOptions, work: () => unknown = () => 'ran') {
   @Injectable()
   class Jobs {
-    @WithLock('job', '10s', options)
+    @WithLock('job', { ttl: '10s', ...options })
     async run(): Promise<unknown> {
       return work();
     }
@@ -249,7 +249,7 @@ describe('A lock that is lost while the work runs', () => {
   it('reports that maxHold was reached', async () => {
     const { locks: service } = await methodWith({});
     const work = deferred();
-    const call = service.withLock('a', '10s', () => work.promise, { maxHold: '15s' });
+    const call = service.withLock('a', { ttl: '10s', maxHold: '15s' }, () => work.promise);
     await clock.advance(15_000);
     work.resolve();
     await expect(call).rejects.toMatchObject({ cause: 'max-hold' });
@@ -321,14 +321,15 @@ describe.each(ADAPTERS)('on $platform, Nest itself answers', ({ adapter }) => {
     constructor(private readonly locks: LockService) {}
 
     @Get('decorated/:id')
-    @WithLock((id: string) => id, '10s', { wait: 0 })
+    @WithLock((id: string) => id, { ttl: '10s', wait: 0 })
     async decorated(@Param('id') id: string): Promise<string> {
       return this.locked(id);
     }
 
     @Get('intercepted/:id')
     @UseInterceptors(
-      LockInterceptor((context) => context.switchToHttp().getRequest<{ params: { id: string } }>().params.id, '10s', {
+      LockInterceptor((context) => context.switchToHttp().getRequest<{ params: { id: string } }>().params.id, {
+        ttl: '10s',
         wait: 0,
       }),
     )

@@ -21,7 +21,7 @@ class Job {
     @InjectLockService() readonly byToken: LockService,
   ) {}
 
-  @WithLock('job', '10s', { wait: 0 })
+  @WithLock('job', { ttl: '10s', wait: 0 })
   async run(): Promise<readonly string[] | undefined> {
     return this.byClass.current()?.resources;
   }
@@ -30,7 +30,7 @@ class Job {
 @Controller()
 class JobController {
   @Get()
-  @UseInterceptors(LockInterceptor('route', '10s', { wait: 0 }))
+  @UseInterceptors(LockInterceptor('route', { ttl: '10s', wait: 0 }))
   route(): string {
     return 'done';
   }
@@ -38,7 +38,7 @@ class JobController {
 
 @Injectable()
 class BillingJob {
-  @WithLock('bill', '10s', { service: 'billing', wait: 0 })
+  @WithLock('bill', { ttl: '10s', service: 'billing', wait: 0 })
   async run(): Promise<string> {
     return 'billed';
   }

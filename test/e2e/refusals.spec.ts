@@ -208,21 +208,28 @@ describe('LockService refuses', () => {
     ['-10s'],
     [''],
     [true],
-    [{}],
+    [null],
+    [Symbol('10s')],
   ])('%p as a ttl', async (ttl) => {
     const refusal = { name: 'RedlockConfigError', option: 'ttl' };
     let ran = false;
     await expect(service.acquire('a', anything(ttl))).rejects.toMatchObject(refusal);
+    await expect(service.acquire('a', { ttl: anything(ttl) })).rejects.toMatchObject(refusal);
+    await expect(service.tryAcquire('a', anything(ttl))).rejects.toMatchObject(refusal);
     await expect(service.withLock('a', anything(ttl), () => (ran = true))).rejects.toMatchObject(refusal);
     expect(ran).toBe(false);
   });
 
   it('unknown and invalid options of a call', async () => {
-    await expect(service.acquire('a', 100, anything({ wiat: 0 }))).rejects.toThrow('did you mean wait?');
-    await expect(service.acquire('a', 100, anything({ reentrant: true }))).rejects.toThrow('known options only');
-    await expect(service.acquire('a', 100, anything({ signal: 'x' }))).rejects.toMatchObject({ option: 'signal' });
-    await expect(service.withLock('a', 100, () => 1, anything({ onLocked: 'skip' }))).rejects.toThrow('known options');
-    await expect(service.withLock('a', 100, () => 1, { minHold: '31s' })).rejects.toMatchObject({ option: 'minHold' });
+    await expect(service.acquire('a', anything({ wiat: 0 }))).rejects.toThrow('did you mean wait?');
+    await expect(service.acquire('a', anything({ reentrant: true }))).rejects.toThrow('known options only');
+    await expect(service.acquire('a', anything({ signal: 'x' }))).rejects.toMatchObject({
+      option: 'signal',
+    });
+    await expect(service.withLock('a', anything({ onLocked: 'skip' }), () => 1)).rejects.toThrow('known options');
+    await expect(service.withLock('a', { ttl: 100, minHold: '31s' }, () => 1)).rejects.toMatchObject({
+      option: 'minHold',
+    });
   });
 
   it('more than one resource to inspect', async () => {
@@ -241,8 +248,8 @@ describe('Cancelling', () => {
   it('before waiting fails with the reason, and sends no request', async () => {
     const reason = new Error('changed my mind');
     const signal = AbortSignal.abort(reason);
-    await expect(service.acquire('a', 100, { signal })).rejects.toBe(reason);
-    await expect(service.withLock('a', 100, () => 1, { signal })).rejects.toBe(reason);
+    await expect(service.acquire('a', { ttl: 100, signal })).rejects.toBe(reason);
+    await expect(service.withLock('a', { ttl: 100, signal }, () => 1)).rejects.toBe(reason);
     expect(locks.held).toBe(false);
   });
 
@@ -250,7 +257,7 @@ describe('Cancelling', () => {
     const reason = new Error('changed my mind');
     const controller = new AbortController();
     const holder = await service.acquire('a', '10s');
-    const waiting = service.acquire('a', '10s', { signal: controller.signal });
+    const waiting = service.acquire('a', { ttl: '10s', signal: controller.signal });
     await settle();
     controller.abort(reason);
     await expect(waiting).rejects.toBe(reason);
@@ -259,7 +266,7 @@ describe('Cancelling', () => {
 
   it('after the acquisition changes nothing', async () => {
     const controller = new AbortController();
-    const lock = await service.acquire('a', '10s', { signal: controller.signal });
+    const lock = await service.acquire('a', { ttl: '10s', signal: controller.signal });
     controller.abort();
     expect(lock.isHeld).toBe(true);
     await lock.release();
@@ -313,7 +320,7 @@ describe('tryAcquire', () => {
   it('returns null only when another holder has the lock', async () => {
     await using _ = await service.acquire('a', '10s');
     await expect(service.tryAcquire('a')).resolves.toBeNull();
-    await expect(service.acquire('a', 100, { wait: 0 })).rejects.toThrow(LockNotAcquiredError);
+    await expect(service.acquire('a', { ttl: 100, wait: 0 })).rejects.toThrow(LockNotAcquiredError);
     for (const master of locks.masters) master.takeDown();
     await expect(service.tryAcquire('a')).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
     for (const master of locks.masters) master.bringUp();

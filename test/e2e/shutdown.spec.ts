@@ -50,7 +50,7 @@ describe('When the application shuts down', () => {
     class Last implements OnApplicationShutdown {
       constructor(readonly locks: LockService) {}
 
-      @WithLock('decorated', '5s', { onLocked: 'skip' })
+      @WithLock('decorated', { ttl: '5s', onLocked: 'skip' })
       async run(): Promise<void> {
         return Promise.resolve();
       }
@@ -133,7 +133,7 @@ describe('When the application shuts down', () => {
         return work.promise;
       }
 
-      @WithLock('b', undefined, { service: 'billing' })
+      @WithLock('b', { service: 'billing' })
       async billing(): Promise<string> {
         return work.promise;
       }

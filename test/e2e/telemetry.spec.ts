@@ -27,7 +27,7 @@ afterEach(closeAll);
 class Reports {
   constructor(@Inject(LockService) readonly locks: LockService) {}
 
-  @WithLock('report:daily', '5s', { onLocked: 'skip' })
+  @WithLock('report:daily', { ttl: '5s', onLocked: 'skip' })
   async daily(): Promise<string | undefined> {
     const tracer = telemetry.tracerProvider.getTracer('test');
     const query = tracer.startSpan('query');
@@ -69,7 +69,7 @@ describe('A refusal that is expected', () => {
     await using _ = await reports.locks.acquire('report:daily');
     await expect(reports.daily()).resolves.toBeUndefined();
     await expect(reports.locks.tryAcquire('report:daily')).resolves.toBeNull();
-    await expect(reports.locks.acquire('report:daily', '5s', { wait: 0 })).rejects.toThrow('held by someone else');
+    await expect(reports.locks.acquire('report:daily', { ttl: '5s', wait: 0 })).rejects.toThrow('held by someone else');
     expect(await outcomes()).toEqual([
       ['granted', 1],
       ['skipped', 2],

@@ -205,9 +205,9 @@ describe('No secret is disclosed', () => {
   it('by a lock that is lost to another holder, or by one that expires', async () => {
     const server = await serve();
     const service = await start([urlOf(server)]);
-    const lock = await service.acquire('a', '1s', { extend: true });
+    const lock = await service.acquire('a', { ttl: '1s', extend: true });
     const token = await tokenOf(server, 'a');
-    const expiring = await service.acquire('b', '1s', { extend: true });
+    const expiring = await service.acquire('b', { ttl: '1s', extend: true });
     const other = await tokenOf(server, 'b');
     await operate(server, 'SET', 'lock:a', 'another process');
     await eventually(() => lock.loss !== undefined);

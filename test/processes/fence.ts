@@ -106,7 +106,7 @@ async function enter(): Promise<void> {
   const extend = !steered && Math.random() < 0.5;
   await step();
   const asked = now();
-  const call = resolveCall(settings, undefined, { wait: 1_000, extend });
+  const call = resolveCall(settings, { wait: 1_000, extend });
   await using lock = await redlock.acquire(chosen, call);
   await step();
   const token = await lock.fencingToken();

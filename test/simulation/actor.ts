@@ -43,7 +43,7 @@ export class Actor {
     const maxHold = Math.max(ttl, 60_000);
     if (abortAfter !== undefined) this.abort = new AbortController();
     const signal = this.abort && { signal: this.abort.signal };
-    const call = resolveCall(node.settings, ttl, { wait, extend, minHold, maxHold, ...signal });
+    const call = resolveCall(node.settings, { ttl, wait, extend, minHold, maxHold, ...signal });
     this.asked = {
       ...{ at: this.world.scheduler.now, stopped: process.stopped },
       ...{ read: process.read(), error: process.clocks.error },

@@ -52,7 +52,7 @@ export class Contender implements AsyncDisposable {
 
   acquire(resources: string | readonly string[], ttl?: Duration, options: AcquireOptions = {}): Promise<Lock> {
     const list = typeof resources === 'string' ? [resources] : resources;
-    return this.redlock.acquire(list, resolveCall(this.settings, ttl, options));
+    return this.redlock.acquire(list, resolveCall(this.settings, ttl === undefined ? options : { ttl, ...options }));
   }
 
   close(): Promise<void> {

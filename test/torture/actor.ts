@@ -63,7 +63,7 @@ export class Actor {
       release = trace.ask('release', TWO_ROUNDS);
     };
     try {
-      await locks.withLock(keys, ttl, work, { wait });
+      await locks.withLock(keys, { ttl, wait }, work);
     } catch (error) {
       asked.settle(nameOf(error));
       throw error;
@@ -151,7 +151,7 @@ export class Actor {
     const { locks, trace } = this.context;
     const asked = trace.ask('acquire', within + TWO_ROUNDS);
     try {
-      const lock = await locks.acquire(keys, ttl, options);
+      const lock = await locks.acquire(keys, { ttl, ...options });
       asked.settle('granted');
       return { lock, asked: asked.at };
     } catch (error) {

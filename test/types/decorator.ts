@@ -94,10 +94,18 @@ export class Uses {
   @WithLock('protected')
   protected async guarded(): Promise<void> {}
 
-  @WithLock('job', '10m', { onLocked: 'skip', minHold: '30s', wait: 0, extend: false, maxHold: '1h', reentrant: true })
+  @WithLock('job', {
+    ttl: '10m',
+    onLocked: 'skip',
+    minHold: '30s',
+    wait: 0,
+    extend: false,
+    maxHold: '1h',
+    reentrant: true,
+  })
   async options(): Promise<void> {}
 
-  @WithLock('job', undefined, { service: 'billing', onLocked: (error) => error.retryAfter })
+  @WithLock('job', { service: 'billing', onLocked: (error) => error.retryAfter })
   async named(): Promise<void> {}
 }
 
@@ -192,19 +200,19 @@ export class Misuses {
   @WithLock('a', '1d')
   async days(): Promise<void> {}
 
-  // @ts-expect-error options in place of the ttl
-  @WithLock('a', { wait: 0 })
-  async misplaced(): Promise<void> {}
+  // @ts-expect-error the ttl is one of the options
+  @WithLock('a', '5s', { wait: 0 })
+  async third(): Promise<void> {}
 
   // @ts-expect-error no such option
-  @WithLock('a', '5s', { retryCount: 3 })
+  @WithLock('a', { ttl: '5s', retryCount: 3 })
   async unknownOption(): Promise<void> {}
 
   // @ts-expect-error a call cancels waiting, not a decorator
-  @WithLock('a', '5s', { signal: AbortSignal.abort() })
+  @WithLock('a', { ttl: '5s', signal: AbortSignal.abort() })
   async signal(): Promise<void> {}
 
   // @ts-expect-error no such choice
-  @WithLock('a', '5s', { onLocked: 'ignore' })
+  @WithLock('a', { ttl: '5s', onLocked: 'ignore' })
   async onLocked(): Promise<void> {}
 }

@@ -36,7 +36,7 @@ export class Orders {
     const { state, remaining } = await this.locks.inspect('a');
     const free: boolean = state === 'free' || remaining === undefined || current?.isHeld === true;
     const count: number = await this.locks.withLock('a', ttl, async () => Promise.resolve(1));
-    const text: string = await this.locks.withLock('a', undefined, () => 'at once', { wait: '2s', signal });
+    const text: string = await this.locks.withLock('a', { wait: '2s', signal }, () => 'at once');
     const cause = (error: unknown): LockLostCause | undefined =>
       error instanceof LockLostError ? error.cause : undefined;
     return `${text}${count}${free}${cause(undefined)}${await this.locks.withLock('a', `${seconds}s`, () => 'x')}`;
@@ -50,17 +50,17 @@ export class Orders {
     // @ts-expect-error no such unit
     await this.locks.acquire('a', '5 minutes');
     // @ts-expect-error no such option
-    await this.locks.acquire('a', '5s', { retry: 1 });
+    await this.locks.acquire('a', { ttl: '5s', retry: 1 });
     // @ts-expect-error only work can be reentrant
-    await this.locks.acquire('a', '5s', { reentrant: true });
+    await this.locks.acquire('a', { ttl: '5s', reentrant: true });
     // @ts-expect-error one attempt has no wait
-    await this.locks.tryAcquire('a', '5s', { wait: '1s' });
+    await this.locks.tryAcquire('a', { ttl: '5s', wait: '1s' });
     // @ts-expect-error may be null
     (await this.locks.tryAcquire('a')).assertHeld();
     // @ts-expect-error there is no work
     await this.locks.withLock('a', '5s');
     // @ts-expect-error only decorators and interceptors have onLocked
-    await this.locks.withLock('a', '5s', () => 1, { onLocked: 'skip' });
+    await this.locks.withLock('a', { ttl: '5s', onLocked: 'skip' }, () => 1);
     // @ts-expect-error the result is a number
     const text: string = await this.locks.withLock('a', '5s', () => 1);
     // @ts-expect-error one resource at a time
@@ -122,13 +122,13 @@ export const modules = [
 @Controller()
 export class Carts {
   @Get()
-  @UseInterceptors(LockInterceptor((context) => context.getHandler().name, '5s', { onLocked: 'skip' }))
+  @UseInterceptors(LockInterceptor((context) => context.getHandler().name, { ttl: '5s', onLocked: 'skip' }))
   uses(): void {}
 
   @UseInterceptors(LockInterceptor(async () => Promise.resolve(['a', 'b'] as const)))
   later(): void {}
 
-  @UseInterceptors(LockInterceptor(['a', 'b'], 500, { service: 'billing', wait: '1s', minHold: '1s' }))
+  @UseInterceptors(LockInterceptor(['a', 'b'], { ttl: 500, service: 'billing', wait: '1s', minHold: '1s' }))
   several(): void {}
 
   // @ts-expect-error a key is a text
@@ -140,6 +140,6 @@ export class Carts {
   unit(): void {}
 
   // @ts-expect-error no such option
-  @UseInterceptors(LockInterceptor('a', '5s', { retryCount: 3 }))
+  @UseInterceptors(LockInterceptor('a', { ttl: '5s', retryCount: 3 }))
   option(): void {}
 }

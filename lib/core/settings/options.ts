@@ -72,6 +72,11 @@ export interface RedlockOptions {
 /** Options of one acquisition. */
 export interface AcquireOptions {
   /**
+   * Lifetime of the lock unless it is extended, in milliseconds or as a string such as `'10s'`.
+   * @default the module's `ttl`
+   */
+  ttl?: Duration;
+  /**
    * How long to wait for a resource that is held, instead of the module's `wait`. `0` allows exactly one attempt.
    * @default the module's `wait`
    */
@@ -109,6 +114,7 @@ export const REDLOCK_OPTION_NAMES = [
 ] as const satisfies readonly (keyof RedlockOptions)[];
 
 export const ACQUIRE_OPTION_NAMES = [
+  'ttl',
   'wait',
   'extend',
   'maxHold',

@@ -78,15 +78,10 @@ export function resolveSettings(options: RedlockOptions, masters = 1): Settings 
  * @param where put before the name of an option in error messages
  * @throws {RedlockConfigError} for the first invalid option
  */
-export function resolveCall(
-  settings: Settings,
-  ttl: Duration | undefined,
-  options: AcquireOptions,
-  where?: string,
-): CallSettings {
+export function resolveCall(settings: Settings, options: AcquireOptions, where?: string): CallSettings {
   const at = (name: string): string => (where === undefined ? name : `${where}: ${name}`);
   checkOptionNames(where ?? 'options', options, ACQUIRE_OPTION_NAMES);
-  const milliseconds = resolveTtl(settings, ttl, at('ttl'));
+  const milliseconds = resolveTtl(settings, options.ttl, at('ttl'));
   const { wait = settings.wait, extend = false, minHold = 0, signal } = options;
   const { maxHold: maxHoldOption = Math.max(settings.maxHold, milliseconds) } = options;
   const maxHold = resolveMaxHold(at('maxHold'), maxHoldOption, milliseconds);

@@ -33,7 +33,9 @@ export class AccountsController {
    * of a handler that answers with an Observable.
    */
   @MessagePattern('accounts.close')
-  @UseInterceptors(LockInterceptor((context) => keyOf(context.switchToRpc().getData<Booking>()), '5s', { wait: 0 }))
+  @UseInterceptors(
+    LockInterceptor((context) => keyOf(context.switchToRpc().getData<Booking>()), { ttl: '5s', wait: 0 }),
+  )
   async close(@Payload() { account, amount }: Booking): Promise<Receipt> {
     await this.bank.book(account, -amount);
     return { booked: -amount };

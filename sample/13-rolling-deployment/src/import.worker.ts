@@ -35,11 +35,11 @@ export class ImportWorker implements OnApplicationBootstrap, OnModuleDestroy {
 
   private async work(): Promise<void> {
     // The lock may be held for weeks, and waited for as long. Both end early when the instance leaves.
-    const options = { wait: '500h', maxHold: '500h', signal: this.leaving.signal } as const;
+    const options = { ttl: TTL, wait: '500h', maxHold: '500h', signal: this.leaving.signal } as const;
     while (!this.isLeaving()) {
       this.logger.log('waits for the import');
       try {
-        await this.locks.withLock('import', TTL, (lock) => this.importAll(lock), options);
+        await this.locks.withLock('import', options, (lock) => this.importAll(lock));
       } catch (error) {
         if (this.isLeaving()) break;
         if (!(error instanceof LockError)) throw error;

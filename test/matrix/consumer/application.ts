@@ -15,7 +15,7 @@ export class Accounts {
     return depositUnlocked(amount);
   }
 
-  @WithLock('report', '4s', { onLocked: 'skip' })
+  @WithLock('report', { ttl: '4s', onLocked: 'skip' })
   async report(): Promise<string> {
     return 'written';
   }
@@ -32,7 +32,7 @@ export async function depositUnlocked(amount: number): Promise<number> {
 @Controller('carts')
 export class CartController {
   @Post('checkout')
-  @UseInterceptors(LockInterceptor('cart', '4s', { wait: 0 }))
+  @UseInterceptors(LockInterceptor('cart', { ttl: '4s', wait: 0 }))
   async checkOut(): Promise<string> {
     return 'checked out';
   }

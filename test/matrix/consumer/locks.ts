@@ -38,7 +38,7 @@ async function refuse(one: LockService, other: LockService): Promise<void> {
   const lock = await one.acquire(['stock', 'prices']);
   const first = await lock.fencingToken();
   equal(await other.tryAcquire('stock'), null);
-  await rejects(other.acquire('prices', '4s', { wait: 0 }), (error) => {
+  await rejects(other.acquire('prices', { ttl: '4s', wait: 0 }), (error) => {
     ok(error instanceof LockNotAcquiredError);
     equal(error.code, 'LOCK_NOT_ACQUIRED');
     deepEqual(error.resources, ['prices']);
@@ -64,7 +64,7 @@ export async function exerciseTestingKit(): Promise<void> {
   const masters = memoryMasters(3, clock);
   const app = await start({ masters, clock });
   try {
-    const lock = await app.get(LockService).acquire('report', '2s', { extend: true });
+    const lock = await app.get(LockService).acquire('report', { ttl: '2s', extend: true });
     await clock.advance(4_000);
     ok(lock.isHeld, 'extended');
     for (const master of masters) master.pause();

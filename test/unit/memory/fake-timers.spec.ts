@@ -11,8 +11,8 @@ it('A test with fake timers can lock on masters in memory, and advance the clock
   const masters = memoryMasters(3, clock);
   const [one, other] = [memoryLockService({ masters, clock }), memoryLockService({ masters, clock })];
 
-  const lock = await one.acquire('a', '10s', { extend: true });
-  const waiting = other.acquire('a', '10s', { wait: '1m' });
+  const lock = await one.acquire('a', { ttl: '10s', extend: true });
+  const waiting = other.acquire('a', { ttl: '10s', wait: '1m' });
   await clock.advance(30_000);
   expect(lock.isHeld).toBe(true);
   await lock.release();

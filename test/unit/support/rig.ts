@@ -53,12 +53,8 @@ export class Rig {
     });
   }
 
-  acquire(
-    resource: string | readonly string[],
-    { ttl, ...options }: Request = {},
-    onHeld: OnHeld = 'fail',
-  ): Promise<Lock> {
-    const call = resolveCall(this.settings, ttl, options);
+  acquire(resource: string | readonly string[], options: Request = {}, onHeld: OnHeld = 'fail'): Promise<Lock> {
+    const call = resolveCall(this.settings, options);
     return this.redlock.acquire(resolveResources('resource', resource), call, onHeld);
   }
 

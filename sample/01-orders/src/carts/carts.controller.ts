@@ -38,7 +38,7 @@ export class CartsController {
 
   /** Does not wait: a second payment gets 423 at once. */
   @Post('checkout')
-  @UseInterceptors(LockInterceptor(cartOf, '5s', { wait: 0 }))
+  @UseInterceptors(LockInterceptor(cartOf, { ttl: '5s', wait: 0 }))
   checkOut(@Param('id') id: string): Promise<Cart> {
     return this.carts.checkOut(id);
   }

@@ -29,7 +29,7 @@ export class ReportJob {
    * - `skip` ends the call of the instances that come second. They wait a moment first: when all instances ask at once,
    *   the votes of the masters can split so that no instance wins. Without a second attempt, the tick would not run.
    */
-  @WithLock((second: number) => `report:${second}`, '4s', { onLocked: 'skip', wait: '500ms', minHold: '4s' })
+  @WithLock((second: number) => `report:${second}`, { ttl: '4s', onLocked: 'skip', wait: '500ms', minHold: '4s' })
   async report(second: number): Promise<void> {
     await this.store.log('reports', `${second} ${this.config.instance}`);
     await sleep(REPORT_TIME);

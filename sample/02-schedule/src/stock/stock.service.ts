@@ -20,7 +20,7 @@ export class StockService {
   }
 
   /** Reads, charges, writes: without the lock, a sale in between sells the same item again. */
-  @WithLock((item: string) => `stock:${item}`, '4s', { wait: '10s' })
+  @WithLock((item: string) => `stock:${item}`, { ttl: '4s', wait: '10s' })
   async sell(item: string): Promise<number> {
     const left = await this.left(item);
     if (left === 0) throw new ConflictException(`${item}: sold out`);

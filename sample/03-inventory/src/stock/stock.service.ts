@@ -43,6 +43,6 @@ export class StockService {
   }
 
   private locked<T>(item: string, work: (lock: Lock) => Promise<T>): Promise<T> {
-    return this.locks.withLock(`stock:${item}`, undefined, work);
+    return this.locks.withLock(`stock:${item}`, work);
   }
 }

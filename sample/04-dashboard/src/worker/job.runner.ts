@@ -29,7 +29,7 @@ export class JobRunner implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /** Ends with the job or with the lock, whichever comes first. */
-  @WithLock(({ resource }: Job) => resource, undefined, { wait: '1m' })
+  @WithLock(({ resource }: Job) => resource, { wait: '1m' })
   async run({ resource, takes }: Job): Promise<void> {
     const lock = this.locks.current(resource);
     if (!lock) return;

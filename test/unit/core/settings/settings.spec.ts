@@ -110,7 +110,7 @@ describe('Settings', () => {
     'refuse a ttl of %p, for the module and for a call',
     (ttl) => {
       expect(errorOf(() => resolveSettings({ ttl: ttl as number })).option).toBe('ttl');
-      expect(errorOf(() => resolveCall(settings, ttl as number, {})).option).toBe('ttl');
+      expect(errorOf(() => resolveCall(settings, { ttl: ttl as number })).option).toBe('ttl');
       expect(errorOf(() => resolveTtl(settings, ttl as number)).option).toBe('ttl');
     },
   );
@@ -142,7 +142,7 @@ describe('Settings', () => {
 
 describe('The settings of a call', () => {
   it('default to those of the service, and are frozen', () => {
-    const call = resolveCall(settings, undefined, {});
+    const call = resolveCall(settings, {});
     expect(call).toEqual({
       ...{ ttl: 10_000, wait: 5_000, extend: false, maxHold: 3_600_000, minHold: 0, signal: undefined },
     });
@@ -162,11 +162,11 @@ describe('The settings of a call', () => {
       `wait must be a whole number of milliseconds, or a string like '250ms', '10s', '5m' or '1h', got null`,
     ],
   ])('refuse %p', (options, message) => {
-    expect(errorOf(() => resolveCall(settings, undefined, options)).message).toBe(message);
+    expect(errorOf(() => resolveCall(settings, options)).message).toBe(message);
   });
 
   it('refuse a ttl above maxTtl and name the option to change', () => {
-    expect(errorOf(() => resolveCall(settings, '1m', {})).message).toBe(
+    expect(errorOf(() => resolveCall(settings, { ttl: '1m' })).message).toBe(
       'ttl must be at most maxTtl, which is 30000 ms: raise maxTtl for the module, got 60000',
     );
   });
@@ -196,7 +196,9 @@ describe('An option name that does not exist', () => {
   });
 
   it('is found among the options of a call', () => {
-    expect(errorOf(() => resolveCall(settings, 10, { retries: 3 } as AcquireOptions)).message).toContain('retries');
+    expect(errorOf(() => resolveCall(settings, { ttl: 10, retries: 3 } as AcquireOptions)).message).toContain(
+      'retries',
+    );
   });
 });
 

@@ -1,5 +1,9 @@
 import type { LockNotAcquiredError } from '../core/errors.js';
+import type { Duration } from '../core/settings/duration.js';
 import type { AcquireOptions } from '../core/settings/options.js';
+
+/** Has no prototype, so that a property added to `Object.prototype` is not read as an option. */
+export const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as object);
 
 /** One resource, or several that are acquired together or not at all. */
 export type LockResource = string | readonly string[];
@@ -16,6 +20,12 @@ export interface WithLockOptions extends AcquireOptions {
    * @default false
    */
   reentrant?: boolean;
+}
+
+/** Users give a ttl, or options that may contain one. A value that is not an object counts as a ttl. */
+export function optionsOf<Options extends AcquireOptions>(given: Duration | Options | undefined): Options {
+  if (given === undefined) return NO_OPTIONS as Options;
+  return typeof given === 'object' && (given as Options | null) !== null ? given : ({ ttl: given } as Options);
 }
 
 /** Options of `@WithLock` and `LockInterceptor`. */
