@@ -47,7 +47,7 @@ export function refuseUnintercepted(prototype: object): void {
       `LockInterceptor on ${where}`,
       `${owner.name}.${name}`,
       `cannot lock a method under ${caller}, for which Nest runs no interceptors: it would run without the lock. Write ` +
-        '@WithLock(key, ttl, options) on the method instead',
+        '@WithLock(key, options) on the method instead',
     );
   }
 }

@@ -30,7 +30,7 @@ const Processor = (name: string) => SetMetadata('bullmq:processor_metadata', { n
 
 const refusal = (where: string, caller: string, method: string) =>
   `LockInterceptor on ${where} cannot lock a method under ${caller}, for which Nest runs no interceptors: it would run ` +
-  `without the lock. Write @WithLock(key, ttl, options) on the method instead, got "${method}"`;
+  `without the lock. Write @WithLock(key, options) on the method instead, got "${method}"`;
 
 describe('LockInterceptor on a method for which Nest runs no interceptors is refused at boot', () => {
   it.each<[string, MethodDecorator, string]>([

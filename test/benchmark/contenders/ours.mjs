@@ -19,7 +19,7 @@ export async function connectWith(urls, options) {
       return lock && (() => lock.release());
     },
     async hold(key, ttl) {
-      const lock = await locks.acquire(key, ttl, { extend: true });
+      const lock = await locks.acquire(key, { ttl, extend: true });
       return () => lock.release();
     },
     close: () => app.close(),

@@ -30,8 +30,8 @@ class Reports {
     return 'written';
   }
 }
-lock('daily', cjs.WithLock('report', '2s', { wait: 0 }));
-lock('skipped', cjs.WithLock('report', '2s', { onLocked: 'skip' }));
+lock('daily', cjs.WithLock('report', { ttl: '2s', wait: 0 }));
+lock('skipped', cjs.WithLock('report', { ttl: '2s', onLocked: 'skip' }));
 
 function lock(method, decorator) {
   const descriptor = Object.getOwnPropertyDescriptor(Reports.prototype, method);
