@@ -1,25 +1,4 @@
+import preset from '../jest.preset.js';
+
 /** @type {import('jest').Config} */
-export default {
-  testEnvironment: 'node',
-  // A busy machine needs more time to start two applications.
-  testTimeout: 20_000,
-  rootDir: import.meta.dirname,
-  testRegex: '/test/.*\\.spec\\.ts$',
-  extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-  setupFiles: ['reflect-metadata'],
-  transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          target: 'es2023',
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true },
-          keepClassNames: true,
-        },
-        module: { type: 'es6' },
-      },
-    ],
-  },
-};
+export default { ...preset, rootDir: import.meta.dirname };
