@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 
 const root = resolve(import.meta.dirname, '../../..');
 const folder = join(root, '.github/workflows');
+const PARTS = ['checks', 'packages', 'models', 'servers'];
 
 type Permissions = Readonly<Record<string, string>>;
 
@@ -20,7 +21,7 @@ interface Job {
   readonly environment?: string;
   readonly permissions?: Permissions;
   readonly 'timeout-minutes'?: number;
-  readonly strategy?: { readonly matrix: { readonly node: readonly string[] } };
+  readonly strategy?: { readonly matrix: { readonly node?: readonly string[]; readonly part?: readonly string[] } };
   readonly steps?: readonly Step[];
 }
 
@@ -63,10 +64,10 @@ describe('Workflows', () => {
     for (const job of own) expect(job['timeout-minutes']).toBeGreaterThan(0);
   });
 
-  it('check on every line of Node that package.json supports, beginning with the lowest version', () => {
+  it('test on every line of Node that package.json supports, beginning with the lowest version', () => {
     const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { engines: { node: string } };
-    const [check] = jobsOf('ci.yml');
-    const { node } = check!.strategy!.matrix;
+    const { tests } = workflowOf('ci.yml').jobs;
+    const node = tests!.strategy!.matrix.node!;
     const ranges = engines.node.split(' || ');
     const supported = ranges.map((range) => range.replace(/^\D+/, ''));
     expect(node[0]).toBe(supported[0]);
@@ -77,7 +78,17 @@ describe('Workflows', () => {
     for (const [index, line] of lines.slice(supported.length).entries()) {
       expect(line).toBe(lines[supported.length - 1]! + 2 * (index + 1));
     }
-    expect(check!.steps!.at(-1)!.run).toBe('.ci/run');
+    expect(tests!.steps!.at(-1)!.run).toBe('.ci/run tests');
+  });
+
+  it('run all parts of .ci/run, and at the same time', () => {
+    const { parts } = workflowOf('ci.yml').jobs;
+    expect(parts!.needs).toBeUndefined();
+    expect(parts!.strategy!.matrix.part).toEqual(PARTS);
+    expect(parts!.steps!.at(-1)!.run).toBe('.ci/run ${{ matrix.part }}');
+    const script = readFileSync(join(root, '.ci/run'), 'utf8');
+    expect(script).toContain(`set -- ${[...PARTS, 'tests'].join(' ')};`);
+    for (const part of [...PARTS, 'tests']) expect(script).toMatch(new RegExp(`^${part}\\(\\) \\{`, 'm'));
   });
 
   it('publish what was checked, from a tag, with provenance and nothing but an identity', () => {
