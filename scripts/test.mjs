@@ -8,18 +8,34 @@ import { ensureChromium } from './ensure-chromium.mjs';
 import { ensureDependencies } from './ensure-dependencies.mjs';
 import { ensurePostgres } from './ensure-postgres.mjs';
 import { ensureRedisServer } from './redis-servers.mjs';
+import { optionsOf } from './options.mjs';
 import { root, run } from './run.mjs';
 
 const NODE_FLAGS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+
+/** The parts that can be run alone: `npm run test:e2e`. */
+const PARTS = {
+  integration: () => step('Real servers', () => jest('jest.config.js', ['test/contract', 'test/integration'])),
+  e2e: async () => {
+    await step('Applications on Nest 12', () => jest('jest.config.js', ['test/e2e']));
+    await step('Applications on Nest 11', () => jest('jest.nest11.config.js'));
+  },
+  samples: testSamples,
+};
+
+const { positionals } = optionsOf({ allowPositionals: true, options: {} });
+const unknown = positionals.filter((name) => !Object.hasOwn(PARTS, name));
+if (unknown.length > 0) {
+  console.error(`There is no part ${unknown.join(', ')}; there are: ${Object.keys(PARTS).join(', ')}`);
+  process.exit(2);
+}
 
 const results = await mkdtemp(join(tmpdir(), 'redlock-results-'));
 const total = { passed: 0, failed: 0 };
 try {
   await prepare();
-  await step('Types, with the misuses that must not compile', typecheck);
-  await step('Tests on Nest 12', () => jest('jest.config.js'));
-  await step('Host matrix on Nest 11', () => jest('jest.nest11.config.js'));
-  for (const sample of await samples()) await step(`Sample ${sample.name}`, () => testSample(sample));
+  if (positionals.length > 0) for (const name of positionals) await PARTS[name]();
+  else await everything();
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   total.failed += 1;
@@ -38,6 +54,17 @@ async function prepare() {
   await ensureBuild();
 }
 
+async function everything() {
+  await step('Types, with the misuses that must not compile', typecheck);
+  await step('Tests on Nest 12', () => jest('jest.config.js'));
+  await step('Host matrix on Nest 11', () => jest('jest.nest11.config.js'));
+  await testSamples();
+}
+
+async function testSamples() {
+  for (const sample of await samples()) await step(`Sample ${sample.name}`, () => testSample(sample));
+}
+
 async function step(title, action) {
   console.log(`\n== ${title}`);
   const { passed, failed } = await action();
@@ -50,10 +77,10 @@ async function typecheck() {
   return verdict(await run('npm', ['run', '--silent', 'typecheck']));
 }
 
-async function jest(config) {
+async function jest(config, folders = []) {
   const report = join(results, `${config}.json`);
   const bin = join(root, 'node_modules/jest/bin/jest.js');
-  const args = [...NODE_FLAGS, bin, '--config', config, '--json', '--outputFile', report];
+  const args = [...NODE_FLAGS, bin, '--config', config, '--json', '--outputFile', report, ...folders];
   return counts(report, await run(process.execPath, args));
 }
 
