@@ -1,4 +1,4 @@
-import preset from '../jest.preset.js';
+import preset from '../../jest.samples.config.js';
 
 /** @type {import('jest').Config} */
 export default { ...preset, rootDir: import.meta.dirname };
