@@ -89,17 +89,22 @@ export class LockService {
   }
 
   /**
+   * Runs work under a lock with the ttl and the options of the module: see the form with options.
+   *
+   * @param resource what to lock; several resources are acquired together or not at all
+   * @param work receives the lock; pass its `signal` to everything that must stop when the lock is lost
+   */
+  withLock<T>(resource: LockResource, work: LockedWork<T>): Promise<T>;
+  /**
    * Runs work under a lock, extends it while the work runs, and releases it afterwards.
    *
    * @param resource what to lock; several resources are acquired together or not at all
-   * @param options the ttl in milliseconds or as a string such as `'10s'`, or options; may be omitted: then those of the
-   * module apply
+   * @param options the ttl in milliseconds or as a string such as `'10s'`, or options; default: those of the module
    * @param work receives the lock; pass its `signal` to everything that must stop when the lock is lost
    * @returns the result of the work. An error of the work is rethrown unchanged.
    * @throws {LockLostError} the lock was lost while the work ran, even if the work returned a value
    * @throws all errors of {@link acquire}
    */
-  withLock<T>(resource: LockResource, work: LockedWork<T>): Promise<T>;
   withLock<T>(resource: LockResource, options: Duration | WithLockOptions | undefined, work: LockedWork<T>): Promise<T>;
   async withLock<T>(
     resource: LockResource,

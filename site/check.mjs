@@ -1,0 +1,100 @@
+// npm run site:check: opens every page of the built site in a browser, at the width of a desk and of a phone. Fails on a
+// page that is wider than the screen, asks another host for something, cannot be reached in two clicks, or has an error.
+import { createServer } from 'node:http';
+import { mkdir, readFile } from 'node:fs/promises';
+import { extname, join, normalize } from 'node:path';
+import { ensureChromium } from '../scripts/ensure-chromium.mjs';
+import { allPages, root } from './pages.mjs';
+
+const SITE = join(root, 'build/site');
+const PICTURES = join(root, 'build/site-pictures');
+const SIZES = { desk: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
+/** Pages whose pictures are kept. */
+const SHOWN = ['index.html', 'guide.html', 'promises.html'];
+const TYPES = {
+  ...{ '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.json': 'application/json' },
+  ...{ '.svg': 'image/svg+xml', '.png': 'image/png', '.woff2': 'font/woff2' },
+};
+
+const { chromium } = await import('playwright-core');
+const server = createServer(serve);
+await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+const origin = `http://127.0.0.1:${server.address().port}`;
+const browser = await chromium.launch({ executablePath: await ensureChromium(), args: ['--no-sandbox'] });
+const problems = [];
+await mkdir(PICTURES, { recursive: true });
+try {
+  const { groups, contents } = await allPages();
+  const pages = [...groups.flatMap((group) => group.pages), contents].map(([target]) => target.replace(/md$/, 'html'));
+  for (const [size, viewport] of Object.entries(SIZES)) await visit(pages, size, viewport);
+  await checkClicks(pages);
+  await checkSearch();
+  for (const problem of problems) console.error(problem);
+  console.log(`${pages.length} pages at ${Object.keys(SIZES).length} widths: ${problems.length} problems`);
+} finally {
+  await browser.close();
+  server.close();
+}
+process.exitCode = problems.length > 0 ? 1 : 0;
+
+async function visit(pages, size, viewport) {
+  const page = await browser.newPage({ viewport, colorScheme: size === 'phone' ? 'dark' : 'light' });
+  watch(page);
+  for (const path of [...pages, 'api/index.html']) {
+    await page.goto(`${origin}/${path}`, { waitUntil: 'load' });
+    const overflow = await page.evaluate(() => globalThis.document.documentElement.scrollWidth - globalThis.innerWidth);
+    if (overflow > 0) problems.push(`${path} is ${overflow} px wider than a ${size}`);
+    if ((await page.locator('h1').count()) === 0) problems.push(`${path} has no heading`);
+    if (SHOWN.includes(path)) await page.screenshot({ path: join(PICTURES, `${path.slice(0, -5)}-${size}.png`) });
+  }
+  await page.close();
+}
+
+/** A page is reached by one click if the first page links to it, and by two if one of those pages does. */
+async function checkClicks(pages) {
+  const page = await browser.newPage({ viewport: SIZES.desk });
+  const linksOf = async (path) => {
+    await page.goto(`${origin}/${path}`, { waitUntil: 'load' });
+    const links = await page.evaluate(() =>
+      [...globalThis.document.querySelectorAll('a[href]')].map(({ href }) => href),
+    );
+    return links.filter((link) => link.startsWith(origin)).map((link) => link.slice(origin.length + 1).split('#')[0]);
+  };
+  const first = await linksOf('');
+  const reached = new Set(['index.html', ...first]);
+  for (const path of new Set(first))
+    if (pages.includes(path)) for (const link of await linksOf(path)) reached.add(link);
+  for (const path of pages) if (!reached.has(path)) problems.push(`${path} takes more than two clicks`);
+  await page.close();
+}
+
+async function checkSearch() {
+  const page = await browser.newPage({ viewport: SIZES.desk });
+  watch(page);
+  await page.goto(origin, { waitUntil: 'load' });
+  await page.locator('#local-search button').click();
+  await page.locator('#localsearch-input').fill('quarantine');
+  const found = page.locator('#localsearch-list a').first();
+  await found.waitFor({ timeout: 20_000 }).catch(() => problems.push('the search finds nothing about quarantine'));
+  await page.screenshot({ path: join(PICTURES, 'search-desk.png') });
+  await page.close();
+}
+
+function watch(page) {
+  page.on('pageerror', (error) => problems.push(`${page.url()}: ${error.message}`));
+  page.on('response', (response) => {
+    if (response.status() >= 400) problems.push(`${page.url()}: ${response.status()} ${response.url()}`);
+  });
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(origin) && !url.startsWith('data:')) problems.push(`${page.url()} asks ${new URL(url).host}`);
+  });
+}
+
+async function serve({ url }, response) {
+  const path = normalize(decodeURIComponent(new URL(url, 'http://localhost').pathname));
+  const file = join(SITE, path.endsWith('/') ? `${path}index.html` : path);
+  const content = file.startsWith(SITE) ? await readFile(file).catch(() => undefined) : undefined;
+  response.writeHead(content ? 200 : 404, { 'content-type': TYPES[extname(file)] ?? 'application/octet-stream' });
+  response.end(content);
+}

@@ -1,0 +1,96 @@
+// Which file of the repository becomes which page of the site. Links between the files become links between the pages.
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join, posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** The groups of the sidebar: title, and the pages in order, each with its source and its title. */
+export const GROUPS = [
+  {
+    text: 'Start',
+    pages: [
+      ['index.md', 'README.md', 'First lock'],
+      ['guide.md', 'docs/guide.md', 'Guide'],
+      ['options.md', 'docs/options.md', 'Options'],
+      ['testing.md', 'docs/testing.md', 'Testing'],
+      ['migration.md', 'docs/migration.md', 'Migration'],
+    ],
+  },
+  {
+    text: 'Run',
+    pages: [
+      ['operations.md', 'docs/operations.md', 'Operations'],
+      ['errors.md', 'docs/errors.md', 'Errors and log messages'],
+      ['faq.md', 'docs/faq.md', 'Questions'],
+    ],
+  },
+  {
+    text: 'Trust',
+    pages: [
+      ['how-it-works.md', 'docs/how-it-works.md', 'How it works'],
+      ['promises.md', 'docs/promises.md', 'Promises'],
+      ['matrix.md', 'docs/matrix.md', 'Matrix'],
+      ['glossary.md', 'docs/glossary.md', 'Glossary'],
+    ],
+  },
+  {
+    text: 'Contribute',
+    pages: [
+      ['architecture.md', 'docs/architecture.md', 'Architecture'],
+      ['contributing.md', 'CONTRIBUTING.md', 'Contributing'],
+      ['simulation.md', 'test/simulation/README.md', 'Simulation'],
+      ['model.md', 'test/model/README.md', 'Model'],
+      ['security.md', 'SECURITY.md', 'Security'],
+      ['releasing.md', 'RELEASING.md', 'Releasing'],
+      ['changelog.md', 'CHANGELOG.md', 'Changelog'],
+    ],
+  },
+];
+
+/** Not in the sidebar, because the sidebar is what it shows. */
+const CONTENTS = ['contents.md', 'docs/README.md', 'Contents'];
+
+/** All pages of the site: target, source and title. */
+export async function allPages() {
+  const samples = (await readdir(join(root, 'sample'))).filter((name) => /^\d\d-/.test(name)).sort();
+  const ofSamples = samples.map((name) => [`samples/${name}.md`, `sample/${name}/README.md`, name]);
+  return { groups: [...GROUPS, { text: 'Samples', pages: ofSamples }], contents: CONTENTS };
+}
+
+/** The text of a page, with links to other pages in place of links to other files. */
+export async function textOf([target, source], pages) {
+  const text = await readFile(join(root, source), 'utf8');
+  const bySource = new Map(pages.map(([to, from]) => [from, to]));
+  return outsideCode(text, (part) =>
+    part.replace(/(!?)\[([^\]]*)\]\(([^)\s]+)\)/g, (link, image, words, url) => {
+      if (/^[a-z]+:|^#/.test(url)) return link;
+      const [path, anchor = ''] = url.split(/(?=#)/);
+      const file = posix.normalize(posix.join(posix.dirname(source), path)).replace(/\/$/, '');
+      const page = bySource.get(file) ?? bySource.get(`${file}/README.md`);
+      if (page !== undefined) return `[${words}](${relative(target, page)}${anchor})`;
+      if (image) return `![${words}](/${posix.basename(file)})`;
+      // A file that is no page: readers of the site have no repository beside it.
+      return words;
+    }),
+  );
+}
+
+/** The images that pages show. */
+export async function images() {
+  const files = await readdir(join(root, 'docs'));
+  return files.filter((file) => /\.(?:png|svg)$/.test(file)).map((file) => join(root, 'docs', file));
+}
+
+function relative(from, to) {
+  const path = posix.relative(dirname(from), to);
+  return path.startsWith('.') ? path : `./${path}`;
+}
+
+/** Changes everything but blocks of code. */
+function outsideCode(text, change) {
+  return text
+    .split(/(^```[\s\S]*?^```$)/m)
+    .map((part, index) => (index % 2 === 0 ? change(part) : part))
+    .join('');
+}
