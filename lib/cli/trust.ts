@@ -3,7 +3,7 @@ import { SystemRandom } from '../runtime/system-random.js';
 import type { Settings } from '../core/settings/settings.js';
 import { redactUrl, showNames } from '../core/display.js';
 import { faultOf, REPORT, parseServerIdentity } from '../redis/identity.js';
-import { announcementOf, MARK, type MarkerField, NO_MARKER } from '../redis/guard/marker.js';
+import { announcementOf, MARK, markArguments, type MarkerChange } from '../redis/guard/marker.js';
 import { redisClient } from '../redis/master-source.js';
 import { operator, trustLine, type TrustRecord } from './audit.js';
 import { Contact, type Failure, isFailure, type Outcome } from './contact.js';
@@ -145,7 +145,7 @@ function write(contact: Contact, known: Known, { settings, maxTtl }: Writing): P
   const { report, standing } = known;
   const { run, replid, time, marker } = report;
   const by = operator();
-  const change: Partial<Record<MarkerField, string | number>> = {
+  const change: MarkerChange = {
     ...{ run, replid, from: time, by, at: time, why: `trusted by ${by}` },
     // A new nonce, so that processes that remember the old one treat the data as new.
     ...(standing.data === 'unknown' && {
@@ -153,17 +153,9 @@ function write(contact: Contact, known: Known, { settings, maxTtl }: Writing): P
       ...{ ttls: announcementOf(maxTtl, time + maxTtl), known: maxTtl, durable: keepsWrites(known) ? 1 : 0 },
     }),
   };
-  const fields = Object.entries(change).flat();
-  return contact.call(
-    'EVAL',
-    MARK,
-    1,
-    new Keyspace(settings.keyPrefix).marker,
-    run,
-    replid,
-    marker?.raw ?? NO_MARKER,
-    ...fields,
-  );
+  // The operator may have taken a while.
+  const args = markArguments({ run, replid, marker, time: undefined }, change);
+  return contact.call('EVAL', MARK, 1, new Keyspace(settings.keyPrefix).marker, ...args);
 }
 
 function recordOf(master: string, known: Known): TrustRecord {

@@ -19,10 +19,9 @@ import {
   COMPARISON_INTERVAL,
   type DataIdentity,
   type GuardedServer,
-  type MarkerChange,
 } from './guard/data-identity.js';
 import { faultOf, REPORT, parseServerIdentity, type ServerIdentity } from './identity.js';
-import { MARK, NO_MARKER } from './guard/marker.js';
+import { MARK, markArguments, type MarkerChange } from './guard/marker.js';
 import type { RedisClient } from './redis-client.interface.js';
 import type { RedisMasterContext } from './redis-master-context.interface.js';
 import { replyFrom, replyToSet, isReply, millisecondsFrom, refusalFrom } from './replies.js';
@@ -46,6 +45,8 @@ const LOST_DATA: MasterReply = Object.freeze({
 });
 const RECOGNIZED_ANEW: Quarantine = Object.freeze({ reason: 'its identity changed meanwhile', remaining: 1 });
 
+const UNANNOUNCED: Quarantine = Object.freeze({ reason: 'it has not confirmed the ttl yet', remaining: 1 });
+
 /** For a server that has not said yet who it is. */
 const UNBOUND = boundScript('');
 
@@ -53,6 +54,8 @@ const UNBOUND = boundScript('');
 interface Batch {
   readonly asked: readonly PendingRequest[];
   readonly sent: Instant;
+  /** The history that the script compared; empty if it compared none. */
+  readonly history: string;
   /** Of the data that the requests were meant for. */
   readonly epoch: number;
 }
@@ -174,11 +177,11 @@ export class RedisMaster implements Master, GuardedServer {
     return undefined;
   }
 
-  async mark({ run, replid, marker }: ServerIdentity, change: MarkerChange): Promise<boolean | undefined> {
+  async mark(report: ServerIdentity, change: MarkerChange): Promise<boolean | undefined> {
     if (!this.isConnected || !this.guard) return undefined;
-    const fields = Object.entries(change).flat();
-    const args = [run, replid, marker?.raw ?? NO_MARKER, ...fields];
-    const reply: unknown = await this.evaluate(MARK, [this.guard.markerName], args).catch(() => undefined);
+    const reply: unknown = await this.evaluate(MARK, [this.guard.markerName], markArguments(report, change)).catch(
+      () => undefined,
+    );
     return reply === undefined ? undefined : reply === 1;
   }
 
@@ -276,7 +279,7 @@ export class RedisMaster implements Master, GuardedServer {
     const history = data?.historyToCompare(sent, COMPARISON_INTERVAL) ?? '';
     const marker = guard?.markerName ?? '';
     const parameters = [known, '0', marker, data?.nonce ?? '', history, counters, ...parts];
-    const batch: Batch = { asked, sent, epoch: data?.epoch ?? 0 };
+    const batch: Batch = { asked, sent, history, epoch: data?.epoch ?? 0 };
     this.client.call(command, parameters).then(
       (values) => this.read(batch, values as readonly unknown[], notKnown),
       (error: unknown) => {
@@ -288,8 +291,10 @@ export class RedisMaster implements Master, GuardedServer {
     );
   }
 
-  private read({ asked, sent, epoch }: Batch, values: readonly unknown[], notKnown: NotKnown): void {
+  private read({ asked, sent, history, epoch }: Batch, values: readonly unknown[], notKnown: NotKnown): void {
     const time = values[asked.length];
+    if (history !== '' && !values.includes(UNMARKED) && asked.some(isCompared))
+      this.data?.noteComparison(history, sent);
     const mayCount = this.checkClock(sent, time) && epoch === (this.data?.epoch ?? 0);
     if (this.data && time !== undefined) this.guard?.contacted();
     const quarantine = this.quarantine ?? (mayCount ? undefined : RECOGNIZED_ANEW);
@@ -303,9 +308,21 @@ export class RedisMaster implements Master, GuardedServer {
         unknown.push(one);
         return undefined;
       }
-      return judge(one.request, isReply(value) ? this.failure(value, [one]) : replyFrom(value), quarantine);
+      const reply = judge(one.request, isReply(value) ? this.failure(value, [one]) : replyFrom(value), quarantine);
+      return this.announced(one.request, reply, sent);
     });
     if (unknown.length > 0) notKnown(unknown, LOST_DATA);
+  }
+
+  /** A grant of a server that may not have known the ttl does not count: the quarantine of another could be too short. */
+  private announced(request: ServerRequest, reply: MasterReply, sent: Instant): MasterReply {
+    const { data, guard } = this;
+    if (!data || !guard || reply.kind !== 'granted') return reply;
+    if (request.op === 'beat') data.noteAnnouncement(request.ttl, sent);
+    const isVote = request.op === 'acquire' || request.op === 'extend';
+    if (!isVote || data.knewOf(request.ttl, this.clock.read())) return reply;
+    guard.repeatAnnouncement();
+    return { kind: 'quarantined', sent: true, ...UNANNOUNCED };
   }
 
   /** Whether what came with this time of the server may count. */
@@ -430,6 +447,11 @@ function judge({ op }: ServerRequest, answer: MasterReply, quarantine: Quarantin
   return quarantine && isVote && answer.kind === 'granted'
     ? { kind: 'quarantined', sent: true, ...quarantine }
     : answer;
+}
+
+/** Whether the script compares the history before it carries out the request. */
+function isCompared({ request: { op } }: PendingRequest): boolean {
+  return op !== 'release' && op !== 'leave' && op !== 'inspect';
 }
 
 function isUnknownScript(error: unknown): boolean {

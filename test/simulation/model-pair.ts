@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { MARKER_FIELDS } from '../../lib/redis/guard/marker.js';
+import { INFO_FIELDS, type InfoField } from '../../lib/redis/identity.js';
 import { millisecondsFrom } from '../../lib/redis/replies.js';
 import type { Script } from '../../lib/redis/scripts/bound-script.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
@@ -209,7 +211,7 @@ function plain(value: string | ReadonlyMap<string | number, string | number> | u
 
 /** A report holds only strings; answers hold numbers, or end with a time. */
 function isReport(reply: readonly unknown[]): reply is readonly string[] {
-  return String(reply[0]).includes('run_id:');
+  return reply.length === 1 + INFO_FIELDS.length + MARKER_FIELDS.length;
 }
 
 function errorCode({ message }: Error): string {
@@ -217,26 +219,20 @@ function errorCode({ message }: Error): string {
 }
 
 /** The fields of INFO that the library reads. */
-function comparableReport([
-  server = '',
-  replication = '',
-  memory = '',
-  persistence = '',
-  time,
-  ...marker
-]: readonly string[]): Comparable {
-  const field = (text: string, name: string): string => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(text)?.[1] ?? '';
+function comparableReport(report: readonly unknown[]): Comparable {
+  const [time, ...values] = report.map(String);
+  const field = (name: InfoField): string => values[INFO_FIELDS.indexOf(name)] ?? '';
   const facts = [
-    field(server, 'run_id'),
+    field('run_id'),
     // Valkey uses another name for this field.
-    field(server, 'redis_mode') || field(server, 'server_mode'),
-    field(replication, 'role'),
-    field(replication, 'master_replid'),
-    /^0*$/.test(field(replication, 'master_replid2')) ? 'never promoted' : 'promoted',
-    field(memory, 'maxmemory') === '0' ? 'no limit' : 'limited',
-    field(memory, 'maxmemory_policy'),
-    field(persistence, 'aof_enabled'),
-    ...marker,
+    field('redis_mode') || field('server_mode'),
+    field('role'),
+    field('master_replid'),
+    /^0*$/.test(field('master_replid2')) ? 'never promoted' : 'promoted',
+    field('maxmemory') === '0' ? 'no limit' : 'limited',
+    field('maxmemory_policy'),
+    field('aof_enabled'),
+    ...values.slice(INFO_FIELDS.length),
   ];
   return { text: facts.join(' '), times: [Number(time)] };
 }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ServerRequest } from '../../lib/redis/beat-request.interface.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
-import { MARK } from '../../lib/redis/guard/marker.js';
+import { MARK, MARKER_FIELDS } from '../../lib/redis/guard/marker.js';
 import { REPORT } from '../../lib/redis/identity.js';
 import { boundScript } from '../../lib/redis/scripts/bound-script.js';
 import { Chance } from './engine/chance.js';
@@ -112,12 +112,17 @@ class Trace {
     if (chance.happens(0.5)) return pair.call('EVAL', [REPORT, 1, MARKER]);
     const { run, replid, data } = pair.simulated;
     const nonce = `nonce${chance.whole(1, 1_000_000)}`;
-    const raw = chance.happens(0.8) ? rawMarker(data, MARKER).join('\n') : 'another';
+    const isWhole = chance.happens(0.5);
+    const isAnnounced = (index: number): boolean => ['ttls', 'known'].includes(MARKER_FIELDS[index] as string);
+    const stored = rawMarker(data, MARKER).map((value, index) => (isWhole || !isAnnounced(index) ? value : ''));
+    const raw = chance.happens(0.8) ? stored.join('\n') : 'another';
     const whose = chance.happens(0.9) ? run : 'f'.repeat(40);
     const history = chance.happens(0.9) ? replid : 'f'.repeat(40);
-    if (raw !== 'another' && whose === run && history === replid) this.nonce = nonce;
+    // Read at any time, or too long ago.
+    const readAt = chance.happens(0.9) ? '' : 1;
+    if (raw !== 'another' && whose === run && history === replid && readAt === '') this.nonce = nonce;
     const fields = ['run', run, 'replid', replid, 'nonce', nonce, 'from', 4e12, 'vetoed', 1, 'why', 'two words'];
-    return pair.call('EVAL', [MARK, 1, MARKER, whose, history, raw, ...fields]);
+    return pair.call('EVAL', [MARK, 1, MARKER, whose, history, readAt, isWhole ? 1 : 0, raw, ...fields]);
   }
 
   private async operate(): Promise<void> {

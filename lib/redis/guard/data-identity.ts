@@ -1,17 +1,23 @@
-import type { Instant } from '../../core/clock.js';
+import { elapsedBetween, type Instant } from '../../core/clock.js';
 import type { Quarantine } from '../../core/master.interface.js';
 import type { ServerIdentity } from '../identity.js';
-import type { Marker, MarkerField } from './marker.js';
+import { ANNOUNCED_FOR } from '../scripts/operations.lua.js';
+import type { Marker, MarkerChange } from './marker.js';
 import { ServerClock } from './server-clock.js';
 
 /** The history of a server is compared at least this often, in milliseconds. */
 export const COMPARISON_INTERVAL = 1_000;
 
+/** So many milliseconds after an announcement, a server still keeps the ttl for as long as a new lock lives. */
+const KNOWN_FOR = ANNOUNCED_FOR - 500;
+
+/** Share by which a clock that is being corrected may run too fast. */
+const SLEWED = 0.002;
+/** Times of servers are in whole milliseconds. */
+const ROUNDED = 2;
+
 /** An address may lead to so many other servers for a while without a loss of what is known about a clock. */
 const MOST_CLOCKS = 4;
-
-/** New values of some fields of a marker. */
-export type MarkerChange = Partial<Record<MarkerField, string | number>>;
 
 /** One server, as the guard uses it. */
 export interface GuardedServer {
@@ -38,6 +44,8 @@ export interface GuardedServer {
   syncsAlways(): Promise<boolean>;
   /** Called when the votes of the server begin to count. */
   onVoting(): void;
+  /** Replaces a connection on which nothing arrives. */
+  reconnect(): void;
 }
 
 export interface Announcement {
@@ -92,6 +100,8 @@ export class DataIdentity {
   owesLengthening = false;
   /** Whether a reading is under way. */
   isReading = false;
+  /** When that reading began, or the connection was last replaced because it takes too long. Monotonic. */
+  readingSince = 0;
   /** Whether a heartbeat is under way. */
   isBeating = false;
   /** How far its clock moved forward, kept until all clients can learn of it. */
@@ -103,6 +113,10 @@ export class DataIdentity {
   /** The clocks of the data that was here before, by nonce: the address may lead back to it. */
   private readonly clocks = new Map<string, ServerClock>();
   private compared = -Infinity;
+  /** The ttl that the server last confirmed, and when the announcement was sent. */
+  private announced: { readonly ttl: number; readonly sent: Instant } | undefined;
+  /** The end of a quarantine, and how far away it was at a reading. */
+  private watched: { readonly from: number; readonly left: number; readonly since: Instant } | undefined;
   private until: { readonly since: number; readonly length: number } | undefined;
 
   constructor(
@@ -133,9 +147,29 @@ export class DataIdentity {
    * @param interval milliseconds for which a comparison is fresh
    */
   historyToCompare(now: Instant, interval: number): string {
-    if (now.monotonic - this.compared <= interval) return '';
-    this.compared = now.monotonic;
-    return this.replid;
+    return now.monotonic - this.compared <= interval ? '' : this.replid;
+  }
+
+  /** A script that was sent at a moment has compared this history, and carried out its requests. */
+  noteComparison(history: string, sent: Instant): void {
+    if (history === this.replid) this.compared = Math.max(this.compared, sent.monotonic);
+  }
+
+  /** The server has confirmed the announcement of a ttl, in milliseconds. */
+  noteAnnouncement(ttl: number, sent: Instant): void {
+    if (ttl > 0) this.announced = { ttl, sent };
+  }
+
+  /**
+   * Whether the server certainly knew of a ttl when it granted it. A grant that it gave without would not count in the
+   * quarantine of another master.
+   */
+  knewOf(ttl: number, received: Instant): boolean {
+    return (
+      this.announced !== undefined &&
+      ttl <= this.announced.ttl &&
+      elapsedBetween(this.announced.sent, received) <= KNOWN_FOR
+    );
   }
 
   relationOf(report: ServerIdentity, syncsAlways: boolean): Relation {
@@ -198,15 +232,24 @@ export class DataIdentity {
     this.knownTtl = marker.knownTtl;
     this.unknownSince = undefined;
     const since = this.seenSince?.monotonic ?? received.monotonic;
-    const isYoung = marker.from > report.time;
+    const isYoung = marker.from > report.time || this.endsTooEarly(marker, received);
+    if (marker.from > report.time) this.watched = { from: marker.from, left: marker.from - report.time, since: asked };
     // A nonce that has voted keeps its vote: its quarantine has ended, even if the clock is set back afterwards.
     this.isChecked = false;
     if (!isNew && this.votes) return;
     this.votes = !isYoung; // @mutant a-new-marker-votes-at-once
     if (!isYoung) return;
     this.reason = marker.reason;
-    const left = Math.min(marker.from - report.time, longest - Math.max(0, asked.monotonic - since));
-    this.wait(asked, left);
+    const { since: seen = asked, left = 0 } = this.watched ?? {};
+    const watchedLeft = Math.max(marker.from - report.time, left - elapsedBetween(seen, asked));
+    this.wait(asked, Math.min(watchedLeft, longest - Math.max(0, asked.monotonic - since)));
+  }
+
+  /** Whether the end has passed by the clock of the server only: the clock was set forward while this process watched. */
+  private endsTooEarly({ from }: Marker, now: Instant): boolean {
+    const { watched } = this;
+    if (watched?.from !== from) return false;
+    return elapsedBetween(watched.since, now) < watched.left * (1 - SLEWED) - ROUNDED;
   }
 
   /**
@@ -214,11 +257,20 @@ export class DataIdentity {
    * do if the address led to another server meanwhile, and now leads back.
    */
   private turnTo(nonce: string): void {
+    this.announced = undefined;
+    this.watched = undefined;
     this.clocks.set(this.nonce, this.clock);
     this.clock = this.clocks.get(nonce) ?? new ServerClock(this.window);
     this.clocks.delete(nonce);
     const [oldest] = this.clocks.keys();
     if (this.clocks.size > MOST_CLOCKS && oldest !== undefined) this.clocks.delete(oldest);
+  }
+
+  /** By the clock of this process, the quarantine is over: the server votes, for this process only. */
+  endWait(): void {
+    this.revision++;
+    this.votes = true;
+    this.server.onVoting();
   }
 
   /** Records that the server does not vote for at most `length` milliseconds. */
@@ -234,7 +286,7 @@ export class DataIdentity {
 
 /** How the data of a server relates to its marker, according to a report. */
 export function relationOf(
-  { marker, run, replid, wasPromoted }: ServerIdentity,
+  { marker, run, replid, wasPromoted, replicas }: ServerIdentity,
   { isDurable, syncsAlways }: { readonly isDurable: boolean; readonly syncsAlways: boolean },
 ): Relation {
   if (!marker) return 'unknown'; // @mutant lost-data-taken-for-known-data
@@ -242,8 +294,9 @@ export function relationOf(
   // A process without the permission for INFO has only the nonce, and must not question what others know.
   if (run === '') return 'known';
   if (isDurable || marker.run === '') return 'renamed';
-  // Attaching the first replica begins a new history of the same data. A promotion keeps the id of the old history.
-  if (marker.run === run) return wasPromoted ? 'unknown' : 'renamed';
+  // Attaching the first replica begins a new history of the same data. A promotion does, too, and its trace is lost with
+  // the replication backlog: without a replica, there is no proof that the data is the same.
+  if (marker.run === run) return wasPromoted || replicas === 0 ? 'unknown' : 'renamed';
   return marker.isDurable && syncsAlways && !wasPromoted ? 'renamed' : 'unknown';
 }
 

@@ -1,9 +1,9 @@
 import type { Instant } from '../../core/clock.js';
 import type { ServerIdentity } from '../identity.js';
-import type { DataIdentity, MarkerChange } from './data-identity.js';
+import type { DataIdentity } from './data-identity.js';
 import { EARLY_AFTER } from './early-vote.js';
 import { type GuardGroup, MOST_PATIENCE, type Reports } from './guard-group.js';
-import { announcementOf, type Marker } from './marker.js';
+import { announcementOf, type Marker, type MarkerChange } from './marker.js';
 import type { TtlAnnouncements } from './ttl-announcements.js';
 import { markersOfOthers, ttlInUse, ttlKnownToOthers } from './ttls-in-use.js';
 
@@ -37,8 +37,9 @@ export class MarkerWriter {
 
   /** The same data under another identity gets a marker with that identity. */
   rename(identity: DataIdentity, report: ServerIdentity, syncsAlways: boolean): Promise<boolean> {
-    const durable = syncsAlways || report.marker?.isDurable ? 1 : 0;
-    return this.change(identity, report, { run: report.run, replid: report.replid, durable });
+    // A replica would copy the claim to be durable, and lacks the last writes.
+    const isDurable = report.replicas === 0 && (syncsAlways || report.marker?.isDurable);
+    return this.change(identity, report, { run: report.run, replid: report.replid, durable: isDurable ? 1 : 0 });
   }
 
   /** Quarantines a server whose data may lack what it acknowledged, until every lock from before has ended. */
@@ -71,7 +72,8 @@ export class MarkerWriter {
       return false;
     }
     const reason = `its clock jumped forward by ${Math.round(by)} ms`;
-    const ttl = Math.max(marker.storedTtl, this.ttls.usedTtl, this.group.context.settings.ttl);
+    // Announcements that have ended by the clock that jumped may be gone already. No ttl in use is larger than `known`.
+    const ttl = Math.max(marker.storedTtl, marker.knownTtl, this.ttls.usedTtl, this.group.context.settings.ttl);
     const from = report.time + this.group.quarantineFor(ttl);
     return this.change(identity, report, { ...this.signature(report, reason), vetoed: 1, from });
   }
@@ -91,8 +93,14 @@ export class MarkerWriter {
     const owesVeto = group.isEngaged && !marker.isVetoed && (isYoung || identity.wasMetEngaged); // @mutant no-veto-1
     if (isYoung && !identity.votes) {
       const since = identity.seenSince ?? asked;
-      // By this client's own clock, every lock has ended: a `from` that a wrong clock set too late does no harm.
-      if (asked.monotonic - since.monotonic > marker.wait) return this.change(identity, report, { from: report.time }); // @mutant quarantine-ended-by-the-wall-clock
+      // By this client's own clock, every lock has ended: a `from` that a wrong clock set too late does no harm. The
+      // marker stays as it is, because the wrong clock may be the client's.
+      const hasWaited = asked.monotonic - since.monotonic > marker.wait; // @mutant quarantine-ended-by-the-wall-clock
+      if (hasWaited) {
+        identity.endWait();
+        group.announce(identity);
+        return false;
+      }
     }
     if (owesVeto) return this.change(identity, report, { vetoed: 1 });
     if (!isYoung || identity.votes || !marker.isGuess) return false;
@@ -156,8 +164,8 @@ export class MarkerWriter {
   }
 
   private ttlInUse(others: readonly Marker[]): number {
-    const { identities, quorum, context } = this.group;
-    return ttlInUse(others, { masters: identities.length, quorum, ttl: context.settings.ttl });
+    const { identities, context } = this.group;
+    return ttlInUse(others, { masters: identities.length, ttl: context.settings.ttl });
   }
 
   /** The largest ttl of this process's own locks, in milliseconds. */

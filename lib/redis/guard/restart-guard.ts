@@ -18,6 +18,8 @@ const READ_INTERVAL = 250;
 const CALM_READ_INTERVAL = 1_000;
 /** An idle process samples the clocks this often, in milliseconds. */
 const SAMPLE_INTERVAL = 10_000;
+/** A connection is replaced if a reading takes longer than this, in milliseconds. */
+const SILENT_AFTER = 10_000;
 /** How often another client may write a marker between a reading and a writing of this one. */
 const MOST_RACES = 10;
 
@@ -109,6 +111,8 @@ export class RestartGuard implements Witness {
   /** A server reported who it is, over a new connection or after a doubt. */
   meet(identity: DataIdentity, report: ServerIdentity, asked: Instant): void {
     this.ttls.repeat();
+    // What happened while there was no connection is not known: a wait for what was lost before may not be enough.
+    identity.unknownSince = undefined;
     this.rounds.accept(identity, report, asked);
     this.steps.sampled(identity, asked, report.time);
     this.sampleOthers(identity);
@@ -134,6 +138,11 @@ export class RestartGuard implements Witness {
    */
   sampled(identity: DataIdentity, sent: Instant, time: number): boolean {
     return this.steps.sampled(identity, sent, time);
+  }
+
+  /** A server granted a ttl that it had perhaps not heard of: the next attempt announces it. */
+  repeatAnnouncement(): void {
+    this.ttls.repeat();
   }
 
   close(): void {
@@ -190,8 +199,12 @@ export class RestartGuard implements Witness {
     await Promise.all(
       group.identities.map(async (identity) => {
         // A server that hangs costs the first of several rounds its time limit, and no other: a veto takes three rounds.
-        if (identity.isReading) return;
+        if (identity.isReading) {
+          this.replaceSilent(identity);
+          return;
+        }
         identity.isReading = true;
+        identity.readingSince = group.now;
         const { revision } = identity;
         const reading = identity.server.report().finally(() => (identity.isReading = false));
         const report = await group.within(group.patience, reading);
@@ -200,6 +213,14 @@ export class RestartGuard implements Witness {
     );
     if (reports.size > 0) this.contacted();
     return reports;
+  }
+
+  /** Requests to a quarantined master are not sent, so that only its readings show a connection on which nothing arrives. */
+  private replaceSilent(identity: DataIdentity): void {
+    const { now } = this.group;
+    if (now - identity.readingSince < SILENT_AFTER) return;
+    identity.readingSince = now;
+    identity.server.reconnect();
   }
 
   private get hasQuarantined(): boolean {

@@ -111,7 +111,7 @@ export function sampleOf(sent: Instant, received: Instant, time: number): Sample
 
 /**
  * Judges a step in the answers of one server by the other servers. If a quorum moved by about the same amount, this
- * client's clock is the cause. A server that did not move proves that the suspect's clock is the cause.
+ * client's clock is the cause. If most of them did not move, the suspect's clock is.
  *
  * @param others movements of the other servers since before the step; `undefined` where it is unknown
  */
@@ -127,8 +127,9 @@ export function judge(
   if (alike.length + 1 >= quorum && known.length > 0) {
     return { culprit: 'client', by: Math.min(suspect.most, ...alike.map(({ most }) => most)) };
   }
-  const unmoved = known.some(({ most }) => most < suspect.least - allowance / 2);
-  return unmoved ? { culprit: 'server', by: suspect.least } : { culprit: 'unknown' };
+  // One other may mislead: its samples are of other moments, and this client's clock may have run unevenly between them.
+  const unmoved = known.filter(({ most }) => most < suspect.least - allowance / 2);
+  return unmoved.length > known.length / 2 ? { culprit: 'server', by: suspect.least } : { culprit: 'unknown' };
 }
 
 export function movement(before: Sample, after: Sample): Movement {

@@ -13,6 +13,9 @@ const UNKNOWN: Judgement = { culprit: 'unknown' };
 
 /** Notices steps of the masters' clocks, and finds out whether the master or this client is wrong. */
 export class StepJudge {
+  /** When a lag of this client was last noticed, by its monotonic clock. */
+  private lagHandledAt = -Infinity;
+
   constructor(
     private readonly group: GuardGroup,
     private readonly ttls: TtlAnnouncements,
@@ -45,22 +48,35 @@ export class StepJudge {
   }
 
   private async judge(identity: DataIdentity, sample: Sample): Promise<void> {
-    const { context, identities } = this.group;
     const { allowance } = this;
     const steps = identity.clock.before(sample, allowance);
     identity.suspect('its clock has moved');
     const judgement = await this.compare(identity, { sample, steps, allowance });
-    if (judgement.culprit === 'client') {
-      context.observer.clientClockLagged?.(judgement.by);
-      for (const each of identities) each.clock.forget();
-      context.clockLags(judgement.by);
-    } else if (judgement.culprit === 'server' && (await this.stillShows(identity, steps.at(-1), allowance))) {
+    const shows = judgement.culprit === 'server' ? await this.stillShows(identity, steps.at(-1), allowance) : false;
+    // Several masters show a lag of this client at once: what the others show was handled with the first of them.
+    const isHandled = sample.sent <= this.lagHandledAt;
+    if (judgement.culprit === 'client' && !isHandled) {
+      this.handleLag(judgement.by);
+    } else if (judgement.culprit === 'server' && shows) {
       identity.step = judgement.by;
       identity.mistrust('its clock has moved');
     }
-    identity.clock.forget();
+    // Without an answer nothing is known yet: with its samples kept, the next answer is judged once more.
+    if (shows !== undefined) identity.clock.forget();
     identity.isSuspect = false;
     this.readMasters();
+  }
+
+  private handleLag(by: number): void {
+    const { context, identities, now } = this.group;
+    this.lagHandledAt = now;
+    context.observer.clientClockLagged?.(by);
+    for (const each of identities) {
+      each.clock.forget();
+      // The validity of a grant whose request was sent before the lag would be counted by a clock that stood still.
+      each.epoch++;
+    }
+    context.clockLags(by);
   }
 
   private async compare(
@@ -94,10 +110,17 @@ export class StepJudge {
     return judgement;
   }
 
-  /** Whether the next answer shows the step, too: a clock of this client that stumbles and catches up shows it once. */
-  private async stillShows(identity: DataIdentity, before: Sample | undefined, allowance: number): Promise<boolean> {
+  /**
+   * Whether the next answer shows the step, too: a clock of this client that stumbles and catches up shows it once.
+   * `undefined` without an answer.
+   */
+  private async stillShows(
+    identity: DataIdentity,
+    before: Sample | undefined,
+    allowance: number,
+  ): Promise<boolean | undefined> {
     const after = await this.sampleNow(identity);
-    return after !== undefined && before !== undefined && movement(before, after).least > allowance;
+    return after && before !== undefined && movement(before, after).least > allowance;
   }
 
   private async sampleNow({ server }: DataIdentity): Promise<Sample | undefined> {

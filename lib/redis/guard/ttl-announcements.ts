@@ -54,12 +54,11 @@ export class TtlAnnouncements {
     if (ttl <= known) {
       const level = Math.min(this.recentTtl, known);
       this.recentTtl = ttl;
-      this.announced = { ttl: level, at: now };
-      this.use(level);
-      void this.announce(level);
+      this.announceAgain(level);
       return ttl;
     }
     if (this.cut && now < this.cut.until) {
+      if (this.announced.at === -Infinity) this.announceAgain(this.cut.ttl);
       this.use(this.cut.ttl);
       return Math.min(ttl, this.cut.ttl);
     }
@@ -69,9 +68,15 @@ export class TtlAnnouncements {
     return permitted;
   }
 
-  /** A connection was replaced, and an announcement over the previous one may not have arrived: repeats it soon. */
+  /** An announcement may not have arrived, for example over a connection that was replaced: repeats it soon. */
   repeat(): void {
     this.announced = { ...this.announced, at: -Infinity };
+  }
+
+  private announceAgain(ttl: number): void {
+    this.announced = { ttl, at: this.group.now };
+    this.use(ttl);
+    void this.announce(ttl);
   }
 
   /** Locks may have this ttl until it is announced again. */
@@ -134,7 +139,7 @@ export class TtlAnnouncements {
       return ttl;
     }
     this.cut = { ttl: before, until: group.now + RETRY_AFTER };
-    this.use(before);
+    this.announceAgain(before);
     if (!this.hasWarned) group.context.observer.ttlCut?.(ttl, before, missing);
     this.hasWarned = true;
     return before;

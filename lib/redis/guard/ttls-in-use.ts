@@ -10,7 +10,6 @@ interface OtherMarker {
 
 interface Sizes {
   readonly masters: number;
-  readonly quorum: number;
   /** The `ttl` option, in milliseconds. */
   readonly ttl: number;
 }
@@ -25,12 +24,12 @@ export function markersOfOthers(identity: DataIdentity, reports: Reports): reado
 }
 
 /** The largest ttl that may be in use, in milliseconds, according to the markers of other masters. */
-export function ttlInUse(others: readonly Marker[], { masters, quorum, ttl }: Sizes): number {
+export function ttlInUse(others: readonly Marker[], { masters, ttl }: Sizes): number {
   const announced = Math.max(ttl, ...others.map(({ maxTtl }) => maxTtl));
-  // Each lock was announced on a quorum, so this many of the others include one that took the announcement. The
-  // `maxTtl` of this process does not matter: it does not bound the locks of other processes.
-  const areEnough = others.length > masters - quorum;
-  return areEnough ? announced : Math.max(announced, ...others.map(({ knownTtl }) => knownTtl));
+  // Each lock was announced on a quorum, but perhaps on a quorum of a shorter list: while a master is added, instances
+  // with the old list run. The `maxTtl` of this process does not matter: it does not bound the locks of other processes.
+  const areAll = others.length >= masters - 1;
+  return areAll ? announced : Math.max(announced, ...others.map(({ knownTtl }) => knownTtl));
 }
 
 /** The largest ttl that every master has confirmed, according to the others; `otherwise` where there are no others. */

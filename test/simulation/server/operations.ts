@@ -18,6 +18,8 @@ export const LIVES: Lives = { reservation: RESERVATION_LIFE, queue: 5_000 };
 /** How many dead waiters are skipped, as in the scripts. */
 const MOST_SKIPPED = 100;
 const PROBE_LIFE = 1_000;
+/** How old the reading may be on which a change of the marker is based, in milliseconds, as in the scripts. */
+const TIMELY = 2_000;
 
 /** Seeded faults in a script. Each corresponds to a mutant of the script. */
 export type ModelFault =
@@ -129,8 +131,9 @@ export function announce({ data, time }: Surface, marker: string, announcement: 
   const { ttl, lengthens, factor, known } = announcement;
   const now = Math.floor(time() / 1_000);
   const mine = Math.ceil(now + ttl * factor + ANNOUNCED_FOR);
-  const told = Math.max(known, Number(data.hget(marker, 'known') ?? 0));
-  if (known > 0 && told === known) data.hset(marker, 'known', whole(known));
+  const before = Number(data.hget(marker, 'known') ?? 0);
+  const told = Math.max(known, before);
+  if (known > before) data.hset(marker, 'known', whole(known));
   if (ttl === 0) return String(told);
   const pairs = [...(data.hget(marker, 'ttls') ?? '').matchAll(/(\d+):(\d+)/g)];
   const alive = pairs.map(([, level, till]) => [Number(level), Number(till)] as [number, number]);
@@ -211,9 +214,15 @@ export function probe({ data }: Surface, keys: readonly string[]): number {
 }
 
 /** Compares and sets the marker. */
-export function mark({ data, run, replid }: Surface, marker: string, words: readonly string[]): number {
-  const [expectedRun, expectedReplid, raw, ...changes] = words;
-  if (run !== expectedRun || replid !== expectedReplid || rawMarker(data, marker).join('\n') !== raw) return 0;
+export function mark({ data, run, replid, time }: Surface, marker: string, words: readonly string[]): number {
+  const [expectedRun, expectedReplid, readAt, isWhole, raw, ...changes] = words.map(String);
+  if (run !== expectedRun || replid !== expectedReplid) return 0;
+  if (readAt !== '' && Math.floor(time() / 1_000) - Number(readAt) > TIMELY) return 0;
+  const values = MARKER_FIELDS.map((field) => {
+    const isCompared = isWhole === '1' || (field !== 'ttls' && field !== 'known');
+    return isCompared ? (data.hget(marker, field) ?? '') : '';
+  });
+  if (values.join('\n') !== raw) return 0;
   for (let i = 0; i < changes.length; i += 2) data.hset(marker, changes[i] as string, changes[i + 1] as string);
   return 1;
 }

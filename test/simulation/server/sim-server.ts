@@ -100,6 +100,7 @@ export class SimServer implements Executor {
     redis_mode: 'standalone',
     uptime_in_seconds: this.uptime,
     role: this.data.isReadOnly ? 'slave' : 'master',
+    connected_slaves: this.hasReplica ? 1 : 0,
     master_replid: this.replid,
     master_replid2: this.replid2,
     maxmemory: this.data.isFull ? 1 : 0,

@@ -118,7 +118,7 @@ describe('The verdict', () => {
   });
 
   it.each<[string, Partial<ServerIdentity>]>([
-    ['to which the first replica was attached', { marker: marker('a', { replid: 'old' }) }],
+    ['to which the first replica was attached', { marker: marker('a', { replid: 'old' }), replicas: 1 }],
     ['that keeps all writes and was restarted', { marker: marker('before', { durable: '1' }) }],
   ])('reports that a master %s votes as soon as a process meets it', (_, of) => {
     const { voters, findings } = judge(beside({ report: report('a', of) }));

@@ -1,15 +1,17 @@
 import type { LockObserver } from '../../../lib/core/observer.js';
 import type { RedlockOptions } from '../../../lib/core/settings/options.js';
 import { resolveSettings, type Settings } from '../../../lib/core/settings/settings.js';
-import type {
-  Announcement,
-  DataIdentity,
-  GuardedServer,
-  MarkerChange,
-} from '../../../lib/redis/guard/data-identity.js';
+import type { Announcement, DataIdentity, GuardedServer } from '../../../lib/redis/guard/data-identity.js';
 import type { RestartGuardContext } from '../../../lib/redis/guard/guard-group.js';
 import type { ServerIdentity } from '../../../lib/redis/identity.js';
-import { announcementOf, type Marker, MARKER_FIELDS, markerFrom, NO_MARKER } from '../../../lib/redis/guard/marker.js';
+import {
+  announcementOf,
+  markArguments,
+  type Marker,
+  type MarkerChange,
+  MARKER_FIELDS,
+  markerFrom,
+} from '../../../lib/redis/guard/marker.js';
 import { RestartGuard } from '../../../lib/redis/guard/restart-guard.js';
 import type { TestClock } from './test-clock.js';
 
@@ -121,6 +123,8 @@ export class Link implements GuardedServer {
   /** Delays reports until it resolves. */
   held: Promise<void> | undefined;
   identity: DataIdentity | undefined;
+  /** How often the connection was replaced because nothing arrived. */
+  reconnects = 0;
   /** Number of reports that were requested. */
   readings = 0;
 
@@ -145,10 +149,12 @@ export class Link implements GuardedServer {
     return report;
   }
 
-  mark({ run, replid, marker }: ServerIdentity, change: MarkerChange): Promise<boolean> {
+  mark(report: ServerIdentity, change: MarkerChange): Promise<boolean> {
     const { server } = this;
-    const isSame = server.run === run && server.replid === replid;
-    const mayChange = !server.isDown && isSame && (server.marker?.raw ?? NO_MARKER) === (marker?.raw ?? NO_MARKER);
+    const [run, replid, readAt, , expected] = markArguments(report, change);
+    const [, , , , current] = markArguments({ ...report, marker: server.marker }, change);
+    const isSame = server.run === run && server.replid === replid && server.time - Number(readAt) <= 2_000;
+    const mayChange = !server.isDown && isSame && expected === current;
     if (mayChange) server.change(change);
     return Promise.resolve(mayChange);
   }
@@ -168,6 +174,10 @@ export class Link implements GuardedServer {
 
   syncsAlways(): Promise<boolean> {
     return Promise.resolve(this.server.syncsAlways);
+  }
+
+  reconnect(): void {
+    this.reconnects++;
   }
 
   onVoting(): void {

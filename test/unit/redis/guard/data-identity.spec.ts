@@ -20,7 +20,9 @@ const restarted = (one: FakeServer): void => void ((one.run += "'"), (one.replid
 /** A new process loads the file that keeps the history. */
 const loaded = (one: FakeServer): void => void (one.run += "'");
 /** The first replica was attached, which gives the history of the data another name. */
-const renamed = (one: FakeServer): void => void (one.replid += "'");
+const renamed = (one: FakeServer): void => void ((one.replid += "'"), (one.replicas = 1));
+/** The server was a replica, and its backlog with the name of that history has ended. */
+const forgetful = (one: FakeServer): void => void (one.replid += "'");
 /** The server was a replica, and is now a master. */
 const promoted = (one: FakeServer): void => void ((one.replid += "'"), (one.wasPromoted = true));
 const denied = (one: FakeServer): void => void (one.run = one.replid = '');
@@ -30,6 +32,7 @@ describe('The data of a server', () => {
     ['with its own marker', 'known', (): void => undefined, NOT_DURABLE],
     ['without a marker', 'unknown', (one: FakeServer): void => void (one.fields = {}), DECLARED],
     ['whose first replica was attached', 'renamed', renamed, NOT_DURABLE],
+    ['with another history and no replica', 'unknown', forgetful, NOT_DURABLE],
     ['that was promoted from a replica', 'unknown', promoted, NOT_DURABLE],
     ['that was promoted although `appendfsync` is `always`', 'unknown', promoted, SEEN],
     ['that was promoted and is declared durable', 'renamed', promoted, DECLARED],
@@ -147,11 +150,61 @@ describe('DataIdentity', () => {
     const identity = identityOf(server);
     identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
     const compared = (): string => identity.historyToCompare(clock.read(), 1_000);
-    expect([compared(), compared()]).toEqual([server.replid, '']);
+    // An answer such as LOADING compares nothing.
+    expect([compared(), compared()]).toEqual([server.replid, server.replid]);
+    identity.noteComparison('another history', clock.read());
+    expect(compared()).toBe(server.replid);
+    identity.noteComparison(server.replid, clock.read());
+    expect(compared()).toBe('');
     clock.stall(1_001);
-    expect([compared(), compared()]).toEqual([server.replid, '']);
+    expect(compared()).toBe(server.replid);
+    identity.noteComparison(server.replid, clock.read());
     identity.mistrust('its clock was set back');
     expect(compared()).toBe(server.replid);
+  });
+
+  it('knows a ttl only for a while after its announcement, by either clock of this process', () => {
+    const identity = identityOf(server);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    const sent = clock.read();
+    expect(identity.knewOf(10_000, sent)).toBe(false);
+    identity.noteAnnouncement(10_000, sent);
+    const later = { ...sent, monotonic: sent.monotonic + 3_500 };
+    expect(identity.knewOf(10_000, later)).toBe(true);
+    expect(identity.knewOf(10_001, sent)).toBe(false);
+    expect(identity.knewOf(10_000, { ...sent, monotonic: sent.monotonic + 3_501 })).toBe(false);
+    // The monotonic clock stands still while a machine is suspended.
+    expect(identity.knewOf(10_000, { ...sent, wall: sent.wall + 3_501 })).toBe(false);
+    server.change({ nonce: 'another' });
+    identity.accept(server.report(), { asked: sent, received: sent }, WAIT);
+    expect(identity.knewOf(10_000, sent)).toBe(false);
+  });
+
+  it('does not vote earlier because its clock is set forward while this process watches', () => {
+    server.quarantine(10_000);
+    const identity = identityOf(server);
+    const accept = (): void =>
+      identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, 2 * WAIT);
+    accept();
+    clock.stall(1_000);
+    server.ahead += 60_000;
+    accept();
+    expect(identity.votes).toBe(false);
+    expect(identity.quarantineAt(clock.read())?.remaining).toBe(9_000);
+    clock.stall(9_000);
+    accept();
+    expect(identity.votes).toBe(true);
+  });
+
+  it('votes at once when a marker says so, although this process has watched a longer quarantine', () => {
+    server.quarantine(10_000);
+    const identity = identityOf(server);
+    const accept = (): void =>
+      identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, 2 * WAIT);
+    accept();
+    server.change({ from: server.time });
+    accept();
+    expect(identity.votes).toBe(true);
   });
 
   it('stays in use while its identity is checked, but its earlier grants do not count', () => {

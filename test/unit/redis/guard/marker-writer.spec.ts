@@ -27,6 +27,47 @@ describe('MarkerWriter.attend', () => {
       expect(marker).toMatchObject({ storedTtl: 60_000, wait: parts.group.quarantineFor(60_000) });
     }
   });
+
+  it('ends a wait for this process only, because the clock by which it ended may be wrong', async () => {
+    const [a, b, c] = servers;
+    for (const server of [b, c]) server.mark();
+    a.quarantine(10_000);
+    const parts = new GuardParts(clock, servers);
+    parts.read();
+    clock.stall(10_001);
+    a.ahead = -60_000;
+    const reports = parts.read();
+    const before = a.changes.length;
+    expect(await parts.writer.attend(parts.identityOf(a), a.report(), reports, clock.read())).toBe(false);
+    expect(parts.identityOf(a).votes).toBe(true);
+    expect(a.changes).toHaveLength(before);
+  });
+});
+
+describe('MarkerWriter.accuse', () => {
+  it('waits for the largest ttl that any lock can have, although its announcement has ended by the clock that jumped', async () => {
+    const [a] = servers;
+    for (const server of servers) server.mark({ known: 30_000 });
+    const parts = new GuardParts(clock, servers);
+    parts.read();
+    a.announce(30_000);
+    a.ahead = 60_000;
+    a.announce(1_000);
+    await parts.writer.accuse(parts.identityOf(a), a.report(), 60_000);
+    expect(a.marker!.from - a.time).toBe(parts.group.quarantineFor(30_000));
+  });
+});
+
+describe('MarkerWriter.rename', () => {
+  it('does not call a server durable that has a replica, which would copy the claim', async () => {
+    const [a] = servers;
+    a.mark({ durable: 1 });
+    const parts = new GuardParts(clock, servers);
+    parts.read();
+    a.replicas = 1;
+    await parts.writer.rename(parts.identityOf(a), a.report(), false);
+    expect(a.marker).toMatchObject({ isDurable: false });
+  });
 });
 
 describe('MarkerWriter.quarantine', () => {

@@ -92,6 +92,11 @@ describe('judge', () => {
     expect(judge(moved, [unmoved, undefined], three)).toEqual({ culprit: 'server', by: 1_000 });
   });
 
+  it('blames no clock when only half of the other servers prove that they did not move', () => {
+    const vague = { least: -50, most: 1_100 };
+    expect(judge(moved, [unmoved, vague], three)).toEqual({ culprit: 'unknown' });
+  });
+
   it('blames no clock when no other server has an earlier sample', () => {
     expect(judge(moved, [undefined, undefined], three)).toEqual({ culprit: 'unknown' });
   });
