@@ -35,9 +35,8 @@ export class GuardRounds {
       const areRecent = wasUnknown.has(identity);
       if (!areRecent || (await writer.quarantine(identity, report, reports, asked))) again = true;
     }
-    for (const [identity, report] of reports) {
-      if (await writer.attend(identity, report, reports, asked)) again = true;
-    }
+    const attended = [...reports].map(([identity, report]) => writer.attend(identity, report, reports, asked));
+    if ((await Promise.all(attended)).includes(true)) again = true;
     const delay = await this.voteEarly(reports, asked);
     return again ? 0 : delay;
   }

@@ -85,12 +85,14 @@ export class MarkerWriter {
     if (identity.isSuspect || !marker || marker.nonce !== identity.nonce || identity.unknownSince !== undefined)
       return false;
     const isYoung = identity.isYoungAt(report);
+    // Before all else: for a process far away, each step takes a good part of the time until an early vote.
+    const owesVeto = group.isEngaged && !marker.isVetoed && (isYoung || identity.wasMetEngaged); // @mutant no-veto-1
+    if (owesVeto) return this.change(identity, report, { vetoed: 1 });
     if (isYoung && identity.owesLengthening) {
       const took = this.ttls.beat(identity, { ttl: this.ttls.usedTtl, lengthens: true, known: 0 });
       identity.owesLengthening = (await group.within(group.patience, took)) !== true;
       return true;
     }
-    const owesVeto = group.isEngaged && !marker.isVetoed && (isYoung || identity.wasMetEngaged); // @mutant no-veto-1
     if (isYoung && !identity.votes) {
       const since = identity.seenSince ?? asked;
       // By this client's own clock, every lock has ended: a `from` that a wrong clock set too late does no harm. The
@@ -102,7 +104,6 @@ export class MarkerWriter {
         return false;
       }
     }
-    if (owesVeto) return this.change(identity, report, { vetoed: 1 });
     if (!isYoung || identity.votes || !marker.isGuess) return false;
     return (await this.lengthenGuess(identity, report, reports)) || this.improveGuess(identity, report, reports);
   }

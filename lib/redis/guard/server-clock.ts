@@ -67,6 +67,15 @@ export class ServerClock {
     return all.filter((before) => movement(before, sample).least > allowance).reverse();
   }
 
+  /**
+   * Whether the step is not the work of one odd sample: if the clock of this client was ahead for a moment, the server's
+   * seems to move forward after it, but not after the sample before.
+   */
+  isConfirmed(sample: Sample, allowance: number): boolean {
+    const shows = this.samples.filter((before) => movement(before, sample).least > allowance);
+    return this.samples.length < 2 || shows.length >= 2;
+  }
+
   /** The movement since the last sample at or before a moment; `undefined` if there is none. */
   movementSince(moment: number, sample: Sample): Movement | undefined {
     const before = this.samples.findLast(({ received }) => received <= moment);

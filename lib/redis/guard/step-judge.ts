@@ -50,9 +50,11 @@ export class StepJudge {
   private async judge(identity: DataIdentity, sample: Sample): Promise<void> {
     const { allowance } = this;
     const steps = identity.clock.before(sample, allowance);
+    const isConfirmed = identity.clock.isConfirmed(sample, allowance);
     identity.suspect('its clock has moved');
     const judgement = await this.compare(identity, { sample, steps, allowance });
-    const shows = judgement.culprit === 'server' ? await this.stillShows(identity, steps.at(-1), allowance) : false;
+    const shows =
+      judgement.culprit === 'server' && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
     // Several masters show a lag of this client at once: what the others show was handled with the first of them.
     const isHandled = sample.sent <= this.lagHandledAt;
     if (judgement.culprit === 'client' && !isHandled) {

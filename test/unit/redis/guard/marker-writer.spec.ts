@@ -28,6 +28,21 @@ describe('MarkerWriter.attend', () => {
     }
   });
 
+  it('vetoes a new marker before it lengthens the quarantine', async () => {
+    for (const server of servers) server.mark();
+    const parts = new GuardParts(clock, servers);
+    parts.read();
+    const [a] = servers;
+    parts.group.confirm(parts.group.beginAttempt());
+    parts.ttls.permit(10_000);
+    a.quarantine(10_000);
+    const reports = parts.read();
+    expect(parts.identityOf(a).owesLengthening).toBe(true);
+    await parts.writer.attend(parts.identityOf(a), a.report(), reports, clock.read());
+    expect(a.marker).toMatchObject({ isVetoed: true });
+    expect(parts.identityOf(a).owesLengthening).toBe(true);
+  });
+
   it('ends a wait for this process only, because the clock by which it ended may be wrong', async () => {
     const [a, b, c] = servers;
     for (const server of [b, c]) server.mark();

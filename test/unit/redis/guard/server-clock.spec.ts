@@ -45,6 +45,18 @@ describe('ServerClock', () => {
     expect(clock.movedForward(sample(6_000))).toBeGreaterThan(50_000);
   });
 
+  it('does not confirm a step that only one of its samples shows: the clock of this process was ahead for a moment', () => {
+    const clock = clockWith(0, 3_000);
+    clock.keep(sample(6_000, { ahead: -30 }));
+    expect(clock.movedForward(sample(9_000))).toBeGreaterThan(ALLOWANCE);
+    expect(clock.isConfirmed(sample(9_000), ALLOWANCE)).toBe(false);
+    expect(clock.isConfirmed(sample(9_000, { ahead: 100 }), ALLOWANCE)).toBe(true);
+  });
+
+  it('confirms a step that its only sample shows', () => {
+    expect(clockWith(0).isConfirmed(sample(1_000, { ahead: 100 }), ALLOWANCE)).toBe(true);
+  });
+
   it('does not take a gradual correction for a step, however old the last sample is', () => {
     expect(clockWith(0).movedForward(sample(3_600_000, { ahead: 3_600_000 * 400e-6 }))).toBe(0);
   });
