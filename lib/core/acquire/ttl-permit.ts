@@ -39,7 +39,11 @@ async function unlessOver(
   let timer: Timer | undefined;
   const over = new Promise<undefined>((resolve) => {
     waiter.interrupt = { giveUp: () => resolve(undefined) };
-    if (!isGuaranteed) timer = clock.schedule(Math.ceil(waiter.left), () => resolve(undefined));
+    // Timers may fire a fraction of a millisecond early, and a wait must not end early.
+    const arm = (): void => {
+      timer = clock.schedule(Math.ceil(waiter.left), () => (waiter.isOver ? resolve(undefined) : arm()));
+    };
+    if (!isGuaranteed) arm();
   });
   const ttl = await Promise.race([permitted, over]);
   timer?.cancel();

@@ -104,6 +104,8 @@ export class DataIdentity {
   readingSince = 0;
   /** Whether a heartbeat is under way. */
   isBeating = false;
+  /** When that heartbeat was sent, or the connection was last replaced because it takes too long. Monotonic. */
+  beatingSince = 0;
   /** How far its clock moved forward, kept until all clients can learn of it. */
   step: number | undefined;
   /** The largest ttl that was announced to every master, according to this one. In milliseconds. */

@@ -223,6 +223,17 @@ export class RestartGuard implements Witness {
     identity.server.reconnect();
   }
 
+  /** No master has answered a holder for a second: new ones may not know of its lock, and connections may be half-open. */
+  private replaceAllIfSilent(): void {
+    const { now, identities, isEngaged } = this.group;
+    if (this.closed || !isEngaged || now - this.contactedAt < CONTACT_INTERVAL) return;
+    for (const identity of identities) {
+      if (!identity.isBeating || now - identity.beatingSince < CONTACT_INTERVAL) continue;
+      identity.beatingSince = now;
+      identity.server.reconnect();
+    }
+  }
+
   private get hasQuarantined(): boolean {
     return this.group.identities.some(({ votes, server }) => !votes && server.isConnected);
   }
@@ -283,6 +294,8 @@ export class RestartGuard implements Witness {
   /** Contacts all masters at once: one that hangs must not hide this process from the others. */
   private keepContact(silence: number): void {
     if (silence < CONTACT_INTERVAL / 2) return;
+    // Answers may have arrived while this process stood still.
+    if (silence >= CONTACT_INTERVAL) this.context.clock.afterInput(() => this.replaceAllIfSilent());
     for (const identity of this.group.identities) {
       if (identity.server.isConnected && !identity.isBeating) void this.ttls.beat(identity);
     }

@@ -90,6 +90,7 @@ export class TtlAnnouncements {
   async beat(identity: DataIdentity, announcement = NOTHING): Promise<boolean> {
     // Requests to a server that hangs stay bounded: announcements by the number of callers, all others by this line.
     if (announcement === NOTHING && identity.isBeating) return false;
+    if (!identity.isBeating) identity.beatingSince = this.group.now;
     identity.isBeating = true;
     const known = await identity.server.beat(announcement);
     identity.isBeating = false;

@@ -123,6 +123,8 @@ export class Link implements GuardedServer {
   /** Delays reports until it resolves. */
   held: Promise<void> | undefined;
   identity: DataIdentity | undefined;
+  /** Whether nothing that is sent over the connection is answered. */
+  isMute = false;
   /** How often the connection was replaced because nothing arrived. */
   reconnects = 0;
   /** Number of reports that were requested. */
@@ -161,6 +163,7 @@ export class Link implements GuardedServer {
 
   beat(announcement: Announcement): Promise<number | undefined> {
     const { server, process } = this;
+    if (this.isMute) return new Promise(() => undefined);
     server.beats.push({ ...announcement, at: server.clock.now, by: process.name });
     const { marker } = server;
     if (server.isDown || !marker) return Promise.resolve(undefined);

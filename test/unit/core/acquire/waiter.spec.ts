@@ -21,6 +21,20 @@ async function contended({ ttl = 10_000, ...options }: RigOptions & { ttl?: numb
   return { rig, other, holder };
 }
 
+describe('A wait', () => {
+  it('lasts as long as its budget by the monotonic clock, wherever the wall clock is set', async () => {
+    const rig = new Rig();
+    rig.scriptAll(says(held));
+    const lock = rig.follow(rig.acquire('a', { wait: 5_000 }));
+    await rig.clock.advance(1_000);
+    rig.clock.stepWall(60_000);
+    await rig.clock.advance(3_900);
+    expect(lock.state).toBe('pending');
+    await rig.clock.advance(200);
+    expect(lock.state).toBe('rejected');
+  });
+});
+
 describe('wait: 0', () => {
   it('is exactly one attempt', async () => {
     const { rig } = await contended();

@@ -255,6 +255,29 @@ describe('A process during a quarantine', () => {
   });
 });
 
+describe('A process that holds a lock and hears from no server', () => {
+  it('replaces the connections after a second, because they may be half-open', async () => {
+    for (const server of servers) server.mark();
+    const process = await started();
+    hold(process.guard);
+    await clock.advance(600);
+    for (const link of process.links) link.isMute = true;
+    await clock.advance(1_000);
+    expect(process.links.map(({ reconnects }) => reconnects)).toEqual([0, 0, 0]);
+    await clock.advance(1_000);
+    expect(process.links.map(({ reconnects }) => reconnects)).toEqual([1, 1, 1]);
+  });
+
+  it('keeps the connections as long as one server answers', async () => {
+    for (const server of servers) server.mark();
+    const process = await started();
+    hold(process.guard);
+    for (const link of process.links.slice(1)) link.isMute = true;
+    await clock.advance(5_000);
+    expect(process.links.map(({ reconnects }) => reconnects)).toEqual([0, 0, 0]);
+  });
+});
+
 describe('A quarantined server from which nothing arrives', () => {
   it('gets a new connection after ten seconds, and again ten seconds later', async () => {
     for (const server of servers) server.mark();
