@@ -34,7 +34,7 @@ describe('MarkerWriter.attend', () => {
     parts.read();
     const [a] = servers;
     parts.group.confirm(parts.group.beginAttempt());
-    parts.ttls.permit(10_000);
+    void parts.ttls.permit(10_000);
     a.quarantine(10_000);
     const reports = parts.read();
     expect(parts.identityOf(a).owesLengthening).toBe(true);
