@@ -9,6 +9,7 @@ const NPM = /\bnpm (?:run(?:-script)?\s+(?:(?:--silent|-s)\s+)?([\w:.-]+)|(test|
 const WORKSPACE = /\s(?:-w|--workspace)[ =](\S+)/;
 const PROGRAM = /\bnpx nestjs-redlock (\w[\w-]*)/g;
 const FILE = /(?<=^|\s)(?:\.\/)?((?:scripts|test|lib|src|\.ci)\/[\w./-]+)/g;
+const EARLIER = /^git checkout [0-9a-f]{7}\b/m;
 const COMMENT = /(?<=^|\s)#.*/gm;
 const CODE = /`([^`\n]+)`/g;
 
@@ -24,7 +25,9 @@ export function checkShellBlock(file, block) {
   const problems = problemsOf(text, [file.folder]).map(({ offset, message }) => ({ ...at(offset), message }));
   const { status, stderr } = spawnSync('bash', ['-n'], { input: block.text, encoding: 'utf8' });
   if (status !== 0) problems.push({ ...at(0), message: `no shell can read this: ${stderr.trim()}` });
-  for (const { 1: path, index } of text.matchAll(FILE)) {
+  // Files of an earlier commit may have moved since.
+  const files = EARLIER.test(text) ? [] : text.matchAll(FILE);
+  for (const { 1: path, index } of files) {
     if (![file.folder, root].some((folder) => existsSync(join(folder, path)))) {
       problems.push({ ...at(index), message: `there is no ${path}` });
     }

@@ -41,6 +41,12 @@ describe('The check of the documentation', () => {
 # A title with \`code\`, and a [link](quoted.ts)
 
 [There](#a-title-with-code-and-a-link), [there](../../README.md#options), \`npm test\`, \`lib/core/*.ts\`, \`[x](y)\`.
+Of an earlier commit: \`0123abc\`, \`lib/gone.ts\`.
+
+\`\`\`sh
+git checkout 0123abc
+node scripts/gone.mjs
+\`\`\`
 
 \`\`\`ts
 // named.ts
