@@ -7,7 +7,7 @@ import { type AuditRecord, auditLine, operator } from './audit.js';
 import { type Context, UsageError } from './context.js';
 import { inSession, type Session } from './session.js';
 import { duration, table } from './table.js';
-import { find, type Found, free, type HeldReply, revoke } from './taking.js';
+import { find, type Found, free, type HeldKey, revoke } from './taking.js';
 
 /** Options of the command `release`. */
 export interface ReleaseOptions {
@@ -82,7 +82,7 @@ function nothingToDo({ revoked, unasked }: Found, resource: string, { terminal, 
 }
 
 function showFound({ held, revoked, unasked }: Found, resource: string, { terminal }: Context): void {
-  const row = ({ member, entry }: HeldReply, state: string): string[] => {
+  const row = ({ member, entry }: HeldKey, state: string): string[] => {
     return [member.contact.name, `${state}, ${duration(entry.remaining)} left`];
   };
   const rows = [
@@ -95,7 +95,7 @@ function showFound({ held, revoked, unasked }: Found, resource: string, { termin
 
 async function confirm(
   resource: string,
-  held: readonly HeldReply[],
+  held: readonly HeldKey[],
   atOnce: boolean,
   { terminal, sources }: Context,
 ): Promise<boolean> {

@@ -10,7 +10,7 @@ import { Contact, type Failure, isFailure } from './contact.js';
 import type { Context } from './context.js';
 
 /** One master as an application uses it, and a connection for commands that no application sends. */
-export interface ListNode {
+export interface SessionMaster {
   readonly master: RedisMaster;
   readonly contact: Contact;
 }
@@ -20,7 +20,7 @@ export class Session {
   private constructor(
     readonly redlock: Redlock,
     /** Masters that can be asked. */
-    readonly members: readonly ListNode[],
+    readonly members: readonly SessionMaster[],
     /** The other masters, and why they cannot be asked. */
     readonly absent: readonly MasterReport[],
   ) {}

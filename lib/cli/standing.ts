@@ -5,7 +5,7 @@ import type { ServerIdentity } from '../redis/identity.js';
 import { EARLY_FROM } from '../redis/guard/early-vote.js';
 
 /** What the marker of a master means for its votes. */
-export interface Occupant {
+export interface MasterStanding {
   readonly data: Relation;
   /** Milliseconds until its votes count, 0 if they count now; `undefined` if a process has to connect to it first. */
   readonly wait: number | undefined;
@@ -26,7 +26,7 @@ const DEFAULTS = resolveSettings({});
  * Judges the data of a master as a process would that connects to it now. Declared durability is known to applications
  * only.
  */
-export function standingOf(evidence: Evidence): Occupant {
+export function standingOf(evidence: Evidence): MasterStanding {
   const { report } = evidence;
   const { marker } = report;
   const data = relationOf(report, { isDurable: false, syncsAlways: keepsWrites(evidence) });

@@ -4,7 +4,7 @@ import type { MasterReport } from '../core/errors.js';
 import { askAll } from '../core/acquire/quorum-call.js';
 import type { Settings } from '../core/settings/settings.js';
 import { isFailure } from './contact.js';
-import { answerOf, type Entry, type ListNode, readEntry, type Session } from './session.js';
+import { answerOf, type Entry, type SessionMaster, readEntry, type Session } from './session.js';
 
 /** Replaces the holder's token, so that the master refuses an extension. */
 const REVOKED = 'released by force';
@@ -26,16 +26,16 @@ redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
 return left`;
 
 /** A resource on one master. */
-export interface HeldReply {
-  readonly member: ListNode;
+export interface HeldKey {
+  readonly member: SessionMaster;
   readonly entry: Entry;
 }
 
 /** A resource on all masters. */
 export interface Found {
-  readonly held: readonly HeldReply[];
+  readonly held: readonly HeldKey[];
   /** Keys that were revoked earlier and have not expired yet. */
-  readonly revoked: readonly HeldReply[];
+  readonly revoked: readonly HeldKey[];
   /** Masters that could not be asked, and why. */
   readonly unasked: readonly MasterReport[];
 }
@@ -50,19 +50,19 @@ export interface Taking extends MasterReport {
 export async function find({ members, absent }: Session, resource: string, { keyPrefix }: Settings): Promise<Found> {
   const key = new Keyspace(keyPrefix).keyOf(resource);
   const entries = await Promise.all(members.map(({ contact }) => readEntry(contact, key)));
-  const kept: HeldReply[] = [];
+  const kept: HeldKey[] = [];
   const unasked = [...absent];
   members.forEach((member, i) => {
     const entry = entries[i];
     if (entry && 'code' in entry) unasked.push({ master: member.contact.name, answer: answerOf(entry) });
     else if (entry && !entry.value.startsWith(RESERVED)) kept.push({ member, entry });
   });
-  const isRevoked = ({ entry }: HeldReply): boolean => entry.value === REVOKED;
+  const isRevoked = ({ entry }: HeldKey): boolean => entry.value === REVOKED;
   return { held: kept.filter((one) => !isRevoked(one)), revoked: kept.filter(isRevoked), unasked };
 }
 
 /** Keeps the holder that was found from extending the lock. The lock of a later holder is left alone. */
-export async function revoke({ member, entry }: HeldReply, resource: string, { keyPrefix }: Settings): Promise<Taking> {
+export async function revoke({ member, entry }: HeldKey, resource: string, { keyPrefix }: Settings): Promise<Taking> {
   const { contact } = member;
   const outcome = await contact.call('EVAL', REVOKE, 1, new Keyspace(keyPrefix).keyOf(resource), entry.value, REVOKED);
   if (isFailure(outcome)) return { master: contact.name, answer: answerOf(outcome), left: undefined };
@@ -70,12 +70,10 @@ export async function revoke({ member, entry }: HeldReply, resource: string, { k
 }
 
 /** Releases the lock as the holder that was found would, so that the next waiter is notified. */
-export async function free({ member, entry }: HeldReply, resource: string, settings: Settings): Promise<Taking> {
+export async function free({ member, entry }: HeldKey, resource: string, settings: Settings): Promise<Taking> {
   const { master } = member;
-  const names = {
-    ...new Keyspace(settings.keyPrefix).namesOf([resource]),
-  };
-  const request = { op: 'release', ...names, token: entry.value, keepFor: 0, ttl: settings.maxTtl } as const;
+  const { keys, queues } = new Keyspace(settings.keyPrefix).namesOf([resource]);
+  const request = { op: 'release', keys, queues, token: entry.value, keepFor: 0, ttl: settings.maxTtl } as const;
   const [report] = await askAll([master], request, new SystemClock(), settings.masterTimeout);
   const answer = report?.answer;
   return { master: master.name, answer, left: answer?.kind === 'granted' ? 0 : undefined };

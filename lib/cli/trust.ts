@@ -9,7 +9,7 @@ import { operator, trustLine, type TrustRecord } from './audit.js';
 import { Contact, type Failure, isFailure, type Outcome } from './contact.js';
 import { type Context, UsageError } from './context.js';
 import { configured } from './examination.js';
-import { type Evidence, keepsWrites, type Occupant, standingOf } from './standing.js';
+import { type Evidence, keepsWrites, type MasterStanding, standingOf } from './standing.js';
 import { duration, plain, table } from './table.js';
 
 /** Options of the command `trust`. */
@@ -25,7 +25,7 @@ const MOST_RACES = 5;
 
 /** What is known about the master that is to be trusted. */
 interface Known extends Evidence {
-  readonly standing: Occupant;
+  readonly standing: MasterStanding;
 }
 
 /**

@@ -47,6 +47,9 @@ const RECOGNIZED_ANEW: Quarantine = Object.freeze({ reason: 'its identity change
 
 const UNANNOUNCED: Quarantine = Object.freeze({ reason: 'it has not confirmed the ttl yet', remaining: 1 });
 
+/** A request is sent again so many times when the identity of its server is doubtful once more. */
+const MOST_ATTEMPTS = 3;
+
 /** For a server that has not said yet who it is. */
 const UNBOUND = boundScript('');
 
@@ -82,6 +85,10 @@ export class RedisMaster implements Master, GuardedServer {
   private lastReport: ServerIdentity | undefined;
   private fault: string | undefined;
   private recognizing: Promise<boolean> | undefined;
+  /** Whether the report has arrived that the current recognition asked for. */
+  private hasReported = false;
+  /** Number of times that its identity has become doubtful. */
+  private doubts = 0;
   /** Number of times that it is being asked who it is. */
   private reading = 0;
   private isWarned = false;
@@ -335,10 +342,11 @@ export class RedisMaster implements Master, GuardedServer {
    * A server that does not know the script, which belongs to one run of it, may be another one, or have lost its data:
    * it has to say who it is before it is asked again.
    */
-  private runAgain(asked: readonly PendingRequest[], why: MasterReply): void {
+  private runAgain(asked: readonly PendingRequest[], why: MasterReply, attempt = 1): void {
     const before = this.lastReport?.run;
     const nonce = this.data?.nonce;
     this.data?.check();
+    this.doubts++;
     const goOn = (): void => {
       const problem = this.problem();
       const { quarantine } = this;
@@ -357,21 +365,35 @@ export class RedisMaster implements Master, GuardedServer {
         return undefined;
       });
       // Known again: with its text, since it may not have been allowed to load the script.
-      if (again.length > 0) this.run(again, 'eval', (unknown, reason) => this.answerAll(unknown, () => reason));
+      const notKnown: NotKnown = (unknown, reason) => {
+        if (attempt < MOST_ATTEMPTS) this.runAgain(unknown, reason, attempt + 1);
+        else this.answerAll(unknown, () => reason);
+      };
+      if (again.length > 0) this.run(again, 'eval', notKnown);
     };
     this.recognize().then(goOn, goOn);
   }
 
   /** Asks the server who it is. Returns whether it may be used. */
   private recognize(): Promise<boolean> {
-    this.recognizing ??= this.askIdentity().finally(() => (this.recognizing = undefined));
-    return this.recognizing;
+    if (this.recognizing && !this.hasReported) return this.recognizing;
+    // A report that has arrived already does not settle a doubt that came after it.
+    const before = this.recognizing;
+    const current = before ? before.then(() => this.askIdentity()) : this.askIdentity();
+    const recognizing: Promise<boolean> = current.finally(() => {
+      if (this.recognizing === recognizing) this.recognizing = undefined;
+    });
+    this.recognizing = recognizing;
+    return recognizing;
   }
 
   private async askIdentity(): Promise<boolean> {
     const { observer } = this.context;
     const asked = this.clock.read();
+    this.hasReported = false;
     const report = parseServerIdentity(await this.evaluate(REPORT, [], this.guard ? [this.guard.markerName] : []));
+    this.hasReported = true;
+    const doubts = this.doubts;
     const before = this.fault;
     this.lastReport = report;
     this.fault = faultOf(report);
@@ -389,7 +411,7 @@ export class RedisMaster implements Master, GuardedServer {
       this.guard?.meet(this.data, report, asked);
       // The same data may only have got another name: then what waits for this answer loses no vote.
       if (this.data.isChecked && this.isConnected) await this.guard?.decided();
-      this.data.isChecked = false;
+      if (doubts === this.doubts) this.data.isChecked = false;
     }
     if (before !== undefined && !this.quarantine) observer.masterVotesAgain?.(this.name);
     this.warnOf(report);

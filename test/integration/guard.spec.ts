@@ -149,7 +149,8 @@ describe('A lock on two of three masters, one of which loses it', () => {
     apart.reset();
     await eventually(() => states(holder)[2] === 'down');
 
-    const lock = await holder.acquire(resource, TTL, { wait: 0 });
+    // A master whose replica came and went before a process looked waits once.
+    const lock = await holder.acquire(resource, TTL, { wait: '15s' });
     const { accepted } = sticky;
     await fault.forget();
     const late = Contender.on(sources, options);
@@ -335,7 +336,8 @@ describe('Masters without a marker', () => {
     await using late = await Contender.on(masters.urls, settings);
     expect(states(late)[0]).toBe('quarantined');
     await allVote(late);
-    expect(Number(await command(a!.port, 'HGET', MARKER, 'from'))).toBeLessThan(Number(hour));
+    // For this process only: its clock could be the wrong one.
+    expect(await command(a!.port, 'HGET', MARKER, 'from')).toBe(hour);
   }, 60_000);
 });
 

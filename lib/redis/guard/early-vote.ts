@@ -14,7 +14,7 @@ interface Sighting {
 }
 
 /** A reason to look again after some milliseconds, or masters that may vote now. */
-type AcquisitionProgress =
+type EarlyVoteProgress =
   | { readonly readAfter: number }
   | { readonly vote: readonly DataIdentity[] }
   /** Not all masters are new and unvetoed. */
@@ -35,7 +35,7 @@ export class EarlyVote {
   }
 
   /** @param asked when the reports were requested: a report shows no veto that came later, however late it arrives */
-  observe(reports: Reports, asked: Instant): AcquisitionProgress {
+  observe(reports: Reports, asked: Instant): EarlyVoteProgress {
     const { group } = this;
     const all = [...reports];
     const isQuiet =

@@ -114,8 +114,9 @@ export class RestartGuard implements Witness {
     // What happened while there was no connection is not known: a wait for what was lost before may not be enough.
     identity.unknownSince = undefined;
     this.rounds.accept(identity, report, asked);
+    const isFirst = !identity.clock.hasSamples;
     this.steps.sampled(identity, asked, report.time);
-    this.sampleOthers(identity);
+    if (isFirst) this.sampleOthers(identity);
     if (!identity.votes || (identity.wasMetEngaged && !report.marker?.isVetoed)) this.readMasters();
     else this.plan(this.interval);
   }

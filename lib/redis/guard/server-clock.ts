@@ -102,6 +102,10 @@ export class ServerClock {
     return now - (this.samples.at(-1)?.received ?? -Infinity);
   }
 
+  get hasSamples(): boolean {
+    return this.samples.length > 0;
+  }
+
   forget(): void {
     this.samples.length = 0;
     this.latest = undefined;
