@@ -379,7 +379,7 @@ export class RedisMaster implements Master, GuardedServer {
     if (this.recognizing && !this.hasReported) return this.recognizing;
     // A report that has arrived already does not settle a doubt that came after it.
     const before = this.recognizing;
-    const current = before ? before.then(() => this.askIdentity()) : this.askIdentity();
+    const current = before ? before.catch(() => false).then(() => this.askIdentity()) : this.askIdentity();
     const recognizing: Promise<boolean> = current.finally(() => {
       if (this.recognizing === recognizing) this.recognizing = undefined;
     });
