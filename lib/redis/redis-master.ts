@@ -426,6 +426,7 @@ export class RedisMaster implements Master, GuardedServer {
 
   private lose(reason: string): void {
     this.isLost = true;
+    this.data?.noteDisconnect();
     this.context.observer.masterLost?.(this.name, reason);
   }
 

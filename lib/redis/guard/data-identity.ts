@@ -114,6 +114,8 @@ export class DataIdentity {
   isAnnounced = false;
   /** The clocks of the data that was here before, by nonce: the address may lead back to it. */
   private readonly clocks = new Map<string, ServerClock>();
+  /** The run of the server whose data is unknown. */
+  private unknownRun: string | undefined;
   private compared = -Infinity;
   /** The ttl that the server last confirmed, and when the announcement was sent. */
   private announced: { readonly ttl: number; readonly sent: Instant } | undefined;
@@ -178,6 +180,11 @@ export class DataIdentity {
     return relationOf(report, { isDurable: this.server.isDurable, syncsAlways });
   }
 
+  /** What happens without a connection is not known: a wait for what was lost before may not be enough. */
+  noteDisconnect(): void {
+    this.unknownSince = undefined;
+  }
+
   /** Lets no grant of the server count until a step of its clock has been judged. */
   suspect(reason: string): void {
     this.revision++;
@@ -205,7 +212,8 @@ export class DataIdentity {
   doubt(report: ServerIdentity, received: Instant): void {
     this.revision++;
     if (this.unknownSince === undefined) this.reason = reasonFor(report, this.marker);
-    this.unknownSince ??= received;
+    if (this.unknownSince === undefined || this.unknownRun !== report.run) this.unknownSince = received;
+    this.unknownRun = report.run;
     this.replid = report.replid;
     this.isChecked = false;
     if (this.votes) this.mistrust(this.reason);

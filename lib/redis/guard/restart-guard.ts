@@ -111,8 +111,6 @@ export class RestartGuard implements Witness {
   /** A server reported who it is, over a new connection or after a doubt. */
   meet(identity: DataIdentity, report: ServerIdentity, asked: Instant): void {
     this.ttls.repeat();
-    // What happened while there was no connection is not known: a wait for what was lost before may not be enough.
-    identity.unknownSince = undefined;
     this.rounds.accept(identity, report, asked);
     const isFirst = !identity.clock.hasSamples;
     this.steps.sampled(identity, asked, report.time);

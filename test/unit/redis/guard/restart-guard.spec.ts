@@ -293,16 +293,34 @@ describe('A quarantined server from which nothing arrives', () => {
   });
 });
 
-describe('A server whose data is unknown, over a new connection', () => {
-  it('begins its wait anew, because more may have been lost in between', async () => {
+describe('The wait for a server whose data is unknown', () => {
+  it.each<[string, (process: Process, server: FakeServer) => unknown]>([
+    ['after a disconnect', (process, server) => process.links[servers.indexOf(server)]!.identity!.noteDisconnect()],
+    ['with another run of the server', (_, server) => server.restart()],
+  ])('begins anew %s, because more may have been lost', async (_, happens) => {
     const [a, b, c] = servers as [FakeServer, FakeServer, FakeServer];
     c.isDown = true;
     const process = await started('process', [a, b, c]);
     await clock.advance(20_000);
     expect([a.marker, b.marker]).toEqual([undefined, undefined]);
-    for (const server of [a, b]) process.connect(server.restart());
+    for (const server of [a, b]) {
+      happens(process, server);
+      process.connect(server);
+    }
     await clock.advance(LONGEST_WAIT - 10_000);
     expect([a.marker, b.marker]).toEqual([undefined, undefined]);
+  });
+
+  it('goes on when the server is only asked again who it is', async () => {
+    const [a, b, c] = servers as [FakeServer, FakeServer, FakeServer];
+    c.isDown = true;
+    const process = await started('process', [a, b, c]);
+    for (let i = 0; i < LONGEST_WAIT + 1_000; i += 1_000) {
+      await clock.advance(1_000);
+      for (const server of [a, b]) process.connect(server);
+    }
+    await clock.advance(1_000);
+    expect([a.marker, b.marker]).not.toContain(undefined);
   });
 });
 
