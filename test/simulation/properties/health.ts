@@ -15,10 +15,10 @@ const [LISTENS_WITHIN, WOKEN_WITHIN] = [1_500, 150];
  */
 const BACK_OFF = 800;
 /**
- * How much longer than the longest ttl a quarantine may last, in milliseconds: drift, round trips, and the time until a
- * process notices its cause.
+ * How much longer than the longest ttl a quarantine may last, in milliseconds: drift, round trips, the time until a
+ * process notices its cause, and the second until a process that holds nothing reads that others have ended it.
  */
-const QUARANTINE_SLACK = 4_000;
+const QUARANTINE_SLACK = 5_000;
 
 interface FirstMet {
   /** True time of the event that caused the quarantine. */
