@@ -1,6 +1,6 @@
 import type { Actor } from '../actor.js';
 import type { SimNode } from '../node.js';
-import { endOfFault, type Fault } from '../schedule.js';
+import { endOfFault, type Fault, type FaultKind } from '../schedule.js';
 import type { Database } from '../server/database.js';
 import type { World } from '../world.js';
 import { Violation } from './violation.js';
@@ -19,6 +19,9 @@ const BACK_OFF = 800;
  * process notices its cause, and the second until a process that holds nothing reads that others have ended it.
  */
 const QUARANTINE_SLACK = 5_000;
+
+/** Faults after which a master's clock shows a later time than before. */
+const JUMPS: ReadonlySet<FaultKind> = new Set<FaultKind>(['serverJump', 'smallStep', 'rollback', 'clone']);
 
 interface FirstMet {
   /** True time of the event that caused the quarantine. */
@@ -84,13 +87,17 @@ export class Health {
     return Math.max(0, ...asked.map(({ operation: { ttl, minHold, newTtl = 0 } }) => Math.max(ttl, minHold, newTtl)));
   }
 
-  /** If faults have hit a majority, too few masters know the ttls in use, and a process uses its own maximum. */
+  /**
+   * If faults have hit several masters, a process may not have read all others, and uses the largest ttl that was ever
+   * announced to all, or its own maximum. A clock that jumps may have ended the announcements, with the same result.
+   */
   get longestGuess(): number {
     const { endpoints, nodes, schedule, scheduler } = this.world;
+    const hasJumped = schedule.faults.some(({ kind, at }) => JUMPS.has(kind) && at <= scheduler.now);
     const hit = endpoints.filter((_, index) =>
       schedule.faults.some((fault) => fault.at <= scheduler.now && isOnServer(fault, index)),
     );
-    if (hit.length <= endpoints.length / 2) return this.longestTtl;
+    if (hit.length < 2 && !hasJumped) return this.longestTtl;
     return Math.max(this.longestTtl, ...nodes.map(({ settings }) => settings.maxTtl));
   }
 
@@ -227,6 +234,9 @@ export class Health {
     const resource = key.slice(key.lastIndexOf(':') + 1);
     const woken = this.woken.get(resource);
     if (!woken || schedule.operations.some(({ abortAfter }) => abortAfter !== undefined)) return;
+    // While new masters begin to vote, processes learn of it at different times, and may queue on different masters.
+    const areNew = schedule.servers.some(({ isKnown }) => !isKnown);
+    if (areNew && scheduler.now < NEW_MASTERS_VOTE_WITHIN + LISTENS_WITHIN) return;
     woken.add(process);
     // Processes that want several resources wait for one of them at a time.
     const isOdd = actors.some(({ hasFailed, isWaiting, operation }) =>
