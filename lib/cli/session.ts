@@ -27,14 +27,14 @@ export class Session {
 
   /** Connects to all masters, and gives up on those that do not connect within the time limit. */
   static async open({ sources, settings, timeout }: Context): Promise<Session> {
-    const surroundings = {
+    const dependencies = {
       clock: new SystemClock(),
       random: new SystemRandom(),
       observer: {},
       encoder: new RequestEncoder(),
     };
-    const masters = redisMasters('masters', sources, { ...surroundings, settings });
-    const redlock = new Redlock(masters, settings, surroundings);
+    const masters = redisMasters('masters', sources, { ...dependencies, settings });
+    const redlock = new Redlock(masters, settings, dependencies);
     // Each answer reports what is wrong.
     await redlock.connect(timeout).catch((error: unknown) => {
       if (!(error instanceof QuorumUnavailableError || error instanceof RedlockConfigError)) throw error;

@@ -74,7 +74,12 @@ export async function free({ member, entry }: HeldKey, resource: string, setting
   const { master } = member;
   const { keys, queues } = new Keyspace(settings.keyPrefix).namesOf([resource]);
   const request = { op: 'release', keys, queues, token: entry.value, keepFor: 0, ttl: settings.maxTtl } as const;
-  const [report] = await askAll([master], request, new SystemClock(), settings.masterTimeout);
+  const [report] = await askAll({
+    masters: [master],
+    request,
+    clock: new SystemClock(),
+    timeout: settings.masterTimeout,
+  });
   const answer = report?.answer;
   return { master: master.name, answer, left: answer?.kind === 'granted' ? 0 : undefined };
 }

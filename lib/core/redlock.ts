@@ -42,7 +42,7 @@ export class Redlock {
   private readonly masters: readonly CircuitBreakerMaster[];
   private readonly quorum: number;
   private readonly homeMasters: HomeMasters;
-  private readonly context: AcquisitionContext;
+  private readonly acquisitionContext: AcquisitionContext;
   private readonly keyspace: Keyspace;
   private readonly queue = new WaitQueue();
   private readonly waiting = new LinkedList<{ readonly waiter: Waiter; readonly resources: readonly string[] }>();
@@ -57,9 +57,9 @@ export class Redlock {
   constructor(
     masters: readonly Master[],
     private readonly settings: Settings,
-    private readonly surroundings: RedlockContext,
+    private readonly context: RedlockContext,
   ) {
-    const { clock, random, observer, witness = NO_WITNESS } = surroundings;
+    const { clock, random, observer, witness = NO_WITNESS } = context;
     const hasWaiters = (keys: readonly string[]): void => this.homeMasters.noteContention(keys);
     this.masters = masters.map(
       (master) => new CircuitBreakerMaster(master, clock, settings.masterTimeout, observer, hasWaiters),
@@ -70,7 +70,7 @@ export class Redlock {
     this.homeMasters = new HomeMasters(this.masters, clock);
     this.quorum = quorumOf(masters.length);
     this.keyspace = new Keyspace(settings.keyPrefix);
-    this.context = {
+    this.acquisitionContext = {
       masters: this.masters,
       homeMasters: this.homeMasters,
       settings,
@@ -99,7 +99,7 @@ export class Redlock {
    * @throws {RedlockConfigError} if a server cannot be a master: a replica, a cluster node, the same server twice
    */
   async connect(timeout: number): Promise<readonly MasterReport[]> {
-    const connecting = connectMasters(this.masters, this.surroundings.clock, timeout);
+    const connecting = connectMasters(this.masters, this.context.clock, timeout);
     // A server that cannot be a master is reported first: an unavailable quorum is only its consequence.
     await connecting.catch(() => undefined);
     for (const { name, fault } of this.masters.map((master) => ({ name: master.name, ...master.identity() }))) {
@@ -125,14 +125,14 @@ export class Redlock {
   async acquire(resources: readonly string[], call: CallSettings, onHeld: OnHeld = 'fail'): Promise<Lock> {
     call.signal?.throwIfAborted();
     if (this.stopped) throw new LockServiceStoppedError(resources);
-    const { clock, observer } = this.surroundings;
+    const { clock, observer } = this.context;
     const recorder = AcquisitionRecorder.begin(observer, clock, resources, onHeld);
     const waiter = new Waiter(clock, call.wait, call.signal);
     if (recorder) waiter.paused = 0;
     // An acquisition that does not wait makes its single attempt without queueing behind those that do.
     const entry = call.wait > 0 || this.queue.isEmpty(resources) ? this.queue.join(resources, waiter) : undefined;
     const waiting = this.waiting.add({ waiter, resources });
-    const acquisition = new Acquisition(this.context, {
+    const acquisition = new Acquisition(this.acquisitionContext, {
       resources,
       names: this.keyspace.namesOf(resources),
       call,
@@ -156,16 +156,16 @@ export class Redlock {
 
   /** Asks all masters for the state of a resource. */
   async inspect(resource: string): Promise<LockInspection> {
-    const { clock } = this.surroundings;
+    const { clock } = this.context;
     const request = { op: 'inspect', keys: [this.keyspace.keyOf(resource)] } as const;
-    const masters = await askAll(this.masters, request, clock, this.settings.masterTimeout);
+    const masters = await askAll({ masters: this.masters, request, clock, timeout: this.settings.masterTimeout });
     return summarize(resource, masters);
   }
 
   /** Makes all masters write a key that is reserved for this library, and returns their status. */
   probe(): Promise<RedlockStatus> {
-    const { settings, surroundings } = this;
-    return probe(this.masters, this.keyspace.probe, surroundings.clock, settings.masterTimeout);
+    const { settings, context } = this;
+    return probe(this.masters, this.keyspace.probe, context.clock, settings.masterTimeout);
   }
 
   /** Ends all held locks this many milliseconds earlier, because the clock of this process stood still. */
@@ -186,7 +186,7 @@ export class Redlock {
   async drain(timeout: number): Promise<void> {
     if (!this.isIdle) {
       await new Promise<void>((resolve) => {
-        const timer = this.surroundings.clock.schedule(timeout, resolve);
+        const timer = this.context.clock.schedule(timeout, resolve);
         this.idle = () => {
           timer.cancel();
           resolve();
@@ -199,7 +199,7 @@ export class Redlock {
   /** Closes the connections. Releases under way are given `masterTimeout` to arrive. */
   async close(): Promise<void> {
     if (this.releasing > 0) await new Promise<void>((resolve) => (this.released = resolve));
-    for (const master of this.masters) master.listen(this.context.listener, undefined);
+    for (const master of this.masters) master.listen(this.acquisitionContext.listener, undefined);
     await Promise.all(this.masters.map((master) => master.close()));
   }
 
@@ -275,6 +275,6 @@ export class Redlock {
     if (this.queue.notify(resource)) return;
     // The waiter has given up in the meantime: pass its turn to the next process.
     const { keys, queues } = this.keyspace.namesOf([resource]);
-    master.ask({ op: 'leave', keys, queues, waiter: this.context.listener }, () => undefined);
+    master.ask({ op: 'leave', keys, queues, waiter: this.acquisitionContext.listener }, () => undefined);
   }
 }

@@ -210,8 +210,7 @@ export class LockService {
     onHeld: OnHeld,
   ): Promise<Lock> {
     const resources = resolveResources('resource', resource);
-    const isTtl = options === undefined || typeof options === 'string' || typeof options === 'number';
-    const call = isTtl ? this.usualCall(options) : this.resolve(optionsOf(options));
+    const call = typeof options === 'object' ? this.resolve(optionsOf(options)) : this.usualCall(options);
     this.refuseReentry(resources);
     return this.redlock().acquire(resources, call, onHeld);
   }

@@ -95,16 +95,16 @@ export async function createRedlockRuntime(
   }
   const quorum = new QuorumWatch(() => redlock.status(), combined(observers, logger));
   const observer = combined([...observers, quorum], logger);
-  const surroundings = { clock, random, observer };
+  const dependencies = { clock, random, observer };
   const guard = settings.restartGuard
     ? new RestartGuard({
-        ...{ ...surroundings, settings, instance: `${hostname()}:${process.pid}` },
+        ...{ ...dependencies, settings, instance: `${hostname()}:${process.pid}` },
         clockLags: (milliseconds) => redlock.shorten(milliseconds),
       })
     : undefined;
-  const masters = createMasters(options.masters, { ...surroundings, settings, guard, encoder: new RequestEncoder() });
+  const masters = createMasters(options.masters, { ...dependencies, settings, guard, encoder: new RequestEncoder() });
   const witness = guard?.isNeeded ? guard : undefined;
-  const redlock: Redlock = new Redlock(masters, settings, { ...surroundings, witness });
+  const redlock: Redlock = new Redlock(masters, settings, { ...dependencies, witness });
   const runtime = new RedlockRuntime(new LockService(() => redlock, settings), redlock, drainTimeout);
   announce(logger, masters, settings);
   if (lazy) {

@@ -63,14 +63,14 @@ const { id, urls, options, keys, register, milliseconds, ahead, protocol = 'righ
 const clock = new SkewedClock();
 const random = new SystemRandom();
 const settings = resolveSettings(options, urls.length);
-const surroundings = { clock, random, observer: {} };
+const dependencies = { clock, random, observer: {} };
 const clockLags = (by: number): void => redlock.shorten(by);
 const guard = settings.restartGuard
-  ? new RestartGuard({ ...surroundings, settings, clockLags, instance: `process ${id}` })
+  ? new RestartGuard({ ...dependencies, settings, clockLags, instance: `process ${id}` })
   : undefined;
-const masters = redisMasters('masters', urls, { ...surroundings, settings, guard, encoder: new RequestEncoder() });
+const masters = redisMasters('masters', urls, { ...dependencies, settings, guard, encoder: new RequestEncoder() });
 const endProtocol = useProtocol(protocol, masters, urls, new Keyspace(settings.keyPrefix).counters);
-const redlock: Redlock = new Redlock(masters, settings, { ...surroundings, witness: guard });
+const redlock: Redlock = new Redlock(masters, settings, { ...dependencies, witness: guard });
 
 const socket = connect(register, '127.0.0.1').setNoDelay();
 const answers = createInterface(socket)[Symbol.asyncIterator]();

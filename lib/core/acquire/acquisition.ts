@@ -198,23 +198,22 @@ export class Acquisition {
     const { ttl, wait } = this.call;
     if (!home || step === 'all') {
       // The first attempt of a waiter needs no explained refusal: its next attempt asks for one.
-      return quorumLock.acquire(ttl, timeout, this.attempts > 1 || wait === 0);
+      return quorumLock.acquire({ ttl, timeout, explain: this.attempts > 1 || wait === 0 });
     }
     const ticket = this.enqueue(home);
     return step === 'reservation'
-      ? quorumLock.acquireReserved(home, ttl, timeout, ticket)
-      : quorumLock.acquireThrough(home, ttl, timeout, ticket, this.retries.isFailing);
+      ? quorumLock.acquireReserved({ ttl, timeout, explain: false }, { home, ticket })
+      : quorumLock.acquireThrough({ ttl, timeout, explain: this.retries.isFailing }, { home, ticket });
   }
 
   /** Waits until another attempt makes sense, and returns its kind. */
   private async nextStep(step: Step, quorumCall: QuorumCall): Promise<Step> {
     const { retries, names } = this;
     const failure = failureOf(quorumCall);
-    const { schedule, next } = transitionAfter(step, failure);
+    const { schedule, next } = transitionAfter(step, failure, retries.isFailing);
     if (schedule === 'refusal') retries.noteRefusal();
     if (schedule === 'failure') retries.noteFailure();
-    // A home master that fails is not contacted again without a pause.
-    if (next !== 'pause' && !(next === 'home' && retries.isFailing)) return next;
+    if (next !== 'pause') return next;
     const { homeMasters } = this.context;
     const notifies = homeMasters.notifies(homeMasters.of(names.keys[0] as string));
     const poll = retries.delay(notifies);

@@ -22,6 +22,21 @@ const EXCLUDED: MasterReply = Object.freeze({
 /** Sends a request to one master. Calls `reply` at most once. */
 export type SendRequest = (master: Master, reply: ReplyCallback) => void;
 
+/** One request to some masters. */
+export interface QuorumRequest {
+  readonly masters: readonly Voter[];
+  readonly request: MasterRequest;
+  readonly clock: Clock;
+  /** Milliseconds after which a master that has not answered counts as timed out. */
+  readonly timeout: number;
+  /** Called with the decision, before `decided` resolves. */
+  readonly conclude?: ((quorumCall: QuorumCall) => void) | undefined;
+  /** Sends the request to a master, where `master.ask(request)` is not enough. */
+  readonly send?: SendRequest | undefined;
+  /** Called when every master has answered, in time or not. */
+  readonly settle?: (() => void) | undefined;
+}
+
 /** A master that may be excluded from voting while a request is under way. */
 export interface Voter extends Master {
   /** Whether the master turned out to be the same server as another one. */
@@ -50,25 +65,21 @@ export class QuorumCall {
   private decide!: (quorumCall: this) => void;
   private completed: (() => void) | undefined;
 
-  constructor(
-    private readonly masters: readonly Voter[],
-    request: MasterRequest,
-    clock: Clock,
-    timeout: number,
-    /** Called with the decision, before `decided` resolves. */
-    private readonly conclude?: (quorumCall: QuorumCall) => void,
-    /** Sends the request to a master, where `master.ask(request)` is not enough. */
-    ask?: SendRequest,
-    /** Called when every master has answered, in time or not. */
-    private readonly settle?: () => void,
-  ) {
+  private readonly masters: readonly Voter[];
+  private readonly conclude: ((quorumCall: QuorumCall) => void) | undefined;
+  private readonly settle: (() => void) | undefined;
+
+  constructor({ masters, request, clock, timeout, conclude, send, settle }: QuorumRequest) {
+    this.masters = masters;
+    this.conclude = conclude;
+    this.settle = settle;
     this.quorum = quorumOf(masters.length);
     this.pending = masters.length;
     this.decided = new Promise((resolve) => (this.decide = resolve));
     for (let index = 0; index < masters.length; index++) this.answers.push(undefined);
     masters.forEach((master, index) => {
       const reply = (answer: MasterReply): void => this.count(index, answer);
-      if (ask) ask(master, reply);
+      if (send) send(master, reply);
       else master.ask(request, reply);
     });
     // Last, so that the requests do not wait for it.
@@ -208,12 +219,14 @@ export class QuorumCall {
 }
 
 /** Sends a request to all masters and waits for every answer, at most until the timeout. */
-export function askAll(
-  masters: readonly Pick<Master, 'name' | 'ask'>[],
-  request: MasterRequest,
-  clock: Clock,
-  timeout: number,
-): Promise<readonly MasterReport[]> {
+export function askAll({
+  masters,
+  request,
+  clock,
+  timeout,
+}: Pick<QuorumRequest, 'request' | 'clock' | 'timeout'> & {
+  readonly masters: readonly Pick<Master, 'name' | 'ask'>[];
+}): Promise<readonly MasterReport[]> {
   return new Promise((resolve) => {
     const answers = new Map<Pick<Master, 'name' | 'ask'>, MasterReply>();
     const finish = (): void => {

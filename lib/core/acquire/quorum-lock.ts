@@ -25,6 +25,35 @@ export interface QuorumLockOptions {
   readonly home?: Master | undefined;
 }
 
+/** One attempt to take all keys. */
+export interface AcquireAttempt {
+  /** Milliseconds. */
+  readonly ttl: number;
+  /** Milliseconds after which a master that has not answered counts as timed out. */
+  readonly timeout: number;
+  /** Whether a refusal must include how long the keys stay held. The home master's always does. */
+  readonly explain: boolean;
+}
+
+/** The queue in which an attempt waits if it is refused. */
+export interface HomeQueue {
+  readonly home: Master;
+  readonly ticket: QueueTicket;
+}
+
+/** One request to some masters. */
+interface Round {
+  readonly masters: readonly Master[];
+  readonly request: AcquireRequest | ExtendRequest;
+  readonly timeout: number;
+  /** The moment from which the validity counts if a quorum grants. Without it, a grant changes nothing yet. */
+  readonly countsFrom?: Instant;
+  /** Sends the request to a master, where `master.ask(request)` is not enough. */
+  readonly send?: SendRequest | undefined;
+  /** The request to the home master, if it differs from `request`. */
+  readonly requestToHome?: AcquireRequest;
+}
+
 /**
  * The keys of one token on the masters: the three rounds of the algorithm (acquire, extend, release), and how long
  * their result can be relied on.
@@ -84,50 +113,38 @@ export class QuorumLock implements LeasedKeys {
   }
 
   /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */
-  acquire(ttl: number, timeout: number, explain: boolean): Promise<QuorumCall> {
-    const started = this.clock.read();
-    const succeed = (): void => this.countFrom(started, ttl);
-    return this.call(this.masters, this.acquisition(ttl, explain), timeout, succeed);
+  acquire({ ttl, timeout, explain }: AcquireAttempt): Promise<QuorumCall> {
+    const countsFrom = this.clock.read();
+    return this.call({ masters: this.masters, request: this.acquisition(ttl, explain), timeout, countsFrom });
   }
 
   /**
    * Like {@link acquire}, but contacts the home master first, and the others only after it has granted. Of several
    * concurrent attempts, only one gets past the home master; the others wait in its queue.
-   *
-   * @param explain whether a refusal of the other masters must include how long the keys stay held
    */
-  async acquireThrough(
-    home: Master,
-    ttl: number,
-    timeout: number,
-    ticket: QueueTicket,
-    explain: boolean,
-  ): Promise<QuorumCall> {
-    const started = this.clock.read();
-    const first = await this.call([home], this.acquisition(ttl, true, ticket), timeout);
+  async acquireThrough({ ttl, timeout, explain }: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
+    const countsFrom = this.clock.read();
+    const first = await this.call({ masters: [home], request: this.acquisition(ttl, true, ticket), timeout });
     const [answer] = first.answered;
     if (first.outcome !== 'granted' || !answer) return first;
-    const rest = this.acquisition(ttl, explain);
-    const succeed = (): void => this.countFrom(started, ttl);
-    return this.call(this.masters, rest, timeout, succeed, (master, reply) =>
-      master === home ? reply(answer) : master.ask(rest, reply),
-    );
+    const request = this.acquisition(ttl, explain);
+    const send: SendRequest = (master, reply) => (master === home ? reply(answer) : master.ask(request, reply));
+    return this.call({ masters: this.masters, request, timeout, countsFrom, send });
   }
 
   /**
    * Like {@link acquireThrough}, for a key that the home master has just reserved for this process: the other masters
    * are contacted without waiting for its answer.
    */
-  acquireReserved(home: Master, ttl: number, timeout: number, ticket: QueueTicket): Promise<QuorumCall> {
-    const started = this.clock.read();
-    const toHome = this.acquisition(ttl, true, ticket);
-    const elsewhere = this.acquisition(ttl, false);
-    const round = new HandOffReservation(home, toHome, elsewhere);
-    const others = this.masters.filter((master) => master !== home);
+  acquireReserved({ ttl, timeout, explain }: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
+    const countsFrom = this.clock.read();
+    const requestToHome = this.acquisition(ttl, true, ticket);
+    const request = this.acquisition(ttl, explain);
+    const reservation = new HandOffReservation(home, requestToHome, request);
     // The home master first: this gives the previous holder's release a little more time to reach the others.
-    const succeed = (): void => this.countFrom(started, ttl);
-    const ask: SendRequest = (master, reply) => round.ask(master, reply);
-    return this.call([home, ...others], elsewhere, timeout, succeed, ask, toHome);
+    const masters = [home, ...this.masters.filter((master) => master !== home)];
+    const send: SendRequest = (master, reply) => reservation.ask(master, reply);
+    return this.call({ masters, request, timeout, countsFrom, send, requestToHome });
   }
 
   /** Tries to renew the keys. It has succeeded if `extended` is true. */
@@ -138,15 +155,15 @@ export class QuorumLock implements LeasedKeys {
     const timeout = Math.min(masterTimeoutFor(this.settings, ttl), Math.max(this.remaining, 0));
     const { keys } = this.names;
     const request: ExtendRequest = { op: 'extend', keys, token: this.token, ttl, withdrawn: false };
-    const heard = this.fencing?.beginExtension();
-    const ask: SendRequest | undefined =
-      heard &&
+    const noteToken = this.fencing?.beginExtension();
+    const send: SendRequest | undefined =
+      noteToken &&
       ((master, reply) =>
         master.ask(request, (answer) => {
-          heard(master, answer);
+          noteToken(master, answer);
           reply(answer);
         }));
-    const quorumCall = await this.call(this.masters, request, timeout, undefined, ask);
+    const quorumCall = await this.call({ masters: this.masters, request, timeout, send });
     // A grant that arrives after the end of the old validity does not count: another holder may have come and gone.
     const extended = quorumCall.outcome === 'granted' && this.remaining > 0; // @mutant extension-counted-after-the-old-validity
     if (extended) this.countFrom(started, ttl);
@@ -181,7 +198,8 @@ export class QuorumLock implements LeasedKeys {
     const { keys, queues } = this.names;
     const request = { op: 'release', keys, queues, token: this.token, keepFor, ttl } as const;
     const { masterTimeout } = this.settings;
-    return new QuorumCall(withLast(this.reached, this.home), request, this.clock, masterTimeout).decided.then(nothing);
+    const masters = withLast(this.reached, this.home);
+    return new QuorumCall({ masters, request, clock: this.clock, timeout: masterTimeout }).decided.then(nothing);
   }
 
   /** Ends the current round: masters that have not answered count as timed out. */
@@ -194,14 +212,7 @@ export class QuorumLock implements LeasedKeys {
     return { op: 'acquire', keys, token: this.token, ttl, explain, withdrawn: false, queue };
   }
 
-  private call(
-    masters: readonly Master[],
-    request: AcquireRequest | ExtendRequest,
-    timeout: number,
-    succeed?: () => void,
-    ask?: SendRequest,
-    requestToHome?: AcquireRequest,
-  ): Promise<QuorumCall> {
+  private call({ masters, request, timeout, countsFrom, send, requestToHome }: Round): Promise<QuorumCall> {
     // Unsent requests of the previous round are obsolete: this round does the same and more.
     if (this.request) this.request.withdrawn = true; // @mutant an-extension-does-not-withdraw-the-acquisition
     this.request = request;
@@ -216,13 +227,13 @@ export class QuorumLock implements LeasedKeys {
       const isGranted = quorumCall.outcome === 'granted' && this.engagement.isCounted;
       if (!isGranted) this.engagement.end();
       // The home master alone decides nothing.
-      else if (succeed && this.engagement.confirm()) succeed();
+      else if (countsFrom && this.engagement.confirm()) this.countFrom(countsFrom, request.ttl);
     };
     // Every master has answered: no request is left to withdraw.
     const settle = (): void => {
       if (this.request === request) this.request = this.requestToHome = undefined;
     };
-    const quorumCall = new QuorumCall(masters, request, this.clock, timeout, conclude, ask, settle);
+    const quorumCall = new QuorumCall({ masters, request, clock: this.clock, timeout, conclude, send, settle });
     if (quorumCall.isOpen) this.quorumCall = quorumCall;
     return quorumCall.decided;
   }

@@ -59,7 +59,7 @@ export class TokenDraw {
       master.ask(request, (answer) => reply(judge(answer)));
     };
     const timeout = Math.min(masterTimeout, Math.max(remaining(), 0));
-    return new QuorumCall(masters, UNUSED, clock, timeout, undefined, send).decided;
+    return new QuorumCall({ masters, request: UNUSED, clock, timeout, send }).decided;
   }
 }
 

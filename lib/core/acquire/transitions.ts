@@ -23,9 +23,11 @@ export type Failure = 'refused' | 'split' | 'unavailable' | 'late';
 /** What follows a failed attempt. */
 interface Transition {
   /** What the retry schedule learns about the home master. */
-  readonly schedule?: 'refusal' | 'failure';
+  readonly schedule?: 'refusal' | 'failure' | undefined;
   /** The next attempt, made at once, or a pause before it. */
   readonly next: Step | 'pause';
+  /** What follows instead while the attempts on the home master fail: it is not contacted again without a pause. */
+  readonly whileFailing?: 'pause';
 }
 
 const AFTER_HOME: Readonly<Record<Failure, Transition>> = {
@@ -38,8 +40,8 @@ const AFTER_HOME: Readonly<Record<Failure, Transition>> = {
 /** From each kind of attempt and each failure to what follows. */
 const TRANSITIONS: Readonly<Record<Step, Readonly<Record<Failure, Transition>>>> = {
   all: {
-    refused: { next: 'home' },
-    split: { next: 'home' },
+    refused: { next: 'home', whileFailing: 'pause' },
+    split: { next: 'home', whileFailing: 'pause' },
     unavailable: { schedule: 'failure', next: 'pause' },
     late: { schedule: 'failure', next: 'pause' },
   },
@@ -47,8 +49,10 @@ const TRANSITIONS: Readonly<Record<Step, Readonly<Record<Failure, Transition>>>>
   reservation: AFTER_HOME,
 };
 
-export function transitionAfter(step: Step, failure: Failure): Transition {
-  return TRANSITIONS[step][failure];
+/** @param isFailing whether the last attempts on the home master have failed */
+export function transitionAfter(step: Step, failure: Failure, isFailing: boolean): Omit<Transition, 'whileFailing'> {
+  const { schedule, next, whileFailing } = TRANSITIONS[step][failure];
+  return { schedule, next: isFailing && whileFailing ? whileFailing : next };
 }
 
 /** How a call failed whose lock was not granted, or not in time. */

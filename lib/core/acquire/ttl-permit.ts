@@ -3,7 +3,7 @@ import type { CallSettings } from '../settings/settings.js';
 import type { Witness } from '../witness.interface.js';
 import type { Waiter } from './waiter.js';
 
-interface Asking {
+interface PermitContext {
   readonly witness: Witness;
   readonly clock: Clock;
   readonly waiter: Waiter;
@@ -21,7 +21,7 @@ interface Asking {
  */
 export function permittedCall(
   wanted: CallSettings,
-  { witness, clock, waiter, isGuaranteed }: Asking,
+  { witness, clock, waiter, isGuaranteed }: PermitContext,
 ): CallSettings | Promise<CallSettings | undefined> {
   const permitted = witness.permit(Math.max(wanted.ttl, wanted.minHold));
   if (typeof permitted === 'number') return cutTo(permitted, wanted);
@@ -34,7 +34,7 @@ export function permittedCall(
 /** Resolves with `undefined` if the waiter is stopped first, or if its budget ends and this is not its guaranteed attempt. */
 async function unlessOver(
   permitted: Promise<number>,
-  { clock, waiter, isGuaranteed }: Omit<Asking, 'witness'>,
+  { clock, waiter, isGuaranteed }: Omit<PermitContext, 'witness'>,
 ): Promise<number | undefined> {
   let timer: Timer | undefined;
   const over = new Promise<undefined>((resolve) => {

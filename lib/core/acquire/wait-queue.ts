@@ -41,8 +41,8 @@ export class QueueEntry {
 
   set refusal(refusal: Refusal | undefined) {
     for (const node of this.nodes) {
-      const line = queueOf(node);
-      if (line) line.refusal = refusal;
+      const queue = queueOf(node);
+      if (queue) queue.refusal = refusal;
     }
   }
 
@@ -101,22 +101,22 @@ export class WaitQueue {
 
   /** @internal */
   leave(node: ListNode<Occupant>): void {
-    const line = queueOf(node);
-    if (!line) return;
+    const queue = queueOf(node);
+    if (!queue) return;
     const wasFirst = node.isFirst;
     node.leave();
-    if (line.isEmpty) this.queues.delete(line.resource);
+    if (queue.isEmpty) this.queues.delete(queue.resource);
     // Nothing changes for the head when a waiter behind it gives up.
-    else if (wasFirst) line.first?.wake();
+    else if (wasFirst) queue.first?.wake();
   }
 
   private queueFor(resource: string): ResourceQueue {
-    let line = this.queues.get(resource);
-    if (!line) {
-      line = new ResourceQueue(resource);
-      this.queues.set(resource, line);
+    let queue = this.queues.get(resource);
+    if (!queue) {
+      queue = new ResourceQueue(resource);
+      this.queues.set(resource, queue);
     }
-    return line;
+    return queue;
   }
 }
 

@@ -25,7 +25,7 @@ export async function probe(
         reply(answer);
       }),
   }));
-  const reports = await askAll(timed, { op: 'probe', keys: [key] }, clock, timeout);
+  const reports = await askAll({ masters: timed, request: { op: 'probe', keys: [key] }, clock, timeout });
   return summarize(
     statusOf(masters).masters.map((known, index) =>
       statusAfter(known, reports[index]?.answer, latencies.get(known.master)),

@@ -215,7 +215,7 @@ export class Health {
     const strayed = this.strayedAt.get(resource) ?? -Infinity;
     if (this.world.scheduler.now - strayed >= BACK_OFF) return false;
     const [queue = ''] = node.redlock['keyspace'].namesOf([resource]).queues;
-    return !this.homeOf(resource, node)?.hasMember(queue, node.redlock['context'].listener);
+    return !this.homeOf(resource, node)?.hasMember(queue, node.redlock['acquisitionContext'].listener);
   }
 
   /** The data of the home master of a resource. */

@@ -32,7 +32,7 @@ class Poll {
     readonly clock: TestClock,
     private readonly masters: readonly ScriptedMaster[],
   ) {
-    this.quorumCall = new QuorumCall(masters, request, clock, TIMEOUT);
+    this.quorumCall = new QuorumCall({ masters, request, clock, timeout: TIMEOUT });
     void this.quorumCall.decided.then(() => (this.isDecided = true));
   }
 
@@ -66,14 +66,14 @@ describe('quorum', () => {
 describe('QuorumCall', () => {
   it('sends its requests to all masters before any of them answers', () => {
     const { clock, masters } = setUp(5);
-    new QuorumCall(masters, request, clock, TIMEOUT);
+    new QuorumCall({ masters, request, clock, timeout: TIMEOUT });
     expect(masters.map(({ asked }) => asked.length)).toEqual([1, 1, 1, 1, 1]);
   });
 
   it('sends its requests to all masters even if the first ones decide before ask returns', async () => {
     const { clock, masters } = setUp(5);
     for (const master of masters) master.behaviour = says(granted);
-    const quorumCall = await new QuorumCall(masters, request, clock, TIMEOUT).decided;
+    const quorumCall = await new QuorumCall({ masters, request, clock, timeout: TIMEOUT }).decided;
     expect(quorumCall.outcome).toBe('granted');
     expect(masters.map(({ asked }) => asked.length)).toEqual([1, 1, 1, 1, 1]);
     expect(clock.pendingTimers).toBe(0);
@@ -264,7 +264,7 @@ describe('askAll', () => {
   it('waits for every answer, but for none longer than the timeout', async () => {
     const { clock, masters } = setUp(3);
     masters[0]!.behaviour = says(held);
-    const all = askAll(masters, request, clock, TIMEOUT);
+    const all = askAll({ masters, request, clock, timeout: TIMEOUT });
     masters[1]!.asked[0]!.reply(granted);
     await clock.advance(TIMEOUT);
     expect((await all).map(({ answer }) => answer?.kind)).toEqual(['held', 'granted', 'timeout']);
@@ -274,7 +274,7 @@ describe('askAll', () => {
   it('ends with the last answer', async () => {
     const { clock, masters } = setUp(2);
     for (const master of masters) master.behaviour = says(granted);
-    expect(await askAll(masters, request, clock, TIMEOUT)).toHaveLength(2);
+    expect(await askAll({ masters, request, clock, timeout: TIMEOUT })).toHaveLength(2);
     expect(clock.now).toBe(0);
     expect(clock.pendingTimers).toBe(0);
   });

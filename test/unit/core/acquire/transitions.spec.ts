@@ -9,6 +9,10 @@ import {
 } from '../../../../lib/core/acquire/transitions.js';
 
 describe('transitionAfter', () => {
+  it.each(['refused', 'split'] as const)('pauses before the home master if that fails and all have %s', (failure) => {
+    expect(transitionAfter('all', failure, true)).toEqual({ schedule: undefined, next: 'pause' });
+  });
+
   it.each<[Step, Failure, string | undefined, Step | 'pause']>([
     ['all', 'refused', undefined, 'home'],
     ['all', 'split', undefined, 'home'],
@@ -22,7 +26,7 @@ describe('transitionAfter', () => {
     ]),
   ])('after an attempt of kind "%s" that failed as "%s", records %s and goes on with "%s"', (...row) => {
     const [step, failure, schedule, next] = row;
-    expect({ schedule: undefined, ...transitionAfter(step, failure) }).toEqual({ schedule, next });
+    expect(transitionAfter(step, failure, false)).toEqual({ schedule, next });
   });
 });
 

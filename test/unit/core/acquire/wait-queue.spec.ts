@@ -153,7 +153,7 @@ function sizes(root: object, path = '', seen = new Set<unknown>()): Record<strin
   seen.add(root);
   const found: Record<string, number> = {};
   for (const [name, value] of Object.entries(root)) {
-    if (['clock', 'surroundings', 'settings', 'inner'].includes(name)) continue;
+    if (['clock', 'settings', 'inner'].includes(name)) continue;
     if ((value instanceof Map || value instanceof Set) && value.size > 0) found[path + name] = value.size;
     else if (typeof value === 'object' && value !== null) Object.assign(found, sizes(value, `${path}${name}.`, seen));
   }
