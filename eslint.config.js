@@ -125,7 +125,7 @@ export default defineConfig(
   },
 
   {
-    // Options of Nest and its companions are classes, and everybody writes them as literals.
+    // Options of Nest and its companions are classes, and applications write them as literals.
     files: ['sample/**/*.ts'],
     rules: { '@typescript-eslint/no-unsafe-class-instance-assignment': 'off' },
   },

@@ -1,3 +1,20 @@
+/** TypeScript is compiled, and not type-checked. */
+export const swc = {
+  '^.+\\.ts$': [
+    '@swc/jest',
+    {
+      jsc: {
+        target: 'es2023',
+        parser: { syntax: 'typescript', decorators: true },
+        transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: true },
+        keepClassNames: true,
+      },
+      module: { type: 'es6' },
+      sourceMaps: 'inline',
+    },
+  ],
+};
+
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: 'node',
@@ -14,19 +31,5 @@ export default {
     '^nestjs-redlock/(opentelemetry|terminus|testing)$': '<rootDir>/lib/$1/index.ts',
   },
   setupFiles: ['reflect-metadata'],
-  transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          target: 'es2023',
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: true },
-          keepClassNames: true,
-        },
-        module: { type: 'es6' },
-        sourceMaps: 'inline',
-      },
-    ],
-  },
+  transform: swc,
 };

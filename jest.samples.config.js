@@ -1,4 +1,6 @@
 // What the tests of all samples have in common. TypeScript is compiled, and not type-checked, by swc.
+import { swc } from './jest.config.js';
+
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: 'node',
@@ -8,18 +10,5 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   setupFiles: ['reflect-metadata'],
-  transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          target: 'es2023',
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true },
-          keepClassNames: true,
-        },
-        module: { type: 'es6' },
-      },
-    ],
-  },
+  transform: swc,
 };

@@ -84,7 +84,7 @@ function printLatency(name, { roundTrip, pingToOne, pingToAll, hotPing, ours, at
     row('PING to all, at the same pace', pingToAll),
     row('PING to one, without pauses', hotPing),
     row('ours', ours),
-    row('ours, where who releases wants it again at once', atOnce),
+    row('ours, where the holder wants it again at once', atOnce),
     row('redlock5-10ms', tuned),
   ]);
 }
