@@ -1,6 +1,6 @@
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { driftOf, resolveSettings } from '../core/settings/settings.js';
-import { reasonFor, type Relation, relationOf } from '../redis/guard/data-identity.js';
+import { reasonFor, type Relation, relationOf } from '../redis/guard/relation.js';
 import type { ServerIdentity } from '../redis/identity.js';
 import { EARLY_FROM } from '../redis/guard/early-vote.js';
 

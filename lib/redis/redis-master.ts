@@ -14,21 +14,17 @@ import type {
 } from '../core/master.interface.js';
 import type { BeatRequest, ServerRequest } from './beat-request.interface.js';
 import { Connection } from './connection.js';
-import {
-  type Announcement,
-  COMPARISON_INTERVAL,
-  type DataIdentity,
-  type GuardedServer,
-} from './guard/data-identity.js';
+import { COMPARISON_INTERVAL, type DataIdentity } from './guard/data-identity.js';
+import type { Announcement, GuardedServer } from './guard/guarded-server.interface.js';
 import { faultOf, REPORT, parseServerIdentity, type ServerIdentity } from './identity.js';
 import { MARK, markArguments, type MarkerChange } from './guard/marker.js';
+import { Recognition } from './recognition.js';
 import type { RedisClient } from './redis-client.interface.js';
 import type { RedisMasterContext } from './redis-master-context.interface.js';
 import { replyFrom, replyToSet, isReply, millisecondsFrom, refusalFrom } from './replies.js';
 import { isPlain, type RequestEncoder } from './request-encoding.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 import { type PendingRequest, RequestQueue } from './request-queue.js';
-import { boundScript, type Script } from './scripts/bound-script.js';
 import { UNMARKED } from './scripts/statuses.js';
 import { NotificationChannel } from './notification-channel.js';
 
@@ -49,9 +45,6 @@ const UNANNOUNCED: Quarantine = Object.freeze({ reason: 'it has not confirmed th
 
 /** A request is sent again so many times when the identity of its server is doubtful once more. */
 const MOST_ATTEMPTS = 3;
-
-/** For a server that has not said yet who it is. */
-const UNBOUND = boundScript('');
 
 /** What was sent in one command. */
 interface Batch {
@@ -81,17 +74,9 @@ export class RedisMaster implements Master, GuardedServer {
   private readonly encoder: RequestEncoder;
   private readonly queue: RequestQueue;
   private listener: (() => void) | undefined;
-  private script: Script = UNBOUND;
-  private lastReport: ServerIdentity | undefined;
-  private fault: string | undefined;
-  private recognizing: Promise<boolean> | undefined;
-  /** Whether the report has arrived that the current recognition asked for. */
-  private hasReported = false;
-  /** Number of times that its identity has become doubtful. */
-  private doubts = 0;
-  /** Number of times that it is being asked who it is. */
-  private reading = 0;
-  private isWarned = false;
+  private readonly recognition: Recognition;
+  /** Number of readings of its identity for the guard that are under way. */
+  private readings = 0;
   private isLost = false;
   private notifications: NotificationChannel | undefined;
   private closing: Promise<void> | undefined;
@@ -112,8 +97,19 @@ export class RedisMaster implements Master, GuardedServer {
     this.counters = new Keyspace(context.settings.keyPrefix).counters;
     this.guard = context.guard;
     this.data = context.guard?.add(this);
+    this.recognition = new Recognition({
+      ...{ name, clock: context.clock, observer: context.observer, guard: this.guard, data: this.data },
+      report: async () => {
+        const marker = this.guard ? [this.guard.markerName] : [];
+        return parseServerIdentity(await this.evaluate(REPORT, [], marker));
+      },
+      load: (script) => void client.call('script', ['LOAD', script.text]).catch(() => undefined),
+      refuse: (fault) => this.connection.refuse(fault),
+      isConnected: () => this.isConnected,
+      votes: () => !this.quarantine,
+    });
     this.connection = new Connection(client, context.clock, {
-      greet: () => this.recognize(),
+      greet: () => this.recognition.run(),
       serve: () => this.serve(),
       lose: (reason) => this.lose(reason),
     });
@@ -134,13 +130,13 @@ export class RedisMaster implements Master, GuardedServer {
     const mayVote = this.data?.votes ?? true; // @mutant quarantined-votes-counted-2
     if (mayVote) {
       this.queue.add({ request, reply });
-    } else if (this.recognizing && request.op === 'acquire') {
+    } else if (this.recognition.current && request.op === 'acquire') {
       // A draw would carry a clock that was read before: the next round reads it anew.
       const again = (): void => {
         if (request.withdrawn) reply(LOST_DATA);
         else this.ask(request, reply);
       };
-      this.recognizing.then(again, again);
+      this.recognition.current.then(again, again);
     } else {
       reply({ kind: 'quarantined', sent: false, ...(this.quarantine ?? RECOGNIZED_ANEW) });
     }
@@ -151,14 +147,15 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   identity(): MasterIdentity {
-    const { run = '', version } = this.lastReport ?? {};
+    const { lastReport, fault } = this.recognition;
+    const { run = '', version } = lastReport ?? {};
     const nonce = this.data?.nonce ?? '';
     // Without the permission for INFO, equal data on two addresses shows that they are one server.
     return {
       run: run || nonce || undefined,
       data: nonce || run || undefined,
       version,
-      fault: this.fault,
+      fault,
       quarantine: this.quarantine,
     };
   }
@@ -172,15 +169,15 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   async report(): Promise<ServerIdentity | undefined> {
-    if (!this.isConnected || !this.guard || this.reading >= MOST_READINGS) return undefined;
-    this.reading++;
+    if (!this.isConnected || !this.guard || this.readings >= MOST_READINGS) return undefined;
+    this.readings++;
     try {
       const report = parseServerIdentity(await this.evaluate(REPORT, [], [this.guard.markerName]));
       if (faultOf(report) === undefined) return report;
     } finally {
-      this.reading--;
+      this.readings--;
     }
-    await this.recognize();
+    await this.recognition.run();
     return undefined;
   }
 
@@ -278,7 +275,8 @@ export class RedisMaster implements Master, GuardedServer {
 
   /** @param notKnown what to do if the server does not know the script, or not the marker any more */
   private run(asked: readonly PendingRequest[], command: 'evalsha' | 'eval', notKnown: NotKnown): void {
-    const { script, counters, data, guard } = this;
+    const { counters, data, guard } = this;
+    const { script } = this.recognition;
     const requests = asked.map(({ request }) => request);
     const parts = this.encoder.encode(requests, this.notifications?.isListening ?? false);
     const known = command === 'eval' ? script.text : script.sha1;
@@ -316,18 +314,18 @@ export class RedisMaster implements Master, GuardedServer {
         return undefined;
       }
       const reply = judge(one.request, isReply(value) ? this.failure(value, [one]) : replyFrom(value), quarantine);
-      return this.announced(one.request, reply, sent);
+      return this.unlessUnconfirmed(one.request, reply, sent);
     });
     if (unknown.length > 0) notKnown(unknown, LOST_DATA);
   }
 
-  /** A grant of a server that may not have known the ttl does not count: the quarantine of another could be too short. */
-  private announced(request: ServerRequest, reply: MasterReply, sent: Instant): MasterReply {
+  /** A grant whose ttl the server has not confirmed does not count: the quarantine of another could be too short. */
+  private unlessUnconfirmed(request: ServerRequest, reply: MasterReply, sent: Instant): MasterReply {
     const { data, guard } = this;
     if (!data || !guard || reply.kind !== 'granted') return reply;
-    if (request.op === 'beat') data.noteAnnouncement(request.ttl, sent);
+    if (request.op === 'beat') data.confirmedTtl.confirm(request.ttl, sent);
     const isVote = request.op === 'acquire' || request.op === 'extend';
-    if (!isVote || data.knewOf(request.ttl, this.clock.read())) return reply;
+    if (!isVote || data.confirmedTtl.covers(request.ttl, this.clock.read())) return reply;
     guard.repeatAnnouncement();
     return { kind: 'quarantined', sent: true, ...UNANNOUNCED };
   }
@@ -343,14 +341,14 @@ export class RedisMaster implements Master, GuardedServer {
    * it has to say who it is before it is asked again.
    */
   private runAgain(asked: readonly PendingRequest[], why: MasterReply, attempt = 1): void {
-    const before = this.lastReport?.run;
+    const before = this.recognition.lastReport?.run;
     const nonce = this.data?.nonce;
     this.data?.check();
-    this.doubts++;
+    this.recognition.noteDoubt();
     const goOn = (): void => {
       const problem = this.problem();
       const { quarantine } = this;
-      const isOther = this.lastReport?.run !== before || this.data?.nonce !== nonce;
+      const isOther = this.recognition.lastReport?.run !== before || this.data?.nonce !== nonce;
       // Another server over the same connection may be one that has a vote already.
       if (isOther && !problem) this.listener?.();
       const again: PendingRequest[] = [];
@@ -371,51 +369,7 @@ export class RedisMaster implements Master, GuardedServer {
       };
       if (again.length > 0) this.run(again, 'eval', notKnown);
     };
-    this.recognize().then(goOn, goOn);
-  }
-
-  /** Asks the server who it is. Returns whether it may be used. */
-  private recognize(): Promise<boolean> {
-    if (this.recognizing && !this.hasReported) return this.recognizing;
-    // A report that has arrived already does not settle a doubt that came after it.
-    const before = this.recognizing;
-    const current = before ? before.catch(() => false).then(() => this.askIdentity()) : this.askIdentity();
-    const recognizing: Promise<boolean> = current.finally(() => {
-      if (this.recognizing === recognizing) this.recognizing = undefined;
-    });
-    this.recognizing = recognizing;
-    return recognizing;
-  }
-
-  private async askIdentity(): Promise<boolean> {
-    const { observer } = this.context;
-    const asked = this.clock.read();
-    this.hasReported = false;
-    const report = parseServerIdentity(await this.evaluate(REPORT, [], this.guard ? [this.guard.markerName] : []));
-    this.hasReported = true;
-    const doubts = this.doubts;
-    const before = this.fault;
-    this.lastReport = report;
-    this.fault = faultOf(report);
-    if (this.fault !== undefined) {
-      this.data?.mistrust(this.fault);
-      if (this.data) this.data.isChecked = false;
-      if (this.fault !== before) observer.masterRefused?.(this.name, this.fault);
-      this.connection.refuse(this.fault);
-      return false;
-    }
-    this.script = boundScript(report.run);
-    // No answer is awaited: the server carries it out before what is sent after it.
-    this.client.call('script', ['LOAD', this.script.text]).catch(() => undefined);
-    if (this.data) {
-      this.guard?.meet(this.data, report, asked);
-      // The same data may only have got another name: then what waits for this answer loses no vote.
-      if (this.data.isChecked && this.isConnected) await this.guard?.decided();
-      if (doubts === this.doubts) this.data.isChecked = false;
-    }
-    if (before !== undefined && !this.quarantine) observer.masterVotesAgain?.(this.name);
-    this.warnOf(report);
-    return true;
+    this.recognition.run().then(goOn, goOn);
   }
 
   private serve(): void {
@@ -428,13 +382,6 @@ export class RedisMaster implements Master, GuardedServer {
     this.isLost = true;
     this.data?.noteDisconnect();
     this.context.observer.masterLost?.(this.name, reason);
-  }
-
-  private warnOf({ eviction }: ServerIdentity): void {
-    if (eviction === undefined || this.isWarned) return;
-    this.isWarned = true;
-    const risk = `maxmemory-policy ${eviction} drops locks when memory is full: use noeviction`;
-    this.context.observer.masterAtRisk?.(this.name, risk);
   }
 
   private evaluate(script: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {

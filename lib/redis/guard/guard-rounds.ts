@@ -1,9 +1,10 @@
 import type { Instant } from '../../core/clock.js';
 import type { ServerIdentity } from '../identity.js';
-import { type DataIdentity, reasonFor } from './data-identity.js';
+import type { DataIdentity } from './data-identity.js';
 import type { EarlyVote } from './early-vote.js';
 import type { GuardGroup, Reports } from './guard-group.js';
 import type { MarkerWriter } from './marker-writer.js';
+import { reasonFor } from './relation.js';
 import type { StepJudge } from './step-judge.js';
 
 interface Parts {

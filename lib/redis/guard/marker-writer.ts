@@ -158,7 +158,7 @@ export class MarkerWriter {
     const waited = group.now - since.monotonic;
     const length = group.quarantineFor(own);
     if (waited >= length) return { ...guess, hasWaited: true };
-    identity.wait(since, length + EARLY_AFTER);
+    identity.waitAtMost(since, length + EARLY_AFTER);
     // At boot, the others may be connected a moment later.
     if (waited > MOST_PATIENCE) group.announce(identity);
     return undefined;

@@ -2,7 +2,8 @@ import { Keyspace } from '../../core/keyspace.js';
 import type { Instant, Timer } from '../../core/clock.js';
 import type { Witness } from '../../core/witness.interface.js';
 import type { ServerIdentity } from '../identity.js';
-import { DataIdentity, type GuardedServer } from './data-identity.js';
+import { DataIdentity } from './data-identity.js';
+import type { GuardedServer } from './guarded-server.interface.js';
 import { EarlyVote } from './early-vote.js';
 import { GuardGroup, type Reports, type RestartGuardContext } from './guard-group.js';
 import { GuardRounds } from './guard-rounds.js';
@@ -198,15 +199,15 @@ export class RestartGuard implements Witness {
     await Promise.all(
       group.identities.map(async (identity) => {
         // A server that hangs costs the first of several rounds its time limit, and no other: a veto takes three rounds.
-        if (identity.isReading) {
-          this.replaceSilent(identity);
+        const { reading, revision } = identity;
+        if (reading.isUnderWay) {
+          // Nothing else is sent to a quarantined master: only this shows a connection over which nothing arrives.
+          reading.reconnectAfter(SILENT_AFTER, group.now);
           return;
         }
-        identity.isReading = true;
-        identity.readingSince = group.now;
-        const { revision } = identity;
-        const reading = identity.server.report().finally(() => (identity.isReading = false));
-        const report = await group.within(group.patience, reading);
+        reading.begin(group.now);
+        const reported = identity.server.report().finally(() => reading.end());
+        const report = await group.within(group.patience, reported);
         if (report) reports.set(identity, { report, revision });
       }),
     );
@@ -214,23 +215,11 @@ export class RestartGuard implements Witness {
     return reports;
   }
 
-  /** Requests to a quarantined master are not sent, so that only its readings show a connection on which nothing arrives. */
-  private replaceSilent(identity: DataIdentity): void {
-    const { now } = this.group;
-    if (now - identity.readingSince < SILENT_AFTER) return;
-    identity.readingSince = now;
-    identity.server.reconnect();
-  }
-
   /** No master has answered a holder for a second: new ones may not know of its lock, and connections may be half-open. */
   private replaceAllIfSilent(): void {
     const { now, identities, isEngaged } = this.group;
     if (this.closed || !isEngaged || now - this.contactedAt < CONTACT_INTERVAL) return;
-    for (const identity of identities) {
-      if (!identity.isBeating || now - identity.beatingSince < CONTACT_INTERVAL) continue;
-      identity.beatingSince = now;
-      identity.server.reconnect();
-    }
+    for (const { heartbeat } of identities) heartbeat.reconnectAfter(CONTACT_INTERVAL, now);
   }
 
   private get hasQuarantined(): boolean {
@@ -296,7 +285,7 @@ export class RestartGuard implements Witness {
     // Answers may have arrived while this process stood still.
     if (silence >= CONTACT_INTERVAL) this.context.clock.afterInput(() => this.replaceAllIfSilent());
     for (const identity of this.group.identities) {
-      if (identity.server.isConnected && !identity.isBeating) void this.ttls.beat(identity);
+      if (identity.server.isConnected && !identity.heartbeat.isUnderWay) void this.ttls.beat(identity);
     }
   }
 }

@@ -1,5 +1,6 @@
-import type { Announcement, DataIdentity } from './data-identity.js';
+import type { DataIdentity } from './data-identity.js';
 import type { GuardGroup } from './guard-group.js';
+import type { Announcement } from './guarded-server.interface.js';
 
 /** A ttl that is in use is announced again after this many milliseconds. */
 const ANNOUNCE_AFTER = 2_000;
@@ -89,11 +90,11 @@ export class TtlAnnouncements {
   /** A small request that is checked like a vote; resolves with whether the server took it. */
   async beat(identity: DataIdentity, announcement = NOTHING): Promise<boolean> {
     // Requests to a server that hangs stay bounded: announcements by the number of callers, all others by this line.
-    if (announcement === NOTHING && identity.isBeating) return false;
-    if (!identity.isBeating) identity.beatingSince = this.group.now;
-    identity.isBeating = true;
-    const known = await identity.server.beat(announcement);
-    identity.isBeating = false;
+    const { heartbeat, server } = identity;
+    if (announcement === NOTHING && heartbeat.isUnderWay) return false;
+    heartbeat.begin(this.group.now);
+    const known = await server.beat(announcement);
+    heartbeat.end();
     if (known !== undefined) identity.knownTtl = known;
     return known !== undefined;
   }

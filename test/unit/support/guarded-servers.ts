@@ -1,7 +1,8 @@
 import type { LockObserver } from '../../../lib/core/observer.js';
 import type { RedlockOptions } from '../../../lib/core/settings/options.js';
 import { resolveSettings, type Settings } from '../../../lib/core/settings/settings.js';
-import type { Announcement, DataIdentity, GuardedServer } from '../../../lib/redis/guard/data-identity.js';
+import type { DataIdentity } from '../../../lib/redis/guard/data-identity.js';
+import type { Announcement, GuardedServer } from '../../../lib/redis/guard/guarded-server.interface.js';
 import type { RestartGuardContext } from '../../../lib/redis/guard/guard-group.js';
 import type { ServerIdentity } from '../../../lib/redis/identity.js';
 import {

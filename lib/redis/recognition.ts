@@ -1,0 +1,104 @@
+import type { Clock } from '../core/clock.js';
+import type { LockObserver } from '../core/observer.js';
+import type { DataIdentity } from './guard/data-identity.js';
+import type { RestartGuard } from './guard/restart-guard.js';
+import { faultOf, type ServerIdentity } from './identity.js';
+import { boundScript, type Script } from './scripts/bound-script.js';
+
+/** For a server whose run is not known yet. */
+const UNBOUND = boundScript('');
+
+/** The dependencies of the recognition of one server. */
+export interface RecognitionContext {
+  /** The name of the master in logs and errors. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly observer: LockObserver;
+  /** `undefined` where the restart guard is off. */
+  readonly guard: RestartGuard | undefined;
+  readonly data: DataIdentity | undefined;
+  /** Asks the server for its identity. */
+  readonly report: () => Promise<ServerIdentity>;
+  /** Loads the script. No answer is awaited: the server loads it before it reads what is sent afterwards. */
+  readonly load: (script: Script) => void;
+  /** Closes the connection, because the server must never vote. */
+  readonly refuse: (fault: string) => void;
+  readonly isConnected: () => boolean;
+  /** Whether the grants of the server count. */
+  readonly votes: () => boolean;
+}
+
+/**
+ * Finds out which server a connection leads to: over each new connection, and whenever an answer leaves a doubt. A
+ * server that cannot be a master is refused.
+ */
+export class Recognition {
+  /** The script of the operations, bound to the run of the server: another run does not know it. */
+  script: Script = UNBOUND;
+  /** The identity that the server reported last. */
+  lastReport: ServerIdentity | undefined;
+  /** Why the server must never vote; `undefined` if it may. */
+  fault: string | undefined;
+  /** The recognition under way; `undefined` if there is none. */
+  current: Promise<boolean> | undefined;
+  /** Whether the report has arrived that the recognition under way has requested. */
+  private hasReported = false;
+  /** Number of times that the identity has become doubtful. */
+  private doubts = 0;
+  private hasWarned = false;
+
+  constructor(private readonly context: RecognitionContext) {}
+
+  /** An answer has left a doubt which server this is. {@link run} settles it. */
+  noteDoubt(): void {
+    this.doubts++;
+  }
+
+  /** Resolves with whether the server may be used. Calls before the report arrives share one request. */
+  run(): Promise<boolean> {
+    if (this.current && !this.hasReported) return this.current;
+    // A report that has arrived already does not settle a doubt that came after it.
+    const before = this.current;
+    const next = before ? before.catch(() => false).then(() => this.recognize()) : this.recognize();
+    const current: Promise<boolean> = next.finally(() => {
+      if (this.current === current) this.current = undefined;
+    });
+    this.current = current;
+    return current;
+  }
+
+  private async recognize(): Promise<boolean> {
+    const { name, clock, observer, guard, data, isConnected, votes } = this.context;
+    const asked = clock.read();
+    this.hasReported = false;
+    const report = await this.context.report();
+    this.hasReported = true;
+    const { doubts, fault: before } = this;
+    this.lastReport = report;
+    this.fault = faultOf(report);
+    if (this.fault !== undefined) {
+      data?.refuse(this.fault);
+      if (this.fault !== before) observer.masterRefused?.(name, this.fault);
+      this.context.refuse(this.fault);
+      return false;
+    }
+    this.script = boundScript(report.run);
+    this.context.load(this.script);
+    if (data) {
+      guard?.meet(data, report, asked);
+      // The same data may only have got another name: then what waits for this answer loses no vote.
+      if (data.isChecked && isConnected()) await guard?.decided();
+      if (doubts === this.doubts) data.endCheck();
+    }
+    if (before !== undefined && votes()) observer.masterVotesAgain?.(name);
+    this.warnOf(report);
+    return true;
+  }
+
+  private warnOf({ eviction }: ServerIdentity): void {
+    if (eviction === undefined || this.hasWarned) return;
+    this.hasWarned = true;
+    const risk = `maxmemory-policy ${eviction} drops locks when memory is full: use noeviction`;
+    this.context.observer.masterAtRisk?.(this.context.name, risk);
+  }
+}

@@ -1,0 +1,86 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { reasonFor, relationOf } from '../../../../lib/redis/guard/relation.js';
+import { FakeServer } from '../../support/guarded-servers.js';
+import { TestClock } from '../../support/test-clock.js';
+
+const NOT_DURABLE = { isDurable: false, syncsAlways: false };
+const DECLARED = { isDurable: true, syncsAlways: false };
+const SEEN = { isDurable: false, syncsAlways: true };
+
+let server: FakeServer;
+
+beforeEach(() => {
+  server = new FakeServer(new TestClock(), 'a').mark();
+});
+
+/** Another process serves the data that was kept. */
+const restarted = (one: FakeServer): void => void ((one.run += "'"), (one.replid += "'"));
+/** A new process loads the file that keeps the history. */
+const loaded = (one: FakeServer): void => void (one.run += "'");
+/** The first replica was attached, which gives the history of the data another name. */
+const renamed = (one: FakeServer): void => void ((one.replid += "'"), (one.replicas = 1));
+/** The server was a replica, and its backlog with the name of that history has ended. */
+const forgetful = (one: FakeServer): void => void (one.replid += "'");
+/** The server was a replica, and is now a master. */
+const promoted = (one: FakeServer): void => void ((one.replid += "'"), (one.wasPromoted = true));
+const denied = (one: FakeServer): void => void (one.run = one.replid = '');
+
+describe('The data of a server', () => {
+  it.each([
+    ['with its own marker', 'known', (): void => undefined, NOT_DURABLE],
+    ['without a marker', 'unknown', (one: FakeServer): void => void (one.fields = {}), DECLARED],
+    ['whose first replica was attached', 'renamed', renamed, NOT_DURABLE],
+    ['with another history and no replica', 'unknown', forgetful, NOT_DURABLE],
+    ['that was promoted from a replica', 'unknown', promoted, NOT_DURABLE],
+    ['that was promoted although `appendfsync` is `always`', 'unknown', promoted, SEEN],
+    ['that was promoted and is declared durable', 'renamed', promoted, DECLARED],
+    ['that was restarted', 'unknown', restarted, NOT_DURABLE],
+    ['that another process loaded with its history', 'unknown', loaded, NOT_DURABLE],
+    ['that was restarted and is declared durable', 'renamed', restarted, DECLARED],
+    ['that was restarted and kept every write since then only', 'unknown', restarted, SEEN],
+  ])('%s is %s', (_, relation, change, declared) => {
+    change(server);
+    expect(relationOf(server.report(), declared)).toBe(relation);
+  });
+
+  it.each([
+    ['is renamed if it keeps every write before and after', SEEN, false, 'renamed'],
+    ['is unknown if it no longer does so', NOT_DURABLE, false, 'unknown'],
+    ['is unknown if another server failed over to it and back', SEEN, true, 'unknown'],
+  ])('that was restarted and seen to keep every write %s', (_, declared, wasPromoted, relation) => {
+    server.change({ durable: 1 });
+    restarted(server);
+    server.wasPromoted = wasPromoted;
+    expect(relationOf(server.report(), declared)).toBe(relation);
+  });
+
+  it('is trusted on its marker if INFO is denied', () => {
+    denied(server);
+    expect(relationOf(server.report(), NOT_DURABLE)).toBe('known');
+    server.mark();
+    expect(relationOf(server.report(), NOT_DURABLE)).toBe('known');
+  });
+
+  it('is unknown after a failback to a server with the marker of a run before', () => {
+    const { fields } = server;
+    server.restart();
+    server.fields = fields;
+    expect(relationOf(server.report(), NOT_DURABLE)).toBe('unknown');
+  });
+
+  it.each([
+    ['its data is new to all processes', (one: FakeServer): void => void (one.fields = {})],
+    ['it was restarted', restarted],
+    ['its data has another history', renamed],
+    ['it was promoted from a replica', promoted],
+  ])('is reported as unknown with the reason that %s', (reason, change) => {
+    change(server);
+    expect(reasonFor(server.report(), undefined)).toBe(reason);
+  });
+
+  it('is reported as lost if it had a marker', () => {
+    const { marker } = server;
+    server.restart();
+    expect(reasonFor(server.report(), marker)).toBe('it lost its data');
+  });
+});
