@@ -34,7 +34,7 @@ export type { MasterStatus, RedlockStatus } from './core/health/status.js';
 export type { AcquireOptions, RedlockOptions } from './core/settings/options.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
 export { LockInterceptor, type LockInterceptorKey } from './nest/lock.interceptor.js';
-export type { LockedMethodOptions, LockResource, WithLockOptions } from './nest/lock-options.js';
+export type { LockedMethodOptions, LockInterceptorOptions, LockResource, WithLockOptions } from './nest/lock-options.js';
 export { type LockedWork, LockService } from './nest/lock.service.js';
 export type { DurableOption, RedisMasterSource } from './redis/master-source.js';
 export type { RedisClientSource } from './redis/redis-client.interface.js';
@@ -45,4 +45,13 @@ export type {
   RedlockOptionsFactory,
 } from './nest/redlock-module-options.interface.js';
 export { RedlockModule } from './nest/redlock.module.js';
-export { WithLock, type LockableMethod, type LockKey, type LockKeyFits } from './nest/with-lock.decorator.js';
+export {
+  WithLock,
+  type LockableMethod,
+  type LockDecorator,
+  type LockKey,
+  type LockKeyFits,
+  type Misuse,
+  type SkipFits,
+  type SkippingLockDecorator,
+} from './nest/with-lock.decorator.js';

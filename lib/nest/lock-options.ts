@@ -1,4 +1,4 @@
-import type { LockNotAcquiredError } from '../core/errors.js';
+import { type LockNotAcquiredError, RedlockConfigError } from '../core/errors.js';
 import type { Duration } from '../core/settings/duration.js';
 import type { AcquireOptions } from '../core/settings/options.js';
 
@@ -28,15 +28,60 @@ export function optionsOf<Options extends AcquireOptions>(given: Duration | Opti
   return typeof given === 'object' && (given as Options | null) !== null ? given : ({ ttl: given } as Options);
 }
 
-/** Options of `@WithLock` and `LockInterceptor`. */
-export interface LockedMethodOptions extends Omit<WithLockOptions, 'signal'> {
+interface DeclaredLockOptions extends Omit<WithLockOptions, 'signal'> {
+  /** Name of the lock service to use, if the module is registered with a `name`. */
+  service?: string;
+}
+
+/** Options of `@WithLock`. */
+export interface LockedMethodOptions extends DeclaredLockOptions {
   /**
    * What happens if another holder keeps the resource until the waiting budget ends. `'throw'`: the call fails with a
-   * `LockNotAcquiredError`. `'skip'`: the call resolves to `undefined`, and `wait` defaults to `0`. A function: the
-   * call resolves to the result of the function. An outage always throws.
+   * `LockNotAcquiredError`. `'skip'`: the call resolves to `undefined`, and `wait` defaults to `0`; for methods whose
+   * result may be `undefined`. A function: the call resolves to the result of the function. An outage always throws.
    * @default 'throw'
    */
   onLocked?: 'throw' | 'skip' | ((error: LockNotAcquiredError) => unknown);
-  /** Name of the lock service to use, if the module is registered with a `name`. */
-  service?: string;
+}
+
+/** Options of `LockInterceptor`. */
+export interface LockInterceptorOptions extends DeclaredLockOptions {
+  /**
+   * What happens if another holder keeps the resource until the waiting budget ends. `'throw'`: the request fails with a
+   * `LockNotAcquiredError`. `{ status }`: the response has this HTTP status and no body, and `wait` defaults to `0`; an
+   * `@HttpCode` of the handler takes precedence, and a handler of another protocol than HTTP gives `undefined`. A
+   * function: the handler gives the result of the function. An outage always throws.
+   * @default 'throw'
+   */
+  onLocked?: 'throw' | { readonly status: number } | ((error: LockNotAcquiredError) => unknown);
+}
+
+/** @throws {RedlockConfigError} unless `@WithLock` can use the value as `onLocked` */
+export function checkOnLocked(where: string, onLocked: unknown): void {
+  if (isThrowOrFunction(onLocked) || onLocked === 'skip') return;
+  throw new RedlockConfigError(`${where}: onLocked`, onLocked, `must be 'throw', 'skip' or a function`);
+}
+
+/** @throws {RedlockConfigError} unless `LockInterceptor` can use the value as `onLocked` */
+export function checkOnLockedStatus(where: string, onLocked: unknown): void {
+  if (isThrowOrFunction(onLocked) || statusOf(onLocked) !== undefined) return;
+  const requirement = `must be 'throw', a status to send such as { status: 202 }, or a function`;
+  throw new RedlockConfigError(`${where}: onLocked`, onLocked, requirement);
+}
+
+/** The HTTP status that `onLocked` names; `undefined` if it names none. */
+export function statusOf(onLocked: unknown): number | undefined {
+  try {
+    const { status } = onLocked as { readonly status?: unknown };
+    return typeof status === 'number' && Number.isInteger(status) && status >= 200 && status <= 599
+      ? status
+      : undefined;
+  } catch {
+    // A value such as null, or an object that cannot be read.
+    return undefined;
+  }
+}
+
+function isThrowOrFunction(onLocked: unknown): boolean {
+  return onLocked === undefined || onLocked === 'throw' || typeof onLocked === 'function';
 }

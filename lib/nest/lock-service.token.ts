@@ -1,6 +1,5 @@
 import { Inject } from '@nestjs/common';
 import { RedlockConfigError } from '../core/errors.js';
-import type { LockedMethodOptions } from './lock-options.js';
 import type { LockService } from './lock.service.js';
 
 /**
@@ -28,7 +27,7 @@ export function InjectLockService(name?: string): PropertyDecorator & ParameterD
 }
 
 /** Injection token of the lock service that the options of `@WithLock` or `LockInterceptor` name. */
-export function tokenFor(where: string, options: LockedMethodOptions): symbol {
+export function tokenFor(where: string, options: { readonly service?: string }): symbol {
   let service: string | undefined;
   try {
     ({ service } = options);

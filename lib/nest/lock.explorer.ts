@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
+import { checkOnLocked } from './lock-options.js';
 import { checkLockService, getLockServiceToken } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 import { refuseUnintercepted } from './unintercepted-handlers.js';
@@ -69,6 +70,7 @@ export class LockExplorer {
       if (!this.isMine(options.service)) continue;
       checkLockService(method, this.locks);
       this.locks.check(method, options);
+      checkOnLocked(method, options.onLocked);
     }
   }
 

@@ -10,8 +10,15 @@ import {
 } from '@nestjs/common';
 import { Observable } from 'rxjs';
 import type { Duration } from '../core/settings/duration.js';
-import { resolveResources } from '../core/settings/resources.js';
-import { type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
+import { resolveComputedKey, resolveFixedKey } from './lock-key.js';
+import {
+  checkOnLockedStatus,
+  type LockedMethodOptions,
+  type LockInterceptorOptions,
+  type LockResource,
+  optionsOf,
+  statusOf,
+} from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 import { LockedStream, responseOf, returnsObservable } from './locked-stream.js';
@@ -44,9 +51,10 @@ type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => un
  * as an Observable if its declared return type is `Observable` (or a `Subject`), and otherwise from its first value on.
  * Declare the return type if the first value may be late.
  *
- * @param key what to lock: a name, several names to acquire together, or a function of the execution context
- * @param options the ttl in milliseconds or as a string such as `'10s'`, or {@link LockedMethodOptions}; default: those of
- * the module
+ * @param key what to lock: a name, several names to acquire together, or a function of the execution context, which may
+ * throw an `HttpException`
+ * @param options the ttl in milliseconds or as a string such as `'10s'`, or {@link LockInterceptorOptions}; default: those
+ * of the module
  * @throws {RedlockConfigError} at class definition, for an invalid key or service name; at boot, for an invalid ttl or
  * option, and on methods for which Nest runs no interceptors, such as `@Cron`, `@OnEvent` and queue processors: use
  * `WithLock` there, even if the method is an HTTP handler as well
@@ -56,19 +64,28 @@ type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => un
  */
 export function LockInterceptor(
   key: LockInterceptorKey,
-  options?: Duration | LockedMethodOptions,
+  options?: Duration | LockInterceptorOptions,
 ): Type<NestInterceptor> {
   const given = optionsOf(options);
   const token = tokenFor('LockInterceptor', given);
-  const fixed = typeof key === 'function' ? undefined : resolveResources('LockInterceptor: key', key);
+  const fixed =
+    typeof key === 'function' ? undefined : resolveFixedKey('LockInterceptor', key, 'context: ExecutionContext');
 
   @Injectable()
   class LockMixin implements NestInterceptor {
     static readonly [LOCK_INTERCEPTOR] = true;
 
+    /** The status to send if another holder keeps the resource. */
+    private readonly status: number | undefined;
+    private readonly options: LockedMethodOptions;
+
     constructor(@Inject(token) private readonly locks: LockService) {
       checkLockService('LockInterceptor', locks);
       locks.check('LockInterceptor', given);
+      const { onLocked, ...others } = given;
+      checkOnLockedStatus('LockInterceptor', onLocked);
+      this.status = statusOf(onLocked);
+      this.options = this.status === undefined ? (given as LockedMethodOptions) : { ...others, onLocked: 'skip' };
     }
 
     intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
@@ -81,10 +98,11 @@ export function LockInterceptor(
         response?.once('close', stopWaiting);
 
         const lockedRun = async (): Promise<LockedStream | undefined> => {
-          const resources = fixed ?? resolveResources('LockInterceptor: key', await (key as KeyFunction)(context));
-          const hold = await holdOr(this.locks, resources, { ...given, signal: waiting.signal });
+          const resources = fixed ?? resolveComputedKey('LockInterceptor', await (key as KeyFunction)(context));
+          const hold = await holdOr(this.locks, resources, { ...this.options, signal: waiting.signal });
           if (!('otherwise' in hold))
             return new LockedStream(hold, next, subscriber, response, returnsObservable(context));
+          if (this.status !== undefined) setStatus(context, this.status);
           subscriber.next(hold.otherwise);
           subscriber.complete();
           return undefined;
@@ -103,4 +121,10 @@ export function LockInterceptor(
     }
   }
   return mixin(LockMixin);
+}
+
+function setStatus(context: ExecutionContext, status: number): void {
+  if (context.getType() !== 'http') return;
+  // Express and Fastify both have it.
+  context.switchToHttp().getResponse<{ status(code: number): unknown }>().status(status);
 }

@@ -6,12 +6,13 @@ import { checkOptionNames } from '../core/settings/option-names.js';
 import type { LockInspection, Redlock } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { ACQUIRE_OPTION_NAMES, type AcquireOptions } from '../core/settings/options.js';
-import { type CallSettings, resolveCall, resolveFlag, type Settings } from '../core/settings/settings.js';
+import { type CallSettings, resolveCall, resolveFlag, type Settings, warningOfTtl } from '../core/settings/settings.js';
 import type { RedlockStatus } from '../core/health/status.js';
 import { LockScope } from './lock-scope.js';
 import { LockContext } from './lock-context.js';
 import {
   type LockedMethodOptions,
+  type LockInterceptorOptions,
   type LockResource,
   NO_OPTIONS,
   optionsOf,
@@ -53,6 +54,8 @@ export class LockService {
     /** Returns the algorithm for one acquisition. */
     private readonly redlock: () => Redlock,
     private readonly settings: Settings,
+    /** Receives warnings about options that are probably mistakes. */
+    private readonly warn: (message: string) => void = () => undefined,
   ) {}
 
   /**
@@ -194,14 +197,13 @@ export class LockService {
    * @throws {RedlockConfigError} for an invalid option; the message names `where`
    * @internal
    */
-  check(where: string, options: LockedMethodOptions): void {
+  check(where: string, options: LockedMethodOptions | LockInterceptorOptions): void {
     checkOptionNames(where, options, LOCKED_METHOD_OPTION_NAMES);
-    const { onLocked = 'throw', reentrant = false, service: _, ...rest } = options;
+    const { onLocked: _onLocked, reentrant = false, service: _service, ...rest } = options;
     resolveFlag(`${where}: reentrant`, reentrant);
-    if (onLocked !== 'throw' && onLocked !== 'skip' && typeof onLocked !== 'function') {
-      throw new RedlockConfigError(`${where}: onLocked`, onLocked, `must be 'throw', 'skip' or a function`);
-    }
-    resolveCall(this.settings, rest, where);
+    const { ttl } = resolveCall(this.settings, rest, where);
+    const warning = rest.ttl === undefined ? undefined : warningOfTtl(ttl);
+    if (warning !== undefined) this.warn(`${where}: ${warning}`);
   }
 
   private async take(

@@ -12,7 +12,7 @@ import { quorumOf } from '../core/acquire/quorum-call.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { Redlock } from '../core/redlock.js';
 import { REDLOCK_OPTION_NAMES } from '../core/settings/options.js';
-import { resolveFlag, resolveSettings, type Settings } from '../core/settings/settings.js';
+import { resolveFlag, resolveSettings, type Settings, warningOfTtl } from '../core/settings/settings.js';
 import { LockService } from './lock.service.js';
 import { MemoryMaster } from '../memory/memory-master.js';
 import { QuorumWatch } from '../core/health/quorum-watch.js';
@@ -84,6 +84,9 @@ export async function createRedlockRuntime(
   const lazy = resolveFlag('lazyConnect', lazyConnect);
   const enabled = resolveFlag('enabled', use);
   if (!has(clock, CLOCK)) throw new RedlockConfigError('clock', clock, `must have the methods ${CLOCK.join(', ')}`);
+  const warn = (message: string): void => void logger.warn(message);
+  const warning = warningOfTtl(settings.ttl);
+  if (warning !== undefined) warn(warning);
   const random = new SystemRandom();
   const observers = observersOf(options.observers, logger);
   if (!enabled) {
@@ -91,7 +94,7 @@ export async function createRedlockRuntime(
     const master = new OpenMaster(clock);
     const open = (): Redlock =>
       new Redlock([master], settings, { clock, random, observer: combined([logTo(logger)], logger) });
-    return new RedlockRuntime(new LockService(open, settings), open(), 0);
+    return new RedlockRuntime(new LockService(open, settings, warn), open(), 0);
   }
   const quorum = new QuorumWatch(() => redlock.status(), combined(observers, logger));
   const observer = combined([...observers, quorum], logger);
@@ -105,7 +108,7 @@ export async function createRedlockRuntime(
   const masters = createMasters(options.masters, { ...dependencies, settings, guard, encoder: new RequestEncoder() });
   const witness = guard?.isNeeded ? guard : undefined;
   const redlock: Redlock = new Redlock(masters, settings, { ...dependencies, witness });
-  const runtime = new RedlockRuntime(new LockService(() => redlock, settings), redlock, drainTimeout);
+  const runtime = new RedlockRuntime(new LockService(() => redlock, settings, warn), redlock, drainTimeout);
   announce(logger, masters, settings);
   if (lazy) {
     redlock.open();

@@ -3,8 +3,8 @@ import { Inject } from '@nestjs/common';
 import { isObservable } from 'rxjs';
 import type { Duration } from '../core/settings/duration.js';
 import { isNotAcquired, RedlockConfigError } from '../core/errors.js';
-import { resolveResources } from '../core/settings/resources.js';
 import type { LockScope } from './lock-scope.js';
+import { resolveComputedKey, resolveFixedKey } from './lock-key.js';
 import { type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
 import { tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
@@ -23,17 +23,48 @@ export interface LockDeclaration {
 /** What `@WithLock` can lock: a method that returns a promise. */
 export type LockableMethod = (...args: never[]) => PromiseLike<unknown>;
 
+/** An explanation that the compiler shows. */
+export interface Misuse<Explanation extends string> {
+  readonly error: Explanation;
+}
+
 /** Turns a key function that does not fit the method into a compile error that says so. */
 export type LockKeyFits<Key extends LockKey, Method extends LockableMethod> = Key extends (...args: never[]) => unknown
-  ? Parameters<Method> extends Parameters<Key>
-    ? unknown
-    : Parameters<Method> extends [...Parameters<Key>, ...unknown[]]
+  ? HasUnannotated<Parameters<Key>> extends true
+    ? Misuse<'annotate the parameters of the key function, as in (id: string) => ...'>
+    : Parameters<Method> extends Parameters<Key>
       ? unknown
-      : {
-          /** The explanation that the compiler shows. */
-          readonly error: 'the key function does not fit the arguments of this method';
-        }
+      : Parameters<Method> extends [...Parameters<Key>, ...unknown[]]
+        ? unknown
+        : Misuse<'the key function does not fit the arguments of this method'>
   : unknown;
+
+/** Whether a parameter has no type: the compiler infers `never` for it. */
+type HasUnannotated<Args extends readonly unknown[]> = Args extends readonly [infer First, ...infer Rest]
+  ? [First] extends [never]
+    ? true
+    : HasUnannotated<Rest>
+  : false;
+
+/** Turns `onLocked: 'skip'` on a method that must give a value into a compile error that says so. */
+export type SkipFits<Method extends LockableMethod> =
+  undefined extends Awaited<ReturnType<Method>>
+    ? unknown
+    : Misuse<`onLocked: 'skip' gives undefined, which the result of this method does not include`>;
+
+/** The decorator that {@link WithLock} returns. */
+export type LockDecorator<Key extends LockKey> = <Method extends LockableMethod>(
+  target: object,
+  property: string | symbol,
+  descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method>,
+) => void;
+
+/** Like {@link LockDecorator}, for methods whose result may be `undefined`. */
+export type SkippingLockDecorator<Key extends LockKey> = <Method extends LockableMethod>(
+  target: object,
+  property: string | symbol,
+  descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method> & SkipFits<Method>,
+) => void;
 
 const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
 
@@ -46,7 +77,8 @@ const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
  * async ship(orderId: string, by: User) { ... }
  * ```
  *
- * @param key what to lock: a name, several names to acquire together, or a function of the method's arguments
+ * @param key what to lock: a name, several names to acquire together, or a function of the method's arguments, which may
+ * throw an `HttpException`
  * @param options the ttl in milliseconds or as a string such as `'10s'`, or {@link LockedMethodOptions}; default: those of
  * the module
  * @throws {RedlockConfigError} at class definition, on a static method, an accessor or a generator, and for an invalid
@@ -63,7 +95,18 @@ const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
  *
  * Errors of the method itself are rethrown unchanged.
  */
-export function WithLock<const Key extends LockKey>(key: Key, options?: Duration | LockedMethodOptions) {
+export function WithLock<const Key extends LockKey>(
+  key: Key,
+  options: LockedMethodOptions & { onLocked: 'skip' },
+): SkippingLockDecorator<Key>;
+export function WithLock<const Key extends LockKey>(
+  key: Key,
+  options?: Duration | LockedMethodOptions,
+): LockDecorator<Key>;
+export function WithLock<const Key extends LockKey>(
+  key: Key,
+  options?: Duration | LockedMethodOptions,
+): LockDecorator<Key> {
   const given = optionsOf(options);
   return <Method extends LockableMethod>(
     target: object,
@@ -73,13 +116,13 @@ export function WithLock<const Key extends LockKey>(key: Key, options?: Duration
     const where = `@WithLock on ${nameOf(target)}.${String(property)}`;
     const method = checkMethod(where, target, descriptor);
     const host = tokenFor(where, given);
-    const fixed = typeof key === 'function' ? undefined : resolveResources(`${where}: key`, key);
+    const fixed = typeof key === 'function' ? undefined : resolveFixedKey(where, key);
     declare(target, { method: where, options: given });
     injectLockService(target, host);
 
     const locked = async (self: object, args: never[]): Promise<unknown> => {
       const service = lockServiceOf(self, host, where);
-      const resources = fixed ?? resolveResources(`${where}: key`, Reflect.apply(key as KeyFunction, self, args));
+      const resources = fixed ?? resolveComputedKey(where, Reflect.apply(key as KeyFunction, self, args));
       const hold = await holdOr(service, resources, given);
       if ('otherwise' in hold) return hold.otherwise;
       return hold.during(async () => {

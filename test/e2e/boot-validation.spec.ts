@@ -168,7 +168,6 @@ const WRONG_CALLS: [string, unknown, object, string][] = [
     ': minHold must be at most maxHold, which is 6000 ms, got "7s"',
   ],
   ['minHold beyond maxTtl', '5s', { minHold: '31s' }, ': minHold must be at most maxTtl, which is 30000 ms'],
-  ['onLocked', '5s', { onLocked: 'ignore' }, `: onLocked must be 'throw', 'skip' or a function, got "ignore"`],
   ['reentrant', '5s', { reentrant: 1 }, ': reentrant must be true or false, got 1'],
   ['signal', '5s', { signal: AbortSignal.abort() }, ' may hold known options only ('],
   [
@@ -199,6 +198,66 @@ describe.each(WRONG_CALLS)('An invalid call, %s, is refused at boot', (_, ttl, o
     }
     const error = await failureOf(() => boot({ imports: [new Locks().module()], controllers: [Carts] }));
     expect(error.message).toContain(`LockInterceptor${message}`);
+  });
+});
+
+describe('An invalid onLocked is refused at boot', () => {
+  it("on @WithLock, which knows 'throw', 'skip' and functions", async () => {
+    @Injectable()
+    class Jobs {
+      @WithLock('a', { onLocked: anything('ignore') })
+      async run(): Promise<void> {}
+    }
+    const error = await failureOf(() => boot({ imports: [new Locks().module()], providers: [Jobs] }));
+    expect(error.message).toContain(
+      `@WithLock on Jobs.run: onLocked must be 'throw', 'skip' or a function, got "ignore"`,
+    );
+  });
+
+  it.each([
+    ['skip', '"skip"'],
+    [{ status: 99 }, 'an object'],
+    [{ status: '202' }, 'an object'],
+    [null, 'null'],
+  ])('on LockInterceptor, which names the status to send: %j', async (onLocked, shown) => {
+    @Controller()
+    class Carts {
+      @Get()
+      @UseInterceptors(LockInterceptor('cart', { onLocked: anything(onLocked) }))
+      get(): void {}
+    }
+    const error = await failureOf(() => boot({ imports: [new Locks().module()], controllers: [Carts] }));
+    expect(error.message).toContain(
+      `LockInterceptor: onLocked must be 'throw', a status to send such as { status: 202 }, or a function, got ${shown}`,
+    );
+  });
+});
+
+describe('A ttl below 250 ms is accepted, with a warning at boot that asks whether seconds were meant', () => {
+  it('in the options of the module, of @WithLock and of LockInterceptor', async () => {
+    @Injectable()
+    class Jobs {
+      @WithLock('a', 10)
+      async run(): Promise<void> {}
+
+      @WithLock('b', 250)
+      async later(): Promise<void> {}
+
+      @WithLock('c')
+      async usual(): Promise<void> {}
+    }
+    @Controller()
+    class Carts {
+      @Get()
+      @UseInterceptors(LockInterceptor('cart', 30))
+      get(): void {}
+    }
+    await boot({ imports: [new Locks().module({ ttl: 249 })], providers: [Jobs], controllers: [Carts] });
+    expect(logs.filter((line) => line.includes('seconds')).sort()).toEqual([
+      `warn @WithLock on Jobs.run: ttl is 10 ms: were seconds meant? Then write '10s'`,
+      `warn LockInterceptor: ttl is 30 ms: were seconds meant? Then write '30s'`,
+      `warn ttl is 249 ms: were seconds meant? Then write '249s'`,
+    ]);
   });
 });
 

@@ -177,7 +177,7 @@ describe.each(['first', 'last'])('@WithLock with ScheduleModule imported %s', (p
       class Daily {
         @WithLock('daily', { ttl: '10s', onLocked: 'skip', minHold: '10s' })
         @Cron('0 0 1 1 *', { name: 'daily' })
-        async report(): Promise<string> {
+        async report(): Promise<string | undefined> {
           ran.push(name);
           return name;
         }

@@ -10,13 +10,14 @@ import {
   type NestInterceptor,
   NotFoundException,
   Param,
+  Post,
   type PipeTransform,
   RequestTimeoutException,
   Scope,
   Sse,
   UseInterceptors,
 } from '@nestjs/common';
-import { type LockedMethodOptions, LockInterceptor, LockService } from 'nestjs-redlock';
+import { type LockInterceptorOptions, LockInterceptor, LockService } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
 import { get as request, type Server } from 'node:http';
 import { merge, Observable, of, Subject, take, throwError } from 'rxjs';
@@ -47,7 +48,7 @@ afterEach(async () => {
 });
 
 const idOf = (context: ExecutionContext) => context.switchToHttp().getRequest<{ params: { id: string } }>().params.id;
-const Locked = (options?: LockedMethodOptions) => UseInterceptors(LockInterceptor(idOf, { ttl: '10s', ...options }));
+const Locked = (options?: LockInterceptorOptions) => UseInterceptors(LockInterceptor(idOf, { ttl: '10s', ...options }));
 
 @Injectable()
 class WatchPipe implements PipeTransform<string> {
@@ -129,8 +130,15 @@ class Carts {
   }
 
   @Get('skip/:id')
-  @Locked({ onLocked: 'skip' })
+  @Locked({ onLocked: { status: 202 } })
   async skip(@Param('id') id: string): Promise<string> {
+    handled.push(id);
+    return Promise.resolve('ran');
+  }
+
+  @Post('skip/:id')
+  @Locked({ onLocked: { status: 202 } })
+  async skipPost(@Param('id') id: string): Promise<string> {
     handled.push(id);
     return Promise.resolve('ran');
   }
@@ -289,14 +297,18 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     expect(await response.json()).toMatchObject({ message: 'no such cart' });
   });
 
-  it('skips the handler and sends an empty response', async () => {
+  it.each([
+    ['GET', 200],
+    ['POST', 201],
+  ])('skips the handler of a %s and sends the status of onLocked without a body', async (method, status) => {
     const lock = await occupy('7');
-    const response = await get('skip/7');
-    expect(response.status).toBe(200);
+    const response = await get('skip/7', { method });
+    expect(response.status).toBe(202);
     expect(await response.text()).toBe('');
     expect(handled).toEqual([]);
     await lock.release();
-    expect(await (await get('skip/7')).text()).toBe('ran');
+    const later = await get('skip/7', { method });
+    expect([later.status, await later.text()]).toEqual([status, 'ran']);
   });
 
   it('responds with the result of onLocked', async () => {

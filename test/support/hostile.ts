@@ -6,12 +6,12 @@ const PARTS = [
   ...['lock', 'app', 'jobs', 'key', 'queue', 'wake', 'incarnation', 'fences', 'reserved for ', ':', '::'],
   ...['*', '?', '[a-z]', '{tag}', '{', '}', '\\', '/', '../', ' ', '\n', '\r\n', '\t', '%00', '%s', '"', "'"],
   ...['$3\r\nfoo\r\n', '*1\r\n$8\r\nFLUSHALL\r\n', 'EVAL', 'ARGV[1]', '\x1b[31m', '\x7f', '\x9b', '\u2028', '\u202e'],
-  ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', 'null', 'undefined', 'NaN', '0'],
+  ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', 'null', 'undefinedness', 'NaN', '0'],
   ...['é', 'e\u0301', '\u{1f512}', '\u{1f468}\u200d\u{1f469}', '\ufffd', '\ufeff', 'ß', 'ẞ', 'İ', 'ﬀ'],
 ];
 
 /** Sequences that no name may contain. */
-const FORBIDDEN = ['\0', '\0key:', '\0queue:', '\ud800', '\udbff', '\udc00', '\udfff'];
+const FORBIDDEN = ['undefined', '[object Object]', '\0', '\0key:', '\0queue:', '\ud800', '\udbff', '\udc00', '\udfff'];
 
 /** Names that can be locked, however odd they are. */
 export const names = fc.oneof(

@@ -109,7 +109,36 @@ export class Uses {
   async named(): Promise<void> {}
 }
 
+export class Skipping {
+  @WithLock('a', { onLocked: 'skip' })
+  async nothing(): Promise<void> {}
+
+  @WithLock('a', { onLocked: 'skip' })
+  async maybe(): Promise<number | undefined> {
+    return 1;
+  }
+
+  @WithLock((id: string) => id, { onLocked: 'skip' })
+  async anything(id: string): Promise<unknown> {
+    return id;
+  }
+
+  // @ts-expect-error the caller would get undefined in place of a number
+  @WithLock('a', { onLocked: 'skip' })
+  async always(): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error a misspelt option beside 'skip'
+  @WithLock('a', { onLocked: 'skip', waitt: 0 })
+  async misspelt(): Promise<void> {}
+}
+
 export class Misuses {
+  // @ts-expect-error the parameter has no type
+  @WithLock((id) => id)
+  async unannotated(id: string): Promise<void> {}
+
   // @ts-expect-error does not return a promise
   @WithLock('a')
   synchronous(): number {

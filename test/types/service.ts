@@ -122,7 +122,7 @@ export const modules = [
 @Controller()
 export class Carts {
   @Get()
-  @UseInterceptors(LockInterceptor((context) => context.getHandler().name, { ttl: '5s', onLocked: 'skip' }))
+  @UseInterceptors(LockInterceptor((context) => context.getHandler().name, { ttl: '5s', onLocked: { status: 202 } }))
   uses(): void {}
 
   @UseInterceptors(LockInterceptor(async () => Promise.resolve(['a', 'b'] as const)))
@@ -134,6 +134,10 @@ export class Carts {
   // @ts-expect-error a key is a text
   @UseInterceptors(LockInterceptor(() => 42))
   number(): void {}
+
+  // @ts-expect-error an interceptor names the status to send
+  @UseInterceptors(LockInterceptor('a', { onLocked: 'skip' }))
+  skips(): void {}
 
   // @ts-expect-error no such unit
   @UseInterceptors(LockInterceptor('a', '5 minutes'))

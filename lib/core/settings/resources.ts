@@ -13,11 +13,14 @@ export const MOST_NAMES = 512;
 export const MOST_CHARACTERS = 2 ** 16;
 /** Largest length of the prefix, which is sent with each name. */
 const LONGEST_PREFIX = 128;
+/** What a missing value and an object become in a template string. */
+const UNFILLED = /(?<![\p{L}\p{N}_])undefined(?![\p{L}\p{N}_])|\[object Object\]/u;
 
 /**
  * Validates resource names and drops duplicates.
  *
- * @throws {RedlockConfigError} unless the value is one resource name or a non-empty array of names
+ * @throws {RedlockConfigError} unless the value is one resource name or a non-empty array of names, or if a name contains
+ * `undefined` or `[object Object]`
  */
 export function resolveResources(option: string, value: unknown): readonly string[] {
   if (typeof value === 'string' && value !== '') {
@@ -63,7 +66,18 @@ function checkNames(option: string, names: readonly string[]): void {
   if (length > MOST_CHARACTERS) {
     throw new RedlockConfigError(option, names[0], `must have at most ${MOST_CHARACTERS} characters, not ${length}`);
   }
-  for (const name of names) checkText(option, name);
+  for (const name of names) {
+    checkText(option, name);
+    refuseUnfilled(option, name);
+  }
+}
+
+/** All calls with a missing value would share one lock. */
+function refuseUnfilled(option: string, name: string): void {
+  const [unfilled] = UNFILLED.exec(name) ?? [];
+  if (unfilled === undefined) return;
+  const cause = unfilled === 'undefined' ? 'a value that the name is made of is missing' : 'name one of its properties';
+  throw new RedlockConfigError(option, name, `must not contain ${unfilled}: ${cause}`);
 }
 
 function noNames(option: string, value: unknown): RedlockConfigError {

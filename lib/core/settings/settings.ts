@@ -39,6 +39,8 @@ const DEFAULT_KEY_PREFIX = 'lock:';
 const GUARDED_FROM = 3;
 /** With a shorter ttl, drift and one round trip leave no usable validity. In milliseconds. */
 const MIN_TTL = 10;
+/** A shorter ttl leaves little time for a pause of the process, and is often meant to be in seconds. In milliseconds. */
+const SUSPICIOUS_TTL = 250;
 const MAX_DRIFT_FACTOR = 0.5;
 /** Added to every drift, for the resolution with which a server expires keys. In milliseconds. */
 const EXPIRY_RESOLUTION = 2;
@@ -93,6 +95,11 @@ export function resolveCall(settings: Settings, options: AcquireOptions, where?:
     minHold: resolveMinHold(at('minHold'), settings, minHold, maxHold),
     signal: resolveSignal(at('signal'), signal),
   });
+}
+
+/** What is probably wrong with a ttl in milliseconds; `undefined` if nothing is. */
+export function warningOfTtl(ttl: number): string | undefined {
+  return ttl < SUSPICIOUS_TTL ? `ttl is ${ttl} ms: were seconds meant? Then write '${ttl}s'` : undefined;
 }
 
 /** The ttl of one call or one extension in milliseconds; the service's ttl if none is given. */

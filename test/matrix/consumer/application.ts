@@ -16,7 +16,7 @@ export class Accounts {
   }
 
   @WithLock('report', { ttl: '4s', onLocked: 'skip' })
-  async report(): Promise<string> {
+  async report(): Promise<string | undefined> {
     return 'written';
   }
 }

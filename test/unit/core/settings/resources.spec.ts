@@ -26,7 +26,10 @@ describe('A resource', () => {
     fc.assert(
       fc.property(anyNames, (name) => {
         const refusal = refusalOf(() => expect(resolveResources('resource', name)).toEqual([name]));
-        const fits = name !== '' && !name.includes('\0') && Buffer.from(name, 'utf8').toString('utf8') === name;
+        const isFilled =
+          !/(^|[^\p{L}\p{N}_])undefined($|[^\p{L}\p{N}_])/u.test(name) && !name.includes('[object Object]');
+        const isWellFormed = Buffer.from(name, 'utf8').toString('utf8') === name;
+        const fits = name !== '' && !name.includes('\0') && isFilled && isWellFormed;
         expect(refusal === undefined).toBe(fits);
         if (refusal) expect(refusal).toMatchObject({ option: 'resource', value: name });
       }),
