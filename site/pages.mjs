@@ -12,14 +12,17 @@ export const GROUPS = [
     pages: [
       ['index.md', 'README.md', 'First lock'],
       ['guide.md', 'docs/guide.md', 'Guide'],
+      ['recipes.md', 'docs/recipes.md', 'Recipes'],
       ['options.md', 'docs/options.md', 'Options'],
       ['testing.md', 'docs/testing.md', 'Testing'],
+      ['comparison.md', 'docs/comparison.md', 'Comparison'],
       ['migration.md', 'docs/migration.md', 'Migration'],
     ],
   },
   {
     text: 'Run',
     pages: [
+      ['deployment.md', 'docs/deployment.md', 'Deployment'],
       ['operations.md', 'docs/operations.md', 'Operations'],
       ['errors.md', 'docs/errors.md', 'Errors and log messages'],
       ['faq.md', 'docs/faq.md', 'Questions'],
