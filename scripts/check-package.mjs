@@ -17,6 +17,7 @@ const outputs = (format) =>
     .map((file) => `dist/${format}/${file}`);
 const expected = new Set([
   ...['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE', 'dist/cjs/package.json'],
+  ...readdirSync(`${root}/docs`).flatMap((file) => (file.endsWith('.md') ? [`docs/${file}`] : [])),
   ...sources.map((file) => `lib/${file}`),
   ...outputs('esm'),
   ...outputs('cjs'),

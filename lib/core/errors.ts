@@ -203,7 +203,7 @@ export function describeReply(answer: MasterReply | undefined): string {
     case 'timeout':
       return answer.sent ? 'no answer in time' : 'silent, not asked';
     case 'quarantined':
-      return `does not vote for ${Math.ceil(answer.remaining)} ms more, ${answer.reason} (see restartGuard)`;
+      return `does not vote for up to ${Math.ceil(answer.remaining)} ms more, ${answer.reason} (see restartGuard)`;
     case 'refused':
       return `${answer.code} ${answer.reason}`.trim();
   }

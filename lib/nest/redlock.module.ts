@@ -22,7 +22,7 @@ import {
   type OPTIONS_TYPE,
 } from './redlock.module-definition.js';
 import type { MasterSource, RedlockModuleExtras, RedlockModuleOptions } from './redlock-module-options.interface.js';
-import { RuntimeStarter } from './runtime-starter.js';
+import { RUNTIME_STARTER, RuntimeStarter } from './runtime-starter.js';
 
 const FOR_ROOT_OPTION_NAMES: readonly string[] = [...MODULE_OPTION_NAMES, 'isGlobal', 'name'] satisfies (
   keyof RedlockModuleExtras | keyof RedlockModuleOptions
@@ -36,7 +36,7 @@ export class RedlockModule
 {
   /** @internal */
   constructor(
-    @Inject(RuntimeStarter) private readonly runtime: RuntimeStarter,
+    @Inject(RUNTIME_STARTER) private readonly runtime: RuntimeStarter,
     @Inject(LockExplorer) private readonly explorer: LockExplorer,
   ) {
     super();
@@ -97,11 +97,11 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
   const service = name === undefined ? LockService : token;
   const providers: Provider[] = [
     {
-      provide: RuntimeStarter,
+      provide: RUNTIME_STARTER,
       useFactory: (options: RedlockModuleOptions) => new RuntimeStarter(options, new Logger(LockService.name)),
       inject: [MODULE_OPTIONS_TOKEN],
     },
-    { provide: service, useFactory: (runtime: RuntimeStarter) => runtime.start(), inject: [RuntimeStarter] },
+    { provide: service, useFactory: (runtime: RuntimeStarter) => runtime.start(), inject: [RUNTIME_STARTER] },
     { provide: LOCK_SERVICE, useExisting: service },
     { provide: SERVICE_NAME, useValue: name ?? null },
     LockExplorer,

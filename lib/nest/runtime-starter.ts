@@ -3,6 +3,11 @@ import type { LockService } from './lock.service.js';
 import type { RedlockModuleOptions } from './redlock-module-options.interface.js';
 import { createRedlockRuntime, type RedlockRuntime } from './redlock.runtime.js';
 
+/** Injection token. Nest prints it where an application imports the class in place of the result of `forRoot`. */
+export const RUNTIME_STARTER = Symbol(
+  'nestjs-redlock: import RedlockModule.forRoot(...) once, in the root module, and never RedlockModule itself',
+);
+
 /**
  * Starts the runtime of a lock service when Nest creates the service. A test that replaces the service therefore opens
  * no connection.

@@ -201,7 +201,8 @@ function lockServiceOf(self: object, host: symbol, where: string): LockService {
     where,
     self,
     'has no LockService, so it does not run: let Nest create the object, import RedlockModule.forRoot(), and call ' +
-      'the method no earlier than onApplicationBootstrap if a factory made the object',
+      'the method no earlier than onApplicationBootstrap if a factory made the object. In a test, let ' +
+      "createTestingModule import RedlockModule.forRoot({ masters: 'memory' })",
   );
 }
 

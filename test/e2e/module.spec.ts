@@ -167,6 +167,12 @@ describe('Without the module', () => {
     await expect(boot({ imports: [locks.module()], providers: [Injected] })).rejects.toThrow('"billing"');
   });
 
+  it('a module that imports the class in place of forRoot fails the boot, with what to import', async () => {
+    await expect(boot({ imports: [RedlockModule], providers: [] })).rejects.toThrow(
+      'import RedlockModule.forRoot(...) once, in the root module',
+    );
+  });
+
   it.each([
     ['a factory', { useFactory: () => new Job() }],
     ['a value', { useValue: new Job() }],
