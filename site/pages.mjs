@@ -33,6 +33,7 @@ export const GROUPS = [
     pages: [
       ['how-it-works.md', 'docs/how-it-works.md', 'How it works'],
       ['promises.md', 'docs/promises.md', 'Promises'],
+      ['performance.md', 'docs/performance.md', 'Performance'],
       ['matrix.md', 'docs/matrix.md', 'Matrix'],
       ['glossary.md', 'docs/glossary.md', 'Glossary'],
     ],

@@ -1,3 +1,9 @@
+/** What was printed, for the page that is generated. */
+const printed = [];
+
+/** Returns the tables since the last call, as Markdown. */
+export const takeTables = () => printed.splice(0).join('\n\n');
+
 /** Prints a table: one array per row, the first one with the headings. */
 export function printTable(title, rows) {
   const texts = rows.map((row) => row.map(String));
@@ -6,7 +12,9 @@ export function printTable(title, rows) {
     `| ${row.map((text, i) => (i === 0 ? text.padEnd(widths[i]) : text.padStart(widths[i]))).join(' | ')} |`;
   const [head, ...body] = texts;
   const rule = `| ${widths.map((width, i) => (i === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`;
-  console.log(`\n${title}\n\n${[line(head), rule, ...body.map(line)].join('\n')}`);
+  const table = `${title}\n\n${[line(head), rule, ...body.map(line)].join('\n')}`;
+  printed.push(table);
+  console.log(`\n${table}`);
 }
 
 /** Prints each promise, and whether it was kept. */

@@ -1,10 +1,14 @@
 // npm run bench -- <suite> [--quick] [--check] [--masters 1,3,5] [--only contender,...] [--json file] [--svg file]
+//                         [--markdown docs/performance.md] [--before folder]
 //
+// --before compares with the build of another checkout, which has to be built there.
 // Contenders alternate round by round in one run on one machine. Compare ratios, not figures of different runs.
 import { readdir, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
+import { resolve } from 'node:path';
 import { prepare } from './prepare.mjs';
 import { optionsOf } from '../../scripts/options.mjs';
+import { writePart } from '../../scripts/page.mjs';
 
 const { values: options, positionals } = optionsOf({
   allowPositionals: true,
@@ -13,6 +17,8 @@ const { values: options, positionals } = optionsOf({
     check: { type: 'boolean', default: false },
     json: { type: 'string' },
     svg: { type: 'string' },
+    markdown: { type: 'string' },
+    before: { type: 'string' },
     masters: { type: 'string' },
     only: { type: 'string' },
   },
@@ -32,8 +38,10 @@ if (options.svg && !names.includes('cost')) {
   process.exit(2);
 }
 
+// Before any suite is loaded. Workers inherit it.
+if (options.before) process.env.BENCH_BEFORE = resolve(options.before);
 await prepare();
-const { printChecks } = await import('./report.mjs');
+const { printChecks, takeTables } = await import('./report.mjs');
 const results = {};
 let broken = 0;
 for (const name of names) {
@@ -50,6 +58,7 @@ for (const name of names) {
   });
   printChecks(checks);
   console.log(`\n${name}: ${Math.round((performance.now() - began) / 1000)} s on ${cpus().length} cores`);
+  if (options.markdown) await writePart(options.markdown, `bench ${name}`, pageOf(name, takeTables()));
   results[name] = { figures, checks };
   broken += checks.filter(({ kept }) => !kept).length;
 }
@@ -58,4 +67,9 @@ if (options.svg && results.cost.figures) {
   const { plotOf } = await import('./cost/plot.mjs');
   await writeFile(options.svg, plotOf(results.cost.figures.at(-1)));
 }
+function pageOf(name, tables) {
+  const command = `npm run bench -- ${name}${options.quick ? ' --quick' : ''} --markdown docs/performance.md`;
+  return `Written by \`${command}\`, on ${cpus().length} cores, Node ${process.version}.\n\n${tables}`;
+}
+
 process.exit(options.check && broken > 0 ? 1 : 0);

@@ -1,12 +1,13 @@
 import { sleep } from '../measure/numbers.mjs';
-import { LockService, NestFactory, RedlockModule } from './library.mjs';
+import * as library from './library.mjs';
 
 /** With every safety feature on. A short `maxTtl` shortens the quarantine of masters that have just started. */
 export const connect = (urls, { ttl } = {}) => connectWith(urls, { ttl, maxTtl: ttl });
 
-export async function connectWith(urls, options) {
+/** @param build the library; by default, the build of this checkout */
+export async function connectWith(urls, options, { LockService, RedlockModule } = library) {
   const module = RedlockModule.forRoot({ masters: urls, wait: '5m', ...options });
-  const app = await NestFactory.createApplicationContext(module, { logger: false });
+  const app = await library.NestFactory.createApplicationContext(module, { logger: false });
   const locks = app.get(LockService);
   await allVote(locks);
   return {

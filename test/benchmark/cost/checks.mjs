@@ -1,6 +1,6 @@
 import { ratioOf } from '../measure/rounds.mjs';
 import { atLeast, atMost, below, exactly } from '../promises.mjs';
-import { FLOOR, isPeer, LIMIT, OURS, PLAIN } from './contenders.mjs';
+import { BEFORE, FLOOR, isPeer, LIMIT, OURS, PLAIN } from './contenders.mjs';
 
 /** The concurrency to which the promises refer. */
 export const PROMISED = 64;
@@ -15,6 +15,7 @@ export function checksOf({ masters, commands, throughput }) {
       ? []
       : [exactly(`${on}: a lock is 2 commands per master`, commands[OURS] / masters, 2)]),
     ...rateChecks(on, masters, contenders),
+    ...(contenders[BEFORE] ? throughput.flatMap((found) => beforeChecks(on, found)) : []),
     ...(masters === 5 ? clientChecks(on, contenders) : []),
   ];
 }
@@ -25,6 +26,16 @@ function failureChecks(on, { concurrency, contenders }) {
     .map((name) =>
       exactly(`${on}, ${concurrency} at a time: no failure of ${name}`, contenders[name].failures.length, 0),
     );
+}
+
+function beforeChecks(on, { concurrency, contenders }) {
+  const ratio = (name) => ratioOf(contenders[OURS][name], contenders[BEFORE][name]);
+  const at = `${on}, ${concurrency} at a time`;
+  return [
+    atMost(`${at}: client CPU at most 1.03 of before`, ratio('client'), 1.03),
+    atMost(`${at}: server CPU at most 1.03 of before`, ratio('server'), 1.03),
+    atLeast(`${at}: locks/s at least 0.97 of before`, ratio('rate'), 0.97),
+  ];
 }
 
 function clientChecks(on, contenders) {

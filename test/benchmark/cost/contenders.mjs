@@ -3,6 +3,10 @@ export const PLAIN = 'ours-plain';
 export const FLOOR = 'floor-ioredis';
 export const LIMIT = 'floor-resp';
 
+/** The build of another checkout, if the run compares with one. */
+export const BEFORE = 'before';
+export const before = process.env.BENCH_BEFORE ? [BEFORE] : [];
+
 /** Other libraries, with the largest number of masters for which this comparison runs them. */
 const PEERS = {
   redlock5: 5,
@@ -23,7 +27,8 @@ export const isPeer = (contender) => contender in PEERS;
 export function contendersFor(masters, only) {
   const peers = Object.keys(PEERS).filter((peer) => PEERS[peer] >= masters);
   const all = [LIMIT, FLOOR, OURS, PLAIN, ...peers];
-  return only ? all.filter((contender) => contender === FLOOR || only.includes(contender)) : all;
+  const chosen = only ? all.filter((contender) => contender === FLOOR || only.includes(contender)) : all;
+  return [...chosen, ...before];
 }
 
 /** The contenders that are libraries. */

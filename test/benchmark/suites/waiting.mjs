@@ -1,3 +1,4 @@
+import { before } from '../cost/contenders.mjs';
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
 import { checksOf } from '../waiting/checks.mjs';
 import { contention, crowdInOneProcess } from '../waiting/contention.mjs';
@@ -7,7 +8,7 @@ import { LONGEST_TTL, uncontended } from '../waiting/uncontended.mjs';
 import { Pool } from '../worker/pool.mjs';
 import { printWaiting } from '../waiting/print.mjs';
 
-const CONTENDERS = ['ours', 'redlock5', 'redlock5-10ms', 'redlock4'];
+const CONTENDERS = ['ours', 'redlock5', 'redlock5-10ms', 'redlock4', ...before];
 const PROCESSES = 8;
 
 const LENGTHS = {

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { before } from '../cost/contenders.mjs';
 import { CommandCounter } from '../measure/command-counter.mjs';
 import { median, sharedNow, sleep } from '../measure/numbers.mjs';
 import { Trace } from '../measure/trace.mjs';
@@ -14,7 +15,7 @@ const WARM_UP = 200;
 /** Time after the end of a round before the benchmark frees the key for the remaining waiters, in milliseconds. */
 const GRACE = 200;
 
-const CONTENDERS = ['ours', 'redlock5', 'redlock5-10ms'];
+const CONTENDERS = ['ours', 'redlock5', 'redlock5-10ms', ...before];
 
 /** Several processes with several waiters each compete for one key. The results are medians of the rounds. */
 export async function contention(bench, { processes, waiters }) {
