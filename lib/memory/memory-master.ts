@@ -1,15 +1,17 @@
 import type { Clock } from '../core/clock.js';
-import type {
-  Master,
-  MasterIdentity,
-  ReplyCallback,
-  MasterRequest,
-  UnreachableReply,
-  NotificationListener,
+import {
+  type Master,
+  type MasterIdentity,
+  type MasterReply,
+  type MasterRequest,
+  type NotificationListener,
+  type ReplyCallback,
+  RESERVATION_LIFE,
+  type UnreachableReply,
 } from '../core/master.interface.js';
 import { queueMicrotask } from './event-loop.js';
-import { MemoryQueues } from './memory-queues.js';
-import { MemoryStore } from './memory-store.js';
+import { MemoryDatabase } from './memory-database.js';
+import * as operations from './operations.js';
 
 const DOWN: UnreachableReply = Object.freeze({ kind: 'unreachable', reason: 'taken down', sent: false });
 const CUT_OFF: UnreachableReply = Object.freeze({ ...DOWN, sent: true });
@@ -20,8 +22,10 @@ const CUT_OFF: UnreachableReply = Object.freeze({ ...DOWN, sent: true });
  * It can also fail like a server: see {@link pause}, {@link takeDown} and {@link flush}.
  */
 export class MemoryMaster implements Master {
-  private readonly queues = new MemoryQueues();
-  private readonly store: MemoryStore;
+  private readonly data: MemoryDatabase;
+  private readonly context: operations.OperationContext;
+  /** The listeners of waiting processes, by the names of these. */
+  private readonly waiters = new Map<string, NotificationListener>();
   private waiting: (() => void)[] | undefined;
   private down = false;
   private readonly listeners = new Set<() => void>();
@@ -30,7 +34,16 @@ export class MemoryMaster implements Master {
     clock: Clock,
     readonly name = 'memory',
   ) {
-    this.store = new MemoryStore(clock, this.queues);
+    this.data = new MemoryDatabase(clock);
+    this.context = {
+      data: this.data,
+      counters: 'counters',
+      lives: { reservation: RESERVATION_LIFE, queue: Infinity },
+      now: () => clock.read().monotonic,
+      publish: (waiter, key) => this.notify(waiter, key),
+      // No command of this database fails.
+      attempt: (command) => command(),
+    };
   }
 
   ask(request: MasterRequest, reply: ReplyCallback): void {
@@ -38,7 +51,7 @@ export class MemoryMaster implements Master {
       reply(DOWN);
       return;
     }
-    const act = (): void => reply(this.down ? CUT_OFF : this.store.answer(request));
+    const act = (): void => reply(this.down ? CUT_OFF : this.answer(request));
     if (this.waiting) this.waiting.push(act);
     // As with a server, the answer never arrives before `ask` returns.
     else queueMicrotask(act);
@@ -74,7 +87,7 @@ export class MemoryMaster implements Master {
 
   /** Number of keys that are held. */
   get size(): number {
-    return this.store.size;
+    return this.data.size;
   }
 
   /** Stops answering, like a server that hangs. Requests in the meantime take effect at `resume`. */
@@ -103,15 +116,45 @@ export class MemoryMaster implements Master {
 
   /** Forgets all keys and counters, like a server that restarts without its data. */
   flush(): void {
-    this.store.clear();
+    this.data.clear();
   }
 
   listen(waiter: string, listener: NotificationListener | undefined): void {
-    this.queues.listen(waiter, listener);
+    if (listener) this.waiters.set(waiter, listener);
+    else this.waiters.delete(waiter);
   }
 
   /** Number of keys for which a process waits. */
   get queued(): number {
-    return this.queues.size;
+    return this.data.sortedSets;
+  }
+
+  /** Carries out a request at once. */
+  private answer(request: MasterRequest): MasterReply {
+    const { context } = this;
+    switch (request.op) {
+      case 'acquire':
+        this.data.sweep();
+        return operations.acquire(context, request);
+      case 'extend':
+        return operations.extend(context, request);
+      case 'release':
+        return operations.release(context, request);
+      case 'draw':
+        return operations.draw(context, request);
+      case 'leave':
+        return operations.leave(context, request);
+      case 'inspect':
+        return operations.inspect(context, request);
+      case 'probe':
+        return operations.probe(context, request);
+    }
+  }
+
+  private notify(waiter: string, key: string): number {
+    const listener = this.waiters.get(waiter);
+    if (!listener) return 0;
+    queueMicrotask(() => listener(key));
+    return 1;
   }
 }

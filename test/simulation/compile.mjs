@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { transform } from '@swc/core';
 
 const root = join(import.meta.dirname, '../..');
-const parts = ['lib/core', 'lib/redis', 'test/simulation'];
+const parts = ['lib/core', 'lib/memory', 'lib/redis', 'test/simulation'];
 
 /** Compiles everything that a run needs. `change` may replace the contents of a file. */
 export async function compile(change = (_, text) => text, folders = parts) {

@@ -2,8 +2,8 @@
 // anchor, `// @mutant <name>` or `-- @mutant <name>` in a script. An anchor that is not in the library exactly once is an
 // error, and code may be renamed and moved together with its anchors.
 //
-// Where `model` says so, the fault is in a script. The simulated servers do not run Lua: the model of the script gets the
-// same fault (`modelFaults` in profiles.ts), and the line is replaced, too, so that its anchor is checked.
+// The simulated servers do not run Lua. A fault in a script is therefore in its model, too: in lib/memory/operations.ts or,
+// where `model` says so, in the simulation (`modelFaults` in profiles.ts).
 
 /** Name, and an object with the anchors and the lines that replace theirs. */
 export const MUTANTS = [
@@ -14,7 +14,10 @@ export const MUTANTS = [
   ],
   ['drift ignored', { 'drift-ignored': 'return ttl + 0 * driftOf(this.settings, ttl);' }],
   ['quorum minus one', { 'quorum-minus-one': 'return Math.max(1, Math.floor(masters / 2));' }],
-  ['unconditional delete', { 'unconditional-delete': 'else' }, 'model'],
+  [
+    'unconditional delete',
+    { 'unconditional-delete': 'else', 'unconditional-delete-in-memory': 'const isOurs = owner !== undefined;' },
+  ],
   [
     'release only to granters',
     {
@@ -23,7 +26,13 @@ export const MUTANTS = [
       'release-only-to-granters-2': 'if (this.answers.every(() => false)) return this.masters;',
     },
   ],
-  ['extension without owner check', { 'extension-without-owner-check': 'local longest = FREE' }, 'model'],
+  [
+    'extension without owner check',
+    {
+      'extension-without-owner-check': 'local longest = FREE',
+      'extension-without-owner-check-in-memory': 'const isHeld = [false];',
+    },
+  ],
   [
     'extension counted after the old validity',
     { 'extension-counted-after-the-old-validity': "const extended = quorumCall.outcome === 'granted';" },
@@ -42,7 +51,10 @@ export const MUTANTS = [
     'monotonic only across a suspend',
     { 'monotonic-only-across-a-suspend': 'return Math.max(to.monotonic - from.monotonic, 0);' },
   ],
-  ['draw for any holder', { 'draw-for-any-holder': '' }, 'model'],
+  [
+    'draw for any holder',
+    { 'draw-for-any-holder': '', 'draw-for-any-holder-in-memory': 'const isOurs = keys.length > 0;' },
+  ],
   [
     'larger draws not adopted',
     {

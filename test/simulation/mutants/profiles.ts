@@ -42,14 +42,13 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'elapsed ignored': { profile: SLOW },
   'drift ignored': { profile: { ...GUARDED, faults: ['hang'], drifts: [0.009], ttls: [1_000, 3_000] } },
   'quorum minus one': { profile: { ...CROWDED, faults: ['partition', 'cut', 'hang'] } },
-  'unconditional delete': { profile: SLOW, modelFaults: new Set(['release-deletes-any']) },
+  'unconditional delete': { profile: SLOW },
   'release only to granters': { profile: { ...SLOW, faults: ['hang', 'slow', 'partition'], ttls: [10_000] } },
   'extension without owner check': {
     profile: {
       ...{ ...CROWDED, faults: ['partition', 'partition', 'crash'], mostFaults: 10, operations: [8, 14] },
       ...{ extended: 1, ttls: [100], latencies: [5] },
     },
-    modelFaults: new Set(['extend-takes-any']),
   },
   'extension counted after the old validity': {
     profile: { ...GUARDED, faults: ['suspend'], mostFaults: 10, extended: 1, ttls: [100, 300], latencies: [10] },
@@ -61,7 +60,7 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'NOSCRIPT taken as reload': { profile: { ...CROWDED, faults: ['promote'], ttls: [1_000, 3_000] } },
   'wall clock only': { profile: { ...CROWDED, faults: ['wallJump'] } },
   'monotonic only across a suspend': { profile: { ...CROWDED, faults: ['suspend'], ttls: [100, 300] } },
-  'draw for any holder': { profile: OVERLAPPING, modelFaults: new Set(['draw-for-any']) },
+  'draw for any holder': { profile: OVERLAPPING },
   'larger draws not adopted': { profile: OVERLAPPING, schedule: duplicateToken },
   'token of one master': { profile: OVERLAPPING },
   'floor ignored': {

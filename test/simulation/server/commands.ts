@@ -1,25 +1,14 @@
 import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
 import { INFO_FIELDS, type InfoField } from '../../../lib/redis/identity.js';
-import { FREE, FREE_WITH_WAITERS, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
-import { ReplyError } from './database.js';
-import {
-  acquire,
-  announce,
-  draw,
-  extend,
-  inspect,
-  isMarked,
-  leave,
-  type Mark,
-  mark,
-  probe,
-  release,
-  type Surface,
-} from './operations.js';
+import type { GrantedReply, HeldReply } from '../../../lib/core/master.interface.js';
+import * as operations from '../../../lib/memory/operations.js';
+import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
+import { protect, ReplyError } from './database.js';
+import { announce, isMarked, type Mark, mark, type Surface } from './operations.js';
 import { scriptOf, scriptWithDigest, type SeenScript } from './seen-scripts.js';
 
 // The only file that knows how a request becomes a command and an answer becomes a reply. Scripts are recognized by
-// their source and run by their models in operations.ts.
+// their source and run by their models: here in operations.ts, and in lib/memory/operations.ts.
 
 /** The fields of INFO that a server has and the library reads. */
 export type ServerInfo = Partial<Record<InfoField, string | number>>;
@@ -89,7 +78,8 @@ type Parts = readonly [op: string, keys: readonly string[], ...rest: unknown[]];
 
 interface Batch {
   readonly server: Executor;
-  readonly hash: string;
+  /** The same server, for the operations that masters in memory share. */
+  readonly context: operations.OperationContext;
   readonly mark: Mark | undefined;
   /** Whether the data is what the client expects; `undefined` before the first check. */
   marked: boolean | undefined;
@@ -100,7 +90,8 @@ interface Batch {
 function answerAll(server: Executor, argv: readonly string[]): unknown[] {
   const [marker = '', nonce = '', history = '', hash = '', ...what] = argv;
   const expected = marker === '' ? undefined : { marker, nonce, history };
-  const batch: Batch = { server, hash, mark: expected, marked: undefined, toldTime: false };
+  const context = contextOf(server, hash);
+  const batch: Batch = { server, context, mark: expected, marked: undefined, toldTime: false };
   const answers: unknown[] = requestsIn(what).map((parts) => {
     try {
       return answer(batch, parts);
@@ -140,19 +131,19 @@ function whole(parts: Parts | readonly string[]): Parts {
 }
 
 function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
-  const { server } = batch;
+  const { server, context } = batch;
   switch (op) {
     case 'acquire':
       return isKnown(batch) ? answerAcquisition(batch, keys, rest) : UNMARKED;
     case 'extend':
       if (!isKnown(batch)) return UNMARKED;
       if (batch.mark) batch.toldTime = true;
-      return extend(server, keys, rest[0] as string, Number(rest[1]));
+      return statusOf(operations.extend(context, { keys, token: rest[0] as string, ttl: Number(rest[1]) }));
     case 'draw': {
       if (!isKnown(batch)) return UNMARKED;
-      const [token, fields, atLeast, step] = rest as [string, readonly string[], number, number];
-      const drawn = draw(server, keys, token, { hash: batch.hash, fields, atLeast, step });
-      return drawn === undefined ? 0 : `${FREE} ${drawn}`;
+      const [token, counters, atLeast, step] = rest as [string, readonly number[], number, number];
+      const drawn = operations.draw(context, { keys, token, counters, atLeast, isFirst: step === 1 });
+      return drawn.kind === 'held' ? 0 : `${FREE} ${drawn.fence}`;
     }
     case 'beat': {
       if (!isKnown(batch)) return UNMARKED;
@@ -160,17 +151,33 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
       const [ttl, lengthens, factor, known] = rest as [number, number, number, number];
       return `${FREE} ${announce(server, batch.mark?.marker ?? '', { ttl, lengthens: lengthens === 1, factor, known })}`;
     }
-    case 'release':
-      return release(server, keys, rest[2] as string[], rest[0] as string, Number(rest[1]));
-    case 'leave':
-      return leave(server, keys, rest[1] as string[], rest[0] as string);
+    case 'release': {
+      const [token, keepFor, queues] = rest as [string, string, readonly string[]];
+      return statusOf(operations.release(context, { keys, queues, token, keepFor: Number(keepFor) }));
+    }
+    case 'leave': {
+      const [waiter, queues] = rest as [string, readonly string[]];
+      return statusOf(operations.leave(context, { keys, queues, waiter }));
+    }
     case 'inspect':
-      return inspect(server, keys);
+      return statusOf(operations.inspect(context, { keys }));
     case 'probe':
-      return isKnown(batch) ? probe(server, keys) : UNMARKED;
+      return isKnown(batch) ? statusOf(operations.probe(context, { keys })) : UNMARKED;
     default:
       throw new Error(`the simulated server does not know the operation ${op}`);
   }
+}
+
+function contextOf(server: Executor, counters: string): operations.OperationContext {
+  const { data, lives, publish } = server;
+  return { data, lives, publish, counters, now: () => server.time() / 1_000, attempt: protect };
+}
+
+/** What a script returns for a reply. */
+function statusOf(reply: GrantedReply | HeldReply): number {
+  if (reply.kind === 'held') return reply.remaining ?? ENDLESS;
+  if (reply.hasWaiters) return FREE_WITH_WAITERS;
+  return reply.healed ? HEALED : FREE;
 }
 
 /** Checks the marker once per script. */
@@ -180,16 +187,16 @@ function isKnown(batch: Batch): boolean {
 }
 
 function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly unknown[]): unknown {
-  const { server, mark: expected } = batch;
+  const { server, context, mark: expected } = batch;
   const [token, ttl, queues, waiter, waited] = rest as Acquisition;
   const owners = keys.map((key) => server.data.get(key));
-  const isHeld = owners.some((owner) => ![undefined, token, `reserved for ${waiter ?? ''}`].includes(owner));
+  const isHeld = owners.some((owner) => ![undefined, token, operations.reservedFor(waiter ?? '')].includes(owner));
   try {
     const queue = queues && waiter !== undefined && waited !== undefined ? { queues, waiter, waited } : undefined;
-    const status = acquire(server, { keys, token, ttl: Number(ttl), queue });
-    const isGranted = status === FREE || status === FREE_WITH_WAITERS;
+    const reply = operations.acquire(context, { keys, token, ttl: Number(ttl), queue });
+    const isGranted = reply.kind === 'granted';
     if (isGranted ? expected !== undefined : waiter !== undefined) batch.toldTime = true;
-    return status;
+    return statusOf(reply);
   } catch (error) {
     // The clock is read before any write, because a server may refuse the write.
     if (expected || (isHeld && waiter !== undefined)) batch.toldTime = true;

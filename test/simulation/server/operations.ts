@@ -1,40 +1,27 @@
 import { RESERVATION_LIFE } from '../../../lib/core/master.interface.js';
 import { ANNOUNCED_FOR, EXPIRY_RESOLUTION, MOST_ANNOUNCED } from '../../../lib/redis/scripts/operations.lua.js';
 import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
-import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED } from '../../../lib/redis/scripts/statuses.js';
-import { type Database, protect } from './database.js';
+import { QUEUE_LIFE } from '../../../lib/redis/scripts/usual.lua.js';
+import type { OperationContext } from '../../../lib/memory/operations.js';
+import type { Database } from './database.js';
 
-// The scripts of lib/redis, written a second time in another language. A change of a script must change its operation
-// here, too. model.spec.ts runs both on the same traces and compares them.
+// What the scripts of lib/redis do with the marker, written a second time in another language. The other operations are
+// in lib/memory/operations.ts, which masters in memory share. A change of a script must change its operation, too:
+// model.spec.ts runs both on the same traces and compares them.
 
-/** Lifetimes, in milliseconds: of a key that is reserved for a woken waiter, and of a queue. */
-export interface Lives {
-  readonly reservation: number;
-  readonly queue: number;
-}
-
-/** As in the scripts. */
-export const LIVES: Lives = { reservation: RESERVATION_LIFE, queue: 5_000 };
-/** How many dead waiters are skipped, as in the scripts. */
-const MOST_SKIPPED = 100;
-const PROBE_LIFE = 1_000;
+/** Lifetimes, in milliseconds: of a key that is reserved for a woken waiter, and of a queue. As in the scripts. */
+export const LIVES: OperationContext['lives'] = { reservation: RESERVATION_LIFE, queue: QUEUE_LIFE };
 /** How old the reading may be on which a change of the marker is based, in milliseconds, as in the scripts. */
 const TIMELY = 2_000;
 
 /** Seeded faults in a script. Each corresponds to a mutant of the script. */
-export type ModelFault =
-  | 'release-deletes-any'
-  | 'extend-takes-any'
-  | 'draw-for-any'
-  | 'marker-is-ignored'
-  | 'history-is-ignored'
-  | 'floor-is-ignored';
+export type ModelFault = 'marker-is-ignored' | 'history-is-ignored';
 
-/** What an operation may access. */
+/** What an operation on the marker may access. */
 export interface Surface {
   readonly data: Database;
   readonly faults: ReadonlySet<ModelFault>;
-  readonly lives: Lives;
+  readonly lives: OperationContext['lives'];
   /** Wall clock of the server, in microseconds. */
   readonly time: () => number;
   /** Identifies the process of the server, and the history of its data. */
@@ -42,15 +29,6 @@ export interface Surface {
   readonly replid: string;
   /** Returns the number of receivers. */
   readonly publish: (channel: string, message: string) => number;
-}
-
-export interface Counters {
-  readonly hash: string;
-  readonly fields: readonly string[];
-  /** The counters must not be smaller than this. */
-  readonly atLeast: number;
-  /** `1` if this server draws for the first time. */
-  readonly step: number;
 }
 
 /** The data that the client expects. */
@@ -61,69 +39,11 @@ export interface Mark {
   readonly history: string;
 }
 
-export interface Acquire {
-  readonly keys: readonly string[];
-  readonly token: string;
-  readonly ttl: number;
-  readonly queue: { readonly queues: readonly string[]; readonly waiter: string; readonly waited: number } | undefined;
-}
-
 /** Whether the data is what the client expects. */
 export function isMarked({ data, faults, replid }: Surface, mark: Mark | undefined): boolean {
   if (!mark) return true;
   if (!faults.has('marker-is-ignored') && data.hget(mark.marker, 'nonce') !== mark.nonce) return false;
   return mark.history === '' || mark.history === replid || faults.has('history-is-ignored');
-}
-
-/** Returns a status, or for how long the keys are held. */
-export function acquire(server: Surface, { keys, token, ttl, queue }: Acquire): number {
-  const { data } = server;
-  const reserved = queue && reservedFor(queue.waiter);
-  const isHeld = keys.map((key) => {
-    const owner = data.get(key);
-    return owner !== undefined && owner !== token && owner !== reserved;
-  });
-  if (isHeld.includes(true)) {
-    const longest = longestOf(data, keys, isHeld);
-    if (queue) queueUp(server, keys, isHeld, queue);
-    return longest;
-  }
-  for (const key of keys) data.set(key, token, ttl);
-  let hasWaiters = false;
-  for (const name of queue?.queues ?? []) {
-    protect(() => data.zrem(name, queue?.waiter ?? ''));
-    if (data.exists(name)) hasWaiters = true;
-  }
-  return hasWaiters ? FREE_WITH_WAITERS : FREE;
-}
-
-export function extend({ data, faults }: Surface, keys: readonly string[], token: string, ttl: number): number {
-  const takesAny = faults.has('extend-takes-any');
-  const isHeld = keys.map((key) => ![undefined, token].includes(data.get(key)) && !takesAny);
-  if (isHeld.includes(true)) return longestOf(data, keys, isHeld);
-  let status = FREE;
-  for (const key of keys) {
-    if (data.exists(key)) continue;
-    data.set(key, token, ttl);
-    status = HEALED;
-  }
-  for (const key of keys) data.pexpire(key, ttl);
-  return status;
-}
-
-/** Returns the largest counter, or nothing if the keys do not belong to the token. */
-export function draw(
-  { data, faults }: Surface,
-  keys: readonly string[],
-  token: string,
-  { hash, fields, atLeast, step }: Counters,
-): string | undefined {
-  const isOurs = keys.every((key) => data.get(key) === token) || faults.has('draw-for-any');
-  if (!isOurs) return undefined;
-  const floor = faults.has('floor-is-ignored') ? 1 : atLeast;
-  const drawn = Math.max(floor, ...fields.map((field) => Number(data.hget(hash, field) ?? 0) + step));
-  for (const field of fields) data.hset(hash, field, String(drawn));
-  return String(drawn);
 }
 
 /** Announces a ttl. Returns the ttl that has been announced to all masters. */
@@ -165,54 +85,6 @@ function whole(number: number): string {
   return number.toFixed(0);
 }
 
-export function release(
-  server: Surface,
-  keys: readonly string[],
-  queues: readonly string[],
-  token: string,
-  keepFor: number,
-): number {
-  const { data, faults } = server;
-  let hasWaiters = false;
-  for (const [index, key] of keys.entries()) {
-    const owner = data.get(key);
-    const isOurs = owner === token || (owner !== undefined && faults.has('release-deletes-any'));
-    if (isOurs || owner === undefined) {
-      if (isOurs && keepFor === 0) data.del(key);
-      if (isOurs && keepFor !== 0) data.pexpire(key, keepFor);
-      if (wakeNext(server, key, queues[index] as string)) hasWaiters = true;
-    } else if (owner.startsWith(reservedFor(''))) {
-      hasWaiters = true;
-    }
-  }
-  return hasWaiters ? FREE_WITH_WAITERS : FREE;
-}
-
-export function leave(server: Surface, keys: readonly string[], queues: readonly string[], waiter: string): number {
-  const { data } = server;
-  keys.forEach((key, index) => {
-    const queue = queues[index] as string;
-    protect(() => data.zrem(queue, waiter));
-    if (data.get(key) !== reservedFor(waiter)) return;
-    data.del(key);
-    wakeNext(server, key, queue);
-  });
-  return FREE;
-}
-
-export function inspect({ data }: Surface, keys: readonly string[]): number {
-  const isHeld = keys.map((key) => data.get(key) !== undefined);
-  return isHeld.includes(true) ? longestOf(data, keys, isHeld) : FREE;
-}
-
-export function probe({ data }: Surface, keys: readonly string[]): number {
-  for (const key of keys) {
-    data.set(key, '', PROBE_LIFE);
-    data.del(key);
-  }
-  return FREE;
-}
-
 /** Compares and sets the marker. */
 export function mark({ data, run, replid, time }: Surface, marker: string, words: readonly string[]): number {
   const [expectedRun, expectedReplid, readAt, isWhole, raw, ...changes] = words.map(String);
@@ -229,44 +101,4 @@ export function mark({ data, run, replid, time }: Surface, marker: string, words
 
 export function rawMarker(data: Database, marker: string | undefined): string[] {
   return MARKER_FIELDS.map((field) => (marker === undefined ? '' : (data.hget(marker, field) ?? '')));
-}
-
-function longestOf(data: Database, keys: readonly string[], isHeld: readonly boolean[]): number {
-  const times = keys.filter((_, index) => isHeld[index]).map((key) => data.pttl(key));
-  return times.includes(ENDLESS) ? ENDLESS : Math.max(...times);
-}
-
-function queueUp(
-  server: Surface,
-  keys: readonly string[],
-  isHeld: readonly boolean[],
-  { queues, waiter, waited }: NonNullable<Acquire['queue']>,
-): void {
-  const { data } = server;
-  const since = Math.floor(server.time() / 1_000) - waited;
-  keys.forEach((key, index) => {
-    const queue = queues[index] as string;
-    if (isHeld[index]) {
-      protect(() => data.zadd(queue, waiter, since));
-      protect(() => data.pexpire(queue, server.lives.queue));
-    } else if (data.get(key) === reservedFor(waiter)) {
-      data.del(key);
-      wakeNext(server, key, queue);
-    }
-  });
-}
-
-function wakeNext({ data, lives, publish }: Surface, key: string, queue: string): boolean {
-  for (let skipped = 0; skipped < MOST_SKIPPED; skipped++) {
-    const waiter = protect(() => data.zpopmin(queue));
-    if (waiter === undefined) return false;
-    if (!data.exists(key)) protect(() => data.set(key, reservedFor(waiter), lives.reservation));
-    if (publish(waiter, key) > 0) return true;
-    if (data.get(key) === reservedFor(waiter)) data.del(key);
-  }
-  return false;
-}
-
-function reservedFor(waiter: string): string {
-  return `reserved for ${waiter}`;
 }

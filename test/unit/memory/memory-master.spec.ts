@@ -72,7 +72,7 @@ describe('A master in memory', () => {
     for (let i = 0; i < 1_000; i++) await acquire('x', [`key:${i}`]);
     await clock.advance(1_000);
     for (let i = 0; i < 500; i++) await acquire('x', ['a'], 1);
-    expect((master as unknown as { store: { entries: Map<string, unknown> } }).store.entries.size).toBeLessThan(10);
+    expect((master as unknown as { data: { entries: Map<string, unknown> } }).data.entries.size).toBeLessThan(10);
   });
 
   it('executes the requests of a pause when it ends, in order', async () => {
