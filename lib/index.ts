@@ -34,7 +34,12 @@ export type { MasterStatus, RedlockStatus } from './core/health/status.js';
 export type { AcquireOptions, RedlockOptions } from './core/settings/options.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
 export { LockInterceptor, type LockInterceptorKey } from './nest/lock.interceptor.js';
-export type { LockedMethodOptions, LockInterceptorOptions, LockResource, WithLockOptions } from './nest/lock-options.js';
+export type {
+  LockedMethodOptions,
+  LockInterceptorOptions,
+  LockResource,
+  WithLockOptions,
+} from './nest/lock-options.js';
 export { type LockedWork, LockService } from './nest/lock.service.js';
 export type { DurableOption, RedisMasterSource } from './redis/master-source.js';
 export type { RedisClientSource } from './redis/redis-client.interface.js';

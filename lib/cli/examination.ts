@@ -1,7 +1,8 @@
 import { Keyspace } from '../core/keyspace.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import type { Settings } from '../core/settings/settings.js';
-import { faultOf, REPORT, parseServerIdentity, parseInfo, type ServerIdentity } from '../redis/identity.js';
+import { faultOf, parseServerIdentity, parseInfo, type ServerIdentity } from '../redis/identity.js';
+import { REPORT } from '../redis/scripts/report.lua.js';
 import { type ClockOffset, type ClockSample, offsetOf } from './clock-offset.js';
 import { type Contact, type Failure, isFailure } from './contact.js';
 import { type MissingPermission, missingPermissions } from './permissions.js';

@@ -1,4 +1,4 @@
-import { type Marker, MARKER_FIELDS, markerFrom } from './guard/marker.js';
+import { type Marker, markerFrom } from './guard/marker.js';
 
 /** The identity of a server and the state of its data, read atomically with its marker. */
 export interface ServerIdentity {
@@ -28,7 +28,7 @@ const OLDEST = 7;
 const NEVER_PROMOTED = /^(?:0+|)$/;
 
 /** The fields of each section of INFO that a report contains. */
-const SECTIONS = {
+export const SECTIONS = {
   server: ['run_id', 'redis_version', 'valkey_version', 'redis_mode', 'server_mode', 'uptime_in_seconds'],
   replication: ['role', 'connected_slaves', 'master_replid', 'master_replid2'],
   memory: ['maxmemory', 'maxmemory_policy'],
@@ -37,36 +37,10 @@ const SECTIONS = {
 
 export type InfoField = (typeof SECTIONS)[keyof typeof SECTIONS][number];
 
-/** The fields of INFO in the order in which {@link REPORT} returns them. */
+/** The fields of INFO in the order in which a report has them. */
 export const INFO_FIELDS: readonly InfoField[] = Object.values(SECTIONS).flat();
 
-/**
- * The marker is KEYS[1] or ARGV[1], or there is none. INFO can be denied: its fields are empty then. A node of a
- * cluster may not own the marker's key; the error is ignored, because the node is refused for another reason.
- */
-export const REPORT = `
-local time = redis.call('TIME')
-local report = { string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) }
-local isCluster = false
-local function read(section, fields)
-  local text = redis.pcall('INFO', section)
-  if type(text) ~= 'string' then text = '' end
-  if string.find(text, '_mode:cluster', 1, true) then isCluster = true end
-  for _, field in ipairs(fields) do
-    report[#report + 1] = string.match(text, '\\n' .. field .. ':([^\\r\\n]*)') or ''
-  end
-end
-${Object.entries(SECTIONS)
-  .map(([section, fields]) => `read('${section}', ${luaList(fields)})`)
-  .join('\n')}
-local fields = ${luaList(MARKER_FIELDS)}
-local name = KEYS[1] or ARGV[1]
-local marker = name and redis.pcall('HMGET', name, unpack(fields)) or {}
-if marker.err and not isCluster then return marker end
-for i = 1, #fields do report[#report + 1] = marker[i] or '' end
-return report`;
-
-/** Reads the server's answer to {@link REPORT}: its time, {@link INFO_FIELDS} and the marker. */
+/** Reads the server's answer to the script in `scripts/report.lua.ts`: its time, {@link INFO_FIELDS} and the marker. */
 export function parseServerIdentity(reply: unknown): ServerIdentity {
   const values = (reply as unknown[]).map(String);
   const [time, run, redis, valkey, redisMode, mode, uptime, role, replicas, replid, replid2, limit, policy, aof] =
@@ -102,8 +76,4 @@ export function faultOf({ role, mode, version }: ServerIdentity): string | undef
     return `its version ${version} is older than ${OLDEST}.0: upgrade the server, or use another one`;
   }
   return undefined;
-}
-
-function luaList(names: readonly string[]): string {
-  return `{ ${names.map((name) => `'${name}'`).join(', ')} }`;
 }

@@ -45,7 +45,7 @@ export class Recognition {
   private hasReported = false;
   /** Number of times that the identity has become doubtful. */
   private doubts = 0;
-  private hasWarned = false;
+  private readonly warnings = new Set<string>();
 
   constructor(private readonly context: RecognitionContext) {}
 
@@ -95,10 +95,17 @@ export class Recognition {
     return true;
   }
 
-  private warnOf({ eviction }: ServerIdentity): void {
-    if (eviction === undefined || this.hasWarned) return;
-    this.hasWarned = true;
-    const risk = `maxmemory-policy ${eviction} drops locks when memory is full: use noeviction`;
+  private warnOf({ eviction, run }: ServerIdentity): void {
+    if (eviction !== undefined) this.warn(`maxmemory-policy ${eviction} drops locks when memory is full: use noeviction`);
+    if (run === '' && this.context.guard) {
+      this.warn('it does not permit INFO in scripts: a restart or a failover that keeps stale data goes unnoticed');
+    }
+  }
+
+  /** Reports each risk once. */
+  private warn(risk: string): void {
+    if (this.warnings.has(risk)) return;
+    this.warnings.add(risk);
     this.context.observer.masterAtRisk?.(this.context.name, risk);
   }
 }

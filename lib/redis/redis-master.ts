@@ -16,8 +16,8 @@ import type { BeatRequest, ServerRequest } from './beat-request.interface.js';
 import { Connection } from './connection.js';
 import { COMPARISON_INTERVAL, type DataIdentity } from './guard/data-identity.js';
 import type { Announcement, GuardedServer } from './guard/guarded-server.interface.js';
-import { faultOf, REPORT, parseServerIdentity, type ServerIdentity } from './identity.js';
-import { MARK, markArguments, type MarkerChange } from './guard/marker.js';
+import { faultOf, parseServerIdentity, type ServerIdentity } from './identity.js';
+import { markArguments, type MarkerChange } from './guard/marker.js';
 import { Recognition } from './recognition.js';
 import type { RedisClient } from './redis-client.interface.js';
 import type { RedisMasterContext } from './redis-master-context.interface.js';
@@ -25,6 +25,8 @@ import { replyFrom, replyToSet, isReply, millisecondsFrom, refusalFrom } from '.
 import { isPlain, type RequestEncoder } from './request-encoding.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 import { type PendingRequest, RequestQueue } from './request-queue.js';
+import { MARK } from './scripts/mark.lua.js';
+import { REPORT } from './scripts/report.lua.js';
 import { UNMARKED } from './scripts/statuses.js';
 import { NotificationChannel } from './notification-channel.js';
 

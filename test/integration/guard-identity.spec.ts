@@ -82,7 +82,8 @@ describe('At run time', () => {
     ]);
   });
 
-  it('lets a server vote after its quarantine although INFO is not permitted', async () => {
+  it('lets a server vote after its quarantine although INFO is not permitted, and warns of it once', async () => {
+    const masterAtRisk = jest.fn();
     // The Redis client itself warns about the missing permission.
     const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
     await using masters = await startMasters(1);
@@ -90,12 +91,15 @@ describe('At run time', () => {
     const everythingButInfo = ['on', '>secret', '~*', '&*', '+@all', '-info'];
     await command(port, 'ACL', 'SETUSER', 'locks', ...everythingButInfo);
     const restricted = url.replace('redis://', 'redis://locks:secret@');
-    await using contender = await Contender.on([restricted], OPTIONS);
+    await using contender = await Contender.on([restricted], OPTIONS, { masterAtRisk });
     await eventually(() => contender.redlock.status().masters[0]?.reason === 'its data is new to all processes');
     await (await contender.acquire('x', TTL, { wait: '15s' })).release();
     expect(stateOf(contender, 0)).toBe('voting');
     await command(port, 'FLUSHALL');
     await expect(contender.acquire('x', TTL, { wait: 0 })).rejects.toThrow(/does not vote for/);
+    expect(masterAtRisk.mock.calls).toEqual([
+      [contender.masters[0]!.name, expect.stringContaining('does not permit INFO in scripts')],
+    ]);
     warn.mockRestore();
   });
 });

@@ -2,9 +2,10 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ServerRequest } from '../../lib/redis/beat-request.interface.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
-import { MARK, MARKER_FIELDS } from '../../lib/redis/guard/marker.js';
-import { REPORT } from '../../lib/redis/identity.js';
+import { MARKER_FIELDS } from '../../lib/redis/guard/marker.js';
 import { boundScript } from '../../lib/redis/scripts/bound-script.js';
+import { MARK } from '../../lib/redis/scripts/mark.lua.js';
+import { REPORT } from '../../lib/redis/scripts/report.lua.js';
 import { Chance } from './engine/chance.js';
 import { ModelPair } from './model-pair.js';
 import { rawMarker } from './server/operations.js';

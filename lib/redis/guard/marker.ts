@@ -49,10 +49,7 @@ export type MarkerField = (typeof MARKER_FIELDS)[number];
 export const NO_MARKER = rawOf([]);
 
 /** Announcements change these fields all the time: a change that does not replace them need not compare them. */
-const ANNOUNCED: readonly MarkerField[] = ['ttls', 'known'];
-
-/** A change that arrives later than this after the reading that it is based on is refused, in milliseconds. */
-const TIMELY = 2_000;
+export const ANNOUNCED: readonly MarkerField[] = ['ttls', 'known'];
 
 /** The server and the marker that a change is based on. */
 interface Basis {
@@ -66,7 +63,7 @@ interface Basis {
 /** New values of some fields of a marker. */
 export type MarkerChange = Partial<Record<MarkerField, string | number>>;
 
-/** The arguments of {@link MARK}. */
+/** The arguments of the script that changes a marker. */
 export function markArguments({ run, replid, time, marker }: Basis, change: MarkerChange): (string | number)[] {
   const isWhole = marker === undefined || ANNOUNCED.some((field) => field in change);
   const expected = isWhole ? (marker?.raw ?? NO_MARKER) : withoutAnnouncements(marker.raw);
@@ -77,31 +74,6 @@ function withoutAnnouncements(raw: string): string {
   const values = raw.split('\n');
   return MARKER_FIELDS.map((field, index) => (ANNOUNCED.includes(field) ? '' : values[index])).join('\n');
 }
-
-/**
- * KEYS: the marker. ARGV: the run and the history that the server must have (empty: not known), its time at the reading
- * (empty: any), whether announced ttls are compared, too, the marker that it must have, and the fields to set. Compares
- * and sets atomically, and returns 0 if the marker has changed, if another server has taken the place of the one that was
- * read, or if the change was delayed for so long that the data may have been lost once more.
- */
-export const MARK = `
-local function identity(section, pattern)
-  local text = redis.pcall('INFO', section)
-  return type(text) == 'string' and string.match(text, pattern) or ''
-end
-if identity('server', 'run_id:(%w+)') ~= ARGV[1] then return 0 end
-if identity('replication', 'master_replid:(%w+)') ~= ARGV[2] then return 0 end
-local time = redis.call('TIME')
-local age = time[1] * 1000 + math.floor(time[2] / 1000) - (tonumber(ARGV[3]) or math.huge)
-if age > ${TIMELY} then return 0 end
-local marker = redis.call('HMGET', KEYS[1], ${MARKER_FIELDS.map((field) => `'${field}'`).join(', ')})
-for i = 1, #marker do marker[i] = marker[i] or '' end
-if ARGV[4] == '0' then
-  ${ANNOUNCED.map((field) => `marker[${MARKER_FIELDS.indexOf(field) + 1}] = ''`).join('; ')}
-end
-if table.concat(marker, '\\n') ~= ARGV[5] then return 0 end
-redis.call('HSET', KEYS[1], unpack(ARGV, 6))
-return 1`;
 
 /**
  * @param values of {@link MARKER_FIELDS}, empty where a field is absent

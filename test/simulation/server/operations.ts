@@ -1,6 +1,7 @@
 import { RESERVATION_LIFE } from '../../../lib/core/master.interface.js';
 import { ANNOUNCED_FOR, EXPIRY_RESOLUTION, MOST_ANNOUNCED } from '../../../lib/redis/scripts/operations.lua.js';
 import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
+import { TIMELY } from '../../../lib/redis/scripts/mark.lua.js';
 import { QUEUE_LIFE } from '../../../lib/redis/scripts/usual.lua.js';
 import type { OperationContext } from '../../../lib/memory/operations.js';
 import type { Database } from './database.js';
@@ -11,8 +12,6 @@ import type { Database } from './database.js';
 
 /** Lifetimes, in milliseconds: of a key that is reserved for a woken waiter, and of a queue. As in the scripts. */
 export const LIVES: OperationContext['lives'] = { reservation: RESERVATION_LIFE, queue: QUEUE_LIFE };
-/** How old the reading may be on which a change of the marker is based, in milliseconds, as in the scripts. */
-const TIMELY = 2_000;
 
 /** Seeded faults in a script. Each corresponds to a mutant of the script. */
 export type ModelFault = 'marker-is-ignored' | 'history-is-ignored';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { REPORT } from '../../../lib/redis/identity.js';
-import { MARK } from '../../../lib/redis/guard/marker.js';
+import { MARK } from '../../../lib/redis/scripts/mark.lua.js';
+import { REPORT } from '../../../lib/redis/scripts/report.lua.js';
 import { boundScript } from '../../../lib/redis/scripts/bound-script.js';
 
 export type ScriptName = 'requests' | 'report' | 'mark';
