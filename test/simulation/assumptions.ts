@@ -25,21 +25,22 @@ const BACK_WITHIN = 2_000;
 /** A server that was a replica for less than this is not noticed over a connection that survived, in milliseconds. */
 const COMPARED_WITHIN = 1_000;
 
-const FORTH_AND_BACK = `a master's clock was set forth and back before everybody had looked`;
+const FORTH_AND_BACK = `a master's clock was set forth and back before every process had looked`;
 
 /** Faults that affect one process only. */
 const ON_CLIENTS: readonly FaultKind[] = [
-  ...(['pause', 'suspend', 'clientLag', 'slew', 'wallJump', 'die', 'leave'] as const),
+  ...(['pause', 'suspend', 'clientLag', 'slew', 'stumble', 'wallJump', 'die', 'leave'] as const),
 ];
 /** Faults that affect masters, but cost no process a lock. */
-const HARMLESS: readonly FaultKind[] = ['scriptFlush', 'attachReplica'];
+const HARMLESS: readonly FaultKind[] = ['scriptFlush', 'attachReplica', 'storm'];
 /** Faults after which the data of a master may differ from what it acknowledged, or appears to differ. */
 const LOSSES: readonly FaultKind[] = [
   ...(['promote', 'spare', 'failback', 'lateBoot', 'flush', 'twin', 'readonly', 'serverJump', 'smallStep'] as const),
 ];
 /** Faults that make the samples of a clock guard imprecise. */
 const DELAYS: readonly FaultKind[] = [
-  ...(['slow', 'partition', 'hang', 'pause', 'suspend', 'clientLag', 'slew', 'wallJump', 'crash'] as const),
+  ...(['slow', 'late', 'partition', 'hang', 'pause', 'suspend', 'clientLag', 'slew', 'wallJump', 'crash'] as const),
+  'stumble',
 ];
 
 /**
@@ -173,6 +174,9 @@ export class Assumptions {
       case 'slew':
         if (fault.by > this.settings.driftFactor) this.sick.set(fault.process, 'the clocks of a client were slewed');
         return;
+      case 'stumble':
+        this.sick.set(fault.process, 'the monotonic clock of a client jumped');
+        return;
       case 'suspend':
         this.suspended.add(fault.process);
         this.noteClocks(fault.process);
@@ -191,6 +195,9 @@ export class Assumptions {
       case 'partition':
       case 'cut':
       case 'slow':
+      case 'late':
+      case 'halfOpen':
+      case 'storm':
       case 'pause':
       case 'die':
       case 'leave':
@@ -210,6 +217,14 @@ export class Assumptions {
     if (!this.settings.restartGuard || connections === 'broken' || !endpoint) return;
     if (!nodes.some((node) => node.isRecognizing(endpoint))) return;
     this.broken.add('a server was replaced while it was recognized, over a connection that survived');
+  }
+
+  /**
+   * A server votes at the address of another master, and the master that comes back there does not know of
+   * the locks that it granted.
+   */
+  noteServedElsewhere(): void {
+    this.broken.add('a server was replaced, and went on at the address of another master for a while');
   }
 
   private noteServerJump(by: number, endpoint: Endpoint | undefined, nodes: readonly SimNode[]): void {
@@ -234,12 +249,19 @@ export class Assumptions {
     } else if (this.forward.size >= quorumOf(this.schedule.servers.length)) {
       this.broken.add('the clocks of a majority of masters were set forward');
     } else if (!this.isKnownToAll(endpoint, nodes)) {
-      this.broken.add(`a master's clock was set forward before everybody knew the master`);
+      this.broken.add(`a master's clock was set forward before every process knew the master`);
     }
   }
 
+  /** Whether an answer may take long. A process that is cut off and asks for nothing afterwards counts no answer. */
   private get hasStalls(): boolean {
-    return this.schedule.faults.some((fault) => 'lasts' in fault && fault.lasts > 1_000);
+    const { faults, operations } = this.schedule;
+    return faults.some((fault) => {
+      if (!('lasts' in fault) || fault.lasts <= 1_000 || fault.kind === 'storm') return false;
+      if (fault.kind !== 'partition') return true;
+      const own = operations.filter(({ process }) => process === fault.process);
+      return own.some(({ at, wait, extend, newTtl }) => extend || newTtl !== undefined || at + wait >= fault.at);
+    });
   }
 
   private noteClocks(process: number): void {
@@ -262,7 +284,7 @@ export class Assumptions {
    * lost its data cannot object.
    */
   private noteIsolation(maxTtl: number): void {
-    const { servers, processes, faults } = this.schedule;
+    const { servers, processes, faults, operations } = this.schedule;
     const losses = faults.flatMap((fault) => lossesOf(fault, servers.length));
     const quorum = quorumOf(servers.length);
     const window = maxTtl * (1 + 2 * this.settings.driftFactor) + VISIBLE_JUMP;
@@ -273,9 +295,13 @@ export class Assumptions {
     if (majorities.length === 0) return;
     const from = Math.min(...majorities.map(({ at }) => at));
     const to = Math.max(...losses.map(({ until }) => until)) + window;
-    const isCutOff = processes.some((_, process) =>
-      silencesOf(process, this.schedule).some(([begin, end]) => begin < to && end > from && end - begin > HEARD_WITHIN),
-    );
+    const isCutOff = processes.some((_, process) => {
+      // A process that has asked for no lock before the end of its silence holds none.
+      const holdsFrom = Math.min(...operations.filter((one) => one.process === process).map(({ at }) => at));
+      return silencesOf(process, this.schedule).some(
+        ([begin, end]) => begin < to && end > Math.max(from, holdsFrom) && end - begin > HEARD_WITHIN,
+      );
+    });
     if (isCutOff) this.broken.add('a holder was cut off from all masters when a majority lost its data');
   }
 }

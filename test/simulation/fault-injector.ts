@@ -1,5 +1,6 @@
-import { NUL } from '../../lib/core/keyspace.js';
+import { Keyspace, NUL } from '../../lib/core/keyspace.js';
 import type { Chance } from './engine/chance.js';
+import type { Connection } from './network/connection.js';
 import type { Endpoint, Place } from './network/endpoint.js';
 import type { Direction } from './network/link.js';
 import type { SimNode } from './node.js';
@@ -12,6 +13,8 @@ import type { World } from './world.js';
 const COUNTERS = '\0fences';
 /** How long a spare has run, and the largest error of a clock at boot, in milliseconds. */
 const LONG = 3_600_000;
+/** A message that arrives later than this is rare, in milliseconds. */
+const LONG_DELAY = 1_000;
 
 /** A fault on a server, with the place where it happens. */
 interface Hit<F extends Fault = ServerFault> {
@@ -54,6 +57,9 @@ export class FaultInjector {
       for (const endpoint of world.endpoints) {
         world.scheduler.after(this.chance.fraction() * fault.within, () => this.restart(endpoint, fault.down, {}));
       }
+    } else if (fault.kind === 'storm') {
+      this.note(fault);
+      this.announceBeforeEach(fault.lasts);
     } else if ('server' in fault) {
       this.inflictOnServer(fault, remains);
     } else {
@@ -118,6 +124,14 @@ export class FaultInjector {
         node.process.slew(fault.lasts, 1 - fault.by);
         world.scheduler.after(fault.lasts, () => world.noteClocks());
         return;
+      case 'stumble':
+        node.process.stumble(fault.by, fault.lasts);
+        return;
+      case 'halfOpen':
+        for (const server of fault.servers) {
+          for (const connection of this.connectionsOf(node, world.endpoints[server])) connection.fallSilent(() => world.sometimes.reached('a half-open connection was replaced'));
+        }
+        return;
       case 'wallJump':
         node.process.clocks.step(fault.by);
         if (fault.by > 0) node.process.noteClocks();
@@ -134,6 +148,22 @@ export class FaultInjector {
     }
   }
 
+  /** Many processes announce their ttl, one of them just before each request. */
+  private announceBeforeEach(milliseconds: number): void {
+    const { endpoints, scheduler, settings } = this.world;
+    if (!settings.restartGuard) return;
+    const { marker } = new Keyspace(settings.keyPrefix);
+    const overtake = (server: SimServer): void => server.announceFor(marker, settings.ttl);
+    for (const endpoint of endpoints) endpoint.overtake = overtake;
+    this.world.isStormy = true;
+    scheduler.after(milliseconds, () => {
+      // A later storm may have begun.
+      if (endpoints[0]?.overtake !== overtake) return;
+      for (const endpoint of endpoints) endpoint.overtake = undefined;
+      this.world.isStormy = false;
+    });
+  }
+
   private nothingIsSureToBeReleased(): void {
     for (const endpoint of this.world.endpoints) endpoint.mayKeepKeys = true;
   }
@@ -142,23 +172,32 @@ export class FaultInjector {
     const link = node.links[endpoint.index];
     if (!link) return;
     switch (fault.kind) {
-      case 'partition': {
-        const directions: readonly Direction[] = fault.direction === 'both' ? ['out', 'in'] : [fault.direction];
-        for (const direction of directions) link.block(direction, fault.lasts);
+      case 'partition':
+        for (const direction of directionsOf(fault)) link.block(direction, fault.lasts);
         return;
-      }
       case 'cut':
-        for (const connection of [...endpoint.connections]) {
-          if (connection.processName === node.process.name) connection.break(fault.cut);
+        for (const connection of this.connectionsOf(node, endpoint)) connection.break(fault.cut);
+        return;
+      case 'late':
+        for (const connection of this.connectionsOf(node, endpoint)) {
+          for (const direction of directionsOf(fault)) connection.delay(direction, fault.lasts);
+          this.world.scheduler.after(fault.lasts, () => {
+            if (fault.lasts > LONG_DELAY && connection.isBusy)
+              this.world.sometimes.reached('a message arrived more than a second late');
+          });
         }
         return;
       case 'slow': {
         const { latency } = link;
-        link.latency = { least: 0.1, most: fault.latency };
+        link.latency = { least: fault.least ?? 0.1, most: fault.latency };
         this.world.scheduler.after(fault.lasts, () => (link.latency = latency));
         return;
       }
     }
+  }
+
+  private connectionsOf({ process }: SimNode, endpoint: Endpoint | undefined): readonly Connection[] {
+    return [...(endpoint?.connections ?? [])].filter(({ processName }) => processName === process.name);
   }
 
   private hitServer(hit: Hit): void {
@@ -273,10 +312,12 @@ export class FaultInjector {
     if (fault.connections === 'broken') this.breakConnections(server);
     const replica = new SimServer(this.nextRun(endpoint), this.planOf(endpoint, { promotedFrom: server.replid }));
     server.follow(replica.replid, remains);
+    server.isLoading = fault.loads === true;
     endpoint.mayKeepKeys = true;
     this.world.scheduler.after(fault.lasts, () => {
       if (fault.connections === 'broken') this.breakConnections(server);
-      server.promote();
+      server.isLoading = false;
+      server.promote(fault.forgets);
     });
   }
 
@@ -286,6 +327,8 @@ export class FaultInjector {
     plan: Partial<ServerPlan>,
   ): void {
     const { own } = endpoint;
+    const isElsewhere = this.world.endpoints.some((other) => other !== endpoint && other.server === server);
+    if (isElsewhere && fault.connections === 'kept') this.world.assumptions.noteServedElsewhere();
     // What happens to the server behind the other addresses is no loss of this one from now on.
     endpoint.losses = { ...endpoint.losses };
     this.lose(endpoint);
@@ -365,4 +408,8 @@ export class FaultInjector {
   private endpointOf(fault: Fault): Endpoint | undefined {
     return 'server' in fault ? this.world.endpoints[fault.server] : undefined;
   }
+}
+
+function directionsOf({ direction }: Extract<LinkFault, { kind: 'partition' | 'late' }>): readonly Direction[] {
+  return direction === 'both' ? ['out', 'in'] : [direction];
 }

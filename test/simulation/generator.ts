@@ -39,10 +39,12 @@ export const FAULTS: readonly FaultKind[] = [
   ...(['crash', 'crash', 'promote', 'flush', 'evict', 'scriptFlush', 'oom', 'readonly', 'hang', 'serverJump'] as const),
   ...(['partition', 'partition', 'cut', 'cut', 'cut', 'slow', 'pause', 'pause', 'suspend', 'wallJump', 'die'] as const),
   ...(['durableRestart', 'lateBoot', 'loseAll', 'spare', 'failback', 'attachReplica', 'twin', 'smallStep'] as const),
-  ...(['clone', 'rollback', 'clientLag', 'slew', 'leave'] as const),
+  ...(['clone', 'rollback', 'clientLag', 'slew', 'leave', 'late', 'halfOpen', 'storm', 'stumble'] as const),
 ];
 /** Faults that affect one client, and must cost no other client its lock. */
-const ON_CLIENTS: readonly FaultKind[] = ['pause', 'suspend', 'clientLag', 'slew', 'wallJump', 'die', 'leave'];
+const ON_CLIENTS: readonly FaultKind[] = [
+  ...(['pause', 'suspend', 'clientLag', 'slew', 'stumble', 'wallJump', 'die', 'leave'] as const),
+];
 /** Share of the schedules in which no fault affects a master. */
 const MASTERS_FINE = 1 / 10;
 
@@ -240,7 +242,8 @@ function fault(chance: Chance, profile: Profile, at: number, servers: number, pr
     }
     case 'failback': {
       const connections = chance.pick(['kept', 'broken', 'broken'] as const);
-      return { kind, at, server, lag: chance.whole(1, 300), connections, lasts: Math.round(chance.spread(10, 3_000)) };
+      const detour = { lag: chance.whole(1, 300), connections, lasts: Math.round(chance.spread(10, 3_000)) };
+      return { kind, at, server, ...detour, loads: chance.happens(0.3), forgets: chance.happens(0.3) };
     }
     case 'clone':
     case 'rollback':
@@ -261,6 +264,20 @@ function fault(chance: Chance, profile: Profile, at: number, servers: number, pr
       return { kind, at, server, process, cut: chance.pick(['now', 'request', 'reply'] as const) };
     case 'slow':
       return { kind, at, server, process, lasts, latency: chance.spread(2, 80) };
+    case 'late': {
+      const direction = chance.pick(['out', 'in', 'both'] as const);
+      return { kind, at, server, process, lasts: Math.round(chance.spread(300, 10_000)), direction };
+    }
+    case 'halfOpen': {
+      const all = Array.from({ length: servers }, (_, index) => index);
+      return { kind, at, process, servers: chance.happens(0.5) ? all : [server] };
+    }
+    case 'storm':
+      return { kind, at, lasts: Math.round(chance.spread(500, 5_000)) };
+    case 'stumble': {
+      const by = Math.round(chance.happens(0.5) ? chance.spread(15, 300) : chance.spread(1_000, 1_000 + 3 * ttl));
+      return { kind, at, process, by, lasts: chance.happens(0.5) ? 2 * by : 0 };
+    }
     case 'pause':
     case 'suspend':
     case 'clientLag':

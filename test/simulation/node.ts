@@ -85,6 +85,11 @@ export class SimNode {
     return !this.process.isDead && !this.hasLeft;
   }
 
+  /** The masters in its list. */
+  get addresses(): readonly Endpoint[] {
+    return [...this.masters.keys()];
+  }
+
   /** Whether this process has communicated with this run of a server. */
   knows(endpoint: Endpoint, run: string): boolean {
     return this.masters.get(endpoint)?.identity().run === run;

@@ -62,8 +62,16 @@ export type Fault =
    * `lag` ms before.
    */
   | (OnServer & Replacement & { readonly kind: 'spare'; readonly data: 'empty' | 'stale' })
-  /** Becomes a replica of its former replica, which is `lag` ms behind, and a primary again `lasts` ms later. */
-  | (OnServer & Replacement & { readonly kind: 'failback'; readonly lasts: number })
+  /**
+   * Becomes a replica of its former replica, which is `lag` ms behind, and a primary again `lasts` ms later. It may
+   * answer meanwhile that it is loading, and its backlog may have ended by then, so that INFO shows no promotion.
+   */
+  | (OnServer & Replacement & {
+      readonly kind: 'failback';
+      readonly lasts: number;
+      readonly loads?: boolean;
+      readonly forgets?: boolean;
+    })
   /**
    * The memory of the server returns to the state of `lag` ms before. A rollback also sets back the clock of its
    * machine.
@@ -77,17 +85,25 @@ export type Fault =
   | (OnServer & { readonly kind: 'serverJump' | 'smallStep'; readonly by: number })
   | (OnLink & { readonly kind: 'partition'; readonly direction: 'out' | 'in' | 'both'; readonly lasts: number })
   | (OnLink & { readonly kind: 'cut'; readonly cut: Cut })
-  | (OnLink & { readonly kind: 'slow'; readonly latency: number; readonly lasts: number })
+  | (OnLink & { readonly kind: 'slow'; readonly latency: number; readonly least?: number; readonly lasts: number })
+  /** What is sent over the connections of this moment arrives `lasts` ms later. New connections are not affected. */
+  | (OnLink & { readonly kind: 'late'; readonly direction: 'out' | 'in' | 'both'; readonly lasts: number })
+  /** From now on, packets of the connections to these servers vanish in both directions, and neither side is told. */
+  | (OnProcess & { readonly kind: 'halfOpen'; readonly servers: readonly number[] })
+  /** Many other processes announce their ttl: one of them to each master before each request that arrives there. */
+  | (At & { readonly kind: 'storm'; readonly lasts: number })
   | (OnProcess & { readonly kind: 'pause' | 'suspend'; readonly lasts: number })
   | (OnProcess & { readonly kind: 'wallJump'; readonly by: number })
   /** A virtual machine does not run, and both of its clocks stop. */
   | (OnProcess & { readonly kind: 'clientLag'; readonly lasts: number })
   /** Both clocks run slow by a fraction, as when they are corrected gradually. */
   | (OnProcess & { readonly kind: 'slew'; readonly lasts: number; readonly by: number })
+  /** The monotonic clock jumps forward, and then runs slow for `lasts` ms until it is right again; never if they are 0. */
+  | (OnProcess & { readonly kind: 'stumble'; readonly by: number; readonly lasts: number })
   /** Ends without cleaning up, or after it has released everything. */
   | (OnProcess & { readonly kind: 'die' | 'leave' });
 
-export type LinkFault = Extract<Fault, { kind: 'partition' | 'cut' | 'slow' }>;
+export type LinkFault = Extract<Fault, { kind: 'partition' | 'cut' | 'slow' | 'late' }>;
 export type ProcessFault = Exclude<Extract<Fault, { readonly process: number }>, LinkFault>;
 export type ServerFault = Exclude<Extract<Fault, { readonly server: number }>, LinkFault>;
 
@@ -109,7 +125,7 @@ export interface ProcessPlan extends ClockPlan {
   readonly startsAt: number;
   /** Overrides the common value. */
   readonly maxTtl?: number;
-  /** The masters in the order of its list, by number. */
+  /** The masters in the order of its list, by number. While a master is added, some lists lack it. */
   readonly order?: readonly number[];
 }
 

@@ -43,6 +43,8 @@ export class World {
   readonly settings: Settings;
   /** Largest ttl that any process may use. */
   readonly maxTtl: number;
+  /** Whether many processes announce their ttl. */
+  isStormy = false;
   /** The first error. */
   failure: Error | undefined;
   private readonly grants: Actor[] = [];
@@ -143,7 +145,12 @@ export class World {
     return {
       told: (event, words) => this.sometimes.told(event, words),
       lost: (node, error) => this.lost(node, error),
-      quarantined: (node, master, milliseconds) => this.health.noteQuarantine(node, master, milliseconds),
+      quarantined: (node, master, milliseconds) => {
+        if (node.process.hasStumbled) {
+          this.sometimes.reached('a process whose monotonic clock had jumped met a quarantine');
+        }
+        this.health.noteQuarantine(node, master, milliseconds);
+      },
     };
   }
 
@@ -166,14 +173,20 @@ export class World {
     },
     fieldSet: (field, before, after, words) => {
       if (field === 'nonce' && before !== after) this.newMarker = words;
-      if (field === 'vetoed' && after !== '' && after !== '0')
+      if (field === 'vetoed' && after !== '' && after !== '0') {
         this.sometimes.reached('a marker was vetoed by a witness');
+      }
+      if (field === 'vetoed' || field === 'nonce') {
+        if (this.isStormy) this.sometimes.reached('a marker was changed amid a storm of announcements');
+      }
       if (field === 'from' && Number(after) < Number(before) && this.newMarker !== words)
         this.sometimes.reached('new masters voted early');
     },
     published: (channel, message) => this.health.noteNotification(channel, message),
     failed: (message) => {
       if (message.startsWith('NOSCRIPT')) this.sometimes.reached('a master answered NOSCRIPT');
+      if (message.startsWith('OOM')) this.sometimes.reached('a master had no memory for a write');
+      if (message.startsWith('LOADING')) this.sometimes.reached('a master was loading its data');
       if (message.startsWith('READONLY')) this.sometimes.reached('a master refused writes as a replica');
     },
   };

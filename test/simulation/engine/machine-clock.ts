@@ -16,6 +16,8 @@ export class MachineClock {
   private stops = 0;
   private current: number;
   private least: number;
+  /** Seconds of the monotonic clock per second of the wall clock. */
+  private share = 1;
 
   constructor(
     private readonly scheduler: Scheduler,
@@ -29,7 +31,7 @@ export class MachineClock {
 
   read(): Instant {
     const { passed } = this;
-    return { monotonic: this.suspended ? this.monotonic : this.monotonic + passed, wall: this.wall + passed };
+    return { monotonic: this.suspended ? this.monotonic : this.monotonic + passed * this.share, wall: this.wall + passed };
   }
 
   /** Only the wall clock, in milliseconds. */
@@ -40,6 +42,11 @@ export class MachineClock {
   /** Seconds of this machine per second of true time. */
   get rate(): number {
     return this.current;
+  }
+
+  /** The same for the monotonic clock alone. */
+  get monotonicRate(): number {
+    return this.current * this.share;
   }
 
   /** The slowest rate so far. */
@@ -86,7 +93,20 @@ export class MachineClock {
   slew(factor: number): void {
     this.settle();
     this.current *= factor;
-    this.least = Math.min(this.least, this.current);
+    this.least = Math.min(this.least, this.monotonicRate);
+  }
+
+  /** Sets the monotonic clock forward, which no sound clock does. */
+  advance(milliseconds: number): void {
+    this.settle();
+    this.monotonic += milliseconds;
+  }
+
+  /** Multiplies the rate of the monotonic clock alone from now on. */
+  slewMonotonic(factor: number): void {
+    this.settle();
+    this.share *= factor;
+    this.least = Math.min(this.least, this.monotonicRate);
   }
 
   private get passed(): number {

@@ -39,6 +39,8 @@ export class SimProcess implements Clock {
   runsSince = 0;
   /** When its machine last resumed, in true time. */
   resumedAt = -Infinity;
+  /** Whether its monotonic clock has ever jumped. */
+  hasStumbled = false;
   /** Milliseconds of true time for which it was stopped, up to the end of its last pause. */
   private stoppedFor = 0;
   private stoppedAt = 0;
@@ -141,8 +143,21 @@ export class SimProcess implements Clock {
 
   /** Multiplies the rate of its clocks for a while. */
   slew(milliseconds: number, factor: number): void {
-    this.changeRate(factor);
-    this.scheduler.after(milliseconds, () => this.changeRate(1 / factor));
+    this.change(() => this.clocks.slew(factor));
+    this.scheduler.after(milliseconds, () => this.change(() => this.clocks.slew(1 / factor)));
+  }
+
+  /** Its monotonic clock jumps forward, and loses that again within some milliseconds of true time, if there are any. */
+  stumble(by: number, milliseconds: number): void {
+    if (this.dead) return;
+    this.hasStumbled = true;
+    this.change(() => this.clocks.advance(by));
+    // Timers that became due at once need a turn of the event loop.
+    this.runsSince = this.scheduler.now;
+    if (milliseconds <= by) return;
+    const factor = 1 - by / milliseconds;
+    this.change(() => this.clocks.slewMonotonic(factor));
+    this.scheduler.after(milliseconds, () => this.change(() => this.clocks.slewMonotonic(1 / factor)));
   }
 
   /** Ends for good without cleaning up. */
@@ -169,8 +184,8 @@ export class SimProcess implements Clock {
     this.scheduler.after(TURN, () => this.readOn());
   }
 
-  private changeRate(factor: number): void {
-    this.clocks.slew(factor);
+  private change(clocks: () => void): void {
+    clocks();
     if (!this.isRunning) return;
     for (const timer of this.timers) {
       timer.planned?.cancel();
@@ -189,7 +204,7 @@ export class SimProcess implements Clock {
 
   private plan(timer: PendingTimer): void {
     const left = timer.due - this.read().monotonic;
-    const delay = left <= 0 ? 0 : left / this.clocks.rate + this.chance.fraction() * TIMER_LATENESS;
+    const delay = left <= 0 ? 0 : left / this.clocks.monotonicRate + this.chance.fraction() * TIMER_LATENESS;
     timer.planned = this.scheduler.after(delay, () => {
       this.timers.delete(timer);
       timer.callback();

@@ -1,7 +1,7 @@
 import type { SimProcess } from '../engine/process.js';
 import type { Scheduler } from '../engine/scheduler.js';
 import type { Endpoint } from './endpoint.js';
-import { type Link, Pipe } from './link.js';
+import { type Direction, type Link, Pipe } from './link.js';
 
 /** The side of a connection that opened it. */
 export interface Owner {
@@ -22,6 +22,8 @@ export class Connection {
   private readonly in: Pipe;
   private cut: Cut | undefined;
   private isOpen = true;
+  /** Called when the client gives up a connection that is half-open. */
+  private onReplaced: (() => void) | undefined;
   private isClosedHere = false;
   private readonly push = (channel: string, message: string): void =>
     this.in.send(() => this.arrive(() => this.owner.onMessage(channel, message)));
@@ -71,12 +73,27 @@ export class Connection {
     else this.cut = cut;
   }
 
+  /** From now on, everything that is sent over it vanishes. Neither side learns of it. */
+  fallSilent(onReplaced: () => void): void {
+    this.onReplaced = onReplaced;
+    this.endpoint.mayKeepKeys = true;
+    this.out.close();
+    this.in.close();
+  }
+
+  /** What is sent from now on arrives this many milliseconds later. */
+  delay(direction: Direction, milliseconds: number): void {
+    const pipe = direction === 'out' ? this.out : this.in;
+    pipe.delayUntil(this.scheduler.now + milliseconds);
+  }
+
   /** Ends the connection and drops everything in flight. The client learns of it as soon as something reaches it. */
   reset(delay: number): void {
     if (!this.isOpen) return;
     this.drop();
     this.out.close();
     this.in.close();
+    if (this.onReplaced) return;
     const notify = (): void => void this.scheduler.after(delay + this.link.delay(), () => this.tellClosed());
     if (this.link.isBlocked('in')) this.link.whenFree('in', notify);
     else notify();
@@ -92,6 +109,7 @@ export class Connection {
   private carryOut(command: string, args: readonly (string | number)[]): void {
     const { server } = this.endpoint;
     if (!server || !this.isOpen) return;
+    this.endpoint.overtake?.(server);
     const reply = this.answer(command, args);
     if (this.cut === 'reply') this.reset(0);
     else this.in.send(() => this.arrive(() => this.owner.onReply(reply)));
@@ -120,6 +138,7 @@ export class Connection {
 
   /** Closes the client's side without waiting for the other side to close, too. */
   abandon(): void {
+    this.onReplaced?.();
     this.tellClosed();
   }
 }

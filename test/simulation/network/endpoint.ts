@@ -37,6 +37,8 @@ export class Endpoint {
   mayKeepKeys = false;
   /** `undefined` while nothing listens. */
   server: SimServer | undefined;
+  /** What another process does just before each request; `undefined` while none does. */
+  overtake: ((server: SimServer) => void) | undefined;
   private pauses = 0;
   private readonly backlog: { readonly connection: Connection; readonly action: () => void }[] = [];
 

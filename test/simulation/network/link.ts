@@ -88,6 +88,11 @@ export class Pipe {
     if (!this.held) this.travel(segment);
   }
 
+  /** Lets everything that is sent from now on arrive after a moment, in true time. */
+  delayUntil(moment: number): void {
+    this.free = Math.max(this.free, moment);
+  }
+
   /** Drops everything in flight. */
   close(): void {
     this.closed = true;

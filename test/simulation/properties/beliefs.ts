@@ -225,17 +225,17 @@ export class Beliefs {
     const token = quorumLock['token'];
     // Two addresses may lead to one server.
     const servers = new Set<SimServer>();
-    const leasedKeys = this.endpoints.filter(({ server, losses, movedAt }) => {
+    const leasedKeys = node.addresses.filter(({ server, losses, movedAt }) => {
       if (losses.at >= began || movedAt >= began) return true;
       if (server !== undefined && servers.has(server)) return false;
       if (when === 'granted' && node.settings.restartGuard && this.isTooEarly(losses, began)) return false;
       if (server !== undefined) servers.add(server);
       return keys.every((key) => server?.data.get(key) === token) || (server === undefined && losses.at < began);
     });
-    if (leasedKeys.length > this.endpoints.length / 2) return;
+    if (leasedKeys.length > node.addresses.length / 2) return;
     this.fail(
       'a believer has a quorum',
-      `${holder} believes (${when}) with ${leasedKeys.length} of ${this.endpoints.length} masters: ` +
+      `${holder} believes (${when}) with ${leasedKeys.length} of ${node.addresses.length} masters: ` +
         (leasedKeys.map(({ name }) => name).join(', ') || 'none'),
     );
   }

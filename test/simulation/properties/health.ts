@@ -51,7 +51,9 @@ export class Health {
     for (const node of nodes) {
       const { startsAt } = schedule.processes[node.index] as { startsAt: number };
       const latest = startsAt + NEW_MASTERS_VOTE_WITHIN;
-      const isDisturbed = schedule.faults.some((fault) => fault.at <= latest && !isOnOther(fault, node.index));
+      const isDisturbed = schedule.faults.some(
+        (fault) => fault.at <= latest && fault.kind !== 'storm' && !isOnOther(fault, node.index),
+      );
       if (isDisturbed) continue;
       scheduler.at(latest, () => this.checkVoting(node));
     }

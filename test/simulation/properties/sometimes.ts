@@ -25,6 +25,13 @@ export const RARE_STATES = [
   'a healthy client held a lock beside a sick one',
   'a process with a larger maxTtl came or went',
   'all masters lost their data',
+  'a master had no memory for a write',
+  'a master was loading its data',
+  'a history was unlike the one before, without a promotion',
+  'a half-open connection was replaced',
+  'a message arrived more than a second late',
+  'a marker was changed amid a storm of announcements',
+  'a process whose monotonic clock had jumped met a quarantine',
 ] as const;
 
 export type RareState = (typeof RARE_STATES)[number];
@@ -32,6 +39,7 @@ export type RareState = (typeof RARE_STATES)[number];
 /** Reports to an observer, and the states that their words indicate. */
 const TOLD: readonly (readonly [keyof LockObserver, RegExp, RareState])[] = [
   ['masterQuarantined', /clock/, `a master's clock was accused`],
+  ['masterQuarantined', /another history/, 'a history was unlike the one before, without a promotion'],
   ['masterQuarantined', /./, 'a quarantine began'],
   ['masterVotesAgain', /./, 'a quarantine ended'],
   ['masterRefused', /same server/, 'a twin was excluded'],

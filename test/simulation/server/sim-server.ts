@@ -1,9 +1,10 @@
 import type { MarkerField } from '../../../lib/redis/guard/marker.js';
 import type { MachineClock } from '../engine/machine-clock.js';
 import { type Executor, execute, type ServerInfo } from './commands.js';
-import { Database, ReplyError } from './database.js';
-import { LIVES, type ModelFault } from './operations.js';
+import { Database, protect, ReplyError } from './database.js';
+import { announce, LIVES, type ModelFault } from './operations.js';
 
+const LOADING = 'LOADING Redis is loading the dataset in memory';
 const NO_REPLID = '0'.repeat(40);
 /** Before the beginning of a schedule, in milliseconds. */
 const LONG_AGO = 60_000;
@@ -60,6 +61,8 @@ export class SimServer implements Executor {
   /** The history that this one continues; zeros if there is none. */
   replid2 = NO_REPLID;
   lives = LIVES;
+  /** Whether it is loading the data of its new primary, and answers nothing else. */
+  isLoading = false;
   private readonly clock: MachineClock;
   private readonly watch: DataWatch | undefined;
   private readonly durable: boolean;
@@ -116,6 +119,10 @@ export class SimServer implements Executor {
   /** Returns a value, or the error that the server answers with. */
   answer(command: string, args: readonly (string | number)[]): unknown {
     this.words = args;
+    if (this.isLoading) {
+      this.watch?.failed(LOADING);
+      return new ReplyError(LOADING);
+    }
     try {
       const answer = execute(this, command, args);
       // If one of several requests fails, its error is among the answers.
@@ -152,10 +159,11 @@ export class SimServer implements Executor {
     this.demote();
   }
 
-  promote(): void {
+  /** @param forgets whether its backlog has ended, so that it does not name the history of its primary */
+  promote(forgets = false): void {
     if (!this.data.isReadOnly) return;
     this.data.isReadOnly = false;
-    this.replid2 = this.replid;
+    this.replid2 = forgets ? NO_REPLID : this.replid;
     this.replid = this.newReplid();
   }
 
@@ -165,6 +173,13 @@ export class SimServer implements Executor {
     this.hasReplica = true;
     this.replid = this.newReplid();
     this.replid2 = NO_REPLID;
+  }
+
+  /** A process that knows this run of the server announces a ttl, in milliseconds. */
+  announceFor(marker: string, ttl: number): void {
+    if (this.isLoading || this.data.hget(marker, 'run') !== this.run) return;
+    this.data.begin();
+    protect(() => announce(this, marker, { ttl, lengthens: false, factor: 1.01, known: 0 }));
   }
 
   /** Replaces the data in the same process, as a snapshot of its memory does. */
