@@ -15,7 +15,7 @@ export interface AuditSchedule {
   readonly schedule: Schedule;
 }
 
-interface Course {
+export interface Course {
   readonly options?: RedlockOptions;
   readonly processes: readonly Partial<ProcessPlan>[];
   readonly operations: readonly Operation[];
@@ -26,16 +26,18 @@ interface Course {
   /** Whether the masters were in use before. */
   readonly isKnown?: boolean;
   readonly until?: number;
+  /** Longest delay of a message without faults, in milliseconds. */
+  readonly latency?: number;
 }
 
 const TEN: RedlockOptions = { ttl: '10s', maxTtl: '10s' };
 const ONE: RedlockOptions = { ttl: '1s', maxTtl: '1s' };
 
 /** Three masters, perfect clocks and a fast network, except for what the course changes. */
-function schedule(seed: number, { options = TEN, processes, operations, faults, ...more }: Course): Schedule {
-  const { uptime = 100_000, offsets = [0, 0, 0], durable = false, isKnown = false, until } = more;
+export function schedule(seed: number, { options = TEN, processes, operations, faults, ...more }: Course): Schedule {
+  const { uptime = 100_000, offsets = [0, 0, 0], durable = false, isKnown = false, until, latency = 0.5 } = more;
   return {
-    ...{ seed, options, operations, faults, latency: 0.5 },
+    ...{ seed, options, operations, faults, latency },
     ...(durable && { durable }),
     ...(until !== undefined && { until }),
     servers: offsets.map((offset) => ({ rate: 1, offset, uptime, isKnown })),
@@ -43,7 +45,7 @@ function schedule(seed: number, { options = TEN, processes, operations, faults, 
   };
 }
 
-function lock(process: number, at: number, how: Partial<Operation> = {}): Operation {
+export function lock(process: number, at: number, how: Partial<Operation> = {}): Operation {
   return {
     ...{ process, at, resources: ['a'], ttl: 10 * SECONDS, wait: 0, extend: false, minHold: 0, work: 8 * SECONDS },
     ...{ tokenAt: undefined, newTtl: undefined, abortAfter: undefined, ...how },
@@ -51,8 +53,14 @@ function lock(process: number, at: number, how: Partial<Operation> = {}): Operat
 }
 
 /** Cuts a process off from one master for a while. Its messages arrive afterwards. */
-function apart(process: number, server: number, at: number, lasts: number): Fault {
-  return { kind: 'partition', at, process, server, lasts, direction: 'both' };
+export function apart(
+  process: number,
+  server: number,
+  at: number,
+  lasts: number,
+  direction: 'in' | 'both' = 'both',
+): Fault {
+  return { kind: 'partition', at, process, server, lasts, direction };
 }
 
 /** The first process holds a lock on A and B only. Then a fault hits A, and the second process asks A and C. */

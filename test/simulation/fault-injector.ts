@@ -59,7 +59,7 @@ export class FaultInjector {
       }
     } else if (fault.kind === 'storm') {
       this.note(fault);
-      this.announceBeforeEach(fault.lasts);
+      this.announceBeforeRequests(fault);
     } else if ('server' in fault) {
       this.inflictOnServer(fault, remains);
     } else {
@@ -129,7 +129,8 @@ export class FaultInjector {
         return;
       case 'halfOpen':
         for (const server of fault.servers) {
-          for (const connection of this.connectionsOf(node, world.endpoints[server])) connection.fallSilent(() => world.sometimes.reached('a half-open connection was replaced'));
+          for (const connection of this.connectionsOf(node, world.endpoints[server]))
+            connection.fallSilent(() => world.sometimes.reached('a half-open connection was replaced'));
         }
         return;
       case 'wallJump':
@@ -148,15 +149,19 @@ export class FaultInjector {
     }
   }
 
-  /** Many processes announce their ttl, one of them just before each request. */
-  private announceBeforeEach(milliseconds: number): void {
+  private announceBeforeRequests({ lasts, every }: Extract<Fault, { kind: 'storm' }>): void {
     const { endpoints, scheduler, settings } = this.world;
     if (!settings.restartGuard) return;
     const { marker } = new Keyspace(settings.keyPrefix);
-    const overtake = (server: SimServer): void => server.announceFor(marker, settings.ttl);
+    const last = new Map<SimServer, number>();
+    const overtake = (server: SimServer): void => {
+      if (scheduler.now - (last.get(server) ?? -Infinity) < every) return;
+      last.set(server, scheduler.now);
+      server.announceFor(marker, settings.ttl);
+    };
     for (const endpoint of endpoints) endpoint.overtake = overtake;
     this.world.isStormy = true;
-    scheduler.after(milliseconds, () => {
+    scheduler.after(lasts, () => {
       // A later storm may have begun.
       if (endpoints[0]?.overtake !== overtake) return;
       for (const endpoint of endpoints) endpoint.overtake = undefined;

@@ -31,7 +31,7 @@ export interface NodePlan {
 export interface NodeListener {
   readonly told: (event: keyof LockObserver, words: string) => void;
   readonly lost: (node: SimNode, error: LockLostError) => void;
-  readonly quarantined: (node: SimNode, master: string, milliseconds: number) => void;
+  readonly quarantined: (node: SimNode, master: string, reason: string, milliseconds: number) => void;
 }
 
 /** One process of an application that uses the library. */
@@ -119,7 +119,7 @@ export class SimNode {
       lockLost: (error) => lost(this, error),
       masterQuarantined: (master, reason, milliseconds) => {
         told('masterQuarantined', reason);
-        quarantined(this, master, milliseconds);
+        quarantined(this, master, reason, milliseconds);
       },
       masterRefused: (_, reason) => told('masterRefused', reason),
       masterVotesAgain: (master) => told('masterVotesAgain', master),

@@ -66,12 +66,13 @@ export type Fault =
    * Becomes a replica of its former replica, which is `lag` ms behind, and a primary again `lasts` ms later. It may
    * answer meanwhile that it is loading, and its backlog may have ended by then, so that INFO shows no promotion.
    */
-  | (OnServer & Replacement & {
-      readonly kind: 'failback';
-      readonly lasts: number;
-      readonly loads?: boolean;
-      readonly forgets?: boolean;
-    })
+  | (OnServer &
+      Replacement & {
+        readonly kind: 'failback';
+        readonly lasts: number;
+        readonly loads?: boolean;
+        readonly forgets?: boolean;
+      })
   /**
    * The memory of the server returns to the state of `lag` ms before. A rollback also sets back the clock of its
    * machine.
@@ -90,8 +91,11 @@ export type Fault =
   | (OnLink & { readonly kind: 'late'; readonly direction: 'out' | 'in' | 'both'; readonly lasts: number })
   /** From now on, packets of the connections to these servers vanish in both directions, and neither side is told. */
   | (OnProcess & { readonly kind: 'halfOpen'; readonly servers: readonly number[] })
-  /** Many other processes announce their ttl: one of them to each master before each request that arrives there. */
-  | (At & { readonly kind: 'storm'; readonly lasts: number })
+  /**
+   * Many other processes announce their ttl, each to all masters: one of them just before each request that arrives
+   * `every` ms or more after the last announcement.
+   */
+  | (At & { readonly kind: 'storm'; readonly lasts: number; readonly every: number })
   | (OnProcess & { readonly kind: 'pause' | 'suspend'; readonly lasts: number })
   | (OnProcess & { readonly kind: 'wallJump'; readonly by: number })
   /** A virtual machine does not run, and both of its clocks stop. */

@@ -145,10 +145,11 @@ export class World {
     return {
       told: (event, words) => this.sometimes.told(event, words),
       lost: (node, error) => this.lost(node, error),
-      quarantined: (node, master, milliseconds) => {
+      quarantined: (node, master, reason, milliseconds) => {
         if (node.process.hasStumbled) {
           this.sometimes.reached('a process whose monotonic clock had jumped met a quarantine');
         }
+        this.health.noteAccusation(node, master, reason);
         this.health.noteQuarantine(node, master, milliseconds);
       },
     };

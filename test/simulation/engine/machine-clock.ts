@@ -31,7 +31,10 @@ export class MachineClock {
 
   read(): Instant {
     const { passed } = this;
-    return { monotonic: this.suspended ? this.monotonic : this.monotonic + passed * this.share, wall: this.wall + passed };
+    return {
+      monotonic: this.suspended ? this.monotonic : this.monotonic + passed * this.share,
+      wall: this.wall + passed,
+    };
   }
 
   /** Only the wall clock, in milliseconds. */

@@ -14,6 +14,8 @@ const LEAST = 1;
 const EARLY_VOTE = 2_000;
 /** How long before the end of its validity a lock is checked once more, in milliseconds. */
 const NEAR_END = 1.2;
+/** How much more than its lag a process may subtract, in milliseconds: the uncertainty of one comparison of clocks. */
+const SHORTENED_BY = 100;
 /** A timer with a resolution of a millisecond reports a loss, and is a little late, in milliseconds. */
 const TOLD_WITHIN = 3;
 
@@ -108,6 +110,7 @@ export class Beliefs {
       } else if (validityOf(belief.quorumLocks) < belief.validity - LEAST) {
         belief.validity = validityOf(belief.quorumLocks);
         this.world.sometimes.reached('a client shortened its own leases');
+        this.checkShortened(belief);
         this.watch(belief);
       }
       this.checkTold(belief);
@@ -126,6 +129,17 @@ export class Beliefs {
         holders.set(resource, belief.holder);
       }
     }
+  }
+
+  /** Several masters show one standstill, and each of them may be a little late to answer. */
+  private checkShortened({ node, holder, fullValidity, validity }: Belief): void {
+    const { faults } = this.world.schedule;
+    if (!faults.every(({ kind }) => kind === 'clientLag')) return;
+    const behind = this.scheduler.now - node.process.read().monotonic;
+    const shortened = fullValidity - validity;
+    if (shortened <= behind + SHORTENED_BY) return;
+    const message = `${holder} ends ${shortened.toFixed(0)} ms early, and its clocks are ${behind.toFixed(0)} ms behind`;
+    this.fail('a standstill is subtracted once', message);
   }
 
   /** A belief must not return after the end of the validity, because another holder may have come and gone. */

@@ -23,6 +23,12 @@ const QUARANTINE_SLACK = 5_000;
 /** Faults after which a master's clock shows a later time than before. */
 const JUMPS: ReadonlySet<FaultKind> = new Set<FaultKind>(['serverJump', 'smallStep', 'rollback', 'clone']);
 
+/** Faults that leave the clock of every master and the connections to its address as they are, or end connections. */
+const CLOCKS_KEPT: ReadonlySet<FaultKind> = new Set<FaultKind>([
+  ...(['pause', 'suspend', 'stumble', 'wallJump', 'die', 'leave', 'storm', 'scriptFlush', 'attachReplica'] as const),
+  ...(['slow', 'late', 'partition', 'cut', 'halfOpen', 'hang', 'oom', 'flush'] as const),
+]);
+
 interface FirstMet {
   /** True time of the event that caused the quarantine. */
   readonly cause: number;
@@ -101,6 +107,15 @@ export class Health {
     );
     if (hit.length < 2 && !hasJumped) return this.longestTtl;
     return Math.max(this.longestTtl, ...nodes.map(({ settings }) => settings.maxTtl));
+  }
+
+  /** No clock of a client, whatever it does, leads to the accusation of a master whose clock is right. */
+  noteAccusation({ process }: SimNode, master: string, reason: string): void {
+    const { assumptions, scheduler, schedule } = this.world;
+    if (!reason.includes('jumped') || !assumptions.ratesAreNormal) return;
+    if (!schedule.faults.every(({ kind }) => CLOCKS_KEPT.has(kind))) return;
+    const message = `${process.name} keeps ${master} out although no clock of a master was set: ${reason}`;
+    this.world.report(new Violation('a master with a right clock is not accused', scheduler.now, message));
   }
 
   /** Records that a process keeps a master out for so many milliseconds. */

@@ -10,6 +10,8 @@ export type Property =
   | 'a healthy client keeps its locks'
   | 'new masters vote within 3 s'
   | 'a quarantine ends'
+  | 'a master with a right clock is not accused'
+  | 'a standstill is subtracted once'
   | 'first come, first served'
   | 'nothing outlives its lock'
   | 'a wait is as long as its budget'
