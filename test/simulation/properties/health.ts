@@ -57,8 +57,10 @@ export class Health {
     for (const node of nodes) {
       const { startsAt } = schedule.processes[node.index] as { startsAt: number };
       const latest = startsAt + NEW_MASTERS_VOTE_WITHIN;
+      // A process whose clock is ahead may believe that it holds a lock: its veto lets new masters wait for a whole ttl.
       const isDisturbed = schedule.faults.some(
-        (fault) => fault.at <= latest && fault.kind !== 'storm' && !isOnOther(fault, node.index),
+        (fault) =>
+          fault.at <= latest && fault.kind !== 'storm' && (fault.kind === 'stumble' || !isOnOther(fault, node.index)),
       );
       if (isDisturbed) continue;
       scheduler.at(latest, () => this.checkVoting(node));
@@ -268,9 +270,13 @@ export class Health {
   private lastCause(master: string): number {
     const { schedule, scheduler, endpoints } = this.world;
     const index = endpoints.findIndex(({ name }) => name === master);
+    const twins = schedule.faults.filter((fault) => fault.kind === 'twin' && fault.other === index);
+    // Another address may lead to the server.
+    const isThrough = (fault: Fault): boolean =>
+      twins.some((twin) => 'server' in twin && isOnServer(fault, twin.server) && fault.at <= endOfFault(twin));
     let last = 0;
     for (const fault of schedule.faults) {
-      if (!isOnServer(fault, index)) continue;
+      if (!isOnServer(fault, index) && !isThrough(fault)) continue;
       for (const moment of [fault.at, endOfFault(fault)]) {
         if (moment <= scheduler.now) last = Math.max(last, moment);
       }

@@ -68,6 +68,8 @@ export class SimServer implements Executor {
   private readonly durable: boolean;
   private readonly subscribers = new Map<string, Set<Peer>>();
   private readonly started: number;
+  /** Whether it was a replica, and does not name the history of its primary any more. */
+  hasForgotten = false;
   private histories = 0;
   private hasReplica = false;
   private words: readonly (string | number)[] = [];
@@ -156,6 +158,8 @@ export class SimServer implements Executor {
     this.restore(remains);
     this.replid2 = NO_REPLID;
     this.replid = replid;
+    // Its former replica is its primary now.
+    this.hasReplica = false;
     this.demote();
   }
 
@@ -164,6 +168,7 @@ export class SimServer implements Executor {
     if (!this.data.isReadOnly) return;
     this.data.isReadOnly = false;
     this.replid2 = forgets ? NO_REPLID : this.replid;
+    this.hasForgotten = forgets;
     this.replid = this.newReplid();
   }
 
