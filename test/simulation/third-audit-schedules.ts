@@ -350,6 +350,25 @@ export const THIRD_AUDIT_SCHEDULES: readonly AuditSchedule[] = [
     }),
   },
   {
+    name: 'keeps a single master out whose clock is set forward while a process watches its quarantine',
+    schedule: schedule(1, {
+      options: { ...TEN, restartGuard: true },
+      offsets: [0],
+      isKnown: true,
+      processes: [{}, {}],
+      operations: [
+        lock(RIVAL, SETTLED - 500, SHORT),
+        lock(HOLDER, SETTLED, { work: 9 * SECONDS }),
+        ...several(8, SETTLED + 2_600, 300, { work: 10 }, RIVAL),
+      ],
+      faults: [
+        restartedEmpty(A, SETTLED + 200),
+        { kind: 'serverJump', at: SETTLED + 2_500, server: A, by: 60 * SECONDS },
+      ],
+      until: 15 * SECONDS,
+    }),
+  },
+  {
     name: 'waits for each loss of data anew',
     schedule: schedule(3, waitsTwice(10 * SECONDS, 42 * SECONDS)),
   },
