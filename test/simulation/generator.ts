@@ -273,7 +273,7 @@ function fault(chance: Chance, profile: Profile, at: number, servers: number, pr
       return { kind, at, process, servers: chance.happens(0.5) ? all : [server] };
     }
     case 'storm':
-      return { kind, at, lasts: Math.round(chance.spread(500, 5_000)), every: chance.pick([0, 5]) };
+      return { kind, at, lasts: Math.round(chance.spread(300, 2_000)), every: chance.pick([2, 10]) };
     case 'stumble': {
       const by = Math.round(chance.happens(0.5) ? chance.spread(15, 300) : chance.spread(1_000, 1_000 + 3 * ttl));
       return { kind, at, process, by, lasts: chance.happens(0.5) ? 2 * by : 0 };

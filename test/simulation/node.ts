@@ -40,6 +40,8 @@ export class SimNode {
   readonly process: SimProcess;
   readonly settings: Settings;
   readonly index: number;
+  /** The masters in its list. */
+  readonly addresses: readonly Endpoint[];
   /** By the number of the endpoint. */
   readonly links: readonly Link[];
   /** When each token was drawn, in true time: just before its attempt. */
@@ -70,7 +72,8 @@ export class SimNode {
       ? new RestartGuard({ ...surroundings, settings, clockLags, instance: process.name })
       : undefined;
     const encoder = new RequestEncoder();
-    for (const endpoint of order.map((number) => endpoints[number] as Endpoint)) {
+    this.addresses = order.map((number) => endpoints[number] as Endpoint);
+    for (const endpoint of this.addresses) {
       const link = this.links[endpoint.index] as Link;
       const client = new SimClient({ process, endpoint, link, scheduler }, (copy) => this.clients.push(copy));
       this.clients.push(client);
@@ -83,11 +86,6 @@ export class SimNode {
   /** Whether it takes part: it has neither died nor left. */
   get isThere(): boolean {
     return !this.process.isDead && !this.hasLeft;
-  }
-
-  /** The masters in its list. */
-  get addresses(): readonly Endpoint[] {
-    return [...this.masters.keys()];
   }
 
   /** Whether this process has communicated with this run of a server. */
