@@ -96,7 +96,8 @@ export class Recognition {
   }
 
   private warnOf({ eviction, run }: ServerIdentity): void {
-    if (eviction !== undefined) this.warn(`maxmemory-policy ${eviction} drops locks when memory is full: use noeviction`);
+    if (eviction !== undefined)
+      this.warn(`maxmemory-policy ${eviction} drops locks when memory is full: use noeviction`);
     if (run === '' && this.context.guard) {
       this.warn('it does not permit INFO in scripts: a restart or a failover that keeps stale data goes unnoticed');
     }

@@ -21,8 +21,6 @@ const QUARTZ = 500e-6;
 const HEARD_WITHIN = 500;
 /** How long a delayed packet takes after the link is free, in milliseconds. */
 const RETRANSMITTED_WITHIN = 200;
-/** A smaller jump leaves a holder the time to object before new masters vote early, in milliseconds. */
-const LEAST_EARLY = 500;
 /** How long processes take to reconnect to a restarted server, in milliseconds. */
 const BACK_WITHIN = 2_000;
 /** A server that was a replica for less than this is not noticed over a connection that survived, in milliseconds. */
@@ -71,7 +69,6 @@ export class Assumptions {
   private readonly back = new Set<number>();
   private readonly smallestVisible: number;
   private readonly harmless: number;
-  private majorityIsLost = false;
 
   constructor(
     private readonly schedule: Schedule,
@@ -180,10 +177,6 @@ export class Assumptions {
         return;
       case 'stumble':
         this.sick.set(fault.process, 'the monotonic clock of a client jumped');
-        // By its clock, new masters may vote early before a holder can object, and it lets them vote for all processes.
-        if (fault.by > LEAST_EARLY && this.majorityIsLost) {
-          this.broken.add('a monotonic clock jumped when a majority lost its data');
-        }
         return;
       case 'attachReplica':
         if (endpoint?.server?.hasForgotten) {
@@ -311,7 +304,6 @@ export class Assumptions {
       return new Set(lost.map(({ server }) => server)).size >= quorum;
     });
     if (majorities.length === 0) return;
-    this.majorityIsLost = true;
     const from = Math.min(...majorities.map(({ at }) => at));
     const to = Math.max(...losses.map(({ until }) => until)) + window;
     const isCutOff = processes.some((_, process) => {

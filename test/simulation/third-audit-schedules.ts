@@ -258,6 +258,22 @@ export const THIRD_AUDIT_SCHEDULES: readonly AuditSchedule[] = [
     }),
   },
   {
+    name: 'lets no new masters vote early for all processes because one monotonic clock jumps',
+    schedule: schedule(1, {
+      processes: [{}, {}, {}],
+      operations: [
+        lock(HOLDER, SETTLED, { work: 9 * SECONDS }),
+        lock(OTHER, SETTLED + 310, { resources: ['z'], work: 10 }),
+        ...several(60, SETTLED + 350, 60, {}, RIVAL),
+      ],
+      faults: [
+        ...MASTERS.map((server) => flushed(server, SETTLED + 300)),
+        { kind: 'stumble', at: SETTLED + 330, process: OTHER, by: 3 * SECONDS, lasts: 0 },
+      ],
+      until: 15 * SECONDS,
+    }),
+  },
+  {
     name: "lets a process whose clock stumbles accuse no master's clock",
     schedule: schedule(6, {
       processes: [{}, {}, {}],

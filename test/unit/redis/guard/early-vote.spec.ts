@@ -26,4 +26,28 @@ describe('EarlyVote', () => {
     expect(earlyVote.observe(reports, asked)).toEqual({ readAfter: 500 });
     expect(earlyVote.observe(parts.read(), clock.read())).toEqual({ vote: group.identities });
   });
+
+  it('counts by the clocks of all servers, too: the clock of this process may jump', () => {
+    for (const server of servers) server.quarantine(30_000, { guess: 1 });
+    const parts = new GuardParts(clock, servers);
+    const { earlyVote, group } = parts;
+    expect(earlyVote.observe(parts.read(), clock.read())).toBeUndefined();
+    clock.stall(EARLY_AFTER);
+    // Seen from the servers, two seconds fewer have passed.
+    for (const server of servers) server.ahead -= 2_000;
+    const progress = earlyVote.observe(parts.read(), clock.read());
+    expect(progress).toMatchObject({ readAfter: expect.any(Number) });
+    expect((progress as { readAfter: number }).readAfter).toBeGreaterThan(1_990);
+    clock.stall(2_000);
+    expect(earlyVote.observe(parts.read(), clock.read())).toEqual({ vote: group.identities });
+  });
+
+  it('does not vote early while the clock of a single server says that it is too soon', () => {
+    for (const server of servers) server.quarantine(30_000, { guess: 1 });
+    const parts = new GuardParts(clock, servers);
+    parts.earlyVote.observe(parts.read(), clock.read());
+    clock.stall(EARLY_AFTER);
+    servers[1].ahead -= 1_000;
+    expect(parts.earlyVote.observe(parts.read(), clock.read())).toHaveProperty('readAfter');
+  });
 });
