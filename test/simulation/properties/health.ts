@@ -19,6 +19,8 @@ const BACK_OFF = 800;
  * process notices its cause, and the second until a process that holds nothing reads that others have ended it.
  */
 const QUARANTINE_SLACK = 5_000;
+/** How long a process without a lock takes to replace a connection over which nothing arrives, in milliseconds. */
+const REPLACED_WITHIN = 11_000;
 
 /** Faults after which a master's clock shows a later time than before. */
 const JUMPS: ReadonlySet<FaultKind> = new Set<FaultKind>(['serverJump', 'smallStep', 'rollback', 'clone']);
@@ -107,8 +109,17 @@ export class Health {
     const hit = endpoints.filter((_, index) =>
       schedule.faults.some((fault) => fault.at <= scheduler.now && isOnServer(fault, index)),
     );
-    if (hit.length < 2 && !hasJumped) return this.longestTtl;
+    if (hit.length < 2 && !hasJumped && !this.wereNewWhenHit) return this.longestTtl;
     return Math.max(this.longestTtl, ...nodes.map(({ settings }) => settings.maxTtl));
+  }
+
+  /** Whether a fault kept new masters from voting early: until they do, they wait for the maximum of a process. */
+  private get wereNewWhenHit(): boolean {
+    const { endpoints, schedule } = this.world;
+    if (schedule.servers.every(({ isKnown }) => isKnown)) return false;
+    return schedule.faults.some(
+      (fault) => fault.at <= NEW_MASTERS_VOTE_WITHIN && endpoints.some((_, index) => isOnServer(fault, index)),
+    );
   }
 
   /** No clock of a client, whatever it does, leads to the accusation of a master whose clock is right. */
@@ -131,11 +142,20 @@ export class Health {
     this.met.set(master, first);
     // If other masters cannot be read meanwhile, the quarantine starts once more.
     const rounds = this.isSimple ? 1 : 2;
-    const over = first.at + rounds * this.quarantineOf(this.longestGuess);
+    const over = first.at + rounds * this.quarantineOf(this.longestGuess) + this.deafnessOf(node);
     const ends = now + milliseconds / node.process.clocks.rate;
     if (ends <= over) return;
     // It may end earlier than announced, because new masters vote early.
     world.scheduler.at(over, () => this.checkEnded(node, master, { cause, ends }));
+  }
+
+  /** How long a process may not learn that others have ended a quarantine, because its connections are half-open. */
+  private deafnessOf({ index }: SimNode): number {
+    const { schedule, scheduler } = this.world;
+    const isDeaf = schedule.faults.some(
+      (fault) => fault.kind === 'halfOpen' && fault.process === index && fault.at <= scheduler.now,
+    );
+    return isDeaf ? REPLACED_WITHIN : 0;
   }
 
   /** The latest end of a quarantine that a process met at a moment. Without the other masters, it may begin twice. */
@@ -151,7 +171,7 @@ export class Health {
     const { now } = this.world.scheduler;
     if (!node.isThere || this.lastCause(master) !== cause || this.world.assumptions.isSick(node)) return;
     // A process may have begun to use a longer ttl, or a process may have guessed that.
-    const over = this.endOf(this.met.get(master)?.at ?? now);
+    const over = this.endOf(this.met.get(master)?.at ?? now) + this.deafnessOf(node);
     if (over > now) {
       this.world.scheduler.at(over, () => this.checkEnded(node, master, { cause, ends }));
       return;
