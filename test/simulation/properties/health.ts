@@ -315,6 +315,7 @@ function isOneOf(names: readonly string[]): (name: string) => boolean {
 }
 
 function isOnServer(fault: Fault, index: number): boolean {
+  if (fault.kind === 'halfOpen') return fault.servers.includes(index);
   return fault.kind === 'loseAll' || ('server' in fault && fault.server === index);
 }
 
