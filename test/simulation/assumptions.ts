@@ -237,11 +237,13 @@ export class Assumptions {
     if (by <= 0) {
       this.back.add(endpoint.index);
       if (this.forward.has(endpoint.index)) this.broken.add(FORTH_AND_BACK);
+      this.noteWitnesses();
       return;
     }
     const sum = (this.forward.get(endpoint.index) ?? 0) + by;
     this.forward.set(endpoint.index, sum);
     for (const process of this.setForward) this.noteClocks(process);
+    this.noteWitnesses();
     // So small a step is covered by the part of each ttl that is given up for drift.
     if (sum <= this.harmless && this.forward.size === 1) return;
     if (!this.settings.restartGuard) this.broken.add(`a master's clock was set forward, and there is no clock guard`);
@@ -256,6 +258,14 @@ export class Assumptions {
     } else if (!this.isKnownToAll(endpoint, nodes)) {
       this.broken.add(`a master's clock was set forward before every process knew the master`);
     }
+  }
+
+  /** A step is judged by the clocks of the other masters: those that were set as well prove nothing. */
+  private noteWitnesses(): void {
+    const { servers } = this.schedule;
+    const steps = new Set([...this.forward.keys(), ...this.back]);
+    if (servers.length < 2 || this.forward.size === 0 || steps.size < quorumOf(servers.length)) return;
+    this.broken.add('the clocks of a majority of masters were set');
   }
 
   /** Whether an answer may take long. A process that is cut off and asks for nothing afterwards counts no answer. */

@@ -33,12 +33,6 @@ export type Judgement =
   | { readonly culprit: 'server'; readonly by: number }
   | { readonly culprit: 'unknown' };
 
-/** Monotonic, in milliseconds. */
-interface Period {
-  readonly from: number;
-  readonly to: number;
-}
-
 /** The clock of one server, as this client sees it. */
 export class ServerClock {
   private readonly samples: Sample[] = [];
@@ -82,20 +76,10 @@ export class ServerClock {
     return this.samples.length < 2 || shows.length >= 2;
   }
 
-  /** The movement since the last sample between two moments; `undefined` if there is none. */
-  movementSince({ from, to }: Period, sample: Sample): Movement | undefined {
-    const before = this.samples.findLast(({ received }) => received <= to);
-    return before && before.sent >= from ? movement(before, sample) : undefined;
-  }
-
-  /**
-   * The time in which a sample of another server may lie that is compared with `before`: not after it, and not before a
-   * sample that does not show the step. If the clock of this client was ahead for a while, only samples of that while
-   * show a step, on every server.
-   */
-  periodOf(before: Sample, sample: Sample, allowance: number): Period {
-    const steady = this.samples.findLast((one) => one.sent < before.sent && movement(one, sample).least <= allowance);
-    return { from: steady?.received ?? -Infinity, to: before.received };
+  /** The movement since the last sample at or before a moment; `undefined` if there is none. */
+  movementSince(moment: number, sample: Sample): Movement | undefined {
+    const before = this.samples.findLast(({ received }) => received <= moment);
+    return before && movement(before, sample);
   }
 
   /** Keeps one sample for each part of a window: the one in which the server was furthest behind. */
@@ -140,8 +124,7 @@ export function sampleOf(sent: Instant, received: Instant, time: number): Sample
 
 /**
  * Judges a step in the answers of one server by the other servers. If a quorum moved by about the same amount, this
- * client's clock is the cause. If most of them did not move, the suspect's clock is. One that moved back shows that this
- * client's clock was ahead for a while, and says nothing about the suspect.
+ * client's clock is the cause. If most of them did not move, the suspect's clock is.
  *
  * @param others movements of the other servers since before the step; `undefined` where it is unknown
  */
@@ -158,7 +141,7 @@ export function judge(
     return { culprit: 'client', by: Math.min(suspect.most, ...alike.map(({ most }) => most)) };
   }
   // One other may mislead: its samples are of other moments, and this client's clock may have run unevenly between them.
-  const unmoved = known.filter(({ most }) => most < suspect.least - allowance / 2 && most >= -allowance);
+  const unmoved = known.filter(({ most }) => most < suspect.least - allowance / 2);
   return unmoved.length > known.length / 2 ? { culprit: 'server', by: suspect.least } : { culprit: 'unknown' };
 }
 

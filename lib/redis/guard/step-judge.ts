@@ -102,10 +102,9 @@ export class StepJudge {
     // With two masters and this client, each of the three clocks could be the wrong one.
     for (const before of identities.length < EARLY_FROM ? [] : steps) {
       // All servers are compared over the same time: a sample from after the step does not show it.
-      const period = identity.clock.periodOf(before, sample, allowance);
       const known = others.map((other) => {
         const answer = answers.get(other);
-        return answer && other.clock.movementSince(period, answer);
+        return answer && other.clock.movementSince(before.received, answer);
       });
       judgement = judge(movement(before, sample), known, { quorum, allowance });
       if (judgement.culprit !== 'unknown') break;

@@ -127,6 +127,10 @@ export class Health {
     const { assumptions, scheduler, schedule } = this.world;
     if (!reason.includes('jumped') || !assumptions.ratesAreNormal) return;
     if (!schedule.faults.every(({ kind }) => CLOCKS_KEPT.has(kind))) return;
+    // A client that was ahead for a while, and has too few answers of that while, cannot tell its clock from the master's:
+    // it accuses, because exclusion comes first.
+    const wasAhead = schedule.faults.some((fault) => fault.kind === 'stumble' && fault.lasts > 0);
+    if (wasAhead && schedule.faults.length > 1) return;
     const message = `${process.name} keeps ${master} out although no clock of a master was set: ${reason}`;
     this.world.report(new Violation('a master with a right clock is not accused', scheduler.now, message));
   }

@@ -72,28 +72,8 @@ describe('ServerClock', () => {
 
   it('knows the movement since a moment only if it has a sample that is as old', () => {
     const clock = clockWith(5_000);
-    expect(clock.movementSince({ from: -Infinity, to: 4_000 }, sample(9_000))).toBeUndefined();
-    expect(clock.movementSince({ from: -Infinity, to: 6_000 }, sample(9_000))).toBeDefined();
-  });
-
-  it('knows the movement within a period only if its last sample before the end lies in it', () => {
-    const clock = clockWith(5_000);
-    expect(clock.movementSince({ from: 5_002, to: 8_000 }, sample(9_000))).toBeUndefined();
-    expect(clock.movementSince({ from: 4_000, to: 8_000 }, sample(9_000))).toBeDefined();
-  });
-
-  it('compares other servers since the last sample that does not show the step', () => {
-    const clock = clockWith(0, 5_000);
-    // The clock of this client was ahead when it took this sample, so that the server seemed to be behind.
-    const odd = sample(10_000, { ahead: -300 });
-    clock.keep(odd);
-    const now = sample(11_000);
-    expect(clock.movedForward(now)).toBeGreaterThan(ALLOWANCE);
-    const { from, to } = clock.periodOf(odd, now, ALLOWANCE);
-    expect(from).toBe(5_001);
-    expect(to).toBe(odd.received);
-    // All samples show a step of the server.
-    expect(clock.periodOf(odd, sample(11_000, { ahead: 5_000 }), ALLOWANCE).from).toBe(-Infinity);
+    expect(clock.movementSince(4_000, sample(9_000))).toBeUndefined();
+    expect(clock.movementSince(6_000, sample(9_000))).toBeDefined();
   });
 
   it('compares a step with the latest sample, too: the others may have none that is older', () => {
@@ -104,8 +84,8 @@ describe('ServerClock', () => {
 
   it('keeps a bounded number of samples, and drops the oldest ones first', () => {
     const clock = clockWith(...Array.from({ length: 100 }, (_, i) => i * 10_000));
-    expect(clock.movementSince({ from: -Infinity, to: 500_000 }, sample(1_000_000))).toBeUndefined();
-    expect(clock.movementSince({ from: -Infinity, to: 950_000 }, sample(1_000_000))).toBeDefined();
+    expect(clock.movementSince(500_000, sample(1_000_000))).toBeUndefined();
+    expect(clock.movementSince(950_000, sample(1_000_000))).toBeDefined();
   });
 });
 
@@ -131,11 +111,6 @@ describe('judge', () => {
 
   it('blames no clock when no other server has an earlier sample', () => {
     expect(judge(moved, [undefined, undefined], three)).toEqual({ culprit: 'unknown' });
-  });
-
-  it('takes a server that moved back for no proof: the clock of this process was ahead for a while', () => {
-    expect(judge(moved, [{ least: -150, most: -90 }, undefined], three)).toEqual({ culprit: 'unknown' });
-    expect(judge(moved, [{ least: -150, most: -90 }, unmoved], three)).toEqual({ culprit: 'unknown' });
   });
 
   it('does not take a server that moved by another amount for the same step', () => {
