@@ -10,6 +10,7 @@ import { root } from '../../scripts/run.mjs';
 const { values } = optionsOf({
   options: {
     sample: { type: 'string' },
+    stages: { type: 'string' },
     seed: { type: 'string', default: '1' },
     only: { type: 'string', default: '' },
     id: { type: 'string', default: '' },
@@ -25,7 +26,7 @@ const { Compiler } = await import('./compiler.mjs');
 const { coverageOf } = await import('./coverage.mjs');
 const { reportOn, show } = await import('./report.mjs');
 const { sampleOf, withNames } = await import('./sample.mjs');
-const { allSpecs, GROUPS, specsFor } = await import('./specs.mjs');
+const { allSpecs, specsFor, STAGES } = await import('./specs.mjs');
 const { readResults, writeResult } = await import('./state.mjs');
 const { runSpecs, TIME_LIMIT } = await import('./trial.mjs');
 
@@ -48,62 +49,76 @@ if (values.list) {
 }
 
 function size() {
-  if (values.sample === undefined) return all.length;
-  const number = Number(values.sample);
+  return values.sample === undefined ? all.length : whole('sample');
+}
+
+function stages() {
+  return values.stages === undefined ? STAGES.length : Math.min(STAGES.length, whole('stages'));
+}
+
+function whole(name) {
+  const number = Number(values[name]);
   if (Number.isSafeInteger(number) && number > 0) return number;
-  console.error(`--sample must be a whole number, not ${values.sample}`);
+  console.error(`--${name} must be a whole number above zero, not ${values[name]}`);
   return process.exit(2);
 }
 
+/**
+ * All mutants pass through one stage after the other: what a run that was stopped leaves is complete up to a stage, and
+ * only survivors reach the slow specs.
+ */
 async function tryAll() {
   await ensureRedisServer();
   const coverage = await coverageOf(await allSpecs(), console.log);
-  const known = await readResults();
-  const results = [];
-  for (const mutant of sample) {
-    const contents = createHash('sha256')
-      .update(await readFile(join(root, mutant.file)))
-      .digest('hex');
-    const before = known.get(mutant.id);
-    const isKnown = before?.contents === contents;
-    if (values.survivors && !(isKnown && before.verdict === 'survived')) {
-      if (isKnown) results.push({ mutant, ...before });
-      continue;
+  const known = values.resume || values.survivors ? await readResults() : new Map();
+  const states = await Promise.all(sample.map((mutant) => stateOf(mutant, known.get(mutant.id))));
+  for (let stage = 0; stage < stages(); stage++) {
+    const waiting = states.filter((state) => isOpen(state) && state.stage < stage);
+    if (waiting.length > 0) console.log(`\n== ${waiting.length} mutants: ${STAGES[stage].join(', ')}`);
+    for (const state of waiting) {
+      const since = performance.now();
+      Object.assign(state, await judge(state, coverage, stage), { stage });
+      const seconds = (performance.now() - since) / 1_000;
+      state.seconds += seconds;
+      const { mutant, ...result } = state;
+      await writeResult(result);
+      const by = [result.spec, result.title].filter(Boolean).join(': ');
+      console.log(`${result.verdict} ${seconds.toFixed(1)} s ${show(mutant)}  ${by}`);
     }
-    if (isKnown && values.resume && !values.survivors) {
-      results.push({ mutant, ...before });
-      continue;
-    }
-    const since = performance.now();
-    const verdict = await judge(mutant, coverage);
-    const seconds = (performance.now() - since) / 1_000;
-    const result = { id: mutant.id, contents, ...verdict, seconds };
-    await writeResult(result);
-    results.push({ mutant, ...result });
-    const by = verdict.spec ? `${verdict.spec}: ${verdict.title}` : (verdict.title ?? '');
-    console.log(`${results.length}/${sample.length} ${verdict.verdict} ${seconds.toFixed(1)} s ${show(mutant)}  ${by}`);
   }
-  console.log(`\n${reportOn(results)}`);
+  console.log(`\n${reportOn(states.filter(({ verdict }) => verdict !== 'untried'))}`);
 }
 
-/** Tries the cheap ways first. */
-async function judge(mutant, coverage) {
-  const refusal = compiler.refusalOf(mutant);
+/** An earlier result counts while the file is the same. A survivor that is tried again begins anew. */
+async function stateOf(mutant, before) {
+  const text = await readFile(join(root, mutant.file));
+  const contents = createHash('sha256').update(text).digest('hex');
+  const isSame = before?.contents === contents;
+  if (isSame && !(values.survivors && isOpen(before))) return { ...before, mutant };
+  // Others than survivors were not asked for.
+  const stage = values.survivors && !isSame ? STAGES.length : -1;
+  return { id: mutant.id, contents, verdict: 'untried', stage, seconds: 0, mutant };
+}
+
+function isOpen({ verdict }) {
+  return verdict === 'survived' || verdict === 'untried';
+}
+
+/** Tries the specs of one stage, and the compiler before the first. */
+async function judge({ mutant, title: earlier }, coverage, stage) {
+  const refusal = stage === 0 ? compiler.refusalOf(mutant) : undefined;
   if (refusal) return { verdict: 'refused', title: refusal };
-  let tried = 0;
-  for (const folders of GROUPS) {
-    let specs = specsFor(mutant, coverage, folders);
-    tried += specs.length;
-    while (specs.length > 0) {
-      const failure = await firstFailure(specs, mutant, coverage);
-      if (!failure) break;
-      if (isInVirtualTime(failure) || (await firstFailure([failure.spec], mutant, coverage)))
-        return { verdict: 'killed', ...failure };
-      console.log(`fails once only: ${failure.spec}: ${failure.title}`);
-      specs = specs.slice(specs.indexOf(failure.spec) + 1);
-    }
+  let specs = specsFor(mutant, coverage, STAGES[stage]);
+  const tried = (stage === 0 ? 0 : parseInt(earlier)) + specs.length;
+  while (specs.length > 0) {
+    const failure = await firstFailure(specs, mutant, coverage);
+    if (!failure) break;
+    if (isInVirtualTime(failure) || (await firstFailure([failure.spec], mutant, coverage)))
+      return { verdict: 'killed', ...failure };
+    console.log(`fails once only: ${failure.spec}: ${failure.title}`);
+    specs = specs.slice(specs.indexOf(failure.spec) + 1);
   }
-  return { verdict: 'survived', title: tried === 0 ? 'no spec runs this line' : `${tried} specs` };
+  return { verdict: 'survived', title: `${tried} specs run this line` };
 }
 
 async function firstFailure(specs, mutant, coverage) {

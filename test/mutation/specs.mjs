@@ -3,16 +3,20 @@ import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { root } from '../../scripts/run.mjs';
 
-/** In the order in which they run. The folders of the second group take long: only survivors of the first reach it. */
-export const GROUPS = [
-  ['test/unit', 'test/contract', 'test/docs', 'test/e2e'],
-  ['test/simulation', 'test/integration'],
+/** The folders of each stage, in the order in which they run: the fast ones first. */
+export const STAGES = [
+  ['test/unit', 'test/contract'],
+  ['test/simulation', 'test/docs', 'test/e2e'],
+  ['test/integration'],
 ];
-/** It tries other faults with the same schedules as the spec of the simulation, for minutes. */
-const LEFT_OUT = /^test\/simulation\/mutants\//;
+/**
+ * The faults of the simulation are tried with the same schedules as its other specs, for minutes. The command line runs
+ * the built library, which has no mutant.
+ */
+const LEFT_OUT = /^test\/(?:simulation\/mutants\/|integration\/cli-)/;
 
 export async function allSpecs() {
-  const lists = GROUPS.flat().map(async (folder) => {
+  const lists = STAGES.flat().map(async (folder) => {
     const files = await readdir(join(root, folder), { recursive: true });
     return files.filter((file) => file.endsWith('.spec.ts')).map((file) => `${folder}/${file.replaceAll('\\', '/')}`);
   });
@@ -22,7 +26,7 @@ export async function allSpecs() {
     .sort();
 }
 
-/** The specs of a group that run a line of the mutant, in the order in which they are tried. */
+/** The specs of a stage that run a line of the mutant, in the order in which they are tried. */
 export function specsFor({ file, line, lastLine }, coverage, folders) {
   const covers = ({ lines }) => lines[file]?.some((one) => one >= line && one <= lastLine) ?? false;
   const found = [...coverage.values()].filter((entry) => folderOf(entry.spec, folders) >= 0 && covers(entry));
