@@ -11,6 +11,8 @@ const JEST = [
 export const TIME_LIMIT = 'time limit';
 /** From the start of jest to that of its first spec, and from a result to the end of the process. */
 const START = 60_000;
+/** From the first failure to the end of the process. */
+const END = 3_000;
 
 /**
  * Runs specs in this order.
@@ -49,15 +51,19 @@ export async function runSpecs(specs, { mutant, coverage, testTimeout, limitOf }
   };
   limit(START);
   child.stderr.on('data', (chunk) => errors.push(chunk));
-  child.on('message', ({ begins, ends, milliseconds, failure: title }) => {
-    if (begins) {
+  child.on('message', ({ begins, fails, title, ends, milliseconds, failure: summary }) => {
+    if (fails) {
+      failure ??= { spec: fails, title };
+      // Enough to tear down what the spec has set up.
+      limit(END);
+    } else if (begins) {
       hasBegun = true;
       running = begins;
       limit(limitOf(begins));
     } else {
       running = undefined;
       done.push({ spec: ends, milliseconds });
-      if (title) failure ??= { spec: ends, title };
+      if (summary) failure ??= { spec: ends, title: summary };
       limit(START);
     }
   });

@@ -12,7 +12,7 @@ const library = join(root, 'lib') + sep;
 export default class Environment extends TestEnvironment {
   #spec;
   #session;
-  #hasFailed = false;
+  #failure;
   #longest = 0;
 
   constructor(config, context) {
@@ -30,12 +30,19 @@ export default class Environment extends TestEnvironment {
     await this.#session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
   }
 
-  /** After the first failure the other tests of the file are skipped. What they have set up is still torn down. */
-  handleTestEvent({ name, test }) {
-    if (name === 'test_start' && this.#hasFailed) test.mode = 'skip';
+  /** After the first failure the other tests of the file are skipped. */
+  handleTestEvent({ name, test, hook }) {
+    if (name === 'test_start' && this.#failure) test.mode = 'skip';
+    if (name === 'hook_failure') this.#fail(`${hook.type} of ${titleOf(hook.parent)}`);
     if (name !== 'test_done') return;
     this.#longest = Math.max(this.#longest, test.duration ?? 0);
-    if (test.errors.length > 0) this.#hasFailed = true;
+    if (test.errors.length > 0) this.#fail(titleOf(test));
+  }
+
+  #fail(title) {
+    if (this.#failure) return;
+    this.#failure = title;
+    process.send?.({ fails: this.#spec, title });
   }
 
   async teardown() {
@@ -54,7 +61,11 @@ export default class Environment extends TestEnvironment {
         file: relative(root, file).split(sep).join('/'),
         ranges: functions.flatMap(({ ranges }) => ranges.map((one) => [one.startOffset, one.endOffset, one.count])),
       }));
-    const text = JSON.stringify({ spec: this.#spec, longest: this.#longest, failed: this.#hasFailed, scripts });
+    const text = JSON.stringify({ spec: this.#spec, longest: this.#longest, scripts });
     await writeFile(join(folder, `${this.#spec.replaceAll('/', '+')}.raw`), text);
   }
+}
+
+function titleOf({ name, parent }) {
+  return parent && parent.name !== 'ROOT_DESCRIBE_BLOCK' ? `${titleOf(parent)} ${name}` : name;
 }
