@@ -24,6 +24,7 @@ describe('The source of a master', () => {
     [{ host: '::1' }, '[::1]:6379'],
     [{ path: '/run/redis.sock' }, '/run/redis.sock'],
     [{ sentinels: [{ host: 'b', port: 1 }, { host: 'a' }], name: 'm' }, 'm of sentinels a:26379, b:1'],
+    [{ sentinels: [{}], name: 'm' }, 'm of sentinels localhost:26379'],
     [new Redis(7000, 'six', { lazyConnect: true, password: 'secret' }), 'six:7000'],
     [new Redis5(7000, 'five', { lazyConnect: true, password: 'secret' }), 'five:7000'],
   ])('gives %s the name %s', (source, name) => {
@@ -55,7 +56,14 @@ describe('The source of a master', () => {
     [{ port: 0 }, /masters\[1\]\.port must be from 1 to 65535/],
     [{ port: 'x' }, /masters\[1\]\.port must be from 1 to 65535/],
     [{ path: 1 }, /masters\[1\]\.path must be a string/],
+    [{ path: 'unix://run/redis.sock' }, /masters\[1\]\.path must be the path of a unix socket/],
+    [{ path: '/run/a\nb' }, /masters\[1\]\.path must be the path of a unix socket/],
     [{ sentinels: [] }, /masters\[1\]\.sentinels must be a list/],
+    [{ sentinels: [null] }, /masters\[1\]\.sentinels\[0\] must say where the sentinel is: host, port/],
+    [{ sentinels: [{}, 'host'] }, /masters\[1\]\.sentinels\[1\] must say where the sentinel is: host, port/],
+    [{ sentinels: [{ host: '' }] }, /masters\[1\]\.sentinels\[0\]\.host must be a non-empty string/],
+    [{ sentinels: [{}], name: 1 }, /masters\[1\]\.name must be a printable text/],
+    [{ sentinels: [{}], name: 'a\nb' }, /masters\[1\]\.name must be a printable text/],
     [new Map(), /ioredis options or an ioredis client/],
     [cluster, /must be one independent server: the nodes of a Redis Cluster/],
   ])('refuses %j', (source, message) => {
@@ -113,6 +121,7 @@ describe('The connection of a master', () => {
       ...{ lazyConnect: true, host: 'host', enableOfflineQueue: false, keyPrefix: '', maxRetriesPerRequest: 0 },
       ...{ autoResendUnfulfilledCommands: false, readOnly: false, role: 'master', stringNumbers: false },
       ...{ enableReadyCheck: true, password: 'p', db: 3, tls: {} },
+      ...{ autoResubscribe: false, enableAutoPipelining: false, monitor: false, reconnectOnError: null },
     });
     expect(own.commandTimeout).toBeUndefined();
     expect(client.status).toBe('wait');
@@ -120,10 +129,13 @@ describe('The connection of a master', () => {
 
   it('is retried for as long as the application lives, at a bounded rate', () => {
     const own = ownConnection(new Redis({ lazyConnect: true }));
-    for (const attempt of [1, 2, 10, 1_000, 1_000_000]) {
+    for (const [attempt, usual] of [
+      ...[[1, 50] as const, [2, 100] as const, [4, 400] as const],
+      ...[[5, 500] as const, [1_000, 500] as const, [1_000_000, 500] as const],
+    ]) {
       const delay = own.retryStrategy?.(attempt);
-      expect(delay).toBeGreaterThanOrEqual(25);
-      expect(delay).toBeLessThanOrEqual(1_500);
+      expect(delay).toBeGreaterThanOrEqual(0.5 * usual);
+      expect(delay).toBeLessThanOrEqual(1.5 * usual);
     }
   });
 });

@@ -90,6 +90,15 @@ describe('A lock that is extended', () => {
     expect(tries.length).toBeLessThanOrEqual(14);
   });
 
+  it('is extended again at most a tenth of its ttl after an extension that failed', async () => {
+    const rig = new Rig();
+    rig.fraction = 1;
+    await rig.lock('a', extended);
+    rig.scriptAll(only('extend', says(refused)));
+    await rig.clock.advance(3_000 + 2 * 900);
+    expect(rig.masters[0]!.times('extend')).toEqual([3_000, 3_900, 4_800]);
+  });
+
   it('is extended about 30 times a second with a ttl of 100 ms, not more often', async () => {
     const rig = new Rig({ ttl: 100 });
     await rig.lock('a', { extend: true });

@@ -128,6 +128,17 @@ describe('A master in memory', () => {
     expect(await acquire('y')).toEqual({ kind: 'granted' });
   });
 
+  it('loses its counters in a flush: the next token is no larger than the first', async () => {
+    const { ask, acquire, master } = setUp();
+    const draw = () => ask({ op: 'draw', keys: ['a'], token: 'x', counters: [1], atLeast: 0, isFirst: true });
+    await acquire('x');
+    const first = await draw();
+    expect(await draw()).not.toEqual(first);
+    master.flush();
+    await acquire('x');
+    expect(await draw()).toEqual(first);
+  });
+
   it('comes in any number, each with its own name', () => {
     expect(memoryMasters().map(({ name }) => name)).toEqual(['memory-1']);
     expect(memoryMasters(3).map(({ name }) => name)).toEqual(['memory-1', 'memory-2', 'memory-3']);

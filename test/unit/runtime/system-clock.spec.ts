@@ -159,6 +159,16 @@ describe('The clock of this process', () => {
     for (const { delay, after } of fired) expect(after).toBeGreaterThanOrEqual(delay);
   });
 
+  it('calls back in time although a much later timer was scheduled afterwards', async () => {
+    const clock = new SystemClock();
+    const start = performance.now();
+    await new Promise<void>((resolve) => {
+      clock.schedule(1, resolve);
+      clock.schedule(3_600_000, () => undefined).unref();
+    });
+    expect(performance.now() - start).toBeLessThan(60_000);
+  });
+
   it('lets timers with slack fire together', async () => {
     const clock = new SystemClock();
     const turns: number[] = [];

@@ -25,6 +25,22 @@ async function rig(earlier: readonly number[]) {
   return { clock, masters, set, parts };
 }
 
+/** A part whose answers never change. */
+function partWith({ token, remaining = 100, extended = true }: PartAnswers): LeasedKeys {
+  const answer = { extended, quorumCall: { ownedByOther: false } };
+  const part = {
+    ...{ remaining, remainingAt: () => remaining },
+    ...{ drawToken: () => Promise.resolve(token), extend: () => Promise.resolve(answer) },
+  };
+  return part as unknown as LeasedKeys;
+}
+
+interface PartAnswers {
+  readonly token?: number | undefined;
+  readonly remaining?: number;
+  readonly extended?: boolean;
+}
+
 const LATER = Date.UTC(2001, 0, 1) * 1_000;
 
 describe('A lock of several parts', () => {
@@ -43,6 +59,29 @@ describe('A lock of several parts', () => {
     const { set, parts } = await rig([0, LATER]);
     await parts[0]!.release(0);
     expect(await set.drawToken()).toBeUndefined();
+  });
+
+  it('has no token if one part of a valid lock has none', async () => {
+    const { set } = await rig([0]);
+    set.add(partWith({ token: undefined }));
+    expect(await set.drawToken()).toBeUndefined();
+  });
+
+  it('has no token once a part has ended', async () => {
+    const set = new CompositeLock();
+    set.add(partWith({ token: 7 }));
+    expect(await set.drawToken()).toBe(7);
+    set.add(partWith({ token: 7, remaining: 0 }));
+    expect(await set.drawToken()).toBeUndefined();
+  });
+
+  it.each([
+    ['first', [false, true]],
+    ['last', [true, false]],
+  ])('is not extended if the %s of its parts is not', async (_, parts) => {
+    const set = new CompositeLock();
+    for (const extended of parts) set.add(partWith({ extended }));
+    expect((await set.extend(1_000)).extended).toBe(false);
   });
 
   it('lives as long as the part that ends first, and is extended as a whole or not', async () => {

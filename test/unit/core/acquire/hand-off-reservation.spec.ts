@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { HandOffReservation } from '../../../../lib/core/acquire/hand-off-reservation.js';
 import type { Lock } from '../../../../lib/core/lock.js';
 import { acquiring } from '../../../support/ask.js';
 import {
@@ -10,9 +11,12 @@ import {
   only,
   refused,
   says,
+  ScriptedMaster,
+  tellsAfter,
   unreachable,
 } from '../../support/scripted-master.js';
 import { Rig } from '../../support/rig.js';
+import { TestClock } from '../../support/test-clock.js';
 
 /** Several processes on the same masters, beside one that holds resource `a`. */
 async function crowd(processes: number, options: { masters?: number } = {}) {
@@ -285,5 +289,41 @@ describe('A home master', () => {
     await holder.release();
     await rig.clock.settle();
     expect(turns).toEqual(['0']);
+  });
+});
+
+describe('A reserved key', () => {
+  /** The answers of a master that refuses at first, while the home master takes 20 ms to answer. */
+  async function answersOf(home: Behaviour) {
+    const clock = new TestClock();
+    const [first, other] = ['home', 'other'].map((name) => new ScriptedMaster(clock, name)) as [
+      ScriptedMaster,
+      ScriptedMaster,
+    ];
+    first.behaviour = home;
+    other.behaviour = says(held);
+    const request = acquiring(['lock:a'], 'next', { ttl: 20_000 });
+    const round = new HandOffReservation(first, request, { ...request });
+    const answers: string[] = [];
+    for (const master of [first, other]) round.ask(master, ({ kind }) => answers.push(`${master.name} ${kind}`));
+    await clock.advance(10);
+    const early = [...answers];
+    // The release of the previous holder has arrived meanwhile.
+    other.behaviour = obeys;
+    await clock.advance(10);
+    return { early, answers, tries: other.asked.length };
+  }
+
+  it('is asked for again where it was refused before the home master granted it', async () => {
+    expect(await answersOf(tellsAfter(20))).toEqual({
+      early: [],
+      answers: ['home granted', 'other granted'],
+      tries: 2,
+    });
+  });
+
+  it('stays refused where it was refused if the home master refuses it, too', async () => {
+    const refuses: Behaviour = (_, reply, { clock }) => void clock.schedule(20, () => reply(held));
+    expect(await answersOf(refuses)).toEqual({ early: [], answers: ['home held', 'other held'], tries: 1 });
   });
 });

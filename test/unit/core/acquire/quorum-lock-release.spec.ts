@@ -1,4 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
+import { resolveSettings } from '../../../../lib/core/settings/settings.js';
+import { NO_WITNESS } from '../../../../lib/core/witness.interface.js';
 import { Rig } from '../../support/rig.js';
 import {
   cutOff,
@@ -8,9 +11,11 @@ import {
   only,
   refused,
   says,
+  ScriptedMaster,
   tellsAfter,
   unreachable,
 } from '../../support/scripted-master.js';
+import { TestClock } from '../../support/test-clock.js';
 
 describe('release()', () => {
   it('deletes the keys on all masters, and resolves when a quorum has answered', async () => {
@@ -106,6 +111,31 @@ describe('release()', () => {
     await lock.release();
     await rig.clock.advance(100);
     expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
+  it('reaches masters that the acquisition reached and a later extension did not', async () => {
+    const rig = new Rig();
+    const lock = await rig.lock('a', { extend: false });
+    rig.script(1, says(unreachable));
+    await lock.extend();
+    rig.scriptAll(obeys);
+    await lock.release();
+    expect(rig.masters[0]!.requests('release')).toHaveLength(1);
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
+  it('ends the validity at once, before any master has answered', async () => {
+    const clock = new TestClock();
+    const masters = [1, 2, 3].map((i) => new ScriptedMaster(clock, `m${i}`));
+    const names = { keys: ['a'], queues: ['queue of a'] };
+    const settings = resolveSettings({}, masters.length);
+    const lock = new QuorumLock({ masters, settings, clock, witness: NO_WITNESS, names, token: 'secret' });
+    await lock.acquire(1_000, 50, false);
+    expect(lock.remaining).toBe(1_000 - 12);
+    for (const master of masters) master.behaviour = hangs;
+    void lock.release(0);
+    expect(lock.remaining).toBe(0);
+    await clock.advance(50);
   });
 
   it('stops extension', async () => {

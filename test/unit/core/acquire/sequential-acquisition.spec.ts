@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockNotAcquiredError, LockServiceStoppedError } from '../../../../lib/core/errors.js';
 import type { Lock } from '../../../../lib/core/lock.js';
+import { NO_WITNESS } from '../../../../lib/core/witness.interface.js';
 import { Rig } from '../../support/rig.js';
 
 const SECTION = 20;
@@ -91,6 +92,27 @@ describe('A waiter for several resources', () => {
       expect(await next.fencingToken()).toBeGreaterThan(token);
       await next.release();
     }
+  });
+
+  it('keeps to the shortest ttl that was permitted while it collected', async () => {
+    const rig = new Rig();
+    let most = 3_000;
+    const pair = new Rig({ witness: { ...NO_WITNESS, permit: (ttl) => Math.min(ttl, most) } }, rig);
+    const [left, right] = [new Rig({}, rig), new Rig({}, rig)];
+    const rightLock = await right.lock('b', { ttl: 10_000, extend: true });
+    const leftLock = await left.lock('a', { ttl: 10_000 });
+    const lock = rig.follow(pair.acquire(['b', 'a'], { ttl: 3_000, wait: 60_000 }));
+    await rig.clock.advance(PATIENCE);
+    await leftLock.release();
+    await rig.clock.advance(1_000);
+    most = 1_000;
+    await rig.clock.advance(10_000);
+    await rightLock.release();
+    await rig.clock.settle();
+    expect(lock.state).toBe('fulfilled');
+    await lock.value!.extend();
+    expect(lock.value!.remaining()).toBe(1_000 - 12);
+    await lock.value!.release();
   });
 
   it.each(['its signal aborts', 'it is stopped', 'its time is over'])('gives everything back when %s', async (how) => {

@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockNotAcquiredError } from '../../../../lib/core/errors.js';
 import type { Lock } from '../../../../lib/core/lock.js';
+import { Waiter } from '../../../../lib/core/acquire/waiter.js';
+import { WaitQueue } from '../../../../lib/core/acquire/wait-queue.js';
 import { Rig } from '../../support/rig.js';
+import { TestClock } from '../../support/test-clock.js';
 
 /** Acquires, records its turn, and releases. */
 function takeTurn(rig: Rig, name: string, turns: string[], resource: string | string[] = 'a', wait = 60_000) {
@@ -11,6 +14,41 @@ function takeTurn(rig: Rig, name: string, turns: string[], resource: string | st
   });
   return rig.follow(turn);
 }
+
+describe('The turn of this process, of which a master notifies it,', () => {
+  function waiting() {
+    const clock = new TestClock();
+    const queue = new WaitQueue();
+    const [first, second] = [1, 2].map(() => new Waiter(clock, 1_000, undefined)) as [Waiter, Waiter];
+    const entry = queue.join(['a'], first);
+    queue.join(['a'], second);
+    return { clock, queue, first, second, entry };
+  }
+
+  it('goes to the first waiter, which is woken', async () => {
+    const { queue, first } = waiting();
+    expect(queue.notify('a')).toBe(true);
+    expect(await first.pause()).toBe('next');
+  });
+
+  it('is passed on if there is no waiter for the resource', () => {
+    expect(waiting().queue.notify('b')).toBe(false);
+  });
+
+  it('is passed on if the wait of the first has ended', () => {
+    const { queue, first } = waiting();
+    first.end();
+    expect(queue.notify('a')).toBe(false);
+  });
+
+  it('is passed on if this process holds the lock', () => {
+    const { queue, entry } = waiting();
+    entry.becomeHolder();
+    expect(queue.notify('a')).toBe(false);
+    entry.leave();
+    expect(queue.notify('a')).toBe(true);
+  });
+});
 
 describe('Waiters of one process', () => {
   it('are served first come, first served', async () => {

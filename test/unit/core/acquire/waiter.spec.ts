@@ -69,6 +69,16 @@ describe('wait: 0', () => {
   });
 });
 
+describe('The first attempt of an acquisition that may wait', () => {
+  it('does not ask the masters for the remaining time: its next attempt does', async () => {
+    const rig = new Rig();
+    await rig.acquire('a', { wait: 5_000 });
+    expect(rig.masters.flatMap((master) => master.requests('acquire').map(({ explain }) => explain))).toEqual([
+      ...[false, false, false],
+    ]);
+  });
+});
+
 describe('A waiting budget', () => {
   it.each([1, 60, 777, 5_000])('of %i ms ends neither early nor late', async (wait) => {
     const { rig } = await contended();

@@ -226,6 +226,18 @@ describe('A release for a master without a connection', () => {
     expect(inner.requests('release').map(({ token }) => token)).toEqual(['young']);
   });
 
+  it('is kept as long as there may be something left to release, also while others come', async () => {
+    const { clock, inner, ask, release } = setUp();
+    inner.behaviour = says(unreachable);
+    ask(release('old', 0, 500));
+    await clock.advance(500);
+    ask(release('young', 0, 500));
+    inner.asked.length = 0;
+    inner.behaviour = obeys;
+    inner.becomeReady();
+    expect(inner.requests('release').map(({ token }) => token)).toEqual(['old', 'young']);
+  });
+
   it('does not pile up: expired releases make room', () => {
     const { clock, inner, master, ask, release } = setUp();
     inner.behaviour = says(unreachable);

@@ -179,6 +179,8 @@ describe('An option name that does not exist', () => {
     ['TTL', 'ttl'],
     ['wiat', 'wait'],
     ['waits', 'wait'],
+    ['waitxx', 'wait'],
+    ['wa', 'wait'],
     ['mastertimeout', 'masterTimeout'],
     ['masterTimeuot', 'masterTimeout'],
   ])('such as %s is answered with the nearest name', (name, nearest) => {

@@ -80,7 +80,9 @@ describe('DataIdentity', () => {
     expect(compared()).toBe(server.replid);
     identity.noteComparison(server.replid, clock.read());
     expect(compared()).toBe('');
-    clock.stall(1_001);
+    clock.stall(1_000);
+    expect(compared()).toBe('');
+    clock.stall(1);
     expect(compared()).toBe(server.replid);
     identity.noteComparison(server.replid, clock.read());
     identity.mistrust('its clock was set back');
@@ -134,6 +136,29 @@ describe('DataIdentity', () => {
     expect(identity).toMatchObject({ votes: false, isChecked: true });
     expect(identity.epoch).toBeGreaterThan(epoch);
     expect(identity.quarantineAt(clock.read())).toBeUndefined();
+  });
+
+  it('is unknown for the reason that was seen first, until it is known again', () => {
+    const identity = identityOf(server);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    const reasonAfter = (change: () => void): string => {
+      change();
+      identity.doubt(server.report(), clock.read());
+      return identity.reason;
+    };
+    expect(reasonAfter(() => (server.fields = {}))).toBe('it lost its data');
+    expect(reasonAfter(() => (server.wasPromoted = true))).toBe('it lost its data');
+    expect(reasonAfter(() => void server.mark({ run: 'another' }))).toBe('it lost its data');
+    identity.noteDisconnect();
+    expect(reasonAfter(() => undefined)).toBe('it was promoted from a replica');
+  });
+
+  it('does not vote for the first reason that was given', () => {
+    const identity = identityOf(server);
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.mistrust('it was restarted');
+    identity.mistrust('it is asked who it is');
+    expect(identity.quarantineAt(clock.read())).toMatchObject({ reason: 'it was restarted' });
   });
 
   it('counts nothing while a step of its clock is being judged', () => {

@@ -50,4 +50,17 @@ describe('EarlyVote', () => {
     servers[1].ahead -= 1_000;
     expect(parts.earlyVote.observe(parts.read(), clock.read())).toHaveProperty('readAfter');
   });
+
+  it('counts from the first time that this process looks without a lock, and not from a time at which it had one', () => {
+    for (const server of servers) server.quarantine(30_000, { guess: 1 });
+    const parts = new GuardParts(clock, servers);
+    const { earlyVote, group } = parts;
+    const attempt = group.beginAttempt();
+    expect(earlyVote.observe(parts.read(), clock.read())).toBeUndefined();
+    clock.stall(1_000);
+    group.abandon(attempt);
+    expect(earlyVote.observe(parts.read(), clock.read())).toBeUndefined();
+    clock.stall(1_000);
+    expect(earlyVote.observe(parts.read(), clock.read())).toEqual({ readAfter: EARLY_AFTER - 1_000 });
+  });
 });

@@ -46,6 +46,33 @@ describe('An attempt that was voided', () => {
   });
 });
 
+describe('An answer with a time limit', () => {
+  it('is awaited until it arrives, and not again when the limit passes', async () => {
+    const answer = group.within(100, Promise.resolve('yes'));
+    expect(group.pendingAnswers).toBe(1);
+    expect(await answer).toBe('yes');
+    expect(group.pendingAnswers).toBe(0);
+    await clock.advance(200);
+    expect(group.pendingAnswers).toBe(0);
+  });
+
+  it('is missing when it is refused', async () => {
+    expect(await group.within(100, Promise.reject<string>(new Error('refused')))).toBeUndefined();
+  });
+
+  it('is missing after the limit, and no longer awaited when it arrives late', async () => {
+    let arrive: (value: string) => void = () => undefined;
+    const answer = group.within(100, new Promise<string>((resolve) => void (arrive = resolve)));
+    await clock.advance(99);
+    expect(group.pendingAnswers).toBe(1);
+    await clock.advance(1);
+    expect(await answer).toBeUndefined();
+    arrive('late');
+    await clock.settle();
+    expect(group.pendingAnswers).toBe(0);
+  });
+});
+
 describe('A process whose lock was released', () => {
   it('stays engaged for as long as the keys stay taken', () => {
     acquire();

@@ -39,6 +39,16 @@ describe('ServerClock', () => {
     expect(clock.movedForward(sample(6_000, { ahead: 30 }))).toBeGreaterThan(ALLOWANCE);
   });
 
+  it('compares with the samples of two windows, and with none from before', () => {
+    const clock = new ServerClock(() => WINDOW);
+    const spacing = WINDOW / 4;
+    clock.keep(sample(0, { ahead: -1_000 }));
+    for (let i = 1; i <= 7; i++) clock.keep(sample(i * spacing));
+    expect(clock.movedForward(sample(7 * spacing + 1))).toBeGreaterThan(900);
+    clock.keep(sample(8 * spacing));
+    expect(clock.movedForward(sample(8 * spacing + 1))).toBe(0);
+  });
+
   it('notices a clock that was set back and comes forward again', () => {
     const clock = clockWith(0);
     clock.keep(sample(3_000, { ahead: -60_000 }));

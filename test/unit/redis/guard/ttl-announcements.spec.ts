@@ -43,9 +43,35 @@ describe('TtlAnnouncements.permit', () => {
     expect(await ttls.permit(20_000)).toBe(10_000);
   });
 
+  it('shares the announcement of a larger ttl that is under way with all that need no more', async () => {
+    for (const server of servers) server.mark({ known: 0 });
+    const { ttls } = partsThatRead();
+    const permitted = [20_000, 15_000, 20_000].map(async (ttl) => ttls.permit(ttl));
+    expect(await Promise.all(permitted)).toEqual([20_000, 15_000, 20_000]);
+    for (const { beats } of servers) expect(beats).toHaveLength(2);
+  });
+
+  it('does not wait for an announcement under way that is too small', async () => {
+    for (const server of servers) server.mark({ known: 0 });
+    const { ttls } = partsThatRead();
+    const permitted = [15_000, 20_000].map(async (ttl) => ttls.permit(ttl));
+    expect(await Promise.all(permitted)).toEqual([15_000, 20_000]);
+    for (const { marker } of servers) expect(marker).toMatchObject({ knownTtl: 20_000 });
+  });
+
   it('asks no master for the `ttl` option, on which all processes agree', () => {
     for (const server of servers) server.mark({ known: 0 });
     expect(partsThatRead().ttls.permit(10_000)).toBe(10_000);
+  });
+});
+
+describe('TtlAnnouncements.smallestTtl', () => {
+  it('is the smallest ttl that this process has used, and at first the `ttl` option', () => {
+    for (const server of servers) server.mark();
+    const { ttls } = partsThatRead();
+    expect(ttls.smallestTtl).toBe(10_000);
+    for (const ttl of [5_000, 2_000, 9_000]) void ttls.permit(ttl);
+    expect(ttls.smallestTtl).toBe(2_000);
   });
 });
 

@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Marker, MARKER_FIELDS, markerFrom } from '../../../../lib/redis/guard/marker.js';
-import { ttlInUse } from '../../../../lib/redis/guard/ttls-in-use.js';
+import { ttlInUse, ttlKnownToOthers } from '../../../../lib/redis/guard/ttls-in-use.js';
+import { GuardParts } from '../../support/guard-parts.js';
+import { threeServers } from '../../support/guarded-servers.js';
+import { TestClock } from '../../support/test-clock.js';
 
 function marker(announced: number, known: number): Marker {
   const fields: Record<string, string> = { nonce: 'n', ttls: announced ? `${announced}:1000` : '', known: `${known}` };
@@ -23,5 +26,32 @@ describe('ttlInUse', () => {
 
   it('is the `ttl` option at least', () => {
     expect(ttlInUse([marker(0, 0), marker(0, 0)], { masters: 3, ttl: 1_000 })).toBe(1_000);
+  });
+});
+
+describe('ttlKnownToOthers', () => {
+  /** The answer for the first of three servers, of which only some were read. */
+  function knownToOthers(read: readonly number[], change: (servers: ReturnType<typeof threeServers>) => void): number {
+    const clock = new TestClock();
+    const servers = threeServers(clock);
+    for (const [index, server] of servers.entries()) server.mark({ known: 10_000 * index });
+    change(servers);
+    const parts = new GuardParts(clock, servers);
+    const reports = parts.read(read.map((index) => servers[index]!));
+    return ttlKnownToOthers(parts.identityOf(servers[0]), reports, 7);
+  }
+  const nothing = (): void => undefined;
+
+  it('is the largest that one of the others knows, whatever the server itself says', () => {
+    expect(knownToOthers([0, 1, 2], nothing)).toBe(20_000);
+    expect(knownToOthers([0, 1], ([a]) => a.change({ known: 90_000 }))).toBe(10_000);
+  });
+
+  it('does not count a server whose data is unknown', () => {
+    expect(knownToOthers([0, 1, 2], ([, , c]) => c.change({ run: 'another' }))).toBe(10_000);
+  });
+
+  it('is what the caller knows where no other was read', () => {
+    expect(knownToOthers([0], nothing)).toBe(7);
   });
 });
