@@ -37,8 +37,9 @@ const SPEC_TIMEOUT = 15_000;
 const SLACK = 2;
 
 const compiler = new Compiler();
+const chosen = values.id.split(',');
 const all = withNames(compiler.mutants()).filter(
-  ({ file, id }) => file.includes(values.only) && id.startsWith(values.id),
+  ({ file, id }) => file.includes(values.only) && chosen.some((start) => id.startsWith(start)),
 );
 const sample = sampleOf(all, { seed: values.seed, size: size() });
 if (values.list) {
