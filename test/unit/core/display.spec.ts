@@ -45,6 +45,7 @@ describe('An invalid value', () => {
     expect(redactUrl('redis://user:secret@host:6379/x')).toBe('redis://***@host:6379/x');
     expect(redactUrl('redis://a/b@host')).toBe('redis://***');
     expect(redactUrl('redis://host:port/1?x=1')).toBe('redis://host:port/1');
+    expect(showNames(['x'.repeat(98), 'y'.repeat(99)])).toBe(`"${'x'.repeat(98)}", "${'y'.repeat(99)}…`);
     expect(new RedlockConfigError('wait', '5 s?', 'must be better').message).toBe('wait must be better, got "5 s?"');
   });
 

@@ -174,6 +174,16 @@ describe('A lock that is lost', () => {
     expect(lock.signal.reason).toMatchObject({ cause: 'expired', resources: ['a'] });
   });
 
+  it('aborts no later than the end of its validity, also if that is a fraction of a millisecond away', async () => {
+    const rig = new Rig();
+    rig.scriptAll(tellsAfter(0.5));
+    const acquired = rig.follow(rig.acquire('a', { ttl: TTL }));
+    await rig.clock.advance(0.5);
+    await rig.clock.advance(TTL - DRIFT - 0.5);
+    expect(acquired.value!.isHeld).toBe(false);
+    expect(acquired.value!.signal.aborted).toBe(true);
+  });
+
   it('aborts at the end of its validity when it is not extended', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: TTL });

@@ -72,6 +72,12 @@ describe('The connection for notifications', () => {
     expect([heard, notifications.isListening]).toEqual([[undefined, 'lock:a', undefined], false]);
   });
 
+  it('survives an error, which the connection for requests reports', async () => {
+    const { events, heard, notifications } = await listeningRig();
+    expect(() => events.emit('error', new Error('connect ECONNREFUSED'))).not.toThrow();
+    expect([heard, notifications.isListening]).toEqual([[undefined], true]);
+  });
+
   it('reports nothing when it cannot be opened again, or is closed on purpose', async () => {
     const { events, heard, clock, notifications } = rig();
     events.emit('close');

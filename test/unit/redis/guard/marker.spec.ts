@@ -6,6 +6,20 @@ const server = { run: 'run', replid: 'history', time: 5, marker: markerFrom(valu
 const blank = (...names: string[]): string =>
   MARKER_FIELDS.map((field, index) => (names.includes(field) ? '' : values[index])).join('\n');
 
+describe('markerFrom', () => {
+  it('finds no marker where there is no nonce', () => {
+    expect(markerFrom([], 0)).toBeUndefined();
+    expect(markerFrom(['run', 'history', '', '5'], 0)).toBeUndefined();
+  });
+
+  it('takes an absent field for an empty one', () => {
+    expect(markerFrom(['', '', 'nonce'], 0)).toMatchObject({
+      ...{ run: '', replid: '', nonce: 'nonce', isVetoed: false, isGuess: false, maxTtl: 0, storedTtl: 0 },
+      ...{ isDurable: false, writtenBy: '' },
+    });
+  });
+});
+
 describe('markArguments', () => {
   it('does not compare announcements, which change all the time, for a change that leaves them as they are', () => {
     expect(markArguments(server, { vetoed: 1 })).toEqual(['run', 'history', 5, 0, blank('ttls', 'known'), 'vetoed', 1]);

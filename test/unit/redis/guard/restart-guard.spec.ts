@@ -144,6 +144,16 @@ describe('A process that holds a lock', () => {
     for (const [index, at] of all.entries()) expect(at - (all[index - 1] ?? before)).toBeLessThanOrEqual(1_000);
   });
 
+  it('does so for as long as it holds the lock', async () => {
+    for (const server of servers) server.mark();
+    const process = await started();
+    hold(process.guard);
+    await clock.advance(30_000);
+    const before = clock.now;
+    await clock.advance(6_000);
+    for (const own of beatsSince(before)) expect(own.length).toBeGreaterThanOrEqual(5);
+  });
+
   it('goes on to the next server if one is cut off', async () => {
     for (const server of servers) server.mark();
     const process = await started();
