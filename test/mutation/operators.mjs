@@ -52,9 +52,8 @@ const PROSE = /^(?!.*\n)[^\n]*[a-z]{2,} [a-z]+/is;
 export function editsOf(source, checker) {
   const edits = new Map();
   const add = (operator, start, end, text) => {
-    const edit = { start, end, text, operator };
-    const before = source.text.slice(start, end);
-    if (before !== text) edits.set(`${start} ${end} ${text}`, edits.get(`${start} ${end} ${text}`) ?? edit);
+    const result = source.text.slice(0, start) + text + source.text.slice(end);
+    if (result !== source.text && !edits.has(result)) edits.set(result, { start, end, text, operator });
   };
   const replace = (operator, node, text) => add(operator, node.getStart(source), node.getEnd(), text);
   const textOf = (node) => node.getText(source);
