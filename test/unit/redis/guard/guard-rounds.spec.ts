@@ -38,6 +38,31 @@ describe('GuardRounds', () => {
     expect(parts.identityOf(a).unknownSince).toMatchObject({ monotonic: 150 });
   });
 
+  it('reads a server whose data is unknown once more, and then no earlier than planned', async () => {
+    const [a] = servers;
+    const parts = new GuardParts(clock, servers);
+    const act = () => parts.rounds.actOn(parts.reportsOf([a]), clock.read());
+    expect(await act()).toBe(0);
+    // Too few servers answer to choose a quarantine.
+    expect(await act()).toBeUndefined();
+  });
+
+  it('knows that it held a lock when it first saw new data', () => {
+    const [a, b] = servers;
+    for (const server of servers) server.mark();
+    const parts = new GuardParts(clock, servers);
+    const attempt = parts.group.beginAttempt();
+    parts.read();
+    expect(parts.identityOf(a).wasMetEngaged).toBe(false);
+    a.mark();
+    parts.read();
+    expect(parts.identityOf(a).wasMetEngaged).toBe(true);
+    parts.group.abandon(attempt);
+    b.mark();
+    parts.read();
+    expect([a, b].map((server) => parts.identityOf(server).wasMetEngaged)).toEqual([true, false]);
+  });
+
   it('lets an attempt count although the masters are being asked again who they are', async () => {
     for (const server of servers) server.mark();
     const parts = new GuardParts(clock, servers);

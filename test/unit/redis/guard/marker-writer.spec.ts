@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { EARLY_AFTER } from '../../../../lib/redis/guard/early-vote.js';
 import { GuardParts } from '../../support/guard-parts.js';
 import { threeServers } from '../../support/guarded-servers.js';
@@ -41,6 +41,41 @@ describe('MarkerWriter.attend', () => {
     await parts.writer.attend(parts.identityOf(a), a.report(), reports, clock.read());
     expect(a.marker).toMatchObject({ isVetoed: true });
     expect(parts.identityOf(a).owesLengthening).toBe(true);
+  });
+
+  it('lengthens the quarantine after the veto, and asks for another reading', async () => {
+    for (const server of servers) server.mark();
+    const parts = new GuardParts(clock, servers);
+    parts.read();
+    const [a] = servers;
+    parts.group.confirm(parts.group.beginAttempt());
+    a.quarantine(10_000);
+    const attend = async (): Promise<boolean> => {
+      const reports = parts.read();
+      return parts.writer.attend(parts.identityOf(a), a.report(), reports, clock.read());
+    };
+    expect(await attend()).toBe(true);
+    expect(await attend()).toBe(true);
+    expect(a.beats).toMatchObject([{ lengthens: true }]);
+    expect(await attend()).toBe(false);
+  });
+
+  it('ends the wait of a server once: it goes on to vote although its clock is set back', async () => {
+    const [a] = servers;
+    a.quarantine(10_000);
+    const parts = new GuardParts(clock, servers);
+    parts.read();
+    const identity = parts.identityOf(a);
+    const attend = () => parts.writer.attend(identity, a.report(), parts.read(), clock.read());
+    clock.stall(10_001);
+    parts.read();
+    expect(identity.votes).toBe(true);
+    const begins = jest.spyOn(identity.server, 'onVoting');
+    a.ahead = -60_000;
+    clock.stall(1_000);
+    expect(await attend()).toBe(false);
+    expect(identity.votes).toBe(true);
+    expect(begins).not.toHaveBeenCalled();
   });
 
   it('ends a wait for this process only, because the clock by which it ended may be wrong', async () => {
@@ -100,6 +135,7 @@ describe('MarkerWriter.quarantine', () => {
     expect(parts.identityOf(a).quarantineAt(clock.read())).toMatchObject({ remaining: 1 + EARLY_AFTER });
     clock.stall(1);
     expect(await quarantine()).toBe(true);
-    expect(a.marker).toMatchObject({ isGuess: true, wait: EARLY_AFTER });
+    const { run, replid } = a;
+    expect(a.marker).toMatchObject({ run, replid, isDurable: false, isGuess: true, wait: EARLY_AFTER });
   });
 });

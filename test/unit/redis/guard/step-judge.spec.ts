@@ -38,6 +38,18 @@ describe('StepJudge', () => {
     expect(a.marker?.reason).toMatch(/jumped/);
   });
 
+  it('lets no grant of a server count while its step is judged', async () => {
+    const [a] = servers;
+    const identity = process.links[0]!.identity!;
+    const { epoch } = identity;
+    a.ahead += 9_000;
+    expect(sample(0)).toBe(false);
+    expect(identity.isQuarantined).toBe(true);
+    expect(identity.epoch).toBeGreaterThan(epoch);
+    expect(identity.quarantineAt(clock.read())).toMatchObject({ reason: 'its clock has moved' });
+    await clock.settle();
+  });
+
   it('ends the locks of this process once, however many servers show that its clocks stood still', async () => {
     for (const server of servers) server.ahead += 2_000;
     expect([sample(0), sample(1), sample(2)]).toEqual([false, false, false]);
