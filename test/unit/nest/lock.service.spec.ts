@@ -1,4 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { describe, expect, it, jest } from '@jest/globals';
 import { LockLostError } from 'nestjs-redlock';
 import { ManualClock, memoryLockService } from 'nestjs-redlock/testing';
 
@@ -19,5 +20,14 @@ describe('Work under a lock', () => {
     const result = await worked;
     if (typeof outcome === 'string') expect(result).toBe(outcome);
     else expect(result).toBeInstanceOf(outcome);
+  });
+});
+
+describe('A service whose application has shut down', () => {
+  it('no longer follows the promises of the process', () => {
+    const disable = jest.spyOn(AsyncLocalStorage.prototype, 'disable');
+    memoryLockService().close();
+    expect(disable).toHaveBeenCalledTimes(1);
+    disable.mockRestore();
   });
 });
