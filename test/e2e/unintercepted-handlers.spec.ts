@@ -40,6 +40,7 @@ describe('LockInterceptor on a method for which Nest runs no interceptors is ref
     ['@OnEvent', OnEvent('order.created'), '@OnEvent'],
     ['@Process', SetMetadata('bull:module_queue_process', {}), '@Process'],
     ['@OnWorkerEvent', SetMetadata('bullmq:worker_events_metadata', {}), '@OnWorkerEvent'],
+    ['@OnQueueEvent', SetMetadata('bullmq:queue_events_metadata', {}), '@OnQueueEvent'],
   ])('%s', async (_, decorator, caller) => {
     @Injectable()
     class Above {
