@@ -69,6 +69,21 @@ describe('wait: 0', () => {
   });
 });
 
+describe('An attempt that only the home master has refused', () => {
+  it('is followed by no release, unlike an attempt on all masters', async () => {
+    const rig = new Rig();
+    await new Rig({}, rig).lock('a', { ttl: 30_000 });
+    for (const master of rig.masters) master.asked.length = 0;
+    rig.follow(rig.acquire('a', { wait: 60_000 }));
+    await rig.clock.advance(20_000);
+    const countsOf = (op: 'acquire' | 'release') =>
+      rig.masters.map((master) => master.requests(op).length).sort((a, b) => a - b);
+    const [fewest, , most] = countsOf('acquire');
+    expect(most).toBeGreaterThan(fewest!);
+    expect(countsOf('release')).toEqual([fewest, fewest, fewest]);
+  });
+});
+
 describe('The first attempt of an acquisition that may wait', () => {
   it('does not ask the masters for the remaining time: its next attempt does', async () => {
     const rig = new Rig();
