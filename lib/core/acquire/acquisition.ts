@@ -167,7 +167,7 @@ export class Acquisition {
    */
   private async acquireOneByOne(): Promise<LeasedKeys | undefined> {
     const { context, resources, call, waiter, entry } = this;
-    const sequence = new SequentialAcquisition(context.clock, call);
+    const sequence = new SequentialAcquisition(context.clock, context.witness, call);
     // Leave all queues: a notification could not be used while the keys are collected one by one.
     this.leaveAll();
     try {

@@ -1,6 +1,7 @@
 import { type Clock, elapsedSince, type Instant } from '../clock.js';
 import type { Timer } from '../clock.js';
 import type { CallSettings } from '../settings/settings.js';
+import type { Witness } from '../witness.interface.js';
 import type { LeasedKeys } from './leased-keys.interface.js';
 import { CompositeLock } from './composite-lock.js';
 
@@ -19,6 +20,7 @@ export class SequentialAcquisition {
 
   constructor(
     private readonly clock: Clock,
+    private readonly witness: Witness,
     private readonly call: CallSettings,
   ) {}
 
@@ -33,7 +35,9 @@ export class SequentialAcquisition {
   async complete(): Promise<LeasedKeys | undefined> {
     this.end();
     await this.extending;
-    const { extended } = await this.leasedKeys.extend(this.call.ttl);
+    // The masters may permit less by now than when the first part was acquired.
+    const permitted = await this.witness.permit(this.call.ttl);
+    const { extended } = await this.leasedKeys.extend(Math.min(this.call.ttl, permitted));
     return extended && this.leasedKeys.remaining > 0 ? this.leasedKeys : undefined;
   }
 
@@ -63,7 +67,10 @@ export class SequentialAcquisition {
   private async keep(): Promise<void> {
     // A lock may not be kept for longer, and this is not even a lock yet: let it expire, so that all is acquired anew.
     if (this.since && elapsedSince(this.clock, this.since) >= this.call.maxHold) return;
-    const { ttl } = this.call;
+    const permitted = await this.witness.permit(this.call.ttl);
+    // Released or completed meanwhile: nothing may be extended after that.
+    if (this.ended) return;
+    const ttl = Math.min(this.call.ttl, permitted);
     const { extended } = await this.leasedKeys.extend(ttl);
     if (extended || this.leasedKeys.remaining > 0) this.keepAfter(ttl * (extended ? EXTEND_AFTER : RETRY_AFTER));
   }

@@ -130,7 +130,7 @@ describe('release()', () => {
     const names = { keys: ['a'], queues: ['queue of a'] };
     const settings = resolveSettings({}, masters.length);
     const lock = new QuorumLock({ masters, settings, clock, witness: NO_WITNESS, names, token: 'secret' });
-    await lock.acquire(1_000, 50, false);
+    await lock.acquire({ ttl: 1_000, timeout: 50, explain: false });
     expect(lock.remaining).toBe(1_000 - 12);
     for (const master of masters) master.behaviour = hangs;
     void lock.release(0);

@@ -110,6 +110,7 @@ describe('A waiter for several resources', () => {
     await rightLock.release();
     await rig.clock.settle();
     expect(lock.state).toBe('fulfilled');
+    expect(lock.value!.remaining()).toBe(1_000 - 12);
     most = 3_000;
     await lock.value!.extend();
     expect(lock.value!.remaining()).toBe(1_000 - 12);
