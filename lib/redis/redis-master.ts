@@ -307,6 +307,7 @@ export class RedisMaster implements Master, GuardedServer {
     const quarantine = this.quarantine ?? (mayCount ? undefined : RECOGNIZED_ANEW);
     const isChecked = this.data?.isChecked ?? false;
     const unknown: PendingRequest[] = [];
+    const received = this.data && this.clock.read();
     this.answerAll(asked, (one, i) => {
       const value = values[i];
       // An answer for data that is being asked after counts for nothing yet: the same is asked again, with the same token.
@@ -316,18 +317,22 @@ export class RedisMaster implements Master, GuardedServer {
         return undefined;
       }
       const reply = judge(one.request, isReply(value) ? this.failure(value, [one]) : replyFrom(value), quarantine);
-      return this.unlessUnconfirmed(one.request, reply, sent);
+      return received ? this.unlessUnconfirmed(one.request, reply, { sent, received }) : reply;
     });
     if (unknown.length > 0) notKnown(unknown, LOST_DATA);
   }
 
   /** A grant whose ttl the server has not confirmed does not count: the quarantine of another could be too short. */
-  private unlessUnconfirmed(request: ServerRequest, reply: MasterReply, sent: Instant): MasterReply {
+  private unlessUnconfirmed(
+    request: ServerRequest,
+    reply: MasterReply,
+    { sent, received }: { readonly sent: Instant; readonly received: Instant },
+  ): MasterReply {
     const { data, guard } = this;
     if (!data || !guard || reply.kind !== 'granted') return reply;
     if (request.op === 'beat') data.confirmedTtl.confirm(request.ttl, sent);
     const isVote = request.op === 'acquire' || request.op === 'extend';
-    if (!isVote || data.confirmedTtl.covers(request.ttl, this.clock.read())) return reply;
+    if (!isVote || data.confirmedTtl.covers(request.ttl, received)) return reply;
     guard.repeatAnnouncement();
     return { kind: 'quarantined', sent: true, ...UNANNOUNCED };
   }

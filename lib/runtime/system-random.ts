@@ -2,11 +2,10 @@ import type { Random } from '../core/random.js';
 
 const TOKEN_BYTES = 20;
 const TOKENS_PER_FILL = 64;
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
 /** Randomness of the operating system, drawn for many tokens at once because each call into it is expensive. */
 export class SystemRandom implements Random {
-  private readonly pool = new Uint8Array(TOKEN_BYTES * TOKENS_PER_FILL);
+  private readonly pool = Buffer.alloc(TOKEN_BYTES * TOKENS_PER_FILL);
   /** The bytes of the pool as hexadecimal digits, from which tokens are cut. */
   private text = '';
   private next = this.pool.length;
@@ -18,7 +17,7 @@ export class SystemRandom implements Random {
 
   fraction(): number {
     const i = this.take(4);
-    return new DataView(this.pool.buffer).getUint32(i) / 2 ** 32;
+    return this.pool.readUInt32BE(i) / 2 ** 32;
   }
 
   private take(bytes: number): number {
@@ -30,7 +29,7 @@ export class SystemRandom implements Random {
 
   private fill(): void {
     globalThis.crypto.getRandomValues(this.pool);
-    this.text = Array.from(this.pool, (byte) => HEX[byte]).join('');
+    this.text = this.pool.toString('hex');
     this.next = 0;
   }
 }

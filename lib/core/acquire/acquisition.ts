@@ -13,7 +13,7 @@ import { eachOf, type KeyNames } from '../keyspace.js';
 import { QuorumLock } from './quorum-lock.js';
 import type { QueueEntry } from './wait-queue.js';
 import { failureOf, type Step, stepAfter, transitionAfter } from './transitions.js';
-import { permittedCall } from './ttl-permit.js';
+import { cutTo, permitFor, whenPermitted } from './ttl-permit.js';
 import type { Waiter } from './waiter.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
 import type { Witness } from '../witness.interface.js';
@@ -117,8 +117,11 @@ export class Acquisition {
       const isGuaranteed = attempt === 1 && !queued;
       if (!isGuaranteed && waiter.isOver) throw await this.failure();
 
-      const permitted = permittedCall(wanted, { witness, clock, waiter, isGuaranteed });
-      const call = permitted instanceof Promise ? await permitted : permitted;
+      const permitted = permitFor(wanted, witness);
+      const call =
+        typeof permitted === 'number'
+          ? cutTo(permitted, wanted)
+          : await whenPermitted(wanted, permitted, { clock, waiter, isGuaranteed });
       if (!call) throw await this.failure();
       this.call = call;
       step ??= call.wait > 0 && homeMasters.areContended(this.names.keys) ? 'home' : 'all';

@@ -4,7 +4,6 @@ import type { Witness } from '../witness.interface.js';
 import type { Waiter } from './waiter.js';
 
 interface PermitContext {
-  readonly witness: Witness;
   readonly clock: Clock;
   readonly waiter: Waiter;
   /** Whether the attempt that follows is made even if the waiting budget ends before. */
@@ -12,29 +11,35 @@ interface PermitContext {
 }
 
 /**
- * Announces the ttl of a call to the masters, and returns the call with its ttl and `minHold` cut to what all masters
- * know. Called before each attempt and not once when waiting begins, so that the announcement is recent when the lock
- * is granted.
+ * Announces the ttl of a call to the masters. Called before each attempt and not once when waiting begins, so that the
+ * announcement is recent when the lock is granted.
+ *
+ * @returns the largest ttl that all masters know, in milliseconds
+ */
+export function permitFor({ ttl, minHold }: CallSettings, witness: Witness): number | Promise<number> {
+  return witness.permit(Math.max(ttl, minHold));
+}
+
+/**
+ * Waits for a permit, and returns the call that it permits.
  *
  * @returns `undefined` if the budget ends first
  * @throws the reason with which the waiter was stopped
  */
-export function permittedCall(
+export async function whenPermitted(
   wanted: CallSettings,
-  { witness, clock, waiter, isGuaranteed }: PermitContext,
-): CallSettings | Promise<CallSettings | undefined> {
-  const permitted = witness.permit(Math.max(wanted.ttl, wanted.minHold));
-  if (typeof permitted === 'number') return cutTo(permitted, wanted);
-  return unlessOver(permitted, { clock, waiter, isGuaranteed }).then((ttl) => {
-    waiter.check();
-    return ttl === undefined ? undefined : cutTo(ttl, wanted);
-  });
+  permitted: Promise<number>,
+  context: PermitContext,
+): Promise<CallSettings | undefined> {
+  const ttl = await unlessOver(permitted, context);
+  context.waiter.check();
+  return ttl === undefined ? undefined : cutTo(ttl, wanted);
 }
 
 /** Resolves with `undefined` if the waiter is stopped first, or if its budget ends and this is not its guaranteed attempt. */
 async function unlessOver(
   permitted: Promise<number>,
-  { clock, waiter, isGuaranteed }: Omit<PermitContext, 'witness'>,
+  { clock, waiter, isGuaranteed }: PermitContext,
 ): Promise<number | undefined> {
   let timer: Timer | undefined;
   const over = new Promise<undefined>((resolve) => {
@@ -51,7 +56,8 @@ async function unlessOver(
   return ttl;
 }
 
-function cutTo(ttl: number, call: CallSettings): CallSettings {
+/** The call with its ttl and `minHold` cut to a ttl in milliseconds. */
+export function cutTo(ttl: number, call: CallSettings): CallSettings {
   if (ttl >= call.ttl && ttl >= call.minHold) return call;
   return { ...call, ttl: Math.min(call.ttl, ttl), minHold: Math.min(call.minHold, ttl) };
 }

@@ -74,6 +74,8 @@ function checkNames(option: string, names: readonly string[]): void {
 
 /** All calls with a missing value would share one lock. */
 function refuseUnfilled(option: string, name: string): void {
+  // A search costs a tenth of the expression, and nearly no name contains the words.
+  if (!name.includes('undefined') && !name.includes('[object Object]')) return;
   const [unfilled] = UNFILLED.exec(name) ?? [];
   if (unfilled === undefined) return;
   const cause = unfilled === 'undefined' ? 'a value that the name is made of is missing' : 'name one of its properties';
