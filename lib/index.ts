@@ -36,6 +36,7 @@ export { getLockServiceToken, InjectLockService } from './nest/lock-service.toke
 export { LockInterceptor, type LockInterceptorKey } from './nest/lock.interceptor.js';
 export type {
   LockedMethodOptions,
+  LockedStatus,
   LockInterceptorOptions,
   LockResource,
   WithLockOptions,
@@ -52,6 +53,7 @@ export type {
 export { RedlockModule } from './nest/redlock.module.js';
 export {
   WithLock,
+  type HasUnannotated,
   type LockableMethod,
   type LockDecorator,
   type LockKey,

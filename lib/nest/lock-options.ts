@@ -44,6 +44,12 @@ export interface LockedMethodOptions extends DeclaredLockOptions {
   onLocked?: 'throw' | 'skip' | ((error: LockNotAcquiredError) => unknown);
 }
 
+/** The response of a handler whose resource another holder keeps. */
+export interface LockedStatus {
+  /** HTTP status, from 200 to 599. */
+  readonly status: number;
+}
+
 /** Options of `LockInterceptor`. */
 export interface LockInterceptorOptions extends DeclaredLockOptions {
   /**
@@ -53,7 +59,7 @@ export interface LockInterceptorOptions extends DeclaredLockOptions {
    * function: the handler gives the result of the function. An outage always throws.
    * @default 'throw'
    */
-  onLocked?: 'throw' | { readonly status: number } | ((error: LockNotAcquiredError) => unknown);
+  onLocked?: 'throw' | LockedStatus | ((error: LockNotAcquiredError) => unknown);
 }
 
 /** @throws {RedlockConfigError} unless `@WithLock` can use the value as `onLocked` */

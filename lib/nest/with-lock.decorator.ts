@@ -25,6 +25,7 @@ export type LockableMethod = (...args: never[]) => PromiseLike<unknown>;
 
 /** An explanation that the compiler shows. */
 export interface Misuse<Explanation extends string> {
+  /** What is wrong. */
   readonly error: Explanation;
 }
 
@@ -40,7 +41,7 @@ export type LockKeyFits<Key extends LockKey, Method extends LockableMethod> = Ke
   : unknown;
 
 /** Whether a parameter has no type: the compiler infers `never` for it. */
-type HasUnannotated<Args extends readonly unknown[]> = Args extends readonly [infer First, ...infer Rest]
+export type HasUnannotated<Args extends readonly unknown[]> = Args extends readonly [infer First, ...infer Rest]
   ? [First] extends [never]
     ? true
     : HasUnannotated<Rest>
