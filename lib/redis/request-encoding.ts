@@ -2,7 +2,7 @@ import type { AcquireRequest } from '../core/master.interface.js';
 import type { ServerRequest } from './beat-request.interface.js';
 
 /**
- * Encodes requests for the script of `scripts.ts`. All masters are mostly sent the same requests, so the last result is
+ * Encodes requests for the script of `scripts/bound-script.ts`. All masters are mostly sent the same requests, so the last result is
  * kept.
  */
 export class RequestEncoder {

@@ -6,7 +6,7 @@ import { type FailedAttempt, Refusal } from './refusal.js';
 import { SequentialAcquisition } from './sequential-acquisition.js';
 import { RetrySchedule } from './retry-schedule.js';
 import type { Random } from '../random.js';
-import { type CallSettings, masterTimeoutFor, type Settings } from '../settings/settings.js';
+import { type CallSettings, EXPIRY_RESOLUTION, masterTimeoutFor, type Settings } from '../settings/settings.js';
 import { showNames } from '../display.js';
 import type { LeasedKeys } from './leased-keys.interface.js';
 import { eachOf, type KeyNames } from '../keyspace.js';
@@ -18,10 +18,10 @@ import type { Waiter } from './waiter.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
 import type { Witness } from '../witness.interface.js';
 
-/** Milliseconds to wait beyond an expiry: masters set keys one after the other, and expire them to the millisecond. */
-const EXPIRY_RESOLUTION = 2;
-
-/** An acquisition of several resources that is passed over for this many milliseconds takes them one by one. */
+/**
+ * An acquisition of several resources that has waited for this many milliseconds, and was notified without success, takes
+ * them one by one.
+ */
 const PATIENCE = 1_000;
 
 /** The dependencies of an acquisition. */
@@ -60,9 +60,9 @@ interface AcquisitionRequest {
 /**
  * One acquisition, from the first attempt until it is granted or its waiting budget ends.
  *
- * The first attempt contacts all masters at once. If refused, the acquisition enqueues on the home master of the
- * resource: it contacts that master first and the others only after it has granted, and otherwise waits there until it
- * is notified.
+ * The first attempt contacts all masters at once, unless the keys are known to be contended. If refused, the acquisition
+ * enqueues on the home master of the first key: it contacts that master first and the others only after it has granted,
+ * and otherwise waits there until it is notified.
  */
 export class Acquisition {
   /** Number of attempts so far. */
@@ -70,8 +70,8 @@ export class Acquisition {
   private refusal: Refusal | undefined;
   private schedule: RetrySchedule | undefined;
   /** Whether a master has notified this acquisition. If it still waits after that, the notification was in vain. */
-  private wasNotifiedInVain = false;
-  /** The masters in whose queues this acquisition waits. */
+  private wasNotified = false;
+  /** The home masters in whose queues this acquisition waits. */
   private queuedAt: Set<CircuitBreakerMaster> | undefined;
 
   /** The settings of this call. Its ttl and `minHold` are cut to the largest ttl that all masters know. */
@@ -101,20 +101,20 @@ export class Acquisition {
     try {
       return await this.contend(step);
     } finally {
-      this.leaveAll();
+      this.leaveHomeQueues();
     }
   }
 
   private async contend(first?: Step): Promise<LeasedKeys> {
     const { waiter, entry, call: wanted } = this;
     const { witness, clock, homeMasters } = this.context;
-    const queued = first !== undefined || (entry !== undefined && !entry.isFirst);
+    const hasOthersAhead = first !== undefined || (entry !== undefined && !entry.isFirst);
     let step = first;
     for (let attempt = 1; ; attempt++) {
       while (entry && !entry.isFirst && !waiter.isOver) await waiter.pause();
       waiter.check();
       // An acquisition that finds no other ahead of it makes one full attempt, however small its budget.
-      const isGuaranteed = attempt === 1 && !queued;
+      const isGuaranteed = attempt === 1 && !hasOthersAhead;
       if (!isGuaranteed && waiter.isOver) throw await this.failure();
 
       const permitted = permitFor(wanted, witness);
@@ -161,7 +161,7 @@ export class Acquisition {
 
   /** Whether others acquire again and again before this acquisition, because one of its resources is always held. */
   private get isPassedOver(): boolean {
-    return this.names.keys.length > 1 && this.wasNotifiedInVain && this.waiter.waited >= PATIENCE;
+    return this.names.keys.length > 1 && this.wasNotified && this.waiter.waited >= PATIENCE;
   }
 
   /**
@@ -171,8 +171,8 @@ export class Acquisition {
   private async acquireOneByOne(): Promise<LeasedKeys | undefined> {
     const { context, resources, call, waiter, entry } = this;
     const sequence = new SequentialAcquisition(context.clock, context.witness, call);
-    // Leave all queues: a notification could not be used while the keys are collected one by one.
-    this.leaveAll();
+    // A notification could not be used while the keys are collected one by one. The place in this process is kept.
+    this.leaveHomeQueues();
     try {
       for (const names of eachOf(this.names)) {
         const part = new Acquisition(context, { resources, names, call, waiter, entry });
@@ -222,7 +222,7 @@ export class Acquisition {
     const poll = retries.delay(notifies);
     const expiry = quorumCall.freeAfter === undefined ? Infinity : quorumCall.freeAfter + EXPIRY_RESOLUTION;
     const reason = await this.waiter.pause(Math.min(poll, expiry)); // @mutant notification-trusted-without-the-timer
-    if (reason === 'next') this.wasNotifiedInVain = true;
+    if (reason === 'next') this.wasNotified = true;
     if (reason) retries.noteNotification();
     else retries.noteQuiet();
     const [hasOneKey, isWide] = [names.keys.length === 1, retries.isWide(notifies)];
@@ -240,7 +240,7 @@ export class Acquisition {
     return (this.schedule ??= new RetrySchedule(this.context.random));
   }
 
-  private leaveAll(): void {
+  private leaveHomeQueues(): void {
     if (!this.queuedAt) return;
     const { keys, queues } = this.names;
     const request = { op: 'leave', keys, queues, waiter: this.context.listener } as const;
@@ -258,7 +258,7 @@ export class Acquisition {
     const { masters, clock } = this.context;
     const refusal = this.refusal ?? this.entry?.refusal;
     // This acquisition takes nothing any more: a release in the meantime must wake the next process.
-    this.leaveAll();
+    this.leaveHomeQueues();
     await refusal?.settle(clock, (giveUp) => (waiter.interrupt = { giveUp }));
     waiter.interrupt = undefined;
     waiter.check();

@@ -31,7 +31,7 @@ export interface AcquireAttempt {
   readonly ttl: number;
   /** Milliseconds after which a master that has not answered counts as timed out. */
   readonly timeout: number;
-  /** Whether a refusal must include how long the keys stay held. The home master's always does. */
+  /** Whether a refusal must include how long the keys stay held. A home master that is asked first always includes it. */
   readonly explain: boolean;
 }
 
@@ -46,7 +46,10 @@ interface Round {
   readonly masters: readonly Master[];
   readonly request: AcquireRequest | ExtendRequest;
   readonly timeout: number;
-  /** The moment from which the validity counts if a quorum grants. Without it, a grant changes nothing yet. */
+  /**
+   * The moment from which the validity counts if a quorum grants. Absent in the round to the home master alone, which
+   * decides nothing, and in extensions, which `extend` counts itself.
+   */
   readonly countsFrom?: Instant;
   /** Sends the request to a master, where `master.ask(request)` is not enough. */
   readonly send?: SendRequest | undefined;
@@ -115,7 +118,7 @@ export class QuorumLock implements LeasedKeys {
   /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */
   acquire({ ttl, timeout, explain }: AcquireAttempt): Promise<QuorumCall> {
     const countsFrom = this.clock.read();
-    return this.call({ masters: this.masters, request: this.acquisition(ttl, explain), timeout, countsFrom });
+    return this.runRound({ masters: this.masters, request: this.acquisition(ttl, explain), timeout, countsFrom });
   }
 
   /**
@@ -124,12 +127,12 @@ export class QuorumLock implements LeasedKeys {
    */
   async acquireThrough({ ttl, timeout, explain }: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
     const countsFrom = this.clock.read();
-    const first = await this.call({ masters: [home], request: this.acquisition(ttl, true, ticket), timeout });
+    const first = await this.runRound({ masters: [home], request: this.acquisition(ttl, true, ticket), timeout });
     const [answer] = first.answered;
     if (first.outcome !== 'granted' || !answer) return first;
     const request = this.acquisition(ttl, explain);
     const send: SendRequest = (master, reply) => (master === home ? reply(answer) : master.ask(request, reply));
-    return this.call({ masters: this.masters, request, timeout, countsFrom, send });
+    return this.runRound({ masters: this.masters, request, timeout, countsFrom, send });
   }
 
   /**
@@ -144,7 +147,7 @@ export class QuorumLock implements LeasedKeys {
     // The home master first: this gives the previous holder's release a little more time to reach the others.
     const masters = [home, ...this.masters.filter((master) => master !== home)];
     const send: SendRequest = (master, reply) => reservation.ask(master, reply);
-    return this.call({ masters, request, timeout, countsFrom, send, requestToHome });
+    return this.runRound({ masters, request, timeout, countsFrom, send, requestToHome });
   }
 
   /** Tries to renew the keys. It has succeeded if `extended` is true. */
@@ -163,7 +166,7 @@ export class QuorumLock implements LeasedKeys {
           noteToken(master, answer);
           reply(answer);
         }));
-    const quorumCall = await this.call({ masters: this.masters, request, timeout, send });
+    const quorumCall = await this.runRound({ masters: this.masters, request, timeout, send });
     // A grant that arrives after the end of the old validity does not count: another holder may have come and gone.
     const extended = quorumCall.outcome === 'granted' && this.remaining > 0; // @mutant extension-counted-after-the-old-validity
     if (extended) this.countFrom(started, ttl);
@@ -212,9 +215,10 @@ export class QuorumLock implements LeasedKeys {
     return { op: 'acquire', keys, token: this.token, ttl, explain, withdrawn: false, queue };
   }
 
-  private call({ masters, request, timeout, countsFrom, send, requestToHome }: Round): Promise<QuorumCall> {
+  private runRound({ masters, request, timeout, countsFrom, send, requestToHome }: Round): Promise<QuorumCall> {
     // Unsent requests of the previous round are obsolete: this round does the same and more.
     if (this.request) this.request.withdrawn = true; // @mutant an-extension-does-not-withdraw-the-acquisition
+    if (this.requestToHome) this.requestToHome.withdrawn = true;
     this.request = request;
     this.requestToHome = requestToHome;
     this.life = Math.max(this.life, request.ttl);
@@ -226,7 +230,7 @@ export class QuorumLock implements LeasedKeys {
       if (request.op !== 'acquire') return;
       const isGranted = quorumCall.outcome === 'granted' && this.engagement.isCounted;
       if (!isGranted) this.engagement.end();
-      // The home master alone decides nothing.
+      // Without `countsFrom`, the home master alone has granted.
       else if (countsFrom && this.engagement.confirm()) this.countFrom(countsFrom, request.ttl);
     };
     // Every master has answered: no request is left to withdraw.

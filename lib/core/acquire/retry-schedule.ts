@@ -23,7 +23,7 @@ export class RetrySchedule {
 
   constructor(private readonly random: Random) {}
 
-  /** Whether the home master's answer was useless in the last attempt. */
+  /** Whether the last attempts gave no useful answer of the home master. */
   get isFailing(): boolean {
     return this.failures > 0;
   }

@@ -2,7 +2,7 @@ import type { QuorumCall } from './quorum-call.js';
 import type { WakeReason } from './waiter.js';
 
 /**
- * Which masters an attempt contacts.
+ * How an attempt contacts the masters.
  *
  * - `all`: all masters at once
  * - `home`: the home master, and the others only if it grants
@@ -49,13 +49,13 @@ const TRANSITIONS: Readonly<Record<Step, Readonly<Record<Failure, Transition>>>>
   reservation: AFTER_HOME,
 };
 
-/** @param isFailing whether the last attempts on the home master have failed */
+/** @param isFailing whether the last attempts gave no useful answer of the home master */
 export function transitionAfter(step: Step, failure: Failure, isFailing: boolean): Omit<Transition, 'whileFailing'> {
   const { schedule, next, whileFailing } = TRANSITIONS[step][failure];
   return { schedule, next: isFailing && whileFailing ? whileFailing : next };
 }
 
-/** How a call failed whose lock was not granted, or not in time. */
+/** Why an attempt failed, from the result of its last quorum call. */
 export function failureOf({ outcome, isSplit }: Pick<QuorumCall, 'outcome' | 'isSplit'>): Failure {
   if (outcome === 'held') return isSplit ? 'split' : 'refused';
   return outcome === 'granted' ? 'late' : 'unavailable';
@@ -81,6 +81,6 @@ export function stepAfter({ step, failure, reason, hasOneKey, expiry, poll, isWi
   // With several keys, others may still be held.
   if (reason === 'next' && hasOneKey) return 'reservation';
   if (step === 'all' || reason !== undefined || failure === 'split' || expiry <= poll) return 'home';
-  // This library sets no key without an expiry: only the other masters can show that such a key does not count.
+  // No expiry is known, so the key on the home master may not be one of ours, which always expire: all masters vote on it.
   return isWide || expiry === Infinity ? 'all' : 'home';
 }

@@ -42,8 +42,11 @@ const MIN_TTL = 10;
 /** A shorter ttl leaves little time for a pause of the process, and is often meant to be in seconds. In milliseconds. */
 const SUSPICIOUS_TTL = 250;
 const MAX_DRIFT_FACTOR = 0.5;
-/** Added to every drift, for the resolution with which a server expires keys. In milliseconds. */
-const EXPIRY_RESOLUTION = 2;
+/**
+ * Resolution with which a server expires keys, in milliseconds. Added to every drift, and to a wait for an expiry: masters
+ * set their keys one after the other.
+ */
+export const EXPIRY_RESOLUTION = 2;
 
 /**
  * Validates the given options and fills in the defaults of the others.

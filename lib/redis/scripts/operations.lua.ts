@@ -1,4 +1,5 @@
 import { RESERVATION_LIFE } from '../../core/master.interface.js';
+import { EXPIRY_RESOLUTION } from '../../core/settings/settings.js';
 import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, UNMARKED } from './statuses.js';
 import { GIVE, CHECK_MARKER, NOTIFY, QUEUE_LIFE, RESERVED, TAKE } from './usual.lua.js';
 
@@ -11,12 +12,10 @@ const MOST_SKIPPED = 100;
 export const ANNOUNCED_FOR = 4_000;
 /** Maximum number of announcements in a marker. Beyond it, the smallest are merged into the next larger one. */
 export const MOST_ANNOUNCED = 16;
-/** Resolution at which a server expires keys, in milliseconds. */
-export const EXPIRY_RESOLUTION = 2;
 /** Expiry of the key that a probe writes, in milliseconds, in case its deletion fails. */
 const PROBE_LIFE = 1_000;
 
-// The parts that `scripts.ts` assembles.
+// The parts that `bound-script.ts` assembles.
 
 /** Functions that the operations share. */
 const COMMON = `

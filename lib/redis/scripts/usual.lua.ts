@@ -4,7 +4,7 @@ import { FREE, FREE_WITH_WAITERS } from './statuses.js';
 /** How long a queue lives after a waiter has joined it, in milliseconds: waiters join again before that. */
 export const QUEUE_LIFE = 5_000;
 
-// The parts that `scripts.ts` assembles.
+// The parts that `bound-script.ts` assembles.
 
 /** The arguments of a script. Most requests need no clock and many need no marker: both are read once, on first use. */
 export const PARAMETERS = `

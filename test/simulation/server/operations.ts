@@ -1,5 +1,6 @@
 import { RESERVATION_LIFE } from '../../../lib/core/master.interface.js';
-import { ANNOUNCED_FOR, EXPIRY_RESOLUTION, MOST_ANNOUNCED } from '../../../lib/redis/scripts/operations.lua.js';
+import { EXPIRY_RESOLUTION } from '../../../lib/core/settings/settings.js';
+import { ANNOUNCED_FOR, MOST_ANNOUNCED } from '../../../lib/redis/scripts/operations.lua.js';
 import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
 import { TIMELY } from '../../../lib/redis/scripts/mark.lua.js';
 import { QUEUE_LIFE } from '../../../lib/redis/scripts/usual.lua.js';

@@ -183,6 +183,23 @@ describe('release()', () => {
     expect(rig.masters[2]!.requests('acquire')[0]!.withdrawn).toBe(true);
   });
 
+  it('withdraws the request of a reserved key to the home master, although an extension came in between', async () => {
+    const clock = new TestClock();
+    const masters = [1, 2, 3].map((i) => new ScriptedMaster(clock, `m${i}`));
+    const home = masters[0]!;
+    const names = { keys: ['a'], queues: ['queue of a'] };
+    const settings = resolveSettings({}, masters.length);
+    const lock = new QuorumLock({ masters, settings, clock, witness: NO_WITNESS, names, token: 'secret', home });
+    home.behaviour = hangs;
+    const ticket = { queues: ['queue of a'], waiter: 'waiter', waited: 0 };
+    await lock.acquireReserved({ ttl: 1_000, timeout: 50, explain: false }, { home, ticket });
+    await lock.extend(1_000);
+    expect(home.requests('acquire').map(({ withdrawn }) => withdrawn)).toEqual([true]);
+    home.behaviour = obeys;
+    await lock.release(0);
+    expect(masters.map(({ size }) => size)).toEqual([0, 0, 0]);
+  });
+
   it('covers the longest life that any of the keys can have, even after a failed change of the ttl', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
