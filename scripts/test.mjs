@@ -11,6 +11,8 @@ import { ensureRedisServer } from './redis-servers.mjs';
 import { optionsOf } from './options.mjs';
 import { root, run } from './run.mjs';
 
+/** Many tests wait for a server or a timer: on a machine with two processors, jest would use only one of them. */
+const WORKERS = 2;
 const NODE_FLAGS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
 
 /** The parts that can be run alone: `npm run test:e2e`. */
@@ -80,7 +82,8 @@ async function typecheck() {
 async function jest(config, folders = []) {
   const report = join(results, `${config}.json`);
   const bin = join(root, 'node_modules/jest/bin/jest.js');
-  const args = [...NODE_FLAGS, bin, '--config', config, '--json', '--outputFile', report, ...folders];
+  const args = [...NODE_FLAGS, bin, '--config', config, '--maxWorkers', String(WORKERS)];
+  args.push('--json', '--outputFile', report, ...folders);
   return counts(report, await run(process.execPath, args));
 }
 
