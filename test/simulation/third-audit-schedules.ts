@@ -1,6 +1,6 @@
 import type { RedlockOptions } from '../../lib/core/settings/options.js';
 import { apart, type AuditSchedule, lock, schedule } from './audit-schedules.js';
-import type { Fault, Operation } from './schedule.js';
+import type { Fault, Operation, Schedule } from './schedule.js';
 
 const [A, B, C, D] = [0, 1, 2, 3];
 const MASTERS = [A, B, C];
@@ -47,6 +47,17 @@ function several(count: number, first: number, every: number, how: Partial<Opera
 /** The holder has its lock on A and B, and loses A just before A is restarted without its data. */
 function restartedBehindTheHolder(at: number): readonly Fault[] {
   return [apart(HOLDER, A, at - 100, 50 * SECONDS), restartedEmpty(A, at)];
+}
+
+/** The holder has its lock on A and B. A is a replica for a while, without the lock, and the rival asks after that. */
+function detour(rivals: readonly Operation[], failback: Fault): Schedule {
+  return schedule(1, {
+    options: LONGER,
+    processes: [{}, {}],
+    operations: [lock(HOLDER, SETTLED, LONG), lock(RIVAL, SETTLED + 50, SHORT), ...rivals],
+    faults: [...away(HOLDER, C, SETTLED - 2, 6 * SECONDS), apart(HOLDER, A, SETTLED + 50, 40 * SECONDS), failback],
+    until: 40 * SECONDS,
+  });
 }
 
 /** Faults that a third audit found. The name of each states what the library guarantees instead. */
@@ -150,7 +161,7 @@ export const THIRD_AUDIT_SCHEDULES: readonly AuditSchedule[] = [
     }),
   },
   {
-    name: 'lets the veto of a holder who is 160 ms away arrive in time',
+    name: 'lets the veto of a holder that is 160 ms away arrive in time',
     schedule: schedule(1, {
       options: { ...TEN, ...PATIENT },
       processes: [{}, {}],
@@ -200,45 +211,16 @@ export const THIRD_AUDIT_SCHEDULES: readonly AuditSchedule[] = [
   },
   {
     name: 'keeps a master out that was a replica and whose backlog has ended since',
-    schedule: schedule(1, {
-      options: LONGER,
-      processes: [{}, {}],
-      operations: [
-        lock(HOLDER, SETTLED, LONG),
-        lock(RIVAL, SETTLED + 50, SHORT),
-        lock(RIVAL, SETTLED + 1_000, { work: 100 }),
-      ],
-      faults: [
-        ...away(HOLDER, C, SETTLED - 2, 6 * SECONDS),
-        apart(HOLDER, A, SETTLED + 50, 40 * SECONDS),
-        {
-          ...{ kind: 'failback', at: SETTLED + 200, server: A, lag: 250, connections: 'broken', lasts: 100 },
-          forgets: true,
-        },
-      ],
-      until: 40 * SECONDS,
+    schedule: detour([lock(RIVAL, SETTLED + 1_000, { work: 100 })], {
+      ...{ kind: 'failback', at: SETTLED + 200, server: A, lag: 250, connections: 'broken', lasts: 100 },
+      forgets: true,
     }),
   },
   {
     name: 'keeps a master out that was a replica and was loading its data when its history was to be compared',
-    schedule: schedule(1, {
-      options: LONGER,
-      processes: [{}, {}],
-      operations: [
-        lock(HOLDER, SETTLED, LONG),
-        lock(RIVAL, SETTLED + 50, SHORT),
-        lock(RIVAL, SETTLED + 1_200, { work: 10 }),
-        lock(RIVAL, SETTLED + 1_700, { work: 100 }),
-      ],
-      faults: [
-        ...away(HOLDER, C, SETTLED - 2, 6 * SECONDS),
-        apart(HOLDER, A, SETTLED + 50, 40 * SECONDS),
-        {
-          ...{ kind: 'failback', at: SETTLED + 100, server: A, lag: 150, connections: 'kept', lasts: 1_500 },
-          loads: true,
-        },
-      ],
-      until: 40 * SECONDS,
+    schedule: detour([lock(RIVAL, SETTLED + 1_200, { work: 10 }), lock(RIVAL, SETTLED + 1_700, { work: 100 })], {
+      ...{ kind: 'failback', at: SETTLED + 100, server: A, lag: 150, connections: 'kept', lasts: 1_500 },
+      loads: true,
     }),
   },
   {
