@@ -94,8 +94,6 @@ export interface AcquireRequest extends WithdrawableRequest {
   readonly op: 'acquire';
   /** Lifetime of the keys in milliseconds. */
   readonly ttl: number;
-  /** Whether a refusal must include how long the keys stay held, even if that costs the server more. */
-  readonly explain: boolean;
   /** Where to wait if the keys are held; absent if the process does not wait at this master. */
   readonly queue?: QueueTicket | undefined;
 }

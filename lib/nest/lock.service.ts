@@ -6,7 +6,7 @@ import { checkOptionNames } from '../core/settings/option-names.js';
 import type { LockInspection, Redlock } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { ACQUIRE_OPTION_NAMES, type AcquireOptions } from '../core/settings/options.js';
-import { type CallSettings, resolveCall, resolveFlag, type Settings, warningOfTtl } from '../core/settings/settings.js';
+import { resolveCall, resolveFlag, type Settings, warningOfTtl } from '../core/settings/settings.js';
 import type { RedlockStatus } from '../core/health/status.js';
 import { LockScope } from './lock-scope.js';
 import { LockContext } from './lock-context.js';
@@ -14,7 +14,6 @@ import {
   type LockedMethodOptions,
   type LockInterceptorOptions,
   type LockResource,
-  NO_OPTIONS,
   optionsOf,
   type WithLockOptions,
 } from './lock-options.js';
@@ -41,13 +40,6 @@ export type LockedWork<T> = (lock: Lock) => T | PromiseLike<T>;
  */
 export class LockService {
   private readonly context = new LockContext<LockScope>();
-  /** The settings of the last call that had at most a ttl. */
-  private usual: { readonly ttl: Duration | undefined; readonly call: CallSettings } | undefined;
-  /**
-   * The settings of the last call with options: most calls of a program use equal ones, and thousands of locks share
-   * them.
-   */
-  private last: CallSettings | undefined;
 
   /** @internal */
   constructor(
@@ -182,7 +174,7 @@ export class LockService {
   async hold(resources: readonly string[], options: WithLockOptions, onHeld: OnHeld = 'fail'): Promise<LockScope> {
     checkOptionNames('options', options, WITH_LOCK_OPTION_NAMES);
     const { reentrant = false, ...rest } = options;
-    const call = this.resolve({ ...rest, extend: rest.extend ?? true });
+    const call = resolveCall(this.settings, { ...rest, extend: rest.extend ?? true });
     if (resolveFlag('reentrant', reentrant)) {
       const outer = this.heldInChain((lock) => resources.every((resource) => lock.resources.includes(resource)));
       if (outer) return outer.join();
@@ -212,23 +204,9 @@ export class LockService {
     onHeld: OnHeld,
   ): Promise<Lock> {
     const resources = resolveResources('resource', resource);
-    const call = typeof options === 'object' ? this.resolve(optionsOf(options)) : this.usualCall(options);
+    const call = resolveCall(this.settings, optionsOf(options));
     this.refuseReentry(resources);
     return this.redlock().acquire(resources, call, onHeld);
-  }
-
-  private resolve(options: AcquireOptions): CallSettings {
-    const call = resolveCall(this.settings, options);
-    if (call.signal) return call;
-    if (!this.last || !isSame(this.last, call)) this.last = call;
-    return this.last;
-  }
-
-  private usualCall(ttl: Duration | undefined): CallSettings {
-    if (!this.usual || this.usual.ttl !== ttl) {
-      this.usual = { ttl, call: resolveCall(this.settings, ttl === undefined ? NO_OPTIONS : { ttl }) };
-    }
-    return this.usual.call;
   }
 
   private refuseReentry(resources: readonly string[], reentrant = false): void {
@@ -239,8 +217,4 @@ export class LockService {
   private heldInChain(condition: (lock: Lock) => boolean): LockScope | undefined {
     return this.context.find(({ lock }) => condition(lock) && lock.isHeld);
   }
-}
-
-function isSame(one: CallSettings, other: CallSettings): boolean {
-  return (Object.keys(one) as (keyof CallSettings)[]).every((name) => one[name] === other[name]);
 }

@@ -79,7 +79,7 @@ function text(milliseconds: number): string {
   return String(Math.ceil(milliseconds));
 }
 
-/** Whether `SET ... NX` can serve the request: it neither returns the remaining time nor sets several keys. */
+/** Whether `SET ... NX` can serve the request: it sets one key, and the process does not wait for it. */
 export function isPlain(request: ServerRequest): request is AcquireRequest {
-  return request.op === 'acquire' && request.keys.length === 1 && !request.explain;
+  return request.op === 'acquire' && request.keys.length === 1 && !request.queue;
 }

@@ -37,7 +37,7 @@ class Process {
   /** The request of a process that joins the queues if it is refused. */
   taking(keys: readonly string[], waited = 0): AcquireRequest {
     const queues = keys.map((key) => `queue:${key}`);
-    return acquiring(keys, `token of ${this.name}`, { explain: true, queue: { queues, waiter: this.name, waited } });
+    return acquiring(keys, `token of ${this.name}`, { queue: { queues, waiter: this.name, waited } });
   }
 
   take(keys: readonly string[], waited = 0): Promise<MasterReply> {

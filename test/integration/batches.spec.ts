@@ -80,8 +80,8 @@ describe.each(Object.entries(sources))('Requests made in one turn (%s)', (_, sou
   it('fail individually if only their keys are out of bounds for the user', async () => {
     await operator.call('ACL', 'SETUSER', 'default', 'resetkeys', '~mine:*', '~queue:*');
     const answers = await Promise.all([
-      ask(master, acquiring(['mine:a'], 'mine', { explain: true })),
-      ask(master, acquiring(['yours:a'], 'mine', { explain: true })),
+      ask(master, acquiring(['mine:a'], 'mine')),
+      ask(master, acquiring(['yours:a'], 'mine')),
       ask(master, releasing(['mine:a'], 'mine')),
     ]);
     expect(answers).toMatchObject([{ kind: 'granted' }, { kind: 'refused', code: 'NOPERM' }, { kind: 'granted' }]);

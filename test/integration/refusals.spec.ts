@@ -14,6 +14,8 @@ import { Contender } from '../support/redlocks.js';
 
 const PASSWORD = 'a-password-to-hide';
 const TOKEN = 'a-token-to-hide';
+/** Of a request that the script carries out, and not a plain SET. */
+const QUEUED = { queue: { queues: ['queue of k'], waiter: 'me', waited: 0 } };
 
 type SourceOf = (server: RedisServer, options?: object) => RedisMasterSource;
 const versions: [string, SourceOf][] = [
@@ -91,7 +93,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     const answer = await ask(master, acquiring(['k'], TOKEN));
     expect(answer).toEqual({ kind: 'refused', code: 'NOPERM', reason: expect.stringMatching(/permission/) });
     // In a script, the server answers with another code, and adds the position in the script.
-    const inScript = await ask(master, acquiring(['k'], TOKEN, { explain: true }));
+    const inScript = await ask(master, acquiring(['k'], TOKEN, QUEUED));
     expect(inScript).toEqual({
       kind: 'refused',
       code: 'NOPERM',
@@ -105,10 +107,10 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     const server = await serve('--user', 'app', 'on', `>${PASSWORD}`, '~lock:*', '&*', '+@all');
     const master = await connect(server, { username: 'app', password: PASSWORD });
     const refused = { kind: 'refused', code: 'NOPERM', reason: expect.stringMatching(/access/) };
-    expect(await ask(master, acquiring(['other'], TOKEN, { explain: true }))).toEqual(refused);
+    expect(await ask(master, acquiring(['other'], TOKEN, QUEUED))).toEqual(refused);
     expect(await ask(master, extending(['other'], TOKEN))).toEqual(refused);
     expect(await ask(master, releasing(['other'], TOKEN))).toEqual(refused);
-    const requests = [acquiring(['lock:a'], TOKEN, { explain: true }), acquiring(['other', 'lock:b'], TOKEN)];
+    const requests = [acquiring(['lock:a'], TOKEN, QUEUED), acquiring(['other', 'lock:b'], TOKEN)];
     expect(await Promise.all(requests.map((request) => ask(master, request)))).toEqual([{ kind: 'granted' }, refused]);
     expect(await ask(master, inspecting('lock:b'))).toEqual({ kind: 'granted' });
   });
@@ -117,7 +119,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
     const server = await serve('--user', 'app', 'on', `>${PASSWORD}`, '~*', '+@all', '-info', '-script');
     const master = await connect(server, { username: 'app', password: PASSWORD });
-    expect(await ask(master, acquiring(['k'], TOKEN, { explain: true }))).toEqual({ kind: 'granted' });
+    expect(await ask(master, acquiring(['k'], TOKEN, QUEUED))).toEqual({ kind: 'granted' });
     expect(await ask(master, releasing(['k'], TOKEN))).toEqual({ kind: 'granted' });
     // ioredis warns about its ready check.
     expect(warn).toHaveBeenCalledTimes(1);
@@ -137,11 +139,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     const server = await serve();
     const master = await connect(server);
     await operate(server, ['CONFIG', 'SET', 'min-replicas-to-write', '1']);
-    for (const request of [
-      acquiring(['k'], TOKEN),
-      acquiring(['k', 'l'], TOKEN),
-      acquiring(['k'], TOKEN, { explain: true }),
-    ]) {
+    for (const request of [acquiring(['k'], TOKEN), acquiring(['k', 'l'], TOKEN), acquiring(['k'], TOKEN, QUEUED)]) {
       expect(await ask(master, request)).toMatchObject({ kind: 'refused', code: 'NOREPLICAS' });
     }
     expect(await ask(master, inspecting('k', 'l'))).toEqual({ kind: 'granted' });
@@ -177,7 +175,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
       const answer = await ask(master, acquiring([`try ${++tries}`], TOKEN));
       return answer.kind === 'refused' && answer.code === 'MISCONF';
     });
-    expect(await ask(master, acquiring(['k'], TOKEN, { explain: true }))).toMatchObject({ code: 'MISCONF' });
+    expect(await ask(master, acquiring(['k'], TOKEN, QUEUED))).toMatchObject({ code: 'MISCONF' });
     expect(await ask(master, inspecting('k'))).toEqual({ kind: 'granted' });
   });
 
@@ -192,14 +190,14 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     const server = await serve();
     const master = await connect(server);
     await operate(server, ['RPUSH', 'list', 'x']);
-    expect(await ask(master, acquiring(['list'], TOKEN))).toEqual({ kind: 'held', remaining: undefined });
     await ask(master, acquiring(['mine'], TOKEN));
     const wrong = {
       kind: 'refused',
       code: 'WRONGTYPE',
       reason: 'Operation against a key holding the wrong kind of value',
     };
-    expect(await ask(master, acquiring(['list'], TOKEN, { explain: true }))).toEqual(wrong);
+    expect(await ask(master, acquiring(['list'], TOKEN))).toEqual(wrong);
+    expect(await ask(master, acquiring(['list'], TOKEN, QUEUED))).toEqual(wrong);
     expect(await ask(master, acquiring(['free', 'list'], TOKEN))).toEqual(wrong);
     expect(await ask(master, inspecting('free'))).toEqual({ kind: 'granted' });
     expect(await ask(master, extending(['list'], TOKEN))).toEqual(wrong);
@@ -214,7 +212,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     const master = await connect(server);
     await operate(server, ['SET', 'a', 'forever'], ['SET', 'b', 'short', 'PX', '50000']);
     const endless = { kind: 'held', remaining: undefined };
-    expect(await ask(master, acquiring(['a'], TOKEN, { explain: true }))).toEqual(endless);
+    expect(await ask(master, acquiring(['a'], TOKEN, QUEUED))).toEqual(endless);
     expect(await ask(master, acquiring(['a', 'b'], TOKEN))).toEqual(endless);
     expect(await ask(master, extending(['a', 'b'], TOKEN))).toEqual(endless);
     expect(await ask(master, inspecting('a', 'b'))).toEqual(endless);
@@ -277,8 +275,8 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
 
   it('never repeats the arguments of a request in an error: a server without SET', async () => {
     const master = await connect(await serve('--rename-command', 'SET', '', '--rename-command', 'EVALSHA', ''));
-    for (const explain of [false, true]) {
-      const answer = await ask(master, acquiring(['k'], TOKEN, { explain }));
+    for (const options of [{}, QUEUED]) {
+      const answer = await ask(master, acquiring(['k'], TOKEN, options));
       expect(answer).toMatchObject({ kind: 'refused', code: 'ERR', reason: expect.stringMatching(/unknown command/) });
       expect(JSON.stringify(answer)).not.toContain(TOKEN);
     }

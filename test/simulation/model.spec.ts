@@ -76,7 +76,7 @@ class Trace {
         this.waited += 1_000_000;
         const queue = { queues, waiter, waited: chance.happens(0.5) ? this.waited : 1_000_000_000 - this.waited };
         return {
-          ...{ op: 'acquire', keys, token, ttl, explain: true, withdrawn: false },
+          ...{ op: 'acquire', keys, token, ttl, withdrawn: false },
           ...(chance.happens(0.6) && { queue }),
         };
       }

@@ -27,7 +27,7 @@ export function acquiring(
   token: string,
   options: Partial<AcquireRequest> = {},
 ): AcquireRequest {
-  return { op: 'acquire', keys, token, ttl: 60_000, explain: false, withdrawn: false, ...options };
+  return { op: 'acquire', keys, token, ttl: 60_000, withdrawn: false, ...options };
 }
 
 export function extending(keys: readonly string[], token: string, ttl = 60_000): ExtendRequest {

@@ -198,15 +198,12 @@ export class Acquisition {
     home: CircuitBreakerMaster | undefined,
     timeout: number,
   ): Promise<QuorumCall> {
-    const { ttl, wait } = this.call;
-    if (!home || step === 'all') {
-      // The first attempt of a waiter needs no explained refusal: its next attempt asks for one.
-      return quorumLock.acquire({ ttl, timeout, explain: this.attempts > 1 || wait === 0 });
-    }
+    const { ttl } = this.call;
+    if (!home || step === 'all') return quorumLock.acquire({ ttl, timeout });
     const ticket = this.enqueue(home);
     return step === 'reservation'
-      ? quorumLock.acquireReserved({ ttl, timeout, explain: false }, { home, ticket })
-      : quorumLock.acquireThrough({ ttl, timeout, explain: this.retries.isFailing }, { home, ticket });
+      ? quorumLock.acquireReserved({ ttl, timeout }, { home, ticket })
+      : quorumLock.acquireThrough({ ttl, timeout }, { home, ticket });
   }
 
   /** Waits until another attempt makes sense, and returns its kind. */

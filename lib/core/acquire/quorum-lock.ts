@@ -31,8 +31,6 @@ export interface AcquireAttempt {
   readonly ttl: number;
   /** Milliseconds after which a master that has not answered counts as timed out. */
   readonly timeout: number;
-  /** Whether a refusal must include how long the keys stay held. A home master that is asked first always includes it. */
-  readonly explain: boolean;
 }
 
 /** The queue in which an attempt waits if it is refused. */
@@ -116,21 +114,21 @@ export class QuorumLock implements LeasedKeys {
   }
 
   /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */
-  acquire({ ttl, timeout, explain }: AcquireAttempt): Promise<QuorumCall> {
+  acquire({ ttl, timeout }: AcquireAttempt): Promise<QuorumCall> {
     const countsFrom = this.clock.read();
-    return this.runRound({ masters: this.masters, request: this.acquisition(ttl, explain), timeout, countsFrom });
+    return this.runRound({ masters: this.masters, request: this.acquisition(ttl), timeout, countsFrom });
   }
 
   /**
    * Like {@link acquire}, but contacts the home master first, and the others only after it has granted. Of several
    * concurrent attempts, only one gets past the home master; the others wait in its queue.
    */
-  async acquireThrough({ ttl, timeout, explain }: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
+  async acquireThrough({ ttl, timeout }: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
     const countsFrom = this.clock.read();
-    const first = await this.runRound({ masters: [home], request: this.acquisition(ttl, true, ticket), timeout });
+    const first = await this.runRound({ masters: [home], request: this.acquisition(ttl, ticket), timeout });
     const [answer] = first.answered;
     if (first.outcome !== 'granted' || !answer) return first;
-    const request = this.acquisition(ttl, explain);
+    const request = this.acquisition(ttl);
     const send: SendRequest = (master, reply) => (master === home ? reply(answer) : master.ask(request, reply));
     return this.runRound({ masters: this.masters, request, timeout, countsFrom, send });
   }
@@ -139,10 +137,10 @@ export class QuorumLock implements LeasedKeys {
    * Like {@link acquireThrough}, for a key that the home master has just reserved for this process: the other masters
    * are contacted without waiting for its answer.
    */
-  acquireReserved({ ttl, timeout, explain }: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
+  acquireReserved({ ttl, timeout }: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
     const countsFrom = this.clock.read();
-    const requestToHome = this.acquisition(ttl, true, ticket);
-    const request = this.acquisition(ttl, explain);
+    const requestToHome = this.acquisition(ttl, ticket);
+    const request = this.acquisition(ttl);
     const reservation = new HandOffReservation(home, requestToHome, request);
     // The home master first: this gives the previous holder's release a little more time to reach the others.
     const masters = [home, ...this.masters.filter((master) => master !== home)];
@@ -210,9 +208,9 @@ export class QuorumLock implements LeasedKeys {
     this.quorumCall?.giveUp();
   }
 
-  private acquisition(ttl: number, explain: boolean, queue?: QueueTicket): AcquireRequest {
+  private acquisition(ttl: number, queue?: QueueTicket): AcquireRequest {
     const { keys } = this.names;
-    return { op: 'acquire', keys, token: this.token, ttl, explain, withdrawn: false, queue };
+    return { op: 'acquire', keys, token: this.token, ttl, withdrawn: false, queue };
   }
 
   private runRound({ masters, request, timeout, countsFrom, send, requestToHome }: Round): Promise<QuorumCall> {

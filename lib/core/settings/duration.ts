@@ -38,5 +38,5 @@ function parseText(text: string): number {
   if (!match) return NaN;
   const [, amount, unit] = match;
   // Rounded to a millionth of a millisecond, because 16.1 * 1000 is not a whole number in floating point.
-  return Number((Number(amount) * MILLISECONDS[unit as DurationUnit]).toFixed(6));
+  return Math.round(Number(amount) * MILLISECONDS[unit as DurationUnit] * 1e6) / 1e6;
 }

@@ -1,5 +1,7 @@
 import { RedlockConfigError } from '../errors.js';
 
+const PLAIN = ['[object Object]', '[object Module]'];
+
 /**
  * @throws {RedlockConfigError} unless `given` is a readable object whose options are all known and its own. The message
  * suggests the nearest known name. It omits the value of an unknown option, which could be a password.
@@ -28,7 +30,7 @@ function checkNames(where: string, given: unknown, known: readonly string[]): vo
 
 /** Instances of user-defined classes may carry options; instances of built-in classes do not. */
 function isPlain(given: object): boolean {
-  return /^\[object (?:Object|Module)\]$/.test(Object.prototype.toString.call(given));
+  return PLAIN.includes(Object.prototype.toString.call(given));
 }
 
 function notOptions(where: string, given: unknown): RedlockConfigError {

@@ -358,7 +358,7 @@ async function ahead(rig: Rig, count: number): Promise<void> {
   const keys = ['lock:a'];
   for (const [i, { memory }] of rig.masters.slice(0, count).entries()) {
     const atLeast = rig.clock.read().wall * 1_000 + HOUR * 1_000 * (i + 1);
-    memory.ask({ op: 'acquire', keys, token: 'x', ttl: 1, explain: false, withdrawn: false }, () => undefined);
+    memory.ask({ op: 'acquire', keys, token: 'x', ttl: 1, withdrawn: false }, () => undefined);
     memory.ask({ op: 'draw', keys, token: 'x', counters: countersOf(keys), atLeast, isFirst: true }, () => undefined);
   }
   await rig.clock.advance(2);

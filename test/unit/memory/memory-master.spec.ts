@@ -9,7 +9,7 @@ function setUp() {
   const master = new MemoryMaster(clock);
   const ask = (request: MasterRequest): Promise<MasterReply> => new Promise((resolve) => master.ask(request, resolve));
   const acquire = (token: string, keys = ['a'], ttl = 1_000) =>
-    ask({ op: 'acquire', keys, token, ttl, explain: false, withdrawn: false });
+    ask({ op: 'acquire', keys, token, ttl, withdrawn: false });
   const extend = (token: string, keys = ['a'], ttl = 1_000) =>
     ask({ op: 'extend', keys, token, ttl, withdrawn: false });
   const release = (token: string, keepFor = 0, keys = ['a']) =>
@@ -72,7 +72,7 @@ describe('A master in memory', () => {
     master.listen('waiter', () => undefined);
     await acquire('x');
     const queue = { queues: ['queue of a'], waiter: 'waiter', waited: 0 };
-    const request = { op: 'acquire', keys: ['a'], token: 'y', ttl: 1_000, explain: true, withdrawn: false } as const;
+    const request = { op: 'acquire', keys: ['a'], token: 'y', ttl: 1_000, withdrawn: false } as const;
     expect(await ask({ ...request, queue })).toMatchObject({ kind: 'held' });
     expect(await release('other')).toEqual({ kind: 'granted' });
     const contended = await release('x');

@@ -17,7 +17,7 @@ async function rig(earlier: readonly number[]) {
   for (const [i, token] of earlier.entries()) {
     const names = { keys: [`key ${i}`], queues: [`queue ${i}`] };
     const quorumLock = new QuorumLock({ masters, settings, clock, witness: NO_WITNESS, names, token: `secret ${i}` });
-    await quorumLock.acquire({ ttl: 10_000, timeout: 50, explain: false });
+    await quorumLock.acquire({ ttl: 10_000, timeout: 50 });
     await quorumLock.drawToken(token + 1);
     parts.push(quorumLock);
     set.add(quorumLock);
@@ -102,7 +102,7 @@ describe('A lock of several parts', () => {
     } as const;
     for (const master of masters) {
       master.ask(stolen, () => undefined);
-      const request = { op: 'acquire', keys: ['key 1'], token: 'other', ttl: 5_000, explain: false } as const;
+      const request = { op: 'acquire', keys: ['key 1'], token: 'other', ttl: 5_000 } as const;
       master.ask({ ...request, withdrawn: false }, () => undefined);
     }
     const { extended, quorumCall } = await set.extend(5_000);

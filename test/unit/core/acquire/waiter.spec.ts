@@ -61,12 +61,6 @@ describe('wait: 0', () => {
     expect(hasty.reason).toBeInstanceOf(LockNotAcquiredError);
     expect(patient.state).toBe('pending');
   });
-
-  it('asks the masters for the remaining time at once', async () => {
-    const { rig } = await contended();
-    await rig.acquire('a', { wait: 0 }).catch(() => undefined);
-    expect(rig.masters[0]!.requests('acquire').at(-1)!.explain).toBe(true);
-  });
 });
 
 describe('An attempt that only the home master has refused', () => {
@@ -81,16 +75,6 @@ describe('An attempt that only the home master has refused', () => {
     const [fewest, , most] = countsOf('acquire');
     expect(most).toBeGreaterThan(fewest!);
     expect(countsOf('release')).toEqual([fewest, fewest, fewest]);
-  });
-});
-
-describe('The first attempt of an acquisition that may wait', () => {
-  it('does not ask the masters for the remaining time: its next attempt does', async () => {
-    const rig = new Rig();
-    await rig.acquire('a', { wait: 5_000 });
-    expect(rig.masters.flatMap((master) => master.requests('acquire').map(({ explain }) => explain))).toEqual([
-      ...[false, false, false],
-    ]);
   });
 });
 

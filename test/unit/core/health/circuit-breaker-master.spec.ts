@@ -30,7 +30,7 @@ function setUp() {
   const master = new CircuitBreakerMaster(inner, clock, TIMEOUT, observer, (keys) => crowds.push(keys));
   let tokens = 0;
   const acquire = (): AcquireRequest => ({
-    ...{ op: 'acquire', keys: ['a'], token: `${++tokens}`, ttl: 1_000, explain: false, withdrawn: false },
+    ...{ op: 'acquire', keys: ['a'], token: `${++tokens}`, ttl: 1_000, withdrawn: false },
   });
   const release = (token: string, keepFor = 0, ttl = 5_000): ReleaseRequest => ({
     ...{ op: 'release', keys: ['a'], queues: ['queue of a'], token, keepFor, ttl },
