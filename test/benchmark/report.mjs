@@ -19,6 +19,7 @@ export function printTable(title, rows) {
 
 /** Prints each promise, and whether it was kept. */
 export function printChecks(checks) {
+  if (checks.length === 0) return;
   const rows = checks.map(({ promise, found, kept }) => [promise, found, kept ? 'pass' : 'FAIL']);
   printTable('Promises', [['promise', 'found', ''], ...rows]);
 }
