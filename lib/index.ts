@@ -16,6 +16,7 @@ export {
   type LockLostCause,
   type MasterReport,
 } from './core/errors.js';
+export type { LockHolder } from './core/holder.js';
 export { Lock } from './core/lock.js';
 export type {
   MasterReply,

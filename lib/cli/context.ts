@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseDuration } from '../core/settings/duration.js';
 import { resolveSettings, type Settings } from '../core/settings/settings.js';
 import { refuseTwins, redisClient } from '../redis/master-source.js';
+import { defaultInstance } from '../runtime/instance.js';
 import type { Terminal } from './terminal.js';
 
 /**
@@ -45,7 +46,11 @@ export function contextOf(options: CommonOptions, terminal: Terminal): Context {
   // Without the restart guard, which would write a marker on each master.
   const settings = resolveSettings({
     ...{ ttl: Math.max(10_000, 4 * timeout), maxTtl: Math.max(30_000, 4 * timeout), masterTimeout: timeout },
-    ...{ restartGuard: false, ...(options.prefix !== undefined && { keyPrefix: options.prefix }) },
+    ...{
+      restartGuard: false,
+      instance: `cli:${defaultInstance()}`,
+      ...(options.prefix !== undefined && { keyPrefix: options.prefix }),
+    },
   });
   return { sources, settings, timeout, json: options.json ?? false, terminal };
 }

@@ -1,4 +1,5 @@
 import { describeReply, type MasterReport } from '../core/errors.js';
+import type { LockHolder } from '../core/holder.js';
 import type { LockInspection } from '../core/inspection.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
@@ -16,9 +17,17 @@ export async function inspect(context: Context, key: string): Promise<number> {
   else {
     const rows = inspection.masters.map((report) => [report.master, wordsOn(report)]);
     terminal.print(table(['master', 'says'], rows));
+    const { holder, waiting } = inspection;
+    if (holder) terminal.print(`held by ${heldBy(holder)}`);
+    if (waiting > 0) terminal.print(`${waiting} ${waiting === 1 ? 'process waits' : 'processes wait'} in line`);
     terminal.print(terminal.paint('bold', summaryOf(inspection)));
   }
   return inspection.state === 'unknown' ? 1 : 0;
+}
+
+/** The name of a holder, and since when it holds the lock, for people. */
+export function heldBy({ instance, since }: LockHolder): string {
+  return `${instance}, since ${since.toISOString()}`;
 }
 
 /** Summarizes the answers of the masters in one line. */

@@ -1,20 +1,22 @@
 import { Keyspace, NUL } from '../core/keyspace.js';
 import type { MasterReport } from '../core/errors.js';
 import { type LockInspection, summarize } from '../core/inspection.js';
-import { type MasterReply, GRANTED } from '../core/master.interface.js';
+import { holderFrom } from '../core/holder.js';
+import { heldBy } from './inspect.js';
+import { type HeldReply, type MasterReply, GRANTED } from '../core/master.interface.js';
 import type { Settings } from '../core/settings/settings.js';
 import { showNames } from '../core/display.js';
 import { type Contact, type Failure, isFailure } from './contact.js';
 import type { Context } from './context.js';
 import { literally } from './pattern.js';
-import { answerOf, inSession, type Session } from './session.js';
+import { answerOf, inSession, readEntry, type Session } from './session.js';
 import { duration, table } from './table.js';
 
 /** Number of keys that a server scans before it serves other clients. */
 const SCANNED_AT_ONCE = 500;
 
-/** The locks on a master: remaining milliseconds by resource, `undefined` for a key that does not expire. */
-type Found = ReadonlyMap<string, number | undefined>;
+/** The locks on a master, by resource. */
+type Found = ReadonlyMap<string, HeldReply>;
 
 /**
  * Lists the locks on all masters. Resolves with the exit status: 1 if a master could not be asked.
@@ -26,7 +28,8 @@ export async function list(context: Context, pattern: string): Promise<number> {
   const { locks, unasked } = await inSession(context, (session) => listIn(session, settings, pattern));
   if (json) terminal.print(JSON.stringify({ locks: locks.map(brief), unasked }, null, 2));
   else {
-    if (locks.length > 0) terminal.print(table(['resource', 'state', 'remaining', 'masters'], locks.map(rowOf)));
+    if (locks.length > 0)
+      terminal.print(table(['resource', 'state', 'remaining', 'masters', 'holder', 'waiting'], locks.map(rowOf)));
     terminal.print(terminal.paint('bold', `${locks.length} ${locks.length === 1 ? 'lock' : 'locks'}`));
   }
   for (const { master, answer } of unasked) {
@@ -59,39 +62,59 @@ async function listIn({ members, absent }: Session, settings: Settings, pattern:
 }
 
 function answerIn(found: Found, resource: string): MasterReply {
-  return found.has(resource) ? { kind: 'held', remaining: found.get(resource) } : GRANTED;
+  return found.get(resource) ?? GRANTED;
 }
 
 /** SCAN may return a key twice, and a key that has expired meanwhile. */
 async function scan(contact: Contact, { keyPrefix }: Settings, pattern: string): Promise<Found | Failure> {
-  const start = new Keyspace(keyPrefix).startOfKeys;
+  const keyspace = new Keyspace(keyPrefix);
+  const start = keyspace.startOfKeys;
   const match = literally(start) + pattern;
-  const found = new Map<string, number | undefined>();
+  const found = new Map<string, HeldReply>();
   let cursor = '0';
   do {
     const page = await contact.call('SCAN', cursor, 'MATCH', match, 'COUNT', SCANNED_AT_ONCE, 'TYPE', 'string');
     if (isFailure(page)) return page;
     const [next, keys] = page.value as [string, string[]];
     const ours = keys.filter((key) => !key.includes(NUL, start.length));
-    const times = await Promise.all(ours.map((key) => contact.call('PTTL', key)));
-    for (const [i, time] of times.entries()) {
-      if (isFailure(time)) return time;
-      const left = Number(time.value);
-      if (left !== -2) found.set((ours[i] ?? '').slice(start.length), left < 0 ? undefined : left);
+    const resources = ours.map((key) => keyspace.resourceOf(key));
+    const entries = await Promise.all(resources.map((resource) => readHeld(contact, keyspace, resource)));
+    for (const [i, entry] of entries.entries()) {
+      if (entry && 'code' in entry) return entry;
+      if (entry) found.set(resources[i] ?? '', entry);
     }
     cursor = next;
   } while (cursor !== '0');
   return found;
 }
 
-function rowOf({ resource, state, remaining, masters }: LockInspection): string[] {
+async function readHeld(
+  contact: Contact,
+  keyspace: Keyspace,
+  resource: string,
+): Promise<HeldReply | Failure | undefined> {
+  const [entry, waiting] = await Promise.all([
+    readEntry(contact, keyspace.keyOf(resource)),
+    contact.call('ZCARD', keyspace.queueOf(resource)),
+  ]);
+  if (!entry || 'code' in entry) return entry;
+  const { value, remaining } = entry;
+  const holder = holderFrom(value);
+  const length = isFailure(waiting) ? 0 : Number(waiting.value);
+  return { kind: 'held', remaining, waiting: length, ...(holder && { holder }) };
+}
+
+function rowOf({ resource, state, remaining, masters, holder, waiting }: LockInspection): string[] {
   const held = masters.filter(({ answer }) => answer?.kind === 'held').length;
   // An acquisition was given up, or a master was unreachable during the release.
   const words = state === 'free' ? 'leftover' : state;
-  return [showNames([resource]), words, state === 'held' ? duration(remaining) : '-', `${held} of ${masters.length}`];
+  return [
+    ...[showNames([resource]), words, state === 'held' ? duration(remaining) : '-', `${held} of ${masters.length}`],
+    ...[holder ? heldBy(holder) : '-', String(waiting)],
+  ];
 }
 
-function brief({ resource, state, remaining, masters }: LockInspection): object {
+function brief({ resource, state, remaining, masters, holder, waiting }: LockInspection): object {
   const heldOn = masters.filter(({ answer }) => answer?.kind === 'held').map(({ master }) => master);
-  return { resource, state, remaining, heldOn };
+  return { resource, state, remaining, holder, waiting, heldOn };
 }

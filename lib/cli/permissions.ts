@@ -12,7 +12,7 @@ export interface MissingPermission {
 }
 
 /** Without these, locks still work, but waiting processes poll, and only the marker reveals a restart. */
-const DISPENSABLE = ['+info', '+publish', '+pubsub|numsub', '+subscribe', '+zadd', '+zrem', '+zpopmin'];
+const DISPENSABLE = ['+info', '+publish', '+pubsub|numsub', '+subscribe', '+zadd', '+zcard', '+zrem', '+zpopmin'];
 
 /** The only subcommand that is needed of each of these commands. */
 const SUBCOMMANDS: Readonly<Record<string, string>> = { script: 'load', pubsub: 'numsub' };
@@ -57,6 +57,7 @@ function trialsOf(keyspace: Keyspace, unused: string): [string, ...(string | num
     ['pexpire', key, 1],
     ['zadd', own, 'XX', 0, 'absent'],
     ['zrem', own, 'absent'],
+    ['zcard', own],
     ['zpopmin', own],
     ['hget', own, 'nonce'],
     ['hmget', own, 'nonce'],

@@ -1,3 +1,4 @@
+import { holderFrom } from '../core/holder.js';
 import { Keyspace } from '../core/keyspace.js';
 import { describeReply, type MasterReport } from '../core/errors.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
@@ -5,6 +6,7 @@ import { resolveResources } from '../core/settings/resources.js';
 import { showNames } from '../core/display.js';
 import { type AuditRecord, auditLine, operator } from './audit.js';
 import { type Context, UsageError } from './context.js';
+import { heldBy } from './inspect.js';
 import { inSession, type Session } from './session.js';
 import { duration, table } from './table.js';
 import { find, type Found, free, type HeldKey, revoke } from './taking.js';
@@ -83,7 +85,9 @@ function nothingToDo({ revoked, unasked }: Found, resource: string, { terminal, 
 
 function showFound({ held, revoked, unasked }: Found, resource: string, { terminal }: Context): void {
   const row = ({ member, entry }: HeldKey, state: string): string[] => {
-    return [member.contact.name, `${state}, ${duration(entry.remaining)} left`];
+    const holder = holderFrom(entry.value);
+    const by = holder ? ` by ${heldBy(holder)}` : '';
+    return [member.contact.name, `${state}${by}, ${duration(entry.remaining)} left`];
   };
   const rows = [
     ...held.map((one) => row(one, 'held')),

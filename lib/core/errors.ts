@@ -1,5 +1,6 @@
 import type { MasterReply } from './master.interface.js';
 import { show, showNames } from './display.js';
+import type { LockHolder } from './holder.js';
 
 /** The answer of one master. */
 export interface MasterReport {
@@ -59,11 +60,14 @@ export class LockNotAcquiredError extends LockError {
     readonly retryAfter: number | undefined,
   ) {
     const budget = waited > 0 ? ` within ${waited} ms` : '';
-    super(
-      `${showNames(resources)} is held by someone else: not acquired${budget}${tellAll(answers)}`,
-      resources,
-      answers,
-    );
+    const holder = holderIn(answers);
+    const by = holder ? `${holder.instance} since ${holder.since.toISOString()}` : 'another holder';
+    super(`${showNames(resources)} is held by ${by}: not acquired${budget}${tellAll(answers)}`, resources, answers);
+  }
+
+  /** Who holds the resource, as most masters answered; `undefined` if they named no holder. */
+  get holder(): LockHolder | undefined {
+    return holderIn(this.answers);
   }
 }
 
@@ -187,6 +191,18 @@ export function isNotAcquired(error: unknown): error is LockNotAcquiredError {
 function tellAll(answers: readonly MasterReport[]): string {
   if (answers.length === 0) return '';
   return ` (${answers.map(({ master, answer }) => `${master}: ${describeReply(answer)}`).join('; ')})`;
+}
+
+/** The holder that most masters name; `undefined` if none does. */
+export function holderIn(answers: readonly MasterReport[]): LockHolder | undefined {
+  const holders = answers.flatMap(({ answer }) => (answer?.kind === 'held' && answer.holder ? [answer.holder] : []));
+  const isSame = (one: LockHolder, other: LockHolder): boolean =>
+    one.instance === other.instance && one.since.getTime() === other.since.getTime();
+  const count = (holder: LockHolder): number => holders.filter((other) => isSame(holder, other)).length;
+  return holders.reduce<LockHolder | undefined>(
+    (most, one) => (most && count(most) >= count(one) ? most : one),
+    undefined,
+  );
 }
 
 /** Describes a master's answer in words. */

@@ -1,4 +1,5 @@
-import type { MasterReport } from './errors.js';
+import { holderIn, type MasterReport } from './errors.js';
+import type { LockHolder } from './holder.js';
 import { quorumOf } from './acquire/quorum-call.js';
 
 /** The state of a resource as the masters report it. Advisory: it may have changed by the time it is read. */
@@ -9,6 +10,10 @@ export interface LockInspection {
   readonly state: 'held' | 'free' | 'unknown';
   /** Milliseconds after which the resource is free unless its holder extends the lock; `undefined` if unknown. */
   readonly remaining: number | undefined;
+  /** Who holds it; `undefined` if it is not held, or if another library set the key. */
+  readonly holder: LockHolder | undefined;
+  /** Number of processes that wait for it in line. Processes that only poll are not counted. */
+  readonly waiting: number;
   /** The answer of each master; `granted` means free. */
   readonly masters: readonly MasterReport[];
 }
@@ -21,9 +26,12 @@ export function summarize(resource: string, masters: readonly MasterReport[]): L
     return answer?.kind === 'held' ? [answer.remaining ?? Infinity] : [];
   });
   const heldBy = times.filter((time) => time > 0).length;
+  const waiting = Math.max(0, ...masters.map(({ answer }) => (answer?.kind === 'held' ? (answer.waiting ?? 0) : 0)));
+  const known = { resource, waiting, masters, holder: undefined, remaining: undefined };
   // This many free masters leave too few for any holder to have a quorum.
-  if (times.length - heldBy > masters.length - quorum) return { resource, state: 'free', remaining: 0, masters };
-  if (heldBy < quorum) return { resource, state: 'unknown', remaining: undefined, masters };
+  if (times.length - heldBy > masters.length - quorum) return { ...known, state: 'free', remaining: 0 };
+  if (heldBy < quorum) return { ...known, state: 'unknown' };
   const remaining = times.sort((a, b) => a - b)[quorum - 1];
-  return { resource, state: 'held', remaining: remaining === Infinity ? undefined : remaining, masters };
+  const holder = holderIn(masters);
+  return { ...known, state: 'held', holder, remaining: remaining === Infinity ? undefined : remaining };
 }

@@ -1,3 +1,5 @@
+import type { LockHolder } from './holder.js';
+
 /**
  * The port between the algorithm and a server: everything that the algorithm requires of one master.
  *
@@ -160,6 +162,8 @@ export interface LeaveRequest extends KeyRequest {
 export interface InspectRequest extends KeyRequest {
   /** The kind of request. */
   readonly op: 'inspect';
+  /** The queues of which the longest is reported. */
+  readonly queues?: readonly string[];
 }
 
 /** Checks that keys can be written: sets them for a moment and deletes them. Answered like an acquisition. */
@@ -186,6 +190,10 @@ export interface HeldReply {
   readonly kind: 'held';
   /** Milliseconds until the holder's key expires; `undefined` if the master did not report it. */
   readonly remaining: number | undefined;
+  /** The holder of the first of the keys that are held; absent if the key was not set by this library, or is reserved for the next holder. */
+  readonly holder?: LockHolder;
+  /** Number of processes that wait in the queue of a key on this master, in the answer to an {@link InspectRequest}. */
+  readonly waiting?: number;
 }
 
 /** There is no connection to the master. */

@@ -110,7 +110,7 @@ export class Redlock {
 
   /** What is known about the masters without contacting them. */
   status(): RedlockStatus {
-    return statusOf(this.masters);
+    return statusOf(this.settings.instance, this.masters);
   }
 
   /**
@@ -157,7 +157,8 @@ export class Redlock {
   /** Asks all masters for the state of a resource. */
   async inspect(resource: string): Promise<LockInspection> {
     const { clock } = this.context;
-    const request = { op: 'inspect', keys: [this.keyspace.keyOf(resource)] } as const;
+    const { keys, queues } = this.keyspace.namesOf([resource]);
+    const request = { op: 'inspect', keys, queues } as const;
     const masters = await askAll({ masters: this.masters, request, clock, timeout: this.settings.masterTimeout });
     return summarize(resource, masters);
   }
@@ -165,7 +166,12 @@ export class Redlock {
   /** Makes all masters write a key that is reserved for this library, and returns their status. */
   probe(): Promise<RedlockStatus> {
     const { settings, context } = this;
-    return probe(this.masters, this.keyspace.probe, context.clock, settings.masterTimeout);
+    return probe(this.masters, {
+      key: this.keyspace.probe,
+      clock: context.clock,
+      timeout: settings.masterTimeout,
+      status: () => this.status(),
+    });
   }
 
   /** Ends all held locks this many milliseconds earlier, because the clock of this process stood still. */

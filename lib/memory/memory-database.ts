@@ -83,6 +83,10 @@ export class MemoryDatabase implements Commands {
     if (!scores.has(member)) scores.set(member, score);
   }
 
+  zcard(key: string): number {
+    return this.sets.get(key)?.size ?? 0;
+  }
+
   zrem(key: string, member: string): void {
     const scores = this.sets.get(key);
     scores?.delete(member);

@@ -14,6 +14,8 @@ import {
   type ReleaseRequest,
 } from '../core/master.interface.js';
 
+import { holderFrom } from '../core/holder.js';
+
 // The operations of the scripts in lib/redis/scripts, written a second time in another language. Masters in memory and
 // the servers of the simulation share them. A change of a script must change its operation here, too: on the same
 // traces, test/simulation/model.spec.ts compares the answers and the data of a real server with those of this model.
@@ -39,6 +41,8 @@ export interface Commands {
   /** Adds a member to a sorted set, unless it is there. */
   zadd(key: string, member: string, score: number): void;
   zrem(key: string, member: string): void;
+  /** Number of members. */
+  zcard(key: string): number;
   /** Removes the member with the smallest score. */
   zpopmin(key: string): string | undefined;
 }
@@ -143,9 +147,16 @@ export function leave(
   return GRANTED;
 }
 
-export function inspect({ data }: OperationContext, { keys }: Pick<InspectRequest, 'keys'>): GrantedReply | HeldReply {
+export function inspect(
+  { data }: OperationContext,
+  { keys, queues }: Pick<InspectRequest, 'keys' | 'queues'>,
+): GrantedReply | HeldReply {
   const isHeld = keys.map((key) => data.get(key) !== undefined);
-  return isHeld.includes(true) ? longestOf(data, keys, isHeld) : GRANTED;
+  if (!isHeld.includes(true)) return GRANTED;
+  return {
+    ...longestOf(data, keys, isHeld),
+    waiting: Math.max(0, ...(queues ?? []).map((queue) => data.zcard(queue))),
+  };
 }
 
 export function probe({ data }: OperationContext, { keys }: Pick<ProbeRequest, 'keys'>): GrantedReply {
@@ -168,10 +179,16 @@ function granted(hasWaiters: boolean): GrantedReply {
   return hasWaiters ? GRANTED_WITH_WAITERS : GRANTED;
 }
 
-/** The longest remaining time of the keys that are held; `undefined` if one of them never expires. */
+/**
+ * The longest remaining time of the keys that are held, `undefined` if one of them never expires, and the holder of the
+ * first of them.
+ */
 function longestOf(data: Commands, keys: readonly string[], isHeld: readonly boolean[]): HeldReply {
-  const times = keys.filter((_, index) => isHeld[index]).map((key) => data.pttl(key));
-  return { kind: 'held', remaining: Math.min(...times) < 0 ? undefined : Math.max(...times) };
+  const held = keys.filter((_, index) => isHeld[index]);
+  const times = held.map((key) => data.pttl(key));
+  const remaining = Math.min(...times) < 0 ? undefined : Math.max(...times);
+  const holder = holderFrom(data.get(held[0] ?? '') ?? '');
+  return { kind: 'held', remaining, ...(holder && { holder }) };
 }
 
 /** Joins the queues of the held keys. The reservation of another key is useless meanwhile: the next waiter gets it. */

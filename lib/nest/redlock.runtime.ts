@@ -1,5 +1,4 @@
 import type { LoggerService } from '@nestjs/common';
-import { hostname } from 'node:os';
 import type { Clock } from '../core/clock.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import { parseDuration } from '../core/settings/duration.js';
@@ -9,6 +8,7 @@ import type { LockObserver } from '../core/observer.js';
 import { combine } from '../core/combined-observer.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
+import { defaultInstance } from '../runtime/instance.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { Redlock } from '../core/redlock.js';
 import { REDLOCK_OPTION_NAMES } from '../core/settings/options.js';
@@ -76,7 +76,8 @@ export async function createRedlockRuntime(
   logger: LoggerService,
 ): Promise<RedlockRuntime> {
   checkModuleOptionNames(options);
-  const settings = resolveSettings(options, countOf(options.masters));
+  const { instance = defaultInstance() } = options;
+  const settings = resolveSettings({ ...options, instance }, countOf(options.masters));
   // A default replaces only `undefined`: `null` is a value.
   const { connectTimeout: connectOption = DEFAULT_CONNECT_TIMEOUT, lazyConnect = false, enabled: use = true } = options;
   const { drainTimeout: drainOption = DEFAULT_DRAIN_TIMEOUT, clock = new SystemClock() } = options;
@@ -102,7 +103,7 @@ export async function createRedlockRuntime(
   const dependencies = { clock, random, observer };
   const guard = settings.restartGuard
     ? new RestartGuard({
-        ...{ ...dependencies, settings, instance: `${hostname()}:${process.pid}` },
+        ...{ ...dependencies, settings, instance: settings.instance },
         clockLags: (milliseconds) => redlock.shorten(milliseconds),
       })
     : undefined;

@@ -66,6 +66,7 @@ export function refuseTwins(option: string, masters: readonly { readonly name: s
  */
 export function redisMaster(option: string, source: RedisMasterSource, context: RedisMasterContext): RedisMaster {
   const { name, client } = redisClient(option, source);
+  client.options.connectionName ??= `nestjs-redlock:${context.settings.instance}`;
   return new RedisMaster(name, client, context, durableOf(option, source) ?? context.settings.durable);
 }
 

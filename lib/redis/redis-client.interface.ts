@@ -23,6 +23,8 @@ export interface RedisClientOptions {
   readonly name?: string | null | undefined;
   readonly password?: string | null | undefined;
   readonly sentinelPassword?: string | null | undefined;
+  /** The name by which the server lists the connection; read when it is opened. */
+  connectionName?: string | null | undefined;
 }
 
 /** An ioredis client as a source of settings: the library copies the settings and does not use the client itself. */

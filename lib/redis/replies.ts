@@ -6,7 +6,8 @@ import {
   type HeldReply,
   type RefusedReply,
 } from '../core/master.interface.js';
-import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED as HEALED_REPLY } from './scripts/statuses.js';
+import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED as HEALED_REPLY, NOT_THE_HOLDER } from './scripts/statuses.js';
+import { holderFrom } from '../core/holder.js';
 
 /** Held, by a key whose remaining time is unknown, or which does not expire by itself. */
 export const HELD: HeldReply = Object.freeze({ kind: 'held', remaining: undefined });
@@ -27,16 +28,23 @@ const NAMED_USER = /\bUser .+ has no permissions/;
 export function replyFrom(reply: unknown): MasterReply {
   if (reply === FREE) return GRANTED;
   if (reply === FREE_WITH_WAITERS) return GRANTED_WITH_WAITERS;
-  if (reply === ENDLESS) return HELD;
   if (reply === HEALED_REPLY) return HEALED;
-  if (typeof reply === 'string') return grantWithNumber(reply);
-  if (typeof reply === 'number' && reply >= 0) return { kind: 'held', remaining: reply };
+  if (reply === NOT_THE_HOLDER) return HELD;
+  if (typeof reply === 'string') return fromText(reply);
   return { kind: 'refused', code: 'ERR', reason: `unexpected reply of type ${typeof reply}` };
 }
 
-/** Status and number come as one string, because one version of the client misreads large integers. */
-function grantWithNumber(reply: string): MasterReply {
-  return { kind: 'granted', fence: Number(reply.slice(reply.indexOf(' ') + 1)) };
+/** The status and what follows come as one string: one version of the client misreads large integers. */
+function fromText(reply: string): MasterReply {
+  const [, status, number = '', signature = ''] = /^(-?\d+) (\d*)(@.*)?$/s.exec(reply) ?? [];
+  if (Number(status) === FREE) return { kind: 'granted', fence: Number(number) };
+  const holder = holderFrom(`0${signature}`);
+  return {
+    kind: 'held',
+    remaining: Number(status) === ENDLESS ? undefined : Number(status),
+    ...(number !== '' && { waiting: Number(number) }),
+    ...(holder && { holder }),
+  };
 }
 
 /** Converts a server's reply to `SET ... NX` into an answer. */

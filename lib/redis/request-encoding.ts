@@ -62,6 +62,7 @@ function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
     case 'leave':
       return [op, keys, request.waiter, request.queues];
     case 'inspect':
+      return [op, keys, request.queues ?? []];
     case 'probe':
       return [op, keys];
   }

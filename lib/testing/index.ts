@@ -8,6 +8,7 @@ import { SystemClock } from '../runtime/system-clock.js';
 import { MemoryMaster } from '../memory/memory-master.js';
 
 export type { Clock, Instant, Timer } from '../core/clock.js';
+export type { LockHolder } from '../core/holder.js';
 export type {
   AcquireRequest,
   DrawRequest,

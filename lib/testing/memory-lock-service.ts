@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import { RedlockConfigError } from '../core/errors.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
+import { defaultInstance } from '../runtime/instance.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { Redlock } from '../core/redlock.js';
 import { REDLOCK_OPTION_NAMES, type RedlockOptions } from '../core/settings/options.js';
@@ -45,7 +46,8 @@ export function memoryLockService(options: MemoryLockServiceOptions = {}): LockS
   checkOptionNames('memoryLockService', options, OPTION_NAMES);
   const { clock = new SystemClock(), masters = [new MemoryMaster(clock)], ...rest } = options;
   if (masters.length === 0) throw new RedlockConfigError('masters', masters, 'must be a list of at least one master');
-  const settings = resolveSettings(rest, masters.length);
+  const { instance = defaultInstance() } = rest;
+  const settings = resolveSettings({ ...rest, instance }, masters.length);
   const redlock = new Redlock(masters, settings, { clock, random: new SystemRandom(), observer: {} });
   redlock.open();
   return new LockService(() => redlock, settings);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { tokenFrom } from '../../lib/core/holder.js';
 import type { MasterReply, DrawRequest, GrantedReply, Master } from '../../lib/core/master.interface.js';
 import { acquiring, ask, drawing, extending, inspecting, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
@@ -62,6 +63,18 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
       it('reports how long the key stays held', async () => {
         await ask(master, acquiring([key], 'mine', { ttl: 40_000 }));
         expectHeldFor(await ask(master, acquiring([key], 'yours')), 20_000, 40_000);
+      });
+
+      it('names the holder that its token names', async () => {
+        const since = 1_790_000_000_000;
+        await ask(master, acquiring([key], tokenFrom('ab12', 'web 1@host:7', since)));
+        const holder = { instance: 'web 1@host:7', since: new Date(since) };
+        expect(await ask(master, acquiring([key], 'yours'))).toMatchObject({ kind: 'held', holder });
+        expect(await ask(master, acquiring([key, other], 'yours'))).toMatchObject({ kind: 'held', holder });
+        expect(await ask(master, extending([key], 'yours'))).toMatchObject({ kind: 'held', holder });
+        expect(await ask(master, inspecting(key))).toMatchObject({ kind: 'held', holder });
+        await ask(master, acquiring([other], 'another program'));
+        expect(await ask(master, inspecting(other))).not.toHaveProperty('holder');
       });
 
       it('takes several keys together', async () => {
@@ -401,7 +414,7 @@ async function connected(master: Master): Promise<Master> {
 }
 
 function expectHeldFor(answer: MasterReply, more: number, atMost: number): void {
-  expect(answer).toEqual({ kind: 'held', remaining: expect.any(Number) });
+  expect(answer).toMatchObject({ kind: 'held', remaining: expect.any(Number) });
   const { remaining = NaN } = answer as { remaining?: number };
   expect(remaining).toBeGreaterThan(more);
   expect(remaining).toBeLessThanOrEqual(atMost);

@@ -100,6 +100,18 @@ export function waitingContract(
       await second.give(key);
     });
 
+    it('reports how many processes wait in the queue of a held key', async () => {
+      const inspection = (): Promise<MasterReply> =>
+        ask(master, { op: 'inspect', keys: [key], queues: [`queue:${key}`] });
+      expect(await inspection()).toMatchObject({ kind: 'held', waiting: 0 });
+      await first.take([key]);
+      await second.take([key]);
+      expect(await inspection()).toMatchObject({ kind: 'held', waiting: 2 });
+      await second.leave(key);
+      await first.leave(key);
+      expect(await inspection()).toMatchObject({ kind: 'held', waiting: 0 });
+    });
+
     it('first wakes the process that has waited longest, wherever it waited', async () => {
       await first.take([key], 10);
       await second.take([key], 5_000);

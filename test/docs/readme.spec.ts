@@ -66,6 +66,7 @@ const OPTIONS: Record<OptionName, 'module' | 'call' | 'both'> = {
   extend: 'call',
   isGlobal: 'module',
   keyPrefix: 'module',
+  instance: 'module',
   lazyConnect: 'module',
   masterTimeout: 'module',
   masters: 'module',

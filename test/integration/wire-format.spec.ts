@@ -33,7 +33,7 @@ describe('The wire format that versions of this library share on a master', () =
       ['lock:\0incarnation', 'hash'],
       ['lock:order:1', 'string'],
     ]);
-    await expect(redis.get('lock:order:1')).resolves.toMatch(/^[0-9a-f]{40}$/);
+    await expect(redis.get('lock:order:1')).resolves.toMatch(/^[0-9a-f]{40}@[0-9a-z]+@unnamed$/);
     await lock.release();
   });
 

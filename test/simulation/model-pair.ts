@@ -161,6 +161,8 @@ export class ModelPair implements AsyncDisposable {
   private comparable(reply: unknown): Comparable {
     if (reply instanceof ReplyError || reply instanceof Error) return { text: errorCode(reply), times: [] };
     if (typeof reply === 'number' && reply >= 0) return { text: 'milliseconds', times: [reply] };
+    const [, left, rest = ''] = (typeof reply === 'string' && /^(\d+) (.*)$/s.exec(reply)) || [];
+    if (left !== undefined) return { text: `milliseconds ${rest}`, times: [Number(left)] };
     if (Array.isArray(reply)) return isReport(reply) ? comparableReport(reply) : this.comparableAnswers(reply);
     return { text: String(reply), times: [] };
   }

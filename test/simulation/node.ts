@@ -44,8 +44,8 @@ export class SimNode {
   readonly addresses: readonly Endpoint[];
   /** By the number of the endpoint. */
   readonly links: readonly Link[];
-  /** When each token was drawn, in true time: just before its attempt. */
-  readonly drawnAt = new Map<string, number>();
+  /** When the secret part of each token was drawn, in true time: just before its attempt. */
+  private readonly drawnAt = new Map<string, number>();
   /** Whether it has released everything and ended. */
   hasLeft = false;
   private readonly masters = new Map<Endpoint, RedisMaster>();
@@ -81,6 +81,13 @@ export class SimNode {
       this.masters.set(endpoint, new RedisMaster(endpoint.name, client, context, settings.durable));
     }
     this.redlock = new Redlock([...this.masters.values()], settings, { ...surroundings, witness: this.guard });
+  }
+
+  /** When the attempt with this token began, in true time. */
+  drawnFrom(token: string): number {
+    const drawnAt = this.drawnAt.get(token.split('@', 1)[0] as string);
+    if (drawnAt === undefined) throw new Error(`this process has not drawn ${token}`);
+    return drawnAt;
   }
 
   /** Whether it takes part: it has neither died nor left. */

@@ -1,3 +1,4 @@
+import { tokenFrom } from '../holder.js';
 import type { Clock } from '../clock.js';
 import { type LockError, LockNotAcquiredError, QuorumUnavailableError } from '../errors.js';
 import type { HomeMasters } from './home-masters.js';
@@ -269,6 +270,7 @@ export class Acquisition {
 
   private newQuorumLock(home: CircuitBreakerMaster | undefined): QuorumLock {
     const { masters, settings, clock, random, witness } = this.context;
-    return new QuorumLock({ masters, settings, clock, witness, names: this.names, token: random.token(), home }); // @mutant token-reused-across-attempts
+    const token = tokenFrom(random.token(), settings.instance, clock.read().wall); // @mutant token-reused-across-attempts
+    return new QuorumLock({ masters, settings, clock, witness, names: this.names, token, home });
   }
 }

@@ -2,8 +2,19 @@ import type { Clock } from '../clock.js';
 import { describeReply } from '../errors.js';
 import type { MasterReply, ReplyCallback, MasterRequest } from '../master.interface.js';
 import { askAll } from '../acquire/quorum-call.js';
-import { type MasterStatus, type RedlockStatus, statusOf, summarize } from './status.js';
+import { type MasterStatus, type RedlockStatus, summarize } from './status.js';
 import type { CircuitBreakerMaster } from './circuit-breaker-master.js';
+
+/** What a probe needs beside the masters. */
+export interface ProbeContext {
+  /** The key that all masters write. */
+  readonly key: string;
+  readonly clock: Clock;
+  /** Milliseconds after which a master that has not answered is silent. */
+  readonly timeout: number;
+  /** What is known without a request. */
+  readonly status: () => RedlockStatus;
+}
 
 /**
  * Makes all masters write a key that no lock uses, and returns their status. What is known without a request may be as
@@ -11,9 +22,7 @@ import type { CircuitBreakerMaster } from './circuit-breaker-master.js';
  */
 export async function probe(
   masters: readonly CircuitBreakerMaster[],
-  key: string,
-  clock: Clock,
-  timeout: number,
+  { key, clock, timeout, status }: ProbeContext,
 ): Promise<RedlockStatus> {
   const asked = clock.read().monotonic;
   const latencies = new Map<string, number>();
@@ -26,10 +35,10 @@ export async function probe(
       }),
   }));
   const reports = await askAll({ masters: timed, request: { op: 'probe', keys: [key] }, clock, timeout });
+  const { instance, masters: known } = status();
   return summarize(
-    statusOf(masters).masters.map((known, index) =>
-      statusAfter(known, reports[index]?.answer, latencies.get(known.master)),
-    ),
+    instance,
+    known.map((each, index) => statusAfter(each, reports[index]?.answer, latencies.get(each.master))),
   );
 }
 

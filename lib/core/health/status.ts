@@ -25,6 +25,8 @@ export interface MasterStatus {
 
 /** The status of all masters. */
 export interface RedlockStatus {
+  /** Name of this process: the option `instance`. */
+  readonly instance: string;
   /** Number of masters that must vote. */
   readonly quorum: number;
   /** Whether that many masters can vote now. */
@@ -34,14 +36,15 @@ export interface RedlockStatus {
 }
 
 /** What is known about all masters without contacting them. */
-export function statusOf(masters: readonly CircuitBreakerMaster[]): RedlockStatus {
-  return summarize(masters.map(statusOfMaster));
+export function statusOf(instance: string, masters: readonly CircuitBreakerMaster[]): RedlockStatus {
+  return summarize(instance, masters.map(statusOfMaster));
 }
 
 /** Combines the status of each master into the status of all. */
-export function summarize(masters: readonly MasterStatus[]): RedlockStatus {
+export function summarize(instance: string, masters: readonly MasterStatus[]): RedlockStatus {
   const quorum = quorumOf(masters.length);
-  return { quorum, canVote: masters.filter(({ state }) => state === 'voting').length >= quorum, masters };
+  const voting = masters.filter(({ state }) => state === 'voting').length;
+  return { instance, quorum, canVote: voting >= quorum, masters };
 }
 
 function statusOfMaster(watched: CircuitBreakerMaster): MasterStatus {

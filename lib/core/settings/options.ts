@@ -67,6 +67,12 @@ export interface RedlockOptions {
    * @default 'lock:'
    */
   keyPrefix?: string;
+  /**
+   * Name of this process. It is stored with each lock, so that errors, `inspect` and the command line show who holds it,
+   * and it names the connections on the masters. From 1 to 100 printable ASCII characters without spaces.
+   * @default the name of the host and the number of the process, as in `web-7d9f:1`
+   */
+  instance?: string;
 }
 
 /** Options of one acquisition. */
@@ -111,6 +117,7 @@ export const REDLOCK_OPTION_NAMES = [
   'restartGuard',
   'durable',
   'keyPrefix',
+  'instance',
 ] as const satisfies readonly (keyof RedlockOptions)[];
 
 export const ACQUIRE_OPTION_NAMES = [

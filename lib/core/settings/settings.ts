@@ -15,6 +15,7 @@ export interface Settings {
   readonly restartGuard: boolean;
   readonly durable: boolean;
   readonly keyPrefix: string;
+  readonly instance: string;
 }
 
 /** Settings of one acquisition: complete, validated and frozen. Durations are in milliseconds. */
@@ -34,6 +35,9 @@ const DEFAULT_MAX_TTL = 30_000;
 const DEFAULT_MASTER_TIMEOUT = 50;
 const DEFAULT_DRIFT_FACTOR = 0.01;
 const DEFAULT_KEY_PREFIX = 'lock:';
+const DEFAULT_INSTANCE = 'unnamed';
+/** It is sent with each lock, and servers refuse the names of connections that are not of this form. */
+const INSTANCE = /^[!-~]{1,100}$/;
 
 /** With fewer masters, a quarantined one leaves no quorum. */
 const GUARDED_FROM = 3;
@@ -74,6 +78,7 @@ export function resolveSettings(options: RedlockOptions, masters = 1): Settings 
     ),
     durable: resolveFlag('durable', options.durable === undefined ? false : options.durable),
     keyPrefix: resolveKeyPrefix(keyPrefix),
+    instance: resolveInstance(options.instance),
   });
 }
 
@@ -162,6 +167,12 @@ function resolveMasterTimeout(value: Duration | undefined, ttl: number): number 
     throw new RedlockConfigError('masterTimeout', value, `must be at most a quarter of the ttl, which is ${ttl} ms`);
   }
   return timeout;
+}
+
+function resolveInstance(value: unknown): string {
+  if (value === undefined) return DEFAULT_INSTANCE;
+  if (typeof value === 'string' && INSTANCE.test(value)) return value;
+  throw new RedlockConfigError('instance', value, 'must be 1 to 100 printable ASCII characters without spaces');
 }
 
 function resolveDriftFactor(value: unknown): number {

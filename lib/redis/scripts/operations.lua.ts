@@ -1,7 +1,7 @@
 import { RESERVATION_LIFE } from '../../core/master.interface.js';
 import { EXPIRY_RESOLUTION } from '../../core/settings/settings.js';
-import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, UNMARKED } from './statuses.js';
-import { GIVE, CHECK_MARKER, NOTIFY, QUEUE_LIFE, RESERVED, TAKE } from './usual.lua.js';
+import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, NOT_THE_HOLDER, UNMARKED } from './statuses.js';
+import { GIVE, CHECK_MARKER, NOTIFY, QUEUE_LIFE, RESERVED, SIGNATURE, TAKE } from './usual.lua.js';
 
 /** Maximum number of dead waiters that one release skips. */
 const MOST_SKIPPED = 100;
@@ -38,23 +38,29 @@ local function text(number)
 end`;
 
 /**
- * The longest remaining time of the keys that another token holds, or FREE; and the set of these keys.
+ * The longest remaining time of the keys that another token holds, or FREE; the set of these keys; and the token of the
+ * first of them.
  *
  * Every operation reads before it writes, because a script that fails half-way is not rolled back. GET and not just
  * PTTL, so that a key of another type, which is no lock, is reported as such (WRONGTYPE).
  */
 const LONGEST_HOLD = `
 local function longest_hold(keys, token, reserved)
-  local longest, held = ${FREE}, {}
+  local longest, held, owner = ${FREE}, {}, nil
   for i, key in ipairs(keys) do
-    local owner = call('GET', key)
-    if owner and owner ~= token and owner ~= reserved then
+    local value = call('GET', key)
+    if value and value ~= token and value ~= reserved then
       local left = call('PTTL', key)
       if left == ${ENDLESS} or (longest ~= ${ENDLESS} and left > longest) then longest = left end
+      owner = owner or value
       held[i] = true
     end
   end
-  return longest, held
+  return longest, held, owner
+end
+
+local function refusal(longest, owner, waiting)
+  return text(longest) .. ' ' .. (waiting or '') .. ${SIGNATURE}
 end`;
 
 // pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
@@ -154,10 +160,10 @@ local operations = {}
 
 function operations.acquire(keys, token, ttl, queues, waiter, waited)
   if not is_marked() then return ${UNMARKED} end
-  local longest, held = longest_hold(keys, token, waiter and ${RESERVED} .. waiter)
+  local longest, held, owner = longest_hold(keys, token, waiter and ${RESERVED} .. waiter)
   if longest ~= ${FREE} then
     if waiter then queue_up(keys, queues, held, waiter, waited) end
-    return longest
+    return refusal(longest, owner)
   end
   if marker ~= '' then clock() end
   for _, key in ipairs(keys) do call('SET', key, token, 'PX', ttl) end
@@ -167,8 +173,8 @@ end
 function operations.extend(keys, token, ttl)
   if not is_marked() then return ${UNMARKED} end
   if marker ~= '' then clock() end
-  local longest = longest_hold(keys, token) -- @mutant extension-without-owner-check
-  if longest ~= ${FREE} then return longest end
+  local longest, _, owner = longest_hold(keys, token) -- @mutant extension-without-owner-check
+  if longest ~= ${FREE} then return refusal(longest, owner) end
   local status = ${FREE}
   for _, key in ipairs(keys) do
     if call('EXISTS', key) == 0 then
@@ -183,7 +189,7 @@ end
 function operations.draw(keys, token, fields, at_least, step)
   if not is_marked() then return ${UNMARKED} end
   for _, key in ipairs(keys) do
-    if call('GET', key) ~= token then return 0 end -- @mutant draw-for-any-holder
+    if call('GET', key) ~= token then return ${NOT_THE_HOLDER} end -- @mutant draw-for-any-holder
   end
   return ${FREE} .. ' ' .. draw(fields, at_least, step)
 end
@@ -223,8 +229,15 @@ function operations.leave(keys, waiter, queues)
   return ${FREE}
 end
 
-function operations.inspect(keys)
-  return (longest_hold(keys))
+function operations.inspect(keys, queues)
+  local longest, _, owner = longest_hold(keys)
+  if longest == ${FREE} then return longest end
+  local waiting = 0
+  for _, queue in ipairs(queues) do
+    local length = pcall_redis('ZCARD', queue)
+    if type(length) == 'number' then waiting = math.max(waiting, length) end
+  end
+  return refusal(longest, owner, text(waiting))
 end
 
 function operations.probe(keys)

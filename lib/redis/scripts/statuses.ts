@@ -8,3 +8,5 @@ export const FREE_WITH_WAITERS = -3;
 export const UNMARKED = -4;
 /** Answer to an extension that had to set a key again. */
 export const HEALED = -5;
+/** Answer to the request for a fencing token, if another token holds a key, or none. */
+export const NOT_THE_HOLDER = 0;

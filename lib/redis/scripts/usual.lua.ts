@@ -29,6 +29,9 @@ end`;
 /** The beginning of the value of a key that is reserved for a waiter. The name of the waiter follows. */
 export const RESERVED = `'reserved for '`;
 
+/** The part of a holder's token that is not secret: see `core/holder.ts`. Empty for the value of another program. */
+export const SIGNATURE = `(string.match(owner, '^[0-9a-f]+(@.*)$') or '')`;
+
 /**
  * Notifies a waiter that it is next, and determines whether it listens. PUBLISH also counts clients that subscribe to a
  * pattern, such as a monitor, so the number of subscribers of exactly this channel decides. Without the permission to
@@ -59,7 +62,7 @@ elseif marked and type(owner) == 'string' and owner ~= token and not is_reserved
   time = time or call('TIME')
   pcall_redis('ZADD', queue, 'NX', string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) - waited), waiter)
   pcall_redis('PEXPIRE', queue, ${QUEUE_LIFE})
-  answer = call('PTTL', key)
+  answer = string.format('%.0f ', call('PTTL', key)) .. ${SIGNATURE}
 end`;
 
 /**

@@ -72,8 +72,7 @@ export const MUTANTS = [
   [
     'token reused across attempts',
     {
-      'token-reused-across-attempts':
-        'return new QuorumLock({ masters, settings, clock, witness, names: this.names, token: ((this.names as { reused?: string }).reused ??= random.token()), home });',
+      'token-reused-across-attempts': 'const token = ((this.names as { reused?: string }).reused ??= random.token());',
     },
   ],
   ['marker not looked at', { 'marker-not-looked-at': 'marked = true' }, 'model'],

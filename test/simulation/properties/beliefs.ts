@@ -89,7 +89,7 @@ export class Beliefs {
     if (this.live.size > 1 && this.assumptions.broken.size === 0) this.checkExclusion();
     if (believes(belief)) this.checkQuorum(belief, 'granted');
     this.watch(belief);
-    return Math.max(...quorumLocks.map((quorumLock) => node.drawnAt.get(quorumLock['token']) as number));
+    return Math.max(...quorumLocks.map((quorumLock) => node.drawnFrom(quorumLock['token'])));
   }
 
   /** Runs after every event. */

@@ -1,5 +1,6 @@
 import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
 import { INFO_FIELDS, type InfoField } from '../../../lib/redis/identity.js';
+import { signatureOf } from '../../../lib/core/holder.js';
 import type { GrantedReply, HeldReply } from '../../../lib/core/master.interface.js';
 import * as operations from '../../../lib/memory/operations.js';
 import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
@@ -160,7 +161,7 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
       return statusOf(operations.leave(context, { keys, queues, waiter }));
     }
     case 'inspect':
-      return statusOf(operations.inspect(context, { keys }));
+      return statusOf(operations.inspect(context, { keys, queues: rest[0] as readonly string[] }));
     case 'probe':
       return isKnown(batch) ? statusOf(operations.probe(context, { keys })) : UNMARKED;
     default:
@@ -174,8 +175,11 @@ function contextOf(server: Executor, counters: string): operations.OperationCont
 }
 
 /** What a script returns for a reply. */
-function statusOf(reply: GrantedReply | HeldReply): number {
-  if (reply.kind === 'held') return reply.remaining ?? ENDLESS;
+function statusOf(reply: GrantedReply | HeldReply): number | string {
+  if (reply.kind === 'held') {
+    const { remaining = ENDLESS, waiting = '', holder } = reply;
+    return `${remaining.toFixed(0)} ${waiting}${holder ? signatureOf(holder.instance, holder.since.getTime()) : ''}`;
+  }
   if (reply.hasWaiters) return FREE_WITH_WAITERS;
   return reply.healed ? HEALED : FREE;
 }

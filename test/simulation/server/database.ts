@@ -118,6 +118,10 @@ export class Database {
     if (!this.entries.has(key)) this.entries.set(key, { value: scores, expiresAt: Infinity });
   }
 
+  zcard(key: string): number {
+    return (this.alive(key) as Map<string, number> | undefined)?.size ?? 0;
+  }
+
   zrem(key: string, member: string): void {
     this.write();
     const scores = this.alive(key) as Map<string, number> | undefined;

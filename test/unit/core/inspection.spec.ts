@@ -21,8 +21,19 @@ describe('inspect()', () => {
       resource: 'a',
       state: 'held',
       remaining: 8_000,
-      masters: ['m1', 'm2', 'm3'].map((master) => ({ master, answer: heldFor(8_000) })),
+      holder: undefined,
+      waiting: 0,
+      masters: ['m1', 'm2', 'm3'].map((master) => ({ master, answer: { ...heldFor(8_000), waiting: 0 } })),
     });
+  });
+
+  it('names the holder that most masters name, and how many processes wait at most', async () => {
+    const rig = new Rig();
+    const holder = { instance: 'web:1', since: new Date(5) };
+    const earlier = { instance: 'web:1', since: new Date(4) };
+    const answers = [{ holder: earlier, waiting: 1 }, { holder, waiting: 3 }, { holder }];
+    rig.masters.forEach((master, i) => (master.behaviour = says({ kind: 'held', remaining: 5, ...answers[i] })));
+    expect(await rig.redlock.inspect('a')).toMatchObject({ state: 'held', holder, waiting: 3 });
   });
 
   it('reports that a resource is free', async () => {

@@ -62,7 +62,7 @@ describe('A master in memory', () => {
     expect(await release('y')).toEqual({ kind: 'granted' });
     expect(master.size).toBe(1);
     await release('x', 300);
-    expect(await inspect()).toEqual({ kind: 'held', remaining: 300 });
+    expect(await inspect()).toEqual({ kind: 'held', remaining: 300, waiting: 0 });
     await release('x');
     expect(master.size).toBe(0);
   });

@@ -10,6 +10,7 @@ describe('probe()', () => {
     const probe = rig.follow(rig.redlock.probe());
     await rig.clock.advance(30);
     expect(probe.value).toEqual({
+      instance: 'unnamed',
       quorum: 2,
       canVote: true,
       masters: [0, 7, 20].map((latency, i) => ({ master: `m${i + 1}`, state: 'voting', latency })),
@@ -37,6 +38,7 @@ describe('probe()', () => {
     c!.behaviour = says(cutOff);
     d!.known = { version: '7.2.4', quarantine: { reason: 'it restarted', remaining: 900 } };
     expect(await rig.redlock.probe()).toEqual({
+      instance: 'unnamed',
       quorum: 3,
       canVote: false,
       masters: [

@@ -88,6 +88,7 @@ describe('Settings', () => {
       restartGuard: false,
       durable: false,
       keyPrefix: 'lock:',
+      instance: 'unnamed',
     });
     expect(Object.isFrozen(settings)).toBe(true);
   });
@@ -96,6 +97,16 @@ describe('Settings', () => {
     const absent = { ttl: undefined, wait: undefined, maxHold: undefined, maxTtl: undefined, keyPrefix: undefined };
     expect(resolveSettings(absent as unknown as RedlockOptions)).toEqual(settings);
   });
+
+  it.each(['', ' ', 'two words', 'zwölf', 'a'.repeat(101), 5, null])(
+    'refuse %j as the name of a process',
+    (instance) => {
+      const options = { instance } as unknown as RedlockOptions;
+      expect(() => resolveSettings(options)).toThrow(
+        /^instance must be 1 to 100 printable ASCII characters without spaces, got /,
+      );
+    },
+  );
 
   it('raise maxTtl and maxHold to a longer ttl', () => {
     expect(resolveSettings({ ttl: '2h' })).toMatchObject({ ttl: 7_200_000, maxTtl: 7_200_000, maxHold: 7_200_000 });
