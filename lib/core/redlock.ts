@@ -186,11 +186,11 @@ export class Redlock {
   }
 
   /**
-   * Waits at most `timeout` milliseconds until all locks are released and no acquisition is under way. Locks that are
+   * Waits at most `timeout` milliseconds, or not at all if that is 0, until all locks are released and no acquisition is under way. Locks that are
    * still held after that are lost with the cause `shutdown`.
    */
   async drain(timeout: number): Promise<void> {
-    if (!this.isIdle) {
+    if (timeout > 0 && !this.isIdle) {
       await new Promise<void>((resolve) => {
         const timer = this.context.clock.schedule(timeout, resolve);
         this.idle = () => {

@@ -3,6 +3,12 @@ import { RedlockConfigError } from '../core/errors.js';
 import type { LockService } from './lock.service.js';
 
 /**
+ * The property by which a lock service differs from a mock. It is a registered symbol, so that it also identifies a
+ * service of another copy of this package.
+ */
+export const IS_LOCK_SERVICE = Symbol.for('nestjs-redlock:is-lock-service');
+
+/**
  * Injection token of a lock service, and the property under which objects with `@WithLock` methods keep it. It is a
  * registered symbol rather than the class, so that two copies of this package in one process refer to the same service.
  *
@@ -13,7 +19,19 @@ export function getLockServiceToken(name?: string): symbol {
   checkServiceName('name', name);
   // Nest shows this description if it cannot find the service.
   const [which, options] = name === undefined ? ['', '...'] : [` "${name}"`, `{ name: '${name}', ... }`];
-  return Symbol.for(`LockService${which} of nestjs-redlock: import RedlockModule.forRoot(${options})`);
+  const inTests = name === undefined ? '' : `{ name: '${name}' }`;
+  return Symbol.for(
+    `LockService${which} of nestjs-redlock: import RedlockModule.forRoot(${options}), in a test ` +
+      `RedlockTestingModule.forRoot(${inTests}) of nestjs-redlock/testing`,
+  );
+}
+
+/**
+ * Injection token of the lock service that every module uses in place of the one that it would start.
+ * `RedlockTestingModule` provides it.
+ */
+export function getReplacementToken(name?: string): symbol {
+  return Symbol.for(`nestjs-redlock:replacement:${name ?? ''}`);
 }
 
 /**
@@ -42,11 +60,18 @@ export function tokenFor(where: string, options: { readonly service?: string }):
  * @throws {RedlockConfigError} if decorators and interceptors cannot work with the object that replaces the service in
  * a test
  */
-export function checkLockService(where: string, locks: LockService): void {
-  if (typeof (locks as Partial<LockService> | undefined)?.check === 'function') return;
+export function checkLockService(where: string, locks: unknown): asserts locks is LockService {
+  if (isLockService(locks)) return;
   const requirement =
-    'cannot lock with a stub: in place of the LockService take memoryLockService() of nestjs-redlock/testing';
+    'cannot lock with a mock in place of the LockService: import RedlockTestingModule.forRoot() of ' +
+    'nestjs-redlock/testing, which locks in memory, or use memoryLockService() as the replacement';
   throw new RedlockConfigError(where, locks, requirement);
+}
+
+/** Whether the value can lock. A mock cannot, even if it has all methods of a lock service. */
+export function isLockService(value: unknown): value is LockService {
+  // A mock may return a function for each property.
+  return typeof value === 'object' && value !== null && Reflect.get(value, IS_LOCK_SERVICE) === true;
 }
 
 /** @throws {RedlockConfigError} unless the name is `undefined` or a non-empty string */

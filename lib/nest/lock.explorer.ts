@@ -55,7 +55,8 @@ export class LockExplorer {
 
   /** With two services of one name, the service of an object that Nest did not build would be ambiguous. */
   private refuseTwin(wrappers: readonly Wrapper[]): void {
-    if (wrappers.filter(({ token }) => token === this.host).length < 2) return;
+    const services = wrappers.filter(({ token }) => token === this.host).map(({ instance }) => instance as unknown);
+    if (new Set(services).size < 2) return;
     const requirement =
       'must be different for each lock service of one application: give each RedlockModule.forRoot() another name, or ' +
       'import the result of a single one';

@@ -9,6 +9,7 @@ import { ACQUIRE_OPTION_NAMES, type AcquireOptions } from '../core/settings/opti
 import { resolveCall, resolveFlag, type Settings, warningOfTtl } from '../core/settings/settings.js';
 import type { RedlockStatus } from '../core/health/status.js';
 import { LockScope } from './lock-scope.js';
+import { IS_LOCK_SERVICE } from './lock-service.token.js';
 import { LockContext } from './lock-context.js';
 import {
   type LockedMethodOptions,
@@ -40,6 +41,11 @@ export type LockedWork<T> = (lock: Lock) => T | PromiseLike<T>;
  */
 export class LockService {
   private readonly context = new LockContext<LockScope>();
+
+  static {
+    // On the prototype and not enumerable: an automatic mock copies neither the property nor its value.
+    Object.defineProperty(LockService.prototype, IS_LOCK_SERVICE, { value: true });
+  }
 
   /** @internal */
   constructor(

@@ -12,7 +12,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { resolveFlag } from '../core/settings/settings.js';
 import { LOCK_SERVICE, LockExplorer, SERVICE_NAME } from './lock.explorer.js';
-import { checkServiceName, getLockServiceToken } from './lock-service.token.js';
+import { checkServiceName, getLockServiceToken, getReplacementToken, isLockService } from './lock-service.token.js';
 import { LockService } from './lock.service.js';
 import { checkIsObject, MODULE_OPTION_NAMES } from './redlock.runtime.js';
 import {
@@ -101,7 +101,13 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
       useFactory: (options: RedlockModuleOptions) => new RuntimeStarter(options, new Logger(LockService.name)),
       inject: [MODULE_OPTIONS_TOKEN],
     },
-    { provide: service, useFactory: (runtime: RuntimeStarter) => runtime.start(), inject: [RUNTIME_STARTER] },
+    {
+      provide: service,
+      // A mocker of a test provides a mock for each optional dependency, too.
+      useFactory: (runtime: RuntimeStarter, replacement: unknown) =>
+        isLockService(replacement) ? replacement : runtime.start(),
+      inject: [RUNTIME_STARTER, { token: getReplacementToken(name), optional: true }],
+    },
     { provide: LOCK_SERVICE, useExisting: service },
     { provide: SERVICE_NAME, useValue: name ?? null },
     LockExplorer,

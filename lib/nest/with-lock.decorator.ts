@@ -5,8 +5,8 @@ import type { Duration } from '../core/settings/duration.js';
 import { isNotAcquired, RedlockConfigError } from '../core/errors.js';
 import type { LockScope } from './lock-scope.js';
 import { resolveComputedKey, resolveFixedKey } from './lock-key.js';
-import { type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
-import { tokenFor } from './lock-service.token.js';
+import { checkOnLocked, type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
+import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 
 /** What to lock: fixed, or computed from the arguments of the method. */
@@ -196,15 +196,34 @@ function injectLockService(target: object, host: symbol): void {
 }
 
 function lockServiceOf(self: object, host: symbol, where: string): LockService {
-  const service = Reflect.get(Object(self), host) as LockService | undefined;
-  if (service) return service;
+  const service: unknown = Reflect.get(Object(self), host);
+  if (service !== undefined) {
+    checkLockService(where, service);
+    return service;
+  }
   throw new RedlockConfigError(
     where,
     self,
     'has no LockService, so it does not run: let Nest create the object, import RedlockModule.forRoot(), and call ' +
-      'the method no earlier than onApplicationBootstrap if a factory made the object. In a test, let ' +
-      "createTestingModule import RedlockModule.forRoot({ masters: 'memory' })",
+      'the method no earlier than onApplicationBootstrap if a factory made the object. In a test, wrap an object that ' +
+      'Nest did not create: withLocks(object) of nestjs-redlock/testing',
   );
+}
+
+/**
+ * Gives an object that Nest did not create the lock service that its `@WithLock` methods use.
+ *
+ * @returns the uses of `@WithLock` on the object
+ */
+export function assignLockService(target: object, service: LockService): readonly LockDeclaration[] {
+  const declarations = declarationsOf(target);
+  for (const { method, options } of declarations) {
+    checkLockService(method, service);
+    service.check(method, options);
+    checkOnLocked(method, options.onLocked);
+    Reflect.set(target, tokenFor(method, options), service);
+  }
+  return declarations;
 }
 
 function refuseStream<T>(where: string, result: T): T {

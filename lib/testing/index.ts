@@ -26,6 +26,8 @@ export type {
 export { ManualClock } from '../memory/manual-clock.js';
 export { memoryLockService, type MemoryLockServiceOptions } from './memory-lock-service.js';
 export { MemoryMaster } from '../memory/memory-master.js';
+export { RedlockTestingModule, type RedlockTestingModuleOptions } from './redlock-testing.module.js';
+export { withLocks } from './with-locks.js';
 
 /**
  * Masters in memory, for `RedlockModule.forRoot({ masters: memoryMasters(3) })`. Services with the same masters exclude

@@ -8,6 +8,7 @@ import { Redlock } from '../core/redlock.js';
 import { REDLOCK_OPTION_NAMES, type RedlockOptions } from '../core/settings/options.js';
 import { resolveSettings } from '../core/settings/settings.js';
 import { LockService } from '../nest/lock.service.js';
+import { RedlockRuntime } from '../nest/redlock.runtime.js';
 import { MemoryMaster } from '../memory/memory-master.js';
 
 /** Options of {@link memoryLockService}: the module's options for locks, the masters and the clock. */
@@ -24,15 +25,16 @@ export interface MemoryLockServiceOptions extends RedlockOptions {
   clock?: Clock;
 }
 
-const OPTION_NAMES = [
+/** The names of all options of a lock service in memory. */
+export const MEMORY_OPTION_NAMES = [
   ...REDLOCK_OPTION_NAMES,
   'masters',
   'clock',
 ] as const satisfies (keyof MemoryLockServiceOptions)[];
 
 /**
- * Creates a lock service without a module and without Redis, with real locks. As a replacement for the application's
- * own service it also serves decorators and interceptors, and the application opens no connection:
+ * Creates a lock service without a module and without Redis, with real locks: for objects that a test creates itself,
+ * as another process beside an application, and as a replacement for the application's own service:
  *
  * ```ts
  * Test.createTestingModule({ imports: [AppModule] }).overrideProvider(LockService).useValue(memoryLockService());
@@ -40,15 +42,22 @@ const OPTION_NAMES = [
  *
  * Replace a service that was registered with a name by `overrideProvider(getLockServiceToken(name))`.
  *
+ * @param options {@link MemoryLockServiceOptions}; all of them are optional
+ *
  * @throws {RedlockConfigError} for an invalid option
  */
 export function memoryLockService(options: MemoryLockServiceOptions = {}): LockService {
-  checkOptionNames('memoryLockService', options, OPTION_NAMES);
+  checkOptionNames('memoryLockService', options, MEMORY_OPTION_NAMES);
+  return createMemoryRuntime(options).service;
+}
+
+/** Creates a lock service in memory that an application can stop and close. */
+export function createMemoryRuntime(options: MemoryLockServiceOptions): RedlockRuntime {
   const { clock = new SystemClock(), masters = [new MemoryMaster(clock)], ...rest } = options;
   if (masters.length === 0) throw new RedlockConfigError('masters', masters, 'must be a list of at least one master');
   const { instance = defaultInstance() } = rest;
   const settings = resolveSettings({ ...rest, instance }, masters.length);
   const redlock = new Redlock(masters, settings, { clock, random: new SystemRandom(), observer: {} });
   redlock.open();
-  return new LockService(() => redlock, settings);
+  return new RedlockRuntime(new LockService(() => redlock, settings), redlock, 0);
 }
