@@ -46,6 +46,8 @@ export { type LockedWork, LockService } from './nest/lock.service.js';
 export type { DurableOption, RedisMasterSource } from './redis/master-source.js';
 export type { RedisClientSource } from './redis/redis-client.interface.js';
 export type {
+  DisabledModuleOptions,
+  LockingModuleOptions,
   MasterSource,
   RedlockModuleExtras,
   RedlockModuleOptions,

@@ -12,8 +12,11 @@ import type { RedisMasterSource } from '../redis/master-source.js';
  */
 export type MasterSource = RedisMasterSource | Master;
 
-/** Options of `RedlockModule`. Only `masters` is required; everything is checked at boot. */
-export interface RedlockModuleOptions extends RedlockOptions {
+/** Options of `RedlockModule`. Only `masters` is required, unless `enabled` is `false`; everything is checked at boot. */
+export type RedlockModuleOptions = LockingModuleOptions | DisabledModuleOptions;
+
+/** Options of a lock service that locks. */
+export interface LockingModuleOptions extends RedlockOptions {
   /**
    * The independent masters: an odd number, without replication between them. `'memory'` locks inside this process
    * only, without Redis: for development and unit tests.
@@ -51,6 +54,12 @@ export interface RedlockModuleOptions extends RedlockOptions {
    * @default []
    */
   observers?: readonly LockObserver[];
+}
+
+/** Options of a lock service that runs everything without locks. It needs no masters and ignores those it is given. */
+export interface DisabledModuleOptions extends Partial<Omit<LockingModuleOptions, 'enabled'>> {
+  /** Everything runs without locks, after one warning at boot. */
+  enabled: false;
 }
 
 /** Settings that are given where the module is registered, because Nest needs them before the options. */

@@ -13,7 +13,7 @@ import {
   type RedlockModuleOptions,
   type RedlockOptionsFactory,
 } from 'nestjs-redlock';
-import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
+import { ManualClock, memoryLockService, memoryMasters, RedlockTestingModule, withLocks } from 'nestjs-redlock/testing';
 
 @Injectable()
 export class Orders {
@@ -97,6 +97,18 @@ export const modules = [
   }),
   RedlockModule.forRootAsync({ useClass: Config }),
   RedlockModule.forRootAsync({ useExisting: Config }),
+  RedlockModule.forRoot({ enabled: false }),
+  RedlockModule.forRoot({ enabled: false, ttl: '10s', isGlobal: false, name: 'billing' }),
+  RedlockModule.forRoot({ enabled: process.env.LOCKS !== 'off', masters: 'memory' }),
+  RedlockModule.forRootAsync({ useFactory: () => ({ enabled: false }) }),
+  RedlockModule.forRootAsync({ useFactory: () => (process.env.LOCKS ? { masters: 'memory' } : { enabled: false }) }),
+  RedlockModule.forRootAsync({ useFactory: async () => Promise.resolve({ enabled: false as const }) }),
+  // @ts-expect-error whether masters are needed is known only at run time
+  RedlockModule.forRoot({ enabled: process.env.LOCKS !== 'off' }),
+  // @ts-expect-error no masters
+  RedlockModule.forRoot({ enabled: true }),
+  // @ts-expect-error no such option
+  RedlockModule.forRoot({ enabled: false, retryCount: 3 }),
   // @ts-expect-error no options
   RedlockModule.forRoot(),
   // @ts-expect-error no masters
@@ -118,6 +130,28 @@ export const modules = [
   // @ts-expect-error the class gives no options
   RedlockModule.forRootAsync({ useClass: Orders }),
 ];
+
+export const testingModules = [
+  RedlockTestingModule.forRoot(),
+  RedlockTestingModule.forRoot({ masters: memoryMasters(3), clock: new ManualClock(), ttl: '10s', name: 'billing' }),
+  // @ts-expect-error a test has no servers
+  RedlockTestingModule.forRoot({ masters: ['redis://10.0.0.1:6379'] }),
+  // @ts-expect-error it is always global
+  RedlockTestingModule.forRoot({ isGlobal: false }),
+];
+
+export class Boxed<T> {
+  constructor(readonly content: T) {}
+}
+
+export function wraps(orders: Orders): [Orders, Boxed<number>] {
+  const boxed: Boxed<number> = withLocks(new Boxed(1), memoryLockService());
+  // @ts-expect-error a number has no methods to lock
+  withLocks(1);
+  // @ts-expect-error a module is no lock service
+  withLocks(orders, RedlockTestingModule.forRoot());
+  return [withLocks(orders), boxed];
+}
 
 @Controller()
 export class Carts {
