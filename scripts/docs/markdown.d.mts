@@ -13,6 +13,8 @@ export interface MarkdownFile {
   /** Path from the root of the repository. */
   readonly name: string;
   readonly blocks: readonly Block[];
+  /** Everything but the blocks. */
+  readonly prose: string;
 }
 
 export declare function readMarkdown(path: string): Promise<MarkdownFile>;

@@ -5,6 +5,20 @@ import { dirname, join } from 'node:path';
 import ts from 'typescript';
 import { root } from '../run.mjs';
 
+/** Declares the globals of test runners. It exists only for the compiler, so that the project itself has none. */
+const TEST_GLOBALS = join(root, 'scripts/docs/test-globals.ts');
+const TEST_GLOBALS_CODE = `
+import type * as jest from '@jest/globals';
+declare global {
+  const afterEach: typeof jest.afterEach;
+  const beforeEach: typeof jest.beforeEach;
+  const describe: typeof jest.describe;
+  const expect: typeof jest.expect;
+  const it: typeof jest.it;
+  /** Of Vitest. */
+  const vi: Pick<typeof jest.jest, 'advanceTimersByTimeAsync' | 'useFakeTimers' | 'useRealTimers'>;
+}`;
+
 /** The code of a block. For a diff, this is the code after the change, with an empty line for each removed one. */
 export function codeOf({ language, lines }) {
   if (language !== 'diff') return lines.join('\n');
@@ -37,15 +51,16 @@ function compile(sources) {
   const host = ts.createCompilerHost(options);
   const { fileExists, directoryExists, readFile, getSourceFile } = host;
   const folders = new Set([...sources.keys()].map(dirname));
+  const codeAt = (path) => (path === TEST_GLOBALS ? TEST_GLOBALS_CODE : sources.get(path)?.code);
   host.directoryExists = (path) => folders.has(path) || directoryExists(path);
-  host.fileExists = (path) => sources.has(path) || fileExists(path);
-  host.readFile = (path) => sources.get(path)?.code ?? readFile(path);
+  host.fileExists = (path) => codeAt(path) !== undefined || fileExists(path);
+  host.readFile = (path) => codeAt(path) ?? readFile(path);
   host.getSourceFile = (path, languageVersion, ...rest) => {
-    const source = sources.get(path);
-    if (!source) return getSourceFile(path, languageVersion, ...rest);
-    return ts.createSourceFile(path, source.code, languageVersion, true);
+    const code = codeAt(path);
+    if (code === undefined) return getSourceFile(path, languageVersion, ...rest);
+    return ts.createSourceFile(path, code, languageVersion, true);
   };
-  const program = ts.createProgram([...sources.keys()], options, host);
+  const program = ts.createProgram([TEST_GLOBALS, ...sources.keys()], options, host);
   const ofAll = [...program.getOptionsDiagnostics(), ...program.getGlobalDiagnostics()];
   const ofBlocks = [...sources.keys()].flatMap((path) => {
     const sourceFile = program.getSourceFile(path);

@@ -1,0 +1,43 @@
+import { describe, expect, it } from '@jest/globals';
+import { Test } from '@nestjs/testing';
+import { LockService } from 'nestjs-redlock';
+import { ManualClock, memoryLockService, RedlockTestingModule } from 'nestjs-redlock/testing';
+
+/** Number of timers that keep this process alive now, with those of the test runner. Locks in memory need nothing else. */
+const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+
+describe('Locks in memory that a test leaves behind', () => {
+  it('keep no process alive while they are held and extended', async () => {
+    const before = timers();
+    const module = await Test.createTestingModule({ imports: [RedlockTestingModule.forRoot()] }).compile();
+    for (const locks of [module.get(LockService), memoryLockService()]) {
+      await locks.acquire('a', { ttl: '10s', extend: true });
+      await locks.acquire('b', { ttl: '10s', extend: false });
+      void locks.withLock('c', () => new Promise(() => undefined));
+    }
+    await new Promise(setImmediate);
+    expect(timers()).toBe(before);
+  });
+
+  it('keep the process alive while a call waits for one, until the module closes', async () => {
+    const module = await Test.createTestingModule({ imports: [RedlockTestingModule.forRoot()] }).compile();
+    const before = timers();
+    const locks = module.get(LockService);
+    await locks.acquire('a', '10s');
+    const waiting = locks.acquire('a', { wait: '30s' });
+    await new Promise(setImmediate);
+    expect(timers()).toBe(before + 1);
+    await Promise.all([expect(waiting).rejects.toMatchObject({ code: 'LOCK_SERVICE_STOPPED' }), module.close()]);
+    await new Promise(setImmediate);
+    expect(timers()).toBe(before);
+  });
+
+  it('keep no process alive on a clock that the test moves, even while a call waits', async () => {
+    const before = timers();
+    const locks = memoryLockService({ clock: new ManualClock() });
+    await locks.acquire('a', '10s');
+    void locks.acquire('a', { wait: '30s' });
+    await new Promise(setImmediate);
+    expect(timers()).toBe(before);
+  });
+});
