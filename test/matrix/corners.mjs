@@ -7,6 +7,31 @@ export const NODES = ['20.19.0', '20.20.2', '22.12.0', '22.23.3', '24.0.0', '24.
 /** The Node version that `nest new` of Nest 12 asks for, and that newcomers have. */
 export const NEWCOMERS_NODE = '22.23.3';
 
+/** The versions of the Nest CLI whose `nest new` generates the applications. */
+export const NEST_CLI_12 = '12.0.8';
+const NEST_CLI_11 = '11.0.24';
+
+const SWC = ['@swc/core@1.16.18', '@swc/jest@0.2.39'];
+
+/** Generated applications in which the recipes for tests run, with what docs/testing.md says to install. */
+export const SCAFFOLDS = {
+  nest12: {
+    title: '`nest new` of Nest 12',
+    cli: NEST_CLI_12,
+    flags: ['--no-observe'],
+    packages: ['ioredis@6.0.0', 'jest@30.5.2', '@jest/globals@30.5.2', ...SWC],
+  },
+  nest11: { title: '`nest new` of Nest 11', cli: NEST_CLI_11, flags: [], packages: ['ioredis@5.11.1', ...SWC] },
+};
+
+/** Test runners, and the generated applications in which they run. */
+export const RUNNERS = [
+  { runner: 'Vitest', scaffold: 'nest12' },
+  { runner: 'jest, ESM', scaffold: 'nest12' },
+  { runner: 'ts-jest', scaffold: 'nest11' },
+  { runner: 'jest, CommonJS', scaffold: 'nest11' },
+];
+
 const NEST_11 = nest('11.2.10', '11.1.1');
 const NEST_12 = nest('12.5.1', '12.1.0');
 const IOREDIS_5 = { ioredis: '5.11.1' };

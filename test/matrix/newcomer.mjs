@@ -1,16 +1,17 @@
 // From an empty folder to a locked cron job on three instances, as the README describes. The code comes from the
 // README; only the addresses, the time of the job and its work are replaced.
 import { equal, ok } from 'node:assert/strict';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { root } from '../../scripts/run.mjs';
-import { keep, OWN, refresh } from './cache.mjs';
+import { OWN, refresh } from './cache.mjs';
 import { npmInstall, outputOf } from './command.mjs';
+import { NEST_CLI_12 } from './corners.mjs';
 import { Instance } from './instance.mjs';
 import { codeOf, sectionOf, withWords } from './markdown.mjs';
+import { dropPackages, nestNew } from './scaffold.mjs';
 
-const CLI = '12.0.8';
 /** Packages for tests and maintenance of the generated application: slow to install, and not needed to run it. */
 const NOT_NEEDED = /vite|oxlint|prettier|supertest|^@nestjs\/(?:mau|testing)$|source-map/;
 /**
@@ -40,26 +41,9 @@ export function newcomerCell({ tarball, node, version, masters }) {
 
 /** Runs `nest new` and removes what only tests of the application need. */
 async function scaffold(env) {
-  const cli = await keep(`nest-cli-${CLI}`, async (draft) => {
-    await writeFile(
-      join(draft, 'package.json'),
-      JSON.stringify({ private: true, dependencies: { '@nestjs/cli': CLI } }),
-    );
-    await npmInstall(draft);
-  });
   const app = join(OWN, 'newcomer/app');
-  await mkdir(dirname(app), { recursive: true });
-  for (const file of ['src', 'dist', 'package.json', 'tsconfig.json'])
-    await rm(join(app, file), { recursive: true, force: true });
-  const answers = ['--skip-install', '--skip-git', '--skip-tests', '--no-observe', '--package-manager', 'npm'];
-  await outputOf(join(cli, 'node_modules/.bin/nest'), ['new', 'app', ...answers], { cwd: dirname(app), env });
-
-  const manifest = JSON.parse(await readFile(join(app, 'package.json'), 'utf8'));
-  const wanted = Object.entries(manifest.devDependencies).filter(([name]) => !NOT_NEEDED.test(name));
-  await writeFile(
-    join(app, 'package.json'),
-    JSON.stringify({ ...manifest, devDependencies: Object.fromEntries(wanted) }),
-  );
+  await nestNew(NEST_CLI_12, app, env, '--skip-tests', '--no-observe');
+  await dropPackages(app, NOT_NEEDED);
   const tsconfig = await readFile(join(app, 'tsconfig.json'), 'utf8');
   await writeFile(join(app, 'tsconfig.json'), withWords(tsconfig, { '"vitest/globals", ': '' }));
   // No other machine on the network needs to reach this application.

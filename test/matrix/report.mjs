@@ -15,6 +15,10 @@ const NEWCOMER = `From an empty folder: \`nest new\`, what the README says to in
 with three Redis servers. In every tick the job runs on exactly one of them, and the same job without the lock on all
 three. Only the addresses and the time of the job are not the README's.`;
 
+const RUNNERS = `The examples of [testing](testing.md), as they stand, in applications that \`nest new\` generates. The settings of
+jest are those of that page; Vitest and ts-jest are configured as generated, except for one line that ts-jest needs for
+imports that end in \`.js\`. No runner is kept alive by the tests that close nothing.`;
+
 const DEPENDENCIES = 'What comes along with the library, besides peers:';
 
 /** All tables that have results, as a part of a page. */
@@ -25,6 +29,7 @@ export function reportOn(results) {
     ...partOf('At run time', RUN_TIME, 'application', of('run time')),
     ...partOf('Types', TYPES, 'compiler and setting', types),
     ...partOf("A newcomer's path", NEWCOMER, 'application', of('newcomer')),
+    ...partOf('Test runners', RUNNERS, 'runner, application', of('test runners')),
     ...partOf('Dependencies', `${DEPENDENCIES}\n\n${listOfDependencies()}`, 'installed', of('dependencies')),
   ];
   return ['Written by `npm run matrix -- --markdown docs/matrix.md`.', ...parts].join('\n\n').concat('\n');

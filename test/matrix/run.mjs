@@ -8,6 +8,7 @@ import { dependencyCell } from './dependencies.mjs';
 import { newcomerCell } from './newcomer.mjs';
 import { inParallel } from './queue.mjs';
 import { runTimeCells } from './run-time.mjs';
+import { runnerCells } from './runners.mjs';
 import { reportOn } from './report.mjs';
 import { ensureNode, ensureTypeScript } from './tools.mjs';
 import { typeCell } from './types.mjs';
@@ -57,6 +58,7 @@ async function prepare(masters) {
   const last = newcomerCell({ tarball, node: nodes[version], version, masters });
   const cells = [
     dependencyCell(folderOf('bare')),
+    ...runnerCells({ tarball, node: nodes[version], version }),
     ...TYPE_CHECKS.map((check) =>
       typeCell({ check, folder: folderOf(check.consumer), compiler: compilers[check.typescript] }),
     ),

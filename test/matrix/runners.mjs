@@ -1,0 +1,101 @@
+// The recipes of docs/testing.md, as they stand, under the test runners of applications that `nest new` generates.
+import { deepEqual, doesNotMatch, equal } from 'node:assert/strict';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, delimiter, dirname, join } from 'node:path';
+import { readMarkdown } from '../../scripts/docs/markdown.mjs';
+import { root } from '../../scripts/run.mjs';
+import { OWN, refresh } from './cache.mjs';
+import { npmInstall, outcomeOf } from './command.mjs';
+import { RUNNERS, SCAFFOLDS } from './corners.mjs';
+import { dropPackages, nestNew } from './scaffold.mjs';
+
+/** Packages of a generated application that no test needs. */
+const NOT_NEEDED =
+  /lint|prettier|supertest|^globals$|ts-loader|ts-node|^tsconfig-paths$|source-map|coverage|@nestjs\/(?:cli|mau|schematics)/;
+
+/** Where the recipes are written: `app.module.ts` is also a file of the application. */
+const FOLDER = 'src/recipes';
+
+/** How each runner is started and configured, and the specs that use the globals of another one. */
+const COMMANDS = {
+  Vitest: {
+    args: () => ['node_modules/vitest/vitest.mjs', 'run', '--exclude', '**/*.jest.spec.ts'],
+    foreign: '.jest.',
+  },
+  'jest, ESM': { args: jest('--experimental-vm-modules'), foreign: '.vitest.', config: ({ page }) => page.esm },
+  'jest, CommonJS': { args: jest(), foreign: '.vitest.', config: ({ page }) => page.commonJs },
+  // As generated, and with the one line that the page gives for imports that end in `.js`.
+  'ts-jest': {
+    args: jest(),
+    foreign: '.vitest.',
+    config: ({ page, generated }) => ({ ...generated, moduleNameMapper: page.commonJs.moduleNameMapper }),
+  },
+};
+
+function jest(...flags) {
+  return (config) => [
+    ...flags,
+    ...['node_modules/jest/bin/jest.js', '--config', config, '--runInBand'],
+    ...['--testPathIgnorePatterns', '\\.vitest\\.spec\\.ts$', '/node_modules/'],
+  ];
+}
+
+/** The cells of all test runners. Applications are generated and installed when the first of their cells runs. */
+export function runnerCells({ tarball, node, version }) {
+  const applications = new Map();
+  const applicationOf = (name) => {
+    if (!applications.has(name)) applications.set(name, generate(name, tarball, node));
+    return applications.get(name);
+  };
+  return RUNNERS.map(({ runner, scaffold }) => ({
+    ...{
+      table: 'test runners',
+      row: `${runner}, ${SCAFFOLDS[scaffold].title}`,
+      column: `Node ${version}`,
+      part: runner,
+    },
+    run: async () => runRecipes(await applicationOf(scaffold), runner, node),
+  }));
+}
+
+async function generate(name, tarball, node) {
+  const { cli, flags, packages } = SCAFFOLDS[name];
+  const app = join(OWN, 'runners', name);
+  await nestNew(cli, app, environment(node), ...flags);
+  await dropPackages(app, NOT_NEEDED);
+  const manifest = await readFile(join(app, 'package.json'), 'utf8');
+  await refresh(app, `${manifest} ${packages.join(' ')} ${tarball}`, () => npmInstall(app, ...packages, tarball));
+
+  const { blocks } = await readMarkdown(join(root, 'docs/testing.md'));
+  const recipes = blocks.filter(({ language, fileName }) => language === 'ts' && fileName !== undefined);
+  await mkdir(join(app, FOLDER), { recursive: true });
+  for (const { fileName, text } of recipes) await writeFile(join(app, FOLDER, fileName), text);
+  const [esm, commonJs] = blocks.filter(({ language }) => language === 'json').map(({ text }) => JSON.parse(text).jest);
+  const specs = recipes.map(({ fileName }) => fileName).filter((each) => each.endsWith('.spec.ts'));
+  return { app, specs, page: { esm, commonJs }, generated: JSON.parse(manifest).jest };
+}
+
+async function runRecipes(application, runner, node) {
+  const { app, specs } = application;
+  const { args, foreign, config } = COMMANDS[runner];
+  const name = runner.replace(/\W+/g, '-');
+  const configFile = join(app, `jest.${name}.json`);
+  if (config) await writeFile(configFile, JSON.stringify(config(application)));
+  const report = join(app, `report.${name}.json`);
+  const reporter = config ? ['--json'] : ['--reporter=json'];
+  const command = [...args(configFile), ...reporter, '--outputFile', report];
+  const { code, stdout, stderr } = await outcomeOf(node, command, { cwd: app, env: environment(node) });
+  equal(code, 0, `${stdout}${stderr}`);
+  // jest prints this and waits for what a test has left open.
+  doesNotMatch(stderr, /did not exit/);
+  const { testResults } = JSON.parse(await readFile(report, 'utf8'));
+  const expected = [...specs.filter((spec) => !spec.includes(foreign)), 'app.controller.spec.ts'];
+  deepEqual(
+    testResults.map((each) => `${basename(each.name)} ${each.status}`).sort(),
+    expected.map((each) => `${each} passed`).sort(),
+  );
+}
+
+function environment(node) {
+  return { PATH: [dirname(node), process.env.PATH].join(delimiter), CI: 'true' };
+}
