@@ -20,6 +20,8 @@ class Injecting {
 
 const compile = (type: typeof OrderService | typeof Injecting) => Test.createTestingModule({ providers: [type] });
 
+const SILENT = { log: () => undefined, warn: () => undefined, error: () => undefined };
+
 /** What a user does whose spec breaks. */
 const BROKEN: Record<string, () => Promise<unknown>> = {
   'the spec of `nest g service`': () => compile(OrderService).compile(),
@@ -32,7 +34,9 @@ const BROKEN: Record<string, () => Promise<unknown>> = {
   },
   'a test of the whole application': () => {
     const redlock = RedlockModule.forRoot({ masters: ['redis://127.0.0.1:1'], connectTimeout: '500ms' });
-    return Test.createTestingModule({ imports: [redlock] }).compile();
+    return Test.createTestingModule({ imports: [redlock] })
+      .setLogger(SILENT)
+      .compile();
   },
 };
 
