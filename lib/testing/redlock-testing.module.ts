@@ -2,8 +2,10 @@ import {
   type BeforeApplicationShutdown,
   type DynamicModule,
   Inject,
+  Logger,
   Module,
   type OnApplicationShutdown,
+  type OnModuleInit,
 } from '@nestjs/common';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { getReplacementToken } from '../nest/lock-service.token.js';
@@ -36,7 +38,7 @@ const MEMORY_RUNTIME = Symbol(
  * then opens no connection.
  */
 @Module({})
-export class RedlockTestingModule implements BeforeApplicationShutdown, OnApplicationShutdown {
+export class RedlockTestingModule implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown {
   /** @internal */
   constructor(@Inject(MEMORY_RUNTIME) private readonly runtime: RedlockRuntime) {}
 
@@ -66,6 +68,12 @@ export class RedlockTestingModule implements BeforeApplicationShutdown, OnApplic
       ],
       exports: [replacement],
     };
+  }
+
+  /** Warns, because an application that imports this module by mistake would run. The logger of Nest's tests is silent. */
+  onModuleInit(): void {
+    const logger = new Logger(RedlockTestingModule.name);
+    logger.warn('locks are in the memory of this process and exclude no other process: for tests only');
   }
 
   /** Refuses new locks from here on. */

@@ -10,7 +10,7 @@ import {
   WithLock,
 } from 'nestjs-redlock';
 import { ManualClock, memoryLockService, memoryMasters, RedlockTestingModule } from 'nestjs-redlock/testing';
-import { boot, closeAll, closeLater, compile } from './support/applications.js';
+import { boot, closeAll, closeLater, compile, logs } from './support/applications.js';
 import { deferred } from './support/deferred.js';
 
 afterEach(closeAll);
@@ -104,6 +104,11 @@ describe('RedlockTestingModule', () => {
     const app = await boot({ imports: [RedlockTestingModule.forRoot(), Feature] });
     await expect(app.get(Orders).ship()).resolves.toEqual(['order']);
     expect(app.get(Orders).byClass).toBe(app.get(LockService));
+  });
+
+  it('warns at boot, because an application that imports it by mistake would run', async () => {
+    await boot({ imports: [AppModule, RedlockTestingModule.forRoot()] });
+    expect(logs).toContain('warn locks are in the memory of this process and exclude no other process: for tests only');
   });
 
   it('can replace the result of forRoot by overrideModule', async () => {
