@@ -11,6 +11,8 @@ export interface MasterReport {
 }
 
 const BRAND = Symbol.for('nestjs-redlock:error');
+/** The name under which Node looks for the text to print in place of an object. */
+const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
 /** Base class of all errors of this library. */
 export abstract class LockError extends Error {
@@ -18,9 +20,6 @@ export abstract class LockError extends Error {
   abstract readonly code: string;
   /** HTTP status with which Nest's own exception handling answers a request, on Express and on Fastify. */
   abstract readonly statusCode: number;
-  /** Resource names and master addresses are for the log only: the client gets the standard message of the status. */
-  readonly expose = false;
-
   constructor(
     message: string,
     /** The resources that the failed operation concerns. */
@@ -30,6 +29,8 @@ export abstract class LockError extends Error {
   ) {
     super(message);
     this.name = new.target.name;
+    if (resources.length === 0) hide(this, 'resources');
+    if (answers.length === 0) hide(this, 'answers');
   }
 
   /** @internal */
@@ -37,9 +38,34 @@ export abstract class LockError extends Error {
     return true;
   }
 
+  /** Resource names and master addresses are for the log only: the client gets the standard message of the status. */
+  get expose(): false {
+    return false;
+  }
+
   /** Same as {@link statusCode}. Together with `expose`, it makes an HTTP error that Nest 12 understands, too. */
   get status(): number {
     return this.statusCode;
+  }
+
+  /**
+   * What `console.error` and loggers print: the stack, and the answers if there are any.
+   * @internal
+   */
+  [INSPECT](_depth: number, options: object, inspect: (value: object, options: object) => string): string {
+    // The engine writes the first line of the stack before the name is set.
+    const stack = this.stack?.replace(/^Error(?=:)/, this.name) ?? String(this);
+    const { answers } = this;
+    return answers.length === 0 ? stack : `${stack} ${inspect({ answers }, { ...options, depth: 4 })}`;
+  }
+
+  /**
+   * What loggers that write JSON print.
+   * @internal
+   */
+  toJSON(): object {
+    const { name, code, message } = this;
+    return Object.assign({}, this, { name, code, message });
   }
 }
 
@@ -167,6 +193,8 @@ export class RedlockConfigError extends LockError {
   ) {
     super(`${option} ${requirement}, got ${show(value)}`);
     this.#value = value;
+    // The message has them. Node prints the properties of an uncaught error, whatever the error wants to print.
+    hide(this, 'option', 'requirement', 'code', 'statusCode');
   }
 
   /** The given value. Printing or serializing the error omits it, because it may be long or contain a password. */
@@ -186,6 +214,10 @@ export function isLockError(error: unknown): error is LockError {
 /** Like {@link isLockError}, for a {@link LockNotAcquiredError}. */
 export function isNotAcquired(error: unknown): error is LockNotAcquiredError {
   return isLockError(error) && error.code === 'LOCK_NOT_ACQUIRED';
+}
+
+function hide(error: LockError, ...names: string[]): void {
+  for (const name of names) Object.defineProperty(error, name, { enumerable: false });
 }
 
 function tellAll(answers: readonly MasterReport[]): string {

@@ -1,4 +1,6 @@
+import { inspect } from 'node:util';
 import { describe, expect, it, jest } from '@jest/globals';
+import { ConsoleLogger } from '@nestjs/common';
 import {
   isLockError,
   isNotAcquired,
@@ -21,10 +23,13 @@ const all: [LockError, string, number][] = [
 ];
 
 describe('An error', () => {
-  it.each(all)('%s has the code %s and the status %i', (error, code, statusCode) => {
-    expect(error).toBeInstanceOf(LockError);
-    expect(error).toMatchObject({ code, statusCode, name: error.constructor.name });
-  });
+  it.each(all.map(([error, code, statusCode]) => ({ error, code, statusCode })))(
+    'with the code $code has the status $statusCode',
+    ({ error, code, statusCode }) => {
+      expect(error).toBeInstanceOf(LockError);
+      expect(error).toMatchObject({ code, statusCode, name: error.constructor.name });
+    },
+  );
 
   it('shows only the beginning of a long name', () => {
     expect(new LockLostError(['x'.repeat(10_000)], 'expired').message.length).toBeLessThan(300);
@@ -52,6 +57,63 @@ describe('An error', () => {
     ],
   ])('shows an invalid value by its kind, not its content', (value, shown) => {
     expect(new RedlockConfigError('o', value, 'must be better').message).toBe(`o must be better, got ${shown}`);
+  });
+});
+
+describe('A printed error', () => {
+  const HELD = { master: 'a:1', answer: { kind: 'held', remaining: 8_200 } } as const;
+  const config = new RedlockConfigError('ttl', 0, 'must be more');
+  const held = new LockNotAcquiredError(['a'], [HELD], 0, 8_200);
+
+  it.each([
+    ['by console.error', true],
+    // Node prints an uncaught error without asking it.
+    ['as an uncaught error', false],
+  ])('has a message and a stack, and no empty or repeated properties, %s', (_, customInspect) => {
+    const [first, ...others] = inspect(config, { customInspect }).split('\n');
+    expect(first).toBe('RedlockConfigError: ttl must be more, got 0');
+    expect(others.length).toBeGreaterThan(0);
+    expect(others.filter((line) => !/^ {4}at /.test(line))).toEqual([]);
+  });
+
+  it('has the answers of the masters, if there are any', () => {
+    const text = inspect(held);
+    expect(text).toMatch(/^LockNotAcquiredError: "a" is held by someone else: .*\n {4}at /);
+    expect(text).toMatch(
+      / \{\n {2}answers: \[ \{ master: 'a:1', answer: \{ kind: 'held', remaining: 8200 \} \} \]\n\}$/,
+    );
+  });
+
+  it.each([
+    ['text', false],
+    ['JSON', true],
+  ])('has its message in the log of Nest as %s', (_, json) => {
+    const lines: string[] = [];
+    const write = (line: unknown): boolean => lines.push(String(line)) > 0;
+    const streams = [process.stdout, process.stderr].map((stream) =>
+      jest.spyOn(stream, 'write').mockImplementation(write),
+    );
+    try {
+      new ConsoleLogger({ json, colors: false }).error(config);
+    } finally {
+      for (const stream of streams) stream.mockRestore();
+    }
+    expect(lines.join('')).toContain('ttl must be more, got 0');
+    expect(lines.join('')).not.toMatch(/expose|resources|answers|requirement/);
+  });
+
+  it('has its message, its code and its own properties as JSON', () => {
+    expect(JSON.parse(JSON.stringify(config))).toEqual({
+      name: 'RedlockConfigError',
+      code: 'LOCK_CONFIG',
+      message: 'ttl must be more, got 0',
+    });
+    expect(JSON.parse(JSON.stringify(held))).toMatchObject({
+      code: 'LOCK_NOT_ACQUIRED',
+      message: held.message,
+      retryAfter: 8_200,
+      answers: [HELD],
+    });
   });
 });
 
