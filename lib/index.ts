@@ -34,6 +34,7 @@ export type { LockInspection } from './core/redlock.js';
 export type { MasterStatus, RedlockStatus } from './core/health/status.js';
 export type { AcquireOptions, RedlockOptions } from './core/settings/options.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
+export { LockExceptionFilter, type LockExceptionFilterOptions } from './nest/lock-exception.filter.js';
 export { LockInterceptor, type LockInterceptorKey } from './nest/lock.interceptor.js';
 export type {
   LockedMethodOptions,

@@ -66,6 +66,7 @@ function record(level: string): (message: unknown) => void {
 
 const recorder: LoggerService = {
   log: record('log'),
+  debug: record('debug'),
   warn: record('warn'),
   error: record('error'),
   fatal: record('fatal'),

@@ -1,0 +1,174 @@
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  HttpException,
+  Inject,
+  Logger,
+  Optional,
+} from '@nestjs/common';
+import { STATUS_CODES } from 'node:http';
+import { throwError } from 'rxjs';
+import {
+  isLockError,
+  type LockNotAcquiredError,
+  type LockServiceStoppedError,
+  type QuorumUnavailableError,
+  RedlockConfigError,
+} from '../core/errors.js';
+import { checkOptionNames } from '../core/settings/option-names.js';
+
+/** Options of {@link LockExceptionFilter}. */
+export interface LockExceptionFilterOptions {
+  /**
+   * HTTP status of a request whose resource another holder keeps, from 400 to 599: for clients and proxies that retry a
+   * 503 and do not know 423.
+   * @default 423
+   */
+  readonly lockedStatus?: number;
+}
+
+type AnsweredError = LockNotAcquiredError | QuorumUnavailableError | LockServiceStoppedError;
+
+const ANSWERED: readonly AnsweredError['code'][] = ['LOCK_NOT_ACQUIRED', 'QUORUM_UNAVAILABLE', 'LOCK_SERVICE_STOPPED'];
+
+/**
+ * The errors that the filter answers, also those of another copy of this package. Nest selects a filter by `instanceof`.
+ */
+abstract class Answered extends Error {
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    return isLockError(error) && ANSWERED.some((code) => code === error.code);
+  }
+}
+
+/** Injection token that no provider has: a filter that Nest creates has no options. */
+const OPTIONS = Symbol('nestjs-redlock:lock-exception-filter-options');
+/** An outage ends when no request has failed because of it for this many milliseconds. */
+const OUTAGE_ENDS_AFTER = 60_000;
+/** HTTP counts in whole seconds, and 0 would bring the client back too early. */
+const SHORTEST_DELAY = 1;
+
+/** The responses of Express and Fastify, as far as they have the same methods. */
+interface Response {
+  status(code: number): this;
+  header(name: string, value: string): this;
+  send(body: object): unknown;
+  readonly headersSent?: boolean;
+  readonly raw?: { readonly headersSent: boolean; end(): unknown };
+  end?(): unknown;
+}
+
+/** A socket of the packages ws or socket.io. */
+interface Socket {
+  readonly readyState?: unknown;
+  send(text: string): unknown;
+  emit(event: string, payload: object): unknown;
+}
+
+/**
+ * Answers requests that could not acquire their lock, and keeps contention out of the log.
+ *
+ * ```ts
+ * app.useGlobalFilters(new LockExceptionFilter()); // or a provider: { provide: APP_FILTER, useClass: LockExceptionFilter }
+ * ```
+ *
+ * | error                     | HTTP status                      | log                                               |
+ * | ------------------------- | -------------------------------- | ------------------------------------------------- |
+ * | `LockNotAcquiredError`    | 423, or that of `lockedStatus`   | debug                                             |
+ * | `QuorumUnavailableError`  | 503                              | a warning for the first one of an outage, then debug |
+ * | `LockServiceStoppedError` | 503                              | debug                                             |
+ *
+ * The response has a `Retry-After` header in whole seconds, and Nest's usual body, `{ statusCode, message }`, with the
+ * standard text of the status: no resources and no addresses.
+ *
+ * Clients of other protocols get the same text in Nest's usual shape: as an error of a microservice, as the event
+ * `exception` of a WebSocket, as an `HttpException` in GraphQL. In a context of any other type, the error is rethrown. The
+ * filter leaves all other errors to Nest.
+ *
+ * Nest asks the filter that was registered last first: register this one after a filter that catches everything.
+ */
+@Catch(Answered)
+export class LockExceptionFilter implements ExceptionFilter {
+  private readonly logger = new Logger(LockExceptionFilter.name);
+  private readonly lockedStatus: number;
+  /** When a request last failed because of an outage, by the monotonic clock. */
+  private lastOutage = -Infinity;
+
+  /** @throws {RedlockConfigError} for an invalid option */
+  constructor(@Optional() @Inject(OPTIONS) options: LockExceptionFilterOptions = {}) {
+    checkOptionNames('LockExceptionFilter', options, ['lockedStatus'] satisfies (keyof LockExceptionFilterOptions)[]);
+    this.lockedStatus = resolveStatus(options.lockedStatus ?? 423);
+  }
+
+  /**
+   * Called by Nest.
+   * @internal
+   */
+  catch(error: AnsweredError, host: ArgumentsHost): unknown {
+    this.log(error);
+    const statusCode = error.code === 'LOCK_NOT_ACQUIRED' ? this.lockedStatus : error.statusCode;
+    const body = { statusCode, message: STATUS_CODES[statusCode] ?? 'Error' };
+    const failure = { status: 'error', message: body.message, code: error.code };
+    switch (host.getType<string>()) {
+      case 'rpc':
+        return throwError(() => failure);
+      case 'ws':
+        emit(host, failure);
+        return undefined;
+      case 'graphql':
+        throw new HttpException({ ...body, code: error.code }, statusCode, { cause: error });
+    }
+    const response = responseOf(host);
+    if (!response) throw error;
+    if (response.headersSent ?? response.raw?.headersSent) end(response);
+    else
+      response
+        .status(statusCode)
+        .header('Retry-After', String(secondsUntilRetry(error)))
+        .send(body);
+    return undefined;
+  }
+
+  private log(error: AnsweredError): void {
+    const isOutage = error.code === 'QUORUM_UNAVAILABLE';
+    const now = performance.now();
+    const isNew = isOutage && now - this.lastOutage > OUTAGE_ENDS_AFTER;
+    if (isOutage) this.lastOutage = now;
+    if (isNew) this.logger.warn(error.message);
+    else this.logger.debug(error.message);
+  }
+}
+
+function resolveStatus(status: unknown): number {
+  if (typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599) return status;
+  throw new RedlockConfigError('LockExceptionFilter: lockedStatus', status, 'must be an HTTP status from 400 to 599');
+}
+
+function secondsUntilRetry(error: AnsweredError): number {
+  const milliseconds = error.code === 'LOCK_NOT_ACQUIRED' ? (error.retryAfter ?? 0) : 0;
+  return Math.max(SHORTEST_DELAY, Math.ceil(milliseconds / 1000));
+}
+
+/** The response to an HTTP request. A package that runs handlers by itself may have a context without one. */
+function responseOf(host: ArgumentsHost): Response | undefined {
+  if (host.getType() !== 'http') return undefined;
+  const response = host.switchToHttp().getResponse<Partial<Response> | undefined>();
+  return typeof response?.status === 'function' && typeof response.send === 'function'
+    ? (response as Response)
+    : undefined;
+}
+
+function end(response: Response): void {
+  if (response.raw) response.raw.end();
+  else response.end?.();
+}
+
+/** Sends what Nest's own filter for WebSockets sends. */
+function emit(host: ArgumentsHost, failure: object): void {
+  const ws = host.switchToWs();
+  const client = ws.getClient<Socket>();
+  const payload = { ...failure, cause: { pattern: ws.getPattern(), data: ws.getData<unknown>() } };
+  // A socket of the package ws has an `emit`, too, which reaches only listeners of this process.
+  if (typeof client.readyState === 'number') client.send(JSON.stringify({ event: 'exception', data: payload }));
+  else client.emit('exception', payload);
+}

@@ -1,0 +1,350 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  type ArgumentsHost,
+  Catch,
+  Controller,
+  type ExceptionFilter,
+  Get,
+  type INestApplicationContext,
+  Injectable,
+  Module,
+  Res,
+  UseFilters,
+} from '@nestjs/common';
+import { APP_FILTER, ExternalContextCreator } from '@nestjs/core';
+import {
+  ClientProxyFactory,
+  MessagePattern,
+  type MicroserviceOptions,
+  Transport,
+  type ClientProxy,
+} from '@nestjs/microservices';
+import { WsAdapter } from '@nestjs/platform-ws';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import {
+  type Lock,
+  LockExceptionFilter,
+  type LockExceptionFilterOptions,
+  LockService,
+  LockServiceStoppedError,
+  WithLock,
+} from 'nestjs-redlock';
+import { ManualClock } from 'nestjs-redlock/testing';
+import { once } from 'node:events';
+import type { AddressInfo, Server } from 'node:net';
+import { lastValueFrom } from 'rxjs';
+import { WebSocket } from 'ws';
+import { ADAPTERS, boot, closeAll, closeLater, compile, listen, logs } from './support/applications.js';
+import { Locks } from './support/locks.js';
+
+let clock: ManualClock;
+let locks: Locks;
+let held: Lock | undefined;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  locks = new Locks(3, { clock });
+});
+afterEach(async () => {
+  await held?.release();
+  held = undefined;
+  await closeAll();
+  await locks.expectNothingLeft();
+});
+
+/** Acquires the resource outside of all requests. */
+async function hold(app: INestApplicationContext, ttl = 8_200): Promise<void> {
+  held = await app.get(LockService).acquire('order', ttl);
+  logs.length = 0;
+}
+
+/** A response of Express or of Fastify. */
+interface AnyResponse {
+  readonly raw?: AnyResponse;
+  write(text: string): unknown;
+  flushHeaders(): void;
+}
+
+@Controller()
+class Orders {
+  @Get('locked')
+  @WithLock('order', { ttl: '10s', wait: 0 })
+  async locked(): Promise<string> {
+    return 'done';
+  }
+
+  @Get('stopped')
+  async stopped(): Promise<string> {
+    throw new LockServiceStoppedError(['order']);
+  }
+
+  @Get('broken')
+  async broken(): Promise<string> {
+    throw new Error('a mistake');
+  }
+
+  @Get('begun')
+  async begun(@Res() response: AnyResponse): Promise<void> {
+    const raw = response.raw ?? response;
+    raw.flushHeaders();
+    raw.write('half');
+    await this.locked();
+  }
+}
+
+/** What the filter and Nest log about requests. */
+const linesOf = (level: string) => logs.filter((line) => line.startsWith(`${level} `));
+
+const takeDown = () => locks.masters.forEach((master) => master.takeDown());
+
+async function get(url: string) {
+  const response = await fetch(url);
+  const [text, retryAfter] = [await response.text(), response.headers.get('retry-after')];
+  return { status: response.status, retryAfter, body: JSON.parse(text) as unknown };
+}
+
+describe.each(ADAPTERS)('LockExceptionFilter on $platform', ({ platform, adapter }) => {
+  const start = (options?: LockExceptionFilterOptions) =>
+    listen({ imports: [locks.module()], controllers: [Orders] }, adapter(), (app) =>
+      app.useGlobalFilters(new LockExceptionFilter(options)),
+    );
+
+  it('answers contention with 423 and the remaining time in whole seconds, and logs it at debug level only', async () => {
+    const { app, url } = await start();
+    await hold(app);
+    expect(await get(`${url}/locked`)).toEqual({
+      status: 423,
+      retryAfter: '9',
+      body: { statusCode: 423, message: 'Locked' },
+    });
+    expect(logs).toEqual([expect.stringMatching(/^debug "order" is held by someone else: not acquired \(/)]);
+  });
+
+  it('never asks a client to come back in less than a second', async () => {
+    const { app, url } = await start();
+    await hold(app, 300);
+    expect(await get(`${url}/locked`)).toMatchObject({ status: 423, retryAfter: '1' });
+  });
+
+  it('answers contention with another status if that is wanted', async () => {
+    const { app, url } = await start({ lockedStatus: 503 });
+    await hold(app);
+    expect(await get(`${url}/locked`)).toEqual({
+      status: 503,
+      retryAfter: '9',
+      body: { statusCode: 503, message: 'Service Unavailable' },
+    });
+  });
+
+  it('answers an outage with 503, and warns once', async () => {
+    const { url } = await start();
+    takeDown();
+    logs.length = 0;
+    for (let request = 1; request <= 3; request++) {
+      expect(await get(`${url}/locked`)).toEqual({
+        status: 503,
+        retryAfter: '1',
+        body: { statusCode: 503, message: 'Service Unavailable' },
+      });
+    }
+    expect(linesOf('warn').filter((line) => line.includes('cannot lock "order"'))).toHaveLength(1);
+    expect(linesOf('debug').filter((line) => line.includes('cannot lock "order"'))).toHaveLength(2);
+    expect(logs.filter((line) => line.startsWith('error') && line.includes('order'))).toEqual([]);
+  });
+
+  it('answers 503 while the application shuts down', async () => {
+    const { url } = await start();
+    logs.length = 0;
+    expect(await get(`${url}/stopped`)).toEqual({
+      status: 503,
+      retryAfter: '1',
+      body: { statusCode: 503, message: 'Service Unavailable' },
+    });
+    expect(logs).toEqual(['debug "order" was not acquired: the lock service is shutting down']);
+  });
+
+  it('leaves other errors to Nest', async () => {
+    const { url } = await start();
+    logs.length = 0;
+    expect(await get(`${url}/broken`)).toMatchObject({ status: 500, retryAfter: null });
+    expect(logs).toEqual(['error a mistake']);
+  });
+
+  it('ends a response that has begun', async () => {
+    const { app, url } = await start();
+    await hold(app);
+    const response = await fetch(`${url}/begun`);
+    expect([response.status, await response.text()]).toEqual([200, 'half']);
+  });
+
+  it('can be provided to the whole application, or to one controller', async () => {
+    @Module({
+      imports: [locks.module()],
+      controllers: [Orders],
+      providers: [{ provide: APP_FILTER, useClass: LockExceptionFilter }],
+    })
+    class Whole {}
+    @Controller(`${platform}-one`)
+    @UseFilters(LockExceptionFilter)
+    class One extends Orders {}
+    const whole = await listen({ imports: [Whole] }, adapter());
+    const one = await listen({ imports: [locks.module()], controllers: [One] }, adapter());
+    await hold(whole.app);
+    expect(await get(`${whole.url}/locked`)).toMatchObject({ status: 423, retryAfter: '9' });
+    expect(await get(`${one.url}/${platform}-one/locked`)).toMatchObject({ status: 423, retryAfter: '9' });
+  });
+
+  it('takes precedence over a filter for everything that was registered before it', async () => {
+    @Catch()
+    class Everything implements ExceptionFilter {
+      catch(_: unknown, host: ArgumentsHost): void {
+        host
+          .switchToHttp()
+          .getResponse<{ status(code: number): { send(text: string): void } }>()
+          .status(500)
+          .send('{}');
+      }
+    }
+    const { app, url } = await listen({ imports: [locks.module()], controllers: [Orders] }, adapter(), (host) =>
+      host.useGlobalFilters(new Everything(), new LockExceptionFilter()),
+    );
+    await hold(app);
+    expect(await get(`${url}/locked`)).toMatchObject({ status: 423 });
+    expect(await get(`${url}/broken`)).toMatchObject({ status: 500, body: {} });
+  });
+});
+
+describe('LockExceptionFilter', () => {
+  it.each([
+    [{ lockedStatus: 200 }, 'LockExceptionFilter: lockedStatus must be an HTTP status from 400 to 599, got 200'],
+    [{ lockedStatus: '423' }, 'LockExceptionFilter: lockedStatus must be an HTTP status from 400 to 599, got "423"'],
+    [{ lockdStatus: 423 }, 'LockExceptionFilter may hold known options only (did you mean lockedStatus?)'],
+    [503, 'LockExceptionFilter must be an object of options that can be read, got 503'],
+  ])('refuses the options %j', (options, message) => {
+    expect(() => new LockExceptionFilter(options as LockExceptionFilterOptions)).toThrow(message);
+  });
+
+  it('answers the errors of another copy of this package', async () => {
+    jest.resetModules();
+    const other = await import('../../lib/core/errors.js');
+    const error = new other.LockNotAcquiredError(['order'], [], 0, 1_500);
+    @Controller()
+    class Orders {
+      @Get()
+      list(): void {
+        throw error;
+      }
+    }
+    const { url } = await listen({ controllers: [Orders] }, undefined, (app) =>
+      app.useGlobalFilters(new LockExceptionFilter()),
+    );
+    expect(await get(url)).toMatchObject({ status: 423, retryAfter: '2' });
+  });
+
+  it('warns of the next outage a minute after the last failed request', async () => {
+    const clock = jest.spyOn(performance, 'now');
+    try {
+      const { url } = await listen({ imports: [locks.module()], controllers: [Orders] }, undefined, (app) =>
+        app.useGlobalFilters(new LockExceptionFilter()),
+      );
+      takeDown();
+      const warningsAt: number[] = [];
+      for (const now of [1_000, 50_000, 100_000, 170_000]) {
+        logs.length = 0;
+        clock.mockReturnValue(now);
+        await get(`${url}/locked`);
+        if (linesOf('warn').some((line) => line.includes('cannot lock "order"'))) warningsAt.push(now);
+      }
+      expect(warningsAt).toEqual([1_000, 170_000]);
+    } finally {
+      clock.mockRestore();
+    }
+  });
+});
+
+describe('LockExceptionFilter for other protocols than HTTP', () => {
+  const FAILURE = { status: 'error', message: 'Locked', code: 'LOCK_NOT_ACQUIRED' };
+
+  const expectDebugOnly = () => expect(logs).toEqual([expect.stringMatching(/^debug "order" is held/)]);
+
+  it('answers a microservice without an error in the log', async () => {
+    @Controller()
+    @UseFilters(LockExceptionFilter)
+    class Messages {
+      @MessagePattern('order')
+      @WithLock('order', { wait: 0 })
+      async order(): Promise<string> {
+        return 'done';
+      }
+    }
+    const module = await compile({ imports: [locks.module()], controllers: [Messages] });
+    const app = closeLater(module.createNestApplication());
+    const options: MicroserviceOptions = { transport: Transport.TCP, options: { port: 0, host: '127.0.0.1' } };
+    const server = app.connectMicroservice<MicroserviceOptions>(options);
+    await app.startAllMicroservices();
+    await app.init();
+    const { port } = server.unwrap<Server>().address() as AddressInfo;
+    const client: ClientProxy = ClientProxyFactory.create({
+      transport: Transport.TCP,
+      options: { port, host: '127.0.0.1' },
+    });
+    await hold(app);
+    await expect(lastValueFrom(client.send('order', ''))).rejects.toEqual(FAILURE);
+    expectDebugOnly();
+    await client.close();
+  });
+
+  it('answers a WebSocket with the event of Nest', async () => {
+    @WebSocketGateway()
+    @UseFilters(LockExceptionFilter)
+    class Rooms {
+      @SubscribeMessage('order')
+      @WithLock('order', { wait: 0 })
+      async order(): Promise<string> {
+        return 'done';
+      }
+    }
+    const { app, url } = await listen({ imports: [locks.module()], providers: [Rooms] }, undefined, (host) =>
+      host.useWebSocketAdapter(new WsAdapter(host)),
+    );
+    await hold(app);
+    const socket = new WebSocket(url.replace('http', 'ws'));
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ event: 'order', data: 7 }));
+    const [message] = (await once(socket, 'message')) as [Buffer];
+    expect(JSON.parse(message.toString())).toEqual({
+      event: 'exception',
+      data: { ...FAILURE, cause: { pattern: 'order', data: 7 } },
+    });
+    expectDebugOnly();
+    socket.close();
+    await once(socket, 'close');
+  });
+
+  it.each([
+    ['graphql', { name: 'HttpException', status: 423, response: { statusCode: 423, message: 'Locked' } }],
+    ['queue', { name: 'LockNotAcquiredError' }],
+    // By default Nest calls such a context HTTP, although there is no response.
+    ['http', { name: 'LockNotAcquiredError' }],
+  ])('fails a handler of the type %s that another package runs', async (type, error) => {
+    @Injectable()
+    @UseFilters(LockExceptionFilter)
+    class Jobs {
+      @WithLock('order', { wait: 0 })
+      async run(): Promise<string> {
+        return 'done';
+      }
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Jobs] });
+    await hold(app);
+    const jobs = app.get(Jobs);
+    const enhancers = { guards: true, interceptors: true, filters: true };
+    const run = app
+      .get(ExternalContextCreator)
+      // The method takes its service from `this`.
+      // eslint-disable-next-line @typescript-eslint/unbound-method
+      .create(jobs, jobs.run, 'run', undefined, undefined, undefined, undefined, enhancers, type);
+    await expect(run()).rejects.toMatchObject(error);
+    expectDebugOnly();
+  });
+});
