@@ -4,13 +4,12 @@ import {
   HttpException,
   Inject,
   Injectable,
-  mixin,
   type NestInterceptor,
   type Type,
 } from '@nestjs/common';
 import { Observable } from 'rxjs';
 import type { Duration } from '../core/settings/duration.js';
-import { resolveComputedKey, resolveFixedKey } from './lock-key.js';
+import { resolveFixedKey } from './lock-key.js';
 import {
   checkOnLockedStatus,
   type LockedMethodOptions,
@@ -21,6 +20,7 @@ import {
 } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
+import { requestKeyOf } from './request-key.js';
 import { LockedStream, responseOf, returnsObservable } from './locked-stream.js';
 import { LOCK_INTERCEPTOR } from './unintercepted-handlers.js';
 import { holdOr } from './with-lock.decorator.js';
@@ -98,7 +98,7 @@ export function LockInterceptor(
         response?.once('close', stopWaiting);
 
         const lockedRun = async (): Promise<LockedStream | undefined> => {
-          const resources = fixed ?? resolveComputedKey('LockInterceptor', await (key as KeyFunction)(context));
+          const resources = fixed ?? requestKeyOf(context, await (key as KeyFunction)(context));
           const hold = await holdOr(this.locks, resources, { ...this.options, signal: waiting.signal });
           if (!('otherwise' in hold))
             return new LockedStream(hold, next, subscriber, response, returnsObservable(context));
@@ -120,7 +120,8 @@ export function LockInterceptor(
       });
     }
   }
-  return mixin(LockMixin);
+  // Nest shows the name if it cannot create the class, for example because the module is missing.
+  return Object.defineProperty(LockMixin, 'name', { value: LockInterceptor.name });
 }
 
 function setStatus(context: ExecutionContext, status: number): void {

@@ -324,8 +324,8 @@ describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
     expect(handled).toEqual([]);
   });
 
-  it('responds with 500 to an invalid key, and does not run the handler', async () => {
-    expect((await get('key-empty/7')).status).toBe(500);
+  it('responds with 400 to an invalid key, and does not run the handler', async () => {
+    expect((await get('key-empty/7')).status).toBe(400);
     expect(handled).toEqual([]);
   });
 
