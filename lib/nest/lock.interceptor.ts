@@ -73,17 +73,19 @@ export function LockInterceptor(
 
   @Injectable()
   class LockMixin implements NestInterceptor {
-    static readonly [LOCK_INTERCEPTOR] = true;
+    /** The name of this interceptor in error messages. */
+    static [LOCK_INTERCEPTOR] = 'LockInterceptor';
 
     /** The status to send if another holder keeps the resource. */
     private readonly status: number | undefined;
     private readonly options: LockedMethodOptions;
 
     constructor(@Inject(token) private readonly locks: LockService) {
-      checkLockService('LockInterceptor', locks);
-      locks.check('LockInterceptor', given);
+      const where = LockMixin[LOCK_INTERCEPTOR];
+      checkLockService(where, locks);
+      locks.check(where, given);
       const { onLocked, ...others } = given;
-      checkOnLockedStatus('LockInterceptor', onLocked);
+      checkOnLockedStatus(where, onLocked);
       this.status = statusOf(onLocked);
       this.options = this.status === undefined ? (given as LockedMethodOptions) : { ...others, onLocked: 'skip' };
     }

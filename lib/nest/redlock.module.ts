@@ -8,9 +8,10 @@ import {
   type OnModuleInit,
   type Provider,
 } from '@nestjs/common';
-import { DiscoveryModule } from '@nestjs/core';
+import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { resolveFlag } from '../core/settings/settings.js';
+import { nameInterceptors } from './interceptor-places.js';
 import { LOCK_SERVICE, LockExplorer, SERVICE_NAME } from './lock.explorer.js';
 import { checkServiceName, getLockServiceToken, getReplacementToken, isLockService } from './lock-service.token.js';
 import { LockService } from './lock.service.js';
@@ -98,15 +99,17 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
   const providers: Provider[] = [
     {
       provide: RUNTIME_STARTER,
-      useFactory: (options: RedlockModuleOptions) => new RuntimeStarter(options, new Logger(LockService.name)),
+      useFactory: (options: RedlockModuleOptions) => new RuntimeStarter(options, new Logger(logContextOf(name))),
       inject: [MODULE_OPTIONS_TOKEN],
     },
     {
       provide: service,
       // A mocker of a test provides a mock for each optional dependency, too.
-      useFactory: (runtime: RuntimeStarter, replacement: unknown) =>
-        isLockService(replacement) ? replacement : runtime.start(),
-      inject: [RUNTIME_STARTER, { token: getReplacementToken(name), optional: true }],
+      useFactory: (runtime: RuntimeStarter, discovery: DiscoveryService, replacement: unknown) => {
+        nameInterceptors(discovery);
+        return isLockService(replacement) ? replacement : runtime.start();
+      },
+      inject: [RUNTIME_STARTER, DiscoveryService, { token: getReplacementToken(name), optional: true }],
     },
     { provide: LOCK_SERVICE, useExisting: service },
     { provide: SERVICE_NAME, useValue: name ?? null },
@@ -118,6 +121,11 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
     providers: [...(definition.providers ?? []), ...providers],
     exports: [...(definition.exports ?? []), token, ...(name === undefined ? [LockService] : [])],
   };
+}
+
+/** Distinguishes the lines of several services in the log. */
+function logContextOf(name: string | undefined): string {
+  return name === undefined ? LockService.name : `${LockService.name} ${name}`;
 }
 
 function checkExtras({ name, isGlobal }: { name?: unknown; isGlobal?: unknown }): void {

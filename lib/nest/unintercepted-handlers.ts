@@ -3,7 +3,7 @@ import { MetadataScanner } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
 
 /**
- * Marks the classes that `LockInterceptor` creates. A registered symbol, so that two copies of this package recognize
+ * Marks the classes that `LockInterceptor` creates, and names them in error messages. A registered symbol, so that two copies of this package recognize
  * each other's classes.
  */
 export const LOCK_INTERCEPTOR = Symbol.for('nestjs-redlock:lock-interceptor');

@@ -189,7 +189,7 @@ describe.each(WRONG_CALLS)('An invalid call, %s, is refused at boot', (_, ttl, o
     expect(error.message).toContain(`@WithLock on Jobs.run${message}`);
   });
 
-  it('on LockInterceptor', async () => {
+  it('on LockInterceptor, with the name of the handler', async () => {
     @Controller()
     class Carts {
       @Get()
@@ -197,7 +197,7 @@ describe.each(WRONG_CALLS)('An invalid call, %s, is refused at boot', (_, ttl, o
       get(): void {}
     }
     const error = await failureOf(() => boot({ imports: [new Locks().module()], controllers: [Carts] }));
-    expect(error.message).toContain(`LockInterceptor${message}`);
+    expect(error.message).toContain(`LockInterceptor on Carts.get${message}`);
   });
 });
 
@@ -228,7 +228,7 @@ describe('An invalid onLocked is refused at boot', () => {
     }
     const error = await failureOf(() => boot({ imports: [new Locks().module()], controllers: [Carts] }));
     expect(error.message).toContain(
-      `LockInterceptor: onLocked must be 'throw', a status to send such as { status: 202 }, or a function, got ${shown}`,
+      `LockInterceptor on Carts.get: onLocked must be 'throw', a status to send such as { status: 202 }, or a function, got ${shown}`,
     );
   });
 });
@@ -255,7 +255,7 @@ describe('A ttl below 250 ms is accepted, with a warning at boot that asks wheth
     await boot({ imports: [new Locks().module({ ttl: 249 })], providers: [Jobs], controllers: [Carts] });
     expect(logs.filter((line) => line.includes('seconds')).sort()).toEqual([
       `warn @WithLock on Jobs.run: ttl is 10 ms: were seconds meant? Then write '10s'`,
-      `warn LockInterceptor: ttl is 30 ms: were seconds meant? Then write '30s'`,
+      `warn LockInterceptor on Carts.get: ttl is 30 ms: were seconds meant? Then write '30s'`,
       `warn ttl is 249 ms: were seconds meant? Then write '249s'`,
     ]);
   });
