@@ -173,7 +173,11 @@ export class LockServiceStoppedError extends LockError {
   readonly code = 'LOCK_SERVICE_STOPPED';
   readonly statusCode = 503;
 
-  constructor(resources: readonly string[]) {
+  constructor(
+    resources: readonly string[],
+    /** Whether the call was waiting for another holder. If so, it counts as contention for `onLocked: 'skip'`. */
+    readonly wasHeld = false,
+  ) {
     super(`${showNames(resources)} was not acquired: the lock service is shutting down`, resources);
   }
 }
@@ -235,6 +239,11 @@ export function holderIn(answers: readonly MasterReport[]): LockHolder | undefin
     (most, one) => (most && count(most) >= count(one) ? most : one),
     undefined,
   );
+}
+
+/** Like {@link isLockError}, for a {@link LockServiceStoppedError}. */
+export function isStopped(error: unknown): error is LockServiceStoppedError {
+  return isLockError(error) && error.code === 'LOCK_SERVICE_STOPPED';
 }
 
 /** Describes a master's answer in words. */

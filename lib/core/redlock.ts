@@ -1,7 +1,7 @@
 import { Acquisition, type AcquisitionContext } from './acquire/acquisition.js';
 import type { Clock } from './clock.js';
 import { connectMasters } from './health/connect.js';
-import { LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
+import { isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
 import { HomeMasters } from './acquire/home-masters.js';
 import { type LockInspection, summarize } from './inspection.js';
 import { Keyspace } from './keyspace.js';
@@ -143,7 +143,9 @@ export class Redlock {
       const quorumLock = await acquisition.run();
       recorder?.granted(acquisition.attempts, waiter.paused);
       return this.hold(resources, acquisition.call, quorumLock, entry, recorder);
-    } catch (error) {
+    } catch (reason) {
+      const error =
+        isStopped(reason) && acquisition.isHeldByOther ? new LockServiceStoppedError(resources, true) : reason;
       recorder?.failed(error, acquisition.attempts, waiter.paused);
       entry?.leave();
       throw error;

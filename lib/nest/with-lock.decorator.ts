@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Inject } from '@nestjs/common';
 import { isObservable } from 'rxjs';
 import type { Duration } from '../core/settings/duration.js';
-import { isNotAcquired, RedlockConfigError } from '../core/errors.js';
+import { isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
 import type { LockScope } from './lock-scope.js';
 import { resolveComputedKey, resolveFixedKey } from './lock-key.js';
 import { checkOnLocked, type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
@@ -157,8 +157,11 @@ export async function holdOr(
     if (onLocked === 'throw') return await service.hold(resources, rest);
     return await service.hold(resources, onLocked === 'skip' ? { ...rest, wait: rest.wait ?? 0 } : rest, 'skip');
   } catch (error) {
-    if (onLocked === 'throw' || !isNotAcquired(error)) throw error;
-    return { otherwise: onLocked === 'skip' ? undefined : await onLocked(error) };
+    if (onLocked === 'skip' && (isNotAcquired(error) || (isStopped(error) && error.wasHeld))) {
+      return { otherwise: undefined };
+    }
+    if (typeof onLocked !== 'function' || !isNotAcquired(error)) throw error;
+    return { otherwise: await onLocked(error) };
   }
 }
 

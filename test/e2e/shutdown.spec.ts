@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, Injectable, type OnApplicationShutdown, UseInterceptors } from '@nestjs/common';
+import { Controller, Get, Injectable, Module, type OnApplicationShutdown, UseInterceptors } from '@nestjs/common';
+import { ScheduleModule, Timeout } from '@nestjs/schedule';
 import { LockInterceptor, LockService, LockServiceStoppedError, WithLock } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
-import { ADAPTERS, boot, closeAll, listen } from './support/applications.js';
+import { eventually } from '../support/eventually.js';
+import { ADAPTERS, boot, closeAll, listen, logs } from './support/applications.js';
 import { type Deferred, deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
 
@@ -68,6 +70,67 @@ describe('When the application shuts down', () => {
       expect.any(LockServiceStoppedError),
       expect.any(LockServiceStoppedError),
     ]);
+  });
+
+  describe('a call that waits', () => {
+    @Injectable()
+    class Jobs {
+      @WithLock('a', { onLocked: 'skip', wait: '1h' })
+      async skip(): Promise<string | undefined> {
+        return Promise.resolve('ran');
+      }
+
+      @WithLock('a', { onLocked: () => 'answered', wait: '1h' })
+      async answer(): Promise<string> {
+        return Promise.resolve('ran');
+      }
+    }
+    @Module({ imports: [ScheduleModule.forRoot()] })
+    class Ticks {
+      @Timeout(0)
+      @WithLock('a', { onLocked: 'skip', wait: '1h' })
+      async tick(): Promise<void> {
+        return Promise.resolve();
+      }
+    }
+    const isWaiting = () => eventually(() => clock.pendingTimers > 1);
+
+    it.each(['another instance', 'this instance'])('for a holder in %s is skipped, if it may be', async (where) => {
+      const app = await boot({ imports: [locks.module({ drainTimeout: 0 })], providers: [Jobs] });
+      const other = await boot({ imports: [locks.module()] });
+      const held = await (where === 'this instance' ? app : other).get(LockService).acquire('a', '10s');
+      const calls = [app.get(Jobs).skip(), app.get(Jobs).answer()].map((call) => call.catch((error: unknown) => error));
+      await settle();
+      const closing = app.close();
+      expect(await calls[0]).toBeUndefined();
+      expect(await calls[1]).toMatchObject({ name: 'LockServiceStoppedError', wasHeld: true });
+      await held.release();
+      await closing;
+    });
+
+    it('for masters that cannot vote is not skipped: an outage is no contention', async () => {
+      const app = await boot({ imports: [locks.module({ drainTimeout: 0 })], providers: [Jobs] });
+      locks.masters.forEach((master) => master.takeDown());
+      const call = app
+        .get(Jobs)
+        .skip()
+        .catch((error: unknown) => error);
+      await settle();
+      await Promise.all([app.close(), clock.advance(1)]);
+      expect(await call).toMatchObject({ name: 'LockServiceStoppedError', wasHeld: false });
+      locks.masters.forEach((master) => master.bringUp());
+    });
+
+    it('in a scheduled job that may be skipped logs no error', async () => {
+      const other = await boot({ imports: [locks.module()] });
+      const held = await other.get(LockService).acquire('a', '10s');
+      const app = await boot({ imports: [locks.module(), Ticks] });
+      await isWaiting();
+      await app.close();
+      await settle();
+      expect(logs.filter((line) => line.startsWith('error'))).toEqual([]);
+      await held.release();
+    });
   });
 
   it('a lock that is held is kept and extended until its work has ended', async () => {

@@ -93,6 +93,12 @@ export class Acquisition {
     this.entry = entry;
   }
 
+  /** Whether another holder keeps a resource, according to the last answers of the masters or the queue of this process. */
+  get isHeldByOther(): boolean {
+    const refusal = this.refusal ?? this.entry?.refusal;
+    return refusal ? refusal.isHeld : this.entry !== undefined && !this.entry.isFirst;
+  }
+
   /**
    * @param step the kind of the first attempt, if the waiter has made attempts before
    * @throws {LockError} if the budget ends
