@@ -17,6 +17,16 @@ export function resolveFixedKey(where: string, key: unknown, parameter?: string)
   return names;
 }
 
+/** @throws {RedlockConfigError} for what only looks like a key function, and for arguments beyond the options */
+export function checkArguments(where: string, key: unknown, surplus: readonly unknown[]): void {
+  if (typeof key === 'function' && /^class\b/.test(Function.prototype.toString.call(key))) {
+    throw new RedlockConfigError(`${where}: key`, key, 'must be a name, an array of names or a function, not a class');
+  }
+  if (surplus.length === 0) return;
+  const requirement = `takes a key and options, and no third argument: write { ttl: '10s', wait: '2s' }`;
+  throw new RedlockConfigError(where, surplus[0], requirement);
+}
+
 /** Validates a key that a function has returned. Like {@link resolveFixedKey}, but braces and colons are allowed. */
 export function resolveComputedKey(where: string, key: unknown): readonly string[] {
   return resolveResources(`${where}: key`, key);

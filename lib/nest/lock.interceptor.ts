@@ -8,8 +8,9 @@ import {
   type Type,
 } from '@nestjs/common';
 import { Observable } from 'rxjs';
+import { RedlockConfigError } from '../core/errors.js';
 import type { Duration } from '../core/settings/duration.js';
-import { resolveFixedKey } from './lock-key.js';
+import { checkArguments, resolveFixedKey } from './lock-key.js';
 import {
   checkOnLockedStatus,
   type LockedMethodOptions,
@@ -65,7 +66,16 @@ type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => un
 export function LockInterceptor(
   key: LockInterceptorKey,
   options?: Duration | LockInterceptorOptions,
+): Type<NestInterceptor>;
+export function LockInterceptor(
+  key: LockInterceptorKey,
+  options?: Duration | LockInterceptorOptions,
+  ...surplus: readonly unknown[]
 ): Type<NestInterceptor> {
+  if ((new.target as unknown) !== undefined) {
+    throw new RedlockConfigError('LockInterceptor', key, 'must be called with a key: LockInterceptor(key, options)');
+  }
+  checkArguments('LockInterceptor', key, surplus);
   const given = optionsOf(options);
   const token = tokenFor('LockInterceptor', given);
   const fixed =

@@ -112,9 +112,15 @@ export class LockService {
     options: Duration | WithLockOptions | undefined | LockedWork<T>,
     work?: LockedWork<T>,
   ): Promise<T> {
+    if (typeof resource === 'function' || (typeof options === 'function' && work !== undefined)) {
+      const misplaced = typeof resource === 'function' ? resource : work;
+      throw new RedlockConfigError('work', misplaced, 'must be the last argument: withLock(resource, options, work)');
+    }
     if (typeof options === 'function') return this.withLock(resource, undefined, options);
     const resources = resolveResources('resource', resource);
-    if (typeof work !== 'function') throw new RedlockConfigError('work', work, 'must be a function');
+    if (typeof work !== 'function') {
+      throw new RedlockConfigError('work', work, 'must be a function: withLock(resource, options, work)');
+    }
     const hold = await this.hold(resources, optionsOf(options));
     return hold.during(() => work(hold.lock));
   }

@@ -9,6 +9,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { RedlockConfigError } from '../core/errors.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { resolveFlag } from '../core/settings/settings.js';
 import { nameInterceptors } from './interceptor-places.js';
@@ -60,6 +61,10 @@ export class RedlockModule
   /** Like {@link forRoot}, with options from `useFactory`, `useClass` or `useExisting`. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     checkIsObject(options);
+    if (!options.useFactory && !options.useClass && !options.useExisting) {
+      const requirement = 'needs useFactory, useClass or useExisting: the options themselves go to forRoot';
+      throw new RedlockConfigError('forRootAsync', options, requirement);
+    }
     return withLockService(super.forRootAsync(options), options);
   }
 

@@ -134,7 +134,13 @@ export function checkIsObject(options: unknown): asserts options is object {
 }
 
 function checkModuleOptionNames(options: unknown): asserts options is RedlockModuleOptions {
-  checkIsObject(options);
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new RedlockConfigError(
+      'options',
+      options,
+      'must be an object with `masters`, also as the result of a factory',
+    );
+  }
   for (const name of ['isGlobal', 'name']) {
     if (name in options) {
       throw new RedlockConfigError(

@@ -4,8 +4,8 @@ import { isObservable } from 'rxjs';
 import type { Duration } from '../core/settings/duration.js';
 import { isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
 import type { LockScope } from './lock-scope.js';
-import { resolveComputedKey, resolveFixedKey } from './lock-key.js';
-import { checkOnLocked, type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
+import { checkArguments, resolveComputedKey, resolveFixedKey } from './lock-key.js';
+import { type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 
@@ -107,13 +107,20 @@ export function WithLock<const Key extends LockKey>(
 export function WithLock<const Key extends LockKey>(
   key: Key,
   options?: Duration | LockedMethodOptions,
+  ...surplus: readonly unknown[]
 ): LockDecorator<Key> {
+  // Used as the decorator itself, it receives a prototype or a class.
+  if (surplus.length > 0 && typeof options === 'string' && isObject(key) && Object.hasOwn(key, options)) {
+    throw new RedlockConfigError('@WithLock', options, 'needs parentheses and a key: @WithLock(key)');
+  }
+  checkArguments('@WithLock', key, surplus);
   const given = optionsOf(options);
   return <Method extends LockableMethod>(
     target: object,
     property: string | symbol,
     descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method>,
   ): void => {
+    if ((property as unknown) === undefined) throw misuse(`@WithLock on ${nameOf(target)}`, 'a class');
     const where = `@WithLock on ${nameOf(target)}.${String(property)}`;
     const method = checkMethod(where, target, descriptor);
     const host = tokenFor(where, given);
@@ -241,6 +248,10 @@ function refuseStream<T>(where: string, result: T): T {
 /** Also recognizes an async generator that was compiled for an older runtime. A readable stream is not an iterator. */
 function isAsyncIterator(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value && 'next' in value;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'function' || (typeof value === 'object' && value !== null && !Array.isArray(value));
 }
 
 function nameOf(target: object): string {

@@ -3,18 +3,24 @@ import type { RedisOptions } from 'ioredis';
 /** Parameters that a URL may have. Everything else is given as options, where it has a type. */
 const PARAMETERS = ['db', 'family'] as const;
 
+const ONE_ADDRESS = "must be one address: split a list of them at its commas, .split(',')";
+
 /**
  * Parses a URL or the path of a socket into connection settings. Returns the violated requirement as a string if that
  * fails.
  */
 export function settingsOfUrl(text: string): RedisOptions | string {
   if (text.startsWith('/') && !text.startsWith('//')) return settingsOfPath(text);
+  if (text === '') return 'must be a redis:// or rediss:// URL and not empty: an environment variable may be missing';
+  if (text === 'memory') return "must be an address: 'memory' stands in place of the whole list, { masters: 'memory' }";
   let url: URL;
   try {
     url = new URL(text);
   } catch {
+    if (text.includes(',')) return ONE_ADDRESS;
     return 'must be a redis:// or rediss:// URL that can be parsed, or the path of a unix socket';
   }
+  if (url.hostname.includes(',') || (url.hostname === '' && text.includes(','))) return ONE_ADDRESS;
   if (url.protocol !== 'redis:' && url.protocol !== 'rediss:') {
     return 'must begin with redis:// or rediss://, or be the path of a unix socket';
   }

@@ -1,6 +1,25 @@
 import { RedlockConfigError } from '../errors.js';
 
 const PLAIN = ['[object Object]', '[object Module]'];
+/** Names of other libraries, or that come to mind first, for options of this one. */
+const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  masters: [
+    'servers',
+    'nodes',
+    'instances',
+    'clients',
+    'client',
+    'redis',
+    'connections',
+    'urls',
+    'url',
+    'hosts',
+    'host',
+  ],
+  ttl: ['duration', 'leaseTime', 'expiry', 'expires'],
+  wait: ['timeout', 'waitTime', 'waitTimeout', 'acquireTimeout', 'retryCount', 'retries'],
+  extend: ['autoExtend', 'renew'],
+};
 
 /**
  * @throws {RedlockConfigError} unless `given` is a readable object whose options are all known and its own. The message
@@ -38,6 +57,8 @@ function notOptions(where: string, given: unknown): RedlockConfigError {
 }
 
 function suggestion(name: string, known: readonly string[]): string {
+  const meant = known.find((candidate) => Object.hasOwn(SYNONYMS, candidate) && SYNONYMS[candidate]?.includes(name));
+  if (meant !== undefined) return `did you mean ${meant}?`;
   const [nearest] = known
     // Names whose lengths differ more are not similar, and a long name would take long to compare.
     .filter((candidate) => Math.abs(candidate.length - name.length) <= candidate.length)

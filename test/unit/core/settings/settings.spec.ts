@@ -200,7 +200,7 @@ describe('An option name that does not exist', () => {
   });
 
   it('that resembles none is answered with all names', () => {
-    expect(check({ retryCount: 3 }).message).toContain('ttl, wait, masterTimeout');
+    expect(check({ colour: 3 }).message).toContain('ttl, wait, masterTimeout');
   });
 
   it('never shows its value, which could be a password', () => {
