@@ -5,7 +5,7 @@ import type { Duration } from '../core/settings/duration.js';
 import { isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
 import type { LockScope } from './lock-scope.js';
 import { checkArguments, resolveComputedKey, resolveFixedKey } from './lock-key.js';
-import { type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
+import { checkOnLocked, type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 
