@@ -2,7 +2,7 @@ export interface RedisServerOptions {
   /** @default a free port */
   port?: number;
   /** More `redis-server` arguments, e.g. `['--requirepass', 'secret']`. They override the defaults. */
-  args?: readonly string[];
+  args?: readonly string[] | ((port: number) => readonly string[]);
   /** More environment variables of the process. */
   env?: Readonly<Record<string, string>>;
   /** Working directory, kept by `stop()`. @default a temporary directory, which `stop()` removes */

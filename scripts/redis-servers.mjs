@@ -53,7 +53,10 @@ export class RedisServer {
   #exited = Promise.resolve();
   #dismissGuard = () => {};
 
-  /** Starts a server and resolves when it accepts connections. `args` come last, so they override the defaults. */
+  /**
+   * Starts a server and resolves when it accepts connections. `args`, or what they return for the port, come last, so
+   * they override the defaults.
+   */
   static async start({ port, args = [], env = {}, dir } = {}) {
     // Redis itself finds out whether a port is free: after a check another process could still take the port.
     let attemptsLeft = port === undefined ? 20 : 1;
@@ -76,6 +79,10 @@ export class RedisServer {
     this.#env = env;
     this.#ownsDir = dir === undefined;
     this.#dir = dir ?? mkdtempSync(join(tmpdir(), 'redlock-redis-'));
+  }
+
+  get #ownArgs() {
+    return typeof this.#args === 'function' ? this.#args(this.port) : this.#args;
   }
 
   get url() {
@@ -129,7 +136,7 @@ export class RedisServer {
       binary,
       [
         ...['--bind', '127.0.0.1', '--port', String(this.port), '--dir', this.#dir],
-        ...['--save', '', '--appendonly', 'no', '--loglevel', 'notice', ...this.#args],
+        ...['--save', '', '--appendonly', 'no', '--loglevel', 'notice', ...this.#ownArgs],
       ],
       {
         argv0: nameOf(binary),

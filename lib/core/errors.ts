@@ -108,9 +108,11 @@ export class QuorumUnavailableError extends LockError {
     answers: readonly MasterReport[],
     quorum: number,
     masters: number,
+    advice = '',
   ) {
     const needed = `${quorum} of ${masters} ${masters === 1 ? 'master' : 'masters'} must vote`;
-    super(`cannot ${intent}: ${needed}${tellAll(answers)}`, resources, answers);
+    const end = advice === '' ? '' : `. ${advice}`;
+    super(`cannot ${intent}: ${needed}${tellAll(answers)}${end}`, resources, answers);
   }
 }
 
@@ -256,7 +258,7 @@ export function describeReply(answer: MasterReply | undefined): string {
     case 'held':
       return answer.remaining === undefined ? 'held' : `held for ${Math.ceil(answer.remaining)} ms more`;
     case 'unreachable':
-      return `unreachable, ${answer.reason}`;
+      return answer.isPermanent ? answer.reason : `unreachable, ${answer.reason}`;
     case 'timeout':
       return answer.sent ? 'no answer in time' : 'silent, not asked';
     case 'quarantined':

@@ -204,6 +204,8 @@ export interface UnreachableReply {
   readonly reason: string;
   /** Whether the request may have reached the server before the connection broke. */
   readonly sent: boolean;
+  /** Whether waiting cannot help: its settings or the server have to be changed, such as a wrong password. */
+  readonly isPermanent?: boolean;
 }
 
 /** The master did not answer in time. */

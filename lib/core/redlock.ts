@@ -31,6 +31,8 @@ export interface RedlockContext {
   readonly observer: LockObserver;
   /** Reports the locks of this process to masters that have lost their data. */
   readonly witness?: Witness | undefined;
+  /** What to do while masters cannot vote: the end of a {@link QuorumUnavailableError}'s message. */
+  readonly advice?: string | undefined;
 }
 
 /**
@@ -59,7 +61,7 @@ export class Redlock {
     private readonly settings: Settings,
     private readonly context: RedlockContext,
   ) {
-    const { clock, random, observer, witness = NO_WITNESS } = context;
+    const { clock, random, observer, witness = NO_WITNESS, advice } = context;
     const hasWaiters = (keys: readonly string[]): void => this.homeMasters.noteContention(keys);
     this.masters = masters.map(
       (master) => new CircuitBreakerMaster(master, clock, settings.masterTimeout, observer, hasWaiters),
@@ -77,6 +79,7 @@ export class Redlock {
       clock,
       random,
       witness,
+      advice,
       listener: this.keyspace.channelOf(random.token()),
       releasing: (released) => this.track(released),
       notified: (master, key) => this.wake(master, key),
@@ -95,11 +98,13 @@ export class Redlock {
   /**
    * Opens the connections. Resolves when a quorum can vote, with the problems of the other masters.
    *
-   * @throws {QuorumUnavailableError} if a quorum cannot vote within `timeout` milliseconds
+   * @throws {QuorumUnavailableError} if a quorum cannot vote within `timeout` milliseconds; at once, if waiting cannot
+   *   help
    * @throws {RedlockConfigError} if a server cannot be a master: a replica, a cluster node, the same server twice
    */
   async connect(timeout: number): Promise<readonly MasterReport[]> {
-    const connecting = connectMasters(this.masters, this.context.clock, timeout);
+    const { masters, context } = this;
+    const connecting = connectMasters({ masters, clock: context.clock, timeout, advice: context.advice });
     // A server that cannot be a master is reported first: an unavailable quorum is only its consequence.
     await connecting.catch(() => undefined);
     for (const { name, fault } of this.masters.map((master) => ({ name: master.name, ...master.identity() }))) {

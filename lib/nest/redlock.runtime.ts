@@ -2,7 +2,7 @@ import type { LoggerService } from '@nestjs/common';
 import type { Clock } from '../core/clock.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import { parseDuration } from '../core/settings/duration.js';
-import { describeReply, type MasterReport, RedlockConfigError } from '../core/errors.js';
+import { describeReply, type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
 import type { Master, ReplyCallback, MasterRequest } from '../core/master.interface.js';
 import type { LockObserver } from '../core/observer.js';
 import { combine } from '../core/combined-observer.js';
@@ -17,6 +17,9 @@ import { LockService } from './lock.service.js';
 import { MemoryMaster } from '../memory/memory-master.js';
 import { QuorumWatch } from '../core/health/quorum-watch.js';
 import { redisMaster, refuseTwins } from '../redis/master-source.js';
+import { languageOf } from '../redis/port-language.js';
+import { RedisMaster } from '../redis/redis-master.js';
+import { adviceFor, adviceOnBoot, warnOfRoundTrips } from './boot-advice.js';
 import { logTo } from './log-observer.js';
 import { RequestEncoder } from '../redis/request-encoding.js';
 import type { RedisMasterContext } from '../redis/redis-master-context.interface.js';
@@ -107,9 +110,17 @@ export async function createRedlockRuntime(
         clockLags: (milliseconds) => redlock.shorten(milliseconds),
       })
     : undefined;
-  const masters = createMasters(options.masters, { ...dependencies, settings, guard, encoder: new RequestEncoder() });
+  const masters = createMasters(options.masters, {
+    ...dependencies,
+    settings,
+    guard,
+    languageOf,
+    encoder: new RequestEncoder(),
+  });
   const witness = guard?.isNeeded ? guard : undefined;
-  const redlock: Redlock = new Redlock(masters, settings, { ...dependencies, witness });
+  const servers = masters.filter((master) => master instanceof RedisMaster);
+  const advice = adviceFor(servers, settings);
+  const redlock: Redlock = new Redlock(masters, settings, { ...dependencies, witness, advice });
   const runtime = new RedlockRuntime(new LockService(() => redlock, settings, warn), redlock, drainTimeout);
   announce(logger, masters, settings);
   if (lazy) {
@@ -121,9 +132,10 @@ export async function createRedlockRuntime(
     quorum.check();
   } catch (error) {
     await redlock.close();
-    logger.error('cannot start without a majority of the masters; `lazyConnect: true` starts without waiting for them');
+    if (error instanceof QuorumUnavailableError) logger.error(adviceOnBoot(error, masters.length));
     throw error;
   }
+  void warnOfRoundTrips(servers, { clock, settings, all: masters.length, warn });
   return runtime;
 }
 

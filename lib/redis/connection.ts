@@ -1,12 +1,21 @@
 import type { Clock, Timer } from '../core/clock.js';
+import { closedEarly, type ConnectionProblem, type Language, problemFrom, problemWith } from './connection-problem.js';
 import { backoff } from './own-settings.js';
+import type { Endpoint } from './port-language.js';
 import type { RedisClient } from './redis-client.interface.js';
-import { isReply, redactedMessageOf } from './replies.js';
+import { isReply } from './replies.js';
 
 /** Time limit for a socket to close, in milliseconds. */
 const GONE_WITHIN = 1_000;
 /** A server that accepts a connection gets this many milliseconds to become ready for commands. */
 const READY_WITHIN = 10_000;
+/** A port that leaves the beginning of TLS unanswered for so many milliseconds is examined. */
+const TLS_WITHIN = 1_000;
+const NOT_CONNECTED: ConnectionProblem = { what: 'not connected yet' };
+const BROKEN: ConnectionProblem = { what: 'the connection broke' };
+const NOT_READY: ConnectionProblem = {
+  what: 'connected, but the server is not ready: it hangs, or is loading its data',
+};
 
 /** The user of a connection. */
 export interface ConnectionUser {
@@ -15,14 +24,24 @@ export interface ConnectionUser {
   /** Called when the connection can be used. */
   serve(): void;
   /** Called when a connection that could be used is lost, unless it was closed on purpose. */
-  lose(reason: string): void;
+  lose(problem: ConnectionProblem): void;
+  /** Finds out which language a port speaks; absent where no port can be examined. */
+  readonly languageOf?: ((endpoint: Endpoint) => Promise<Language | undefined>) | undefined;
 }
 
 /** Keeps a dedicated connection to one server, and records why there is none. */
 export class Connection {
   /** Strings that no error message may contain. */
   readonly secrets: readonly string[];
-  private trouble: string | undefined = 'not connected yet';
+  readonly usesTls: boolean;
+  /** Whether the server has answered over the present connection. */
+  hasAnswered = false;
+  private trouble: ConnectionProblem | undefined = NOT_CONNECTED;
+  /** A problem that lasts from one attempt to the next, until one succeeds or fails in another way. */
+  private diagnosis: ConnectionProblem | undefined;
+  /** Whether the port was examined, or need not be, because the connection has worked. */
+  private isExamined = false;
+  private isExamining = false;
   /** Whether the connection works, but with the wrong database. */
   private misplaced = false;
   private closed = false;
@@ -36,7 +55,8 @@ export class Connection {
     private readonly clock: Clock,
     private readonly user: ConnectionUser,
   ) {
-    const { password, sentinelPassword } = client.options;
+    const { password, sentinelPassword, tls } = client.options;
+    this.usesTls = Boolean(tls);
     this.secrets = [password, sentinelPassword].flatMap((secret) => (secret ? [secret] : []));
     client.on('connect', () => this.awaitReady());
     client.on('ready', () => this.becomeReady());
@@ -46,9 +66,9 @@ export class Connection {
   }
 
   /** Why there is no connection; `undefined` while there is one. */
-  get problem(): string | undefined {
+  get problem(): ConnectionProblem | undefined {
     // The status of the client changes one turn of the event loop before the event.
-    if (this.trouble === undefined && this.client.status !== 'ready') return 'the connection broke';
+    if (this.trouble === undefined && this.client.status !== 'ready') return BROKEN;
     return this.trouble;
   }
 
@@ -62,21 +82,22 @@ export class Connection {
 
   /** Drops the connection, whose peer may have disappeared silently, and opens a new one. */
   reopen(): void {
-    this.trouble = 'no answer for long, connecting anew';
+    this.trouble = { what: 'no answer for long, connecting anew' };
     this.drop();
   }
 
   /** Drops a server that must not be used, and tries again later, when that may have changed. */
   refuse(why: string): void {
     this.isServing = false;
-    this.trouble = why;
+    this.note({ what: why, isPermanent: true });
     this.dropLater();
   }
 
   async close(): Promise<void> {
     this.closed = true;
-    this.trouble = 'closed';
+    this.trouble = { what: 'closed' };
     this.deadline?.cancel();
+    this.isExamining = false;
     this.settle();
     await new Promise<void>((resolve) => {
       const timer = this.clock.schedule(GONE_WITHIN, resolve);
@@ -94,6 +115,10 @@ export class Connection {
   private connect(): void {
     // Events report the result.
     this.client.connect().catch(() => undefined);
+    if (this.usesTls && !this.isExamined) {
+      // A server without TLS may wait for the rest of what it takes for a command.
+      this.deadline = this.clock.schedule(TLS_WITHIN, () => this.examine()).unref();
+    }
   }
 
   private drop(): void {
@@ -106,7 +131,8 @@ export class Connection {
   }
 
   private awaitReady(): void {
-    this.trouble = 'connected, but the server is not ready: it hangs, or is loading its data';
+    this.trouble = this.diagnosis ?? NOT_READY;
+    this.hasAnswered = false;
     this.misplaced = false;
     this.limit();
   }
@@ -118,7 +144,8 @@ export class Connection {
       this.dropLater();
       return;
     }
-    this.trouble = 'connected, but not recognized yet';
+    this.hasAnswered = true;
+    this.trouble = this.diagnosis ?? { what: 'connected, but not recognized yet' };
     this.limit();
     this.user.greet().then(
       (mayBeUsed) => this.serve(mayBeUsed),
@@ -137,7 +164,9 @@ export class Connection {
   private serve(mayBeUsed: boolean): void {
     if (mayBeUsed && !this.closed && this.client.status === 'ready') {
       this.deadline?.cancel();
-      this.trouble = undefined;
+      this.trouble = this.diagnosis = undefined;
+      this.isExamined = true;
+      this.isExamining = false;
       this.settle();
       this.isServing = true;
       this.user.serve();
@@ -147,18 +176,45 @@ export class Connection {
   }
 
   private fail(error: unknown): void {
-    this.trouble = redactedMessageOf(error, this.secrets);
+    this.note(problemFrom(error, this));
     if (isAboutDatabase(error)) this.misplaced = true;
-    this.settle();
     // Not every error ends the connection, but after any error the connection cannot be trusted.
     if (this.client.status === 'ready') this.drop();
   }
 
+  /** A vague problem does not replace a diagnosis. */
+  private note(problem: ConnectionProblem): void {
+    if (problem.isPermanent) this.diagnosis ??= problem;
+    else if (!problem.isVague) this.diagnosis = undefined;
+    this.trouble = this.diagnosis ?? problem;
+    if (problem.isVague && !this.isExamined) this.examine();
+    else this.settle();
+  }
+
+  private examine(): void {
+    const { languageOf } = this.user;
+    const { host, port, path, sentinels } = this.client.options;
+    this.isExamined = true;
+    if (!languageOf || !host || port === undefined || path || sentinels) {
+      this.settle();
+      return;
+    }
+    this.isExamining = true;
+    void languageOf({ host, port }).then((language) => {
+      const found = problemWith(language, this.usesTls);
+      if (found && this.trouble && !this.closed) this.trouble = this.diagnosis = found;
+      this.isExamining = false;
+      this.settle();
+    });
+  }
+
   private lose(): void {
-    this.trouble ??= 'the connection broke';
+    const { trouble = BROKEN } = this;
+    this.trouble = trouble;
     this.deadline?.cancel();
-    this.settle();
-    if (this.isServing && !this.closed) this.user.lose(this.trouble);
+    if (trouble === NOT_READY) this.note(closedEarly(this.usesTls));
+    else this.settle();
+    if (this.isServing && !this.closed) this.user.lose(trouble);
     this.isServing = false;
   }
 
@@ -171,6 +227,7 @@ export class Connection {
   }
 
   private settle(): void {
+    if (this.isExamining) return;
     this.settled?.();
     this.settled = undefined;
   }

@@ -21,6 +21,10 @@ export interface RedisClientOptions {
   readonly sentinels?: readonly { readonly host?: string; readonly port?: number }[] | null | undefined;
   /** Name of the master that the sentinels watch. */
   readonly name?: string | null | undefined;
+  readonly db?: number | undefined;
+  /** The settings of TLS; absent without TLS. */
+  readonly tls?: object | undefined;
+  readonly username?: string | null | undefined;
   readonly password?: string | null | undefined;
   readonly sentinelPassword?: string | null | undefined;
   /** The name by which the server lists the connection; read when it is opened. */

@@ -2,6 +2,8 @@ import type { Clock } from '../core/clock.js';
 import type { LockObserver } from '../core/observer.js';
 import type { Random } from '../core/random.js';
 import type { Settings } from '../core/settings/settings.js';
+import type { Language } from './connection-problem.js';
+import type { Endpoint } from './port-language.js';
 import type { RequestEncoder } from './request-encoding.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 
@@ -15,6 +17,8 @@ export interface RedisMasterContext {
   readonly encoder: RequestEncoder;
   /** Shared by all masters; `undefined` where the restart guard is off. */
   readonly guard?: RestartGuard | undefined;
+  /** Finds out which language a port speaks, over connections of its own; absent where it must not open any. */
+  readonly languageOf?: (endpoint: Endpoint) => Promise<Language | undefined>;
   /** Whether this is the only master. */
   readonly isAlone?: boolean;
 }

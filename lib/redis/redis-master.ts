@@ -14,8 +14,10 @@ import type {
 } from '../core/master.interface.js';
 import type { BeatRequest, ServerRequest } from './beat-request.interface.js';
 import { Connection } from './connection.js';
+import { reasonOf } from './connection-problem.js';
 import { COMPARISON_INTERVAL, type DataIdentity } from './guard/data-identity.js';
 import type { Announcement, GuardedServer } from './guard/guarded-server.interface.js';
+import { placeholderUrlOf } from './doctor-command.js';
 import { faultOf, parseServerIdentity, type ServerIdentity } from './identity.js';
 import { markArguments, type MarkerChange } from './guard/marker.js';
 import { Recognition } from './recognition.js';
@@ -113,8 +115,14 @@ export class RedisMaster implements Master, GuardedServer {
     this.connection = new Connection(client, context.clock, {
       greet: () => this.recognition.run(),
       serve: () => this.serve(),
-      lose: (reason) => this.lose(reason),
+      lose: (problem) => this.lose(reasonOf(problem)),
+      languageOf: context.languageOf,
     });
+  }
+
+  /** Its URL for the command line, with placeholders in place of credentials. */
+  get placeholderUrl(): string {
+    return placeholderUrlOf(this.client.options);
   }
 
   ask(request: MasterRequest, reply: ReplyCallback): void {
@@ -234,8 +242,10 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   problem(): UnreachableReply | undefined {
-    const reason = this.connection.problem;
-    return reason === undefined ? undefined : { kind: 'unreachable', reason, sent: false };
+    const problem = this.connection.problem;
+    if (!problem) return undefined;
+    const { isPermanent } = problem;
+    return { kind: 'unreachable', reason: reasonOf(problem), sent: false, ...(isPermanent && { isPermanent }) };
   }
 
   reconnect(): void {
@@ -401,7 +411,10 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   private failure(error: unknown, asked: readonly PendingRequest[]): MasterReply {
-    if (!isReply(error)) return { kind: 'unreachable', reason: this.connection.problem ?? NO_ANSWER, sent: true };
+    if (!isReply(error)) {
+      const { problem } = this.connection;
+      return { kind: 'unreachable', reason: problem ? reasonOf(problem) : NO_ANSWER, sent: true };
+    }
     const tokens = asked.flatMap(({ request }) => ('token' in request ? [request.token] : []));
     return refusalFrom(error, [...this.connection.secrets, ...tokens]);
   }

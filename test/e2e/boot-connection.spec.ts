@@ -8,21 +8,10 @@ import {
   type RedlockModuleOptions,
   WithLock,
 } from 'nestjs-redlock';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { deadPort } from '../support/dead-port.js';
 import { eventually } from '../support/eventually.js';
 import { type Masters, startMasters } from '../support/masters.js';
 import { boot, closeAll, logs } from './support/applications.js';
-
-/** A port without a listener: opened, and closed again. */
-async function deadPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 async function deadUrls(count: number): Promise<string[]> {
   const ports = await Promise.all(Array.from({ length: count }, deadPort));

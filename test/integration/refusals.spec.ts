@@ -52,19 +52,21 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     }
   }
 
-  it('NOAUTH: is unreachable, and gives the reason', async () => {
+  it('NOAUTH: has no connection, and gives the reason', async () => {
     const master = await connect(await serve('--requirepass', PASSWORD));
-    expect(master.problem()).toEqual({ kind: 'unreachable', reason: expect.stringMatching(/^NOAUTH /), sent: false });
+    const reason = expect.stringMatching(/^NOAUTH /);
+    expect(master.problem()).toEqual({ kind: 'unreachable', reason, sent: false, isPermanent: true });
     expect(await ask(master, acquiring(['k'], TOKEN))).toEqual(master.problem());
   });
 
-  it('WRONGPASS: is unreachable, gives the reason, and never shows the password', async () => {
+  it('WRONGPASS: has no connection, gives the reason, and never shows the password', async () => {
     const server = await serve('--requirepass', 'another');
     const master = await connect(server, { password: PASSWORD });
     expect(master.problem()).toEqual({
       kind: 'unreachable',
       reason: expect.stringMatching(/^WRONGPASS /),
       sent: false,
+      isPermanent: true,
     });
     expect(JSON.stringify(master.problem())).not.toContain(PASSWORD);
 

@@ -33,6 +33,8 @@ export interface AcquisitionContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly witness: Witness;
+  /** The end of errors about masters that cannot vote. */
+  readonly advice?: string | undefined;
   /** The name under which this process listens for notifications. */
   readonly listener: string;
   /** Called with each release that starts. */
@@ -259,7 +261,7 @@ export class Acquisition {
 
   private async failure(): Promise<LockError> {
     const { resources, call, waiter } = this;
-    const { masters, clock } = this.context;
+    const { masters, clock, advice } = this.context;
     const refusal = this.refusal ?? this.entry?.refusal;
     // This acquisition takes nothing any more: a release in the meantime must wake the next process.
     this.leaveHomeQueues();
@@ -271,7 +273,8 @@ export class Acquisition {
     }
     const what = `lock ${showNames(resources)}`;
     const intent = refusal.outcome === 'granted' ? `${what} before its validity has ended` : what;
-    return new QuorumUnavailableError(intent, resources, refusal.report, quorumOf(masters.length), masters.length);
+    const { length } = masters;
+    return new QuorumUnavailableError(intent, resources, refusal.report, quorumOf(length), length, advice);
   }
 
   private newQuorumLock(home: CircuitBreakerMaster | undefined): QuorumLock {

@@ -10,7 +10,8 @@ export interface MasterStatus {
    * - `quarantined`: it may have lost locks, or its clock jumped, so its votes do not count for a while
    * - `silent`: it is connected but does not answer
    * - `down`: there is no connection
-   * - `refused`: it is not a server that may vote, for example a replica, or a probe found that it refuses writes
+   * - `refused`: it cannot vote until it or its settings are changed: it is a replica, it refuses the password or does
+   *   not speak TLS, or a probe found that it refuses writes
    */
   readonly state: 'voting' | 'quarantined' | 'silent' | 'down' | 'refused';
   /** Why it does not vote. */
@@ -52,7 +53,7 @@ function statusOfMaster(watched: CircuitBreakerMaster): MasterStatus {
   const known = { master: watched.name, ...(version !== undefined && { version }) };
   const problem = watched.problem();
   if (fault !== undefined) return { ...known, state: 'refused', reason: fault };
-  if (problem) return { ...known, state: 'down', reason: problem.reason };
+  if (problem) return { ...known, state: problem.isPermanent ? 'refused' : 'down', reason: problem.reason };
   if (watched.isOpen) return { ...known, state: 'silent', reason: 'it leaves requests unanswered' };
   if (quarantine) return { ...known, state: 'quarantined', ...quarantine };
   return { ...known, state: 'voting' };

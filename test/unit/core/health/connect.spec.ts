@@ -7,6 +7,9 @@ const never = new Promise<void>(() => {});
 const isDown = (master: ScriptedMaster): void => {
   master.trouble = { kind: 'unreachable', reason: 'connect ECONNREFUSED', sent: false };
 };
+const isWrong = (master: ScriptedMaster): void => {
+  master.trouble = { kind: 'unreachable', reason: 'WRONGPASS', sent: false, isPermanent: true };
+};
 const isHung = (master: ScriptedMaster): void => {
   master.trouble = { kind: 'unreachable', reason: 'still connecting', sent: false };
   master.connected = never;
@@ -61,6 +64,30 @@ describe('connect()', () => {
     const each = Array.from({ length: down }, (_, i) => `m${i + 1}: unreachable, connect ECONNREFUSED`).join('; ');
     expect(message).toBe(`cannot start within 3000 ms: ${quorum} of ${masters} ${noun} must vote (${each})`);
     expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('fails at once if waiting cannot help for a majority, and gives the others a second', async () => {
+    const wrong = start(3, { 0: isWrong, 1: isWrong });
+    await wrong.rig.clock.settle();
+    expect(wrong.connected.at).toBe(0);
+    expect((wrong.connected.reason as Error).message).toBe(
+      'cannot start: 2 of 3 masters must vote (m1: WRONGPASS; m2: WRONGPASS)',
+    );
+    const hanging = start(3, { 0: isWrong, 1: isWrong, 2: isHung });
+    await hanging.rig.clock.advance(999);
+    expect(hanging.connected.state).toBe('pending');
+    await hanging.rig.clock.advance(1);
+    expect(String(hanging.connected.reason)).toContain('m3: unreachable, still connecting');
+    for (const { rig } of [wrong, hanging]) expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('waits if waiting may help enough masters', async () => {
+    const { rig, connected } = start(3, { 0: isWrong, 1: isDown });
+    await rig.clock.advance(4_999);
+    expect(connected.state).toBe('pending');
+    rig.masters[1]!.becomeReady();
+    await rig.clock.settle();
+    expect(connected.value!.map(({ master }) => master)).toEqual(['m1']);
   });
 
   it('waits for a majority that comes up late', async () => {

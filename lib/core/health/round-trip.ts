@@ -1,0 +1,71 @@
+import type { Clock } from '../clock.js';
+import type { Master, MasterRequest, ReplyCallback } from '../master.interface.js';
+import { askAll, quorumOf } from '../acquire/quorum-call.js';
+
+/** The fastest answer of a master. */
+export interface RoundTrip {
+  readonly master: string;
+  /** Milliseconds. */
+  readonly fastest: number;
+}
+
+/** Only the fastest of so many answers shows the network: others may have waited for this process or the server. */
+const ANSWERS = 3;
+/** Time limit for one answer, in milliseconds. */
+const ANSWER_WITHIN = 5_000;
+/** A time limit this many times as long as the fastest answer leaves room for slower ones. */
+const ROOM = 3;
+const STEP = 50;
+
+/**
+ * Measures the masters that can be asked. Those that answer within `enough` milliseconds are asked once, so that this
+ * costs next to nothing where the network is fast.
+ *
+ * @param key name of a key that no lock uses
+ */
+export async function measureRoundTrips(
+  masters: readonly Master[],
+  { key, clock, enough }: { readonly key: string; readonly clock: Clock; readonly enough: number },
+): Promise<readonly RoundTrip[]> {
+  const trips = new Map<string, number>();
+  for (let i = 0; i < ANSWERS; i++) {
+    const open = masters.filter((master) => !master.problem() && (trips.get(master.name) ?? Infinity) >= enough);
+    if (open.length === 0) break;
+    const asked = clock.read().monotonic;
+    const timed = open.map((master) => ({
+      name: master.name,
+      ask: (request: MasterRequest, reply: ReplyCallback): void =>
+        master.ask(request, (answer) => {
+          const taken = clock.read().monotonic - asked;
+          const hasAnswered = answer.kind !== 'unreachable' && answer.kind !== 'timeout';
+          if (hasAnswered) trips.set(master.name, Math.min(taken, trips.get(master.name) ?? Infinity));
+          reply(answer);
+        }),
+    }));
+    await askAll({ masters: timed, request: { op: 'inspect', keys: [key] }, clock, timeout: ANSWER_WITHIN });
+  }
+  return [...trips].map(([master, fastest]) => ({ master, fastest }));
+}
+
+/**
+ * Warns of a `masterTimeout` that even the fastest answer of a master exceeds.
+ *
+ * @param masters number of all masters
+ */
+export function warningOfRoundTrips(
+  trips: readonly RoundTrip[],
+  masterTimeout: number,
+  masters: number,
+): string | undefined {
+  const slow = trips.filter(({ fastest }) => fastest >= masterTimeout);
+  if (slow.length === 0) return undefined;
+  const each = slow.map(({ master, fastest }) => `${master} in ${Math.ceil(fastest)} ms`).join(', ');
+  const effect = masters - slow.length < quorumOf(masters) ? 'no lock can be taken' : 'their votes do not count';
+  const enough = enoughFor(Math.max(...slow.map(({ fastest }) => fastest)));
+  return `masterTimeout (${masterTimeout} ms) is too short: ${each} at the fastest, so ${effect}; set masterTimeout to '${enough}ms' or more`;
+}
+
+/** A `masterTimeout` for masters whose fastest answer takes so many milliseconds. */
+export function enoughFor(fastest: number): number {
+  return Math.ceil((ROOM * fastest) / STEP) * STEP;
+}

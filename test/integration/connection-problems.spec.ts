@@ -1,0 +1,71 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis as Redis5 } from 'ioredis5';
+import type { Language } from '../../lib/redis/connection-problem.js';
+import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
+import { languageOf } from '../../lib/redis/port-language.js';
+import type { RedisMaster } from '../../lib/redis/redis-master.js';
+import { contextOf } from '../support/context.js';
+import { type Mistake, MISTAKES, type Mistakes, OUTAGES, PASSWORD, startMistakes } from '../support/mistakes.js';
+
+const permanent = Object.entries(MISTAKES) as [keyof typeof MISTAKES, string][];
+const outages = Object.entries(OUTAGES) as [keyof typeof OUTAGES, RegExp][];
+
+let mistakes: Mistakes;
+beforeAll(async () => {
+  mistakes = await startMistakes();
+}, 60_000);
+afterAll(async () => {
+  await mistakes[Symbol.asyncDispose]();
+});
+
+const versions: [string, (mistake: Mistake) => RedisMasterSource][] = [
+  ['6', (mistake) => mistakes.sourceOf(mistake)],
+  ['5', (mistake) => new Redis5({ ...(mistakes.sourceOf(mistake) as object), lazyConnect: true })],
+];
+
+describe.each(versions)('A connection through ioredis %s', (_, sourceOf) => {
+  const open: RedisMaster[] = [];
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((master) => master.close()));
+  });
+
+  async function connect(mistake: Mistake): Promise<RedisMaster> {
+    const master = redisMaster('masters[0]', sourceOf(mistake), { ...contextOf(), languageOf });
+    open.push(master);
+    await master.connect();
+    return master;
+  }
+
+  it.each(permanent)(
+    'with %s: names the problem and what to change, once the first attempt has failed',
+    async (mistake, reason) => {
+      const master = await connect(mistake);
+      expect(master.problem()).toEqual({ kind: 'unreachable', reason, sent: false, isPermanent: true });
+      expect(JSON.stringify(master.problem())).not.toContain(PASSWORD);
+    },
+    30_000,
+  );
+
+  it.each(outages)(
+    'to %s: names the problem, which waiting could end',
+    async (mistake, reason) => {
+      const problem = (await connect(mistake)).problem();
+      expect(problem).toEqual({ kind: 'unreachable', reason: expect.stringMatching(reason), sent: false });
+    },
+    30_000,
+  );
+});
+
+describe('The language of a port', () => {
+  it.each<[Mistake, Language | undefined]>([
+    ['TLS on a plain port', 'redis'],
+    ['a wrong password', 'redis'],
+    ['no TLS on a TLS port', 'tls'],
+    ['an expired certificate', 'tls'],
+    ['an HTTP server', 'http'],
+    ['a port without a server', undefined],
+  ])('of "%s" is %s', async (mistake, language) => {
+    const { port = 0 } = mistakes.sourceOf(mistake);
+    expect(await languageOf({ host: '127.0.0.1', port })).toBe(language);
+  });
+});

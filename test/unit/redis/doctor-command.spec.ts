@@ -1,0 +1,30 @@
+import { describe, expect, it } from '@jest/globals';
+import { resolveSettings } from '../../../lib/core/settings/settings.js';
+import { doctorCommand, placeholderUrlOf } from '../../../lib/redis/doctor-command.js';
+
+describe('The URL of a master for the command line', () => {
+  it.each([
+    [{ host: '10.0.0.1', port: 6379 }, 'redis://10.0.0.1:6379'],
+    [{ host: '::1', port: 1, tls: {}, db: 2 }, 'rediss://[::1]:1/2'],
+    [{ host: 'h', port: 1, username: 'app', password: 'hunter2' }, 'redis://USER:PASSWORD@h:1'],
+    [{ host: 'h', port: 1, username: 'default', password: 'hunter2' }, 'redis://:PASSWORD@h:1'],
+    [{ path: '/run/redis.sock', port: 1 }, '/run/redis.sock'],
+    [{ sentinels: [{ host: 's' }], host: 'localhost', port: 6379 }, 'redis://PRIMARY:6379'],
+  ])('has placeholders in place of credentials: %j', (options, url) => {
+    expect(placeholderUrlOf(options)).toBe(url);
+  });
+});
+
+describe('The command that examines the masters', () => {
+  const urls = ['redis://a:1', 'redis://b:1', 'redis://c:1'];
+  const masters = '--master redis://a:1 --master redis://b:1 --master redis://c:1';
+
+  it.each([
+    [{}, masters],
+    [{ keyPrefix: 'app:' }, `${masters} --prefix app:`],
+    [{ keyPrefix: "it's " }, `${masters} --prefix 'it'\\''s '`],
+    [{ restartGuard: false }, `${masters} --no-restart-guard`],
+  ])('has the settings on which its result depends: %j', (options, args) => {
+    expect(doctorCommand(urls, resolveSettings(options, 3))).toBe(`npx nestjs-redlock doctor ${args}`);
+  });
+});
