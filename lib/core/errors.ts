@@ -24,7 +24,9 @@ export abstract class LockError extends Error {
     message: string,
     /** The resources that the failed operation concerns. */
     readonly resources: readonly string[] = [],
-    /** The answer of each master, if masters were asked. */
+    /**
+     * The answer of each master, if masters were asked. Empty for a call that waited only for other calls in its process.
+     */
     readonly answers: readonly MasterReport[] = [],
   ) {
     super(message);
@@ -69,6 +71,8 @@ export abstract class LockError extends Error {
   }
 }
 
+const IN_THIS_PROCESS = 'held or awaited by another call in this process';
+
 /** Another holder kept the resource until the waiting budget ended. */
 export class LockNotAcquiredError extends LockError {
   readonly code = 'LOCK_NOT_ACQUIRED';
@@ -87,8 +91,10 @@ export class LockNotAcquiredError extends LockError {
   ) {
     const budget = waited > 0 ? ` within ${waited} ms` : '';
     const holder = holderIn(answers);
-    const by = holder ? `${holder.instance} since ${holder.since.toISOString()}` : 'another holder';
-    super(`${showNames(resources)} is held by ${by}: not acquired${budget}${tellAll(answers)}`, resources, answers);
+    // Without an answer, it waited in the queue of its process, which asks the masters for its first entry only.
+    const unnamed = answers.length > 0 || waited === 0 ? 'held by another holder' : IN_THIS_PROCESS;
+    const state = holder ? `held by ${holder.instance} since ${holder.since.toISOString()}` : unnamed;
+    super(`${showNames(resources)} is ${state}: not acquired${budget}${tellAll(answers)}`, resources, answers);
   }
 
   /** Who holds the resource, as most masters answered; `undefined` if they named no holder. */

@@ -163,3 +163,19 @@ describe('A call that waits', () => {
     expect(call.at).toBe(1_000);
   });
 });
+
+describe('A call that waits only for other calls in its process', () => {
+  it('fails without answers, and its message says why', async () => {
+    const rig = new Rig();
+    const first = rig.follow(rig.acquire('a', noWait));
+    await rig.clock.settle();
+    expect(first.state).toBe('fulfilled');
+    const second = rig.follow(rig.acquire('a', { wait: 100 }));
+    await rig.clock.advance(100);
+    expect(second.reason).toBeInstanceOf(LockNotAcquiredError);
+    expect(second.reason).toMatchObject({
+      message: '"a" is held or awaited by another call in this process: not acquired within 100 ms',
+      answers: [],
+    });
+  });
+});
