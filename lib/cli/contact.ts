@@ -1,5 +1,13 @@
+import {
+  type ConnectionProblem,
+  type Language,
+  problemFrom,
+  type ProblemContext,
+  problemWith,
+} from '../redis/connection-problem.js';
 import type { RedisMasterSource } from '../redis/master-source.js';
 import { redisClient } from '../redis/master-source.js';
+import { languageOf } from '../redis/port-language.js';
 import type { RedisClient } from '../redis/redis-client.interface.js';
 import { isReply, refusalFrom, redactedMessageOf } from '../redis/replies.js';
 
@@ -10,6 +18,10 @@ export type Outcome = { readonly value: unknown } | Failure;
 export interface Failure {
   readonly code: string;
   readonly reason: string;
+  /** What to change, if that is known. */
+  readonly advice?: string | undefined;
+  /** Whether waiting cannot help. */
+  readonly isPermanent?: boolean | undefined;
 }
 
 /** Whether the server refused the command or could not be reached. */
@@ -22,7 +34,7 @@ export class Contact {
   readonly name: string;
   private readonly client: RedisClient;
   private readonly secrets: readonly string[];
-  private trouble: string | undefined;
+  private trouble: unknown;
 
   constructor(
     option: string,
@@ -41,22 +53,43 @@ export class Contact {
   async open(): Promise<Failure | undefined> {
     const ready = new Promise<void>((resolve, reject) => {
       this.client.on('error', (error) => {
-        this.trouble ??= redactedMessageOf(error, this.secrets);
-        reject(new Error(this.trouble));
+        this.trouble ??= error;
+        reject(error instanceof Error ? error : new Error(String(error)));
       });
       this.client.on('close', () => reject(new Error('the connection was closed')));
       this.client.on('ready', () => resolve());
       // Events report the result.
       this.client.connect().catch(() => undefined);
     });
+    const failure = await this.failureOf(ready);
+    return failure && this.explained(failure);
+  }
+
+  private async failureOf(ready: Promise<void>): Promise<Failure | undefined> {
     const opened = await this.settle(ready);
     // The client reports a refused login only after it has reported the connection as ready.
     const outcome = isFailure(opened) ? opened : await this.call('TIME');
     if (!isFailure(outcome)) return undefined;
-    if (this.trouble !== undefined)
-      return { code: /^[A-Z]+(?= )/.exec(this.trouble)?.[0] ?? 'UNREACHABLE', reason: this.trouble };
+    if (this.trouble !== undefined) return outcome;
     // A user without the permission for TIME still has a connection.
     return outcome.code === 'UNREACHABLE' || outcome.code === 'NOAUTH' ? outcome : undefined;
+  }
+
+  /** Names the problem of a connection that could not be opened, and what to change. */
+  private async explained({ code, reason }: Failure): Promise<Failure> {
+    const context = { usesTls: Boolean(this.client.options.tls), hasAnswered: false, secrets: this.secrets };
+    const problem: ConnectionProblem =
+      this.trouble === undefined ? { what: reason, isVague: true } : problemFrom(this.trouble, context);
+    const found = problem.isVague ? await this.examine(context) : undefined;
+    const { what, advice, isPermanent } = found ?? problem;
+    return { code: /^[A-Z]{2,}(?= )/.exec(what)?.[0] ?? code, reason: what, advice, isPermanent };
+  }
+
+  private async examine({ usesTls }: ProblemContext): Promise<ConnectionProblem | undefined> {
+    const { host, port, path, sentinels } = this.client.options;
+    const isPort = host && port !== undefined && !path && !sentinels;
+    const language: Language | undefined = isPort ? await languageOf({ host, port }) : undefined;
+    return problemWith(language, usesTls);
   }
 
   call(command: string, ...args: (string | number)[]): Promise<Outcome> {
@@ -81,7 +114,7 @@ export class Contact {
       return { value: await Promise.race([answer, late]) };
     } catch (error) {
       if (isReply(error)) return refusalFrom(error, this.secrets);
-      return { code: 'UNREACHABLE', reason: this.trouble ?? redactedMessageOf(error, this.secrets) };
+      return { code: 'UNREACHABLE', reason: redactedMessageOf(this.trouble ?? error, this.secrets) };
     } finally {
       clearTimeout(timer);
     }

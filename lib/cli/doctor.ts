@@ -1,3 +1,4 @@
+import { parseDuration } from '../core/settings/duration.js';
 import { Contact } from './contact.js';
 import type { Context } from './context.js';
 import { middleOf } from './clock-offset.js';
@@ -5,31 +6,33 @@ import { type Examination, examine, type Persistence } from './examination.js';
 import { clockErrorOf, evidenceOf, type Finding, isGuarded, judge, twinOf, type Verdict } from './findings.js';
 import { isVital } from './permissions.js';
 import { standingOf } from './standing.js';
-import { duration, plain, table, wrap } from './table.js';
+import { duration, type Paint, plain, table } from './table.js';
 import type { Terminal } from './terminal.js';
 
 /** Number of characters of a run id that are shown: enough to distinguish servers. */
 const SHOWN_OF_RUN = 8;
 
-/** Characters of a line, unless a word is longer. */
-const LINE = 100;
-const LEAST_COLUMN = 16;
+/** More columns would be too narrow to read. */
+const MASTERS_IN_TABLE = 4;
 
 /** What the command line states about the applications. */
 export interface DoctorOptions {
   /** `false` if their `restartGuard` is `false`. */
   readonly restartGuard?: boolean;
+  /** Their `masterTimeout`. */
+  readonly masterTimeout?: string;
 }
 
 /** Examines all masters and reports what is wrong with them. Resolves with the exit status. */
 export async function doctor(
   { sources, settings, timeout, json, terminal }: Context,
-  { restartGuard = true }: DoctorOptions = {},
+  { restartGuard = true, masterTimeout: given }: DoctorOptions = {},
 ): Promise<number> {
+  const masterTimeout = given === undefined ? undefined : parseDuration('--master-timeout', given, 1);
   const contacts = sources.map((source, index) => new Contact(`masters[${index}]`, source, timeout));
   const examined = await Promise.all(contacts.map((contact) => examine(contact, settings)));
   const guarded = restartGuard && isGuarded(examined);
-  const verdict = judge(examined, guarded);
+  const verdict = judge(examined, { guarded, masterTimeout });
   if (json) terminal.print(JSON.stringify(asJson(examined, verdict), null, 2));
   else show(examined, { ...verdict, guarded }, terminal);
   return verdict.healthy ? 0 : 1;
@@ -78,13 +81,23 @@ interface Shown extends Verdict {
 }
 
 function show(examined: readonly Examination[], verdict: Shown, terminal: Terminal): void {
-  const columns = examined.map((one) => columnOf(one, examined, verdict));
-  const names = Object.keys(columns[0] ?? {});
-  const width = Math.max(LEAST_COLUMN, Math.floor((LINE - 16) / examined.length) - 3);
-  const rows = names.map((name) => [name, ...columns.map((column) => wrap(column[name] ?? '-', width))]);
-  terminal.print(table(['master', ...examined.map(({ master }) => master)], rows));
+  for (let first = 0; first < examined.length; first += MASTERS_IN_TABLE) {
+    const some = examined.slice(first, first + MASTERS_IN_TABLE);
+    const columns = some.map((one) => columnOf(one, examined, verdict));
+    const names = Object.keys(columns[0] ?? {});
+    const rows = names.map((name) => [name, ...columns.map((column) => column[name] ?? '-')]);
+    terminal.print(table(['master', ...some.map(({ master }) => master)], rows, paintVotes(terminal)));
+  }
   for (const finding of verdict.findings) terminal.print(describeFinding(finding, terminal));
   terminal.print(terminal.paint(verdict.healthy ? 'green' : 'red', summaryOf(verdict)));
+}
+
+/** The row of votes is green or red. */
+function paintVotes(terminal: Terminal): Paint {
+  return (line, { row, column }) => {
+    if (row[0] !== 'votes' || column === 0) return line;
+    return terminal.paint(row[column] === 'yes' ? 'green' : 'red', line);
+  };
 }
 
 function columnOf(one: Examination, examined: readonly Examination[], verdict: Shown): Record<string, string> {
@@ -113,17 +126,15 @@ function markerOf(one: Examination, examined: readonly Examination[]): Record<st
   if (!examined.some(({ report }) => report?.marker)) return { data };
   return {
     data,
-    'marker by': marker ? plain(marker.writtenBy) || '-' : '-',
-    written: written ?? '-',
-    because: marker ? plain(marker.reason) || '-' : '-',
-    'ttls up to': duration(marker?.knownTtl),
-    vetoed: marker ? (marker.isVetoed ? 'yes' : 'no') : '-',
-    durable: marker ? (marker.isDurable ? 'seen' : 'not seen') : '-',
+    'met by': marker ? plain(marker.writtenBy) || '-' : '-',
+    met: written ?? '-',
+    'last wait': marker ? plain(marker.reason) || '-' : '-',
+    'longest ttl': duration(marker?.knownTtl),
   };
 }
 
 function reasonOf(one: Examination, examined: readonly Examination[]): string {
-  if (one.unreachable) return 'unreachable';
+  if (one.unreachable) return one.unreachable.code === 'UNREACHABLE' ? 'no connection' : one.unreachable.code;
   if (twinOf(one, examined)) return 'duplicate';
   if (one.report?.role === 'slave') return 'replica';
   if (one.fault !== undefined) return 'unsuitable';

@@ -1,3 +1,4 @@
+import { enoughFor } from '../core/health/round-trip.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveSettings } from '../core/settings/settings.js';
 import { EARLY_AFTER } from '../redis/guard/early-vote.js';
@@ -41,25 +42,26 @@ const DEFAULTS = resolveSettings({});
 /** The offset of the local clock, by which all others are measured. */
 const HERE: ClockOffset = Object.freeze({ least: 0, most: 0 });
 
-const ADVICE_ON_CONTACT: Readonly<Record<string, string>> = {
-  NOAUTH: 'put user and password into its URL: redis://user:password@host',
-  WRONGPASS: 'correct user and password in its URL (ACL LIST on the server shows the users)',
-  NOPERM: 'grant its user what the server misses',
-};
+/** What is known about the applications. */
+export interface Applications {
+  /** Whether they have a restart guard. @default the result of {@link isGuarded} */
+  readonly guarded?: boolean;
+  /** Their `masterTimeout` in milliseconds, if it was given. */
+  readonly masterTimeout?: number | undefined;
+}
 
-/**
- * Judges masters that were examined together.
- *
- * @param guarded whether the applications have a restart guard; default: the result of {@link isGuarded}
- */
-export function judge(examined: readonly Examination[], guarded = isGuarded(examined)): Verdict {
+/** Judges masters that were examined together. */
+export function judge(
+  examined: readonly Examination[],
+  { guarded = isGuarded(examined), masterTimeout }: Applications = {},
+): Verdict {
   const masters = examined.length;
   const able = examined.filter((one) => canVote(one, examined));
   const waits = able.map((one) => (guarded ? waitOf(one) : 0));
   const voters = able.filter((_, i) => waits[i] === 0).map(({ master }) => master);
   const locksIn = waitForQuorum(waits, masters) ?? null;
   const findings = [
-    ...examined.flatMap((one) => onOne(one, examined)),
+    ...examined.flatMap((one) => onOne(one, { examined, masterTimeout })),
     ...(guarded ? onGuard({ examined, able, voters, locksIn }) : []),
     ...onAll(examined),
   ];
@@ -108,7 +110,12 @@ function canVote(one: Examination, examined: readonly Examination[]): boolean {
   return !missing.some(isVital);
 }
 
-function onOne(one: Examination, examined: readonly Examination[]): Finding[] {
+interface Surroundings {
+  readonly examined: readonly Examination[];
+  readonly masterTimeout: number | undefined;
+}
+
+function onOne(one: Examination, { examined, masterTimeout }: Surroundings): Finding[] {
   const at = (findings: (Unplaced | undefined)[]): Finding[] =>
     findings.flatMap((finding) => (finding ? [{ ...finding, master: one.master }] : []));
   if (one.unreachable) return at([onContact(one.unreachable)]);
@@ -119,13 +126,13 @@ function onOne(one: Examination, examined: readonly Examination[]): Finding[] {
   }
   if (one.fault !== undefined) return at([problem(one.fault, adviceOnFault(one))]);
   return at([onRefusal(one), onEviction(one), onPermissions(one), onDisk(one)]).concat(
-    at([onClock(one, examined), onLatency(one)]),
+    at([onClock(one, examined), onLatency(one, masterTimeout)]),
   );
 }
 
-function onContact({ code, reason }: Failure): Unplaced {
-  const advice = ADVICE_ON_CONTACT[code] ?? 'start it, or correct its address, or let the network through';
-  return problem(`it cannot be reached: ${reason}`, advice);
+function onContact({ reason, advice, isPermanent }: Failure): Unplaced {
+  const what = isPermanent ? reason : `it cannot be reached: ${reason}`;
+  return problem(what, advice ?? 'start it, or correct its address, or let the network through');
 }
 
 function adviceOnFault({ report }: Examination): string {
@@ -172,15 +179,16 @@ function onClock(one: Examination, examined: readonly Examination[]): Unplaced |
   return problem(what, 'set it over the network (chrony, ntpd) by slewing: when it steps, keys expire early or late');
 }
 
-function onLatency({ latency }: Examination): Unplaced | undefined {
-  const { masterTimeout } = DEFAULTS;
+function onLatency({ latency }: Examination, given: number | undefined): Unplaced | undefined {
+  const masterTimeout = given ?? DEFAULTS.masterTimeout;
   // The fastest answer, because the measuring process may be slow itself.
   if (!latency || latency.fastest < masterTimeout) return undefined;
-  const what = `even its fastest answer took ${duration(latency.fastest)}, when seen from here`;
-  return note(
-    what,
-    `where the application runs, masterTimeout (${masterTimeout} ms by default) must be longer than that`,
-  );
+  const limit = `masterTimeout (${masterTimeout} ms${given === undefined ? ' by default' : ''})`;
+  const what = `its fastest answer took ${duration(latency.fastest)}, longer than ${limit}: from here, requests to it fail`;
+  const value = `masterTimeout: '${enoughFor(latency.fastest)}ms' or more`;
+  return given === undefined
+    ? note(what, `where the application is as far away, set ${value}; --master-timeout names its value here`)
+    : problem(what, `where the application is as far away, set ${value}`);
 }
 
 interface Votes {
@@ -231,8 +239,11 @@ function onShortage({ examined, voters, locksIn }: Votes): Unplaced {
 function adviceOnShortage(examined: readonly Examination[], locksIn: number | null): string {
   const early = `about ${duration(EARLY_AFTER)} after the first application connects, unless a lock is held`;
   if (mayVoteEarly(examined.map(evidenceOf))) {
-    const advice = locksIn === null ? `start the application: they vote ${early}` : `wait; they may vote ${early}`;
-    return `${advice} (with restartGuard: false they vote at once: --no-restart-guard)`;
+    if (locksIn !== null) return `wait; they may vote ${early}`;
+    return (
+      `start the application: they vote ${early} (if it runs already: give its keyPrefix as --prefix, ` +
+      'or --no-restart-guard if it has restartGuard: false)'
+    );
   }
   if (locksIn !== null) return 'wait; the restart guard ends this by itself, and maxTtl bounds it';
   return 'start the application: masters that it does not know wait until every older lock has ended, for up to maxTtl';

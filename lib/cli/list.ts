@@ -28,9 +28,11 @@ export async function list(context: Context, pattern: string): Promise<number> {
   const { locks, unasked } = await inSession(context, (session) => listIn(session, settings, pattern));
   if (json) terminal.print(JSON.stringify({ locks: locks.map(brief), unasked }, null, 2));
   else {
-    if (locks.length > 0)
-      terminal.print(table(['resource', 'state', 'remaining', 'masters', 'holder', 'waiting'], locks.map(rowOf)));
-    terminal.print(terminal.paint('bold', `${locks.length} ${locks.length === 1 ? 'lock' : 'locks'}`));
+    const head = ['resource', 'state', 'remaining', 'masters', 'holder', 'waiting'];
+    if (locks.length > 0) terminal.print(table(head, locks.map(rowOf)));
+    const where =
+      locks.length > 0 ? '' : ` with the prefix ${showNames([settings.keyPrefix])} (--prefix names another)`;
+    terminal.print(terminal.paint('bold', `${locks.length} ${locks.length === 1 ? 'lock' : 'locks'}${where}`));
   }
   for (const { master, answer } of unasked) {
     const reason = answer && 'reason' in answer ? answer.reason : 'no answer';

@@ -47,11 +47,12 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
     .configureOutput({
       writeOut: (text) => terminal.print(text.trimEnd()),
       writeErr: (text) => terminal.complain(text.trimEnd()),
-      outputError: (text, write) => write(withoutValues(text)),
+      outputError: (text, write) => write(withHint(withoutValues(text))),
     });
   common(program.command('doctor'))
     .description('examine the masters: a table, what to change, and a verdict; exit status 1 if no lock can be taken')
     .option('--no-restart-guard', 'the applications have restartGuard: false, so masters vote without a marker')
+    .option('--master-timeout <duration>', 'masterTimeout of the applications (default: 50ms)')
     .action((options: CommonOptions & DoctorOptions) => start(options, (context) => doctor(context, options)));
   common(program.command('inspect'))
     .description('show what each master reports about one lock; exit status 1 if too few masters answer')
@@ -66,7 +67,6 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
   common(program.command('release'))
     .description('take a lock away from its holder, on all masters, and print a line for the audit')
     .argument('<key>', KEY)
-    .option('--force', 'required, because a holder may rely on it')
     .option('--yes', 'do not ask')
     .option(
       '--at-once',
@@ -98,6 +98,10 @@ function common(command: Command): Command {
 
 function append(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
+}
+
+function withHint(message: string): string {
+  return /too many arguments/.test(message) ? `${message.trimEnd()} Give each master as --master <url>.\n` : message;
 }
 
 /** Masks quoted arguments: an argument in the wrong place may be a URL with a password. */

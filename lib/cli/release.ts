@@ -5,28 +5,25 @@ import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { showNames } from '../core/display.js';
 import { type AuditRecord, auditLine, operator } from './audit.js';
-import { type Context, UsageError } from './context.js';
+import type { Context } from './context.js';
 import { heldBy } from './inspect.js';
 import { inSession, type Session } from './session.js';
+import { prefixHint } from './prefix-hint.js';
 import { duration, table } from './table.js';
 import { find, type Found, free, type HeldKey, revoke } from './taking.js';
 
 /** Options of the command `release`. */
 export interface ReleaseOptions {
-  readonly force?: boolean;
   readonly yes?: boolean;
   readonly atOnce?: boolean;
 }
 
 /**
- * Takes a lock away from its holder. Resolves with the exit status: 1 if the lock may still be held, or if the operator
- * did not confirm.
- *
- * @throws {UsageError} without --force
+ * Takes a lock away from its holder. Resolves with the exit status: 1 if the lock may still be held, if nothing was held,
+ * or if the operator did not confirm.
  */
 export async function release(context: Context, key: string, options: ReleaseOptions): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
-  if (!options.force) throw new UsageError('release takes a lock away from a holder that may rely on it: add --force');
   return inSession(context, (session) => releaseIn(session, context, resource, options));
 }
 
@@ -71,16 +68,17 @@ async function releaseIn(
   return record.released ? 0 : 1;
 }
 
-function nothingToDo({ revoked, unasked }: Found, resource: string, { terminal, json, sources }: Context): number {
+function nothingToDo({ revoked, unasked }: Found, resource: string, context: Context): number {
+  const { terminal, json, sources, settings } = context;
   const enough = sources.length - unasked.length >= quorumOf(sources.length);
   const [first] = revoked;
   const state = first
     ? `was released already, and is free in at most ${duration(first.entry.remaining)}`
-    : 'is not held';
+    : ['is not held, so nothing was released', prefixHint(resource, settings)].filter(Boolean).join(': ');
   const reason = `${showNames([resource])} ${enough ? state : 'may be held: too few masters can be asked'}`;
   if (json) terminal.print(JSON.stringify({ resource, released: false, reason }, null, 2));
   else terminal.print(reason);
-  return enough ? 0 : 1;
+  return enough && first ? 0 : 1;
 }
 
 function showFound({ held, revoked, unasked }: Found, resource: string, { terminal }: Context): void {

@@ -5,6 +5,7 @@ import type { MasterReply } from '../core/master.interface.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { Redlock } from '../core/redlock.js';
 import { redisMasters } from '../redis/master-source.js';
+import { languageOf } from '../redis/port-language.js';
 import type { RedisMaster } from '../redis/redis-master.js';
 import { Contact, type Failure, isFailure } from './contact.js';
 import type { Context } from './context.js';
@@ -33,7 +34,7 @@ export class Session {
       observer: {},
       encoder: new RequestEncoder(),
     };
-    const masters = redisMasters('masters', sources, { ...dependencies, settings });
+    const masters = redisMasters('masters', sources, { ...dependencies, settings, languageOf });
     const redlock = new Redlock(masters, settings, dependencies);
     // Each answer reports what is wrong.
     await redlock.connect(timeout).catch((error: unknown) => {
@@ -44,7 +45,8 @@ export class Session {
     const reports = await Promise.all(
       contacts.map(async (contact, index): Promise<MasterReport> => {
         const { state = 'down', reason = 'not connected' } = states[index] ?? {};
-        const failure = state === 'voting' ? await contact.open() : { code: 'UNREACHABLE', reason };
+        const isPermanent = state === 'refused';
+        const failure = state === 'voting' ? await contact.open() : { code: 'UNREACHABLE', reason, isPermanent };
         return { master: contact.name, answer: failure && answerOf(failure) };
       }),
     );
@@ -76,8 +78,10 @@ export async function inSession<T>(context: Context, action: (session: Session) 
 }
 
 /** Converts the failure of one command into the answer of a master. */
-export function answerOf({ code, reason }: Failure): MasterReply {
-  return code === 'UNREACHABLE' ? { kind: 'unreachable', reason, sent: false } : { kind: 'refused', code, reason };
+export function answerOf({ code, reason, isPermanent }: Failure): MasterReply {
+  return code === 'UNREACHABLE'
+    ? { kind: 'unreachable', reason, sent: false, ...(isPermanent && { isPermanent }) }
+    : { kind: 'refused', code, reason };
 }
 
 /** The value of a key and its remaining milliseconds. */

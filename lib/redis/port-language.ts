@@ -22,25 +22,27 @@ const CERTIFICATE_ERROR = /CERT|^UNABLE_TO_/;
 
 /** Finds out which language a port speaks, over connections of its own. Sends no credentials. */
 export async function languageOf(endpoint: Endpoint): Promise<Language | undefined> {
-  return (await trySocket(endpoint)) ?? (await tryTls(endpoint));
+  const language = await trySocket(endpoint);
+  // A port that expects TLS refuses other bytes at once.
+  return language === 'closed' ? tryTls(endpoint) : language;
 }
 
-function trySocket(endpoint: Endpoint): Promise<Language | undefined> {
+function trySocket(endpoint: Endpoint): Promise<Language | 'closed' | undefined> {
   const socket = connectPlain({ ...endpoint });
-  return outcomeOf(socket, (end) => {
+  return outcomeOf<Language | 'closed'>(socket, (end) => {
     socket.once('connect', () => socket.write('PING\r\n'));
     socket.once('data', (data) => {
       const beginning = data.toString('latin1', 0, 16);
       end(BEGINNINGS.find(([pattern]) => pattern.test(beginning))?.[1]);
     });
-    socket.once('error', () => end(undefined));
+    socket.once('close', () => end('closed'));
   });
 }
 
 function tryTls(endpoint: Endpoint): Promise<Language | undefined> {
   const { host } = endpoint;
   const socket = connectTls({ ...endpoint, ...(isIP(host) === 0 && { servername: host }) });
-  return outcomeOf(socket, (end) => {
+  return outcomeOf<Language>(socket, (end) => {
     socket.once('secureConnect', () => end('tls'));
     socket.once('error', (error: NodeJS.ErrnoException) =>
       end(CERTIFICATE_ERROR.test(error.code ?? '') ? 'tls' : undefined),
@@ -48,20 +50,18 @@ function tryTls(endpoint: Endpoint): Promise<Language | undefined> {
   });
 }
 
-type End = (language: Language | undefined) => void;
+type End<T> = (language: T | undefined) => void;
 
-function outcomeOf(socket: Socket, listen: (end: End) => void): Promise<Language | undefined> {
+function outcomeOf<T>(socket: Socket, listen: (end: End<T>) => void): Promise<T | undefined> {
   return new Promise((resolve) => {
-    const end: End = (language) => {
+    const end: End<T> = (language) => {
       clearTimeout(timer);
       resolve(language);
-      socket.on('error', () => undefined);
       socket.destroy();
     };
     const timer = setTimeout(() => end(undefined), WITHIN);
-    socket.unref();
-    timer.unref();
-    socket.once('close', () => end(undefined));
+    socket.on('error', () => undefined);
     listen(end);
+    socket.once('close', () => end(undefined));
   });
 }

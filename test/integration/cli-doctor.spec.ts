@@ -81,10 +81,9 @@ describe('doctor', () => {
     expect(ended.stdout).not.toContain('note:');
     expect(ended.stdout.match(new RegExp(`test:${process.pid}`, 'g'))).toHaveLength(3);
     expect(ended.stdout).toMatch(/^│ data +│ known +│ known +│ known +│$/m);
-    expect(ended.stdout).toMatch(/^│ written +│ \d.* ago +│/m);
-    expect(ended.stdout).toMatch(/^│ ttls up to +│ 1\.0 s/m);
-    expect(ended.stdout).toMatch(/^│ vetoed +│ no +│/m);
-    expect(ended.stdout).toMatch(/^│ durable +│ not seen +│/m);
+    expect(ended.stdout).toMatch(/^│ met +│ \d.* ago +│/m);
+    expect(ended.stdout).toMatch(/^│ longest ttl +│ 1\.0 s/m);
+    expect(ended.stdout).toMatch(/^│ last wait +│/m);
     expect(ended.stdout.replaceAll(/\s|│/g, '')).toContain('itsdataisnewto');
     expect(
       Math.max(
@@ -185,7 +184,7 @@ describe('doctor', () => {
         expect(ended.status).toBe(1);
         const code = wrong ? 'WRONGPASS' : 'NOAUTH';
         expect(problemsIn(ended)).toEqual([expect.stringMatching(`127.0.0.1:${guarded.port}: .*${code}`)]);
-        expect(ended.stdout).toContain('user and password');
+        expect(ended.stdout).toMatch(wrong ? /correct them in its URL/ : /put user and password into its URL/);
         expectSilenceAbout(PASSWORD, ended);
         const json = await doctor([...masters.urls, url], UNGUARDED, '--json');
         expect(JSON.parse(json.stdout)).toMatchObject({ healthy: false, masters: 3, quorum: 2 });
@@ -223,6 +222,30 @@ describe('doctor', () => {
     expect(majority.status).toBe(1);
     expect(problemsIn(majority)).toHaveLength(2);
     expect(majority.stdout).toContain('1 of 3 masters vote, 2 must; no lock can be taken');
+  }, 60_000);
+
+  it('says when masterTimeout is shorter than a round trip, and which value to set', async () => {
+    await using masters = await startMasters(1);
+    await using far = await TcpProxy.to(masters.servers[0]!.port);
+    far.replies.delay = 120;
+    const byDefault = await doctor([far.url]);
+    expect(byDefault.status).toBe(0);
+    expect(byDefault.stdout).toMatch(
+      /note: .*its fastest answer took 1\d\d ms, longer than masterTimeout \(50 ms by default\)/,
+    );
+    expect(byDefault.stdout).toMatch(/set masterTimeout: '\d{3}ms' or more/);
+    const given = await doctor([far.url], '--master-timeout', '100ms');
+    expect(given.status).toBe(1);
+    expect(problemsIn(given)).toEqual([expect.stringContaining('longer than masterTimeout (100 ms)')]);
+    expect((await doctor([far.url], '--master-timeout', '30s')).stdout).not.toContain('masterTimeout');
+  }, 60_000);
+
+  it('shows five masters in lines of at most 100 columns', async () => {
+    await using masters = await startMasters(5);
+    const { stdout } = await doctor(masters.urls, UNGUARDED);
+    const lines = stdout.split('\n').filter((line) => /^[│┌├└]/.test(line));
+    for (const { port } of masters.servers) expect(lines.join()).toContain(`127.0.0.1:${port}`);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
   }, 60_000);
 
   it('does not wait for a hung master', async () => {
@@ -333,6 +356,7 @@ describe('The masters of doctor', () => {
     ['a URL that cannot be parsed', ['doctor', '--master', `redis://u:${PASSWORD}@host`]],
     ['another scheme', ['doctor', '--master', `http://u:${encoded}@host`]],
     ['one address twice', ['doctor', ...on([`redis://:${encoded}@localhost`, 'redis://LOCALHOST:6379/1'])]],
+    ['a URL without --master', ['doctor', `redis://u:${encoded}@host`]],
     ['a misspelled option', ['doctor', `--mastre=redis://u:${encoded}@host`]],
     ['an option after the URL', ['doctor', '--timeout', `redis://u:${encoded}@host`, '--master', 'redis://h']],
     ['no such command', [`redis://u:${encoded}@host`]],
@@ -348,6 +372,11 @@ describe('The masters of doctor', () => {
     },
     60_000,
   );
+
+  it('have to follow --master, and the error says so', async () => {
+    const { stderr } = await cli(['doctor', 'redis://127.0.0.1:1', 'redis://127.0.0.1:2']);
+    expect(stderr).toContain('Give each master as --master <url>.');
+  }, 60_000);
 
   it('are explained by --help for each command', async () => {
     const all = await cli(['--help']);

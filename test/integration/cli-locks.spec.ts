@@ -30,7 +30,7 @@ describe('inspect', () => {
     const held = await cli(['inspect', 'order:1', ...on(masters.urls), ...PATIENTLY]);
     expect(held).toMatchObject({ status: 0, stderr: '' });
     expect(held.stdout).toMatch(/"order:1" is held, for \d.* unless it is extended \(held on 3 of 3 masters/);
-    expect(held.stdout.match(/held for \d+ ms more/g)).toHaveLength(3);
+    expect(held.stdout.match(/held, \d+\.\d s left/g)).toHaveLength(3);
     const json = await cli(['inspect', 'order:1', ...on(masters.urls), ...PATIENTLY, '--json']);
     expect(JSON.parse(json.stdout)).toMatchObject({ resource: 'order:1', state: 'held' });
 
@@ -38,6 +38,21 @@ describe('inspect', () => {
     const free = await cli(['inspect', 'order:1', ...on(masters.urls), ...PATIENTLY]);
     expect(free).toMatchObject({ status: 0, stdout: expect.stringContaining('"order:1" is free') });
     for (const { port } of masters.servers) expect(await leftovers(port)).toEqual([]);
+    const asJson = await cli(['inspect', 'order:1', ...on(masters.urls), ...PATIENTLY, '--json']);
+    const { state, masters: replies } = JSON.parse(asJson.stdout) as { state: string; masters: object[] };
+    expect([state, replies]).toEqual([
+      'free',
+      masters.servers.map(({ port }) => ({ master: `127.0.0.1:${port}`, answer: { kind: 'free' } })),
+    ]);
+  }, 60_000);
+
+  it('hints at the prefix when it is given the name of a key', async () => {
+    await using masters = await startMasters(1);
+    const { status, stderr } = await cli(['inspect', 'lock:order:1', ...on(masters.urls), ...PATIENTLY]);
+    expect(status).toBe(0);
+    expect(stderr).toBe(
+      'note: "lock:" is the prefix of the keys; the lock with the key "lock:order:1" is named "order:1"\n',
+    );
   }, 60_000);
 
   it('reports an unknown state when a majority is dead, and does not ask a replica', async () => {
@@ -78,6 +93,8 @@ describe('list', () => {
       ['order:1', 'held', 3],
       ['order:2', 'held', 3],
     ]);
+    const none = await cli(['list', 'nosuch', ...on(masters.urls), ...PATIENTLY]);
+    expect(none.stdout).toBe('0 locks with the prefix "lock:" (--prefix names another)\n');
     const orders = await listed(masters.urls, 'order:*');
     expect(orders.locks.map(({ resource }) => resource)).toEqual(['order:1', 'order:2']);
     const text = await cli(['list', ...on(masters.urls), ...PATIENTLY]);
@@ -126,7 +143,7 @@ describe('release', () => {
       () => (lostFirst = lock.loss !== undefined),
       () => undefined,
     );
-    const { status, stdout } = await release(masters.urls, 'order:1', ['--force', '--yes']);
+    const { status, stdout } = await release(masters.urls, 'order:1', ['--yes']);
     expect(status).toBe(0);
     const [audit = ''] = stdout.split('\n').filter((line) => line.startsWith('audit: '));
     expect(audit).toMatch(
@@ -148,7 +165,7 @@ describe('release', () => {
     await gone.acquire('job', '1h');
     await using next = await Contender.on(masters.urls, { masterTimeout: 1_000 });
     const waiting = next.acquire('job', '30s', { wait: '60s' });
-    const { status, stdout } = await release(masters.urls, 'job', ['--force', '--yes', '--at-once', '--json']);
+    const { status, stdout } = await release(masters.urls, 'job', ['--yes', '--at-once', '--json']);
     expect(status).toBe(0);
     const taken = masters.servers.map(({ port }) => `127.0.0.1:${port}`);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -172,7 +189,7 @@ describe('release', () => {
       await using contender = await Contender.on(masters.urls);
       await contender.acquire('order:1', '30s');
       const before = await command(masters.servers[0]!.port, 'GET', 'lock:order:1');
-      const { status, stdout, stderr } = await release(masters.urls, 'order:1', ['--force'], input);
+      const { status, stdout, stderr } = await release(masters.urls, 'order:1', [], input);
       expect(status).toBe(expected);
       expect(stderr).toContain('a process that may be working');
       expect(stderr).toContain('fencing token');
@@ -186,18 +203,10 @@ describe('release', () => {
     60_000,
   );
 
-  it('is refused without --force, and changes nothing', async () => {
-    await using masters = await startMasters(1);
-    await command(masters.servers[0]!.port, 'SET', 'lock:x', 'token', 'PX', 60_000);
-    const ended = await release(masters.urls, 'x', ['--yes']);
-    expect(ended).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('--force') });
-    expect(await command(masters.servers[0]!.port, 'GET', 'lock:x')).toBe('token');
-  }, 60_000);
-
   it('releases only the lock that it has shown, and not one taken while it asked for confirmation', async () => {
     await using masters = await startMasters(1);
     const [{ port }] = masters.servers as [(typeof masters.servers)[0]];
-    for (const args of [['--force'], ['--force', '--at-once']]) {
+    for (const args of [[], ['--at-once']]) {
       await command(port, 'SET', 'lock:x', 'first', 'PX', 60_000);
       const running = await startCli(['release', 'x', ...args, ...on(masters.urls), ...PATIENTLY]);
       await running.asked;
@@ -214,7 +223,7 @@ describe('release', () => {
     for (const { port } of masters.servers) await command(port, 'SET', 'lock:x', 'token', 'PX', 60_000);
     await a!.kill();
     await b!.kill();
-    const ended = await cli(['release', 'x', '--force', '--yes', ...on(masters.urls), '--timeout', '2s']);
+    const ended = await cli(['release', 'x', '--yes', ...on(masters.urls), '--timeout', '2s']);
     expect(ended.status).toBe(1);
     expect(ended.stderr).toContain('too few masters gave it up');
     expect(ended.stdout).toMatch(/failed to release "x" .* on 1 of 3 masters \(127\.0\.0\.1:\d+\), not on /);
@@ -225,7 +234,7 @@ describe('release', () => {
     await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     for (const { port } of [a!, c!]) await command(port, 'SET', 'lock:x', 'token', 'PX', 60_000);
-    const args = ['release', 'x', '--force', '--yes', '--timeout', '2s'];
+    const args = ['release', 'x', '--yes', '--timeout', '2s'];
     await cli([...args, ...on([a!.url])]);
     await b!.kill();
     const ended = await cli([...args, ...on(masters.urls)]);
@@ -234,21 +243,22 @@ describe('release', () => {
     expect(ended.stdout).toMatch(/ released "x" .* on 1 of 3 masters \(127\.0\.0\.1:\d+\), not on /);
   }, 60_000);
 
-  it('has nothing to do for a lock that is free or already released', async () => {
+  it('ends with 1 if nothing is held, and with 0 for a lock that was released already', async () => {
     await using masters = await startMasters(1);
-    expect(await release(masters.urls, 'x', ['--force'])).toMatchObject({
-      ...{ status: 0, stdout: expect.stringContaining('"x" is not held') },
+    expect(await release(masters.urls, 'x', [])).toMatchObject({
+      ...{ status: 1, stdout: '"x" is not held, so nothing was released\n' },
     });
+    expect((await release(masters.urls, 'lock:x', [])).stdout).toContain('is named "x"');
     await command(masters.servers[0]!.port, 'SET', 'lock:x', 'token', 'PX', 60_000);
-    expect((await release(masters.urls, 'x', ['--force', '--yes'])).status).toBe(0);
-    expect(await release(masters.urls, 'x', ['--force'])).toMatchObject({
+    expect((await release(masters.urls, 'x', ['--yes'])).status).toBe(0);
+    expect(await release(masters.urls, 'x', [])).toMatchObject({
       ...{ status: 0, stdout: expect.stringContaining('"x" was released already') },
     });
-    expect((await release(masters.urls, 'x', ['--force', '--yes', '--at-once'])).status).toBe(0);
+    expect((await release(masters.urls, 'x', ['--yes', '--at-once'])).status).toBe(0);
     expect(await leftovers(masters.servers[0]!.port)).toEqual([]);
     // A lock without expiry, which never ends by itself.
     await command(masters.servers[0]!.port, 'SET', 'lock:x', 'token');
-    expect((await release(masters.urls, 'x', ['--force', '--yes'])).status).toBe(0);
+    expect((await release(masters.urls, 'x', ['--yes'])).status).toBe(0);
     expect(await leftovers(masters.servers[0]!.port)).toEqual([]);
   }, 60_000);
 });

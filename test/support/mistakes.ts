@@ -32,8 +32,7 @@ export const MISTAKES = {
 /** Mistakes that waiting could correct. */
 export const OUTAGES = {
   'a port without a server': /^connect ECONNREFUSED 127\.0\.0\.1:\d+: start it, or correct its address$/,
-  'an unknown host':
-    /^getaddrinfo (?:ENOTFOUND|EAI_AGAIN) redis\.invalid: /,
+  'an unknown host': /^getaddrinfo (?:ENOTFOUND|EAI_AGAIN) redis\.invalid: /,
 } as const;
 
 export type Mistake = keyof typeof MISTAKES | keyof typeof OUTAGES;

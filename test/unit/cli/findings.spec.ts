@@ -179,7 +179,11 @@ describe('The verdict', () => {
     expect(judge([never('a')]).voters).toEqual(['a']);
     expect(judge([never('a'), young]).voters).toEqual([]);
     expect(judge([never('a'), never('b'), never('c')]).voters).toEqual([]);
-    expect(judge([never('a'), young, never('c')], false)).toMatchObject({ healthy: true, findings: [], locksIn: 0 });
+    expect(judge([never('a'), young, never('c')], { guarded: false })).toMatchObject({
+      healthy: true,
+      findings: [],
+      locksIn: 0,
+    });
   });
 
   it('does not mention the guard if masters are missing for other reasons', () => {
@@ -216,12 +220,34 @@ describe('The verdict', () => {
     expect(judge(same)).toMatchObject({ healthy: false, voters: ['a', 'c'] });
   });
 
+  it.each([
+    [{ code: 'UNREACHABLE', reason: 'it hangs' }, 'it cannot be reached: it hangs', 'start it, or correct its address'],
+    [{ code: 'WRONGPASS', reason: 'WRONGPASS it', advice: 'correct', isPermanent: true }, 'WRONGPASS it', 'correct'],
+  ])('names the problem of a connection, and what to change: %j', (unreachable, what, advice) => {
+    const { findings, voters } = judge(beside({ unreachable, report: undefined }));
+    expect(brief(findings)).toEqual([['problem', 'a', what]]);
+    expect(findings[0]?.advice).toContain(advice);
+    expect(voters).toEqual(['b', 'c']);
+  });
+
   it('reports a failing disk as a problem, and a slow answer as a note', () => {
     const failing = { persistence: { appendOnly: false, fsync: undefined, snapshots: true, failing: true } };
     expect(judge(beside(failing)).healthy).toBe(false);
     const slow = judge(beside({ latency: { fastest: 51, median: 60 } }));
     expect([slow.healthy, slow.findings.length]).toEqual([true, 1]);
     expect(judge(beside({ latency: { fastest: 49, median: 500 } })).findings).toEqual([]);
+    expect(slow.findings[0]).toMatchObject({
+      what: 'its fastest answer took 51 ms, longer than masterTimeout (50 ms by default): from here, requests to it fail',
+      advice: expect.stringContaining("masterTimeout: '200ms' or more"),
+    });
+  });
+
+  it('judges the round trip by the masterTimeout of the applications, if it is given', () => {
+    const slow = beside({ latency: { fastest: 120, median: 130 } });
+    expect(judge(slow, { masterTimeout: 200 }).findings).toEqual([]);
+    expect(brief(judge(slow, { masterTimeout: 100 }).findings)).toEqual([
+      ['problem', 'a', expect.stringContaining('longer than masterTimeout (100 ms)')],
+    ]);
   });
 });
 

@@ -17,9 +17,27 @@ describe('The output for people', () => {
     expect(duration(of)).toBe(words);
   });
 
-  it('breaks lines between words, and never within one', () => {
+  it('breaks lines between words, and within a word that is too long', () => {
     expect(wrap('its data is new to all processes', 14)).toBe('its data is\nnew to all\nprocesses');
-    expect(wrap('a-very-long-name:4711', 8)).toBe('a-very-long-name:4711');
+    expect(wrap('a-very-long-name:4711', 8)).toBe('a-very-l\nong-name\n:4711');
+    expect(wrap('', 8)).toBe('');
+  });
+
+  it.each([
+    ['one long cell', ['a', 'x'.repeat(300)]],
+    ['many cells', Array.from({ length: 5 }, (_, i) => `${i} ${'word '.repeat(20)}`)],
+  ])('draws lines of at most 100 columns: %s', (_, row) => {
+    const lines = table(
+      row.map(() => 'head'),
+      [row],
+    ).split('\n');
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
+    expect(lines.join('').replaceAll(/[^x]/g, '')).toHaveLength(row.join('').replaceAll(/[^x]/g, '').length);
+  });
+
+  it('paints each line of a cell', () => {
+    const drawn = table(['h'], [['y'.repeat(200)]], (line, { column }) => `<${column}>${line.slice(3)}`);
+    expect(drawn.match(/<0>/g)).toHaveLength(3);
   });
 
   it('replaces the control characters of a server', () => {
