@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Inject } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
@@ -139,6 +140,21 @@ describe('The health check on real servers', () => {
     },
     30_000,
   );
+
+  it('is down when a majority of masters cannot save: MISCONF', async () => {
+    await using masters = await startMasters(3, { args: ['--save', '3600', '1'] });
+    const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
+    for (const { port } of masters.servers.slice(0, 2)) {
+      const [, folder = ''] = (await command(port, 'CONFIG', 'GET', 'dir')) as string[];
+      await rm(folder, { recursive: true });
+      await command(port, 'BGSAVE');
+    }
+    await eventually(async () => (await healthOf(url)).status === 503);
+    await eventually(async () => (await statesOf(url)).filter((state) => state === 'refused').length === 2);
+    const { details } = await healthOf(url);
+    const refused = { state: 'refused', reason: expect.stringMatching(/^MISCONF /) };
+    expect(details.redlock!.masters).toMatchObject([refused, refused, { state: 'voting' }]);
+  }, 30_000);
 
   it('leaves no key on the masters', async () => {
     await using masters = await startMasters(1);
