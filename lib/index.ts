@@ -29,9 +29,15 @@ export type {
   TimedOutReply,
   UnreachableReply,
 } from './core/master.interface.js';
-export type { AcquisitionObserver, LockObserver, OnHeld, AcquisitionProgress } from './core/observer.js';
+export type {
+  AcquisitionObserver,
+  LockObserver,
+  ObservedService,
+  OnHeld,
+  AcquisitionProgress,
+} from './core/observer.js';
 export type { LockInspection } from './core/redlock.js';
-export type { MasterStatus, RedlockStatus } from './core/health/status.js';
+export type { MasterState, MasterStatus, RedlockStatus } from './core/health/status.js';
 export type { AcquireOptions, RedlockOptions } from './core/settings/options.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
 export { LockExceptionFilter, type LockExceptionFilterOptions } from './nest/lock-exception.filter.js';

@@ -3,6 +3,7 @@ import type { AcquisitionObserver, LockObserver } from './observer.js';
 type Listening = LockObserver | AcquisitionObserver;
 
 const EVENTS = [
+  ...(['stopped', 'firstStatus', 'lockInDanger', 'skipped'] as const),
   ...(['lockLost', 'masterAnswered', 'masterSilent', 'masterQuarantined'] as const),
   ...(['masterRefused', 'masterVotesAgain', 'masterAtRisk', 'masterAnswersAgain'] as const),
   ...(['masterLost', 'masterFound', 'quorumLost', 'quorumRestored', 'clientClockLagged', 'ttlCut'] as const),

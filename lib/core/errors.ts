@@ -125,7 +125,7 @@ export class QuorumUnavailableError extends LockError {
 /**
  * Why a lock was lost.
  *
- * - `expired`: its validity ended before a quorum agreed to extend it
+ * - `expired`: its validity ended before it was extended; the message says whether that was tried, and how it failed
  * - `owner-changed`: a quorum of masters reports another holder
  * - `max-hold`: it was kept for `maxHold`
  * - `shutdown`: the application closed before the work ended
@@ -151,8 +151,10 @@ export class LockLostError extends LockError {
     /** Why the lock was lost. */
     override readonly cause: LockLostCause,
     answers: readonly MasterReport[] = [],
+    /** Explains the cause in the message. */
+    explanation: string = LOST[cause],
   ) {
-    super(`lost the lock on ${showNames(resources)}: ${LOST[cause]}${tellAll(answers)}`, resources, answers);
+    super(`lost the lock on ${showNames(resources)}: ${explanation}${tellAll(answers)}`, resources, answers);
   }
 }
 
@@ -232,7 +234,8 @@ function hide(error: LockError, ...names: string[]): void {
   for (const name of names) Object.defineProperty(error, name, { enumerable: false });
 }
 
-function tellAll(answers: readonly MasterReport[]): string {
+/** The replies of all masters in parentheses, with a space before; nothing if there are none. */
+export function tellAll(answers: readonly MasterReport[]): string {
   if (answers.length === 0) return '';
   return ` (${answers.map(({ master, answer }) => `${master}: ${describeReply(answer)}`).join('; ')})`;
 }

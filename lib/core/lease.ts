@@ -14,6 +14,8 @@ import type { Witness } from './witness.interface.js';
 const EXTEND_AFTER = 1 / 3;
 /** A failed extension is retried after at most this share of the ttl: soon enough, without a hot loop. */
 const RETRY_AFTER = 1 / 10;
+/** A lock is in danger if an extension fails while no more than this share of the ttl is left. */
+const DANGER_BELOW = 1 / 3;
 /** A timer may fire early by this share of the period that it covers, so that timers of several locks coincide. */
 const TIMER_SLACK = 1 / 50;
 /** Timers have a resolution of one millisecond: a shorter remaining validity cannot be relied on. */
@@ -54,6 +56,7 @@ export class Lease {
   private nextAfter: number;
   private nextSince: Instant;
   private nextSlack: number;
+  private isInDanger = false;
 
   constructor(
     readonly resources: readonly string[],
@@ -159,9 +162,9 @@ export class Lease {
   }
 
   /** Ends the lock although its holder still relies on it. */
-  lose(cause: LockLostCause, answers: readonly MasterReport[] = []): void {
+  lose(cause: LockLostCause, answers: readonly MasterReport[] = [], explanation?: string): void {
     if (this.isOver) return;
-    this.lost = new LockLostError(this.resources, cause, answers);
+    this.lost = new LockLostError(this.resources, cause, answers, explanation);
     void this.end(this.context.clock.read());
     this.controller?.abort(this.lost);
     this.context.observer.lockLost?.(this.lost);
@@ -202,7 +205,28 @@ export class Lease {
   }
 
   private expire(now: Instant): void {
-    this.lose(this.holdLeftAt(now) < this.quorumLock.remainingAt(now) ? 'max-hold' : 'expired');
+    if (this.holdLeftAt(now) < this.quorumLock.remainingAt(now)) {
+      this.lose('max-hold');
+      return;
+    }
+    const { lastReplies } = this.quorumLock;
+    this.lose('expired', lastReplies, lastReplies.length > 0 ? undefined : this.whyNotExtended);
+  }
+
+  /** Why the lock expired although no extension of it has failed. */
+  private get whyNotExtended(): string {
+    return this.call.extend
+      ? `this process was blocked or suspended, and did not extend it within its ttl of ${this.ttl} ms`
+      : `it was not extended within its ttl of ${this.ttl} ms: pass \`extend: true\`, or a longer ttl`;
+  }
+
+  /** An extension has failed. */
+  private noteFailure(): void {
+    if (this.isInDanger) return;
+    const { remaining } = this;
+    if (remaining >= this.ttl * DANGER_BELOW) return;
+    this.isInDanger = true;
+    this.context.observer.lockInDanger?.(this.resources, remaining, this.quorumLock.lastReplies);
   }
 
   private end(now: Instant): Promise<void> {
@@ -261,14 +285,16 @@ export class Lease {
     if (this.isOver) return { extended: false, quorumCall };
     if (extended) {
       this.ttl = ttl;
+      this.isInDanger = false;
       this.plan(this.quorumLock.validSince, ttl * EXTEND_AFTER, ttl * TIMER_SLACK);
     } else if (quorumCall.ownedByOther) {
-      this.lose('owner-changed', quorumCall.report);
+      this.lose('owner-changed', this.quorumLock.lastReplies);
     } else {
       const { clock, random } = this.context;
       // The shorter ttl counts: a refused change of the ttl leaves the validity of the previous ttl, or less.
       const bound = Math.min(ttl, this.ttl) * RETRY_AFTER;
       this.plan(clock.read(), bound * (1 + random.fraction()) * 0.5, bound * TIMER_SLACK);
+      this.noteFailure();
     }
     this.arm();
     return { extended, quorumCall };

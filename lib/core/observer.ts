@@ -1,8 +1,30 @@
-import type { LockLostError } from './errors.js';
+import type { LockLostError, LockNotAcquiredError, MasterReport } from './errors.js';
+import type { RedlockStatus } from './health/status.js';
 import type { MasterReply, MasterRequest } from './master.interface.js';
+
+/** A lock service, as its observers see it. */
+export interface ObservedService {
+  /** The `name` with which the module was registered; `default` without one. */
+  readonly name: string;
+  /** What is known about the masters now, without asking them. Cheap enough for every scrape of metrics. */
+  readonly status: () => RedlockStatus;
+}
 
 /** Receives events, for example to log or to count them. Called synchronously; must not throw. */
 export interface LockObserver {
+  /**
+   * A lock service was created. Called before all other events; the status is available afterwards. The returned
+   * observer, if any, receives all further events of this service in place of this one, so that one observer can serve
+   * several services.
+   */
+  started?(service: ObservedService): LockObserver | undefined;
+  /** The lock service has closed its connections, or could not start. The last event. */
+  stopped?(): void;
+  /**
+   * The first status after all masters had time to connect, at most `connectTimeout`. Called once; not called if the
+   * boot fails.
+   */
+  firstStatus?(status: RedlockStatus): void;
   /**
    * An acquisition begins. Called in the asynchronous context of the caller. The returned observer, if any, receives
    * the further events of this acquisition.
@@ -12,6 +34,21 @@ export interface LockObserver {
   acquiring?(resources: readonly string[], onHeld: OnHeld): AcquisitionObserver | undefined;
   /** A lock was lost while its holder still relied on it. */
   lockLost?(error: LockLostError): void;
+  /**
+   * An extension has failed, and less than a third of the ttl is left. Called once for each lock, and again only after
+   * an extension that succeeded.
+   *
+   * @param remaining milliseconds after which the lock is lost, unless an extension succeeds
+   * @param answers what each master replied last
+   */
+  lockInDanger?(resources: readonly string[], remaining: number, answers: readonly MasterReport[]): void;
+  /**
+   * A call did not run because another holder has the resource, as `tryAcquire`, `onLocked: 'skip'`, a status or a
+   * function for `onLocked` expect.
+   *
+   * @param caller `tryAcquire`, or the decorator or interceptor with its class and method
+   */
+  skipped?(caller: string, error: LockNotAcquiredError): void;
   /**
    * A master has answered, or was not asked because it is silent.
    *
@@ -34,12 +71,12 @@ export interface LockObserver {
   ttlCut?(wanted: number, used: number, missing: readonly string[]): void;
   /** The connection to a master was lost. It is reopened until that succeeds. */
   masterLost?(master: string, reason: string): void;
-  /** There is a connection to a master again after it was lost. */
+  /** There is a connection to a master after it was lost, or could not be opened at first. */
   masterFound?(master: string): void;
   /** Fewer masters than a quorum vote: no lock can be taken or extended. */
-  quorumLost?(voting: number, masters: number): void;
-  /** A quorum of masters votes again after it was lost. */
-  quorumRestored?(voting: number, masters: number): void;
+  quorumLost?(voting: number, masters: number, status: RedlockStatus): void;
+  /** A quorum of masters votes after `quorumLost`, or after a `firstStatus` without a quorum. */
+  quorumRestored?(voting: number, masters: number, status: RedlockStatus): void;
   /** A master that was silent answers again. */
   masterAnswersAgain?(master: string): void;
 }

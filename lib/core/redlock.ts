@@ -90,9 +90,9 @@ export class Redlock {
     };
   }
 
-  /** Opens the connections without waiting for them. */
-  open(): void {
-    for (const master of this.masters) void master.connect();
+  /** Opens the connections. Resolves when each master has connected or failed to do so once. */
+  async open(): Promise<void> {
+    await Promise.all(this.masters.map((master) => master.connect()));
   }
 
   /**
@@ -111,6 +111,11 @@ export class Redlock {
       if (fault !== undefined) throw new RedlockConfigError('masters', name, `must be an independent server: ${fault}`);
     }
     return connecting;
+  }
+
+  /** Calls `listener` each time a master can take requests, or its votes begin to count. */
+  onReady(listener: () => void): void {
+    for (const master of this.masters) master.onReady(listener);
   }
 
   /** What is known about the masters without contacting them. */
@@ -184,6 +189,11 @@ export class Redlock {
   /** Ends all held locks this many milliseconds earlier, because the clock of this process stood still. */
   shorten(milliseconds: number): void {
     for (const lease of this.held.values) lease.shorten(milliseconds);
+  }
+
+  /** Whether `stop` was called. */
+  get isStopped(): boolean {
+    return this.stopped;
   }
 
   /** Refuses new acquisitions from now on and ends those that wait. Held locks are kept. */

@@ -111,7 +111,8 @@ export function LockInterceptor(
 
         const lockedRun = async (): Promise<LockedStream | undefined> => {
           const resources = fixed ?? requestKeyOf(context, await (key as KeyFunction)(context));
-          const hold = await holdOr(this.locks, resources, { ...this.options, signal: waiting.signal });
+          const where = `LockInterceptor on ${context.getClass().name}.${context.getHandler().name}`;
+          const hold = await holdOr(this.locks, resources, { ...this.options, signal: waiting.signal }, where);
           if (!('otherwise' in hold))
             return new LockedStream(hold, next, subscriber, response, returnsObservable(context));
           if (this.status !== undefined) setStatus(context, this.status);

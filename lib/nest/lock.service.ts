@@ -1,7 +1,7 @@
 import { type Duration } from '../core/settings/duration.js';
 import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from '../core/errors.js';
 import type { Lock } from '../core/lock.js';
-import type { OnHeld } from '../core/observer.js';
+import type { LockObserver, OnHeld } from '../core/observer.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import type { LockInspection, Redlock } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
@@ -54,6 +54,7 @@ export class LockService {
     private readonly settings: Settings,
     /** Receives warnings about options that are probably mistakes. */
     private readonly warn: (message: string) => void = () => undefined,
+    private readonly observer: LockObserver = {},
   ) {}
 
   /**
@@ -84,8 +85,9 @@ export class LockService {
     try {
       return await this.take(resource, { ...given, wait: 0 }, 'skip');
     } catch (error) {
-      if (error instanceof LockNotAcquiredError) return null;
-      throw error;
+      if (!(error instanceof LockNotAcquiredError)) throw error;
+      this.noteSkip('tryAcquire', error);
+      return null;
     }
   }
 
@@ -193,6 +195,14 @@ export class LockService {
     }
     this.refuseReentry(resources, reentrant);
     return LockScope.of(await this.redlock().acquire(resources, call, onHeld), this.context);
+  }
+
+  /**
+   * Reports a call that does not run because another holder has the resource.
+   * @internal
+   */
+  noteSkip(caller: string, error: LockNotAcquiredError): void {
+    this.observer.skipped?.(caller, error);
   }
 
   /**

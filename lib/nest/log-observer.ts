@@ -1,10 +1,35 @@
 import type { LoggerService } from '@nestjs/common';
+import type { Clock } from '../core/clock.js';
+import { describeReply, tellAll } from '../core/errors.js';
+import { quorumWithin, type RedlockStatus, votingIn } from '../core/health/status.js';
 import type { LockObserver } from '../core/observer.js';
+import { showNames } from '../core/display.js';
 
-/** Writes the events of masters and locks to the log of the application. */
-export function logTo(logger: LoggerService): LockObserver {
+/**
+ * Writes the events of masters and locks to the log of the application.
+ *
+ * @param clock its wall time dates the end of a quarantine
+ */
+export function logTo(logger: LoggerService, clock: Pick<Clock, 'read'>): LockObserver {
+  const lost = new Set<string>();
+  let wasQuorumLost = false;
   return {
+    firstStatus: (status) => {
+      for (const { master, state, reason = '' } of status.canVote ? status.masters : []) {
+        if (state !== 'down') continue;
+        logger.warn(`master ${master} does not vote: ${describeReply({ kind: 'unreachable', reason, sent: false })}`);
+      }
+      if (status.canVote) logger.log(`locks are available: ${votes(status)}`);
+      else if (quorumWithin(status) === undefined) logger.error(`no lock can be taken: ${votes(status)}${why(status)}`);
+      else logger.warn(`no lock until ${quorumTime(status, clock)} at the latest: ${votes(status)}${why(status)}`);
+    },
     lockLost: (error) => void logger.warn(error.message),
+    lockInDanger: (resources, remaining, answers) =>
+      void logger.warn(
+        `the lock on ${showNames(resources)} is in danger: it is lost in ${Math.floor(remaining)} ms unless a quorum of ` +
+          `masters agrees to extend it${tellAll(answers)}`,
+      ),
+    skipped: (caller, error) => void logger.debug?.(`${caller} was skipped: ${error.message}`),
     masterQuarantined: (master, reason, milliseconds) =>
       void logger.warn(
         `master ${master} does not vote for up to ${Math.ceil(milliseconds)} ms, since ${reason}: ` +
@@ -23,11 +48,40 @@ export function logTo(logger: LoggerService): LockObserver {
     masterRefused: (master, reason) => void logger.warn(`master ${master} does not vote: ${reason}`),
     masterVotesAgain: (master) => void logger.log(`master ${master} votes again`),
     masterAtRisk: (master, risk) => void logger.warn(`master ${master}: ${risk}`),
-    masterLost: (master, reason) => void logger.warn(`lost the connection to ${master}: ${reason}`),
-    masterFound: (master) => void logger.log(`connected to ${master} again`),
-    quorumLost: (voting, all) => void logger.error(`no lock can be taken: ${voting} of ${all} masters vote`),
-    quorumRestored: (voting, all) => void logger.log(`locks can be taken again: ${voting} of ${all} masters vote`),
+    masterLost: (master, reason) => {
+      lost.add(master);
+      logger.warn(`lost the connection to ${master}: ${reason}`);
+    },
+    masterFound: (master) => void logger.log(`connected to ${master}${lost.delete(master) ? ' again' : ''}`),
+    quorumLost: (_voting, _masters, status) => {
+      wasQuorumLost = true;
+      const time = quorumTime(status, clock);
+      const end = time === undefined ? '' : `, a quorum by ${time} at the latest`;
+      logger.error(`no lock can be taken: ${votes(status)}${end}${why(status)}`);
+    },
+    quorumRestored: (_voting, _masters, status) =>
+      void logger.log(`locks ${wasQuorumLost ? 'can be taken again' : 'are available'}: ${votes(status)}`),
     masterSilent: (master) => void logger.warn(`master ${master} has stopped answering: it is only probed`),
     masterAnswersAgain: (master) => void logger.log(`master ${master} answers again`),
   };
+}
+
+function votes(status: RedlockStatus): string {
+  const all = status.masters.length;
+  return `${votingIn(status)} of ${all} ${all === 1 ? 'master votes' : 'masters vote'}`;
+}
+
+/** Why each of the other masters does not vote, in parentheses. */
+function why({ masters }: RedlockStatus): string {
+  const missing = masters.filter(({ state }) => state !== 'voting');
+  return ` (${missing.map(({ master, state, reason }) => `${master}: ${state}, ${reason}`).join('; ')})`;
+}
+
+/** The time of day, in the zone of this process, at which a quorum votes at the latest, and how far off that is. */
+function quorumTime(status: RedlockStatus, clock: Pick<Clock, 'read'>): string | undefined {
+  const within = quorumWithin(status);
+  if (within === undefined) return undefined;
+  const second = Math.ceil((clock.read().wall + within) / 1_000);
+  const time = new Date(second * 1_000).toTimeString().slice(0, 8);
+  return `${time} (${Math.ceil(within / 1_000)} s)`;
 }

@@ -104,7 +104,7 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
   const providers: Provider[] = [
     {
       provide: RUNTIME_STARTER,
-      useFactory: (options: RedlockModuleOptions) => new RuntimeStarter(options, new Logger(logContextOf(name))),
+      useFactory: (options: RedlockModuleOptions) => new RuntimeStarter(options, loggerOf(name), name),
       inject: [MODULE_OPTIONS_TOKEN],
     },
     {
@@ -128,9 +128,9 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
   };
 }
 
-/** Distinguishes the lines of several services in the log. */
-function logContextOf(name: string | undefined): string {
-  return name === undefined ? LockService.name : `${LockService.name} ${name}`;
+/** The lines of several services are distinguished by their context. */
+function loggerOf(name: string | undefined): Logger {
+  return new Logger(name === undefined ? LockService.name : `${LockService.name} ${name}`);
 }
 
 function checkExtras({ name, isGlobal }: { name?: unknown; isGlobal?: unknown }): void {

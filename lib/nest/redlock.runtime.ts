@@ -2,9 +2,9 @@ import type { LoggerService } from '@nestjs/common';
 import type { Clock } from '../core/clock.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import { parseDuration } from '../core/settings/duration.js';
-import { describeReply, type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
+import { QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
 import type { Master, ReplyCallback, MasterRequest } from '../core/master.interface.js';
-import type { LockObserver } from '../core/observer.js';
+import type { LockObserver, ObservedService } from '../core/observer.js';
 import { combine } from '../core/combined-observer.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
@@ -13,6 +13,7 @@ import { SystemRandom } from '../runtime/system-random.js';
 import { Redlock } from '../core/redlock.js';
 import { REDLOCK_OPTION_NAMES } from '../core/settings/options.js';
 import { resolveFlag, resolveSettings, type Settings, warningOfTtl } from '../core/settings/settings.js';
+import type { RedlockStatus } from '../core/health/status.js';
 import { LockService } from './lock.service.js';
 import { MemoryMaster } from '../memory/memory-master.js';
 import { QuorumWatch } from '../core/health/quorum-watch.js';
@@ -52,6 +53,7 @@ export class RedlockRuntime {
     readonly service: LockService,
     private readonly redlock: Redlock,
     private readonly drainTimeout: number,
+    private readonly observer: LockObserver = {},
   ) {}
 
   /** Refuses new locks and ends waiting. */
@@ -65,18 +67,21 @@ export class RedlockRuntime {
     await this.redlock.drain(this.drainTimeout);
     await this.redlock.close();
     this.service.close();
+    this.observer.stopped?.();
   }
 }
 
 /**
  * Checks all options, and connects to the masters.
  *
+ * @param name the name of the service for observers
  * @throws {RedlockConfigError} for the first invalid option
  * @throws {QuorumUnavailableError} if a majority of the masters cannot be reached
  */
 export async function createRedlockRuntime(
   options: RedlockModuleOptions,
   logger: LoggerService,
+  name = 'default',
 ): Promise<RedlockRuntime> {
   checkModuleOptionNames(options);
   const { instance = defaultInstance() } = options;
@@ -93,15 +98,17 @@ export async function createRedlockRuntime(
   const warning = warningOfTtl(settings.ttl);
   if (warning !== undefined) warn(warning);
   const random = new SystemRandom();
-  const observers = observersOf(options.observers, logger);
+  const given = observersOf(options.observers);
   if (!enabled) {
     logger.warn('locking is disabled by `enabled: false`: everything runs without locks');
     const master = new OpenMaster(clock);
     const open = (): Redlock =>
-      new Redlock([master], settings, { clock, random, observer: combined([logTo(logger)], logger) });
+      new Redlock([master], settings, { clock, random, observer: combined([logTo(logger, clock)], logger) });
     return new RedlockRuntime(new LockService(open, settings, warn), open(), 0);
   }
-  const quorum = new QuorumWatch(() => redlock.status(), combined(observers, logger));
+  const status = (): RedlockStatus => redlock.status();
+  const observers = [logTo(logger, clock), ...started(given, { name, status }, logger)];
+  const quorum = new QuorumWatch(status, combined(observers, logger));
   const observer = combined([...observers, quorum], logger);
   const dependencies = { clock, random, observer };
   const guard = settings.restartGuard
@@ -110,28 +117,37 @@ export async function createRedlockRuntime(
         clockLags: (milliseconds) => redlock.shorten(milliseconds),
       })
     : undefined;
-  const masters = createMasters(options.masters, {
-    ...dependencies,
-    settings,
-    guard,
-    languageOf,
-    encoder: new RequestEncoder(),
-  });
+  let masters: Master[];
+  try {
+    const context = { ...dependencies, settings, guard, languageOf, encoder: new RequestEncoder() };
+    masters = createMasters(options.masters, context);
+  } catch (error) {
+    observer.stopped?.();
+    throw error;
+  }
   const witness = guard?.isNeeded ? guard : undefined;
   const servers = masters.filter((master) => master instanceof RedisMaster);
   const advice = adviceFor(servers, settings);
   const redlock: Redlock = new Redlock(masters, settings, { ...dependencies, witness, advice });
-  const runtime = new RedlockRuntime(new LockService(() => redlock, settings, warn), redlock, drainTimeout);
+  const service = new LockService(() => redlock, settings, warn, observer);
+  const runtime = new RedlockRuntime(service, redlock, drainTimeout, observer);
   announce(logger, masters, settings);
+  redlock.onReady(quorum.check);
   if (lazy) {
-    redlock.open();
+    const begin = (): Promise<void> => watch(quorum, redlock, guard);
+    const deadline = clock.schedule(connectTimeout, () => void begin()).unref();
+    void redlock.open().then(() => {
+      deadline.cancel();
+      return begin();
+    });
     return runtime;
   }
   try {
-    warnOfMissing(logger, await redlock.connect(connectTimeout));
-    quorum.check();
+    await redlock.connect(connectTimeout);
+    void watch(quorum, redlock, guard);
   } catch (error) {
     await redlock.close();
+    observer.stopped?.();
     if (error instanceof QuorumUnavailableError) logger.error(adviceOnBoot(error, masters.length));
     throw error;
   }
@@ -216,26 +232,44 @@ function announce(logger: LoggerService, masters: readonly Master[], settings: S
   }
 }
 
-function warnOfMissing(logger: LoggerService, missing: readonly MasterReport[]): void {
-  for (const { master, answer } of missing) logger.warn(`master ${master} does not vote: ${describeReply(answer)}`);
+/** Begins to watch the quorum when the guard knows what the masters that have connected are. Closing ends that, too. */
+async function watch(quorum: QuorumWatch, redlock: Redlock, guard: RestartGuard | undefined): Promise<void> {
+  await guard?.decided();
+  if (!redlock.isStopped) quorum.begin();
 }
 
-function observersOf(observers: unknown, logger: LoggerService): readonly LockObserver[] {
+function observersOf(observers: unknown): readonly LockObserver[] {
   if (observers !== undefined && (!Array.isArray(observers) || !observers.every((each) => has(each, [])))) {
     throw new RedlockConfigError('observers', observers, 'must be a list of observers');
   }
-  return [logTo(logger), ...((observers ?? []) as LockObserver[])];
+  return observers ?? [];
+}
+
+/** The observers of one service: each observer, or the one that it returns for the service. */
+function started(observers: readonly LockObserver[], service: ObservedService, logger: LoggerService): LockObserver[] {
+  return observers.map((observer) => {
+    try {
+      return observer.started?.(service) ?? observer;
+    } catch (error) {
+      reportTo(logger)(error);
+      return observer;
+    }
+  });
 }
 
 function combined(observers: readonly LockObserver[], logger: LoggerService): LockObserver {
-  const failed = (error: unknown): void => {
+  return combine(observers, reportTo(logger));
+}
+
+/** Logs what an observer throws. */
+function reportTo(logger: LoggerService): (error: unknown) => void {
+  return (error) => {
     try {
       logger.error(`an observer of locks threw: ${String(error)}`);
     } catch {
       // Observers are called from timers and sockets, where an error of the logger would end the process.
     }
   };
-  return combine(observers, failed);
 }
 
 /**

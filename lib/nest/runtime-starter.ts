@@ -18,11 +18,12 @@ export class RuntimeStarter {
   constructor(
     private readonly options: RedlockModuleOptions,
     private readonly logger: LoggerService,
+    private readonly name?: string,
   ) {}
 
   /** Checks all options, and connects to the masters. */
   async start(): Promise<LockService> {
-    this.runtime = await createRedlockRuntime(this.options, this.logger);
+    this.runtime = await createRedlockRuntime(this.options, this.logger, this.name);
     return this.runtime.service;
   }
 

@@ -131,7 +131,7 @@ export function WithLock<const Key extends LockKey>(
     const locked = async (self: object, args: never[]): Promise<unknown> => {
       const service = lockServiceOf(self, host, where);
       const resources = fixed ?? resolveComputedKey(where, Reflect.apply(key as KeyFunction, self, args));
-      const hold = await holdOr(service, resources, given);
+      const hold = await holdOr(service, resources, given, where);
       if ('otherwise' in hold) return hold.otherwise;
       return hold.during(async () => {
         const result: unknown = await refuseStream(where, Reflect.apply(method, self, args));
@@ -158,17 +158,18 @@ export async function holdOr(
   service: LockService,
   resources: readonly string[],
   options: LockedMethodOptions & { signal?: AbortSignal },
+  where: string,
 ): Promise<LockScope | { otherwise: unknown }> {
   const { onLocked = 'throw', service: _, ...rest } = options;
   try {
     if (onLocked === 'throw') return await service.hold(resources, rest);
     return await service.hold(resources, onLocked === 'skip' ? { ...rest, wait: rest.wait ?? 0 } : rest, 'skip');
   } catch (error) {
-    if (onLocked === 'skip' && (isNotAcquired(error) || (isStopped(error) && error.wasHeld))) {
-      return { otherwise: undefined };
-    }
-    if (typeof onLocked !== 'function' || !isNotAcquired(error)) throw error;
-    return { otherwise: await onLocked(error) };
+    const isSkipped = onLocked === 'skip' && isStopped(error) && error.wasHeld;
+    if (isSkipped) return { otherwise: undefined };
+    if (onLocked === 'throw' || !isNotAcquired(error)) throw error;
+    service.noteSkip(where, error);
+    return { otherwise: onLocked === 'skip' ? undefined : await onLocked(error) };
   }
 }
 

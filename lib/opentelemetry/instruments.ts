@@ -1,4 +1,4 @@
-import type { Counter, Histogram, Meter, UpDownCounter } from '@opentelemetry/api';
+import type { Counter, Histogram, Meter, ObservableGauge, UpDownCounter } from '@opentelemetry/api';
 
 /** Bucket boundaries in seconds, from the latency of a nearby master to the waiting budget. */
 const MOMENTS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -13,6 +13,11 @@ export class Instruments {
   readonly waiters: UpDownCounter;
   readonly held: UpDownCounter;
   readonly lost: Counter;
+  readonly endangered: Counter;
+  readonly events: Counter;
+  readonly mastersVoting: ObservableGauge;
+  readonly masterState: ObservableGauge;
+  readonly quorumAvailable: ObservableGauge;
   readonly masterAnswers: Counter;
   readonly masterLatency: Histogram;
 
@@ -40,6 +45,24 @@ export class Instruments {
     this.lost = meter.createCounter('redlock.locks.lost', {
       unit: '{lock}',
       description: 'Locks that were lost while their holders relied on them.',
+    });
+    this.endangered = meter.createCounter('redlock.locks.endangered', {
+      unit: '{lock}',
+      description: 'Locks with less than a third of their ttl left whose extension failed.',
+    });
+    this.events = meter.createCounter('redlock.events', {
+      unit: '{event}',
+      description: 'Changes of masters and of the quorum.',
+    });
+    this.mastersVoting = meter.createObservableGauge('redlock.masters.voting', {
+      unit: '{master}',
+      description: 'Masters whose votes count.',
+    });
+    this.masterState = meter.createObservableGauge('redlock.master.state', {
+      description: '1 for the present state of a master, 0 for all other states.',
+    });
+    this.quorumAvailable = meter.createObservableGauge('redlock.quorum.available', {
+      description: '1 while a quorum of masters votes, so that locks can be taken; otherwise 0.',
     });
     this.masterAnswers = meter.createCounter('redlock.master.answers', {
       unit: '{answer}',

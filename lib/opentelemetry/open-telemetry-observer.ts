@@ -1,5 +1,6 @@
 import {
   type Attributes,
+  createNoopMeter,
   type MeterProvider,
   metrics,
   trace,
@@ -8,11 +9,12 @@ import {
 } from '@opentelemetry/api';
 import type { MasterReply, MasterRequest } from '../core/master.interface.js';
 import { RedlockConfigError } from '../core/errors.js';
-import type { AcquisitionObserver, LockObserver, OnHeld } from '../core/observer.js';
+import type { AcquisitionObserver, LockObserver, ObservedService, OnHeld } from '../core/observer.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { Instruments } from './instruments.js';
 import { ObservedAcquisition } from './observed-acquisition.js';
 import { ResourcePatterns } from './resource-patterns.js';
+import { observeStatus } from './status-gauges.js';
 
 const SCOPE = 'nestjs-redlock';
 
@@ -24,11 +26,14 @@ export interface OpenTelemetryOptions {
    * @default the part before the first colon: `order:*` for `order:42`, and `*` where there is no colon
    */
   readonly resourceOf?: (resource: string) => string;
-  /** Attributes of every span and every measurement, for example to distinguish lock services. */
+  /** Attributes of every span and every measurement, in addition to the name of the lock service. */
   readonly attributes?: Attributes;
   /** @default the provider that is registered globally when the first lock is requested */
   readonly tracerProvider?: TracerProvider;
-  /** @default the provider that is registered globally when the first lock is requested */
+  /**
+   * @default the provider that is registered globally when the first lock is requested; for the gauges of an application
+   * that requests no lock, when the application starts
+   */
   readonly meterProvider?: MeterProvider;
 }
 
@@ -39,12 +44,22 @@ const OPTION_NAMES = [
   'meterProvider',
 ] as const satisfies (keyof OpenTelemetryOptions)[];
 
+interface Sinks {
+  readonly tracer: Tracer;
+  readonly instruments: Instruments;
+}
+
 /** Turns the events of locks and masters into spans and metrics. */
 export class OpenTelemetryObserver implements LockObserver {
   private readonly patterns: ResourcePatterns;
-  private made: { readonly tracer: Tracer; readonly instruments: Instruments } | undefined;
+  private made: Sinks | undefined;
+  private gauges: (() => void) | undefined;
 
-  constructor(private readonly options: OpenTelemetryOptions) {
+  constructor(
+    private readonly options: OpenTelemetryOptions,
+    /** The lock service whose events it receives; `undefined` if they come from any service. */
+    private readonly service?: ObservedService,
+  ) {
     checkOptionNames('openTelemetry', options, OPTION_NAMES);
     const { resourceOf } = options;
     if (resourceOf !== undefined && typeof resourceOf !== 'function') {
@@ -53,10 +68,27 @@ export class OpenTelemetryObserver implements LockObserver {
     this.patterns = new ResourcePatterns(resourceOf);
   }
 
+  started(service: ObservedService): LockObserver {
+    const attributes = { ...this.options.attributes, 'redlock.service': service.name };
+    return new OpenTelemetryObserver({ ...this.options, attributes }, service);
+  }
+
+  firstStatus(): void {
+    // An application that takes no lock reports the state of its masters, too.
+    this.sinksIfRegistered();
+  }
+
+  stopped(): void {
+    this.gauges?.();
+  }
+
   acquiring(resources: readonly string[], onHeld: OnHeld): AcquisitionObserver {
     const { tracer, instruments } = this.sinks;
-    const attributes = { ...this.options.attributes, 'redlock.resource': this.patterns.of(resources) };
-    return new ObservedAcquisition(tracer, instruments, attributes, onHeld);
+    return new ObservedAcquisition(tracer, instruments, this.attributesOf(resources), onHeld);
+  }
+
+  lockInDanger(resources: readonly string[]): void {
+    this.sinks.instruments.endangered.add(1, this.attributesOf(resources));
   }
 
   masterAnswered(master: string, operation: MasterRequest['op'], answer: MasterReply, milliseconds: number): void {
@@ -68,14 +100,65 @@ export class OpenTelemetryObserver implements LockObserver {
     }
   }
 
+  readonly masterLost = this.counting('master-lost');
+  readonly masterFound = this.counting('master-found');
+  readonly masterSilent = this.counting('master-silent');
+  readonly masterAnswersAgain = this.counting('master-answers-again');
+  readonly masterQuarantined = this.counting('master-quarantined');
+  readonly masterRefused = this.counting('master-refused');
+  readonly masterVotesAgain = this.counting('master-votes-again');
+  readonly masterAtRisk = this.counting('master-at-risk');
+
+  quorumLost(): void {
+    this.count('quorum-lost');
+  }
+
+  quorumRestored(): void {
+    this.count('quorum-restored');
+  }
+
+  clientClockLagged(): void {
+    this.count('clock-lagged');
+  }
+
+  ttlCut(): void {
+    this.count('ttl-cut');
+  }
+
+  private counting(event: string): (master: string) => void {
+    return (master) => this.count(event, { 'redlock.master': master });
+  }
+
+  private count(event: string, attributes: Attributes = {}): void {
+    this.sinksIfRegistered()?.instruments.events.add(1, {
+      ...this.options.attributes,
+      'redlock.event': event,
+      ...attributes,
+    });
+  }
+
+  private attributesOf(resources: readonly string[]): Attributes {
+    return { ...this.options.attributes, 'redlock.resource': this.patterns.of(resources) };
+  }
+
+  /** `undefined` before a provider of meters is registered. */
+  private sinksIfRegistered(): Sinks | undefined {
+    const { meterProvider = metrics } = this.options;
+    return this.made || meterProvider.getMeter(SCOPE) !== createNoopMeter() ? this.sinks : undefined;
+  }
+
   /** Created on first use: instruments that are created before their provider is registered never record anything. */
-  private get sinks(): { readonly tracer: Tracer; readonly instruments: Instruments } {
-    const { tracerProvider = trace, meterProvider = metrics } = this.options;
-    this.made ??= {
-      tracer: tracerProvider.getTracer(SCOPE),
-      instruments: new Instruments(meterProvider.getMeter(SCOPE)),
-    };
+  private get sinks(): Sinks {
+    this.made ??= this.make();
     return this.made;
+  }
+
+  private make(): Sinks {
+    const { tracerProvider = trace, meterProvider = metrics, attributes = {} } = this.options;
+    const meter = meterProvider.getMeter(SCOPE);
+    const instruments = new Instruments(meter);
+    if (this.service) this.gauges = observeStatus(meter, instruments, { status: this.service.status, attributes });
+    return { tracer: tracerProvider.getTracer(SCOPE), instruments };
   }
 }
 

@@ -21,8 +21,12 @@ const NOT_READY: ConnectionProblem = {
 export interface ConnectionUser {
   /** Identifies the server before any other request. Resolves with whether the server may be used. May reject. */
   greet(): Promise<boolean>;
-  /** Called when the connection can be used. */
-  serve(): void;
+  /**
+   * Called when the connection can be used.
+   *
+   * @param isLate whether it could not be used before: it was lost, or an attempt to open it has failed
+   */
+  serve(isLate: boolean): void;
   /** Called when a connection that could be used is lost, unless it was closed on purpose. */
   lose(problem: ConnectionProblem): void;
   /** Finds out which language a port speaks; absent where no port can be examined. */
@@ -46,6 +50,8 @@ export class Connection {
   private misplaced = false;
   private closed = false;
   private isServing = false;
+  /** Whether an attempt has failed, or the connection was lost, since it could be used. */
+  private hasFailed = false;
   private settled: (() => void) | undefined;
   private ended: (() => void) | undefined;
   private deadline: Timer | undefined;
@@ -169,7 +175,9 @@ export class Connection {
       this.isExamining = false;
       this.settle();
       this.isServing = true;
-      this.user.serve();
+      const isLate = this.hasFailed;
+      this.hasFailed = false;
+      this.user.serve(isLate);
     } else {
       this.settle();
     }
@@ -216,6 +224,7 @@ export class Connection {
     else this.settle();
     if (this.isServing && !this.closed) this.user.lose(trouble);
     this.isServing = false;
+    this.hasFailed = true;
   }
 
   /** Called when the client has given up, which it should only do when it is closed. */

@@ -81,7 +81,6 @@ export class RedisMaster implements Master, GuardedServer {
   private readonly recognition: Recognition;
   /** Number of readings of its identity for the guard that are under way. */
   private readings = 0;
-  private isLost = false;
   private notifications: NotificationChannel | undefined;
   private closing: Promise<void> | undefined;
 
@@ -114,7 +113,7 @@ export class RedisMaster implements Master, GuardedServer {
     });
     this.connection = new Connection(client, context.clock, {
       greet: () => this.recognition.run(),
-      serve: () => this.serve(),
+      serve: (isLate) => this.serve(isLate),
       lose: (problem) => this.lose(reasonOf(problem)),
       languageOf: context.languageOf,
     });
@@ -394,14 +393,12 @@ export class RedisMaster implements Master, GuardedServer {
     this.recognition.run().then(goOn, goOn);
   }
 
-  private serve(): void {
-    if (this.isLost) this.context.observer.masterFound?.(this.name);
-    this.isLost = false;
+  private serve(isLate: boolean): void {
+    if (isLate) this.context.observer.masterFound?.(this.name);
     this.listener?.();
   }
 
   private lose(reason: string): void {
-    this.isLost = true;
     this.data?.noteDisconnect();
     this.context.observer.masterLost?.(this.name, reason);
   }

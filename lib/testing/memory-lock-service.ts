@@ -58,6 +58,6 @@ export function createMemoryRuntime(options: MemoryLockServiceOptions): RedlockR
   const { instance = defaultInstance() } = rest;
   const settings = resolveSettings({ ...rest, instance }, masters.length);
   const redlock = new Redlock(masters, settings, { clock, random: new SystemRandom(), observer: {} });
-  redlock.open();
+  void redlock.open();
   return new RedlockRuntime(new LockService(() => redlock, settings), redlock, 0);
 }

@@ -33,6 +33,8 @@ const inCode = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(
 const EVENTS: Record<keyof api.LockObserver, true> = {
   acquiring: true,
   clientClockLagged: true,
+  firstStatus: true,
+  lockInDanger: true,
   lockLost: true,
   masterAnswered: true,
   masterAnswersAgain: true,
@@ -45,6 +47,9 @@ const EVENTS: Record<keyof api.LockObserver, true> = {
   masterVotesAgain: true,
   quorumLost: true,
   quorumRestored: true,
+  skipped: true,
+  started: true,
+  stopped: true,
   ttlCut: true,
 };
 
@@ -152,13 +157,14 @@ describe('The documentation', () => {
     const made: string[] = [];
     const maker =
       (kind: string) =>
-      (name: string, { unit }: { unit: string }) => {
+      (name: string, { unit }: { unit?: string }) => {
         made.push(`${name}: ${unit === 's' ? `${kind}, s` : kind}`);
       };
     new Instruments({
       createHistogram: maker('histogram'),
       createCounter: maker('counter'),
       createUpDownCounter: maker('up-down counter'),
+      createObservableGauge: maker('gauge'),
     } as unknown as Meter);
     const told = tableUnder(operationsPage, 'Metrics and spans')
       .filter(([name]) => !name!.startsWith('span'))

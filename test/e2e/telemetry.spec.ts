@@ -59,7 +59,11 @@ describe('Spans of a locked method', () => {
     expect(hold!.parentSpanContext?.spanId).toBe(request.spanContext().spanId);
     expect(query!.parentSpanContext?.spanId).toBe(hold!.spanContext().spanId);
     expect(active).toBe(hold!.spanContext().spanId);
-    expect(hold!.attributes).toEqual({ 'redlock.resource': 'report:*', 'redlock.outcome': 'released' });
+    expect(hold!.attributes).toEqual({
+      'redlock.service': 'default',
+      'redlock.resource': 'report:*',
+      'redlock.outcome': 'released',
+    });
   });
 });
 

@@ -18,7 +18,7 @@ if (lock) {
   await contender.acquire('extended', '10s', { extend: true });
   await contender.acquire('not extended', '10s');
 } else {
-  contender.redlock.open();
+  void contender.redlock.open();
 }
 for (const pid of hang) process.kill(pid, 'SIGSTOP');
 contender.redlock.stop();

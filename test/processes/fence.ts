@@ -88,7 +88,7 @@ const step = async (): Promise<void> => {
 const now = (): number => Number(process.hrtime.bigint() / 1_000n);
 
 if (steered) await redlock.connect(10_000);
-else redlock.open();
+else void redlock.open();
 const end = performance.now() + milliseconds;
 do {
   try {

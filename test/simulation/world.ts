@@ -211,7 +211,7 @@ export class World {
     const { processes, operations, faults } = this.schedule;
     processes.forEach(({ startsAt }, index) => {
       const node = this.nodes[index] as SimNode;
-      this.scheduler.at(startsAt, () => node.process.receive(() => node.redlock.open()));
+      this.scheduler.at(startsAt, () => node.process.receive(() => void node.redlock.open()));
     });
     operations.forEach((operation, index) => this.add(`process${operation.process}/op${index}`, operation));
     this.health.plan();

@@ -1,4 +1,5 @@
 import type { Instant } from '../clock.js';
+import type { MasterReport } from '../errors.js';
 import type { Extension, LeasedKeys } from './leased-keys.interface.js';
 
 /** The parts of a lock that were acquired one by one. The lock ends as soon as one of them does. */
@@ -19,6 +20,10 @@ export class CompositeLock implements LeasedKeys {
 
   get validSince(): Instant {
     return this.first.validSince;
+  }
+
+  get lastReplies(): readonly MasterReport[] {
+    return this.first.lastReplies;
   }
 
   async extend(ttl: number): Promise<Extension> {

@@ -1,4 +1,5 @@
 import type { Instant } from '../clock.js';
+import type { MasterReport } from '../errors.js';
 import type { QuorumCall } from './quorum-call.js';
 
 /** The result of an extension. */
@@ -15,6 +16,8 @@ export interface LeasedKeys {
   remainingAt(now: Instant): number;
   /** Start of the round from which the validity counts. */
   readonly validSince: Instant;
+  /** What each master replied last to an extension, since the last one that succeeded; empty if none was tried since. */
+  readonly lastReplies: readonly MasterReport[];
   /** Tries to renew the keys for `ttl` milliseconds. */
   extend(ttl: number): Promise<Extension>;
   /** Ends the validity this many milliseconds earlier. */

@@ -1,4 +1,6 @@
 import { type Clock, elapsedBetween, type Instant } from '../clock.js';
+import { ExtensionReplies } from './extension-replies.js';
+import type { MasterReport } from '../errors.js';
 import type { Extension, LeasedKeys } from './leased-keys.interface.js';
 import type { KeyNames } from '../keyspace.js';
 import type { AcquireRequest, ExtendRequest, Master, QueueTicket } from '../master.interface.js';
@@ -80,6 +82,9 @@ export class QuorumLock implements LeasedKeys {
   /** Longest ttl in milliseconds that was requested: until it ends, there may be something to release. */
   private life = 0;
 
+  /** Present from the first extension on. */
+  private replies: ExtensionReplies | undefined;
+
   private readonly masters: readonly Master[];
   private readonly settings: Settings;
   private readonly clock: Clock;
@@ -111,6 +116,10 @@ export class QuorumLock implements LeasedKeys {
   /** Start of the round from which the validity counts. */
   get validSince(): Instant {
     return this.since;
+  }
+
+  get lastReplies(): readonly MasterReport[] {
+    return this.replies?.last ?? [];
   }
 
   /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */
@@ -167,7 +176,10 @@ export class QuorumLock implements LeasedKeys {
     const quorumCall = await this.runRound({ masters: this.masters, request, timeout, send });
     // A grant that arrives after the end of the old validity does not count: another holder may have come and gone.
     const extended = quorumCall.outcome === 'granted' && this.remaining > 0; // @mutant extension-counted-after-the-old-validity
-    if (extended) this.countFrom(started, ttl);
+    if (extended) {
+      this.countFrom(started, ttl);
+      this.replies = undefined;
+    }
     return { extended, quorumCall };
   }
 
@@ -237,6 +249,7 @@ export class QuorumLock implements LeasedKeys {
     };
     const quorumCall = new QuorumCall({ masters, request, clock: this.clock, timeout, conclude, send, settle });
     if (quorumCall.isOpen) this.quorumCall = quorumCall;
+    if (request.op === 'extend') (this.replies ??= new ExtensionReplies()).begin(quorumCall);
     return quorumCall.decided;
   }
 

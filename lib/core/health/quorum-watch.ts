@@ -1,35 +1,42 @@
 import type { LockObserver } from '../observer.js';
-import type { RedlockStatus } from './status.js';
+import { type RedlockStatus, votingIn } from './status.js';
 
 /** The events after which a quorum may have been lost or restored. */
 type Change =
   | ('masterLost' | 'masterFound' | 'masterSilent' | 'masterAnswersAgain')
   | ('masterQuarantined' | 'masterRefused' | 'masterVotesAgain');
 
-/** Notices from the events of single masters when no lock can be taken any more, and when locks can be taken again. */
+/** Notices from the events of single masters when no lock can be taken any more, and when locks can be taken. */
 export class QuorumWatch implements Required<Pick<LockObserver, Change>> {
-  /** Whether a quorum voted at the last check; `undefined` until one has voted. */
+  /** Whether a quorum voted at the last check; `undefined` before the first status. */
   private could: boolean | undefined;
 
   /**
    * @param status the present status, which must be there before the first event
-   * @param observer receives `quorumLost` and `quorumRestored`
+   * @param observer receives `firstStatus`, `quorumLost` and `quorumRestored`
    */
   constructor(
     private readonly status: () => RedlockStatus,
     private readonly observer: LockObserver,
   ) {}
 
+  /** Reports the first status. Nothing counts as a change before: masters have to connect first. Idempotent. */
+  begin(): void {
+    if (this.could !== undefined) return;
+    const status = this.status();
+    this.could = status.canVote;
+    this.observer.firstStatus?.(status);
+  }
+
   readonly check = (): void => {
-    const { canVote, masters } = this.status();
-    // Until a quorum has voted once, nothing is lost: new masters vote after a while.
-    if (this.could === undefined && !canVote) return;
-    const could = this.could ?? true;
+    if (this.could === undefined) return;
+    const status = this.status();
+    const { canVote, masters } = status;
+    if (this.could === canVote) return;
     this.could = canVote;
-    if (could === canVote) return;
-    const voting = masters.filter(({ state }) => state === 'voting').length;
-    if (canVote) this.observer.quorumRestored?.(voting, masters.length);
-    else this.observer.quorumLost?.(voting, masters.length);
+    const voting = votingIn(status);
+    if (canVote) this.observer.quorumRestored?.(voting, masters.length, status);
+    else this.observer.quorumLost?.(voting, masters.length, status);
   };
 
   readonly masterLost = this.check;

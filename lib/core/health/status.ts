@@ -1,19 +1,24 @@
 import { quorumOf } from '../acquire/quorum-call.js';
 import type { CircuitBreakerMaster } from './circuit-breaker-master.js';
 
+/**
+ * The state of one master.
+ *
+ * - `voting`: its votes count
+ * - `quarantined`: it may have lost locks, or its clock jumped, so its votes do not count for a while
+ * - `silent`: it is connected but does not answer
+ * - `down`: there is no connection
+ * - `refused`: it cannot vote until it or its settings are changed: it is a replica, it refuses the password or does not
+ *   speak TLS, or a probe found that it refuses writes
+ */
+export type MasterState = 'voting' | 'quarantined' | 'silent' | 'down' | 'refused';
+
 /** The status of one master. */
 export interface MasterStatus {
   /** Name of the master, without credentials. */
   readonly master: string;
-  /**
-   * - `voting`: its votes count
-   * - `quarantined`: it may have lost locks, or its clock jumped, so its votes do not count for a while
-   * - `silent`: it is connected but does not answer
-   * - `down`: there is no connection
-   * - `refused`: it cannot vote until it or its settings are changed: it is a replica, it refuses the password or does
-   *   not speak TLS, or a probe found that it refuses writes
-   */
-  readonly state: 'voting' | 'quarantined' | 'silent' | 'down' | 'refused';
+  /** Whether it votes, and if not, what keeps it from that. */
+  readonly state: MasterState;
   /** Why it does not vote. */
   readonly reason?: string;
   /** Milliseconds until its quarantine ends at the latest. */
@@ -39,6 +44,22 @@ export interface RedlockStatus {
 /** What is known about all masters without contacting them. */
 export function statusOf(instance: string, masters: readonly CircuitBreakerMaster[]): RedlockStatus {
   return summarize(instance, masters.map(statusOfMaster));
+}
+
+/** Number of masters that vote. */
+export function votingIn({ masters }: RedlockStatus): number {
+  return masters.filter(({ state }) => state === 'voting').length;
+}
+
+/**
+ * Milliseconds after which a quorum votes at the latest, if only quarantines have to end for that. `undefined` if it is
+ * unknown, because masters have to be repaired first.
+ */
+export function quorumWithin({ masters, quorum }: RedlockStatus): number | undefined {
+  const waits = masters.flatMap(({ state, remaining }) =>
+    state === 'voting' ? [0] : remaining === undefined ? [] : [remaining],
+  );
+  return waits.sort((a, b) => a - b)[quorum - 1];
 }
 
 /** Combines the status of each master into the status of all. */

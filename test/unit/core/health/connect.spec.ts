@@ -114,7 +114,7 @@ describe('connect()', () => {
   it('is not necessary: open() does not wait', async () => {
     const rig = new Rig();
     rig.masters.forEach(isHung);
-    rig.redlock.open();
+    void rig.redlock.open();
     await rig.clock.settle();
     expect(rig.clock.pendingTimers).toBe(0);
   });

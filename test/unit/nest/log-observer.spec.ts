@@ -1,0 +1,110 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LoggerService } from '@nestjs/common';
+import { LockNotAcquiredError } from '../../../lib/core/errors.js';
+import { type MasterStatus, summarize } from '../../../lib/core/health/status.js';
+import { logTo } from '../../../lib/nest/log-observer.js';
+
+const NOON = new Date(2026, 0, 1, 12, 0, 0).getTime();
+
+function recording() {
+  const lines: string[] = [];
+  const record = (level: string) => (message: unknown) => void lines.push(`${level} ${String(message)}`);
+  const logger: LoggerService = { ...levels(record), debug: record('debug') };
+  return { lines, log: logTo(logger, { read: () => ({ monotonic: 0, wall: NOON }) }) };
+}
+
+function levels(record: (level: string) => (message: unknown) => void): Omit<LoggerService, 'debug'> {
+  return { log: record('log'), warn: record('warn'), error: record('error') };
+}
+
+const voting = (master: string): MasterStatus => ({ master, state: 'voting' });
+const down = (master: string): MasterStatus => ({ master, state: 'down', reason: 'gone' });
+const restarted = (master: string, remaining: number): MasterStatus => ({
+  ...{ master, state: 'quarantined', reason: 'it was restarted', remaining },
+});
+
+describe('The line at boot', () => {
+  it.each<[string, MasterStatus[], string[]]>([
+    ['with all masters', [voting('a'), voting('b'), voting('c')], ['log locks are available: 3 of 3 masters vote']],
+    ['with one master alone', [voting('a')], ['log locks are available: 1 of 1 master votes']],
+    [
+      'with a master missing',
+      [voting('a'), down('b'), voting('c')],
+      ['warn master b does not vote: unreachable, gone', 'log locks are available: 2 of 3 masters vote'],
+    ],
+    [
+      'during quarantines',
+      [restarted('a', 63_000), restarted('b', 28_100), voting('c')],
+      [
+        'warn no lock until 12:00:29 (29 s) at the latest: 1 of 3 masters vote ' +
+          '(a: quarantined, it was restarted; b: quarantined, it was restarted)',
+      ],
+    ],
+    [
+      'without a quorum of connections',
+      [voting('a'), down('b'), down('c')],
+      ['error no lock can be taken: 1 of 3 masters vote (b: down, gone; c: down, gone)'],
+    ],
+  ])('says what is true, %s', (_, masters, expected) => {
+    const { lines, log } = recording();
+    log.firstStatus?.(summarize('web:1', masters));
+    expect(lines).toEqual(expected);
+  });
+});
+
+describe('The lines about the quorum', () => {
+  it('say why it was lost, when it votes at the latest, and that it votes again', () => {
+    const { lines, log } = recording();
+    log.quorumLost?.(1, 3, summarize('web:1', [voting('a'), restarted('b', 1_000), down('c')]));
+    log.quorumRestored?.(2, 3, summarize('web:1', [voting('a'), voting('b'), down('c')]));
+    log.quorumLost?.(0, 1, summarize('web:1', [down('a')]));
+    expect(lines).toEqual([
+      'error no lock can be taken: 1 of 3 masters vote, a quorum by 12:00:01 (1 s) at the latest ' +
+        '(b: quarantined, it was restarted; c: down, gone)',
+      'log locks can be taken again: 2 of 3 masters vote',
+      'error no lock can be taken: 0 of 1 master votes (a: down, gone)',
+    ]);
+  });
+
+  it('do not say "again" if no quorum has voted since the boot', () => {
+    const { lines, log } = recording();
+    log.firstStatus?.(summarize('web:1', [down('a')]));
+    log.quorumRestored?.(1, 1, summarize('web:1', [voting('a')]));
+    expect(lines[1]).toBe('log locks are available: 1 of 1 master votes');
+  });
+});
+
+describe('The lines about connections', () => {
+  it('say "again" only of a master whose connection was lost', () => {
+    const { lines, log } = recording();
+    log.masterFound?.('a');
+    log.masterLost?.('a', 'gone');
+    log.masterFound?.('a');
+    expect(lines).toEqual(['log connected to a', 'warn lost the connection to a: gone', 'log connected to a again']);
+  });
+});
+
+describe('The lines about locks', () => {
+  it('warn of a lock in danger, with what each master replied', () => {
+    const { lines, log } = recording();
+    const answers = [{ master: 'm', answer: { kind: 'timeout', sent: true } as const }];
+    log.lockInDanger?.(['a', 'b'], 1_234.5, answers);
+    expect(lines).toEqual([
+      'warn the lock on "a", "b" is in danger: it is lost in 1234 ms unless a quorum of masters agrees to extend it ' +
+        '(m: no answer in time)',
+    ]);
+  });
+
+  it('name skipped calls at the level for debugging, which a logger need not have', () => {
+    const { lines, log } = recording();
+    const error = new LockNotAcquiredError(['report'], [], 0, undefined);
+    log.skipped?.('@WithLock on Jobs.report', error);
+    expect(lines).toEqual([`debug @WithLock on Jobs.report was skipped: ${error.message}`]);
+    expect(error.message).toContain('"report"');
+    const withoutDebug = logTo(
+      levels(() => () => undefined),
+      { read: () => ({ monotonic: 0, wall: 0 }) },
+    );
+    expect(() => withoutDebug.skipped?.('tryAcquire', error)).not.toThrow();
+  });
+});

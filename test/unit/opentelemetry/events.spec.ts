@@ -1,0 +1,132 @@
+import { describe, expect, it } from '@jest/globals';
+import { metrics } from '@opentelemetry/api';
+import type { MasterState, RedlockStatus } from '../../../lib/core/health/status.js';
+import { summarize } from '../../../lib/core/health/status.js';
+import type { LockObserver } from '../../../lib/core/observer.js';
+import { openTelemetry } from '../../../lib/opentelemetry/index.js';
+import { Telemetry } from '../../support/telemetry.js';
+import { Rig } from '../support/rig.js';
+import { only, refused, says } from '../support/scripted-master.js';
+
+function statusWith(...states: MasterState[]): RedlockStatus {
+  return summarize('web:1', states.map((state, index) => ({ master: `m${index + 1}`, state })));
+}
+
+async function valuesOf(telemetry: Telemetry, name: string): Promise<unknown[]> {
+  return (await telemetry.points(name)).map(({ attributes, value }) => ({ ...attributes, value }));
+}
+
+describe('The gauges', () => {
+  it('report masters and quorum of a service that takes no lock, by the name of the service', async () => {
+    const telemetry = new Telemetry();
+    const observer = openTelemetry({ meterProvider: telemetry.meterProvider, attributes: { region: 'eu' } });
+    let billing = statusWith('voting', 'voting', 'down');
+    observer.started?.({ name: 'billing', status: () => billing })?.firstStatus?.(billing);
+    const other = statusWith('voting');
+    observer.started?.({ name: 'default', status: () => other })?.firstStatus?.(other);
+    const [ofBilling, ofOther] = ['billing', 'default'].map((name) => ({ region: 'eu', 'redlock.service': name }));
+
+    expect(await valuesOf(telemetry, 'redlock.masters.voting')).toEqual([
+      { ...ofBilling, value: 2 },
+      { ...ofOther, value: 1 },
+    ]);
+    expect(await valuesOf(telemetry, 'redlock.quorum.available')).toEqual([
+      { ...ofBilling, value: 1 },
+      { ...ofOther, value: 1 },
+    ]);
+    const states = (await valuesOf(telemetry, 'redlock.master.state')) as { value: number }[];
+    expect(states).toHaveLength(20);
+    expect(states.filter(({ value }) => value === 1)).toEqual([
+      { ...ofBilling, 'redlock.master': 'm1', 'redlock.state': 'voting', value: 1 },
+      { ...ofBilling, 'redlock.master': 'm2', 'redlock.state': 'voting', value: 1 },
+      { ...ofBilling, 'redlock.master': 'm3', 'redlock.state': 'down', value: 1 },
+      { ...ofOther, 'redlock.master': 'm1', 'redlock.state': 'voting', value: 1 },
+    ]);
+
+    billing = statusWith('voting', 'silent', 'down');
+    expect(await valuesOf(telemetry, 'redlock.masters.voting')).toContainEqual({ ...ofBilling, value: 1 });
+    expect(await valuesOf(telemetry, 'redlock.quorum.available')).toContainEqual({ ...ofBilling, value: 0 });
+  });
+
+  it('end with the service', async () => {
+    const telemetry = new Telemetry();
+    const status = statusWith('voting');
+    let asked = 0;
+    const observer = openTelemetry({ meterProvider: telemetry.meterProvider }).started?.({
+      name: 'default',
+      status: () => (asked++, status),
+    });
+    observer?.firstStatus?.(status);
+    await telemetry.metrics();
+    expect(asked).toBe(1);
+    observer?.stopped?.();
+    await telemetry.metrics();
+    expect(asked).toBe(1);
+  });
+
+  it('begin with the first lock if the global provider is registered after the boot', async () => {
+    const telemetry = new Telemetry();
+    const status = statusWith('voting');
+    const observer = openTelemetry().started?.({ name: 'default', status: () => status });
+    observer?.firstStatus?.(status);
+    observer?.masterQuarantined?.('m1', 'it was restarted', 1);
+    metrics.setGlobalMeterProvider(telemetry.meterProvider);
+    try {
+      observer?.acquiring?.(['a'], 'fail');
+      expect(await valuesOf(telemetry, 'redlock.quorum.available')).toEqual([
+        { 'redlock.service': 'default', value: 1 },
+      ]);
+    } finally {
+      metrics.disable();
+    }
+  });
+});
+
+describe('The counters', () => {
+  it('count each event of masters, of the quorum and of clocks', async () => {
+    const telemetry = new Telemetry();
+    const status = statusWith('voting');
+    const observer = openTelemetry({ meterProvider: telemetry.meterProvider }).started?.({
+      ...{ name: 'default', status: () => status },
+    }) as Required<LockObserver>;
+    observer.masterLost('m1', 'gone');
+    observer.masterLost('m2', 'gone');
+    observer.masterFound('m1');
+    observer.masterSilent('m1');
+    observer.masterAnswersAgain('m1');
+    observer.masterQuarantined('m1', 'it was restarted', 1);
+    observer.masterRefused('m1', 'it is a replica');
+    observer.masterVotesAgain('m1');
+    observer.masterAtRisk('m1', 'a risk');
+    observer.quorumLost(0, 1, status);
+    observer.quorumRestored(1, 1, status);
+    observer.clientClockLagged(1);
+    observer.ttlCut(2, 1, ['m1']);
+    const counted = (await telemetry.points('redlock.events')).map(({ attributes, value }) => {
+      expect(attributes['redlock.service']).toBe('default');
+      return [attributes['redlock.event'], attributes['redlock.master'], value];
+    });
+    expect(counted).toEqual([
+      ['master-lost', 'm1', 1],
+      ['master-lost', 'm2', 1],
+      ...['found', 'silent', 'answers-again', 'quarantined', 'refused', 'votes-again', 'at-risk'].map((event) => [
+        ...[`master-${event}`, 'm1', 1],
+      ]),
+      ...['quorum-lost', 'quorum-restored', 'clock-lagged', 'ttl-cut'].map((event) => [event, undefined, 1]),
+    ]);
+  });
+
+  it('count a lock in danger before it is lost', async () => {
+    const telemetry = new Telemetry();
+    const rig = new Rig({ observer: openTelemetry({ meterProvider: telemetry.meterProvider }) });
+    await rig.lock('order:1', { ttl: 9_000, extend: true });
+    rig.scriptAll(only('extend', says(refused)));
+    await rig.clock.advance(7_500);
+    expect(await valuesOf(telemetry, 'redlock.locks.endangered')).toEqual([
+      { 'redlock.resource': 'order:*', value: 1 },
+    ]);
+    expect(await valuesOf(telemetry, 'redlock.locks.lost')).toEqual([]);
+    await rig.clock.advance(2_000);
+    expect(await valuesOf(telemetry, 'redlock.locks.lost')).toMatchObject([{ value: 1 }]);
+  });
+});
