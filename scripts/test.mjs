@@ -7,6 +7,7 @@ import { ensureBuild } from './ensure-build.mjs';
 import { ensureChromium } from './ensure-chromium.mjs';
 import { ensureDependencies } from './ensure-dependencies.mjs';
 import { ensurePostgres } from './ensure-postgres.mjs';
+import { ensurePrometheus } from './ensure-prometheus.mjs';
 import { ensureRedisServer } from './redis-servers.mjs';
 import { optionsOf } from './options.mjs';
 import { root, run } from './run.mjs';
@@ -51,6 +52,9 @@ async function prepare() {
   await ensureDependencies();
   console.log(`Redis server: ${await ensureRedisServer()}`);
   console.log(`PostgreSQL: ${(await ensurePostgres()) ?? 'none, so the sample that guards a row uses SQLite only'}`);
+  console.log(
+    `Prometheus: ${(await ensurePrometheus())?.prometheus ?? 'none, so the rules of the sample are not run'}`,
+  );
   // Without a browser, the tests of the sample with a page fail and say so; the other tests need none.
   console.log(`Chromium: ${await ensureChromium().catch((error) => error.message)}`);
   await ensureBuild();

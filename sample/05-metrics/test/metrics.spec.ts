@@ -1,55 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { INestApplication } from '@nestjs/common';
-import { Test } from '@nestjs/testing';
-import { LockService, type RedlockModuleOptions } from 'nestjs-redlock';
+import { LockService } from 'nestjs-redlock';
 import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
-import { AppModule } from '../src/app.module.js';
+import { closeAll, ship, start } from './support/application.js';
+import { scrape, valuesOf } from './support/exposition.js';
 
-const apps: INestApplication[] = [];
-
-afterEach(async () => {
-  await Promise.all(apps.splice(0).map((app) => app.close()));
-});
-
-interface Running {
-  readonly app: INestApplication;
-  readonly url: string;
-}
-
-async function start(locks: RedlockModuleOptions): Promise<Running> {
-  const testing = await Test.createTestingModule({ imports: [AppModule.register(locks)] }).compile();
-  const app = testing.createNestApplication();
-  app.useLogger(false);
-  apps.push(app);
-  await app.listen(0, '127.0.0.1');
-  return { app, url: await app.getUrl() };
-}
-
-async function ship(url: string, id: string): Promise<number> {
-  const response = await fetch(`${url}/orders/${id}/shipment`, { method: 'POST' });
-  await response.arrayBuffer();
-  return response.status;
-}
-
-/** Reads the metrics like Prometheus: `name{labels}` and the value. */
-async function scrape(url: string): Promise<Map<string, number>> {
-  const response = await fetch(`${url}/metrics`);
-  expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
-  const lines = (await response.text()).split('\n').filter((line) => line.startsWith('redlock_'));
-  return new Map(
-    lines.map((line) => {
-      const end = line.lastIndexOf('} ') + 1;
-      return [line.slice(0, end), Number(line.slice(end).trim().split(' ')[0])];
-    }),
-  );
-}
-
-/** The values of one metric, by one of its labels. */
-function valuesOf(metrics: Map<string, number>, name: string, label: string): Record<string, number> {
-  const values = [...metrics].filter(([key]) => key.startsWith(`${name}{`));
-  const labelOf = (key: string): string => new RegExp(`[{,]${label}="([^"]*)"`).exec(key)?.[1] ?? 'none';
-  return Object.fromEntries<number>(values.map(([key, value]) => [labelOf(key), value]));
-}
+afterEach(closeAll);
 
 describe('GET /metrics', () => {
   it('counts the locked and the skipped orders', async () => {
@@ -71,6 +26,21 @@ describe('GET /metrics', () => {
     expect(Object.keys(masters)).toEqual(['memory-1', 'memory-2', 'memory-3']);
   });
 
+  it('shows masters and quorum while no lock is used', async () => {
+    const masters = memoryMasters(3);
+    const { url } = await start({ masters });
+    masters[0]!.takeDown();
+    const metrics = await scrape(url);
+    expect(valuesOf(metrics, 'redlock_masters_voting', 'redlock_service')).toEqual({ default: 2 });
+    expect(valuesOf(metrics, 'redlock_quorum_available', 'redlock_service')).toEqual({ default: 1 });
+    const down = metrics.filter(
+      ({ name, labels }) => name === 'redlock_master_state' && labels.redlock_state === 'down',
+    );
+    expect(valuesOf(down, 'redlock_master_state', 'redlock_master')).toEqual({
+      ...{ 'memory-1': 1, 'memory-2': 0, 'memory-3': 0 },
+    });
+  });
+
   it('counts lost locks by cause', async () => {
     const clock = new ManualClock();
     const { app, url } = await start({ masters: memoryMasters(3, clock), clock });
@@ -84,7 +54,7 @@ describe('GET /metrics', () => {
     const locks = app.get(LockService);
     const lockMany = async (from: number, to: number): Promise<string[]> => {
       for (let id = from; id < to; id++) await (await locks.acquire(`order:no-${id}`)).release();
-      return [...(await scrape(url)).keys()].sort();
+      return (await scrape(url)).map(({ name, labels }) => `${name} ${JSON.stringify(labels)}`).sort();
     };
     const few = await lockMany(0, 10);
     expect(few.length).toBeGreaterThan(0);
