@@ -118,6 +118,12 @@ export class Redlock {
     for (const master of this.masters) master.onReady(listener);
   }
 
+  /** Sends each master a request that changes nothing, so that its answer, or a missing one, shows in the status. */
+  checkMasters(): void {
+    const request = { op: 'inspect', keys: [this.keyspace.probe] } as const;
+    for (const master of this.masters) master.ask(request, () => undefined);
+  }
+
   /** What is known about the masters without contacting them. */
   status(): RedlockStatus {
     return statusOf(this.settings.instance, this.masters);

@@ -16,6 +16,7 @@ import { resolveFlag, resolveSettings, type Settings, warningOfTtl } from '../co
 import type { RedlockStatus } from '../core/health/status.js';
 import { LockService } from './lock.service.js';
 import { MemoryMaster } from '../memory/memory-master.js';
+import { IdleCheck } from '../core/health/idle-check.js';
 import { QuorumWatch } from '../core/health/quorum-watch.js';
 import { redisMaster, refuseTwins } from '../redis/master-source.js';
 import { languageOf } from '../redis/port-language.js';
@@ -54,6 +55,7 @@ export class RedlockRuntime {
     private readonly redlock: Redlock,
     private readonly drainTimeout: number,
     private readonly observer: LockObserver = {},
+    private readonly idleCheck?: IdleCheck,
   ) {}
 
   /** Refuses new locks and ends waiting. */
@@ -64,6 +66,7 @@ export class RedlockRuntime {
   /** Waits for the held locks, for at most `drainTimeout`, and closes the connections. */
   async close(): Promise<void> {
     this.redlock.stop();
+    this.idleCheck?.end();
     await this.redlock.drain(this.drainTimeout);
     await this.redlock.close();
     this.service.close();
@@ -130,11 +133,14 @@ export async function createRedlockRuntime(
   const advice = adviceFor(servers, settings);
   const redlock: Redlock = new Redlock(masters, settings, { ...dependencies, witness, advice });
   const service = new LockService(() => redlock, settings, warn, observer);
-  const runtime = new RedlockRuntime(service, redlock, drainTimeout, observer);
+  // A master in memory hangs only if a test lets it.
+  const mayHang = masters.some((master) => !(master instanceof MemoryMaster));
+  const idleCheck = mayHang ? new IdleCheck(clock, () => redlock.checkMasters()) : undefined;
+  const runtime = new RedlockRuntime(service, redlock, drainTimeout, observer, idleCheck);
   announce(logger, masters, settings);
   redlock.onReady(quorum.check);
+  const begin = (): Promise<void> => watch({ quorum, redlock, guard, idleCheck });
   if (lazy) {
-    const begin = (): Promise<void> => watch(quorum, redlock, guard);
     const deadline = clock.schedule(connectTimeout, () => void begin()).unref();
     void redlock.open().then(() => {
       deadline.cancel();
@@ -144,7 +150,7 @@ export async function createRedlockRuntime(
   }
   try {
     await redlock.connect(connectTimeout);
-    void watch(quorum, redlock, guard);
+    void begin();
   } catch (error) {
     await redlock.close();
     observer.stopped?.();
@@ -232,10 +238,19 @@ function announce(logger: LoggerService, masters: readonly Master[], settings: S
   }
 }
 
+interface Watched {
+  readonly quorum: QuorumWatch;
+  readonly redlock: Redlock;
+  readonly guard: RestartGuard | undefined;
+  readonly idleCheck: IdleCheck | undefined;
+}
+
 /** Begins to watch the quorum when the guard knows what the masters that have connected are. Closing ends that, too. */
-async function watch(quorum: QuorumWatch, redlock: Redlock, guard: RestartGuard | undefined): Promise<void> {
+async function watch({ quorum, redlock, guard, idleCheck }: Watched): Promise<void> {
   await guard?.decided();
-  if (!redlock.isStopped) quorum.begin();
+  if (redlock.isStopped || quorum.hasBegun) return;
+  quorum.begin();
+  idleCheck?.begin();
 }
 
 function observersOf(observers: unknown): readonly LockObserver[] {

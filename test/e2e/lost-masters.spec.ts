@@ -182,6 +182,28 @@ describe('An application whose masters freeze under load', () => {
   }, 60_000);
 });
 
+describe('An application that takes no lock', () => {
+  it('notices masters that freeze, and that answer again, by itself', async () => {
+    await using masters = await startMasters(3);
+    const locks = await start(masters);
+    const from = lines(masters).length;
+    const frozen = masters.servers.slice(0, 2);
+    for (const server of frozen) server.pause();
+    await eventually(() => !locks.status().canVote, 30_000);
+    expect(lines(masters).slice(from)).toEqual([
+      expect.stringMatching(/^warn master [ab] has stopped answering: it is only probed$/),
+      expect.stringMatching(/^warn master [ab] has stopped answering: it is only probed$/),
+      expect.stringMatching(/^error no lock can be taken: 1 of 3 masters vote \(a: silent, .*; b: silent, .*\)$/),
+    ]);
+    for (const server of frozen) server.resume();
+    expect((await nextLines(masters, from + 3, 3)).sort()).toEqual([
+      'log locks can be taken again: 2 of 3 masters vote',
+      'log master a answers again',
+      'log master b answers again',
+    ]);
+  }, 90_000);
+});
+
 describe('An application that does not wait for its masters', () => {
   it('logs that no lock can be taken, each master that comes up, and that locks are available', async () => {
     await using masters = await startMasters(3);

@@ -20,9 +20,14 @@ export class QuorumWatch implements Required<Pick<LockObserver, Change>> {
     private readonly observer: LockObserver,
   ) {}
 
+  /** Whether the first status was reported. */
+  get hasBegun(): boolean {
+    return this.could !== undefined;
+  }
+
   /** Reports the first status. Nothing counts as a change before: masters have to connect first. Idempotent. */
   begin(): void {
-    if (this.could !== undefined) return;
+    if (this.hasBegun) return;
     const status = this.status();
     this.could = status.canVote;
     this.observer.firstStatus?.(status);
