@@ -72,6 +72,7 @@ export default defineConfig(
             layer('runtime', ['core', 'runtime']),
             layer('opentelemetry', ['core', 'opentelemetry']),
             layer('cli', ['core', 'redis', 'runtime', 'cli']),
+            layer('schematics', ['schematics']),
             layer('nest', ['core', 'redis', 'memory', 'runtime', 'nest']),
             layer('terminus', ['core', 'nest', 'terminus']),
             layer('testing', ['core', 'memory', 'nest', 'runtime', 'testing']),
@@ -105,6 +106,15 @@ export default defineConfig(
       'no-restricted-imports': packages(
         '^(?!\\.|node:|commander$|cli-table3$)',
         'No Nest, and ioredis by lib/redis only.',
+      ),
+    },
+  },
+  {
+    files: ['lib/schematics/**/*.ts'],
+    rules: {
+      'no-restricted-imports': packages(
+        '^(?!\\.|node:|typescript$)',
+        'A schematic runs in the process of a command line, with nothing but the compiler of the application.',
       ),
     },
   },

@@ -5,20 +5,21 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-const sources = readdirSync(`${root}/lib`, { recursive: true })
-  .map((file) => file.replaceAll('\\', '/'))
-  .filter((file) => file.endsWith('.ts'));
-// The command line is started and never imported: one format is enough.
-const isProgram = (file) => file.startsWith('cli/');
+const files = readdirSync(`${root}/lib`, { recursive: true }).map((file) => file.replaceAll('\\', '/'));
+const sources = files.filter((file) => file.endsWith('.ts'));
+const schematics = files.filter((file) => file.endsWith('.json'));
+// One format is enough for the command line, which is never imported, and for schematics, which are loaded by `require`.
+const isOnlyIn = { esm: (file) => file.startsWith('cli/'), cjs: (file) => file.startsWith('schematics/') };
 const outputs = (format) =>
   sources
-    .filter((file) => format === 'esm' || !isProgram(file))
+    .filter((file) => !isOnlyIn[format === 'esm' ? 'cjs' : 'esm'](file))
     .flatMap((file) => ['.js', '.js.map', '.d.ts', '.d.ts.map'].map((end) => file.replace(/\.ts$/, end)))
     .map((file) => `dist/${format}/${file}`);
 const expected = new Set([
   ...['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE', 'dist/cjs/package.json'],
   ...readdirSync(`${root}/docs`).flatMap((file) => (file.endsWith('.md') ? [`docs/${file}`] : [])),
-  ...sources.map((file) => `lib/${file}`),
+  ...[...sources, ...schematics].map((file) => `lib/${file}`),
+  ...schematics.map((file) => `dist/cjs/${file}`),
   ...outputs('esm'),
   ...outputs('cjs'),
 ]);
@@ -27,8 +28,8 @@ const output = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scr
   cwd: root,
   encoding: 'utf8',
 });
-const [{ files, size }] = JSON.parse(output);
-const packed = new Set(files.map(({ path }) => path));
+const [{ files: listed, size }] = JSON.parse(output);
+const packed = new Set(listed.map(({ path }) => path));
 
 const problems = [
   ...[...expected].filter((file) => !packed.has(file)).map((file) => `missing: ${file}`),

@@ -1,0 +1,103 @@
+import { registerIn } from './edit-module.js';
+import type { Context, NestAddOptions, Tree } from './host.js';
+import { addIoredis, declares, readManifest } from './manifest.js';
+import { findRootModule } from './root-module.js';
+import { composeFile, exampleSpec, IMPORT, registration } from './templates.js';
+import { findRegistration } from './registration.js';
+import { findTypeScript } from './typescript.js';
+import { projectOf, type Project } from './workspace.js';
+
+const COMPOSE_FILE = 'docker-compose.redlock.yml';
+const DOCUMENTATION = 'node_modules/nestjs-redlock/docs/testing.md';
+
+/** The schematic `nest-add`: prepares an application for its first lock. A second run changes nothing. */
+export function nestAdd(options: NestAddOptions) {
+  return (tree: Tree, context: Context): void => {
+    const project = projectOf(tree, options);
+    const isRegistered = register(tree, context, project);
+    addDependency(tree, context, options);
+    if (!options.skipCompose) {
+      const content = composeFile(readManifest(tree).name ?? 'app');
+      if (createFile(tree, context, COMPOSE_FILE, content))
+        context.logger.info(`Three masters for development: docker compose -f ${COMPOSE_FILE} up -d`);
+    }
+    if (!options.skipSpec) addSpec(tree, context, project);
+    if (isRegistered) {
+      context.logger.info('The variable LOCK_MASTERS names other masters, with commas between their URLs.');
+      context.logger.info(
+        'Tests that start the whole application need masters from now on, or locks in memory: ' +
+          `.overrideProvider(LockService).useValue(memoryLockService()), see ${DOCUMENTATION}`,
+      );
+    }
+  };
+}
+
+/** Gives whether the root module has been changed. */
+function register(tree: Tree, { logger }: Context, project: Project): boolean {
+  const present = findRegistration(tree, tree.getDir(project.sourceRoot));
+  if (present !== undefined) {
+    logger.info(`${present} registers ${IMPORT.name} already: no module is changed.`);
+    return false;
+  }
+  const typescript = findTypeScript(process.cwd());
+  const module = typescript && findRootModule(typescript, tree, project);
+  const edit = module
+    ? registerIn(typescript, tree.readText(module.path), module.className)
+    : {
+        unusual: typescript
+          ? `${project.entry} does not pass it to NestFactory by name`
+          : 'no TypeScript up to version 6 is installed',
+      };
+  if (module && 'text' in edit) {
+    tree.overwrite(module.path, edit.text);
+    return true;
+  }
+  const place = module ? `${module.path} is not changed` : 'The root module is not found';
+  logger.warn(`${place}: ${'unusual' in edit ? edit.unusual : ''}. Please add this by hand:\n\n${byHand()}\n`);
+  return false;
+}
+
+function byHand(): string {
+  const call = registration("'", '  ').join('\n    ');
+  return `import { ${IMPORT.name} } from '${IMPORT.from}';
+
+@Module({
+  imports: [
+    ${call},
+  ],
+})`;
+}
+
+function addDependency(tree: Tree, context: Context, { skipInstall }: NestAddOptions): void {
+  const range = addIoredis(tree);
+  if (range === undefined) return;
+  context.logger.info(`package.json now has ioredis ${range} among its dependencies: nestjs-redlock needs it.`);
+  if (skipInstall) return;
+  // The name and the options of NodePackageInstallTask.
+  const configuration = { name: 'node-package', options: { command: 'install', quiet: true, hideOutput: true } };
+  context.addTask({ toConfiguration: () => configuration });
+}
+
+function addSpec(tree: Tree, context: Context, { sourceRoot }: Project): void {
+  const manifest = readManifest(tree);
+  const missing = [['@nestjs/testing'], ['jest', 'vitest']].filter(
+    (names) => !names.some((n) => declares(manifest, n)),
+  );
+  if (missing.length === 0) return void createFile(tree, context, `${sourceRoot}/redlock.spec.ts`, exampleSpec());
+  const names = missing.map((each) => each.join(' or ')).join(', ');
+  context.logger.info(`No example of a test is written, because package.json does not name ${names}.`);
+}
+
+/** Writes a file unless one of that name exists; gives whether it has been written. */
+function createFile(tree: Tree, { logger }: Context, path: string, content: string): boolean {
+  if (!tree.exists(path)) {
+    tree.create(path, content);
+    return true;
+  }
+  if (tree.readText(path) === content) logger.info(`${path} exists already: it is not changed.`);
+  else
+    logger.warn(
+      `${path} exists with other content: it is not changed. To get the new one, rename it and run this again.`,
+    );
+  return false;
+}

@@ -1,0 +1,171 @@
+import { describe, expect, it } from '@jest/globals';
+import { format } from 'prettier';
+import typescript from 'typescript';
+import { registerIn } from '../../../../lib/schematics/nest-add/edit-module.js';
+
+const IMPORTS = `import { Module } from '@nestjs/common';
+import { OrderModule } from './order.module.js';
+`;
+const CALL = `RedlockModule.forRoot(
+      process.env.LOCK_MASTERS?.split(',') ?? [
+        'redis://127.0.0.1:6381',
+        'redis://127.0.0.1:6382',
+        'redis://127.0.0.1:6383',
+      ],
+    )`;
+
+function fileWith(decorator: string, imports = IMPORTS): string {
+  return `${imports}
+${decorator}
+export class AppModule {}
+`;
+}
+
+function edited(text: string, className?: string): string {
+  const edit = registerIn(typescript, text, className);
+  if ('unusual' in edit) throw new Error(edit.unusual);
+  return edit.text;
+}
+
+/** The elements of `imports` of each module, as a compiler sees them. */
+function importsOf(text: string): string[] {
+  const file = typescript.createSourceFile('a.ts', text, typescript.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const visit = (node: typescript.Node): void => {
+    if (typescript.isPropertyAssignment(node) && node.name.getText().includes('imports'))
+      found.push(...(node.initializer as typescript.ArrayLiteralExpression).elements.map((each) => each.getText()));
+    typescript.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
+
+describe('registerIn', () => {
+  it('adds the registration and the import to a module of nest new', () => {
+    const text = fileWith('@Module({\n  imports: [],\n  controllers: [],\n})');
+    expect(edited(text)).toBe(`${IMPORTS}import { RedlockModule } from 'nestjs-redlock';
+
+@Module({
+  imports: [
+    ${CALL},
+  ],
+  controllers: [],
+})
+export class AppModule {}
+`);
+  });
+
+  it.each([
+    ['an empty list', '@Module({\n  imports: [],\n})', 0],
+    ['a list on one line', '@Module({\n  imports: [OrderModule, OrderModule],\n})', 2],
+    [
+      'a list on several lines',
+      '@Module({\n  imports: [\n    OrderModule,\n    OrderModule.register({ a: 1, b: [2] }),\n  ],\n})',
+      2,
+    ],
+    ['metadata on one line', '@Module({ imports: [OrderModule], providers: [] })', 1],
+    ['metadata on one line without imports', '@Module({ providers: [] })', 0],
+    ['metadata without imports', '@Module({\n  providers: [],\n})', 0],
+    ['empty metadata', '@Module({})', 0],
+    [
+      'comments at the end of the list',
+      '@Module({\n  imports: [\n    OrderModule, // first, of all\n    // last\n  ],\n})',
+      1,
+    ],
+    ['a comment in an empty list', '@Module({\n  imports: [\n    // none yet\n  ],\n})', 0],
+    ['another decorator', '@Global()\n@Module({\n  imports: [],\n})', 0],
+  ])('writes %s as prettier does', async (_, decorator, others) => {
+    const text = edited(fileWith(decorator));
+    expect(await format(text, { parser: 'typescript', singleQuote: true, trailingComma: 'all' })).toBe(text);
+    expect(importsOf(text)).toHaveLength(others + 1);
+    expect(importsOf(text).filter((each) => each.startsWith('RedlockModule.forRoot('))).toHaveLength(1);
+  });
+
+  it.each([
+    [
+      'a list without a comma at its end',
+      '@Module({\n  imports: [\n    OrderModule, // a\n    OrderModule // b\n  ]\n})',
+      2,
+    ],
+    ['a list whose only element has several lines', '@Module({ imports: [OrderModule.register({\n  a: 1\n})] })', 1],
+    ['a comment in a list on one line', '@Module({ imports: [/* first */ OrderModule /* last */] })', 1],
+    ['a comment in an empty list on one line', '@Module({ imports: [/* none */] })', 0],
+    ['a spread in the list', '@Module({ imports: [...others] })', 1],
+    ['a quoted property', "@Module({ 'imports': [OrderModule] })", 1],
+  ])('keeps every element and comment of %s', (_, decorator, others) => {
+    const text = edited(fileWith(decorator));
+    const parsed = typescript.transpileModule(text, { reportDiagnostics: true });
+    expect(parsed.diagnostics).toEqual([]);
+    expect(importsOf(text)).toHaveLength(others + 1);
+    expect(importsOf(text).at(-1)).toMatch(/^RedlockModule\.forRoot\(/);
+    expect(text.match(/\/\*.*?\*\/|\/\/ .*/g)).toEqual(decorator.match(/\/\*.*?\*\/|\/\/ .*/g));
+  });
+
+  it('keeps the quotes, the indentation, the line endings and the missing semicolons of the file', () => {
+    const text =
+      'import { Module } from "@nestjs/common"\n\n@Module({\n\timports: [],\n})\nexport class AppModule {}\n';
+    const windows = edited(text.replaceAll('\n', '\r\n'));
+    expect(windows.replaceAll('\r\n', '')).not.toMatch(/[\r\n]/);
+    expect(windows.split('\r\n')).toEqual(
+      expect.arrayContaining([
+        'import { RedlockModule } from "nestjs-redlock"',
+        '\timports: [',
+        '\t\tRedlockModule.forRoot(',
+        '\t\t\tprocess.env.LOCK_MASTERS?.split(",") ?? [',
+        '\t\t\t\t"redis://127.0.0.1:6381",',
+      ]),
+    );
+  });
+
+  it('writes no second import if the file has it', () => {
+    const imports = `${IMPORTS}import { RedlockModule, WithLock } from 'nestjs-redlock';\n`;
+    expect(edited(fileWith('@Module({})', imports)).match(/nestjs-redlock/g)).toHaveLength(1);
+  });
+
+  it('adds an import to a file that imports only a type of that package', () => {
+    const imports = `${IMPORTS}import type { Lock } from 'nestjs-redlock';\n`;
+    expect(edited(fileWith('@Module({})', imports))).toContain("import { RedlockModule } from 'nestjs-redlock';\n");
+  });
+
+  it('changes the named class among several modules', () => {
+    const text = `${fileWith('@Module({})')}\n@Module({ imports: [AppModule] })\nexport class RootModule {}\n`;
+    expect(importsOf(edited(text, 'RootModule'))).toEqual(['AppModule', CALL]);
+  });
+
+  it.each([
+    [
+      'several modules in the file',
+      `${fileWith('@Module({})')}@Module({}) class Other {}`,
+      'it has 2 classes with @Module',
+    ],
+    ['no module in the file', 'export class AppModule {}', 'it has no class with @Module'],
+    [
+      'a variable as metadata',
+      fileWith('@Module(metadata)'),
+      'the metadata is not written between the parentheses of @Module',
+    ],
+    [
+      'metadata that contains others',
+      fileWith('@Module({ ...metadata })'),
+      'the metadata contains other metadata with "..."',
+    ],
+    ['a variable as imports', fileWith('@Module({ imports: all })'), 'its imports are not a list in square brackets'],
+    ['a variable named imports', fileWith('@Module({ imports })'), 'its imports are not a list in square brackets'],
+    [
+      'a computed list',
+      fileWith('@Module({ imports: [OrderModule].concat(others) })'),
+      'its imports are not a list in square brackets',
+    ],
+    [
+      'a module of the same name from another package',
+      fileWith('@Module({})', `${IMPORTS}import { RedlockModule } from 'other';\n`),
+      'it uses the name RedlockModule for something else',
+    ],
+  ])('leaves %s to the reader', (_, text, unusual) => {
+    expect(registerIn(typescript, text, undefined)).toEqual({ unusual });
+  });
+
+  it('says which class it has not found', () => {
+    expect(registerIn(typescript, fileWith('@Module({})'), 'Root')).toEqual({ unusual: 'it has no Root with @Module' });
+  });
+});
