@@ -6,8 +6,8 @@ export class Instance {
   #child;
   #ended;
 
-  constructor(command, args, cwd) {
-    this.#child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  constructor(command, args, cwd, env = {}) {
+    this.#child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream.setEncoding('utf8');
       stream.on('data', (text) => (this.output += text));

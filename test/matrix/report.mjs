@@ -11,6 +11,9 @@ load ESM by \`require\`, so that there are two copies in one process, they work 
 const TYPES = `The same application, type checked with \`strict\`, \`exactOptionalPropertyTypes\` and without \`skipLibCheck\`. Where Nest
 or the compiler itself refuses, the table says n.a., and the run fails if it refuses for any other reason.`;
 
+const NEST_ADD = `\`nest new\`, then \`nest add nestjs-redlock\` twice: the second run changes nothing. The application builds, its
+tests and the generated one pass, and it starts with three Redis servers.`;
+
 const NEWCOMER = `From an empty folder: \`nest new\`, what the README says to install, its code for a cron job, a build, and three instances
 with three Redis servers. In every tick the job runs on exactly one of them, and the same job without the lock on all
 three. Only the addresses and the time of the job are not the README's.`;
@@ -28,6 +31,7 @@ export function reportOn(results) {
   const parts = [
     ...partOf('At run time', RUN_TIME, 'application', of('run time')),
     ...partOf('Types', TYPES, 'compiler and setting', types),
+    ...partOf('nest add', NEST_ADD, 'application', of('nest add')),
     ...partOf("A newcomer's path", NEWCOMER, 'application', of('newcomer')),
     ...partOf('Test runners', RUNNERS, 'runner, application', of('test runners')),
     ...partOf('Dependencies', `${DEPENDENCIES}\n\n${listOfDependencies()}`, 'installed', of('dependencies')),

@@ -5,6 +5,7 @@ import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
 import { ensureRedisServer, RedisServer } from '../../scripts/redis-servers.mjs';
 import { CONSUMERS, NEWCOMERS_NODE, NODES, TYPE_CHECKS, TYPESCRIPTS } from './corners.mjs';
 import { dependencyCell } from './dependencies.mjs';
+import { nestAddCells } from './nest-add.mjs';
 import { newcomerCell } from './newcomer.mjs';
 import { inParallel } from './queue.mjs';
 import { runTimeCells } from './run-time.mjs';
@@ -67,6 +68,7 @@ async function prepare(masters) {
         runTimeCells({ consumer, folder: folderOf(consumer.name), node: nodes[version], version, masters }),
       ),
     ),
+    ...nestAddCells({ tarball, nodes, masters }),
   ];
   return { cells, last };
 }
