@@ -97,6 +97,7 @@ export class AppModule {}
     const parsed = typescript.transpileModule(text, { reportDiagnostics: true });
     expect(parsed.diagnostics).toEqual([]);
     expect(importsOf(text)).toHaveLength(others + 1);
+    expect(text).toMatch(/^ *\),\n *(?:\/\*.*\*\/ *)?\]/m); // the end of the list is on a line of its own
     expect(importsOf(text).at(-1)).toMatch(/^RedlockModule\.forRoot\(/);
     expect(text.match(/\/\*.*?\*\/|\/\/ .*/g)).toEqual(decorator.match(/\/\*.*?\*\/|\/\/ .*/g));
   });
