@@ -26,7 +26,7 @@ export function nestAdd(options: NestAddOptions) {
       context.logger.info('The variable LOCK_MASTERS names other masters, with commas between their URLs.');
       context.logger.info(
         'Tests that start the whole application need masters from now on, or locks in memory: ' +
-          `.overrideProvider(LockService).useValue(memoryLockService()), see ${DOCUMENTATION}`,
+          `imports: [AppModule, RedlockTestingModule.forRoot()], see ${DOCUMENTATION}`,
       );
     }
   };

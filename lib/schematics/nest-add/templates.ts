@@ -41,7 +41,7 @@ ${[1, 2, 3].map(master).join('')}`;
 }
 
 /** The module that gives the example of a test locks in memory. */
-const TESTING_MODULE = { name: 'RedlockModule', from: 'nestjs-redlock', options: "{ masters: 'memory' }" };
+const TESTING_MODULE = { name: 'RedlockTestingModule', from: 'nestjs-redlock/testing', options: '' };
 
 /** An example of a test. Its globals are those of jest and of vitest, which a new application has one of. */
 export function exampleSpec(): string {
