@@ -1,23 +1,11 @@
 import { hostname, userInfo } from 'node:os';
+import type { AuditRecord } from '../core/audit.js';
 import { showNames } from '../core/display.js';
 import { duration, plain } from './table.js';
 
-/** A forced release: the operator, the lock, the time and the masters. */
-export interface AuditRecord {
-  /** ISO 8601, UTC. */
-  readonly at: string;
-  readonly by: string;
-  readonly resource: string;
+/** A forced release, with the key on the masters. */
+export interface ReleaseRecord extends AuditRecord {
   readonly key: string;
-  readonly mode: 'revoked' | 'at-once';
-  /** Whether no process can hold or extend the lock any more. */
-  readonly released: boolean;
-  /** Total number of masters. */
-  readonly masters: number;
-  readonly taken: readonly string[];
-  readonly unreached: readonly string[];
-  /** Milliseconds until the key expires; no process can extend it any more if `released`. */
-  readonly left: number;
 }
 
 /** An early end of a master's wait: the operator, the master, and what was known about it. */
@@ -43,15 +31,6 @@ export function operator(): string {
   const name = userName();
   const who = SUDO_USER !== undefined && SUDO_USER !== name ? `${SUDO_USER} as ${name}` : name;
   return `${who}@${hostname()}`;
-}
-
-/** Formats a record as one line of a log, whatever characters the names contain. */
-export function auditLine(record: AuditRecord): string {
-  const { at, by, resource, mode, released, masters, taken, unreached, left } = record;
-  const places = `${taken.length} of ${masters} masters (${taken.join(', ') || 'none'})`;
-  const others = unreached.length > 0 ? `, not on ${unreached.join(', ')}` : '';
-  const verb = released ? 'released' : 'failed to release';
-  return `audit: ${at} ${showNames([by])} ${verb} ${showNames([resource])} (${mode}, ${duration(left)} left) on ${places}${others}`;
 }
 
 /** Formats a record as one line of a log, whatever characters the names contain. */

@@ -1,10 +1,11 @@
+import { type AuditRecord, auditLine } from '../core/audit.js';
 import { holderFrom } from '../core/holder.js';
 import { Keyspace } from '../core/keyspace.js';
 import { describeReply, type MasterReport } from '../core/errors.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { showNames } from '../core/display.js';
-import { type AuditRecord, auditLine, operator } from './audit.js';
+import { operator, type ReleaseRecord } from './audit.js';
 import type { Context } from './context.js';
 import { heldBy } from './inspect.js';
 import { inSession, type Session } from './session.js';
@@ -48,7 +49,7 @@ async function releaseIn(
   const taken = takings.filter(({ left }) => left !== undefined);
   const unreached = [...found.unasked, ...takings.filter(({ left }) => left === undefined)];
   const masters = context.sources.length;
-  const record: AuditRecord = {
+  const record: ReleaseRecord = {
     ...{
       at: new Date().toISOString(),
       by: operator(),

@@ -1,29 +1,12 @@
+import { RESERVED, REVOKED } from '../core/forced-release.js';
 import { Keyspace } from '../core/keyspace.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import type { MasterReport } from '../core/errors.js';
 import { askAll } from '../core/acquire/quorum-call.js';
 import type { Settings } from '../core/settings/settings.js';
+import { REVOKE } from '../redis/scripts/revoke.lua.js';
 import { isFailure } from './contact.js';
 import { answerOf, type Entry, type SessionMaster, readEntry, type Session } from './session.js';
-
-/** Replaces the holder's token, so that the master refuses an extension. */
-const REVOKED = 'released by force';
-/** The beginning of a hand-off reservation: the value of a key that is kept for the next waiter for a moment. */
-const RESERVED = 'reserved for ';
-
-/**
- * KEYS: the key. ARGV: the token that the key must have, the value that replaces it. The remaining time is kept and
- * returned: the holder may have extended the lock while the operator was asked.
- */
-const REVOKE = `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-local left = redis.call('PTTL', KEYS[1])
-if left < 0 then
-  redis.call('DEL', KEYS[1])
-  return 0
-end
-redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
-return left`;
 
 /** A resource on one master. */
 export interface HeldKey {

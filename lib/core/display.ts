@@ -5,6 +5,13 @@ const MOST_SHOWN = 10;
 const ADDRESS = /@|%40|:\/\//i;
 /** Characters that a terminal or a log viewer could misinterpret. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+/** Units and the number of milliseconds from which each is used, largest first. */
+const UNITS = [
+  { unit: 'days', length: 86_400_000, from: 2 * 86_400_000 },
+  { unit: 'h', length: 3_600_000, from: 2 * 3_600_000 },
+  { unit: 'min', length: 60_000, from: 2 * 60_000 },
+  { unit: 's', length: 1_000, from: 1_000 },
+];
 
 /** Formats a value for a message: short, on one line, and without credentials. */
 export function show(value: unknown): string {
@@ -31,6 +38,15 @@ export function redactUrl(text: string): string {
   // It is undecidable whether an @ precedes the host or belongs to a password or a parameter.
   if (/[/?#]/.test(rest.slice(0, start)) || /%40/i.test(host)) return `${scheme}***`;
   return `${scheme}${start > 0 ? '***@' : ''}${host.replace(/[?#].*/s, '')}`;
+}
+
+/** Formats milliseconds for people. */
+export function duration(milliseconds: number | undefined): string {
+  if (milliseconds === undefined) return '-';
+  const size = Math.abs(milliseconds);
+  const larger = UNITS.find(({ from }) => size >= from);
+  if (larger) return `${(milliseconds / larger.length).toFixed(1)} ${larger.unit}`;
+  return `${milliseconds.toFixed(size < 10 ? 1 : 0)} ms`;
 }
 
 function showText(text: string): string {

@@ -35,6 +35,28 @@ export interface Master {
   listen(waiter: string, listener: NotificationListener | undefined): void;
   /** Closes the connection. Pending requests are answered with `unreachable`. */
   close(): Promise<void>;
+  /**
+   * What operators do with a key. Absent if they cannot release the locks of this master by force.
+   * @internal
+   */
+  readonly operator?: OperatorMaster | undefined;
+}
+
+/** The value of a key and its remaining milliseconds, negative if it does not expire. */
+export interface KeyValue {
+  readonly value: string;
+  readonly remaining: number;
+}
+
+/** What operators do with a key on one master, beside the port of the algorithm. Both methods never reject. */
+export interface OperatorMaster {
+  /** Resolves with the key, `null` if it is free, or with the reason why the master does not report it. */
+  read(key: string): Promise<KeyValue | MasterReply | null>;
+  /**
+   * Replaces the value of the key by `REVOKED` if it is `value`, and keeps its remaining time. Resolves with that
+   * time, with `0` if the key has another value, or with the reason why the holder may still have the key.
+   */
+  revoke(key: string, value: string): Promise<number | MasterReply>;
 }
 
 /** What is known about a server. */

@@ -2,6 +2,7 @@ import { Acquisition, type AcquisitionContext } from './acquire/acquisition.js';
 import type { Clock } from './clock.js';
 import { connectMasters } from './health/connect.js';
 import { isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
+import { findOwners, type ForcedRelease, type OperatorContext, type Owners, revokeOwners } from './forced-release.js';
 import { HomeMasters } from './acquire/home-masters.js';
 import { type LockInspection, summarize } from './inspection.js';
 import { Keyspace } from './keyspace.js';
@@ -181,6 +182,16 @@ export class Redlock {
     return summarize(resource, masters);
   }
 
+  /** Finds the holders of a resource, for operators. */
+  owners(resource: string): Promise<Owners> {
+    return findOwners(this.operatorContext(resource));
+  }
+
+  /** Takes a lock away from the holders that were found. */
+  revoke(resource: string, owners: Owners): Promise<ForcedRelease> {
+    return revokeOwners(owners, this.operatorContext(resource));
+  }
+
   /** Makes all masters write a key that is reserved for this library, and returns their status. */
   probe(): Promise<RedlockStatus> {
     const { settings, context } = this;
@@ -251,6 +262,11 @@ export class Redlock {
     if (entry) entry.leave();
     else this.queue.wakeFirst(resources);
     this.tellIfIdle();
+  }
+
+  private operatorContext(resource: string): OperatorContext {
+    const { context, keyspace, masters, settings } = this;
+    return { masters, key: keyspace.keyOf(resource), clock: context.clock, timeout: settings.masterTimeout };
   }
 
   private get isIdle(): boolean {

@@ -1,10 +1,12 @@
 import type { Clock } from '../core/clock.js';
+import { REVOKED } from '../core/forced-release.js';
 import {
   type Master,
   type MasterIdentity,
   type MasterReply,
   type MasterRequest,
   type NotificationListener,
+  type OperatorMaster,
   type ReplyCallback,
   RESERVATION_LIFE,
   type UnreachableReply,
@@ -69,6 +71,23 @@ export class MemoryMaster implements Master {
     return {};
   }
 
+  /** @internal */
+  readonly operator: OperatorMaster = {
+    read: (key) =>
+      this.whenUp(() => {
+        const value = this.data.get(key);
+        return value === undefined ? null : { value, remaining: this.data.pttl(key) };
+      }),
+    revoke: (key, value) =>
+      this.whenUp(() => {
+        if (this.data.get(key) !== value) return 0;
+        const left = this.data.pttl(key);
+        if (left < 0) this.data.del(key);
+        else this.data.set(key, REVOKED, left);
+        return Math.max(0, left);
+      }),
+  };
+
   /** Never: its data lives as long as the process. */
   readonly isQuarantined = false;
 
@@ -127,6 +146,15 @@ export class MemoryMaster implements Master {
   /** Number of keys for which a process waits. */
   get queued(): number {
     return this.data.sortedSets;
+  }
+
+  /** Carries out the action of an operator in the order of the requests. */
+  private whenUp<T>(action: () => T): Promise<T | MasterReply> {
+    return new Promise((resolve) => {
+      const act = (): void => resolve(this.down ? CUT_OFF : action());
+      if (this.waiting && !this.down) this.waiting.push(act);
+      else act();
+    });
   }
 
   /** Carries out a request at once. */

@@ -8,7 +8,7 @@ import { refuseUnintercepted } from './unintercepted-handlers.js';
 import { declarationsOf } from './with-lock.decorator.js';
 
 /** Injection token: the name of the lock service that an explorer serves. */
-export const SERVICE_NAME = Symbol('nestjs-redlock:service-name');
+export const SERVICE_NAME = Symbol.for('nestjs-redlock:service-name');
 /** Injection token: the lock service that an explorer serves. */
 export const LOCK_SERVICE = Symbol('nestjs-redlock:lock-service');
 

@@ -1,7 +1,9 @@
 import { type Duration } from '../core/settings/duration.js';
 import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from '../core/errors.js';
+import type { ForcedRelease, Owners } from '../core/forced-release.js';
 import type { Lock } from '../core/lock.js';
 import type { LockObserver, OnHeld } from '../core/observer.js';
+import { ObserverHub } from '../core/observer-hub.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import type { LockInspection, Redlock } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
@@ -54,7 +56,7 @@ export class LockService {
     private readonly settings: Settings,
     /** Receives warnings about options that are probably mistakes. */
     private readonly warn: (message: string) => void = () => undefined,
-    private readonly observer: LockObserver = {},
+    private readonly hub: ObserverHub = new ObserverHub(),
   ) {}
 
   /**
@@ -174,6 +176,31 @@ export class LockService {
   }
 
   /**
+   * Finds the holders of a resource on all masters. Their tokens are secrets.
+   * @internal
+   */
+  owners(resource: string): Promise<Owners> {
+    return this.redlock().owners(resource);
+  }
+
+  /**
+   * Keeps the holders that were found from extending their lock. No other process gets it before the remaining time has
+   * passed.
+   * @internal
+   */
+  revoke(resource: string, owners: Owners): Promise<ForcedRelease> {
+    return this.redlock().revoke(resource, owners);
+  }
+
+  /**
+   * Adds an observer, which receives the events from now on.
+   * @internal
+   */
+  observe(observer: LockObserver): void {
+    this.hub.precede(observer);
+  }
+
+  /**
    * Called after the application has shut down.
    * @internal
    */
@@ -202,7 +229,7 @@ export class LockService {
    * @internal
    */
   noteSkip(caller: string, error: LockNotAcquiredError): void {
-    this.observer.skipped?.(caller, error);
+    this.hub.observer.skipped?.(caller, error);
   }
 
   /**

@@ -5,7 +5,7 @@ import { parseDuration } from '../core/settings/duration.js';
 import { QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
 import type { Master, ReplyCallback, MasterRequest } from '../core/master.interface.js';
 import type { LockObserver, ObservedService } from '../core/observer.js';
-import { combine } from '../core/combined-observer.js';
+import { ObserverHub } from '../core/observer-hub.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { defaultInstance } from '../runtime/instance.js';
@@ -102,17 +102,18 @@ export async function createRedlockRuntime(
   if (warning !== undefined) warn(warning);
   const random = new SystemRandom();
   const given = observersOf(options.observers);
+  const hub = new ObserverHub(reportTo(logger)).add(logTo(logger, clock));
+  const { observer } = hub;
   if (!enabled) {
     logger.warn('locking is disabled by `enabled: false`: everything runs without locks');
     const master = new OpenMaster(clock);
-    const open = (): Redlock =>
-      new Redlock([master], settings, { clock, random, observer: combined([logTo(logger, clock)], logger) });
-    return new RedlockRuntime(new LockService(open, settings, warn), open(), 0);
+    const open = (): Redlock => new Redlock([master], settings, { clock, random, observer });
+    return new RedlockRuntime(new LockService(open, settings, warn, hub), open(), 0);
   }
   const status = (): RedlockStatus => redlock.status();
-  const observers = [logTo(logger, clock), ...started(given, { name, status }, logger)];
-  const quorum = new QuorumWatch(status, combined(observers, logger));
-  const observer = combined([...observers, quorum], logger);
+  hub.add(...started(given, { name, status }, logger));
+  const quorum = new QuorumWatch(status, observer);
+  hub.add(quorum);
   const dependencies = { clock, random, observer };
   const guard = settings.restartGuard
     ? new RestartGuard({
@@ -132,7 +133,7 @@ export async function createRedlockRuntime(
   const servers = masters.filter((master) => master instanceof RedisMaster);
   const advice = adviceFor(servers, settings);
   const redlock: Redlock = new Redlock(masters, settings, { ...dependencies, witness, advice });
-  const service = new LockService(() => redlock, settings, warn, observer);
+  const service = new LockService(() => redlock, settings, warn, hub);
   // A master in memory hangs only if a test lets it.
   const mayHang = masters.some((master) => !(master instanceof MemoryMaster));
   const idleCheck = mayHang ? new IdleCheck(clock, () => redlock.checkMasters()) : undefined;
@@ -270,10 +271,6 @@ function started(observers: readonly LockObserver[], service: ObservedService, l
       return observer;
     }
   });
-}
-
-function combined(observers: readonly LockObserver[], logger: LoggerService): LockObserver {
-  return combine(observers, reportTo(logger));
 }
 
 /** Logs what an observer throws. */

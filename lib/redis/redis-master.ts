@@ -11,6 +11,7 @@ import type {
   MasterRequest,
   UnreachableReply,
   NotificationListener,
+  OperatorMaster,
 } from '../core/master.interface.js';
 import type { BeatRequest, ServerRequest } from './beat-request.interface.js';
 import { Connection } from './connection.js';
@@ -21,6 +22,7 @@ import { placeholderUrlOf } from './doctor-command.js';
 import { faultOf, parseServerIdentity, type ServerIdentity } from './identity.js';
 import { markArguments, type MarkerChange } from './guard/marker.js';
 import { Recognition } from './recognition.js';
+import { RedisOperator } from './redis-operator.js';
 import type { RedisClient } from './redis-client.interface.js';
 import type { RedisMasterContext } from './redis-master-context.interface.js';
 import { replyFrom, replyToSet, isReply, millisecondsFrom, refusalFrom } from './replies.js';
@@ -236,6 +238,14 @@ export class RedisMaster implements Master, GuardedServer {
     }
   }
 
+  get operator(): OperatorMaster {
+    return new RedisOperator({
+      problem: () => this.problem(),
+      evaluate: (script, key, args) => this.evaluate(script, [key], args),
+      failure: (error, tokens) => this.failureWithout(error, tokens),
+    });
+  }
+
   connect(): Promise<void> {
     return this.connection.open();
   }
@@ -408,11 +418,15 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   private failure(error: unknown, asked: readonly PendingRequest[]): MasterReply {
+    const tokens = asked.flatMap(({ request }) => ('token' in request ? [request.token] : []));
+    return this.failureWithout(error, tokens);
+  }
+
+  private failureWithout(error: unknown, tokens: readonly string[]): MasterReply {
     if (!isReply(error)) {
       const { problem } = this.connection;
       return { kind: 'unreachable', reason: problem ? reasonOf(problem) : NO_ANSWER, sent: true };
     }
-    const tokens = asked.flatMap(({ request }) => ('token' in request ? [request.token] : []));
     return refusalFrom(error, [...this.connection.secrets, ...tokens]);
   }
 

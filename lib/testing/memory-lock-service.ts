@@ -4,6 +4,7 @@ import { RedlockConfigError } from '../core/errors.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { defaultInstance } from '../runtime/instance.js';
 import { SystemRandom } from '../runtime/system-random.js';
+import { ObserverHub } from '../core/observer-hub.js';
 import { Redlock } from '../core/redlock.js';
 import { REDLOCK_OPTION_NAMES, type RedlockOptions } from '../core/settings/options.js';
 import { resolveSettings } from '../core/settings/settings.js';
@@ -57,7 +58,8 @@ export function createMemoryRuntime(options: MemoryLockServiceOptions): RedlockR
   if (masters.length === 0) throw new RedlockConfigError('masters', masters, 'must be a list of at least one master');
   const { instance = defaultInstance() } = rest;
   const settings = resolveSettings({ ...rest, instance }, masters.length);
-  const redlock = new Redlock(masters, settings, { clock, random: new SystemRandom(), observer: {} });
+  const hub = new ObserverHub();
+  const redlock = new Redlock(masters, settings, { clock, random: new SystemRandom(), observer: hub.observer });
   void redlock.open();
-  return new RedlockRuntime(new LockService(() => redlock, settings), redlock, 0);
+  return new RedlockRuntime(new LockService(() => redlock, settings, undefined, hub), redlock, 0);
 }

@@ -8,6 +8,7 @@ import type {
   MasterRequest,
   UnreachableReply,
   NotificationListener,
+  OperatorMaster,
 } from '../master.interface.js';
 import { NOT_ASKED } from '../master.interface.js';
 import type { LockObserver } from '../observer.js';
@@ -130,6 +131,10 @@ export class CircuitBreakerMaster implements Master {
 
   listen(waiter: string, listener: NotificationListener | undefined): void {
     this.inner.listen(waiter, listener);
+  }
+
+  get operator(): OperatorMaster | undefined {
+    return this.open || this.excluded !== undefined ? undefined : this.inner.operator;
   }
 
   onReady(listener: () => void): void {

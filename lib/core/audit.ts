@@ -1,0 +1,20 @@
+import { duration, showNames } from './display.js';
+import type { ForcedRelease } from './forced-release.js';
+
+/** A forced release: the operator, the lock, the time and the masters. */
+export interface AuditRecord extends ForcedRelease {
+  /** ISO 8601, UTC. */
+  readonly at: string;
+  readonly by: string;
+  readonly resource: string;
+  readonly mode: 'revoked' | 'at-once';
+}
+
+/** Formats a record as one line of a log, whatever characters the names contain. */
+export function auditLine(record: AuditRecord): string {
+  const { at, by, resource, mode, released, masters, taken, unreached, left } = record;
+  const places = `${taken.length} of ${masters} masters (${taken.join(', ') || 'none'})`;
+  const others = unreached.length > 0 ? `, not on ${unreached.join(', ')}` : '';
+  const verb = released ? 'released' : 'failed to release';
+  return `audit: ${at} ${showNames([by])} ${verb} ${showNames([resource])} (${mode}, ${duration(left)} left) on ${places}${others}`;
+}
