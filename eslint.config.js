@@ -12,8 +12,8 @@ const nodeGlobals = [
   ...['clearInterval', 'clearTimeout', 'setImmediate', 'setInterval', 'setTimeout'],
 ];
 
-/** What the page of a sample uses of a browser, beside what Node has, too. */
-const browserGlobals = ['EventSource', 'ResizeObserver', 'document', 'matchMedia'];
+/** What the pages of the library and of a sample use of a browser, beside what Node has, too. */
+const browserGlobals = ['EventSource', 'ResizeObserver', 'crypto', 'document', 'matchMedia'];
 
 export default defineConfig(
   globalIgnores(['**/dist/', 'build/', '**/coverage/', '.cache/', '**/node_modules/']),
@@ -75,6 +75,7 @@ export default defineConfig(
             layer('schematics', ['schematics']),
             layer('nest', ['core', 'redis', 'memory', 'runtime', 'nest']),
             layer('terminus', ['core', 'nest', 'terminus']),
+            layer('dashboard', ['core', 'nest', 'dashboard']),
             layer('testing', ['core', 'memory', 'nest', 'runtime', 'testing']),
             { target: './lib', from: './lib/index.ts', message: 'index.ts is for users of the package.' },
           ],
@@ -174,7 +175,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['sample/*/public/**/*.js'],
+    files: ['lib/dashboard/page/*.js', 'sample/*/public/**/*.js'],
     languageOptions: {
       globals: Object.fromEntries(browserGlobals.map((name) => [name, 'readonly'])),
     },

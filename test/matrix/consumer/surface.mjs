@@ -22,7 +22,7 @@ for (const path of PRIVATE) {
 equal(require('nestjs-redlock/package.json').name, 'nestjs-redlock');
 shown.push('no deep imports');
 
-for (const subpath of ['', '/testing', ...(MATRIX_BARE ? [] : ['/terminus', '/opentelemetry'])]) {
+for (const subpath of ['', '/testing', '/dashboard', ...(MATRIX_BARE ? [] : ['/terminus', '/opentelemetry'])]) {
   const imported = await import(`nestjs-redlock${subpath}`);
   const required = require(`nestjs-redlock${subpath}`);
   const names = Object.keys(imported).filter((name) => name !== 'default' && name !== 'module.exports');

@@ -1,0 +1,153 @@
+import { hostname } from 'node:os';
+import { BadRequestException, ForbiddenException, Logger, NotFoundException, type OnModuleInit } from '@nestjs/common';
+import type { DiscoveryService, ModuleRef } from '@nestjs/core';
+import type { AuditRecord } from '../core/audit.js';
+import { describeReply, isLockError, RedlockConfigError } from '../core/errors.js';
+import type { RedlockStatus } from '../core/health/status.js';
+import type { LockInspection } from '../core/redlock.js';
+import { resolveResources } from '../core/settings/resources.js';
+import { getLockServiceToken } from '../nest/lock-service.token.js';
+import { SERVICE_NAME } from '../nest/lock.explorer.js';
+import type { LockService } from '../nest/lock.service.js';
+import { availabilityOf } from './availability.js';
+import { EventLog } from './event-log.js';
+import type { Placement, Settings } from './options.js';
+import { ReleaseAction, type ReleaseRequest, ticketOf } from './release.action.js';
+import { ServiceWatch } from './service-watch.js';
+import { Viewers } from './viewers.js';
+import type { HolderFields, InspectionView, ServiceView, StateView } from './views.js';
+
+/** What a request for the state names. */
+export interface StateRequest {
+  readonly viewer: string;
+  /** The log and the number of the last event that the page has. */
+  readonly log: string;
+  readonly after: number;
+}
+
+/** What the dashboard needs of the application. */
+export interface DashboardContext {
+  readonly settings: Settings;
+  readonly placement: Placement;
+  readonly discovery: DiscoveryService;
+  readonly modules: ModuleRef;
+}
+
+/** The lock services of the application, for the page. It asks nothing unless a page is open, and has no timers. */
+export class Dashboard implements OnModuleInit {
+  private readonly logger = new Logger('RedlockDashboard');
+  private readonly events = new EventLog();
+  private readonly viewers: Viewers;
+  private readonly action = new ReleaseAction(this.logger, this.events);
+  private watches: readonly ServiceWatch[] = [];
+
+  constructor(private readonly context: DashboardContext) {
+    this.viewers = new Viewers(context.settings.viewers);
+  }
+
+  onModuleInit(): void {
+    const { discovery, modules, placement, settings } = this.context;
+    const names = discovery.getProviders().filter(({ token }) => token === SERVICE_NAME);
+    this.watches = names.map(({ instance }) => {
+      const name = instance as string | null;
+      const locks = modules.get<LockService>(getLockServiceToken(name ?? undefined), { strict: false });
+      return new ServiceWatch(name, locks, this.events);
+    });
+    if (this.watches.length === 0) {
+      const requirement = 'needs a lock service to show: import RedlockModule.forRoot(...), too';
+      throw new RedlockConfigError('RedlockDashboardModule', undefined, requirement);
+    }
+    for (const watch of this.watches) {
+      watch.begin();
+      this.recordBeginning(watch);
+    }
+    const does = settings.actions ? 'locks can be released by force there' : 'read-only';
+    this.logger.log(`the dashboard of locks is at /${placement.path} below the global prefix: ${does}`);
+    if (placement.guards.length > 0) return;
+    this.logger.warn(`the dashboard of locks has no guard of its own, because of guards: 'none'`);
+  }
+
+  /** @throws {ServiceUnavailableException} if too many pages are open */
+  async state({ viewer, log, after }: StateRequest): Promise<StateView> {
+    this.viewers.admit(viewer);
+    const services = await Promise.all(this.watches.map((watch) => viewOf(watch)));
+    const instances = services.map((service) => (service as RedlockStatus & { instance?: string }).instance);
+    return {
+      at: Date.now(),
+      instance: instances.find((instance) => instance !== undefined) ?? `${hostname()}:${process.pid}`,
+      actions: this.context.settings.actions,
+      log: this.events.id,
+      events: this.events.after(log === this.events.id ? after : 0),
+      services,
+    };
+  }
+
+  /** @throws {BadRequestException} for a name that no resource can have */
+  async inspect(service: string | null, resource: string): Promise<InspectionView> {
+    const { locks } = this.watchOf(service);
+    const { masters, holder, ...inspection } = await this.checked<LockInspection & HolderFields>(() =>
+      locks.inspect(resource),
+    );
+    const owners = this.context.settings.actions ? await locks.owners(resource) : undefined;
+    const ticket = owners && ticketOf(owners);
+    return {
+      ...inspection,
+      at: Date.now(),
+      masters: masters.map(({ master, answer }) => ({
+        ...{ master, kind: answer?.kind ?? 'timeout' },
+        text: answer?.kind === 'granted' ? 'free' : describeReply(answer),
+      })),
+      ...(holder && { holder: { instance: holder.instance, since: holder.since.getTime() } }),
+      ...(ticket !== undefined && { ticket }),
+      ...(owners && { revoked: owners.held.length === 0 && owners.revoked.length > 0 }),
+    };
+  }
+
+  /** @throws {ForbiddenException} without `actions: true` */
+  async release(service: string | null, request: object, wanted: ReleaseRequest): Promise<AuditRecord> {
+    const { settings } = this.context;
+    if (!settings.actions) throw new ForbiddenException('the dashboard is read-only: it needs actions: true');
+    const watch = this.watchOf(service);
+    const by = settings.actor ? settings.actor(request) : addressOf(request);
+    if (typeof by !== 'string' || by === '') {
+      throw new ForbiddenException('the option actor has not named the user of this request');
+    }
+    return this.checked(() => {
+      resolveResources('resource', wanted.resource);
+      return this.action.run(watch, by, wanted);
+    });
+  }
+
+  private watchOf(name: string | null): ServiceWatch {
+    const watch = this.watches.find((each) => each.name === name);
+    if (!watch) throw new NotFoundException('there is no lock service with this name');
+    return watch;
+  }
+
+  private async checked<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (isLockError(error) && error.code === 'LOCK_CONFIG') throw new BadRequestException(error.message);
+      throw error;
+    }
+  }
+
+  /** Events before the boot of the dashboard are not known. */
+  private recordBeginning({ name, locks }: ServiceWatch): void {
+    const status = locks.status();
+    const can = status.canVote ? 'locks can be taken' : 'no lock can be taken';
+    this.events.add(name, status.canVote ? 'good' : 'bad', `at the start ${can}: ${availabilityOf(status).reason}`);
+  }
+}
+
+async function viewOf(watch: ServiceWatch): Promise<ServiceView> {
+  const status = await watch.status();
+  const { name, held, waiting } = watch;
+  return { ...status, ...availabilityOf(status), name, held, waiting };
+}
+
+function addressOf(request: object): string {
+  const ip: unknown = Reflect.get(request, 'ip');
+  return typeof ip === 'string' && ip !== '' ? ip : 'an unknown address';
+}

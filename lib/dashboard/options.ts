@@ -1,0 +1,144 @@
+import type { CanActivate, FactoryProvider, ModuleMetadata, Type } from '@nestjs/common';
+import { RedlockConfigError } from '../core/errors.js';
+import { checkOptionNames } from '../core/settings/option-names.js';
+
+/** A guard of Nest: its class, which is created with its dependencies, or an instance. */
+export type DashboardGuard = Type<CanActivate> | CanActivate;
+
+/** Where the dashboard is, and who may see it. Nest needs these before any factory runs. */
+export interface RedlockDashboardPlacement {
+  /**
+   * Path of the page, without the global prefix of the application, such as `'admin/locks'`.
+   * @default 'redlock'
+   */
+  path?: string;
+  /**
+   * Guards of the page, its data and its actions, in this order, after the global guards of the application. `'none'`
+   * leaves the protection to these global guards or to a proxy: without them, every client that reaches the application
+   * sees the names of locks and the addresses of masters.
+   */
+  guards: readonly DashboardGuard[] | 'none';
+  /**
+   * Modules that export what the guards inject.
+   * @default []
+   */
+  imports?: ModuleMetadata['imports'];
+}
+
+/** What the dashboard does. */
+export interface RedlockDashboardSettings {
+  /**
+   * Whether users of the dashboard may release locks by force. Otherwise it changes nothing but a key of its own.
+   * @default false
+   */
+  actions?: boolean;
+  /**
+   * Names the user of a request, for the audit line of an action. An error that it throws refuses the action.
+   * @default the address of the client
+   */
+  actor?(request: object): string;
+  /**
+   * How many open pages are served at the same time. Further ones are told to wait.
+   * @default 20
+   */
+  viewers?: number;
+}
+
+/** Options of {@link RedlockDashboardModule.forRoot}. */
+export interface RedlockDashboardOptions extends RedlockDashboardPlacement, RedlockDashboardSettings {}
+
+/** Options of {@link RedlockDashboardModule.forRootAsync}. */
+export interface RedlockDashboardAsyncOptions extends RedlockDashboardPlacement {
+  /**
+   * What the factory receives.
+   * @default []
+   */
+  inject?: FactoryProvider['inject'];
+  /** Called once, at boot. An error that it throws aborts the boot. */
+  useFactory(...dependencies: never[]): RedlockDashboardSettings | Promise<RedlockDashboardSettings>;
+}
+
+/** Checked settings. */
+export interface Settings {
+  readonly actions: boolean;
+  readonly actor: ((request: object) => string) | undefined;
+  readonly viewers: number;
+}
+
+/** Checked placement. */
+export interface Placement {
+  readonly path: string;
+  readonly guards: readonly DashboardGuard[];
+  readonly imports: NonNullable<ModuleMetadata['imports']>;
+}
+
+const DEFAULT_PATH = 'redlock';
+const DEFAULT_VIEWERS = 20;
+const SETTINGS = ['actions', 'actor', 'viewers'] as const satisfies (keyof RedlockDashboardSettings)[];
+const PLACEMENT = ['path', 'guards', 'imports'] as const satisfies (keyof RedlockDashboardPlacement)[];
+const FACTORY = ['inject', 'useFactory'] as const satisfies (keyof RedlockDashboardAsyncOptions)[];
+/** Segments without characters that routers give a meaning. */
+const PATH = /^[\w.~-]+(?:\/[\w.~-]+)*$/;
+
+/** @throws {RedlockConfigError} for an option that does not exist */
+export function checkNames(options: unknown, kind: 'forRoot' | 'forRootAsync'): void {
+  checkOptionNames('options', options, [...PLACEMENT, ...(kind === 'forRoot' ? SETTINGS : FACTORY)]);
+}
+
+/** @throws {RedlockConfigError} without a factory */
+export function checkFactory({ useFactory }: { readonly useFactory?: unknown }): void {
+  if (typeof useFactory === 'function') return;
+  throw new RedlockConfigError('useFactory', useFactory, 'must be a function that returns the settings');
+}
+
+/** @throws {RedlockConfigError} for an invalid option, and without guards */
+export function resolvePlacement({ path, guards, imports }: RedlockDashboardPlacement): Placement {
+  return { path: resolvePath(path), guards: resolveGuards(guards), imports: imports ?? [] };
+}
+
+/** @throws {RedlockConfigError} for an invalid option */
+export function resolveSettings(settings: RedlockDashboardSettings): Settings {
+  checkOptionNames('options', settings, SETTINGS);
+  const {
+    actions = false,
+    actor,
+    viewers = DEFAULT_VIEWERS,
+  }: Record<keyof Settings, unknown> = {
+    ...{ actions: undefined, actor: undefined, viewers: undefined },
+    ...settings,
+  };
+  if (typeof actions !== 'boolean') throw new RedlockConfigError('actions', actions, 'must be true or false');
+  if (actor !== undefined && typeof actor !== 'function') {
+    throw new RedlockConfigError('actor', actor, 'must be a function that names the user of a request');
+  }
+  if (!Number.isInteger(viewers) || Number(viewers) < 1) {
+    throw new RedlockConfigError('viewers', viewers, 'must be a whole number of at least 1');
+  }
+  return { actions, actor: actor as Settings['actor'], viewers: Number(viewers) };
+}
+
+function resolvePath(path: unknown = DEFAULT_PATH): string {
+  const trimmed = typeof path === 'string' ? path.replace(/^\/|\/$/g, '') : '';
+  if (PATH.test(trimmed)) return trimmed;
+  throw new RedlockConfigError('path', path, "must be a path without parameters, such as 'admin/locks'");
+}
+
+function resolveGuards(guards: unknown): readonly DashboardGuard[] {
+  if (guards === 'none') return [];
+  if (!Array.isArray(guards) || guards.length === 0) {
+    const requirement =
+      'must be a list of at least one guard, such as [AdminGuard], because the dashboard shows the names of locks and ' +
+      "the addresses of masters; write guards: 'none' if a global guard or a proxy protects it";
+    throw new RedlockConfigError('guards', guards, requirement);
+  }
+  guards.forEach((guard: unknown, index) => {
+    if (isGuard(guard)) return;
+    throw new RedlockConfigError(`guards[${index}]`, guard, 'must be the class or an instance of a guard of Nest');
+  });
+  return guards as DashboardGuard[];
+}
+
+function isGuard(guard: unknown): boolean {
+  const host: unknown = typeof guard === 'function' ? guard.prototype : guard;
+  return typeof host === 'object' && host !== null && 'canActivate' in host && typeof host.canActivate === 'function';
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import { BadRequestException, ConflictException, type LoggerService } from '@nestjs/common';
+import { auditLine, type AuditRecord } from '../core/audit.js';
+import { showNames } from '../core/display.js';
+import type { Owners } from '../core/forced-release.js';
+import type { EventLog } from './event-log.js';
+import type { ServiceWatch } from './service-watch.js';
+
+/** What a user wants to release. */
+export interface ReleaseRequest {
+  readonly resource: string;
+  /** Of the inspection that the user saw. */
+  readonly ticket: string;
+  /** The resource once more, typed by the user. */
+  readonly confirm: string;
+}
+
+/** Identifies the holders that were found; `undefined` if there are none. Their tokens cannot be derived from it. */
+export function ticketOf({ held }: Owners): string | undefined {
+  if (held.length === 0) return undefined;
+  const tokens = [...new Set(held.map(({ owner }) => owner))].sort();
+  return createHash('sha256').update(JSON.stringify(tokens)).digest('hex');
+}
+
+/** Takes locks away from their holders, and records who did so. */
+export class ReleaseAction {
+  constructor(
+    private readonly logger: LoggerService,
+    private readonly events: EventLog,
+  ) {}
+
+  /**
+   * @throws {BadRequestException} unless the user has typed the name of the resource
+   * @throws {ConflictException} if the holder is not the one that the user saw any more
+   */
+  async run(watch: ServiceWatch, by: string, { resource, ticket, confirm }: ReleaseRequest): Promise<AuditRecord> {
+    if (confirm !== resource) {
+      throw new BadRequestException(this.refuse(watch, by, resource, 'its name was not typed as confirmation'));
+    }
+    const owners = await watch.locks.owners(resource);
+    const found = ticketOf(owners);
+    if (found !== ticket) {
+      const reason = found === undefined ? 'it is not held any more' : 'another holder has it now';
+      throw new ConflictException(this.refuse(watch, by, resource, reason));
+    }
+    const outcome = await watch.locks.revoke(resource, owners);
+    const at = new Date().toISOString();
+    const record: AuditRecord = { ...outcome, at, by, resource, mode: 'revoked' };
+    this.record(watch, auditLine(record));
+    return record;
+  }
+
+  private refuse(watch: ServiceWatch, by: string, resource: string, reason: string): string {
+    const names = showNames([resource]);
+    this.record(watch, `audit: ${new Date().toISOString()} ${showNames([by])} did not release ${names}: ${reason}`);
+    return `${names} was not released: ${reason}`;
+  }
+
+  private record(watch: ServiceWatch, line: string): void {
+    this.logger.log(watch.name === null ? line : `${line} (lock service ${showNames([watch.name])})`);
+    this.events.add(watch.name, 'action', line.replace(/^audit: \S+ /, ''));
+  }
+}

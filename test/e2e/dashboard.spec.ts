@@ -1,0 +1,375 @@
+import { once } from 'node:events';
+import { request as requestOf } from 'node:http';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import {
+  type CanActivate,
+  type ExecutionContext,
+  Injectable,
+  type INestApplication,
+  Module,
+  VersioningType,
+} from '@nestjs/common';
+import { LockService, RedlockModule, getLockServiceToken } from 'nestjs-redlock';
+import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-redlock/dashboard';
+import { memoryMasters } from 'nestjs-redlock/testing';
+import { eventually } from '../support/eventually.js';
+import { startMasters } from '../support/masters.js';
+import { ADAPTERS, closeAll, listen, logs } from './support/applications.js';
+
+/** Admits requests with this header. */
+const TICKET = { 'x-user': 'anna' };
+const JSON_ACTION = { ...TICKET, 'content-type': 'application/json', 'x-redlock-dashboard': 'release' };
+
+@Injectable()
+class Users {
+  readonly admitted = ['anna'];
+}
+
+@Module({ providers: [Users], exports: [Users] })
+class UsersModule {}
+
+@Injectable()
+class UserGuard implements CanActivate {
+  constructor(private readonly users: Users) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    return this.users.admitted.includes(userOf(context.switchToHttp().getRequest<object>()));
+  }
+}
+Reflect.defineMetadata('design:paramtypes', [Users], UserGuard);
+
+function userOf(request: object): string {
+  const { headers } = request as { readonly headers: Readonly<Record<string, string>> };
+  return headers['x-user'] ?? '';
+}
+
+const GUARDED: RedlockDashboardOptions = { path: 'admin/locks', guards: [UserGuard], imports: [UsersModule] };
+const ACTING: RedlockDashboardOptions = { ...GUARDED, actions: true, actor: userOf };
+/** Wide enough for a busy machine. */
+const PATIENT = { masterTimeout: '2s', restartGuard: false, drainTimeout: 0 } as const;
+
+interface State {
+  readonly instance: string;
+  readonly actions: boolean;
+  readonly log: string;
+  readonly events: readonly {
+    readonly id: number;
+    readonly kind: string;
+    readonly service: unknown;
+    readonly text: string;
+  }[];
+  readonly services: readonly {
+    readonly name: string | null;
+    readonly canVote: boolean;
+    readonly reason: string;
+    readonly masters: readonly Record<string, unknown>[];
+    readonly held: { readonly count: number; readonly locks: readonly { readonly resources: string[] }[] };
+    readonly waiting: { readonly count: number; readonly locks: readonly { readonly resources: string[] }[] };
+  }[];
+}
+
+async function stateOf(url: string, query = 'viewer=1'): Promise<State> {
+  const response = await fetch(`${url}/api/state?${query}`, { headers: TICKET });
+  expect(response.status).toBe(200);
+  return (await response.json()) as State;
+}
+
+interface Inspection extends Record<string, unknown> {
+  readonly ticket?: string;
+}
+
+async function inspectionOf(url: string, resource: string, service = ''): Promise<Inspection> {
+  const query = new URLSearchParams({ resource, service });
+  const response = await fetch(`${url}/api/inspect?${query.toString()}`, { headers: TICKET });
+  expect(response.status).toBe(200);
+  return (await response.json()) as Inspection;
+}
+
+async function release(url: string, body: object, headers: Record<string, string> = JSON_ACTION): Promise<Response> {
+  return fetch(`${url}/api/release`, { method: 'POST', headers, body: JSON.stringify(body) });
+}
+
+/** Unlike `fetch`, this function can send any header. */
+async function statusOf(method: string, url: string, headers: Record<string, string>, body = ''): Promise<number> {
+  const sent = requestOf(url, { method, headers }).end(body);
+  const [response] = (await once(sent, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
+  response.resume();
+  return response.statusCode;
+}
+
+afterEach(closeAll);
+
+describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
+  async function start(
+    options: RedlockDashboardOptions,
+    masters: readonly string[] | ReturnType<typeof memoryMasters> = memoryMasters(3),
+    prepare: (app: INestApplication) => unknown = () => undefined,
+  ) {
+    const imports = [
+      RedlockModule.forRoot({ masters: [...masters], ...PATIENT }),
+      RedlockDashboardModule.forRoot(options),
+    ];
+    const { app, url } = await listen({ imports }, adapter(), prepare);
+    return { app, url: `${url}/admin/locks`, locks: app.get(LockService) };
+  }
+
+  it('leads from its path to a page whose files exist, with a strict content security policy', async () => {
+    const { url } = await start(GUARDED);
+    const page = await fetch(url, { headers: TICKET });
+    expect(page.url).toBe(`${url}/page/index.html`);
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    const policy = page.headers.get('content-security-policy');
+    expect(policy).toMatch(
+      /^default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'/,
+    );
+    expect(policy).not.toContain('unsafe');
+    const html = await page.text();
+    expect(html).not.toMatch(/<style|style=|\son\w+=|https?:/);
+    const names = [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, name]) => name!);
+    expect(names.length).toBeGreaterThan(3);
+    for (const name of names) {
+      const file = await fetch(new URL(name, page.url), { headers: TICKET });
+      expect([name, file.status]).toEqual([name, 200]);
+      expect(file.headers.get('x-content-type-options')).toBe('nosniff');
+    }
+    expect(await statusOf('GET', `${url}/page/dashboard.ts`, TICKET)).toBe(404);
+  });
+
+  it('uses relative addresses only, below a global prefix and in an application with versions', async () => {
+    const { app } = await start(GUARDED, memoryMasters(1), (created) => {
+      created.setGlobalPrefix('internal');
+      created.enableVersioning({ type: VersioningType.URI });
+    });
+    const host = (await app.getUrl()).replace('[::1]', '127.0.0.1');
+    const answer = await fetch(`${host}/internal/admin/locks?from=mail`, { headers: TICKET, redirect: 'manual' });
+    expect([answer.status, answer.headers.get('location')]).toEqual([302, 'locks/page/index.html']);
+    expect((await stateOf(`${host}/internal/admin/locks`)).services).toHaveLength(1);
+  });
+
+  it('protects the page, its files, the data and the actions by the guard', async () => {
+    const { url } = await start(ACTING);
+    for (const path of ['', '/page/index.html', '/page/main.js', '/api/state?viewer=1', '/api/inspect?resource=a']) {
+      expect([path, await statusOf('GET', url + path, {})]).toEqual([path, 403]);
+    }
+    const headers = { ...JSON_ACTION, 'x-user': 'mallory' };
+    expect((await release(url, { resource: 'a', ticket: 'b', confirm: 'a' }, headers)).status).toBe(403);
+  });
+
+  it('shows real masters, the locks that this instance holds and waits for, and what happened', async () => {
+    await using masters = await startMasters(3);
+    const { url, locks } = await start(GUARDED, masters.urls);
+    const lock = await locks.acquire(['a', 'b'], '30s');
+    const waiting = locks.acquire('a', { ttl: '30s', wait: '1m' });
+    const { services, actions, events } = await stateOf(url);
+    expect(actions).toBe(false);
+    expect(services).toMatchObject([
+      {
+        ...{ name: null, canVote: true, reason: '3 of 3 masters vote.', quorum: 2 },
+        masters: masters.servers.map(({ port }) => ({
+          ...{ master: `127.0.0.1:${port}`, state: 'voting', latency: expect.any(Number) },
+          version: expect.stringMatching(/^\d+\.\d+/),
+        })),
+        held: { count: 1, locks: [{ resources: ['a', 'b'] }] },
+        waiting: { count: 1, locks: [{ resources: ['a'] }] },
+      },
+    ]);
+    expect(events).toMatchObject([{ id: 1, kind: 'good', service: null, text: expect.stringContaining('3 of 3') }]);
+
+    await lock.release();
+    await (await waiting).release();
+    const { services: later } = await stateOf(url);
+    expect(later).toMatchObject([{ held: { count: 0 }, waiting: { count: 0 } }]);
+  }, 60_000);
+
+  it('shows why no lock can be taken, and records that the quorum was lost and restored', async () => {
+    await using masters = await startMasters(3);
+    const { url } = await start(GUARDED, masters.urls);
+    const { log } = await stateOf(url);
+    await Promise.all(masters.servers.slice(1).map((server) => server.kill()));
+    await eventually(async () => !(await stateOf(url)).services[0]!.canVote);
+    const [service] = (await stateOf(url)).services;
+    expect(service!.reason).toMatch(/^1 of 3 masters vote, 2 are needed. 127.0.0.1:\d+ is down: .*ECONNREFUSED/);
+    await eventually(async () => (await stateOf(url)).events.some(({ kind }) => kind === 'bad'));
+    const { events } = await stateOf(url, `viewer=1&log=${log}&after=1`);
+    expect(events[0]!.id).toBe(2);
+    expect(events).toContainEqual(
+      expect.objectContaining({ kind: 'bad', text: 'no lock can be taken: 1 of 3 masters vote' }),
+    );
+
+    await masters.servers[1]!.restart();
+    await eventually(async () => (await stateOf(url)).events.at(-1)!.text.startsWith('locks can be taken again'));
+  }, 60_000);
+
+  it('inspects any resource, without a ticket while it is read-only', async () => {
+    await using masters = await startMasters(3);
+    const { url, locks } = await start(GUARDED, masters.urls);
+    const lock = await locks.acquire('a b/ü', '30s');
+    const held = await inspectionOf(url, 'a b/ü');
+    expect(held).toMatchObject({ resource: 'a b/ü', state: 'held', remaining: expect.any(Number) });
+    expect(held.masters).toHaveLength(3);
+    expect(held).not.toHaveProperty('ticket');
+    await lock.release();
+    expect(await inspectionOf(url, 'a b/ü')).toMatchObject({ state: 'free' });
+    expect(await statusOf('GET', `${url}/api/inspect?resource=`, TICKET)).toBe(400);
+    expect(await statusOf('GET', `${url}/api/inspect?resource=a&service=none`, TICKET)).toBe(404);
+  }, 60_000);
+
+  it('shows the holder and the number of waiters where the masters report them', async () => {
+    const { url, locks } = await start(GUARDED);
+    const inspect = locks.inspect.bind(locks);
+    const since = new Date('2026-11-22T12:00:00Z');
+    const reported = { holder: { instance: 'host-1:42', since }, waiting: 2 };
+    locks.inspect = async (resource) => ({ ...(await inspect(resource)), ...reported });
+    expect(await inspectionOf(url, 'a')).toMatchObject({
+      ...{ holder: { instance: 'host-1:42', since: since.getTime() }, waiting: 2 },
+    });
+  });
+
+  it('is read-only unless actions are switched on', async () => {
+    const { url, locks } = await start(GUARDED);
+    const lock = await locks.acquire('a', '30s');
+    expect((await release(url, { resource: 'a', ticket: 'x', confirm: 'a' })).status).toBe(403);
+    await lock.extend();
+    expect(lock.isHeld).toBe(true);
+  });
+
+  it('releases a lock by force, so that its holder cannot extend it, and writes an audit line', async () => {
+    await using masters = await startMasters(3);
+    const { url, locks } = await start(ACTING, masters.urls);
+    const lock = await locks.acquire('order:1', '30s');
+    const { ticket } = await inspectionOf(url, 'order:1');
+    expect(ticket).toMatch(/^[0-9a-f]{64}$/);
+    const response = await release(url, { resource: 'order:1', ticket, confirm: 'order:1' });
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ released: true, by: 'anna', resource: 'order:1', unreached: [] });
+    const audits = logs.filter((line) => line.includes('audit: '));
+    expect(audits).toEqual([
+      expect.stringMatching(
+        /^log audit: \d{4}-\S+Z "anna" released "order:1" \(revoked, \d+\.\d s left\) on 3 of 3 masters \(127/,
+      ),
+    ]);
+    await expect(lock.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    const after = await inspectionOf(url, 'order:1');
+    expect(after).toMatchObject({ state: 'held', revoked: true });
+    expect(after).not.toHaveProperty('ticket');
+    const { events } = await stateOf(url);
+    expect(events.map(({ kind }) => kind)).toEqual(['good', 'action', 'lost']);
+  }, 60_000);
+
+  it('leaves the lock of a later holder alone', async () => {
+    const { url, locks } = await start(ACTING);
+    const first = await locks.acquire('a', '30s');
+    const { ticket } = await inspectionOf(url, 'a');
+    await first.release();
+    const second = await locks.acquire('a', '30s');
+    const refused = await release(url, { resource: 'a', ticket, confirm: 'a' });
+    expect(refused.status).toBe(409);
+    expect(await refused.json()).toMatchObject({ message: '"a" was not released: another holder has it now' });
+    await second.extend();
+    await second.release();
+    expect((await release(url, { resource: 'a', ticket, confirm: 'a' })).status).toBe(409);
+    expect(logs.filter((line) => line.includes('"anna" did not release "a"'))).toHaveLength(2);
+  });
+
+  it('refuses actions that another site could send', async () => {
+    const { url, locks } = await start(ACTING);
+    const lock = await locks.acquire('a', '30s');
+    const { ticket } = await inspectionOf(url, 'a');
+    const body = JSON.stringify({ resource: 'a', ticket, confirm: 'a' });
+    const { host } = new URL(url);
+    const without = Object.fromEntries(Object.entries(JSON_ACTION).filter(([name]) => name !== 'x-redlock-dashboard'));
+    for (const [headers, status] of [
+      [without, 403],
+      [{ ...JSON_ACTION, 'sec-fetch-site': 'cross-site' }, 403],
+      [{ ...JSON_ACTION, 'sec-fetch-site': 'same-site', origin: `http://${host}` }, 403],
+      [{ ...JSON_ACTION, 'sec-fetch-site': 'none' }, 403],
+      [{ ...JSON_ACTION, origin: 'https://elsewhere.example' }, 403],
+      [{ ...JSON_ACTION, origin: 'null' }, 403],
+      [{ ...JSON_ACTION, 'content-type': 'text/plain' }, 415],
+    ] as const) {
+      const length = String(Buffer.byteLength(body));
+      expect([
+        headers,
+        await statusOf('POST', `${url}/api/release`, { ...headers, 'content-length': length }, body),
+      ]).toEqual([headers, status]);
+    }
+    const elsewhere = { ...TICKET, 'sec-fetch-site': 'cross-site' };
+    expect(await statusOf('GET', `${url}/api/state?viewer=1`, elsewhere)).toBe(403);
+    expect(await statusOf('GET', `${url}/page/index.html`, elsewhere)).toBe(200);
+    await lock.extend();
+
+    // Behind a proxy, the origin has the name that the browser sees.
+    const proxied = { ...JSON_ACTION, origin: 'https://ops.example', 'x-forwarded-host': 'ops.example' };
+    expect((await release(url, JSON.parse(body) as object, proxied)).status).toBe(200);
+  });
+
+  it('refuses an action without the name of the resource or without a user, and records it', async () => {
+    const { url, locks } = await start({ ...ACTING, actor: () => '' });
+    await locks.acquire('a', '30s');
+    expect((await release(url, { resource: 'a', ticket: 'x', confirm: 'a' })).status).toBe(403);
+    await closeAll();
+
+    const other = await start(ACTING);
+    expect((await release(other.url, { resource: 'a', ticket: 'x', confirm: 'b' })).status).toBe(400);
+    expect((await release(other.url, [])).status).toBe(400);
+    expect(logs.filter((line) => line.includes('audit: '))).toEqual([
+      expect.stringContaining('"anna" did not release "a": its name was not typed as confirmation'),
+    ]);
+  });
+
+  it('serves as many pages at the same time as allowed', async () => {
+    const { url } = await start({ ...GUARDED, viewers: 1 });
+    await stateOf(url, 'viewer=1');
+    await stateOf(url, 'viewer=1');
+    expect(await statusOf('GET', `${url}/api/state?viewer=2`, TICKET)).toBe(503);
+  });
+
+  it('shows several lock services', async () => {
+    const imports = [
+      RedlockModule.forRoot({ masters: memoryMasters(1) }),
+      RedlockModule.forRoot({ masters: memoryMasters(1), name: 'billing', drainTimeout: 0 }),
+      RedlockDashboardModule.forRoot(GUARDED),
+    ];
+    const { app, url } = await listen({ imports }, adapter());
+    const dashboard = `${url}/admin/locks`;
+    await app.get<LockService>(getLockServiceToken('billing')).acquire('invoice', '30s');
+    const { services } = await stateOf(dashboard);
+    expect(services.map(({ name, held }) => [name, held.count])).toEqual([
+      [null, 0],
+      ['billing', 1],
+    ]);
+    expect(await inspectionOf(dashboard, 'invoice', 'billing')).toMatchObject({ state: 'held' });
+    expect(await inspectionOf(dashboard, 'invoice')).toMatchObject({ state: 'free' });
+  });
+
+  it('does not delay the end of the application while a page is open', async () => {
+    const { app, url } = await start(GUARDED);
+    await stateOf(url);
+    await app.close();
+    await expect(fetch(`${url}/api/state?viewer=1`)).rejects.toThrow('fetch failed');
+  });
+});
+
+describe('The dashboard', () => {
+  it('reads its settings from a factory', async () => {
+    const dashboard = RedlockDashboardModule.forRootAsync({
+      ...GUARDED,
+      inject: [Users],
+      useFactory: (users: Users) => ({ actions: users.admitted.length > 0 }),
+    });
+    const { url } = await listen({ imports: [RedlockModule.forRoot({ masters: memoryMasters(1) }), dashboard] });
+    expect((await stateOf(`${url}/admin/locks`)).actions).toBe(true);
+  });
+
+  it('warns at boot if it has no guard of its own', async () => {
+    const dashboard = RedlockDashboardModule.forRoot({ guards: 'none' });
+    const { url } = await listen({ imports: [RedlockModule.forRoot({ masters: memoryMasters(1) }), dashboard] });
+    expect(logs).toContain("warn the dashboard of locks has no guard of its own, because of guards: 'none'");
+    expect(await statusOf('GET', `${url}/redlock/page/index.html`, {})).toBe(200);
+  });
+
+  it('refuses to start without a lock service', async () => {
+    const dashboard = RedlockDashboardModule.forRoot({ guards: 'none' });
+    await expect(listen({ imports: [dashboard] })).rejects.toThrow('import RedlockModule.forRoot(...), too');
+  });
+});
