@@ -24,6 +24,7 @@ export const GROUPS = [
     pages: [
       ['deployment.md', 'docs/deployment.md', 'Deployment'],
       ['operations.md', 'docs/operations.md', 'Operations'],
+      ['dashboard.md', 'docs/dashboard.md', 'Dashboard'],
       ['errors.md', 'docs/errors.md', 'Errors and log messages'],
       ['faq.md', 'docs/faq.md', 'Questions'],
     ],
