@@ -10,6 +10,7 @@ import type { Snapshot } from '../src/live/snapshot.js';
 import { openBrowser } from '../src/screenshot/browser.js';
 
 const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const SAMPLE = fileURLToPath(new URL('..', import.meta.url));
 const ENSURE_CHROMIUM = fileURLToPath(new URL('../../../scripts/ensure-chromium.mjs', import.meta.url));
 /** How long a process may take to start or to end, in milliseconds. */
 const WITHIN = 60_000;
@@ -23,9 +24,10 @@ afterEach(async () => {
   await ended;
 });
 
-/** Starts the program as its users do, and resolves with the address in its output. */
-async function serve(): Promise<string> {
-  program = spawn(process.execPath, [PROGRAM], {
+/** Starts the program, and resolves with the address in its output. */
+async function serve(command = process.execPath, args = [PROGRAM]): Promise<string> {
+  program = spawn(command, args, {
+    cwd: SAMPLE,
     env: { ...process.env, PORT: '0', NO_COLOR: '1' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -147,6 +149,13 @@ describe('The program', () => {
     await Promise.all([stream.text(), ended]);
     expect(pids).toHaveLength(6);
     expect(pids.filter(isAlive)).toEqual([]);
+  }, 120_000);
+
+  it('leaves nothing behind when `npm start` receives a signal to end', async () => {
+    const pids = processesIn(await look(await serve('npm', ['start'])));
+    program!.kill('SIGTERM');
+    await untilGone(pids);
+    expect(pids).toHaveLength(6);
   }, 120_000);
 
   it('leaves nothing behind when it is killed, not even paused processes', async () => {
