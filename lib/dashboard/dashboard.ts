@@ -1,10 +1,7 @@
-import { hostname } from 'node:os';
 import { BadRequestException, ForbiddenException, Logger, NotFoundException, type OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService, ModuleRef } from '@nestjs/core';
 import type { AuditRecord } from '../core/audit.js';
 import { describeReply, isLockError, RedlockConfigError } from '../core/errors.js';
-import type { RedlockStatus } from '../core/health/status.js';
-import type { LockInspection } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { getLockServiceToken } from '../nest/lock-service.token.js';
 import { SERVICE_NAME } from '../nest/lock.explorer.js';
@@ -15,7 +12,7 @@ import type { Placement, Settings } from './options.js';
 import { ReleaseAction, type ReleaseRequest, ticketOf } from './release.action.js';
 import { ServiceWatch } from './service-watch.js';
 import { Viewers } from './viewers.js';
-import type { HolderFields, InspectionView, ServiceView, StateView } from './views.js';
+import type { InspectionView, ServiceView, StateView } from './views.js';
 
 /** What a request for the state names. */
 export interface StateRequest {
@@ -71,10 +68,9 @@ export class Dashboard implements OnModuleInit {
   async state({ viewer, log, after }: StateRequest): Promise<StateView> {
     this.viewers.admit(viewer);
     const services = await Promise.all(this.watches.map((watch) => viewOf(watch)));
-    const instances = services.map((service) => (service as RedlockStatus & { instance?: string }).instance);
     return {
       at: Date.now(),
-      instance: instances.find((instance) => instance !== undefined) ?? `${hostname()}:${process.pid}`,
+      instance: services[0]?.instance ?? '',
       actions: this.context.settings.actions,
       log: this.events.id,
       events: this.events.after(log === this.events.id ? after : 0),
@@ -85,9 +81,7 @@ export class Dashboard implements OnModuleInit {
   /** @throws {BadRequestException} for a name that no resource can have */
   async inspect(service: string | null, resource: string): Promise<InspectionView> {
     const { locks } = this.watchOf(service);
-    const { masters, holder, ...inspection } = await this.checked<LockInspection & HolderFields>(() =>
-      locks.inspect(resource),
-    );
+    const { masters, holder, ...inspection } = await this.checked(() => locks.inspect(resource));
     const owners = this.context.settings.actions ? await locks.owners(resource) : undefined;
     const ticket = owners && ticketOf(owners);
     return {

@@ -2,6 +2,7 @@ import type { LoggerService } from '@nestjs/common';
 import type { RedlockStatus } from '../core/health/status.js';
 import type { AcquisitionObserver } from '../core/observer.js';
 import type { LockService } from '../nest/lock.service.js';
+import { SystemClock } from '../runtime/system-clock.js';
 import { logTo } from '../nest/log-observer.js';
 import type { EventLog } from './event-log.js';
 
@@ -46,7 +47,7 @@ export class ServiceWatch {
       error: (text: string) => events.add(name, 'bad', text),
     };
     const observer = {
-      ...logTo(lines),
+      ...logTo(lines, new SystemClock()),
       lockLost: (error: Error): void => events.add(name, 'lost', error.message),
       acquiring: (resources: readonly string[]): AcquisitionObserver => this.follow(resources),
     };

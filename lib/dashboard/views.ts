@@ -32,15 +32,8 @@ export interface InspectionView extends Omit<LockInspection, 'masters' | 'holder
   /** The reply of each master, in words. */
   readonly masters: readonly { readonly master: string; readonly kind: string; readonly text: string }[];
   readonly holder?: { readonly instance: string; readonly since: number };
-  readonly waiting?: number;
   /** Identifies the holder that was found, without its token. Absent if there is nothing to release. */
   readonly ticket?: string;
   /** Whether the lock was released by force and its keys have not expired yet. */
   readonly revoked?: boolean;
-}
-
-/** The holder of a lock, as far as the masters report it. */
-export interface HolderFields {
-  readonly holder?: { readonly instance: string; readonly since: Date };
-  readonly waiting?: number;
 }

@@ -9,7 +9,10 @@ import { Rig } from '../support/rig.js';
 import { only, refused, says } from '../support/scripted-master.js';
 
 function statusWith(...states: MasterState[]): RedlockStatus {
-  return summarize('web:1', states.map((state, index) => ({ master: `m${index + 1}`, state })));
+  return summarize(
+    'web:1',
+    states.map((state, index) => ({ master: `m${index + 1}`, state })),
+  );
 }
 
 async function valuesOf(telemetry: Telemetry, name: string): Promise<unknown[]> {

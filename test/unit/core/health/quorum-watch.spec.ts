@@ -14,7 +14,10 @@ function watching(...states: MasterState[]) {
 }
 
 function statusWith(states: readonly MasterState[]): RedlockStatus {
-  return summarize('web:1', states.map((state, index) => ({ master: `m${index + 1}`, state })));
+  return summarize(
+    'web:1',
+    states.map((state, index) => ({ master: `m${index + 1}`, state })),
+  );
 }
 
 describe('QuorumWatch', () => {
