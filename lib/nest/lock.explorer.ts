@@ -4,6 +4,7 @@ import { RedlockConfigError } from '../core/errors.js';
 import { checkOnLocked } from './lock-options.js';
 import { checkLockService, getLockServiceToken } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
+import { shortestPeriodOf } from './schedule-period.js';
 import { refuseUnintercepted } from './unintercepted-handlers.js';
 import { declarationsOf } from './with-lock.decorator.js';
 
@@ -71,6 +72,8 @@ export class LockExplorer {
       if (!this.isMine(options.service)) continue;
       checkLockService(method, this.locks);
       this.locks.check(method, options);
+      const locked: unknown = Reflect.get(prototype, method.slice(method.lastIndexOf('.') + 1));
+      if (typeof locked === 'function') this.locks.checkPeriod(method, options, shortestPeriodOf(locked));
       checkOnLocked(method, options.onLocked);
     }
   }

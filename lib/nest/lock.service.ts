@@ -1,4 +1,4 @@
-import { type Duration } from '../core/settings/duration.js';
+import { type Duration, parseDuration } from '../core/settings/duration.js';
 import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from '../core/errors.js';
 import type { ForcedRelease, Owners } from '../core/forced-release.js';
 import type { Lock } from '../core/lock.js';
@@ -245,6 +245,21 @@ export class LockService {
     const { ttl } = resolveCall(this.settings, rest, where);
     const warning = rest.ttl === undefined ? undefined : warningOfTtl(ttl);
     if (warning !== undefined) this.warn(`${where}: ${warning}`);
+  }
+
+  /**
+   * Warns of a `minHold` because of which ticks of a schedule are skipped.
+   *
+   * @param period the shortest time between two ticks, in milliseconds; `undefined` if it is unknown
+   * @internal
+   */
+  checkPeriod(where: string, { minHold = 0 }: LockedMethodOptions, period: number | undefined): void {
+    const held = parseDuration('minHold', minHold, 0);
+    if (period === undefined || held < period) return;
+    this.warn(
+      `${where}: minHold is ${held} ms, and its schedule is due every ${period} ms: the ticks in between are skipped. ` +
+        'Give a minHold that is shorter than the period',
+    );
   }
 
   private async take(

@@ -12,12 +12,16 @@ import { showNames } from '../core/display.js';
  */
 export function logTo(logger: LoggerService, clock: Pick<Clock, 'read'>): LockObserver {
   const lost = new Set<string>();
+  /** Masters that were reported as refused before the first status. */
+  const refused = new Set<string>();
   let wasQuorumLost = false;
   return {
     firstStatus: (status) => {
       for (const { master, state, reason = '' } of status.canVote ? status.masters : []) {
-        if (state !== 'down') continue;
-        logger.warn(`master ${master} does not vote: ${describeReply({ kind: 'unreachable', reason, sent: false })}`);
+        const isNew = state === 'refused' && !refused.has(master);
+        if (state !== 'down' && !isNew) continue;
+        const why = isNew ? reason : describeReply({ kind: 'unreachable', reason, sent: false });
+        logger.warn(`master ${master} does not vote: ${why}`);
       }
       if (status.canVote) logger.log(`locks are available: ${votes(status)}`);
       else if (quorumWithin(status) === undefined) logger.error(`no lock can be taken: ${votes(status)}${why(status)}`);
@@ -45,7 +49,10 @@ export function logTo(logger: LoggerService, clock: Pick<Clock, 'read'>): LockOb
         `a ttl of ${wanted} ms is cut to ${used} ms until all masters have been told of it: ${missing.join(', ')} ` +
           `cannot be reached`,
       ),
-    masterRefused: (master, reason) => void logger.warn(`master ${master} does not vote: ${reason}`),
+    masterRefused: (master, reason) => {
+      refused.add(master);
+      logger.warn(`master ${master} does not vote: ${reason}`);
+    },
     masterVotesAgain: (master) => void logger.log(`master ${master} votes again`),
     masterAtRisk: (master, risk) => void logger.warn(`master ${master}: ${risk}`),
     masterLost: (master, reason) => {

@@ -214,6 +214,7 @@ describe('The health check of several lock services', () => {
   it('is available to programs, too', async () => {
     const { app } = await start({ masters: memoryMasters(1) });
     await expect(app.get(LockService).probe()).resolves.toEqual({
+      instance: expect.stringMatching(/^\S+:\d+$/),
       quorum: 1,
       canVote: true,
       masters: [{ master: 'memory-1', state: 'voting', latency: expect.any(Number) }],

@@ -24,7 +24,7 @@ function lines({ servers }: Masters): string[] {
         .replace(/\d\d:\d\d:\d\d \(\d+ s\)/, 'T')
         // What a connection reports as it breaks depends on the moment.
         .replace(/read ECONNRESET|write EPIPE|the connection broke[a-z ]*/g, 'broken')
-        .replace(/connect ECONNREFUSED [abc]/g, 'broken'),
+        .replace(/connect ECONNREFUSED [abc](: start it, or correct its address)?/g, 'broken'),
     );
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Injectable, type Type, UseInterceptors } from '@nestjs/common';
-import { Interval } from '@nestjs/schedule';
-import { LockInterceptor, LockService, RedlockModule, WithLock } from 'nestjs-redlock';
+import { Cron, Interval } from '@nestjs/schedule';
+import { type Duration, LockInterceptor, LockService, RedlockModule, WithLock } from 'nestjs-redlock';
 import { of } from 'rxjs';
 import { boot, closeAll, logs } from './support/applications.js';
 
@@ -15,6 +15,16 @@ const root = (options: unknown) => () => boot({ imports: [RedlockModule.forRoot(
 const rootAsync = (options: object) => () => boot({ imports: [RedlockModule.forRootAsync(untyped(options))] });
 
 /** Boots an application with a method `run` that has this decorator. */
+/** A job under a schedule that nothing runs, because its module is not imported. */
+const scheduled = (schedule: MethodDecorator, minHold: Duration) => (): Promise<unknown> => {
+  @Injectable()
+  class Orders {
+    @WithLock('a', { onLocked: 'skip', minHold })
+    @schedule
+    async run(): Promise<void> {}
+  }
+  return boot({ imports: [memory()], providers: [Orders] });
+};
 const method =
   (...args: unknown[]) =>
   () => {
@@ -222,17 +232,17 @@ const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'no module, below @WithLock',
     make: () => boot({ providers: [Plain] }),
-    text: `Error: Nest can't resolve dependencies of the Plain. Please make sure that the "Symbol(LockService of nestjs-redlock: import RedlockModule.forRoot(...))" property is available in the current context.`,
+    text: `Error: Nest can't resolve dependencies of the Plain. Please make sure that the "Symbol(LockService of nestjs-redlock: import RedlockModule.forRoot(...), in a test RedlockTestingModule.forRoot() of nestjs-redlock/testing)" property is available in the current context.`,
   },
   {
     mistake: 'no module, below LockInterceptor',
     make: handler(() => LockInterceptor('cart'), []),
-    text: "Error: Nest can't resolve dependencies of the LockInterceptor (?). Please make sure that the argument Symbol(LockService of nestjs-redlock: import RedlockModule.forRoot(...)) at index [0] is available in the RootTestModule module.",
+    text: "Error: Nest can't resolve dependencies of the LockInterceptor (?). Please make sure that the argument Symbol(LockService of nestjs-redlock: import RedlockModule.forRoot(...), in a test RedlockTestingModule.forRoot() of nestjs-redlock/testing) at index [0] is available in the RootTestModule module.",
   },
   {
     mistake: 'a named service that does not exist',
     make: () => boot({ imports: [memory()], providers: [Billing] }),
-    text: `Error: Nest can't resolve dependencies of the Billing. Please make sure that the "Symbol(LockService "billing" of nestjs-redlock: import RedlockModule.forRoot({ name: 'billing', ... }))" property is available in the current context.`,
+    text: `Error: Nest can't resolve dependencies of the Billing. Please make sure that the "Symbol(LockService "billing" of nestjs-redlock: import RedlockModule.forRoot({ name: 'billing', ... }), in a test RedlockTestingModule.forRoot({ name: 'billing' }) of nestjs-redlock/testing)" property is available in the current context.`,
   },
   {
     mistake: 'two services without a name',
@@ -295,7 +305,7 @@ const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'a plain object without Nest',
     make: () => new Plain().run(),
-    text: "RedlockConfigError: @WithLock on Plain.run has no LockService, so it does not run: let Nest create the object, import RedlockModule.forRoot(), and call the method no earlier than onApplicationBootstrap if a factory made the object. In a test, let createTestingModule import RedlockModule.forRoot({ masters: 'memory' }), got an object (Plain)",
+    text: 'RedlockConfigError: @WithLock on Plain.run has no LockService, so it does not run: let Nest create the object, import RedlockModule.forRoot(), and call the method no earlier than onApplicationBootstrap if a factory made the object. In a test, wrap an object that Nest did not create: withLocks(object) of nestjs-redlock/testing, got an object (Plain)',
   },
   {
     mistake: 'a template in a string',
@@ -361,6 +371,16 @@ const MISTAKES: readonly Mistake[] = [
     mistake: 'ttl 10, meant in seconds',
     make: method('a', 10),
     text: "warn @WithLock on Orders.run: ttl is 10 ms: were seconds meant? Then write '10s'",
+  },
+  {
+    mistake: 'minHold that is not shorter than the period of a cron job',
+    make: scheduled(Cron('*/5 * * * * *'), '30s'),
+    text: 'warn @WithLock on Orders.run: minHold is 30000 ms, and its schedule is due every 5000 ms: the ticks in between are skipped. Give a minHold that is shorter than the period',
+  },
+  {
+    mistake: 'minHold that is not shorter than an interval',
+    make: scheduled(Interval(1_000), 1_000),
+    text: 'warn @WithLock on Orders.run: minHold is 1000 ms, and its schedule is due every 1000 ms: the ticks in between are skipped. Give a minHold that is shorter than the period',
   },
   {
     mistake: 'ttl 5, meant in seconds',

@@ -78,7 +78,7 @@ describe('A printed error', () => {
 
   it('has the answers of the masters, if there are any', () => {
     const text = inspect(held);
-    expect(text).toMatch(/^LockNotAcquiredError: "a" is held by someone else: .*\n {4}at /);
+    expect(text).toMatch(/^LockNotAcquiredError: "a" is held by another holder: .*\n {4}at /);
     expect(text).toMatch(
       / \{\n {2}answers: \[ \{ master: 'a:1', answer: \{ kind: 'held', remaining: 8200 \} \} \]\n\}$/,
     );
