@@ -102,7 +102,6 @@ export class LockExceptionFilter implements ExceptionFilter {
 
   /**
    * Called by Nest.
-   * @internal
    */
   catch(error: AnsweredError, host: ArgumentsHost): unknown {
     this.log(error);
