@@ -103,7 +103,7 @@ export class LockExceptionFilter implements ExceptionFilter {
   /**
    * Called by Nest.
    */
-  catch(error: AnsweredError, host: ArgumentsHost): unknown {
+  catch(error: LockNotAcquiredError | QuorumUnavailableError | LockServiceStoppedError, host: ArgumentsHost): unknown {
     this.log(error);
     const statusCode = error.code === 'LOCK_NOT_ACQUIRED' ? this.lockedStatus : error.statusCode;
     const body = { statusCode, message: STATUS_CODES[statusCode] ?? 'Error' };
