@@ -1,4 +1,5 @@
-import { RESERVED, REVOKED } from '../core/forced-release.js';
+import { RESERVED } from '../core/forced-release.js';
+import { REVOKED } from '../core/holder.js';
 import { Keyspace } from '../core/keyspace.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import type { MasterReport } from '../core/errors.js';

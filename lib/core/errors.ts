@@ -51,14 +51,12 @@ export abstract class LockError extends Error {
   }
 
   /**
-   * What `console.error` and loggers print: the stack, and the answers if there are any.
+   * What `console.error` and loggers print: the stack. The message has the answers of the masters in words.
    * @internal
    */
-  [INSPECT](_depth: number, options: object, inspect: (value: object, options: object) => string): string {
+  [INSPECT](): string {
     // The engine writes the first line of the stack before the name is set.
-    const stack = this.stack?.replace(/^Error(?=:)/, this.name) ?? String(this);
-    const { answers } = this;
-    return answers.length === 0 ? stack : `${stack} ${inspect({ answers }, { ...options, depth: 4 })}`;
+    return this.stack?.replace(/^Error(?=:)/, this.name) ?? String(this);
   }
 
   /**
@@ -126,7 +124,7 @@ export class QuorumUnavailableError extends LockError {
  * Why a lock was lost.
  *
  * - `expired`: its validity ended before it was extended; the message says whether that was tried, and how it failed
- * - `owner-changed`: a quorum of masters reports another holder
+ * - `owner-changed`: a quorum of masters reports another holder, or that an operator released it by force
  * - `max-hold`: it was kept for `maxHold`
  * - `shutdown`: the application closed before the work ended
  * - `released`: it had already been released
@@ -152,10 +150,16 @@ export class LockLostError extends LockError {
     override readonly cause: LockLostCause,
     answers: readonly MasterReport[] = [],
     /** Explains the cause in the message. */
-    explanation: string = LOST[cause],
+    explanation: string = explanationOf(cause, answers),
   ) {
     super(`lost the lock on ${showNames(resources)}: ${explanation}${tellAll(answers)}`, resources, answers);
   }
+}
+
+function explanationOf(cause: LockLostCause, answers: readonly MasterReport[]): string {
+  const isRevoked =
+    cause === 'owner-changed' && answers.some(({ answer }) => answer?.kind === 'held' && answer.revoked);
+  return isRevoked ? 'an operator released it by force' : LOST[cause];
 }
 
 /**
@@ -240,16 +244,14 @@ export function tellAll(answers: readonly MasterReport[]): string {
   return ` (${answers.map(({ master, answer }) => `${master}: ${describeReply(answer)}`).join('; ')})`;
 }
 
-/** The holder that most masters name; `undefined` if none does. */
+/** The holder that more than half of the masters that reported on the resource name; `undefined` if there is none. */
 export function holderIn(answers: readonly MasterReport[]): LockHolder | undefined {
   const holders = answers.flatMap(({ answer }) => (answer?.kind === 'held' && answer.holder ? [answer.holder] : []));
   const isSame = (one: LockHolder, other: LockHolder): boolean =>
     one.instance === other.instance && one.since.getTime() === other.since.getTime();
   const count = (holder: LockHolder): number => holders.filter((other) => isSame(holder, other)).length;
-  return holders.reduce<LockHolder | undefined>(
-    (most, one) => (most && count(most) >= count(one) ? most : one),
-    undefined,
-  );
+  const reports = answers.filter(({ answer }) => answer?.kind === 'held' || answer?.kind === 'granted').length;
+  return holders.find((holder) => 2 * count(holder) > reports);
 }
 
 /** Like {@link isLockError}, for a {@link LockServiceStoppedError}. */
@@ -265,7 +267,9 @@ export function describeReply(answer: MasterReply | undefined): string {
     case 'granted':
       return 'granted';
     case 'held':
-      return answer.remaining === undefined ? 'held' : `held for ${Math.ceil(answer.remaining)} ms more`;
+      return `${answer.revoked ? 'released by force, ' : ''}held${
+        answer.remaining === undefined ? '' : ` for ${Math.ceil(answer.remaining)} ms more`
+      }`;
     case 'unreachable':
       return answer.isPermanent ? answer.reason : `unreachable, ${answer.reason}`;
     case 'timeout':

@@ -1,10 +1,9 @@
 import type { Clock } from './clock.js';
 import type { MasterReport } from './errors.js';
 import { type MasterReply, NOT_ASKED, type OperatorMaster, TIMED_OUT } from './master.interface.js';
+import { REVOKED } from './holder.js';
 import { quorumOf } from './acquire/quorum-call.js';
 
-/** Replaces the holder's token, so that the master refuses an extension. */
-export const REVOKED = 'released by force';
 /** The beginning of a hand-off reservation: the value of a key that is kept for the next waiter for a moment. */
 export const RESERVED = 'reserved for ';
 

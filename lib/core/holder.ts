@@ -6,8 +6,10 @@ export interface LockHolder {
   readonly since: Date;
 }
 
-/** A secret, the time in the digits of base 36, and the name of the process. */
-const TOKEN = /^[0-9a-f]+@([0-9a-z]+)@(.+)$/s;
+/** A secret, the time in the digits of base 36, and the name of the process, as `settings.ts` allows it. */
+const TOKEN = /^[0-9a-f]+@([0-9a-z]{1,9})@([!-~]{1,100})$/;
+/** What replaces the token of a holder whose lock an operator releases by force: the masters refuse its extension. */
+export const REVOKED = 'released by force';
 
 /** A token: what the key of a held lock contains. The secret makes it unique, and the rest says who holds the lock. */
 export function tokenFrom(secret: string, instance: string, wall: number): string {

@@ -214,6 +214,8 @@ export interface HeldReply {
   readonly remaining: number | undefined;
   /** The holder of the first of the keys that are held; absent if the key was not set by this library, or is reserved for the next holder. */
   readonly holder?: LockHolder;
+  /** Whether an operator released the lock by force: its holder cannot extend it any more. */
+  readonly revoked?: boolean;
   /** Number of processes that wait in the queue of a key on this master, in the answer to an {@link InspectRequest}. */
   readonly waiting?: number;
 }

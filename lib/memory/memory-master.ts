@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.js';
-import { REVOKED } from '../core/forced-release.js';
+import { REVOKED } from '../core/holder.js';
 import {
   type Master,
   type MasterIdentity,

@@ -14,7 +14,7 @@ import {
   type ReleaseRequest,
 } from '../core/master.interface.js';
 
-import { holderFrom } from '../core/holder.js';
+import { holderFrom, REVOKED } from '../core/holder.js';
 
 // The operations of the scripts in lib/redis/scripts, written a second time in another language. Masters in memory and
 // the servers of the simulation share them. A change of a script must change its operation here, too: on the same
@@ -187,8 +187,9 @@ function longestOf(data: Commands, keys: readonly string[], isHeld: readonly boo
   const held = keys.filter((_, index) => isHeld[index]);
   const times = held.map((key) => data.pttl(key));
   const remaining = Math.min(...times) < 0 ? undefined : Math.max(...times);
-  const holder = holderFrom(data.get(held[0] ?? '') ?? '');
-  return { kind: 'held', remaining, ...(holder && { holder }) };
+  const owner = data.get(held[0] ?? '') ?? '';
+  const holder = holderFrom(owner);
+  return { kind: 'held', remaining, ...(holder && { holder }), ...(owner === REVOKED && { revoked: true }) };
 }
 
 /** Joins the queues of the held keys. The reservation of another key is useless meanwhile: the next waiter gets it. */

@@ -44,11 +44,6 @@ export type LockedWork<T> = (lock: Lock) => T | PromiseLike<T>;
 export class LockService {
   private readonly context = new LockContext<LockScope>();
 
-  static {
-    // On the prototype and not enumerable: an automatic mock copies neither the property nor its value.
-    Object.defineProperty(LockService.prototype, IS_LOCK_SERVICE, { value: true });
-  }
-
   /** @internal */
   constructor(
     /** Returns the algorithm for one acquisition. */
@@ -57,7 +52,10 @@ export class LockService {
     /** Receives warnings about options that are probably mistakes. */
     private readonly warn: (message: string) => void = () => undefined,
     private readonly hub: ObserverHub = new ObserverHub(),
-  ) {}
+  ) {
+    // Not enumerable and not on the prototype: a mock copies neither the property nor its value.
+    Object.defineProperty(this, IS_LOCK_SERVICE, { value: true });
+  }
 
   /**
    * Acquires a lock. The caller releases it, preferably by `await using`. It is not extended without `extend: true`.

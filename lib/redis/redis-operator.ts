@@ -1,4 +1,4 @@
-import { REVOKED } from '../core/forced-release.js';
+import { REVOKED } from '../core/holder.js';
 import type { KeyValue, MasterReply, OperatorMaster } from '../core/master.interface.js';
 import { READ, REVOKE } from './scripts/revoke.lua.js';
 

@@ -36,7 +36,7 @@ export function replyFrom(reply: unknown): MasterReply {
 
 /** The status and what follows come as one string: one version of the client misreads large integers. */
 function fromText(reply: string): MasterReply {
-  const [, status, number = '', signature = ''] = /^(-?\d+) (\d*)(@.*)?$/s.exec(reply) ?? [];
+  const [, status, number = '', signature = ''] = /^(-?\d+) (\d*)(.*)$/s.exec(reply) ?? [];
   if (Number(status) === FREE) return { kind: 'granted', fence: Number(number) };
   const holder = holderFrom(`0${signature}`);
   return {
@@ -44,6 +44,7 @@ function fromText(reply: string): MasterReply {
     remaining: Number(status) === ENDLESS ? undefined : Number(status),
     ...(number !== '' && { waiting: Number(number) }),
     ...(holder && { holder }),
+    ...(signature === '!' && { revoked: true }),
   };
 }
 

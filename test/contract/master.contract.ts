@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { tokenFrom } from '../../lib/core/holder.js';
+import { REVOKED, tokenFrom } from '../../lib/core/holder.js';
 import type { MasterReply, DrawRequest, GrantedReply, Master } from '../../lib/core/master.interface.js';
 import { acquiring, ask, drawing, extending, inspecting, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
@@ -67,12 +67,16 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
 
       it('names the holder that its token names', async () => {
         const since = 1_790_000_000_000;
-        await ask(master, acquiring([key], tokenFrom('ab12', 'web 1@host:7', since)));
-        const holder = { instance: 'web 1@host:7', since: new Date(since) };
+        await ask(master, acquiring([key], tokenFrom('ab12', 'web-1@host:7', since)));
+        const holder = { instance: 'web-1@host:7', since: new Date(since) };
         expect(await ask(master, acquiring([key], 'yours'))).toMatchObject({ kind: 'held', holder });
         expect(await ask(master, acquiring([key, other], 'yours'))).toMatchObject({ kind: 'held', holder });
         expect(await ask(master, extending([key], 'yours'))).toMatchObject({ kind: 'held', holder });
         expect(await ask(master, inspecting(key))).toMatchObject({ kind: 'held', holder });
+        await ask(master, acquiring([other], REVOKED));
+        expect(await ask(master, acquiring([key, other], 'x'))).not.toHaveProperty('revoked');
+        expect(await ask(master, acquiring([other], 'x'))).toMatchObject({ kind: 'held', revoked: true });
+        await ask(master, releasing([other], REVOKED));
         await ask(master, acquiring([other], 'another program'));
         expect(await ask(master, inspecting(other))).not.toHaveProperty('holder');
       });

@@ -1,3 +1,4 @@
+import { REVOKED } from '../../core/holder.js';
 import { RESERVATION_LIFE } from '../../core/master.interface.js';
 import { FREE, FREE_WITH_WAITERS } from './statuses.js';
 
@@ -29,8 +30,11 @@ end`;
 /** The beginning of the value of a key that is reserved for a waiter. The name of the waiter follows. */
 export const RESERVED = `'reserved for '`;
 
-/** The part of a holder's token that is not secret: see `core/holder.ts`. Empty for the value of another program. */
-export const SIGNATURE = `(string.match(owner, '^[0-9a-f]+(@.*)$') or '')`;
+/**
+ * The part of a holder's token that is not secret: see `core/holder.ts`. `!` for a lock that was released by force, and
+ * empty for the value of another program.
+ */
+export const SIGNATURE = `(owner == '${REVOKED}' and '!' or string.match(owner, '^[0-9a-f]+(@[0-9a-z]+@[!-~]+)$') or '')`;
 
 /**
  * Notifies a waiter that it is next, and determines whether it listens. PUBLISH also counts clients that subscribe to a

@@ -177,8 +177,9 @@ function contextOf(server: Executor, counters: string): operations.OperationCont
 /** What a script returns for a reply. */
 function statusOf(reply: GrantedReply | HeldReply): number | string {
   if (reply.kind === 'held') {
-    const { remaining = ENDLESS, waiting = '', holder } = reply;
-    return `${remaining.toFixed(0)} ${waiting}${holder ? signatureOf(holder.instance, holder.since.getTime()) : ''}`;
+    const { remaining = ENDLESS, waiting = '', holder, revoked } = reply;
+    const signature = holder ? signatureOf(holder.instance, holder.since.getTime()) : revoked ? '!' : '';
+    return `${remaining.toFixed(0)} ${waiting}${signature}`;
   }
   if (reply.hasWaiters) return FREE_WITH_WAITERS;
   return reply.healed ? HEALED : FREE;

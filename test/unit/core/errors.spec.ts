@@ -1,7 +1,10 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, jest } from '@jest/globals';
 import { ConsoleLogger } from '@nestjs/common';
+import type { LockHolder } from '../../../lib/core/holder.js';
+import { GRANTED } from '../../../lib/core/master.interface.js';
 import {
+  holderIn,
   isLockError,
   isNotAcquired,
   LockError,
@@ -10,8 +13,11 @@ import {
   LockReentryError,
   LockServiceStoppedError,
   QuorumUnavailableError,
+  type MasterReport,
   RedlockConfigError,
 } from '../../../lib/core/errors.js';
+
+const WEB: LockHolder = { instance: 'web:1', since: new Date(5) };
 
 const all: [LockError, string, number][] = [
   [new LockNotAcquiredError(['a'], [], 0, undefined), 'LOCK_NOT_ACQUIRED', 423],
@@ -76,12 +82,34 @@ describe('A printed error', () => {
     expect(others.filter((line) => !/^ {4}at /.test(line))).toEqual([]);
   });
 
-  it('has the answers of the masters, if there are any', () => {
+  it('has the answers of the masters in its message and nowhere else', () => {
     const text = inspect(held);
-    expect(text).toMatch(/^LockNotAcquiredError: "a" is held by another holder: .*\n {4}at /);
     expect(text).toMatch(
-      / \{\n {2}answers: \[ \{ master: 'a:1', answer: \{ kind: 'held', remaining: 8200 \} \} \]\n\}$/,
+      /^LockNotAcquiredError: "a" is held by another holder: .*\(a:1: held for 8200 ms more\)\n {4}at /,
     );
+    expect(text.match(/8200/g)).toHaveLength(1);
+  });
+
+  it('says that an operator released the lock by force', () => {
+    const answer = { kind: 'held', remaining: 5_000, revoked: true } as const;
+    expect(new LockLostError(['a'], 'owner-changed', [{ master: 'a:1', answer }]).message).toBe(
+      'lost the lock on "a": an operator released it by force (a:1: released by force, held for 5000 ms more)',
+    );
+  });
+
+  it.each<[string, (LockHolder | 'free' | undefined)[], string | undefined]>([
+    ['all masters', [WEB, WEB, WEB], 'web:1'],
+    ['the only one that answered', [WEB, undefined, undefined], 'web:1'],
+    ['two of three', [WEB, { ...WEB, instance: 'other:1' }, WEB], 'web:1'],
+    ['one of two', [WEB, 'free', undefined], undefined],
+    ['each master another', [WEB, { ...WEB, instance: 'other:1' }], undefined],
+    ['none', [undefined, 'free'], undefined],
+  ])('names a holder only if more than half of the reports do: %s', (_, reports, instance) => {
+    const answers = reports.map((report, i): MasterReport => {
+      const held = { kind: 'held', remaining: 5, ...(report !== 'free' && report && { holder: report }) } as const;
+      return { master: `m${i}`, answer: report === undefined ? undefined : report === 'free' ? GRANTED : held };
+    });
+    expect(holderIn(answers)?.instance).toBe(instance);
   });
 
   it.each([

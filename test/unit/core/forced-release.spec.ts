@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { findOwners, type OperatorContext, revokeOwners, RESERVED, REVOKED } from '../../../lib/core/forced-release.js';
+import { findOwners, type OperatorContext, revokeOwners, RESERVED } from '../../../lib/core/forced-release.js';
+import { REVOKED } from '../../../lib/core/holder.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { acquiring, ask, extending } from '../../support/ask.js';

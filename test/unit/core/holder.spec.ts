@@ -11,8 +11,17 @@ describe('A token', () => {
     expect(holderFrom(tokenFrom('00ff', 'a@b@c', 5))).toEqual({ instance: 'a@b@c', since: new Date(5) });
   });
 
-  it.each(['', 'another program', '00ff', '00ff@', '00ff@k@', 'reserved for 1@k@x', 'released by force', '@k@x'])(
-    'of another program names no holder: %j',
-    (value) => expect(holderFrom(value)).toBeUndefined(),
-  );
+  it.each([
+    '',
+    'another program',
+    '00ff',
+    '00ff@',
+    '00ff@k@',
+    'reserved for 1@k@x',
+    'released by force',
+    '@k@x',
+    '5f3a@productionhost@eu',
+    'ab@k@two words',
+    'ab@k@a\nb',
+  ])('of another program names no holder: %j', (value) => expect(holderFrom(value)).toBeUndefined());
 });
