@@ -108,6 +108,32 @@ export const locks = RedlockModule.forRootAsync({ useClass: Config });
     expect(log[0]).toBe('info: src/core/locks.ts registers RedlockModule already: no module is changed.');
   });
 
+  it('does not register the module twice if it is imported under another name', async () => {
+    const locks = `import { RedlockModule as Locks } from 'nestjs-redlock';
+export const locks = Locks.forRoot([]);
+`;
+    const files: Record<string, string> = { ...newApplication(), 'src/core/locks.ts': locks };
+    const tree = await add(files);
+    expect(tree.readText('src/app.module.ts')).toBe(files['src/app.module.ts']);
+  });
+
+  it('does not register the module twice in a root module outside the folder of sources', async () => {
+    const main = `import { NestFactory } from '@nestjs/core';
+import { AppModule } from '../shared/app.module';
+void NestFactory.create(AppModule);
+`;
+    const files = {
+      ...newApplication(),
+      'src/main.ts': main,
+      'shared/app.module.ts': newApplication()['src/app.module.ts']!,
+    };
+    const tree = await add(files);
+    const once = tree.readText('shared/app.module.ts');
+    expect(once).toContain('RedlockModule.forRoot(');
+    const again = await add({ ...files, 'shared/app.module.ts': once });
+    expect(again.readText('shared/app.module.ts')).toBe(once);
+  });
+
   it('does not overwrite files, and says which ones it has left', async () => {
     const own = { 'docker-compose.redlock.yml': 'services: {}\n', 'src/redlock.spec.ts': '// mine\n' };
     const tree = await add({ ...newApplication(), ...own });
@@ -187,6 +213,17 @@ void NestFactory.createApplicationContext(Root);
         'src/main.ts': "import { start } from './start';\nvoid start();\n",
       });
       expect(tree.readText('src/app.module.ts')).toContain('RedlockModule.forRoot(');
+    });
+
+    it('is no other module if main.ts names one that cannot be found', async () => {
+      const files = newApplication();
+      const main = `import { NestFactory } from '@nestjs/core';
+import Root from './root';
+void NestFactory.create(Root);
+`;
+      const tree = await add({ ...files, 'src/main.ts': main });
+      expect(tree.readText('src/app.module.ts')).toBe(files['src/app.module.ts']);
+      expect(log[0]).toContain('warn: The root module is not found');
     });
 
     it('is left to the reader if it is not found', async () => {

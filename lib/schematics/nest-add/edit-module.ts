@@ -94,7 +94,10 @@ function importOf(typescript: TypeScript, file: ts.SourceFile, style: Style): Ch
     return { unusual: `it uses the name ${IMPORT.name} for something else` };
   const line = `import { ${IMPORT.name} } from ${style.quote}${IMPORT.from}${style.quote}${style.semicolon}`;
   const last = imports.at(-1);
-  if (!last) return [{ start: 0, end: 0, text: `${line}\n` }];
+  if (!last) {
+    const start = /^#!.*\r?\n/.exec(file.text)?.[0].length ?? 0;
+    return [{ start, end: start, text: `${line}\n` }];
+  }
   const end = endWithComments(typescript, file.text, last.end);
   return [{ start: end, end, text: `\n${line}` }];
 }
@@ -112,7 +115,9 @@ function registrationIn(
     ['[', ...elements.map((each) => `${indentation}${unit}${each},`), `${indentation}]`].join('\n');
   const call = (indentation: string) => lines.join(`\n${indentation}${unit}`);
 
-  const property = metadata.properties.find((each) => each.name?.getText(file).replaceAll(/['"]/g, '') === 'imports');
+  const property = metadata.properties.find(
+    (each) => each.name?.getText(file).replaceAll(/[[\]'"]/g, '') === 'imports',
+  );
   if (!property) {
     const [first] = metadata.properties;
     const imports = `imports: ${list(base + unit, [call(base + unit)])},`;

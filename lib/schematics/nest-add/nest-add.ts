@@ -3,7 +3,7 @@ import type { Context, NestAddOptions, Tree } from './host.js';
 import { addIoredis, declares, readManifest } from './manifest.js';
 import { findRootModule } from './root-module.js';
 import { composeFile, exampleSpec, IMPORT, registration } from './templates.js';
-import { findRegistration } from './registration.js';
+import { findRegistration, isRegistration } from './registration.js';
 import { findTypeScript } from './typescript.js';
 import { projectOf, type Project } from './workspace.js';
 
@@ -34,13 +34,15 @@ export function nestAdd(options: NestAddOptions) {
 
 /** Gives whether the root module has been changed. */
 function register(tree: Tree, { logger }: Context, project: Project): boolean {
-  const present = findRegistration(tree, tree.getDir(project.sourceRoot));
+  const typescript = findTypeScript(process.cwd());
+  const module = typescript && findRootModule(typescript, tree, project);
+  // The root module may be outside the folder of sources.
+  const isPresent = module && isRegistration(tree.readText(module.path));
+  const present = isPresent ? module.path : findRegistration(tree, tree.getDir(project.sourceRoot));
   if (present !== undefined) {
     logger.info(`${present} registers ${IMPORT.name} already: no module is changed.`);
     return false;
   }
-  const typescript = findTypeScript(process.cwd());
-  const module = typescript && findRootModule(typescript, tree, project);
   const edit = module
     ? registerIn(typescript, tree.readText(module.path), module.className)
     : {

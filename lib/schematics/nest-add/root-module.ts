@@ -14,16 +14,26 @@ export interface RootModule {
 /** Finds the module that the entry file passes to `NestFactory`; otherwise `app.module.ts`, if it exists. */
 export function findRootModule(typescript: TypeScript, tree: Tree, project: Project): RootModule | undefined {
   const { entry, sourceRoot } = project;
-  const found = tree.exists(entry) ? moduleOfEntry(typescript, tree, entry) : undefined;
-  if (found) return found;
+  const root = tree.exists(entry) ? rootOfEntry(typescript, tree, entry) : undefined;
+  // An entry file that names another module, which is not found, must not lead to a module that it does not use.
+  if (root) return root.module;
   const usual = posix.join(sourceRoot, 'app.module.ts');
   return tree.exists(usual) ? { path: usual, className: undefined } : undefined;
 }
 
-function moduleOfEntry(typescript: TypeScript, tree: Tree, entry: string): RootModule | undefined {
+/** The module that the entry file names, if it can be found; `undefined` if the file names none. */
+function rootOfEntry(
+  typescript: TypeScript,
+  tree: Tree,
+  entry: string,
+): { module: RootModule | undefined } | undefined {
   const file = typescript.createSourceFile(entry, tree.readText(entry), typescript.ScriptTarget.Latest, true);
   const name = argumentOfFactory(typescript, file);
-  if (name === undefined) return undefined;
+  return name === undefined ? undefined : { module: moduleOf(typescript, tree, file, name) };
+}
+
+function moduleOf(typescript: TypeScript, tree: Tree, file: ts.SourceFile, name: string): RootModule | undefined {
+  const entry = file.fileName;
   for (const statement of file.statements) {
     if (!typescript.isImportDeclaration(statement)) continue;
     const bindings = statement.importClause?.namedBindings;

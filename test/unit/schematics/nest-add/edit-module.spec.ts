@@ -123,6 +123,17 @@ export class AppModule {}
     expect(edited(fileWith('@Module({})', imports)).match(/nestjs-redlock/g)).toHaveLength(1);
   });
 
+  it('writes the import below the line that names an interpreter', () => {
+    const text = edited(
+      "#!/usr/bin/env node\nconst { Module } = require('@nestjs/common');\n@Module({})\nclass A {}\n",
+    );
+    expect(text).toMatch(/^#!\/usr\/bin\/env node\nimport \{ RedlockModule \} from/);
+  });
+
+  it('finds imports whose name is a computed text', () => {
+    expect(edited(fileWith("@Module({ ['imports']: [OrderModule] })")).match(/imports/g)).toHaveLength(1);
+  });
+
   it('adds an import to a file that imports only a type of that package', () => {
     const imports = `${IMPORTS}import type { Lock } from 'nestjs-redlock';\n`;
     expect(edited(fileWith('@Module({})', imports))).toContain("import { RedlockModule } from 'nestjs-redlock';\n");
