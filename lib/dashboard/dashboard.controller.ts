@@ -18,7 +18,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { Dashboard } from './dashboard.js';
 import type { DashboardGuard, Placement } from './options.js';
 import { PAGE } from './page.generated.js';
-import { refuseForgedAction, refuseOtherOrigins } from './same-origin.js';
+import { refuseForgedAction, refuseOtherPages } from './same-origin.js';
 
 /** The page loads nothing from elsewhere, has no inline code, and is never part of another page. */
 const POLICY = [
@@ -76,7 +76,7 @@ export function dashboardController({ path, guards }: Placement): Type {
       @Query() query: Readonly<Record<string, unknown>>,
       @Res() response: unknown,
     ): Promise<void> {
-      refuseOtherOrigins(headers);
+      refuseOtherPages(headers, this.dashboard.origins);
       const [viewer, log, after] = [textOf(query, 'viewer'), textOf(query, 'log'), Number(textOf(query, 'after'))];
       this.sendJson(response, await this.dashboard.state({ viewer, log, after: after || 0 }));
     }
@@ -87,13 +87,13 @@ export function dashboardController({ path, guards }: Placement): Type {
       @Query() query: Readonly<Record<string, unknown>>,
       @Res() response: unknown,
     ): Promise<void> {
-      refuseOtherOrigins(headers);
+      refuseOtherPages(headers, this.dashboard.origins);
       this.sendJson(response, await this.dashboard.inspect(serviceIn(query), textOf(query, 'resource')));
     }
 
     @Post('api/release')
     async release(@Req() request: HttpRequest, @Res() response: unknown): Promise<void> {
-      refuseForgedAction(request.headers);
+      refuseForgedAction(request.headers, this.dashboard.origins);
       const { body } = request;
       if (typeof body !== 'object' || body === null) throw new BadRequestException('the body must be a JSON object');
       const [resource, ticket, confirm] = [textOf(body, 'resource'), textOf(body, 'ticket'), textOf(body, 'confirm')];

@@ -42,6 +42,11 @@ export class Dashboard implements OnModuleInit {
     this.viewers = new Viewers(context.settings.viewers);
   }
 
+  /** Where the page is besides the `Host` of a request. */
+  get origins(): readonly string[] {
+    return this.context.settings.origins;
+  }
+
   onModuleInit(): void {
     const { discovery, modules, placement, settings } = this.context;
     const names = discovery.getProviders().filter(({ token }) => token === SERVICE_NAME);

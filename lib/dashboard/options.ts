@@ -42,6 +42,12 @@ export interface RedlockDashboardSettings {
    * @default 20
    */
   viewers?: number;
+  /**
+   * Where browsers find the page, such as `['https://admin.example.com']`, behind a proxy that changes `Host`. Browsers
+   * that send `Sec-Fetch-Site`, which all current ones do on HTTPS, need no entry.
+   * @default []
+   */
+  origins?: readonly string[];
 }
 
 /** Options of {@link RedlockDashboardModule.forRoot}. */
@@ -63,6 +69,7 @@ export interface Settings {
   readonly actions: boolean;
   readonly actor: ((request: object) => string) | undefined;
   readonly viewers: number;
+  readonly origins: readonly string[];
 }
 
 /** Checked placement. */
@@ -74,7 +81,7 @@ export interface Placement {
 
 const DEFAULT_PATH = 'redlock';
 const DEFAULT_VIEWERS = 20;
-const SETTINGS = ['actions', 'actor', 'viewers'] as const satisfies (keyof RedlockDashboardSettings)[];
+const SETTINGS = ['actions', 'actor', 'viewers', 'origins'] as const satisfies (keyof RedlockDashboardSettings)[];
 const PLACEMENT = ['path', 'guards', 'imports'] as const satisfies (keyof RedlockDashboardPlacement)[];
 const FACTORY = ['inject', 'useFactory'] as const satisfies (keyof RedlockDashboardAsyncOptions)[];
 /** Segments without characters that routers give a meaning. */
@@ -103,8 +110,9 @@ export function resolveSettings(settings: RedlockDashboardSettings): Settings {
     actions = false,
     actor,
     viewers = DEFAULT_VIEWERS,
+    origins = [],
   }: Record<keyof Settings, unknown> = {
-    ...{ actions: undefined, actor: undefined, viewers: undefined },
+    ...{ actions: undefined, actor: undefined, viewers: undefined, origins: undefined },
     ...settings,
   };
   if (typeof actions !== 'boolean') throw new RedlockConfigError('actions', actions, 'must be true or false');
@@ -114,7 +122,24 @@ export function resolveSettings(settings: RedlockDashboardSettings): Settings {
   if (!Number.isInteger(viewers) || Number(viewers) < 1) {
     throw new RedlockConfigError('viewers', viewers, 'must be a whole number of at least 1');
   }
-  return { actions, actor: actor as Settings['actor'], viewers: Number(viewers) };
+  return { actions, actor: actor as Settings['actor'], viewers: Number(viewers), origins: resolveOrigins(origins) };
+}
+
+function resolveOrigins(origins: unknown): readonly string[] {
+  if (!Array.isArray(origins)) {
+    throw new RedlockConfigError(
+      'origins',
+      origins,
+      "must be a list of origins, such as ['https://admin.example.com']",
+    );
+  }
+  return origins.map((origin: unknown, index) => {
+    const url = typeof origin === 'string' && URL.canParse(origin) ? new URL(origin) : undefined;
+    // Neither a path nor a user, and nothing that could be meant as a pattern.
+    if (url && /^https?:\/\/[^*]+$/.test(url.origin) && url.href === `${url.origin}/`) return url.origin;
+    const requirement = "must be an absolute origin without a path, such as 'https://admin.example.com'";
+    throw new RedlockConfigError(`origins[${index}]`, origin, requirement);
+  });
 }
 
 function resolvePath(path: unknown = DEFAULT_PATH): string {

@@ -962,6 +962,9 @@ export class ReleaseDialog {
 const API = new URL('../api/', import.meta.url);
 const viewer = crypto.getRandomValues(new Uint32Array(2)).join('');
 
+/** Another site cannot send it. */
+const OWN = { 'x-redlock-dashboard': 'page' };
+
 export function readState(log, after) {
   return ask('state', { viewer, log, after });
 }
@@ -971,7 +974,7 @@ export function inspect(service, resource) {
 }
 
 export function release(service, resource, ticket, confirm) {
-  const headers = { 'content-type': 'application/json', 'x-redlock-dashboard': 'release' };
+  const headers = { ...OWN, 'content-type': 'application/json' };
   const body = JSON.stringify({ service: service ?? '', resource, ticket, confirm });
   return answerOf(fetch(new URL('release', API), { method: 'POST', headers, body }));
 }
@@ -979,7 +982,7 @@ export function release(service, resource, ticket, confirm) {
 function ask(name, values) {
   const address = new URL(name, API);
   for (const [key, value] of Object.entries(values)) address.searchParams.set(key, value);
-  return answerOf(fetch(address, { headers: { accept: 'application/json' } }));
+  return answerOf(fetch(address, { headers: { ...OWN, accept: 'application/json' } }));
 }
 
 /** @throws with a sentence for the user */

@@ -1,46 +1,41 @@
 import { ForbiddenException, UnsupportedMediaTypeException } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The page sends it with an action. Another site cannot without the permission of this server (a CORS preflight). */
-export const ACTION_HEADER = 'x-redlock-dashboard';
+/** The page sends it with each request. Another site cannot without the permission of this server (a CORS preflight). */
+export const PAGE_HEADER = 'x-redlock-dashboard';
 
 /**
- * Data is for the page of the dashboard only, even if the application allows other origins by CORS.
+ * Data and actions are for the page of the dashboard only, even if the application allows other origins by CORS.
  *
- * @throws {ForbiddenException} if a page of another origin sends the request
+ * @param origins where the page is besides the `Host` of the request
+ * @throws {ForbiddenException} if the request may come from another page than the dashboard
  */
-export function refuseOtherOrigins(headers: IncomingHttpHeaders): void {
+export function refuseOtherPages(headers: IncomingHttpHeaders, origins: readonly string[]): void {
+  if (headers[PAGE_HEADER] === undefined) {
+    throw new ForbiddenException(`only the page of the dashboard may ask, with the header ${PAGE_HEADER}`);
+  }
   // Browsers send it on HTTPS and to the own machine, and no page can change it.
   const site = headers['sec-fetch-site'];
-  if (site !== undefined) {
-    if (site !== 'same-origin' && site !== 'none') throw new ForbiddenException('only the page of the dashboard may');
+  const { origin } = headers;
+  if (site !== undefined ? site === 'same-origin' : origin === undefined || isOwn(origin, headers.host, origins))
     return;
-  }
-  const { origin, host } = headers;
-  if (origin === undefined) return;
-  // A page cannot change either of them, and a proxy may have replaced the first.
-  const hosts = [host, ...String(headers['x-forwarded-host'] ?? '').split(',')].map((each) => each?.trim());
-  if (!hosts.includes(hostOf(origin))) throw new ForbiddenException('only the page of the dashboard may');
+  throw new ForbiddenException(
+    'only the page of the dashboard may ask: behind a proxy that changes Host, its address belongs into the option origins',
+  );
 }
 
 /**
  * @throws {ForbiddenException} if the request may come from another page than the dashboard
  * @throws {UnsupportedMediaTypeException} unless the body is JSON
  */
-export function refuseForgedAction(headers: IncomingHttpHeaders): void {
-  refuseOtherOrigins(headers);
-  if (headers['sec-fetch-site'] === 'none' || headers[ACTION_HEADER] === undefined) {
-    throw new ForbiddenException(`actions need the header ${ACTION_HEADER}`);
-  }
+export function refuseForgedAction(headers: IncomingHttpHeaders, origins: readonly string[]): void {
+  refuseOtherPages(headers, origins);
   if (!/^application\/json *(?:;|$)/i.test(headers['content-type'] ?? '')) {
     throw new UnsupportedMediaTypeException('the body of an action must be application/json');
   }
 }
 
-function hostOf(origin: string): string | undefined {
-  try {
-    return new URL(origin).host;
-  } catch {
-    return undefined;
-  }
+/** A page cannot change `Origin` and `Host`. It can set every other header that CORS permits. */
+function isOwn(origin: string, host: string | undefined, origins: readonly string[]): boolean {
+  return origins.includes(origin) || (URL.canParse(origin) && new URL(origin).host === host);
 }

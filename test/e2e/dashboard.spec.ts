@@ -18,7 +18,9 @@ import { ADAPTERS, closeAll, listen, logs } from './support/applications.js';
 
 /** Admits requests with this header. */
 const TICKET = { 'x-user': 'anna' };
-const JSON_ACTION = { ...TICKET, 'content-type': 'application/json', 'x-redlock-dashboard': 'release' };
+/** The page sends this header with each request. */
+const PAGE = { ...TICKET, 'x-redlock-dashboard': 'page' };
+const JSON_ACTION = { ...PAGE, 'content-type': 'application/json' };
 
 @Injectable()
 class Users {
@@ -69,7 +71,7 @@ interface State {
 }
 
 async function stateOf(url: string, query = 'viewer=1'): Promise<State> {
-  const response = await fetch(`${url}/api/state?${query}`, { headers: TICKET });
+  const response = await fetch(`${url}/api/state?${query}`, { headers: PAGE });
   expect(response.status).toBe(200);
   return (await response.json()) as State;
 }
@@ -80,7 +82,7 @@ interface Inspection extends Record<string, unknown> {
 
 async function inspectionOf(url: string, resource: string, service = ''): Promise<Inspection> {
   const query = new URLSearchParams({ resource, service });
-  const response = await fetch(`${url}/api/inspect?${query.toString()}`, { headers: TICKET });
+  const response = await fetch(`${url}/api/inspect?${query.toString()}`, { headers: PAGE });
   expect(response.status).toBe(200);
   return (await response.json()) as Inspection;
 }
@@ -213,8 +215,8 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     expect(held).not.toHaveProperty('ticket');
     await lock.release();
     expect(await inspectionOf(url, 'a b/ü')).toMatchObject({ state: 'free' });
-    expect(await statusOf('GET', `${url}/api/inspect?resource=`, TICKET)).toBe(400);
-    expect(await statusOf('GET', `${url}/api/inspect?resource=a&service=none`, TICKET)).toBe(404);
+    expect(await statusOf('GET', `${url}/api/inspect?resource=`, PAGE)).toBe(400);
+    expect(await statusOf('GET', `${url}/api/inspect?resource=a&service=none`, PAGE)).toBe(404);
   }, 60_000);
 
   it('shows the holder and the number of waiters where the masters report them', async () => {
@@ -296,14 +298,39 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
         await statusOf('POST', `${url}/api/release`, { ...headers, 'content-length': length }, body),
       ]).toEqual([headers, status]);
     }
-    const elsewhere = { ...TICKET, 'sec-fetch-site': 'cross-site' };
+    const elsewhere = { ...PAGE, 'sec-fetch-site': 'cross-site' };
     expect(await statusOf('GET', `${url}/api/state?viewer=1`, elsewhere)).toBe(403);
     expect(await statusOf('GET', `${url}/page/index.html`, elsewhere)).toBe(200);
     await lock.extend();
+  });
 
-    // Behind a proxy, the origin has the name that the browser sees.
-    const proxied = { ...JSON_ACTION, origin: 'https://ops.example', 'x-forwarded-host': 'ops.example' };
-    expect((await release(url, JSON.parse(body) as object, proxied)).status).toBe(200);
+  it('refuses the page of another site that the application admits by CORS, whatever headers that page sets', async () => {
+    const { url, locks } = await start(ACTING, undefined, (app) => app.enableCors({ origin: true }));
+    const lock = await locks.acquire('a', '30s');
+    const { ticket } = await inspectionOf(url, 'a');
+    const origin = 'http://elsewhere.example';
+    const forged = { ...JSON_ACTION, origin, 'x-forwarded-host': 'elsewhere.example' };
+    expect((await release(url, { resource: 'a', ticket, confirm: 'a' }, forged)).status).toBe(403);
+    for (const path of ['state', 'inspect?resource=a']) {
+      expect([path, await statusOf('GET', `${url}/api/${path}`, forged)]).toEqual([path, 403]);
+    }
+    await lock.extend();
+  });
+
+  it('knows the origin of its page behind a proxy that changes Host by the option origins', async () => {
+    const { url, locks } = await start({ ...ACTING, origins: ['https://ops.example'] });
+    await locks.acquire('a', '30s');
+    const { ticket } = await inspectionOf(url, 'a');
+    const body = { resource: 'a', ticket, confirm: 'a' };
+    expect((await release(url, body, { ...JSON_ACTION, origin: 'https://ops.example:444' })).status).toBe(403);
+    expect((await release(url, body, { ...JSON_ACTION, origin: 'https://ops.example' })).status).toBe(200);
+  });
+
+  it('gives no data to a request that an image of another site could send', async () => {
+    const { url } = await start(GUARDED);
+    for (const path of ['state', 'inspect?resource=a']) {
+      expect([path, await statusOf('GET', `${url}/api/${path}`, TICKET)]).toEqual([path, 403]);
+    }
   });
 
   it('refuses an action without the name of the resource or without a user, and records it', async () => {
@@ -324,7 +351,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     const { url } = await start({ ...GUARDED, viewers: 1 });
     await stateOf(url, 'viewer=1');
     await stateOf(url, 'viewer=1');
-    expect(await statusOf('GET', `${url}/api/state?viewer=2`, TICKET)).toBe(503);
+    expect(await statusOf('GET', `${url}/api/state?viewer=2`, PAGE)).toBe(503);
   });
 
   it('shows several lock services', async () => {

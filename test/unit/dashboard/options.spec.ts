@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CanActivate } from '@nestjs/common';
 import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-redlock/dashboard';
+import { resolveSettings } from '../../../lib/dashboard/options.js';
 
 class AdminGuard implements CanActivate {
   canActivate(): boolean {
@@ -34,6 +35,14 @@ describe('RedlockDashboardModule', () => {
     [{ guards: 'none', actions: 'yes' }, 'actions must be true or false, got "yes"'],
     [{ guards: 'none', actor: 'anna' }, 'actor must be a function that names the user of a request, got "anna"'],
     [{ guards: 'none', viewers: 0 }, 'viewers must be a whole number of at least 1, got 0'],
+    ...[
+      ...['admin.example.com', 'https://admin.example.com/locks', 'ftp://admin.example.com', 'https://*.example.com'],
+      ...['https://anna@admin.example.com', '*', '', 5, null],
+    ].map((origin): [object, string] => [
+      { guards: 'none', origins: ['https://ok.example', origin] },
+      "origins[1] must be an absolute origin without a path, such as 'https://admin.example.com', got",
+    ]),
+    [{ guards: 'none', origins: 'https://a.example' }, "origins must be a list of origins, such as ['https://admin"],
     [{ guards: 'none', action: true }, 'options may hold known options only (did you mean actions?), got "action"'],
   ])('refuses %j', (options, message) => {
     expect(() => forRoot(options)).toThrow(message);
@@ -43,6 +52,19 @@ describe('RedlockDashboardModule', () => {
     for (const path of ['admin/locks', '/admin/locks', '/admin/locks/']) {
       expect(() => forRoot({ guards: 'none', path })).not.toThrow();
     }
+  });
+
+  it('accepts origins with a port, in upper case and with a slash at the end', () => {
+    const origins = [
+      'https://Admin.Example.com/',
+      'http://localhost:3000',
+      'http://[::1]:8080',
+      'https://a.example:443',
+    ];
+    expect(() => forRoot({ guards: 'none', origins })).not.toThrow();
+    expect(resolveSettings({ origins }).origins).toEqual([
+      ...['https://admin.example.com', 'http://localhost:3000', 'http://[::1]:8080', 'https://a.example'],
+    ]);
   });
 
   it('refuses asynchronous options without a guard or a factory', () => {
