@@ -77,8 +77,8 @@ export function dashboardController({ path, guards }: Placement): Type {
       @Res() response: unknown,
     ): Promise<void> {
       refuseOtherPages(headers, this.dashboard.origins);
-      const [viewer, log, after] = [textOf(query, 'viewer'), textOf(query, 'log'), Number(textOf(query, 'after'))];
-      this.sendJson(response, await this.dashboard.state({ viewer, log, after: after || 0 }));
+      const [log, after] = [textOf(query, 'log'), Number(textOf(query, 'after'))];
+      this.sendJson(response, await this.dashboard.state({ log, after: after || 0 }));
     }
 
     @Get('api/inspect')

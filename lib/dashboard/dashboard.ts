@@ -11,13 +11,11 @@ import { EventLog } from './event-log.js';
 import type { Placement, Settings } from './options.js';
 import { ReleaseAction, type ReleaseRequest, ticketOf } from './release.action.js';
 import { ServiceWatch } from './service-watch.js';
-import { Viewers } from './viewers.js';
 import type { InspectionView, ServiceView, StateView } from './views.js';
 
-/** What a request for the state names. */
+/** What a page has already. */
 export interface StateRequest {
-  readonly viewer: string;
-  /** The log and the number of the last event that the page has. */
+  /** The log, and the number of its last event. */
   readonly log: string;
   readonly after: number;
 }
@@ -34,13 +32,10 @@ export interface DashboardContext {
 export class Dashboard implements OnModuleInit {
   private readonly logger = new Logger('RedlockDashboard');
   private readonly events = new EventLog();
-  private readonly viewers: Viewers;
   private readonly action = new ReleaseAction(this.logger, this.events);
   private watches: readonly ServiceWatch[] = [];
 
-  constructor(private readonly context: DashboardContext) {
-    this.viewers = new Viewers(context.settings.viewers);
-  }
+  constructor(private readonly context: DashboardContext) {}
 
   /** Where the page is besides the `Host` of a request. */
   get origins(): readonly string[] {
@@ -69,9 +64,7 @@ export class Dashboard implements OnModuleInit {
     this.logger.warn(`the dashboard of locks has no guard of its own, because of guards: 'none'`);
   }
 
-  /** @throws {ServiceUnavailableException} if too many pages are open */
-  async state({ viewer, log, after }: StateRequest): Promise<StateView> {
-    this.viewers.admit(viewer);
+  async state({ log, after }: StateRequest): Promise<StateView> {
     const services = await Promise.all(this.watches.map((watch) => viewOf(watch)));
     return {
       at: Date.now(),

@@ -38,11 +38,6 @@ export interface RedlockDashboardSettings {
    */
   actor?(request: object): string;
   /**
-   * How many open pages are served at the same time. Further ones are told to wait.
-   * @default 20
-   */
-  viewers?: number;
-  /**
    * Where browsers find the page, such as `['https://admin.example.com']`, behind a proxy that changes `Host`. Browsers
    * that send `Sec-Fetch-Site`, which all current ones do on HTTPS, need no entry.
    * @default []
@@ -68,7 +63,6 @@ export interface RedlockDashboardAsyncOptions extends RedlockDashboardPlacement 
 export interface Settings {
   readonly actions: boolean;
   readonly actor: ((request: object) => string) | undefined;
-  readonly viewers: number;
   readonly origins: readonly string[];
 }
 
@@ -80,8 +74,7 @@ export interface Placement {
 }
 
 const DEFAULT_PATH = 'redlock';
-const DEFAULT_VIEWERS = 20;
-const SETTINGS = ['actions', 'actor', 'viewers', 'origins'] as const satisfies (keyof RedlockDashboardSettings)[];
+const SETTINGS = ['actions', 'actor', 'origins'] as const satisfies (keyof RedlockDashboardSettings)[];
 const PLACEMENT = ['path', 'guards', 'imports'] as const satisfies (keyof RedlockDashboardPlacement)[];
 const FACTORY = ['inject', 'useFactory'] as const satisfies (keyof RedlockDashboardAsyncOptions)[];
 /** Segments without characters that routers give a meaning. */
@@ -109,20 +102,16 @@ export function resolveSettings(settings: RedlockDashboardSettings): Settings {
   const {
     actions = false,
     actor,
-    viewers = DEFAULT_VIEWERS,
     origins = [],
   }: Record<keyof Settings, unknown> = {
-    ...{ actions: undefined, actor: undefined, viewers: undefined, origins: undefined },
+    ...{ actions: undefined, actor: undefined, origins: undefined },
     ...settings,
   };
   if (typeof actions !== 'boolean') throw new RedlockConfigError('actions', actions, 'must be true or false');
   if (actor !== undefined && typeof actor !== 'function') {
     throw new RedlockConfigError('actor', actor, 'must be a function that names the user of a request');
   }
-  if (!Number.isInteger(viewers) || Number(viewers) < 1) {
-    throw new RedlockConfigError('viewers', viewers, 'must be a whole number of at least 1');
-  }
-  return { actions, actor: actor as Settings['actor'], viewers: Number(viewers), origins: resolveOrigins(origins) };
+  return { actions, actor: actor as Settings['actor'], origins: resolveOrigins(origins) };
 }
 
 function resolveOrigins(origins: unknown): readonly string[] {

@@ -960,13 +960,12 @@ export class ReleaseDialog {
       type: 'text/javascript; charset=utf-8',
       content: `/** The addresses are relative to this file, whatever prefix the application or a proxy adds. */
 const API = new URL('../api/', import.meta.url);
-const viewer = crypto.getRandomValues(new Uint32Array(2)).join('');
 
 /** Another site cannot send it. */
 const OWN = { 'x-redlock-dashboard': 'page' };
 
 export function readState(log, after) {
-  return ask('state', { viewer, log, after });
+  return ask('state', { log, after });
 }
 
 export function inspect(service, resource) {
