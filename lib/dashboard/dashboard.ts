@@ -1,4 +1,11 @@
-import { BadRequestException, ForbiddenException, Logger, NotFoundException, type OnModuleInit } from '@nestjs/common';
+import {
+  BadRequestException,
+  ForbiddenException,
+  HttpException,
+  Logger,
+  NotFoundException,
+  type OnModuleInit,
+} from '@nestjs/common';
 import type { DiscoveryService, ModuleRef } from '@nestjs/core';
 import type { AuditRecord } from '../core/audit.js';
 import { describeReply, isLockError, RedlockConfigError } from '../core/errors.js';
@@ -100,14 +107,24 @@ export class Dashboard implements OnModuleInit {
     const { settings } = this.context;
     if (!settings.actions) throw new ForbiddenException('the dashboard is read-only: it needs actions: true');
     const watch = this.watchOf(service);
-    const by = settings.actor ? settings.actor(request) : addressOf(request);
-    if (typeof by !== 'string' || by === '') {
-      throw new ForbiddenException('the option actor has not named the user of this request');
-    }
+    const by = await this.userOf(request);
     return this.checked(() => {
       resolveResources('resource', wanted.resource);
       return this.action.run(watch, by, wanted);
     });
+  }
+
+  private async userOf(request: object): Promise<string> {
+    const { actor } = this.context.settings;
+    let user: unknown;
+    try {
+      user = actor ? await actor(request) : addressOf(request);
+    } catch (error) {
+      if (error instanceof HttpException) throw error;
+      this.logger.error(`the option actor failed, so nothing was released: ${String(error)}`);
+    }
+    if (typeof user === 'string' && user !== '') return user;
+    throw new ForbiddenException('the option actor has not named the user of this request: nothing was released');
   }
 
   private watchOf(name: string | null): ServiceWatch {

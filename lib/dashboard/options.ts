@@ -33,10 +33,11 @@ export interface RedlockDashboardSettings {
    */
   actions?: boolean;
   /**
-   * Names the user of a request, for the audit line of an action. An error that it throws refuses the action.
+   * Names the user of a request, for the audit line of an action. An error or a rejection refuses the action: an
+   * exception of Nest answers the request, any other error is logged and answers it with 403.
    * @default the address of the client
    */
-  actor?(request: object): string;
+  actor?(request: object): string | Promise<string>;
   /**
    * Where browsers find the page, such as `['https://admin.example.com']`, behind a proxy that changes `Host`. Browsers
    * that send `Sec-Fetch-Site`, which all current ones do on HTTPS, need no entry.
@@ -62,7 +63,7 @@ export interface RedlockDashboardAsyncOptions extends RedlockDashboardPlacement 
 /** Checked settings. */
 export interface Settings {
   readonly actions: boolean;
-  readonly actor: ((request: object) => string) | undefined;
+  readonly actor: ((request: object) => string | Promise<string>) | undefined;
   readonly origins: readonly string[];
 }
 

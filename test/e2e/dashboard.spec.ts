@@ -7,6 +7,7 @@ import {
   Injectable,
   type INestApplication,
   Module,
+  UnauthorizedException,
   VersioningType,
 } from '@nestjs/common';
 import { LockService, RedlockModule, getLockServiceToken } from 'nestjs-redlock';
@@ -345,6 +346,35 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     expect(logs.filter((line) => line.includes('audit: '))).toEqual([
       expect.stringContaining('"anna" did not release "a": its name was not typed as confirmation'),
     ]);
+  });
+
+  it('awaits the name of the user, and releases nothing without it', async () => {
+    const actors = [
+      async () => Promise.reject(new Error('no session')),
+      () => {
+        throw new Error('no session');
+      },
+      async () => Promise.resolve(''),
+      async () => Promise.reject(new UnauthorizedException('sign in')),
+      async () => Promise.resolve('anna'),
+    ];
+    const next = actors.values();
+    const { url, locks } = await start({ ...ACTING, actor: () => next.next().value!() });
+    const lock = await locks.acquire('a', '30s');
+    const { ticket } = await inspectionOf(url, 'a');
+    const body = { resource: 'a', ticket, confirm: 'a' };
+    const unnamed = 'the option actor has not named the user of this request: nothing was released';
+    for (const [status, message] of [
+      ...Array<readonly [number, string]>(3).fill([403, unnamed]),
+      [401, 'sign in'] as const,
+    ]) {
+      const refused = await release(url, body);
+      expect([refused.status, await refused.json()]).toMatchObject([status, { message }]);
+    }
+    const failure = 'error the option actor failed, so nothing was released: Error: no session';
+    expect(logs.filter((line) => line.startsWith('error'))).toEqual([failure, failure]);
+    await lock.extend();
+    expect(await (await release(url, body)).json()).toMatchObject({ released: true, by: 'anna' });
   });
 
   it('serves every page, however many are open', async () => {
