@@ -42,7 +42,7 @@ export interface LeaseContext {
 export class Lease {
   /** Entry of this lease in the list of all leases of the service. */
   member: ListNode<Lease> | undefined;
-  private readonly acquiredAt: Instant;
+  readonly acquiredAt: Instant;
   private ttl: number;
   private timer: Timer | undefined;
   private controller: AbortController | undefined;

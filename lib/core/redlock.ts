@@ -10,6 +10,7 @@ import { Lease, type LeaseContext } from './lease.js';
 import { LinkedList } from './acquire/linked-list.js';
 import { Lock } from './lock.js';
 import type { Master } from './master.interface.js';
+import { listOwn, type OwnLocks } from './own-locks.js';
 import type { LockObserver, OnHeld } from './observer.js';
 import { probe } from './health/probe.js';
 import { askAll, quorumOf } from './acquire/quorum-call.js';
@@ -128,6 +129,16 @@ export class Redlock {
   /** What is known about the masters without contacting them. */
   status(): RedlockStatus {
     return statusOf(this.settings.instance, this.masters);
+  }
+
+  /** The locks that this process holds, at most `most` of them. */
+  ownHeld(most: number): OwnLocks {
+    return listOwn(this.held.values, most, ({ resources, acquiredAt }) => ({ resources, since: acquiredAt.wall }));
+  }
+
+  /** What this process is acquiring now, at most `most` of it. */
+  ownWaiting(most: number): OwnLocks {
+    return listOwn(this.waiting.values, most, ({ resources, waiter }) => ({ resources, since: waiter.since.wall }));
   }
 
   /**

@@ -152,8 +152,7 @@ export class Dashboard implements OnModuleInit {
 
 async function viewOf(watch: ServiceWatch): Promise<ServiceView> {
   const status = await watch.status();
-  const { name, held, waiting } = watch;
-  return { ...status, ...availabilityOf(status), name, held, waiting };
+  return { ...status, ...availabilityOf(status), name: watch.name, ...watch.own };
 }
 
 function addressOf(request: object): string {

@@ -1,8 +1,8 @@
 import type { RedlockStatus } from '../core/health/status.js';
+import type { OwnLocks } from '../core/own-locks.js';
 import type { LockInspection } from '../core/redlock.js';
 import type { Availability } from './availability.js';
 import type { DashboardEvent } from './event-log.js';
-import type { OwnLocks } from './service-watch.js';
 
 /** Everything that the page shows at one moment. */
 export interface StateView {

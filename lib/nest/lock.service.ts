@@ -4,6 +4,7 @@ import type { ForcedRelease, Owners } from '../core/forced-release.js';
 import type { Lock } from '../core/lock.js';
 import type { LockObserver, OnHeld } from '../core/observer.js';
 import { ObserverHub } from '../core/observer-hub.js';
+import type { OwnLocks } from '../core/own-locks.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import type { LockInspection, Redlock } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
@@ -188,6 +189,15 @@ export class LockService {
    */
   revoke(resource: string, owners: Owners): Promise<ForcedRelease> {
     return this.redlock().revoke(resource, owners);
+  }
+
+  /**
+   * The locks that this process holds and those that it is acquiring, at most `most` of each.
+   * @internal
+   */
+  ownLocks(most: number): { readonly held: OwnLocks; readonly waiting: OwnLocks } {
+    const redlock = this.redlock();
+    return { held: redlock.ownHeld(most), waiting: redlock.ownWaiting(most) };
   }
 
   /**

@@ -7,6 +7,7 @@ import {
   Injectable,
   type INestApplication,
   Module,
+  type OnModuleInit,
   UnauthorizedException,
   VersioningType,
 } from '@nestjs/common';
@@ -418,6 +419,23 @@ describe('The dashboard', () => {
     });
     const { url } = await listen({ imports: [RedlockModule.forRoot({ masters: memoryMasters(1) }), dashboard] });
     expect((await stateOf(`${url}/admin/locks`)).actions).toBe(true);
+  });
+
+  it('shows a lock that a module took before the dashboard began', async () => {
+    class Leader implements OnModuleInit {
+      constructor(private readonly locks: LockService) {}
+
+      async onModuleInit(): Promise<void> {
+        await this.locks.acquire('leader', { ttl: '30s', extend: true });
+      }
+    }
+    const leader = { provide: Leader, useFactory: (locks: LockService) => new Leader(locks), inject: [LockService] };
+    @Module({ providers: [leader] })
+    class FeatureModule {}
+    const locks = RedlockModule.forRoot({ masters: memoryMasters(1), isGlobal: true, drainTimeout: 0 });
+    const { url } = await listen({ imports: [locks, FeatureModule, RedlockDashboardModule.forRoot(GUARDED)] });
+    const { services } = await stateOf(`${url}/admin/locks`);
+    expect(services).toMatchObject([{ held: { count: 1, locks: [{ resources: ['leader'] }] } }]);
   });
 
   it('warns at boot if it has no guard of its own', async () => {

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../clock.js';
+import type { Clock, Instant, Timer } from '../clock.js';
 
 /** Why a waiter is woken: a master has reserved a key (`next`), or another change is worth an attempt (`retry`). */
 export type WakeReason = 'next' | 'retry';
@@ -9,7 +9,7 @@ export type WakeReason = 'next' | 'retry';
  * Every event that could change its situation wakes it, and it then finds out for itself what has changed.
  */
 export class Waiter {
-  private readonly since: number;
+  readonly since: Instant;
   private readonly abort: (() => void) | undefined;
   private deadline: Timer | undefined;
   private stopped: { readonly reason: unknown } | undefined;
@@ -27,7 +27,7 @@ export class Waiter {
     private readonly budget: number,
     private readonly signal: AbortSignal | undefined,
   ) {
-    this.since = clock.read().monotonic;
+    this.since = clock.read();
     if (!signal) return;
     this.abort = () => this.stop(signal.reason);
     signal.addEventListener('abort', this.abort, { once: true });
@@ -38,7 +38,7 @@ export class Waiter {
    * not end a wait, and a machine that is suspended does not wait.
    */
   get waited(): number {
-    return this.clock.read().monotonic - this.since;
+    return this.clock.read().monotonic - this.since.monotonic;
   }
 
   /** Milliseconds left of the waiting budget. Never negative. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { MemoryMaster, memoryLockService } from 'nestjs-redlock/testing';
+import { ManualClock, MemoryMaster, memoryLockService } from 'nestjs-redlock/testing';
 import { EventLog } from '../../../lib/dashboard/event-log.js';
 import { ServiceWatch } from '../../../lib/dashboard/service-watch.js';
 import { SystemClock } from '../../../lib/runtime/system-clock.js';
@@ -36,24 +36,40 @@ describe('ServiceWatch', () => {
     const { locks, watch } = watching();
     const lock = await locks.acquire(['b', 'a'], '10s');
     const waiting = locks.acquire('a', { ttl: '10s', wait: '1m' });
-    expect(watch.held).toMatchObject({ count: 1, locks: [{ resources: ['b', 'a'] }] });
-    expect(watch.waiting).toMatchObject({ count: 1, locks: [{ resources: ['a'] }] });
+    expect(watch.own.held).toMatchObject({ count: 1, locks: [{ resources: ['b', 'a'] }] });
+    expect(watch.own.waiting).toMatchObject({ count: 1, locks: [{ resources: ['a'] }] });
     expect(await locks.tryAcquire('a', '10s')).toBeNull();
-    expect([watch.held.count, watch.waiting.count]).toEqual([1, 1]);
+    expect([watch.own.held.count, watch.own.waiting.count]).toEqual([1, 1]);
     await lock.release();
     await (await waiting).release();
-    expect([watch.held, watch.waiting]).toEqual([
-      { count: 0, locks: [] },
-      { count: 0, locks: [] },
-    ]);
+    expect(watch.own).toEqual({ held: { count: 0, locks: [] }, waiting: { count: 0, locks: [] } });
+  });
+
+  it('knows what was held and waited for before the watch began', async () => {
+    const clock = new ManualClock(1_000);
+    const locks = memoryLockService({ clock });
+    const lock = await locks.acquire('a', '10s');
+    await clock.advance(500);
+    const waiting = locks.acquire('a', { ttl: '10s', wait: '1m' });
+    const watch = new ServiceWatch(null, locks, new EventLog());
+    watch.begin();
+    expect(watch.own).toEqual({
+      held: { count: 1, locks: [{ resources: ['a'], since: 1_000 }] },
+      waiting: { count: 1, locks: [{ resources: ['a'], since: 1_500 }] },
+    });
+    await lock.release();
+    const later = await waiting;
+    expect(watch.own).toMatchObject({ held: { count: 1 }, waiting: { count: 0 } });
+    await later.release();
+    expect(watch.own).toMatchObject({ held: { count: 0 }, waiting: { count: 0 } });
   });
 
   it('lists a hundred locks and counts the others', async () => {
     const { locks, watch } = watching();
     const held = await Promise.all(Array.from({ length: 101 }, (_, i) => locks.acquire(`r${i}`, '10s')));
-    expect([watch.held.count, watch.held.locks.length]).toEqual([101, 100]);
+    expect([watch.own.held.count, watch.own.held.locks.length]).toEqual([101, 100]);
     await Promise.all(held.map((lock) => lock.release()));
-    expect(watch.held.count).toBe(0);
+    expect(watch.own.held.count).toBe(0);
   });
 });
 

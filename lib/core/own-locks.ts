@@ -1,0 +1,18 @@
+/** A lock that this process holds or waits for. */
+export interface OwnLock {
+  readonly resources: readonly string[];
+  /** When it was acquired, or when the wait began, in milliseconds since the Unix epoch. */
+  readonly since: number;
+}
+
+/** Some locks, the oldest first. */
+export interface OwnLocks {
+  /** Number of all of them. */
+  readonly count: number;
+  readonly locks: readonly OwnLock[];
+}
+
+/** The first locks of a list that is in their order. */
+export function listOwn<T>(all: readonly T[], most: number, show: (one: T) => OwnLock): OwnLocks {
+  return { count: all.length, locks: all.slice(0, most).map(show) };
+}
