@@ -85,13 +85,23 @@ export async function revokeOwners(
   const taken = takings.filter(({ left }) => typeof left === 'number');
   const unreached = [...unasked, ...takings.filter(({ left }) => typeof left !== 'number')];
   return {
-    // Too few masters are left for a quorum that could hold or extend the lock.
-    released: taken.length + revoked.length > masters.length - quorumOf(masters.length) || unreached.length === 0,
+    released: isTakenAway(taken.length + revoked.length, masters.length) || unreached.length === 0,
     masters: masters.length,
     taken: taken.map(({ master }) => master),
     unreached: unreached.map(({ master }) => master),
     left: Math.max(0, ...taken.map(({ left }) => Number(left)), ...revoked.map(({ remaining }) => remaining)),
   };
+}
+
+/** Whether the lock was released by force, so that no process can hold or extend it any more. */
+export function isRevoked({ held, revoked, unasked }: Owners, masters: number): boolean {
+  if (revoked.length === 0) return false;
+  return isTakenAway(revoked.length, masters) || held.length + unasked.length === 0;
+}
+
+/** Whether too few masters are left for a quorum that could hold or extend a lock. */
+function isTakenAway(revoked: number, masters: number): boolean {
+  return revoked > masters - quorumOf(masters);
 }
 
 function inTime<T>(answer: Promise<T>, { clock, timeout }: OperatorContext): Promise<T | MasterReply> {

@@ -8,11 +8,12 @@ import {
 } from '@nestjs/common';
 import type { DiscoveryService, ModuleRef } from '@nestjs/core';
 import type { AuditRecord } from '../core/audit.js';
+import { showNames } from '../core/display.js';
 import { describeReply, isLockError, RedlockConfigError } from '../core/errors.js';
+import { isRevoked } from '../core/forced-release.js';
 import { resolveResources } from '../core/settings/resources.js';
-import { getLockServiceToken } from '../nest/lock-service.token.js';
+import { getLockServiceToken, isLockService } from '../nest/lock-service.token.js';
 import { SERVICE_NAME } from '../nest/lock.explorer.js';
-import type { LockService } from '../nest/lock.service.js';
 import { availabilityOf } from './availability.js';
 import { EventLog } from './event-log.js';
 import type { Placement, Settings } from './options.js';
@@ -52,15 +53,22 @@ export class Dashboard implements OnModuleInit {
   onModuleInit(): void {
     const { discovery, modules, placement, settings } = this.context;
     const names = discovery.getProviders().filter(({ token }) => token === SERVICE_NAME);
-    this.watches = names.map(({ instance }) => {
-      const name = instance as string | null;
-      const locks = modules.get<LockService>(getLockServiceToken(name ?? undefined), { strict: false });
-      return new ServiceWatch(name, locks, this.events);
-    });
-    if (this.watches.length === 0) {
+    if (names.length === 0) {
       const requirement = 'needs a lock service to show: import RedlockModule.forRoot(...), too';
       throw new RedlockConfigError('RedlockDashboardModule', undefined, requirement);
     }
+    const services = new Map<unknown, string | null>();
+    for (const { instance } of names) {
+      const name = instance as string | null;
+      const locks: unknown = modules.get(getLockServiceToken(name ?? undefined), { strict: false });
+      // In a test, several modules may lead to one service.
+      if (!services.has(locks)) services.set(locks, name);
+    }
+    this.watches = [...services].flatMap(([locks, name]) => {
+      if (isLockService(locks)) return new ServiceWatch(name, locks, this.events);
+      this.skip(name);
+      return [];
+    });
     for (const watch of this.watches) {
       watch.begin();
       this.recordBeginning(watch);
@@ -98,7 +106,7 @@ export class Dashboard implements OnModuleInit {
       })),
       ...(holder && { holder: { instance: holder.instance, since: holder.since.getTime() } }),
       ...(ticket !== undefined && { ticket }),
-      ...(owners && { revoked: owners.held.length === 0 && owners.revoked.length > 0 }),
+      ...(owners && { revoked: isRevoked(owners, masters.length) }),
     };
   }
 
@@ -140,6 +148,14 @@ export class Dashboard implements OnModuleInit {
       if (isLockError(error) && error.code === 'LOCK_CONFIG') throw new BadRequestException(error.message);
       throw error;
     }
+  }
+
+  /** A test may have replaced a service by an object of its own, which has no masters. */
+  private skip(name: string | null): void {
+    const which = `the lock service${name === null ? '' : ` ${showNames([name])}`}`;
+    const text = `${which} is not shown: the object in its place is not a LockService, as memoryLockService() would be`;
+    this.logger.warn(text);
+    this.events.add(name, 'warning', text);
   }
 
   /** Events before the boot of the dashboard are not known. */

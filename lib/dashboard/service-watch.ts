@@ -34,8 +34,7 @@ export class ServiceWatch {
       ...logTo(lines, new SystemClock()),
       lockLost: (error: Error): void => events.add(name, 'lost', error.message),
     };
-    // A test may have replaced the service by an object of its own.
-    if (typeof (this.locks as Partial<LockService>).observe === 'function') this.locks.observe(observer);
+    this.locks.observe(observer);
   }
 
   /** The state of the masters, which are asked for it. Answers of the last second are used again. */

@@ -11,12 +11,13 @@ import {
   UnauthorizedException,
   VersioningType,
 } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import { LockService, RedlockModule, getLockServiceToken } from 'nestjs-redlock';
 import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-redlock/dashboard';
-import { memoryMasters } from 'nestjs-redlock/testing';
+import { memoryMasters, RedlockTestingModule } from 'nestjs-redlock/testing';
 import { eventually } from '../support/eventually.js';
 import { startMasters } from '../support/masters.js';
-import { ADAPTERS, closeAll, listen, logs } from './support/applications.js';
+import { ADAPTERS, closeAll, closeLater, listen, logs } from './support/applications.js';
 
 /** Admits requests with this header. */
 const TICKET = { 'x-user': 'anna' };
@@ -263,6 +264,30 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     expect(events.map(({ kind }) => kind)).toEqual(['good', 'action', 'lost']);
   }, 60_000);
 
+  it('calls a lock released as soon as no quorum is left that could extend it', async () => {
+    const masters = memoryMasters(3);
+    const { url, locks } = await start(ACTING, masters);
+    await locks.acquire('a', '30s');
+    masters[2]!.takeDown();
+    const { ticket } = await inspectionOf(url, 'a');
+    const released = await release(url, { resource: 'a', ticket, confirm: 'a' });
+    expect(await released.json()).toMatchObject({ released: true, unreached: ['memory-3'] });
+    masters[2]!.bringUp();
+    expect(await inspectionOf(url, 'a')).toMatchObject({ state: 'held', revoked: true });
+  });
+
+  it('does not call a lock released while a quorum may hold it', async () => {
+    const masters = memoryMasters(3);
+    const { url, locks } = await start(ACTING, masters);
+    await locks.acquire('a', '30s');
+    masters[1]!.takeDown();
+    masters[2]!.takeDown();
+    const { ticket } = await inspectionOf(url, 'a');
+    const tried = await release(url, { resource: 'a', ticket, confirm: 'a' });
+    expect(await tried.json()).toMatchObject({ released: false, taken: ['memory-1'] });
+    expect(await inspectionOf(url, 'a')).toMatchObject({ revoked: false });
+  });
+
   it('leaves the lock of a later holder alone', async () => {
     const { url, locks } = await start(ACTING);
     const first = await locks.acquire('a', '30s');
@@ -436,6 +461,40 @@ describe('The dashboard', () => {
     const { url } = await listen({ imports: [locks, FeatureModule, RedlockDashboardModule.forRoot(GUARDED)] });
     const { services } = await stateOf(`${url}/admin/locks`);
     expect(services).toMatchObject([{ held: { count: 1, locks: [{ resources: ['leader'] }] } }]);
+  });
+
+  it('shows a service once that replaces the one of the application in a test', async () => {
+    const imports = [
+      RedlockModule.forRoot(['redis://127.0.0.1:1']),
+      RedlockDashboardModule.forRoot(GUARDED),
+      RedlockTestingModule.forRoot(),
+    ];
+    const { app, url } = await listen({ imports });
+    const lock = await app.get(LockService).acquire('a', '30s');
+    const { services, events } = await stateOf(`${url}/admin/locks`);
+    expect(services).toMatchObject([{ name: null, held: { count: 1 } }]);
+    expect(events).toHaveLength(1);
+    await lock.release();
+  });
+
+  it('starts without a service that a test has replaced by an object of its own, and names it', async () => {
+    const imports = [
+      RedlockModule.forRoot(['redis://127.0.0.1:1']),
+      RedlockModule.forRoot({ name: 'billing', masters: memoryMasters(1) }),
+      RedlockDashboardModule.forRoot(GUARDED),
+    ];
+    const module = await Test.createTestingModule({ imports })
+      .overrideProvider(LockService)
+      .useValue({ acquire: () => Promise.resolve({}) })
+      .compile();
+    const app = closeLater(module.createNestApplication());
+    await app.listen(0, '127.0.0.1');
+    const { services, events } = await stateOf(`${await app.getUrl()}/admin/locks`);
+    expect(services.map(({ name }) => name)).toEqual(['billing']);
+    expect(events[0]).toMatchObject({
+      ...{ kind: 'warning', service: null },
+      text: 'the lock service is not shown: the object in its place is not a LockService, as memoryLockService() would be',
+    });
   });
 
   it('warns at boot if it has no guard of its own', async () => {
