@@ -21,6 +21,8 @@ import { ReleaseAction, type ReleaseRequest, ticketOf } from './release.action.j
 import { ServiceWatch } from './service-watch.js';
 import type { InspectionView, ServiceView, StateView } from './views.js';
 
+const OFF = 'Locking is off by `enabled: false`: everything runs without locks, and excludes nothing.';
+
 /** What a page has already. */
 export interface StateRequest {
   /** The log, and the number of its last event. */
@@ -159,7 +161,11 @@ export class Dashboard implements OnModuleInit {
   }
 
   /** Events before the boot of the dashboard are not known. */
-  private recordBeginning({ name, locks }: ServiceWatch): void {
+  private recordBeginning({ name, locks, isOff }: ServiceWatch): void {
+    if (isOff) {
+      this.events.add(name, 'warning', OFF);
+      return;
+    }
     const status = locks.status();
     const can = status.canVote ? 'locks can be taken' : 'no lock can be taken';
     this.events.add(name, status.canVote ? 'good' : 'bad', `at the start ${can}: ${availabilityOf(status).reason}`);
@@ -168,7 +174,9 @@ export class Dashboard implements OnModuleInit {
 
 async function viewOf(watch: ServiceWatch): Promise<ServiceView> {
   const status = await watch.status();
-  return { ...status, ...availabilityOf(status), name: watch.name, ...watch.own };
+  const { name, isOff, own } = watch;
+  if (isOff) return { ...status, canVote: false, masters: [], reason: OFF, name, isOff, ...own };
+  return { ...status, ...availabilityOf(status), name, isOff, ...own };
 }
 
 function addressOf(request: object): string {

@@ -1050,7 +1050,7 @@ class ServiceSection {
   #cards = new Map();
   #elements = new Map();
   #opensAt;
-  #canVote = true;
+  #verdict = '';
 
   constructor(name) {
     const title = name === null ? 'Masters' : \`Masters of \${name}\`;
@@ -1058,10 +1058,10 @@ class ServiceSection {
     this.element = element('section', { class: 'service', 'aria-label': title }, head, this.#reason, this.#grid);
   }
 
-  show({ canVote, reason, opensIn, masters }, at) {
-    this.#canVote = canVote;
+  show({ isOff, canVote, reason, opensIn, masters }, at) {
+    this.#verdict = isOff ? 'Locking is off' : canVote ? 'Locks can be taken' : 'No lock can be taken';
     this.#opensAt = opensIn === undefined ? undefined : at + opensIn;
-    this.#pill.dataset.state = canVote ? 'voting' : 'down';
+    this.#pill.dataset.state = isOff ? 'quarantined' : canVote ? 'voting' : 'down';
     write(this.#reason, reason);
     keep(
       this.#grid,
@@ -1077,7 +1077,7 @@ class ServiceSection {
   }
 
   tick() {
-    write(this.#pill, this.#canVote ? 'Locks can be taken' : 'No lock can be taken');
+    write(this.#pill, this.#verdict);
     // Beside the pill, which a screen reader announces whenever it changes.
     writeOrHide(this.#when, this.#opensAt && \`for \${duration(this.#opensAt - now())} at most\`);
     for (const master of this.#elements.keys()) this.#cards.get(master).tick();

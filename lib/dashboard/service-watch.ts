@@ -22,6 +22,11 @@ export class ServiceWatch {
     private readonly events: EventLog,
   ) {}
 
+  /** Whether locking is off by `enabled: false`. */
+  get isOff(): boolean {
+    return !this.locks.excludes;
+  }
+
   /** Follows the events of the service from now on. */
   begin(): void {
     const { events, name } = this;

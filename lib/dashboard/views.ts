@@ -22,6 +22,8 @@ export interface StateView {
 export interface ServiceView extends RedlockStatus, Availability {
   /** `null` for the service without a name. */
   readonly name: string | null;
+  /** Whether locking is off, so that there are no masters and no locks. */
+  readonly isOff: boolean;
   readonly held: OwnLocks;
   readonly waiting: OwnLocks;
 }

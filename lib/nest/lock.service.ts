@@ -53,6 +53,8 @@ export class LockService {
     /** Receives warnings about options that are probably mistakes. */
     private readonly warn: (message: string) => void = () => undefined,
     private readonly hub: ObserverHub = new ObserverHub(),
+    /** @internal `false` with `enabled: false`: no acquisition is ever refused. */
+    readonly excludes: boolean = true,
   ) {
     // Not enumerable and not on the prototype: a mock copies neither the property nor its value.
     Object.defineProperty(this, IS_LOCK_SERVICE, { value: true });

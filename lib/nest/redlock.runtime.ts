@@ -108,7 +108,7 @@ export async function createRedlockRuntime(
     logger.warn('locking is disabled by `enabled: false`: everything runs without locks');
     const master = new OpenMaster(clock);
     const open = (): Redlock => new Redlock([master], settings, { clock, random, observer });
-    return new RedlockRuntime(new LockService(open, settings, warn, hub), open(), 0);
+    return new RedlockRuntime(new LockService(open, settings, warn, hub, false), open(), 0);
   }
   const status = (): RedlockStatus => redlock.status();
   hub.add(...started(given, { name, status }, logger));

@@ -169,7 +169,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     expect(actions).toBe(false);
     expect(services).toMatchObject([
       {
-        ...{ name: null, canVote: true, reason: '3 of 3 masters vote.', quorum: 2 },
+        ...{ name: null, isOff: false, canVote: true, reason: '3 of 3 masters vote.', quorum: 2 },
         masters: masters.servers.map(({ port }) => ({
           ...{ master: `127.0.0.1:${port}`, state: 'voting', latency: expect.any(Number) },
           version: expect.stringMatching(/^\d+\.\d+/),
@@ -495,6 +495,16 @@ describe('The dashboard', () => {
       ...{ kind: 'warning', service: null },
       text: 'the lock service is not shown: the object in its place is not a LockService, as memoryLockService() would be',
     });
+  });
+
+  it('says that locking is off, and shows neither masters nor locks then', async () => {
+    const imports = [RedlockModule.forRoot({ enabled: false }), RedlockDashboardModule.forRoot(GUARDED)];
+    const { app, url } = await listen({ imports });
+    await app.get(LockService).acquire('a', '30s');
+    const { services, events } = await stateOf(`${url}/admin/locks`);
+    const reason = 'Locking is off by `enabled: false`: everything runs without locks, and excludes nothing.';
+    expect(services).toMatchObject([{ isOff: true, canVote: false, reason, masters: [], held: { count: 0 } }]);
+    expect(events).toMatchObject([{ kind: 'warning', text: reason }]);
   });
 
   it('warns at boot if it has no guard of its own', async () => {
