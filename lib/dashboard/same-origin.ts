@@ -14,14 +14,15 @@ export function refuseOtherPages(headers: IncomingHttpHeaders, origins: readonly
   if (headers[PAGE_HEADER] === undefined) {
     throw new ForbiddenException(`only the page of the dashboard may ask, with the header ${PAGE_HEADER}`);
   }
+  const { origin, host, 'sec-fetch-site': site } = headers;
   // Browsers send it on HTTPS and to the own machine, and no page can change it.
-  const site = headers['sec-fetch-site'];
-  const { origin } = headers;
-  if (site !== undefined ? site === 'same-origin' : origin === undefined || isOwn(origin, headers.host, origins))
-    return;
-  throw new ForbiddenException(
-    'only the page of the dashboard may ask: behind a proxy that changes Host, its address belongs into the option origins',
-  );
+  if (site !== undefined) {
+    if (site !== 'same-origin') throw new ForbiddenException('only the page of the dashboard may ask');
+  } else if (origin !== undefined && !isOwn(origin, host, origins)) {
+    throw new ForbiddenException(
+      'only the page of the dashboard may ask: behind a proxy that changes Host, its origin belongs into the option origins',
+    );
+  }
 }
 
 /**
