@@ -39,8 +39,12 @@ export class RequestQueue {
 
   add(asked: PendingRequest): void {
     this.unanswered++;
+    // Alone: after the first write of a script, such as a release, a server does not check its memory any more.
+    const isProbe = asked.request.op === 'probe';
+    if (isProbe) this.flush();
     this.gather(asked);
-    if (this.asked.length === this.mostAtOnce) this.flush();
+    if (isProbe) this.flush();
+    else if (this.asked.length === this.mostAtOnce) this.flush();
     // After a single request, the next one is likely to be single, too; if not, the rest goes together in the next command.
     else if (this.unanswered === 1 && this.wasAlone) this.flush();
     else if (this.asked.length === 1) this.options.clock.afterTurn(this.flush);

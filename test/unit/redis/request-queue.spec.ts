@@ -16,7 +16,8 @@ function rig() {
   /** The next requests are gathered: one is under way. */
   addKeys(1);
   sent.length = 0;
-  return { clock, sent, addKeys };
+  const probe = () => queue.add({ request: { op: 'probe', keys: ['p'] }, reply: nothing });
+  return { clock, sent, addKeys, probe };
 }
 
 describe('Requests of one turn', () => {
@@ -45,5 +46,16 @@ describe('Requests of one turn', () => {
     addKeys(1);
     await clock.settle();
     expect(sent).toEqual([Array.from({ length: 128 }, () => 1)]);
+  });
+
+  it('do not share a command with a probe, and keep their order', async () => {
+    const { clock, sent, addKeys, probe } = rig();
+    addKeys(2);
+    addKeys(3);
+    probe();
+    addKeys(4);
+    addKeys(5);
+    await clock.settle();
+    expect(sent).toEqual([[2, 3], [1], [4, 5]]);
   });
 });
