@@ -59,7 +59,10 @@ export interface LockObserver {
   masterSilent?(master: string): void;
   /** The votes of a master do not count for a while, because it may have lost locks. */
   masterQuarantined?(master: string, reason: string, milliseconds: number): void;
-  /** A master has lost its vote until its role changes: it is a replica, or a server that already has a vote. */
+  /**
+   * A master has lost its vote until it or its settings are changed: it is a replica, or a server that already has a
+   * vote, or refuses the login of this process, or what locks need, such as every write.
+   */
   masterRefused?(master: string, reason: string): void;
   /** The votes of a master that was quarantined or refused count again. */
   masterVotesAgain?(master: string): void;

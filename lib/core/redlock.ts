@@ -120,9 +120,9 @@ export class Redlock {
     for (const master of this.masters) master.onReady(listener);
   }
 
-  /** Sends each master a request that changes nothing, so that its answer, or a missing one, shows in the status. */
+  /** Lets each master write a key that no lock uses, so that its answer, or a missing one, shows in the status. */
   checkMasters(): void {
-    const request = { op: 'inspect', keys: [this.keyspace.probe] } as const;
+    const request = { op: 'probe', keys: [this.keyspace.probe] } as const;
     for (const master of this.masters) master.ask(request, () => undefined);
   }
 

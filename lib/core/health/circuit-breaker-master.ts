@@ -12,6 +12,7 @@ import type {
 } from '../master.interface.js';
 import { NOT_ASKED } from '../master.interface.js';
 import type { LockObserver } from '../observer.js';
+import { Refusal } from './refusal.js';
 
 /** This many unanswered requests make a master suspect; fewer may simply be on their way. */
 const OVERDUE_REPLIES = 3;
@@ -43,6 +44,7 @@ export class CircuitBreakerMaster implements Master {
   private open = false;
   private judging = false;
   private excluded: string | undefined;
+  private readonly refusal = new Refusal();
   private readonly listeners: (() => void)[] = [];
 
   constructor(
@@ -95,6 +97,11 @@ export class CircuitBreakerMaster implements Master {
   /** Whether it is worth waiting for this master's answer. */
   get isUsable(): boolean {
     return !this.open && this.problem() === undefined && !this.inner.isQuarantined;
+  }
+
+  /** Why this master refuses what locks need, as its last answers say. It is asked all the same. */
+  get refusalReason(): string | undefined {
+    return this.refusal.reason;
   }
 
   /** Whether there is a connection, even if this master is excluded. */
@@ -156,6 +163,7 @@ export class CircuitBreakerMaster implements Master {
       if (answer.kind !== 'unreachable') this.noteReply();
       else if (request.op === 'release') this.owe(owed ?? this.owedFor(request));
       if (answer.kind === 'granted' && answer.hasWaiters) this.noteWaiters(request.keys);
+      if (this.refusal.note(request, answer)) this.reportRefusal();
       reply(answer);
     });
     if (this.unanswered >= OVERDUE_REPLIES && !this.open && !this.judging) this.judge();
@@ -163,6 +171,12 @@ export class CircuitBreakerMaster implements Master {
 
   private observe({ op }: MasterRequest, answer: MasterReply, asked: Instant): void {
     this.observer.masterAnswered?.(this.name, op, answer, this.clock.read().monotonic - asked.monotonic);
+  }
+
+  private reportRefusal(): void {
+    const { reason } = this.refusal;
+    if (reason === undefined) this.observer.masterVotesAgain?.(this.name);
+    else this.observer.masterRefused?.(this.name, reason);
   }
 
   private get isOverdue(): boolean {

@@ -4,8 +4,8 @@ import type { Clock, Timer } from '../clock.js';
 const CHECK_INTERVAL = 5_000;
 
 /**
- * Asks the masters from time to time, so that an application that takes no lock also notices a master that hangs, and
- * one that answers again. The connection to a master that hangs stays open.
+ * Asks the masters from time to time, so that an application that takes no lock also notices a master that hangs or
+ * refuses writes, and one that works again. The connection to a master that hangs stays open.
  */
 export class IdleCheck {
   private timer: Timer | undefined;

@@ -9,7 +9,7 @@ import type { CircuitBreakerMaster } from './circuit-breaker-master.js';
  * - `silent`: it is connected but does not answer
  * - `down`: there is no connection
  * - `refused`: it cannot vote until it or its settings are changed: it is a replica, it refuses the password or does not
- *   speak TLS, or a probe found that it refuses writes
+ *   speak TLS, or it refused what a lock needs, such as every write, when it was asked last
  */
 export type MasterState = 'voting' | 'quarantined' | 'silent' | 'down' | 'refused';
 
@@ -76,6 +76,8 @@ function statusOfMaster(watched: CircuitBreakerMaster): MasterStatus {
   if (fault !== undefined) return { ...known, state: 'refused', reason: fault };
   if (problem) return { ...known, state: problem.isPermanent ? 'refused' : 'down', reason: problem.reason };
   if (watched.isOpen) return { ...known, state: 'silent', reason: 'it leaves requests unanswered' };
+  const refusal = watched.refusalReason;
+  if (refusal !== undefined) return { ...known, state: 'refused', reason: refusal };
   if (quarantine) return { ...known, state: 'quarantined', ...quarantine };
   return { ...known, state: 'voting' };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { IdleCheck } from '../../../../lib/core/health/idle-check.js';
 import { Rig } from '../../support/rig.js';
-import { hangs, obeys } from '../../support/scripted-master.js';
+import { hangs, obeys, refused, says } from '../../support/scripted-master.js';
 
 describe('IdleCheck', () => {
   it('lets a process that takes no lock notice masters that hang, and that answer again', async () => {
@@ -19,5 +19,18 @@ describe('IdleCheck', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
     check.end();
     expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('lets a process that takes no lock notice masters that refuse writes, and that work again', async () => {
+    const rig = new Rig();
+    const check = new IdleCheck(rig.clock, () => rig.redlock.checkMasters());
+    check.begin();
+    rig.script(2, says(refused));
+    await rig.clock.advance(5_000);
+    expect(rig.redlock.status().masters.map(({ state }) => state)).toEqual(['refused', 'refused', 'voting']);
+    rig.scriptAll(obeys);
+    await rig.clock.advance(5_000);
+    expect(rig.redlock.status().canVote).toBe(true);
+    check.end();
   });
 });

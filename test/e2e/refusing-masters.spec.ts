@@ -1,0 +1,83 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { type LockObserver, LockService, RedlockModule } from 'nestjs-redlock';
+import { command } from '../support/command.js';
+import { eventually } from '../support/eventually.js';
+import { type Masters, startMasters } from '../support/masters.js';
+import { boot, closeAll, logs } from './support/applications.js';
+
+afterEach(closeAll);
+
+/** No round trip is longer, even on a busy machine. */
+const PATIENT = { masterTimeout: '2s', restartGuard: false } as const;
+
+/** The lines of the library after the boot, with `a`, `b` and `c` for the masters. */
+function lines({ servers }: Masters): string[] {
+  const names = new Map(servers.map(({ port }, index) => [`127.0.0.1:${port}`, 'abc'[index]!]));
+  const begin = logs.findIndex((line) => line.includes('locks are available'));
+  const said = logs.slice(begin + 1).filter((line) => !line.includes('dependencies initialized'));
+  return said.map((line) => line.replace(/127\.0\.0\.1:\d+/g, (address) => names.get(address)!));
+}
+
+/** The application, once it has reported that locks are available. */
+async function start(masters: Masters, observer: LockObserver = {}): Promise<LockService> {
+  const app = await boot({
+    imports: [RedlockModule.forRoot({ masters: [...masters.urls], observers: [observer], ...PATIENT })],
+  });
+  await eventually(() => logs.some((line) => line.includes('locks are available')));
+  return app.get(LockService);
+}
+
+describe('An application whose masters refuse every write', () => {
+  it.each([
+    ['OOM', ['CONFIG', 'SET', 'maxmemory', '1'], ['CONFIG', 'SET', 'maxmemory', '0']],
+    ['READONLY', ['REPLICAOF', '127.0.0.1', '1'], ['REPLICAOF', 'NO', 'ONE']],
+  ])(
+    'notices it and its end by itself, and logs each change once: %s',
+    async (code, [first = '', ...rest], [last = '', ...others]) => {
+      await using masters = await startMasters(3);
+      const events: string[] = [];
+      const locks = await start(masters, {
+        masterRefused: () => events.push('refused'),
+        masterVotesAgain: () => events.push('votes again'),
+        quorumLost: () => events.push('quorum lost'),
+        quorumRestored: () => events.push('quorum restored'),
+      });
+      const [a, b] = masters.servers;
+      await command(a!.port, first, ...rest);
+      await eventually(() => locks.status().masters[0]?.state === 'refused', 30_000);
+      await command(b!.port, first, ...rest);
+      await eventually(() => !locks.status().canVote, 30_000);
+      expect(lines(masters)).toEqual([
+        expect.stringMatching(`^warn master a does not vote: ${code} `),
+        expect.stringMatching(`^warn master b does not vote: ${code} `),
+        expect.stringMatching(
+          `^error no lock can be taken: 1 of 3 masters vote \\(a: refused, ${code} .*; b: refused, ${code} .*\\)$`,
+        ),
+      ]);
+      await command(b!.port, last, ...others);
+      await eventually(() => locks.status().canVote, 30_000);
+      expect(lines(masters).slice(3)).toEqual([
+        'log master b votes again',
+        'log locks can be taken again: 2 of 3 masters vote',
+      ]);
+      expect(events).toEqual(['refused', 'refused', 'quorum lost', 'votes again', 'quorum restored']);
+    },
+    90_000,
+  );
+
+  it('notices it when an acquisition fails, and a probe beside releases does not hide it', async () => {
+    await using masters = await startMasters(3);
+    const locks = await start(masters);
+    const held = await Promise.all(['x', 'y', 'z'].map((key) => locks.acquire(key)));
+    for (const { port } of masters.servers) await command(port, 'CONFIG', 'SET', 'maxmemory', '1');
+    await expect(locks.acquire('order', { wait: 0 })).rejects.toThrow('OOM');
+    expect(locks.status().canVote).toBe(false);
+    const releases = held.map((lock) => lock.release());
+    await expect(locks.probe()).resolves.toMatchObject({ canVote: false });
+    await Promise.all(releases);
+    expect(lines(masters).filter((line) => line.startsWith('error'))).toHaveLength(1);
+    for (const { port } of masters.servers) await command(port, 'CONFIG', 'SET', 'maxmemory', '0');
+    await expect(locks.probe()).resolves.toMatchObject({ canVote: true });
+    expect(locks.status().canVote).toBe(true);
+  }, 60_000);
+});
