@@ -1,5 +1,12 @@
 import type { Clock, Timer } from '../core/clock.js';
-import { closedEarly, type ConnectionProblem, type Language, problemFrom, problemWith } from './connection-problem.js';
+import {
+  closedEarly,
+  type ConnectionProblem,
+  type Language,
+  problemFrom,
+  problemWith,
+  reasonOf,
+} from './connection-problem.js';
 import { backoff } from './own-settings.js';
 import type { Endpoint } from './port-language.js';
 import type { RedisClient } from './redis-client.interface.js';
@@ -27,6 +34,8 @@ export interface ConnectionUser {
    * @param isLate whether it could not be used before: it was lost, or an attempt to open it has failed
    */
   serve(isLate: boolean): void;
+  /** Called when a problem that waiting cannot end is found, once until the connection can be used. */
+  despair(problem: ConnectionProblem): void;
   /** Called when a connection that could be used is lost, unless it was closed on purpose. */
   lose(problem: ConnectionProblem): void;
   /** Finds out which language a port speaks; absent where no port can be examined. */
@@ -52,6 +61,8 @@ export class Connection {
   private isServing = false;
   /** Whether an attempt has failed, or the connection was lost, since it could be used. */
   private hasFailed = false;
+  /** The last problem that `despair` has reported since the connection could be used, as text. */
+  private reported: string | undefined;
   private settled: (() => void) | undefined;
   private ended: (() => void) | undefined;
   private deadline: Timer | undefined;
@@ -95,6 +106,9 @@ export class Connection {
   /** Drops a server that must not be used, and tries again later, when that may have changed. */
   refuse(why: string): void {
     this.isServing = false;
+    this.diagnosis = undefined;
+    // The user of the connection knows this reason already.
+    this.reported = why;
     this.note({ what: why, isPermanent: true });
     this.dropLater();
   }
@@ -170,7 +184,7 @@ export class Connection {
   private serve(mayBeUsed: boolean): void {
     if (mayBeUsed && !this.closed && this.client.status === 'ready') {
       this.deadline?.cancel();
-      this.trouble = this.diagnosis = undefined;
+      this.trouble = this.diagnosis = this.reported = undefined;
       this.isExamined = true;
       this.isExamining = false;
       this.settle();
@@ -235,8 +249,16 @@ export class Connection {
     this.clock.schedule(backoff(Infinity), () => this.closed || this.connect()).unref();
   }
 
+  private report(): void {
+    const { diagnosis } = this;
+    if (!diagnosis || this.closed || this.reported === reasonOf(diagnosis)) return;
+    this.reported = reasonOf(diagnosis);
+    this.user.despair(diagnosis);
+  }
+
   private settle(): void {
     if (this.isExamining) return;
+    this.report();
     this.settled?.();
     this.settled = undefined;
   }

@@ -1,5 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { LockService, QuorumUnavailableError, RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
+import {
+  type LockObserver,
+  LockService,
+  QuorumUnavailableError,
+  RedlockModule,
+  type RedlockModuleOptions,
+} from 'nestjs-redlock';
 import { Redis } from 'ioredis';
 import { command } from '../support/command.js';
 import { deadPort } from '../support/dead-port.js';
@@ -69,6 +75,49 @@ describe('A boot with a problem that waiting cannot end', () => {
     expect(logs).toContain(`warn master 127.0.0.1:${source.port} does not vote: ${reason}`);
     expect(app.get(LockService).status().masters[2]).toMatchObject({ state: 'refused', reason });
   }, 30_000);
+});
+
+describe('A minority of masters that refuses the password', () => {
+  it.each([false, true])(
+    'is named in the log once, with lazyConnect: %s',
+    async (lazyConnect) => {
+      await using masters = await startMasters(2);
+      const source = mistakes.sourceOf('a wrong password');
+      const refusals: unknown[] = [];
+      const observer: LockObserver = { masterRefused: (...refusal) => refusals.push(refusal) };
+      await start({ masters: [...masters.urls, source], restartGuard: false, lazyConnect, observers: [observer] });
+      await eventually(() => logs.some((line) => line.includes('locks are available')));
+      const name = `127.0.0.1:${source.port}`;
+      const reason = MISTAKES['a wrong password'];
+      expect(refusals).toEqual([[name, reason]]);
+      expect(logs.filter((line) => line.includes(name) && !line.includes('locks need'))).toEqual([
+        `warn master ${name} does not vote: ${reason}`,
+      ]);
+    },
+    30_000,
+  );
+
+  it('is named when the password changes later, and when it is accepted again, once each', async () => {
+    await using masters = await startMasters(3);
+    const { port } = masters.servers[0]!;
+    await start({ masters: [...masters.urls], restartGuard: false });
+    await eventually(() => logs.some((line) => line.includes('locks are available')));
+    const own = (): string[] =>
+      logs.filter((line) => line.includes(`127.0.0.1:${port}`) && !line.includes('locks need'));
+    const operator = new Redis(port, '127.0.0.1');
+    await operator.config('SET', 'requirepass', 'other');
+    await operator.auth('other');
+    await operator.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await eventually(() => own().length >= 2);
+    await operator.config('SET', 'requirepass', '');
+    operator.disconnect();
+    await eventually(() => own().length >= 3);
+    expect(own()).toEqual([
+      expect.stringMatching(/^warn lost the connection to /),
+      `warn master 127.0.0.1:${port} does not vote: NOAUTH it requires a password: put user and password into its URL`,
+      `log connected to 127.0.0.1:${port} again`,
+    ]);
+  }, 60_000);
 });
 
 describe('A master whose password is corrected while the application waits', () => {
