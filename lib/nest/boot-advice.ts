@@ -3,6 +3,7 @@ import { type QuorumUnavailableError } from '../core/errors.js';
 import { isHopeless } from '../core/health/connect.js';
 import { measureRoundTrips, warningOfRoundTrips } from '../core/health/round-trip.js';
 import { Keyspace } from '../core/keyspace.js';
+import type { Redlock } from '../core/redlock.js';
 import type { Settings } from '../core/settings/settings.js';
 import { doctorCommand } from '../redis/doctor-command.js';
 import type { RedisMaster } from '../redis/redis-master.js';
@@ -39,4 +40,18 @@ export async function warnOfRoundTrips(
   const trips = await measureRoundTrips(servers, { key, clock, enough: masterTimeout });
   const warning = warningOfRoundTrips(trips, masterTimeout, all);
   if (warning !== undefined) warn(warning);
+}
+
+/** Measures once, as soon as a quorum of the servers is connected, which may be now. */
+export function measureOnce(redlock: Redlock, servers: readonly RedisMaster[], measure: () => Promise<void>): void {
+  let isDone = false;
+  const check = (): void => {
+    if (isDone || redlock.isStopped) return;
+    const connected = servers.filter((server) => !server.problem()).length;
+    if (connected < redlock.status().quorum) return;
+    isDone = true;
+    void measure();
+  };
+  redlock.onReady(check);
+  check();
 }

@@ -21,7 +21,7 @@ import { QuorumWatch } from '../core/health/quorum-watch.js';
 import { redisMaster, refuseTwins } from '../redis/master-source.js';
 import { languageOf } from '../redis/port-language.js';
 import { RedisMaster } from '../redis/redis-master.js';
-import { adviceFor, adviceOnBoot, warnOfRoundTrips } from './boot-advice.js';
+import { adviceFor, adviceOnBoot, measureOnce, warnOfRoundTrips } from './boot-advice.js';
 import { logTo } from './log-observer.js';
 import { RequestEncoder } from '../redis/request-encoding.js';
 import type { RedisMasterContext } from '../redis/redis-master-context.interface.js';
@@ -141,10 +141,12 @@ export async function createRedlockRuntime(
   announce(logger, masters, settings);
   redlock.onReady(quorum.check);
   const begin = (): Promise<void> => watch({ quorum, redlock, guard, idleCheck });
+  const measure = (): Promise<void> => warnOfRoundTrips(servers, { clock, settings, all: masters.length, warn });
   if (lazy) {
     const deadline = clock.schedule(connectTimeout, () => void begin()).unref();
     void redlock.open().then(() => {
       deadline.cancel();
+      measureOnce(redlock, servers, measure);
       return begin();
     });
     return runtime;
@@ -158,7 +160,7 @@ export async function createRedlockRuntime(
     if (error instanceof QuorumUnavailableError) logger.error(adviceOnBoot(error, masters.length));
     throw error;
   }
-  void warnOfRoundTrips(servers, { clock, settings, all: masters.length, warn });
+  void measure();
   return runtime;
 }
 

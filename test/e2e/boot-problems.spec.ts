@@ -137,23 +137,40 @@ describe('A master whose password is corrected while the application waits', () 
 });
 
 describe('A masterTimeout that is shorter than a round trip', () => {
-  it('is reported at boot with the numbers and the value to set', async () => {
-    await using masters = await startMasters(3);
-    await using far = await TcpProxy.to(masters.servers[1]!.port);
-    await using farther = await TcpProxy.to(masters.servers[2]!.port);
-    far.replies.delay = 120;
-    farther.replies.delay = 160;
-    const options = { masterTimeout: '100ms', restartGuard: false } as const;
-    await start({ masters: [masters.urls[0]!, far.url, farther.url], ...options });
-    await eventually(() => logs.some((line) => line.includes('masterTimeout')));
-    expect(logs.filter((line) => line.includes('masterTimeout'))).toEqual([
-      expect.stringMatching(
-        new RegExp(
-          `^warn masterTimeout \\(100 ms\\) is too short: 127\\.0\\.0\\.1:${far.port} in 1\\d\\d ms, ` +
-            `127\\.0\\.0\\.1:${farther.port} in \\d{3} ms at the fastest, so no lock can be taken; ` +
-            `set masterTimeout to '\\d{3}ms' or more$`,
+  it.each([false, true])(
+    'is reported with the numbers and the value to set, with lazyConnect: %s',
+    async (lazyConnect) => {
+      await using masters = await startMasters(3);
+      await using far = await TcpProxy.to(masters.servers[1]!.port);
+      await using farther = await TcpProxy.to(masters.servers[2]!.port);
+      far.replies.delay = 120;
+      farther.replies.delay = 160;
+      const options = { masterTimeout: '100ms', restartGuard: false, lazyConnect } as const;
+      await start({ masters: [masters.urls[0]!, far.url, farther.url], ...options });
+      await eventually(() => logs.some((line) => line.includes('masterTimeout')));
+      expect(logs.filter((line) => line.includes('masterTimeout'))).toEqual([
+        expect.stringMatching(
+          new RegExp(
+            `^warn masterTimeout \\(100 ms\\) is too short: 127\\.0\\.0\\.1:${far.port} in 1\\d\\d ms, ` +
+              `127\\.0\\.0\\.1:${farther.port} in \\d{3} ms at the fastest, so no lock can be taken; ` +
+              `set masterTimeout to '\\d{3}ms' or more$`,
+          ),
         ),
-      ),
-    ]);
+      ]);
+    },
+    30_000,
+  );
+
+  it('is reported once if the masters start after an application with lazyConnect', async () => {
+    await using masters = await startMasters(1);
+    const [server] = masters.servers as [(typeof masters.servers)[0]];
+    await server.kill();
+    await using far = await TcpProxy.to(server.port);
+    far.replies.delay = 120;
+    await start({ masters: [far.url], masterTimeout: '100ms', restartGuard: false, lazyConnect: true });
+    await eventually(() => logs.some((line) => line.includes('no lock can be taken')));
+    await server.restart();
+    await eventually(() => logs.some((line) => line.includes('too short')));
+    expect(logs.filter((line) => line.includes('too short'))).toHaveLength(1);
   }, 30_000);
 });
