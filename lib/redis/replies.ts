@@ -77,7 +77,7 @@ export function isReply(error: unknown): error is Error {
 /** The message of an error, without secrets. */
 export function redactedMessageOf(error: unknown, secrets: readonly string[]): string {
   const [line = ''] = messageOf(error).split(/[\r\n]/, 1);
-  const text = line.replace(ECHO, '').replace(PLACE, '').replace(NAMED_USER, 'This user has no permissions');
+  const text = line.replace(ECHO, '').replace(PLACE, '').replace(NAMED_USER, 'this user has no permissions');
   // Longest first, because one secret may be part of another.
   const safe = [...secrets]
     .sort((a, b) => b.length - a.length)
