@@ -16,7 +16,7 @@ import { nameInterceptors } from './interceptor-places.js';
 import { LOCK_SERVICE, LockExplorer, SERVICE_NAME } from './lock.explorer.js';
 import { checkServiceName, getLockServiceToken, getReplacementToken, isLockService } from './lock-service.token.js';
 import { LockService } from './lock.service.js';
-import { checkIsObject, MODULE_OPTION_NAMES } from './redlock.runtime.js';
+import { checkIsObject, MODULE_OPTION_NAMES } from './module-settings.js';
 import {
   type ASYNC_OPTIONS_TYPE,
   ConfigurableModuleClass,

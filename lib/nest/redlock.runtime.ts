@@ -1,52 +1,28 @@
 import type { LoggerService } from '@nestjs/common';
-import type { Clock } from '../core/clock.js';
-import { SystemClock } from '../runtime/system-clock.js';
-import { parseDuration } from '../core/settings/duration.js';
-import { QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
-import type { Master, ReplyCallback, MasterRequest } from '../core/master.interface.js';
-import type { LockObserver, ObservedService } from '../core/observer.js';
-import { ObserverHub } from '../core/observer-hub.js';
-import { checkOptionNames } from '../core/settings/option-names.js';
-import { quorumOf } from '../core/acquire/quorum-call.js';
-import { defaultInstance } from '../runtime/instance.js';
-import { SystemRandom } from '../runtime/system-random.js';
-import { Redlock } from '../core/redlock.js';
-import { REDLOCK_OPTION_NAMES } from '../core/settings/options.js';
-import { resolveFlag, resolveSettings, type Settings, warningOfTtl } from '../core/settings/settings.js';
-import type { RedlockStatus } from '../core/health/status.js';
-import { LockService } from './lock.service.js';
-import { MemoryMaster } from '../memory/memory-master.js';
+import { QuorumUnavailableError } from '../core/errors.js';
 import { IdleCheck } from '../core/health/idle-check.js';
 import { QuorumWatch } from '../core/health/quorum-watch.js';
-import { redisMaster, refuseTwins } from '../redis/master-source.js';
+import type { RedlockStatus } from '../core/health/status.js';
+import type { Master } from '../core/master.interface.js';
+import type { LockObserver } from '../core/observer.js';
+import { ObserverHub } from '../core/observer-hub.js';
+import { quorumOf } from '../core/acquire/quorum-call.js';
+import { Redlock } from '../core/redlock.js';
+import { type Settings, warningOfTtl } from '../core/settings/settings.js';
+import { MemoryMaster } from '../memory/memory-master.js';
+import { RestartGuard } from '../redis/guard/restart-guard.js';
 import { languageOf } from '../redis/port-language.js';
 import { RedisMaster } from '../redis/redis-master.js';
-import { adviceFor, adviceOnBoot, measureOnce, warnOfRoundTrips } from './boot-advice.js';
-import { logTo } from './log-observer.js';
 import { RequestEncoder } from '../redis/request-encoding.js';
-import type { RedisMasterContext } from '../redis/redis-master-context.interface.js';
-import { RestartGuard } from '../redis/guard/restart-guard.js';
-import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
-
-/** The names of all options of a lock service. */
-export const MODULE_OPTION_NAMES = [
-  'masters',
-  ...REDLOCK_OPTION_NAMES,
-  'enabled',
-  'lazyConnect',
-  'connectTimeout',
-  'drainTimeout',
-  'clock',
-  'observers',
-] as const satisfies (keyof RedlockModuleOptions)[];
-
-const CLOCK: readonly (keyof Clock)[] = ['read', 'schedule', 'afterInput'];
-const MASTER: readonly (keyof Master)[] = [
-  ...(['ask', 'connect', 'problem', 'identity', 'reconnect', 'onReady', 'listen', 'close'] as const),
-];
-
-const DEFAULT_CONNECT_TIMEOUT = 5_000;
-const DEFAULT_DRAIN_TIMEOUT = 5_000;
+import { SystemRandom } from '../runtime/system-random.js';
+import { adviceFor, adviceOnBoot, measureOnce, warnOfRoundTrips } from './boot-advice.js';
+import { LockService } from './lock.service.js';
+import { logTo } from './log-observer.js';
+import { createMasters } from './masters-option.js';
+import { resolveModule } from './module-settings.js';
+import { observersOf, reportTo, started } from './observers-option.js';
+import { OpenMaster } from './open-master.js';
+import type { RedlockModuleOptions } from './redlock-module-options.interface.js';
 
 /** One registered lock service and the algorithm that it runs on. */
 export class RedlockRuntime {
@@ -86,17 +62,7 @@ export async function createRedlockRuntime(
   logger: LoggerService,
   name = 'default',
 ): Promise<RedlockRuntime> {
-  checkModuleOptionNames(options);
-  const { instance = defaultInstance() } = options;
-  const settings = resolveSettings({ ...options, instance }, countOf(options.masters));
-  // A default replaces only `undefined`: `null` is a value.
-  const { connectTimeout: connectOption = DEFAULT_CONNECT_TIMEOUT, lazyConnect = false, enabled: use = true } = options;
-  const { drainTimeout: drainOption = DEFAULT_DRAIN_TIMEOUT, clock = new SystemClock() } = options;
-  const connectTimeout = parseDuration('connectTimeout', connectOption, 1);
-  const drainTimeout = parseDuration('drainTimeout', drainOption, 0);
-  const lazy = resolveFlag('lazyConnect', lazyConnect);
-  const enabled = resolveFlag('enabled', use);
-  if (!has(clock, CLOCK)) throw new RedlockConfigError('clock', clock, `must have the methods ${CLOCK.join(', ')}`);
+  const { settings, connectTimeout, drainTimeout, lazy, enabled, clock } = resolveModule(options);
   const warn = (message: string): void => void logger.warn(message);
   const warning = warningOfTtl(settings.ttl);
   if (warning !== undefined) warn(warning);
@@ -164,74 +130,6 @@ export async function createRedlockRuntime(
   return runtime;
 }
 
-/** @throws {RedlockConfigError} unless the value is an object */
-export function checkIsObject(options: unknown): asserts options is object {
-  if (typeof options === 'object' && options !== null) return;
-  throw new RedlockConfigError('options', options, 'must be a list of masters, or an object with `masters`');
-}
-
-function checkModuleOptionNames(options: unknown): asserts options is RedlockModuleOptions {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new RedlockConfigError(
-      'options',
-      options,
-      'must be an object with `masters`, also as the result of a factory',
-    );
-  }
-  for (const name of ['isGlobal', 'name']) {
-    if (name in options) {
-      throw new RedlockConfigError(
-        name,
-        Reflect.get(options, name),
-        'belongs beside useFactory, not into what it gives',
-      );
-    }
-  }
-  checkOptionNames('options', options, MODULE_OPTION_NAMES);
-}
-
-function createMasters(sources: unknown, context: RedisMasterContext): Master[] {
-  if (sources === 'memory') return [new MemoryMaster(context.clock)];
-  const count = countOf(sources);
-  if (count === undefined) {
-    throw new RedlockConfigError('masters', sources, `must be a list of at least one master, or 'memory'`);
-  }
-  // Not by `map`, which skips the holes of an array.
-  const masters = Array.from({ length: count }, (_, index) =>
-    createMaster(`masters[${index}]`, (sources as MasterSource[])[index] as MasterSource, {
-      ...context,
-      isAlone: count === 1,
-    }),
-  );
-  refuseTwins('masters', masters);
-  return masters;
-}
-
-/** Number of masters; `undefined` unless `sources` is a non-empty array. */
-function countOf(sources: unknown): number | undefined {
-  try {
-    return Array.isArray(sources) && sources.length > 0 ? sources.length : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function createMaster(option: string, source: MasterSource, context: RedisMasterContext): Master {
-  if (!has(source, ['ask'])) return redisMaster(option, source, context);
-  if (has(source, MASTER) && typeof Reflect.get(source, 'name') === 'string') return source as Master;
-  throw new RedlockConfigError(option, source, `must have a name and the methods ${MASTER.join(', ')}`);
-}
-
-/** Whether the value is an object with these methods. */
-function has(value: unknown, methods: readonly string[]): value is object {
-  try {
-    if (typeof value !== 'object' || value === null) return false;
-    return methods.every((method) => typeof Reflect.get(value, method) === 'function');
-  } catch {
-    return false;
-  }
-}
-
 function announce(logger: LoggerService, masters: readonly Master[], settings: Settings): void {
   const names = masters.map(({ name }) => name).join(', ');
   logger.log(`locks need ${quorumOf(masters.length)} of ${masters.length} masters: ${names}; ttl ${settings.ttl} ms`);
@@ -254,55 +152,4 @@ async function watch({ quorum, redlock, guard, idleCheck }: Watched): Promise<vo
   if (redlock.isStopped || quorum.hasBegun) return;
   quorum.begin();
   idleCheck?.begin();
-}
-
-function observersOf(observers: unknown): readonly LockObserver[] {
-  if (observers !== undefined && (!Array.isArray(observers) || !observers.every((each) => has(each, [])))) {
-    throw new RedlockConfigError('observers', observers, 'must be a list of observers');
-  }
-  return observers ?? [];
-}
-
-/** The observers of one service: each observer, or the one that it returns for the service. */
-function started(observers: readonly LockObserver[], service: ObservedService, logger: LoggerService): LockObserver[] {
-  return observers.map((observer) => {
-    try {
-      return observer.started?.(service) ?? observer;
-    } catch (error) {
-      reportTo(logger)(error);
-      return observer;
-    }
-  });
-}
-
-/** Logs what an observer throws. */
-function reportTo(logger: LoggerService): (error: unknown) => void {
-  return (error) => {
-    try {
-      logger.error(`an observer of locks threw: ${String(error)}`);
-    } catch {
-      // Observers are called from timers and sockets, where an error of the logger would end the process.
-    }
-  };
-}
-
-/**
- * Replaces the masters with `enabled: false`. Each key contains the token of its acquisition, so no acquisition is ever
- * refused. Everything else, fencing tokens included, works as on a master in memory.
- */
-class OpenMaster extends MemoryMaster {
-  constructor(clock: Clock) {
-    super(clock, 'none');
-  }
-
-  override ask(request: MasterRequest, reply: ReplyCallback): void {
-    super.ask(
-      'token' in request ? { ...request, keys: request.keys.map((key) => request.token + key) } : request,
-      reply,
-    );
-  }
-
-  override onReady(): void {
-    // This master is always ready; it would have to keep a listener for each acquisition.
-  }
 }
