@@ -23,7 +23,7 @@ describe('An error reply of a server', () => {
     expect(refusalFrom(error, [])).toEqual({
       kind: 'refused',
       code: 'NOPERM',
-      reason: "This user has no permissions to run the 'set' command",
+      reason: "this user has no permissions to run the 'set' command",
     });
   });
 
@@ -37,7 +37,7 @@ describe('An error reply of a server', () => {
     [
       'Redis 8.0 and Valkey 8.1',
       `ERR ACL failure in script: User app has no permissions to run the 'set' command script: ${SHA1}, on @user_script:1.`,
-      "This user has no permissions to run the 'set' command",
+      "this user has no permissions to run the 'set' command",
     ],
     [
       'Redis 8.0 and Valkey 8.1, for a key',

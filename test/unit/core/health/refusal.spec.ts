@@ -45,8 +45,8 @@ describe('A master that refuses what locks need', () => {
   );
 
   it.each([
-    "This user has no permissions to run the 'set' command",
-    "This user has no permissions to run the 'set' command or its subcommand",
+    "this user has no permissions to run the 'set' command",
+    "this user has no permissions to run the 'set' command or its subcommand",
     "The user executing the script can't run this command or subcommand",
   ])('is refused if a permission for a command is missing: %s', (reason) => {
     const { events, ask } = setUp();
@@ -110,7 +110,7 @@ describe('A refusal that says nothing about other locks', () => {
     [
       'no permission for a key, in Redis 6',
       'acquire',
-      refusal('NOPERM', 'This user has no permissions to access one of the keys used as arguments'),
+      refusal('NOPERM', 'this user has no permissions to access one of the keys used as arguments'),
     ],
     [
       'no permission for a key, in Redis 7',
