@@ -95,7 +95,7 @@ export class LockNotAcquiredError extends LockError {
     super(`${showNames(resources)} is ${state}: not acquired${budget}${tellAll(answers)}`, resources, answers);
   }
 
-  /** Who holds the resource, as most masters answered; `undefined` if they named no holder. */
+  /** The holder of the resource, as most masters answered; `undefined` if they named no holder. */
   get holder(): LockHolder | undefined {
     return holderIn(this.answers);
   }

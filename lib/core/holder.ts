@@ -1,4 +1,4 @@
-/** Who holds a lock, as its holder wrote it to the masters. */
+/** The holder of a lock, as it is stored on the masters. */
 export interface LockHolder {
   /** Name of the process: the option `instance` of its lock service. */
   readonly instance: string;
@@ -11,7 +11,7 @@ const TOKEN = /^[0-9a-f]+@([0-9a-z]{1,9})@([!-~]{1,100})$/;
 /** What replaces the token of a holder whose lock an operator releases by force: the masters refuse its extension. */
 export const REVOKED = 'released by force';
 
-/** A token: what the key of a held lock contains. The secret makes it unique, and the rest says who holds the lock. */
+/** A token: what the key of a held lock contains. The secret makes it unique, and the rest names the holder. */
 export function tokenFrom(secret: string, instance: string, wall: number): string {
   return `${secret}${signatureOf(instance, Math.floor(wall))}`;
 }

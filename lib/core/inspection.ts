@@ -10,7 +10,7 @@ export interface LockInspection {
   readonly state: 'held' | 'free' | 'unknown';
   /** Milliseconds after which the resource is free unless its holder extends the lock; `undefined` if unknown. */
   readonly remaining: number | undefined;
-  /** Who holds it; `undefined` if it is not held, or if another library set the key. */
+  /** The holder; `undefined` if it is not held, or if another library set the key. */
   readonly holder: LockHolder | undefined;
   /** Number of processes that wait for it in line. Processes that only poll are not counted. */
   readonly waiting: number;

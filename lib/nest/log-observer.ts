@@ -46,7 +46,7 @@ export function logTo(logger: LoggerService, clock: Pick<Clock, 'read'>): LockOb
       ),
     ttlCut: (wanted, used, missing) =>
       void logger.warn(
-        `a ttl of ${wanted} ms is cut to ${used} ms until all masters have been told of it: ${missing.join(', ')} ` +
+        `a ttl of ${wanted} ms is cut to ${used} ms until all masters know it: ${missing.join(', ')} ` +
           `cannot be reached`,
       ),
     masterRefused: (master, reason) => {

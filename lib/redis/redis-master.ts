@@ -370,7 +370,7 @@ export class RedisMaster implements Master, GuardedServer {
 
   /**
    * A server that does not know the script, which belongs to one run of it, may be another one, or have lost its data:
-   * it has to say who it is before it is asked again.
+   * it has to identify itself before it is asked again.
    */
   private runAgain(asked: readonly PendingRequest[], why: MasterReply, attempt = 1): void {
     const before = this.recognition.lastReport?.run;

@@ -5,7 +5,7 @@ import { root } from '../../scripts/run.mjs';
 
 const JEST = [
   ...['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'],
-  ...['--config', 'test/mutation/jest/jest.config.js', '--runInBand', '--forceExit'],
+  ...['--config', 'test/mutation/jest/jest.config.js', '--runInBand'],
 ];
 /** The title of a failure without a failing test. */
 export const TIME_LIMIT = 'time limit';
@@ -49,6 +49,10 @@ export async function runSpecs(specs, { mutant, coverage, testTimeout, limitOf }
       end(child);
     }, milliseconds);
   };
+  const conclude = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => end(child), END);
+  };
   limit(START);
   child.stderr.on('data', (chunk) => errors.push(chunk));
   child.on('message', ({ begins, fails, title, ends, milliseconds, failure: summary }) => {
@@ -64,7 +68,9 @@ export async function runSpecs(specs, { mutant, coverage, testTimeout, limitOf }
       running = undefined;
       done.push({ spec: ends, milliseconds });
       if (summary) failure ??= { spec: ends, title: summary };
-      limit(START);
+      // A mutant may leave something that keeps the process alive. Coverage is written at its end.
+      if (done.length === specs.length && !coverage) conclude();
+      else limit(START);
     }
   });
   const [code, signal] = await new Promise((resolve) => {

@@ -68,7 +68,7 @@ export interface RedlockOptions {
    */
   keyPrefix?: string;
   /**
-   * Name of this process. It is stored with each lock, so that errors, `inspect` and the command line show who holds it,
+   * Name of this process. It is stored with each lock, so that errors, `inspect` and the command line show the holder,
    * and it names the connections on the masters. From 1 to 100 printable ASCII characters without spaces.
    * @default the name of the host and the number of the process, as in `web-7d9f:1`
    */
