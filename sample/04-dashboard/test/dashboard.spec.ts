@@ -60,12 +60,17 @@ describe('The dashboard', () => {
   it(
     'counts the remaining time down, and up again when the lock is extended',
     async () => {
-      const left = (): Promise<number> => page.remaining('endless');
       const holder = await page.holderOf('endless');
-      const first = await left();
-      const less = await until(left, (milliseconds) => milliseconds < first);
-      await until(left, (milliseconds) => milliseconds > less);
-      expect(first).toBeLessThanOrEqual(3_000);
+      const shown: number[] = [];
+      const watch = async (): Promise<number[]> => {
+        shown.push(await page.remaining('endless'));
+        return shown;
+      };
+      // Neighbouring figures, since the highest and the lowest of one cycle may never come again.
+      const fell = (figures: number[]): boolean => figures.some((left, i) => left < (figures[i - 1] ?? 0));
+      const rose = (figures: number[]): boolean => figures.some((left, i) => left > (figures[i - 1] ?? left));
+      await until(watch, (figures) => fell(figures) && rose(figures));
+      expect(Math.max(...shown)).toBeLessThanOrEqual(3_000);
       expect(await page.holderOf('endless')).toBe(holder);
     },
     TEST,
