@@ -1,3 +1,5 @@
+import type { Random } from './random.js';
+
 /** The holder of a lock, as it is stored on the masters. */
 export interface LockHolder {
   /** Name of the process: the option `instance` of its lock service. */
@@ -11,9 +13,25 @@ const TOKEN = /^[0-9a-f]+@([0-9a-z]{1,9})@([!-~]{1,100})$/;
 /** What replaces the token of a holder whose lock an operator releases by force: the masters refuse its extension. */
 export const REVOKED = 'released by force';
 
-/** A token: what the key of a held lock contains. The secret makes it unique, and the rest names the holder. */
-export function tokenFrom(secret: string, instance: string, wall: number): string {
-  return `${secret}${signatureOf(instance, Math.floor(wall))}`;
+/** Makes the tokens of one process: a secret that makes a token unique, and what names the holder. */
+export class TokenSource {
+  private wall = NaN;
+  private signature = '';
+
+  constructor(
+    private readonly random: Random,
+    private readonly instance: string,
+  ) {}
+
+  /** @param wall when the acquisition began, in milliseconds since the Unix epoch */
+  next(wall: number): string {
+    // Many acquisitions begin within one millisecond, and its digits take longer than the secret.
+    if (wall !== this.wall) {
+      this.wall = wall;
+      this.signature = signatureOf(this.instance, Math.floor(wall));
+    }
+    return this.random.token() + this.signature;
+  }
 }
 
 /** The holder that a token names; `undefined` if it is not a token of this library. */

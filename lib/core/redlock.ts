@@ -4,6 +4,7 @@ import { connectMasters } from './health/connect.js';
 import { isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
 import { findOwners, type ForcedRelease, type OperatorContext, type Owners, revokeOwners } from './forced-release.js';
 import { HomeMasters } from './acquire/home-masters.js';
+import { TokenSource } from './holder.js';
 import { type LockInspection, summarize } from './inspection.js';
 import { Keyspace } from './keyspace.js';
 import { Lease, type LeaseContext } from './lease.js';
@@ -80,6 +81,7 @@ export class Redlock {
       settings,
       clock,
       random,
+      tokens: new TokenSource(random, settings.instance),
       witness,
       advice,
       listener: this.keyspace.channelOf(random.token()),

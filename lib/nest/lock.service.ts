@@ -278,7 +278,9 @@ export class LockService {
     onHeld: OnHeld,
   ): Promise<Lock> {
     const resources = resolveResources('resource', resource);
-    const call = resolveCall(this.settings, optionsOf(options));
+    const given = optionsOf<AcquireOptions>(options);
+    if (given === options) checkOptionNames('options', given, ACQUIRE_OPTION_NAMES);
+    const call = resolveCall(this.settings, given);
     this.refuseReentry(resources);
     return this.redlock().acquire(resources, call, onHeld);
   }

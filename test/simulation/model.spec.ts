@@ -1,7 +1,7 @@
 // The simulation is only useful if the simulated server behaves like a real one. Both get the same commands.
 import { describe, expect, it } from '@jest/globals';
 import type { ServerRequest } from '../../lib/redis/beat-request.interface.js';
-import { REVOKED, tokenFrom } from '../../lib/core/holder.js';
+import { REVOKED, signatureOf } from '../../lib/core/holder.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { MARKER_FIELDS } from '../../lib/redis/guard/marker.js';
 import { boundScript } from '../../lib/redis/scripts/bound-script.js';
@@ -12,7 +12,7 @@ import { ModelPair } from './model-pair.js';
 import { rawMarker } from './server/operations.js';
 
 const KEYS = ['a', 'b'];
-const TOKENS = ['token1', 'token2', tokenFrom('ab12', 'one:1', 1_790_000_000_000), REVOKED];
+const TOKENS = ['token1', 'token2', `ab12${signatureOf('one:1', 1_790_000_000_000)}`, REVOKED];
 /** The last waiter listens to no channel. */
 const WAITERS = ['wake1', 'wake2', 'deaf'];
 const LISTENING = 2;

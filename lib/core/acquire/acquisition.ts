@@ -1,5 +1,4 @@
-import { tokenFrom } from '../holder.js';
-import type { Clock } from '../clock.js';
+import type { Clock, Instant } from '../clock.js';
 import { type LockError, LockNotAcquiredError, QuorumUnavailableError } from '../errors.js';
 import type { HomeMasters } from './home-masters.js';
 import { type QuorumCall, quorumOf } from './quorum-call.js';
@@ -7,6 +6,7 @@ import { type FailedAttempt, Refusal } from './refusal.js';
 import { SequentialAcquisition } from './sequential-acquisition.js';
 import { RetrySchedule } from './retry-schedule.js';
 import type { Random } from '../random.js';
+import type { TokenSource } from '../holder.js';
 import { type CallSettings, EXPIRY_RESOLUTION, masterTimeoutFor, type Settings } from '../settings/settings.js';
 import { showNames } from '../display.js';
 import type { LeasedKeys } from './leased-keys.interface.js';
@@ -32,6 +32,7 @@ export interface AcquisitionContext {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly random: Random;
+  readonly tokens: TokenSource;
   readonly witness: Witness;
   /** The end of errors about masters that cannot vote. */
   readonly advice?: string | undefined;
@@ -48,6 +49,15 @@ interface Attempt {
   /** The lock, if the attempt succeeded. */
   readonly quorumLock?: QuorumLock;
   readonly quorumCall: QuorumCall;
+}
+
+/** The first requests of an attempt. */
+interface Contact {
+  readonly quorumLock: QuorumLock;
+  readonly step: Step;
+  readonly home: CircuitBreakerMaster | undefined;
+  readonly timeout: number;
+  readonly since: Instant;
 }
 
 /** One call of `acquire`. */
@@ -152,7 +162,7 @@ export class Acquisition {
     const quorumLock = this.newQuorumLock(home);
     waiter.interrupt = quorumLock;
     const since = context.clock.read();
-    const quorumCall = await this.contact(quorumLock, step, home, timeout);
+    const quorumCall = await this.contact({ quorumLock, step, home, timeout, since });
     waiter.interrupt = undefined;
     // A grant by the home master removes this process from its queue.
     if (home && this.queuedAt && quorumCall.isGrantedBy(home)) this.queuedAt.delete(home);
@@ -201,18 +211,13 @@ export class Acquisition {
     return undefined;
   }
 
-  private contact(
-    quorumLock: QuorumLock,
-    step: Step,
-    home: CircuitBreakerMaster | undefined,
-    timeout: number,
-  ): Promise<QuorumCall> {
-    const { ttl } = this.call;
-    if (!home || step === 'all') return quorumLock.acquire({ ttl, timeout });
+  private contact({ quorumLock, step, home, timeout, since }: Contact): Promise<QuorumCall> {
+    const attempt = { ttl: this.call.ttl, timeout, since };
+    if (!home || step === 'all') return quorumLock.acquire(attempt);
     const ticket = this.enqueue(home);
     return step === 'reservation'
-      ? quorumLock.acquireReserved({ ttl, timeout }, { home, ticket })
-      : quorumLock.acquireThrough({ ttl, timeout }, { home, ticket });
+      ? quorumLock.acquireReserved(attempt, { home, ticket })
+      : quorumLock.acquireThrough(attempt, { home, ticket });
   }
 
   /** Waits until another attempt makes sense, and returns its kind. */
@@ -278,8 +283,8 @@ export class Acquisition {
   }
 
   private newQuorumLock(home: CircuitBreakerMaster | undefined): QuorumLock {
-    const { masters, settings, clock, random, witness } = this.context;
-    const token = tokenFrom(random.token(), settings.instance, clock.read().wall); // @mutant token-reused-across-attempts
+    const { masters, settings, clock, tokens, witness } = this.context;
+    const token = tokens.next(this.waiter.since.wall); // @mutant token-reused-across-attempts
     return new QuorumLock({ masters, settings, clock, witness, names: this.names, token, home });
   }
 }

@@ -33,6 +33,8 @@ export interface AcquireAttempt {
   readonly ttl: number;
   /** Milliseconds after which a master that has not answered counts as timed out. */
   readonly timeout: number;
+  /** The moment from which the validity counts, read before the first request is sent and after all waiting. */
+  readonly since: Instant;
 }
 
 /** The queue in which an attempt waits if it is refused. */
@@ -123,38 +125,35 @@ export class QuorumLock implements LeasedKeys {
   }
 
   /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */
-  acquire({ ttl, timeout }: AcquireAttempt): Promise<QuorumCall> {
-    const countsFrom = this.clock.read();
-    return this.runRound({ masters: this.masters, request: this.acquisition(ttl), timeout, countsFrom });
+  acquire({ ttl, timeout, since }: AcquireAttempt): Promise<QuorumCall> {
+    return this.runRound({ masters: this.masters, request: this.acquisition(ttl), timeout, countsFrom: since });
   }
 
   /**
    * Like {@link acquire}, but contacts the home master first, and the others only after it has granted. Of several
    * concurrent attempts, only one gets past the home master; the others wait in its queue.
    */
-  async acquireThrough({ ttl, timeout }: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
-    const countsFrom = this.clock.read();
+  async acquireThrough({ ttl, timeout, since }: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
     const first = await this.runRound({ masters: [home], request: this.acquisition(ttl, ticket), timeout });
     const [answer] = first.answered;
     if (first.outcome !== 'granted' || !answer) return first;
     const request = this.acquisition(ttl);
     const send: SendRequest = (master, reply) => (master === home ? reply(answer) : master.ask(request, reply));
-    return this.runRound({ masters: this.masters, request, timeout, countsFrom, send });
+    return this.runRound({ masters: this.masters, request, timeout, countsFrom: since, send });
   }
 
   /**
    * Like {@link acquireThrough}, for a key that the home master has just reserved for this process: the other masters
    * are contacted without waiting for its answer.
    */
-  acquireReserved({ ttl, timeout }: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
-    const countsFrom = this.clock.read();
+  acquireReserved({ ttl, timeout, since }: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
     const requestToHome = this.acquisition(ttl, ticket);
     const request = this.acquisition(ttl);
     const reservation = new HandOffReservation(home, requestToHome, request);
     // The home master first: this gives the previous holder's release a little more time to reach the others.
     const masters = [home, ...this.masters.filter((master) => master !== home)];
     const send: SendRequest = (master, reply) => reservation.ask(master, reply);
-    return this.runRound({ masters, request, timeout, countsFrom, send, requestToHome });
+    return this.runRound({ masters, request, timeout, countsFrom: since, send, requestToHome });
   }
 
   /** Tries to renew the keys. It has succeeded if `extended` is true. */

@@ -10,6 +10,9 @@ export type DurationUnit = 'ms' | 's' | 'm' | 'h';
 export const MAX_DURATION = 2 ** 31 - 1;
 
 const MILLISECONDS: Readonly<Record<DurationUnit, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+/** What was parsed before: a program has few durations, and writes them at each call. */
+const PARSED = new Map<string, number>();
+const MOST_PARSED = 100;
 const TEXT = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/;
 
 /**
@@ -34,6 +37,15 @@ export function parseDuration(option: string, value: unknown, min: number, max =
 }
 
 function parseText(text: string): number {
+  let milliseconds = PARSED.get(text);
+  if (milliseconds === undefined) {
+    milliseconds = millisecondsOf(text);
+    if (PARSED.size < MOST_PARSED) PARSED.set(text, milliseconds);
+  }
+  return milliseconds;
+}
+
+function millisecondsOf(text: string): number {
   const match = TEXT.exec(text);
   if (!match) return NaN;
   const [, amount, unit] = match;

@@ -42,9 +42,17 @@ function checkNames(where: string, given: unknown, known: readonly string[]): vo
     }
     Reflect.get(given, name);
   }
+  if (inheritsNothing(given)) return;
   // The options are copied later, and a copy lacks inherited properties.
   const inherited = known.find((name) => name in given && !Object.hasOwn(given, name));
   if (inherited !== undefined) throw new RedlockConfigError(where, inherited, 'must not inherit an option');
+}
+
+/** Whether `given` is a literal and no library has added a property to all objects. Most options are, at each call. */
+function inheritsNothing(given: object): boolean {
+  if (Object.getPrototypeOf(given) !== Object.prototype) return false;
+  for (const name in given) if (!Object.hasOwn(given, name)) return false;
+  return true;
 }
 
 /** Instances of user-defined classes may carry options; instances of built-in classes do not. */

@@ -1,7 +1,6 @@
 import { type Duration, MAX_DURATION, parseDuration } from './duration.js';
 import { RedlockConfigError } from '../errors.js';
-import { checkOptionNames } from './option-names.js';
-import { ACQUIRE_OPTION_NAMES, type AcquireOptions, type RedlockOptions } from './options.js';
+import type { AcquireOptions, RedlockOptions } from './options.js';
 import { resolveKeyPrefix } from './resources.js';
 
 /** Settings of a lock service: complete, validated and frozen. Durations are in milliseconds. */
@@ -18,7 +17,7 @@ export interface Settings {
   readonly instance: string;
 }
 
-/** Settings of one acquisition: complete, validated and frozen. Durations are in milliseconds. */
+/** Settings of one acquisition: complete and validated. Durations are in milliseconds. */
 export interface CallSettings {
   readonly ttl: number;
   readonly wait: number;
@@ -83,26 +82,25 @@ export function resolveSettings(options: RedlockOptions, masters = 1): Settings 
 }
 
 /**
- * Validates the options of one call and fills in the settings of the service.
+ * Validates the options of one call, whose names are known, and fills in the settings of the service.
  *
  * @param where put before the name of an option in error messages
  * @throws {RedlockConfigError} for the first invalid option
  */
 export function resolveCall(settings: Settings, options: AcquireOptions, where?: string): CallSettings {
   const at = (name: string): string => (where === undefined ? name : `${where}: ${name}`);
-  checkOptionNames(where ?? 'options', options, ACQUIRE_OPTION_NAMES);
   const milliseconds = resolveTtl(settings, options.ttl, at('ttl'));
   const { wait = settings.wait, extend = false, minHold = 0, signal } = options;
   const { maxHold: maxHoldOption = Math.max(settings.maxHold, milliseconds) } = options;
   const maxHold = resolveMaxHold(at('maxHold'), maxHoldOption, milliseconds);
-  return Object.freeze({
+  return {
     ttl: milliseconds,
     wait: parseDuration(at('wait'), wait, 0),
     extend: resolveFlag(at('extend'), extend),
     maxHold,
     minHold: resolveMinHold(at('minHold'), settings, minHold, maxHold),
     signal: resolveSignal(at('signal'), signal),
-  });
+  };
 }
 
 /** What is probably wrong with a ttl in milliseconds; `undefined` if nothing is. */

@@ -17,7 +17,7 @@ async function rig(earlier: readonly number[]) {
   for (const [i, token] of earlier.entries()) {
     const names = { keys: [`key ${i}`], queues: [`queue ${i}`] };
     const quorumLock = new QuorumLock({ masters, settings, clock, witness: NO_WITNESS, names, token: `secret ${i}` });
-    await quorumLock.acquire({ ttl: 10_000, timeout: 50 });
+    await quorumLock.acquire({ ttl: 10_000, timeout: 50, since: clock.read() });
     await quorumLock.drawToken(token + 1);
     parts.push(quorumLock);
     set.add(quorumLock);

@@ -130,7 +130,7 @@ describe('release()', () => {
     const names = { keys: ['a'], queues: ['queue of a'] };
     const settings = resolveSettings({}, masters.length);
     const lock = new QuorumLock({ masters, settings, clock, witness: NO_WITNESS, names, token: 'secret' });
-    await lock.acquire({ ttl: 1_000, timeout: 50 });
+    await lock.acquire({ ttl: 1_000, timeout: 50, since: clock.read() });
     expect(lock.remaining).toBe(1_000 - 12);
     for (const master of masters) master.behaviour = hangs;
     void lock.release(0);
@@ -192,7 +192,7 @@ describe('release()', () => {
     const lock = new QuorumLock({ masters, settings, clock, witness: NO_WITNESS, names, token: 'secret', home });
     home.behaviour = hangs;
     const ticket = { queues: ['queue of a'], waiter: 'waiter', waited: 0 };
-    await lock.acquireReserved({ ttl: 1_000, timeout: 50 }, { home, ticket });
+    await lock.acquireReserved({ ttl: 1_000, timeout: 50, since: clock.read() }, { home, ticket });
     await lock.extend(1_000);
     expect(home.requests('acquire').map(({ withdrawn }) => withdrawn)).toEqual([true]);
     home.behaviour = obeys;

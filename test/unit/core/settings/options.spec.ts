@@ -7,11 +7,17 @@ import {
   type AcquireOptions,
   REDLOCK_OPTION_NAMES,
 } from '../../../../lib/core/settings/options.js';
-import { resolveCall, resolveSettings } from '../../../../lib/core/settings/settings.js';
+import { type CallSettings, resolveCall, resolveSettings } from '../../../../lib/core/settings/settings.js';
 import { anything, optionObjects } from '../../../support/hostile.js';
 import { fc } from '../../../support/properties.js';
 
 const settings = resolveSettings({});
+
+/** As the lock service does for each call. */
+function settingsOf(options: AcquireOptions): CallSettings {
+  checkOptionNames('options', options, ACQUIRE_OPTION_NAMES);
+  return resolveCall(settings, options);
+}
 
 /** The outcome of an action: a result, or an error that is informative and short. */
 function attempt<T>(action: () => T): { result: T } | { refusal: RedlockConfigError } {
@@ -77,7 +83,7 @@ describe('The options of a call', () => {
   it('work or are refused by name, whatever is given', () => {
     fc.assert(
       fc.property(optionObjects(ACQUIRE_OPTION_NAMES), (options) => {
-        const outcome = attempt(() => resolveCall(settings, options.value as AcquireOptions));
+        const outcome = attempt(() => settingsOf(options.value as AcquireOptions));
         if ('refusal' in outcome) return;
         const { wait, maxHold, minHold, extend, signal } = outcome.result;
         expect([wait, maxHold, minHold, outcome.result.ttl].every(Number.isInteger)).toBe(true);
@@ -99,7 +105,7 @@ describe('The options of a call', () => {
     ['a function', () => 0],
     ['the signal itself', new AbortController().signal],
   ])('cannot be %s', (_, options) => {
-    expect(refusalOf(() => resolveCall(settings, options as AcquireOptions))).toMatchObject({
+    expect(refusalOf(() => settingsOf(options as AcquireOptions))).toMatchObject({
       option: 'options',
       requirement: 'must be an object of options that can be read',
     });
@@ -107,21 +113,17 @@ describe('The options of a call', () => {
 
   it('must be own properties: an inherited option would be lost', () => {
     const inherited = Object.create({ wait: 0 }) as AcquireOptions;
-    expect(refusalOf(() => resolveCall(settings, inherited)).message).toBe(
-      'options must not inherit an option, got "wait"',
-    );
-    expect(refusalOf(() => resolveCall(settings, { __proto__: { extend: true } } as AcquireOptions)).value).toBe(
-      'extend',
-    );
+    expect(refusalOf(() => settingsOf(inherited)).message).toBe('options must not inherit an option, got "wait"');
+    expect(refusalOf(() => settingsOf({ __proto__: { extend: true } } as AcquireOptions)).value).toBe('extend');
     const parsed = JSON.parse('{"__proto__": {"wait": 0}}') as AcquireOptions;
-    expect(refusalOf(() => resolveCall(settings, parsed)).value).toBe('__proto__');
+    expect(refusalOf(() => settingsOf(parsed)).value).toBe('__proto__');
   });
 
   it('may be frozen, without a prototype, or a namespace of a module', () => {
     const bare = Object.assign(Object.create(null) as object, { wait: 0 });
     const namespace = Object.assign(Object.create(null) as object, { wait: 0, [Symbol.toStringTag]: 'Module' });
     for (const options of [Object.freeze({ wait: 0 }), bare, namespace]) {
-      expect(resolveCall(settings, options)).toMatchObject({ wait: 0 });
+      expect(settingsOf(options)).toMatchObject({ wait: 0 });
     }
   });
 
@@ -131,12 +133,12 @@ describe('The options of a call', () => {
         throw new TypeError('from inside');
       },
     };
-    expect(refusalOf(() => resolveCall(settings, options)).option).toBe('options');
+    expect(refusalOf(() => settingsOf(options)).option).toBe('options');
   });
 
   it('include no signal that only looks like one', () => {
     const signal = Object.create(AbortSignal.prototype) as AbortSignal;
-    expect(refusalOf(() => resolveCall(settings, { ttl: 10, signal })).option).toBe('signal');
+    expect(refusalOf(() => settingsOf({ ttl: 10, signal })).option).toBe('signal');
   });
 });
 
