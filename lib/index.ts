@@ -18,6 +18,10 @@ export {
 } from './core/errors.js';
 export type { LockHolder } from './core/holder.js';
 export { Lock } from './core/lock.js';
+export type { LockState } from './core/state/lock-state.js';
+export type { StateReadOptions, StateWriteOptions } from './core/state/state-options.js';
+export type { StateSnapshot } from './core/state/read-state.js';
+export { StateUncertainError } from './core/state/state-errors.js';
 export type {
   MasterReply,
   GrantedReply,

@@ -9,6 +9,8 @@ export interface KeyNames {
   readonly keys: readonly string[];
   /** Queues of the keys, in the order of the keys. */
   readonly queues: readonly string[];
+  /** The entry of the state; absent for several keys. */
+  readonly state?: string | undefined;
 }
 
 /** All names that the library uses on the masters, under one prefix. */
@@ -28,10 +30,12 @@ export class Keyspace {
   /** The key that a probe writes. */
   readonly probe: string;
   private readonly startOfQueues: string;
+  private readonly startOfStates: string;
 
   constructor(private readonly keyPrefix: string) {
     this.startOfKeys = ONE_WORD.test(keyPrefix) ? keyPrefix : this.reserved('key:');
     this.startOfQueues = this.reserved('queue:');
+    this.startOfStates = this.reserved('state:');
     this.marker = this.reserved('incarnation');
     this.counters = this.reserved('fences');
     this.probe = this.reserved('probe');
@@ -48,6 +52,11 @@ export class Keyspace {
   /** The queue of the processes that wait for a resource. */
   queueOf(resource: string): string {
     return this.startOfQueues + resource;
+  }
+
+  /** The entry of what a holder leaves for the next one. */
+  stateOf(resource: string): string {
+    return this.startOfStates + resource;
   }
 
   /** The channel on which a process receives notifications. */
@@ -83,12 +92,14 @@ class DerivedNames implements KeyNames {
   get queues(): readonly string[] {
     return this.keys.map((key) => this.keyspace.queueOf(this.keyspace.resourceOf(key)));
   }
+
+  get state(): string | undefined {
+    const [key, other] = this.keys;
+    return key === undefined || other !== undefined ? undefined : this.keyspace.stateOf(this.keyspace.resourceOf(key));
+  }
 }
 
 /** The names of each single resource. */
 export function eachOf({ keys, queues }: KeyNames): KeyNames[] {
-  return keys.map((key, i) => ({
-    keys: [key],
-    queues: queues.slice(i, i + 1),
-  }));
+  return keys.map((key, i) => ({ keys: [key], queues: queues.slice(i, i + 1) }));
 }

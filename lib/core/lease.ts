@@ -9,6 +9,8 @@ import type { LeasedKeys } from './acquire/leased-keys.interface.js';
 import type { QueueEntry } from './acquire/wait-queue.js';
 import type { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import type { Witness } from './witness.interface.js';
+import { LockState } from './state/lock-state.js';
+import { StateRegister } from './state/state-register.js';
 
 /** The next extension is due after this share of the ttl. */
 const EXTEND_AFTER = 1 / 3;
@@ -134,6 +136,14 @@ export class Lease {
       throw error;
     });
     return this.fencing;
+  }
+
+  /** What the holder leaves for the next one. To be made once. */
+  newState(): LockState {
+    const { clock, random, masters } = this.context;
+    const { stateAccess } = this.quorumLock;
+    const register = stateAccess && new StateRegister({ ...stateAccess, clock, id: random.token() });
+    return new LockState({ holder: this, clock, masters, register, masterTimeout: stateAccess?.masterTimeout ?? 0 });
   }
 
   /** Ends the validity this many milliseconds earlier, because the clock of this process stood still. */

@@ -2,11 +2,13 @@ import type { Duration } from './settings/duration.js';
 import type { LockLostError } from './errors.js';
 import type { Lease } from './lease.js';
 import { resolveTtl, type Settings } from './settings/settings.js';
+import type { LockState } from './state/lock-state.js';
 
 /** An acquired lock. Reports whether it is still held, and can be extended and released. */
 export class Lock implements AsyncDisposable {
   readonly #lease: Lease;
   readonly #settings: Settings;
+  #state: LockState | undefined;
 
   /** @internal */
   constructor(lease: Lease, settings: Settings) {
@@ -76,6 +78,14 @@ export class Lock implements AsyncDisposable {
    */
   fencingToken(): Promise<number> {
     return this.#lease.fencingToken();
+  }
+
+  /**
+   * A value that is kept with the resource: what this holder leaves for the next one. A lock that does not use it has no
+   * cost from it.
+   */
+  get state(): LockState {
+    return (this.#state ??= this.#lease.newState());
   }
 
   /**

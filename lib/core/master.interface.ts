@@ -1,4 +1,11 @@
 import type { LockHolder } from './holder.js';
+import type { Ballot } from './state/ballot.js';
+import type {
+  OpenStateRequest,
+  ReadStateRequest,
+  StateReport,
+  WriteStateRequest,
+} from './state/state-requests.interface.js';
 
 /**
  * The port between the algorithm and a server: everything that the algorithm requires of one master.
@@ -65,6 +72,11 @@ export interface MasterIdentity {
   readonly run?: string | undefined;
   /** Identifies the server's data set. Everything that a master has drawn or granted belongs to one data set. */
   readonly data?: string | undefined;
+  /**
+   * Identifies the data since it was new or may have been lost. Unlike `data`, it stays the same when only the clock of the
+   * server is in doubt.
+   */
+  readonly generation?: string | undefined;
   /** Version of the server, if known. */
   readonly version?: string | undefined;
   /** Why the server must not vote at all; `undefined` if it may. */
@@ -92,7 +104,16 @@ export const RESERVATION_LIFE = 50;
 
 /** A request to a master, discriminated by its `op`. */
 export type MasterRequest =
-  AcquireRequest | ExtendRequest | DrawRequest | ReleaseRequest | LeaveRequest | InspectRequest | ProbeRequest;
+  | AcquireRequest
+  | ExtendRequest
+  | DrawRequest
+  | ReleaseRequest
+  | LeaveRequest
+  | InspectRequest
+  | ProbeRequest
+  | OpenStateRequest
+  | WriteStateRequest
+  | ReadStateRequest;
 
 interface KeyRequest {
   /** Full key names, including the prefix, sorted and without duplicates. */
@@ -204,6 +225,11 @@ export interface GrantedReply {
   readonly fence?: number;
   /** Whether an extension had to set an absent key again. */
   readonly healed?: boolean;
+  /**
+   * What is stored, in the answer to a request for the state.
+   * @internal
+   */
+  readonly state?: StateReport;
 }
 
 /** Another token holds one of the keys. */
@@ -218,6 +244,11 @@ export interface HeldReply {
   readonly revoked?: boolean;
   /** Number of processes that wait in the queue of a key on this master, in the answer to an {@link InspectRequest}. */
   readonly waiting?: number;
+  /**
+   * The larger ballot because of which the state was not opened or written.
+   * @internal
+   */
+  readonly promised?: Ballot;
 }
 
 /** There is no connection to the master. */

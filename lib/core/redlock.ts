@@ -23,6 +23,7 @@ import { type QueueEntry, WaitQueue } from './acquire/wait-queue.js';
 import { Waiter } from './acquire/waiter.js';
 import { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import { CircuitBreakerMaster } from './health/circuit-breaker-master.js';
+import { readState, type StateSnapshot } from './state/read-state.js';
 import { NO_WITNESS, type Witness } from './witness.interface.js';
 
 export type { LockInspection } from './inspection.js';
@@ -193,6 +194,13 @@ export class Redlock {
     const request = { op: 'inspect', keys, queues } as const;
     const masters = await askAll({ masters: this.masters, request, clock, timeout: this.settings.masterTimeout });
     return summarize(resource, masters);
+  }
+
+  /** Reads the state of a resource without its lock. */
+  readState(resource: string): Promise<StateSnapshot> {
+    const { masters, context, keyspace, settings } = this;
+    const [key, entry] = [keyspace.keyOf(resource), keyspace.stateOf(resource)];
+    return readState({ masters, resource, key, entry, clock: context.clock, timeout: settings.masterTimeout });
   }
 
   /** Finds the holders of a resource, for operators. */

@@ -14,6 +14,7 @@ import {
 import { queueMicrotask } from './event-loop.js';
 import { MemoryDatabase } from './memory-database.js';
 import * as operations from './operations.js';
+import { openState, readState, type StateContext, writeState } from './state-operations.js';
 
 const DOWN: UnreachableReply = Object.freeze({ kind: 'unreachable', reason: 'taken down', sent: false });
 const CUT_OFF: UnreachableReply = Object.freeze({ ...DOWN, sent: true });
@@ -26,6 +27,7 @@ const CUT_OFF: UnreachableReply = Object.freeze({ ...DOWN, sent: true });
 export class MemoryMaster implements Master {
   private readonly data: MemoryDatabase;
   private readonly context: operations.OperationContext;
+  private readonly states: StateContext;
   /** The listeners of waiting processes, by the names of these. */
   private readonly waiters = new Map<string, NotificationListener>();
   private waiting: (() => void)[] | undefined;
@@ -46,6 +48,7 @@ export class MemoryMaster implements Master {
       // No command of this database fails.
       attempt: (command) => command(),
     };
+    this.states = { data: this.data, now: () => clock.read().wall, generation: '', isFirst: true };
   }
 
   ask(request: MasterRequest, reply: ReplyCallback): void {
@@ -176,6 +179,12 @@ export class MemoryMaster implements Master {
         return operations.inspect(context, request);
       case 'probe':
         return operations.probe(context, request);
+      case 'open-state':
+        return openState(this.states, request);
+      case 'write-state':
+        return writeState(this.states, request);
+      case 'read-state':
+        return readState(this.states, request);
     }
   }
 

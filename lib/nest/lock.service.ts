@@ -10,6 +10,7 @@ import type { LockInspection, Redlock } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { ACQUIRE_OPTION_NAMES, type AcquireOptions } from '../core/settings/options.js';
 import { resolveCall, resolveFlag, type Settings, warningOfTtl } from '../core/settings/settings.js';
+import type { StateSnapshot } from '../core/state/read-state.js';
 import type { RedlockStatus } from '../core/health/status.js';
 import { LockScope } from './lock-scope.js';
 import { IS_LOCK_SERVICE } from './lock-service.token.js';
@@ -149,11 +150,19 @@ export class LockService {
    * @throws {RedlockConfigError} unless `resource` is a single resource
    */
   async inspect(resource: string): Promise<LockInspection> {
-    const [name, ...others] = resolveResources('resource', resource);
-    if (name === undefined || others.length > 0) {
-      throw new RedlockConfigError('resource', resource, 'must be one non-empty string');
-    }
-    return this.redlock().inspect(name);
+    return this.redlock().inspect(singleResource(resource));
+  }
+
+  /**
+   * Reads the state of a resource without its lock: see `lock.state`. For dashboards and histories. The value may be
+   * replaced at any moment, so a decision to run needs the lock and `lock.state.get()`. Takes as long as the slowest
+   * master, at most the module's `masterTimeout`.
+   *
+   * @throws {QuorumUnavailableError} too few masters answer
+   * @throws {RedlockConfigError} unless `resource` is a single resource
+   */
+  async readState<T = unknown>(resource: string): Promise<StateSnapshot<T>> {
+    return (await this.redlock().readState(singleResource(resource))) as StateSnapshot<T>;
   }
 
   /**
@@ -293,4 +302,11 @@ export class LockService {
   private heldInChain(condition: (lock: Lock) => boolean): LockScope | undefined {
     return this.context.find(({ lock }) => condition(lock) && lock.isHeld);
   }
+}
+
+/** @throws {RedlockConfigError} unless the value is one resource */
+function singleResource(resource: string): string {
+  const [name, ...others] = resolveResources('resource', resource);
+  if (name !== undefined && others.length === 0) return name;
+  throw new RedlockConfigError('resource', resource, 'must be one non-empty string');
 }

@@ -23,6 +23,7 @@ import { faultOf, parseServerIdentity, type ServerIdentity } from './identity.js
 import { markArguments, type MarkerChange } from './guard/marker.js';
 import { Recognition } from './recognition.js';
 import { RedisOperator } from './redis-operator.js';
+import { isStateRequest, runStateRequest, type StateRequest } from './redis-state.js';
 import type { RedisClient } from './redis-client.interface.js';
 import type { RedisMasterContext } from './redis-master-context.interface.js';
 import { replyFrom, replyToSet, isReply, millisecondsFrom, refusalFrom } from './replies.js';
@@ -166,6 +167,7 @@ export class RedisMaster implements Master, GuardedServer {
     return {
       run: run || nonce || undefined,
       data: nonce || run || undefined,
+      generation: this.data?.marker?.generation,
       version,
       fault,
       quarantine: this.quarantine,
@@ -283,6 +285,7 @@ export class RedisMaster implements Master, GuardedServer {
     const problem = this.problem();
     const [first] = asked;
     if (problem) this.answerAll(asked, () => problem);
+    else if (first && isStateRequest(first.request)) this.sendState(first.request, first);
     else if (asked.length === 1 && first && isPlain(first.request) && !this.data) this.set(first.request, first);
     else this.runScript(asked);
   }
@@ -292,6 +295,20 @@ export class RedisMaster implements Master, GuardedServer {
     this.client.call('set', [...request.keys, request.token, 'PX', String(Math.ceil(request.ttl)), 'NX']).then(
       (value) =>
         value === null && !request.withdrawn ? this.runScript([asked]) : this.answer(asked, replyToSet(value)),
+      (error: unknown) => this.answer(asked, this.failure(error, [asked])),
+    );
+  }
+
+  private sendState(request: StateRequest, asked: PendingRequest): void {
+    const server = {
+      marker: this.guard?.markerName ?? '',
+      run: this.recognition.lastReport?.run ?? '',
+      replid: this.data?.replid ?? '',
+    };
+    const evaluate = (script: string, args: readonly (string | number)[]): Promise<unknown> =>
+      this.evaluate(script, [], args);
+    runStateRequest(request, server, evaluate).then(
+      (answer) => this.answer(asked, answer),
       (error: unknown) => this.answer(asked, this.failure(error, [asked])),
     );
   }

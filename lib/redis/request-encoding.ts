@@ -65,6 +65,10 @@ function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
       return [op, keys, request.queues ?? []];
     case 'probe':
       return [op, keys];
+    case 'open-state':
+    case 'write-state':
+    case 'read-state':
+      throw new Error(`${op} has a script of its own`);
   }
 }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.js';
 import type { ReplyCallback } from '../core/master.interface.js';
 import { MOST_NAMES, MOST_CHARACTERS } from '../core/settings/resources.js';
 import type { ServerRequest } from './beat-request.interface.js';
+import { isStateRequest } from './redis-state.js';
 
 /** Requests in one command. A server does nothing else while it answers them, so their keys and characters are bounded, too. */
 const MOST_AT_ONCE = 128;
@@ -37,13 +38,16 @@ export class RequestQueue {
     this.mostAtOnce = options.isAlone ? MOST_AT_ONCE_ALONE : MOST_AT_ONCE;
   }
 
+  /**
+   * A probe goes alone, because a server does not check its memory after the first write of a script, such as a release.
+   * A request for a state has a script of its own.
+   */
   add(asked: PendingRequest): void {
     this.unanswered++;
-    // Alone: after the first write of a script, such as a release, a server does not check its memory any more.
-    const isProbe = asked.request.op === 'probe';
-    if (isProbe) this.flush();
+    const isAlone = asked.request.op === 'probe' || isStateRequest(asked.request);
+    if (isAlone) this.flush();
     this.gather(asked);
-    if (isProbe) this.flush();
+    if (isAlone) this.flush();
     else if (this.asked.length === this.mostAtOnce) this.flush();
     // After a single request, the next one is likely to be single, too; if not, the rest goes together in the next command.
     else if (this.unanswered === 1 && this.wasAlone) this.flush();

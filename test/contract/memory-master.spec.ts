@@ -4,6 +4,7 @@ import { MemoryMaster } from '../../lib/memory/memory-master.js';
 import { Contender } from '../support/redlocks.js';
 import { neverLosesAnUpdate } from './lost-update.js';
 import { masterContract } from './master.contract.js';
+import { stateContract } from './state.contract.js';
 import { waitingContract } from './waiting.contract.js';
 
 masterContract('MemoryMaster', async () => {
@@ -16,6 +17,11 @@ masterContract('MemoryMaster', async () => {
     bringUp: async () => master.bringUp(),
     end: async () => undefined,
   };
+});
+
+stateContract('MemoryMaster', async () => {
+  const master = new MemoryMaster(new SystemClock());
+  return { master: () => master, end: async () => undefined };
 });
 
 waitingContract('MemoryMaster', async () => {

@@ -8,6 +8,7 @@ import { Contender } from '../support/redlocks.js';
 import { neverLosesAnUpdate } from './lost-update.js';
 import { connectionContract, masterContract, type MasterStage } from './master.contract.js';
 import { contextOf } from '../support/context.js';
+import { stateContract } from './state.contract.js';
 import { waitingContract } from './waiting.contract.js';
 
 const sources: Record<string, (server: RedisServer) => RedisMasterSource> = {
@@ -19,6 +20,8 @@ const sources: Record<string, (server: RedisServer) => RedisMasterSource> = {
 for (const [kind, sourceOf] of Object.entries(sources)) {
   masterContract(`RedisMaster (${kind})`, () => stage(sourceOf));
   connectionContract(`RedisMaster (${kind})`, () => stage(sourceOf));
+
+  stateContract(`RedisMaster (${kind})`, () => stage(sourceOf));
 
   waitingContract(`RedisMaster (${kind})`, async () => {
     const server = await RedisServer.start();

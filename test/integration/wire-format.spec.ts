@@ -51,7 +51,9 @@ describe('The wire format that versions of this library share on a master', () =
       'at',
       'by',
       'durable',
+      'first',
       'from',
+      'generation',
       'guess',
       'known',
       'nonce',
@@ -64,6 +66,7 @@ describe('The wire format that versions of this library share on a master', () =
     const id = expect.stringMatching(/^[0-9a-f]{40}$/);
     expect(marker).toMatchObject({ run: id, replid: id, durable: '0', known: '500' });
     expect(marker['ttls']).toMatch(/^500:\d{13}$/);
+    expect(marker).toMatchObject({ first: '1', generation: expect.stringMatching(/^[0-9a-f]{40}@\d{13}$/) });
     await lock.release();
   });
 

@@ -104,6 +104,17 @@ export class ModelPair implements AsyncDisposable {
     if (real !== null && isNear) data.hset(hash, field, real);
   }
 
+  /** Like {@link adopt}, for a string. */
+  async adoptText(key: string): Promise<void> {
+    const { data } = this.simulated;
+    const text = data.get(key);
+    if (data.isReadOnly || data.isFull || text === undefined) return;
+    const real = await this.client.get(key);
+    const [one, other] = [numbersIn(real ?? ''), numbersIn(text)];
+    const isNear = one.length === other.length && one.every((n, i) => Math.abs(n - (other[i] ?? 0)) <= this.slack);
+    if (real !== null && isNear) data.set(key, real, data.pttl(key));
+  }
+
   /** Applies an operator's command to the real server, and its effect to the simulated one. */
   async operate(real: readonly string[], simulate: (server: SimServer) => void): Promise<void> {
     await this.client.call(real[0] as string, ...real.slice(1));
@@ -161,6 +172,7 @@ export class ModelPair implements AsyncDisposable {
   private comparable(reply: unknown): Comparable {
     if (reply instanceof ReplyError || reply instanceof Error) return { text: errorCode(reply), times: [] };
     if (typeof reply === 'number' && reply >= 0) return { text: 'milliseconds', times: [reply] };
+    if (typeof reply === 'string' && /^\d{13}$/.test(reply)) return { text: 'time', times: [Number(reply)] };
     const [, left, rest = ''] = (typeof reply === 'string' && /^(\d+) (.*)$/s.exec(reply)) || [];
     if (left !== undefined) return { text: `milliseconds ${rest}`, times: [Number(left)] };
     if (Array.isArray(reply)) return isReport(reply) ? comparableReport(reply) : this.comparableAnswers(reply);

@@ -6,6 +6,7 @@ import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { MARKER_FIELDS } from '../../lib/redis/guard/marker.js';
 import { boundScript } from '../../lib/redis/scripts/bound-script.js';
 import { MARK } from '../../lib/redis/scripts/mark.lua.js';
+import { STATE } from '../../lib/redis/scripts/state.lua.js';
 import { REPORT } from '../../lib/redis/scripts/report.lua.js';
 import { Chance } from './engine/chance.js';
 import { ModelPair } from './model-pair.js';
@@ -17,6 +18,7 @@ const TOKENS = ['token1', 'token2', `ab12${signatureOf('one:1', 1_790_000_000_00
 const WAITERS = ['wake1', 'wake2', 'deaf'];
 const LISTENING = 2;
 const MARKER = 'marker';
+const STATES = ['state:a', 'state:b'];
 const STEPS = 400;
 /** Long enough for any machine: keys expire only when a command makes them expire. */
 const LONG = 3_600_000;
@@ -39,7 +41,11 @@ class Trace {
       await this.operate();
       return undefined;
     }
-    const { real, simulated, command } = chance.happens(0.12) ? await this.identify() : await this.request();
+    const { real, simulated, command } = chance.happens(0.12)
+      ? await this.identify()
+      : chance.happens(0.2)
+        ? await this.state()
+        : await this.request();
     return real === simulated ? undefined : { command, real, simulated };
   }
 
@@ -56,6 +62,23 @@ class Trace {
     // The timestamp of an announcement comes from the server's own clock.
     await pair.adopt(MARKER, 'ttls');
     return { ...outcome, command: requests.map(({ op }) => op).join(' ') };
+  }
+
+  private async state() {
+    const { chance, pair, marked } = this;
+    const { run, replid, data } = pair.simulated;
+    const op = chance.pick(['open-state', 'open-state', 'write-state', 'write-state', 'read-state']);
+    const generation = chance.happens(0.9) ? (data.hget(MARKER, 'generation') ?? '') : 'another';
+    const server = marked ? [MARKER, run, chance.happens(0.9) ? replid : 'another', generation] : ['', '', '', ''];
+    const entry = chance.pick(STATES);
+    const ballot = [chance.pick([9, 10, 1e15 + chance.whole(0, 3)]).toFixed(0), chance.pick(['a', 'b'])];
+    const holder = [chance.pick(KEYS), chance.pick(TOKENS), LONG, ...ballot];
+    const write = [...holder, chance.pick([9, 10]), chance.pick(['', '{"a b":"c\\nd"}'])];
+    const rest = { 'open-state': holder, 'write-state': write, 'read-state': [] }[op] ?? [];
+    const outcome = await pair.call('EVAL', [STATE, 0, op, ...server, entry, ...rest]);
+    // The time of a write comes from the server's own clock.
+    await pair.adoptText(entry);
+    return { ...outcome, command: op };
   }
 
   private anyRequest(): ServerRequest {
@@ -123,7 +146,22 @@ class Trace {
     // Read at any time, or too long ago.
     const readAt = chance.happens(0.9) ? '' : 1;
     if (raw !== 'another' && whose === run && history === replid && readAt === '') this.nonce = nonce;
-    const fields = ['run', run, 'replid', replid, 'nonce', nonce, 'from', 4e12, 'vetoed', 1, 'why', 'two words'];
+    const state = ['generation', `${nonce}@1`, 'first', chance.pick(['', '1'])];
+    const fields = [
+      ...state,
+      'run',
+      run,
+      'replid',
+      replid,
+      'nonce',
+      nonce,
+      'from',
+      4e12,
+      'vetoed',
+      1,
+      'why',
+      'two words',
+    ];
     return pair.call('EVAL', [MARK, 1, MARKER, whose, history, readAt, isWhole ? 1 : 0, raw, ...fields]);
   }
 

@@ -22,6 +22,9 @@ export class CompositeLock implements LeasedKeys {
     return this.first.validSince;
   }
 
+  /** Several keys have no state. */
+  readonly stateAccess = undefined;
+
   get lastReplies(): readonly MasterReport[] {
     return this.first.lastReplies;
   }

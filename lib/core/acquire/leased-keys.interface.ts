@@ -1,11 +1,24 @@
 import type { Instant } from '../clock.js';
 import type { MasterReport } from '../errors.js';
+import type { Master } from '../master.interface.js';
 import type { QuorumCall } from './quorum-call.js';
 
 /** The result of an extension. */
 export interface Extension {
   readonly extended: boolean;
   readonly quorumCall: QuorumCall;
+}
+
+/** What the state of a lock needs to know about its keys. */
+export interface StateAccess {
+  readonly masters: readonly Master[];
+  /** The key of the lock. */
+  readonly key: string;
+  /** The name of the entry. */
+  readonly entry: string;
+  readonly token: string;
+  /** Milliseconds. */
+  readonly masterTimeout: number;
 }
 
 /** The keys of a lock on the masters, and how long they can be relied on. */
@@ -24,6 +37,8 @@ export interface LeasedKeys {
   shorten(milliseconds: number): void;
   /** Agrees on a fencing token of at least `atLeast`. Resolves with `undefined` if there is no agreement. */
   drawToken(atLeast?: number): Promise<number | undefined>;
+  /** `undefined` for several keys, which have no state. */
+  readonly stateAccess: StateAccess | undefined;
   /** Releases the keys. Resolves when a quorum has answered, or after the master timeout; never rejects. */
   release(keepFor: number): Promise<void>;
   /** Ends the current round. */

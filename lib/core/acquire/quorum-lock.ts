@@ -1,7 +1,7 @@
 import { type Clock, elapsedBetween, type Instant } from '../clock.js';
 import { ExtensionReplies } from './extension-replies.js';
 import type { MasterReport } from '../errors.js';
-import type { Extension, LeasedKeys } from './leased-keys.interface.js';
+import type { Extension, LeasedKeys, StateAccess } from './leased-keys.interface.js';
 import type { KeyNames } from '../keyspace.js';
 import type { AcquireRequest, ExtendRequest, Master, QueueTicket } from '../master.interface.js';
 import { type SendRequest, QuorumCall } from './quorum-call.js';
@@ -122,6 +122,14 @@ export class QuorumLock implements LeasedKeys {
 
   get lastReplies(): readonly MasterReport[] {
     return this.replies?.last ?? [];
+  }
+
+  get stateAccess(): StateAccess | undefined {
+    const { masters, settings, token, names } = this;
+    const { keys, state } = names;
+    const [key] = keys;
+    if (key === undefined || state === undefined) return undefined;
+    return { masters, key, entry: state, token, masterTimeout: settings.masterTimeout };
   }
 
   /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */

@@ -1,11 +1,9 @@
 import type { Clock } from '../clock.js';
-import { RedlockConfigError } from '../errors.js';
 import { TokenAgreement } from '../fencing.js';
+import { microsecondsOf } from '../wall-clock.js';
 import type { Master, MasterReply, MasterRequest } from '../master.interface.js';
 import { QuorumCall, quorumOf, type SendRequest } from './quorum-call.js';
 
-/** Beyond this time, microseconds approach the largest safe integer. */
-const LATEST_WALL_CLOCK = Date.UTC(2200, 0, 1);
 /** A placeholder: in a round of draws, every master gets a request of its own. */
 const UNUSED: MasterRequest = Object.freeze({ op: 'inspect', keys: [] });
 
@@ -53,7 +51,9 @@ export class TokenDraw {
 
   private round(): Promise<QuorumCall> {
     const { masters, clock, masterTimeout, remaining } = this.context;
-    const floor = floorOf(clock);
+    // So that later locks start higher even if the counters were lost. A server's clock never lowers it, because a server that
+    // is behind would move tokens back.
+    const floor = microsecondsOf(clock, 'fencing tokens');
     const send: SendRequest = (master, reply) => {
       const { request, judge } = this.agreement.drawFrom(master, floor);
       master.ask(request, (answer) => reply(judge(answer)));
@@ -61,15 +61,4 @@ export class TokenDraw {
     const timeout = Math.min(masterTimeout, Math.max(remaining(), 0));
     return new QuorumCall({ masters, request: UNUSED, clock, timeout, send }).decided;
   }
-}
-
-/**
- * Lower bound of a fencing token: microseconds of this client's wall clock, so that later locks start higher even if
- * the counters were lost. A server's clock never lowers it, because a server that is behind would move tokens back.
- */
-function floorOf(clock: Clock): number {
-  const { wall } = clock.read();
-  if (wall < LATEST_WALL_CLOCK) return Math.floor(wall * 1_000);
-  const requirement = 'must show a time before the year 2200 for fencing tokens: correct the clock of this machine';
-  throw new RedlockConfigError('wall clock', new Date(wall).toISOString(), requirement);
 }

@@ -4,6 +4,7 @@ import type { DataIdentity } from './data-identity.js';
 import type { EarlyVote } from './early-vote.js';
 import type { GuardGroup, Reports } from './guard-group.js';
 import type { MarkerWriter } from './marker-writer.js';
+import type { NewInstallation } from './new-installation.js';
 import { reasonFor } from './relation.js';
 import type { StepJudge } from './step-judge.js';
 
@@ -12,6 +13,7 @@ interface Parts {
   readonly writer: MarkerWriter;
   readonly steps: StepJudge;
   readonly earlyVote: EarlyVote;
+  readonly installation: NewInstallation;
 }
 
 /** Acts on the reports of all masters that one round of reading gave. */
@@ -38,8 +40,18 @@ export class GuardRounds {
     }
     const attended = [...reports].map(([identity, report]) => writer.attend(identity, report, reports, asked));
     if ((await Promise.all(attended)).includes(true)) again = true;
+    if (await this.welcome(reports)) again = true;
     const delay = await this.voteEarly(reports, asked);
     return again ? 0 : delay;
+  }
+
+  /** Notes on new masters that they are the first. Resolves with whether they have to be read again. */
+  private async welcome(reports: Reports): Promise<boolean> {
+    const { installation, writer } = this.parts;
+    const finding = installation.observe(reports);
+    if (finding !== 'new') return finding === 'read again';
+    await Promise.all([...reports].map(([identity, report]) => writer.change(identity, report, { first: 1 })));
+    return true;
   }
 
   /** Accepts the marker of known data, and stops counting the votes of unknown data. */

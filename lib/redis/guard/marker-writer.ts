@@ -2,6 +2,7 @@ import type { Instant } from '../../core/clock.js';
 import type { ServerIdentity } from '../identity.js';
 import type { DataIdentity } from './data-identity.js';
 import { EARLY_AFTER } from './early-vote.js';
+import { generationFrom } from '../../core/state/generation.js';
 import { type GuardGroup, MOST_PATIENCE, type Reports } from './guard-group.js';
 import { announcementOf, type Marker, type MarkerChange } from './marker.js';
 import type { TtlAnnouncements } from './ttl-announcements.js';
@@ -58,6 +59,7 @@ export class MarkerWriter {
       ...{ ttls: isGuess ? '' : announcementOf(ttl, from), known: ttlKnownToOthers(identity, reports, ttl) },
       ...{ guess: isGuess ? 1 : 0, from },
       ...this.signature(report, identity.reason),
+      ...{ generation: generationFrom(group.context.random.token(), report.time), first: 0 },
     });
   }
 

@@ -9,6 +9,10 @@ export interface Marker {
   readonly replid: string;
   /** Identifies this data. */
   readonly nonce: string;
+  /** Identifies this data as long as only its clock was in doubt: see `core/state`. */
+  readonly generation: string;
+  /** Whether the master was new at the same time as all others, so that it has never lost data. */
+  readonly isFirst: boolean;
   /** When the votes of the master begin or began to count, by the clock of the server, in milliseconds. */
   readonly from: number;
   /** How long the votes do not count after the marker was written, in milliseconds. */
@@ -41,6 +45,7 @@ export interface Marker {
  */
 export const MARKER_FIELDS = [
   ...(['run', 'replid', 'nonce', 'from', 'vetoed', 'guess', 'ttls', 'known', 'durable', 'by', 'at', 'why'] as const),
+  ...(['generation', 'first'] as const),
 ] as const;
 
 export type MarkerField = (typeof MARKER_FIELDS)[number];
@@ -80,8 +85,22 @@ function withoutAnnouncements(raw: string): string {
  * @param time wall clock of the server, in milliseconds
  */
 export function markerFrom(values: readonly string[], time: number): Marker | undefined {
-  const [run = '', replid = '', nonce = '', from, vetoed, guess, ttls = '', known, durable, by = '', at, why = ''] =
-    values;
+  const [
+    run = '',
+    replid = '',
+    nonce = '',
+    from,
+    vetoed,
+    guess,
+    ttls = '',
+    known,
+    durable,
+    by = '',
+    at,
+    why = '',
+    generation = '',
+    first,
+  ] = values;
   if (nonce === '') return undefined;
   return {
     run,
@@ -98,6 +117,8 @@ export function markerFrom(values: readonly string[], time: number): Marker | un
     writtenBy: by,
     writtenAt: Number(at),
     reason: why,
+    generation,
+    isFirst: first === '1',
     raw: rawOf(values),
   };
 }

@@ -5,6 +5,7 @@ import type { ServerIdentity } from '../identity.js';
 import { DataIdentity } from './data-identity.js';
 import type { GuardedServer } from './guarded-server.interface.js';
 import { EarlyVote } from './early-vote.js';
+import { NewInstallation } from './new-installation.js';
 import { GuardGroup, type Reports, type RestartGuardContext } from './guard-group.js';
 import { GuardRounds } from './guard-rounds.js';
 import { MarkerWriter } from './marker-writer.js';
@@ -65,7 +66,9 @@ export class RestartGuard implements Witness {
     this.steps = new StepJudge(this.group, this.ttls, () => this.readMasters());
     this.earlyVote = new EarlyVote(this.group);
     const writer = new MarkerWriter(this.group, this.ttls);
-    this.rounds = new GuardRounds({ group: this.group, writer, steps: this.steps, earlyVote: this.earlyVote });
+    const installation = new NewInstallation(this.group);
+    const { group, steps, earlyVote } = this;
+    this.rounds = new GuardRounds({ group, writer, steps, earlyVote, installation });
   }
 
   /** The identity of one more server. All servers are added before the first is connected. */

@@ -10,3 +10,5 @@ export const UNMARKED = -4;
 export const HEALED = -5;
 /** Answer to the request for a fencing token, if another token holds a key, or none. */
 export const NOT_THE_HOLDER = 0;
+/** Answer to a request for the state that another holder has opened with a larger ballot. */
+export const OUTBID = -6;

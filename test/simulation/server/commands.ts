@@ -6,6 +6,7 @@ import * as operations from '../../../lib/memory/operations.js';
 import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
 import { protect, ReplyError } from './database.js';
 import { announce, isMarked, type Mark, mark, type Surface } from './operations.js';
+import { answerState } from './state.js';
 import { scriptOf, scriptWithDigest, type SeenScript } from './seen-scripts.js';
 
 // The only file that knows how a request becomes a command and an answer becomes a reply. Scripts are recognized by
@@ -71,6 +72,8 @@ function evaluate(server: Executor, { name }: SeenScript, words: readonly string
       return report(server, keys === 0 ? argv[0] : words[2]);
     case 'mark':
       return mark(server, words[2] as string, argv.map(String));
+    case 'state':
+      return answerState(server, argv.map(String));
   }
 }
 

@@ -15,7 +15,7 @@ import type { Database } from './database.js';
 export const LIVES: OperationContext['lives'] = { reservation: RESERVATION_LIFE, queue: QUEUE_LIFE };
 
 /** Seeded faults in a script. Each corresponds to a mutant of the script. */
-export type ModelFault = 'marker-is-ignored' | 'history-is-ignored';
+export type ModelFault = 'marker-is-ignored' | 'history-is-ignored' | 'generation-is-ignored';
 
 /** What an operation on the marker may access. */
 export interface Surface {

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { MARK } from '../../../lib/redis/scripts/mark.lua.js';
 import { REPORT } from '../../../lib/redis/scripts/report.lua.js';
+import { STATE } from '../../../lib/redis/scripts/state.lua.js';
 import { boundScript } from '../../../lib/redis/scripts/bound-script.js';
 
-export type ScriptName = 'requests' | 'report' | 'mark';
+export type ScriptName = 'requests' | 'report' | 'mark' | 'state';
 
 /** A script that some simulated server has received. */
 export interface SeenScript {
@@ -22,6 +23,7 @@ const names = new Map<string, ScriptName>([
   [withoutRun(boundScript('').text), 'requests'],
   [REPORT, 'report'],
   [MARK, 'mark'],
+  [STATE, 'state'],
 ]);
 
 /** The script with this source. The whole source must match: a changed script has no model. */

@@ -206,6 +206,8 @@ export class SimServer implements Executor {
         by: 'an earlier process',
         at,
         why: 'its data is new to all processes',
+        generation: `known-${this.run}@${at}`,
+        first: 1,
       },
     };
     for (const [field, value] of Object.entries(marker)) this.data.hset(name, field, String(value));

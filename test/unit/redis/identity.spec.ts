@@ -35,6 +35,7 @@ describe('The report of a server', () => {
         known: '30000',
       },
       ...{ ttls: `30000:${TIME + 1}`, by: 'host:1', at: '1690000000000', why: 'it was restarted' },
+      ...{ generation: 'abc@1690000000000', first: '1' },
     };
     expect(report(INFO, fields).marker).toEqual({
       ...{
@@ -54,6 +55,7 @@ describe('The report of a server', () => {
         writtenBy: 'host:1',
         writtenAt: 1_690_000_000_000,
       },
+      ...{ generation: 'abc@1690000000000', isFirst: true },
       ...{ reason: 'it was restarted', raw: MARKER_FIELDS.map((field) => fields[field]).join('\n') },
     });
   });

@@ -5,6 +5,7 @@ import { EarlyVote } from '../../../lib/redis/guard/early-vote.js';
 import { GuardGroup, type Reports } from '../../../lib/redis/guard/guard-group.js';
 import { GuardRounds } from '../../../lib/redis/guard/guard-rounds.js';
 import { MarkerWriter } from '../../../lib/redis/guard/marker-writer.js';
+import { NewInstallation } from '../../../lib/redis/guard/new-installation.js';
 import { StepJudge } from '../../../lib/redis/guard/step-judge.js';
 import { TtlAnnouncements } from '../../../lib/redis/guard/ttl-announcements.js';
 import { contextOf, type FakeServer, Link } from './guarded-servers.js';
@@ -32,7 +33,8 @@ export class GuardParts {
     this.writer = new MarkerWriter(group, this.ttls);
     this.earlyVote = new EarlyVote(group);
     const steps = new StepJudge(group, this.ttls, () => undefined);
-    this.rounds = new GuardRounds({ group, steps, writer: this.writer, earlyVote: this.earlyVote });
+    const installation = new NewInstallation(group);
+    this.rounds = new GuardRounds({ group, steps, writer: this.writer, earlyVote: this.earlyVote, installation });
     for (const server of servers) {
       const identity = new DataIdentity(new Link(server, this), () => group.context.settings.ttl);
       group.identities.push(identity);

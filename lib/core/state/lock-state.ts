@@ -1,0 +1,179 @@
+import { type Clock, elapsedSince, type Instant } from '../clock.js';
+import { type LockLostCause, type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../errors.js';
+import { showNames } from '../display.js';
+import { quorumOf } from '../acquire/quorum-call.js';
+import { beginningOf } from './generation.js';
+import { isCounted, type StateValue } from './state-answers.js';
+import { StateUncertainError } from './state-errors.js';
+import { resolveStateOptions, type StateReadOptions, type StateWriteOptions } from './state-options.js';
+import { jsonFrom, valueFrom } from './state-value.js';
+import type { Opening, StateFailure, StateRegister } from './state-register.js';
+
+/** The lock that a state belongs to. */
+interface StateHolder {
+  readonly resources: readonly string[];
+  /** Milliseconds for which the lock can be relied on. */
+  readonly remaining: number;
+  /** @throws {LockLostError} */
+  throwIfLost(): void;
+  lose(cause: LockLostCause, answers: readonly MasterReport[]): void;
+}
+
+/** The dependencies of a state. */
+export interface LockStateOptions {
+  readonly holder: StateHolder;
+  readonly clock: Clock;
+  /** Number of masters. */
+  readonly masters: number;
+  /** Milliseconds. */
+  readonly masterTimeout: number;
+  /** Absent for a lock on several resources, which has no state. */
+  readonly register: StateRegister | undefined;
+}
+
+/**
+ * A value with what is known about it.
+ * @internal
+ */
+export interface StateReading {
+  readonly value: unknown;
+  /** Whether it is the last value that was set. Otherwise it is the newest that is left. */
+  readonly isCertain: boolean;
+  /** The median of the masters' clocks, in milliseconds since the epoch. */
+  readonly time: number;
+  /**
+   * When the newest data of a master that may have lost the value began, by the clock of that master; `undefined` if it
+   * is not known.
+   */
+  readonly bornAt: number | undefined;
+}
+
+/** The state as this lock has opened it. */
+interface OpenedState {
+  readonly opening: Opening;
+  readonly at: Instant;
+}
+
+/**
+ * A value that the holder of a lock leaves for the next one: a checkpoint, a cursor, the last run.
+ *
+ * `get` gives the last value that was set, or one whose `set` has failed with an error after it; what it gives is never
+ * replaced by something older. A holder that lost its lock cannot set: each later holder that read the state before has
+ * read everything that was set. This does not depend on clocks or on the time limit of the lock.
+ *
+ * It holds as long as, at any time, only a minority of the masters has lost a value since it was last read or set. With
+ * `restartGuard: false`, and with one or two masters, it holds as far as the servers keep their data.
+ *
+ * @see https://lamport.azurewebsites.net/pubs/paxos-simple.pdf
+ */
+export class LockState {
+  readonly #options: LockStateOptions;
+  /** The value that this lock last read or tried to set. */
+  #value: StateValue | undefined;
+  #opened: OpenedState | undefined;
+  /** The operation under way: one at a time. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** @internal */
+  constructor(options: LockStateOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Reads what the previous holder left. Takes two round trips to the masters the first time, one afterwards.
+   *
+   * @returns `undefined` if nothing was ever set, or nothing within `expireAfter`
+   * @throws {StateUncertainError} too many masters have lost their data since the value was set
+   * @throws {QuorumUnavailableError} too few masters answer; another call may succeed
+   * @throws {LockLostError} the lock is not held any more
+   * @throws {RedlockConfigError} the lock is on several resources, or an option is invalid
+   */
+  async get<T = unknown>(options?: StateReadOptions): Promise<T | undefined> {
+    const { value } = await this.read(options);
+    return value as T | undefined;
+  }
+
+  /**
+   * Leaves a value for the next holder. Resolves when a majority of the masters has stored it. If the promise rejects, the
+   * value may have been stored or not; until another value is set, `get` of this lock repeats the attempt.
+   *
+   * @param value anything that JSON can represent in 16 KiB; `null`, and not `undefined`, to clear
+   * @throws {StateUncertainError} nothing was read yet, and too many masters have lost their data
+   * @throws {QuorumUnavailableError} too few masters have confirmed it; another call may succeed
+   * @throws {LockLostError} the lock is not held any more, or another holder has opened the state since
+   * @throws {RedlockConfigError} the value cannot be stored, the lock is on several resources, or an option is invalid
+   */
+  async set(value: unknown, options?: StateWriteOptions): Promise<void> {
+    const { onUncertain, life } = resolveStateOptions(options);
+    const json = jsonFrom(value);
+    await this.#inTurn(async () => {
+      await this.#open(onUncertain);
+      // An older value with a longer life would outlive it on a master that misses this write.
+      const before = this.#value?.json ? this.#value.life : 0;
+      this.#value = { json, life: Math.max(life, before) };
+      await this.#write('set');
+    });
+  }
+
+  /**
+   * Like {@link get}, with what is known about the value.
+   * @internal
+   */
+  read(options?: StateReadOptions): Promise<StateReading> {
+    const { onUncertain } = resolveStateOptions(options);
+    return this.#inTurn(async () => {
+      const { opening, at } = await this.#open(onUncertain);
+      await this.#write('read');
+      const { reports, isCertain } = opening;
+      const times = reports.map(({ time }) => time).sort((one, other) => one - other);
+      const beginnings = reports.flatMap((report) => (isCounted(report) ? [] : [beginningOf(report.generation) ?? 0]));
+      return {
+        value: valueFrom(this.#value?.json ?? ''),
+        isCertain,
+        time: (times[Math.floor((times.length - 1) / 2)] ?? 0) + elapsedSince(this.#options.clock, at),
+        bornAt: beginnings.length > 0 ? Math.max(...beginnings) : undefined,
+      };
+    });
+  }
+
+  /** Opens the state once for this lock. */
+  async #open(onUncertain: 'throw' | 'newest'): Promise<OpenedState> {
+    const { holder, register, clock, masters } = this.#options;
+    if (!register) throw new RedlockConfigError('state', holder.resources, 'needs a lock on one resource');
+    holder.throwIfLost();
+    if (this.#opened) return this.#opened;
+    const opening = await register.open();
+    holder.throwIfLost();
+    if ('failed' in opening) throw this.#unavailable('open', opening);
+    const isAccepted = onUncertain === 'newest' && opening.reports.length === masters;
+    if (!opening.isCertain && !isAccepted) {
+      throw new StateUncertainError(holder.resources, opening.answers, valueFrom(opening.value.json));
+    }
+    this.#value = opening.value;
+    this.#opened = { opening, at: clock.read() };
+    return this.#opened;
+  }
+
+  /** Stores the value of this lock, also one that was only read: the masters may have it from different holders. */
+  async #write(what: 'read' | 'set'): Promise<void> {
+    const { holder, register, masterTimeout } = this.#options;
+    if (!register || !this.#value) return;
+    const failure = await register.write(this.#value, Math.min(masterTimeout, holder.remaining));
+    // A larger ballot is the one of a later holder.
+    if (failure?.failed === 'outbid') holder.lose('owner-changed', failure.answers);
+    holder.throwIfLost();
+    if (failure) throw this.#unavailable(what, failure);
+  }
+
+  #unavailable(what: 'open' | 'read' | 'set', { answers }: StateFailure): QuorumUnavailableError {
+    const { holder, masters } = this.#options;
+    const intent = `${what} the state of ${showNames(holder.resources)}`;
+    return new QuorumUnavailableError(intent, holder.resources, answers, quorumOf(masters), masters);
+  }
+
+  #inTurn<T>(operation: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(operation, operation);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+}

@@ -1,0 +1,70 @@
+import { type GrantedReply, GRANTED, type HeldReply } from '../core/master.interface.js';
+import { compareBallots, compareVersions } from '../core/state/ballot.js';
+import { entryFrom, entryText, type StateEntry } from '../core/state/state-entry.js';
+import type { OpenStateRequest, ReadStateRequest, WriteStateRequest } from '../core/state/state-requests.interface.js';
+import type { Commands } from './operations.js';
+
+// The operations of lib/redis/scripts/state.lua.ts, written a second time in another language: see operations.ts.
+
+/** A server that stores states. */
+export interface StateContext {
+  readonly data: Pick<Commands, 'get' | 'set'>;
+  /** Wall clock of the server, in milliseconds. */
+  readonly now: () => number;
+  /** The generation of its data, and whether it is the first. */
+  readonly generation: string;
+  readonly isFirst: boolean;
+}
+
+const NOT_THE_HOLDER: HeldReply = Object.freeze({ kind: 'held', remaining: undefined });
+
+export function openState(
+  server: StateContext,
+  { keys, entry: name, token, ballot, life }: Omit<OpenStateRequest, 'op' | 'generation'>,
+): GrantedReply | HeldReply {
+  if (!isHolder(server, keys, token)) return NOT_THE_HOLDER;
+  const entry = readEntry(server, name);
+  if (entry && compareBallots(ballot, entry.promised) <= 0) return outbid(entry); // @mutant smaller-ballots-open-the-state-in-memory
+  const stored = entry?.stored;
+  // The promise outlives the value, whose time is over by its own `at` and `life`.
+  server.data.set(name, entryText({ promised: ballot, stored }), Math.max(life, stored?.life ?? 0)); // @mutant ballots-not-promised-in-memory
+  return reportOf(server, entry);
+}
+
+export function writeState(
+  server: StateContext,
+  { keys, entry: name, token, version, life, json }: Omit<WriteStateRequest, 'op' | 'generation'>,
+): GrantedReply | HeldReply {
+  if (!isHolder(server, keys, token)) return NOT_THE_HOLDER;
+  const entry = readEntry(server, name);
+  if (entry && compareBallots(version, entry.promised) < 0) return outbid(entry); // @mutant smaller-ballots-write-the-state-in-memory
+  const order = entry?.stored ? compareVersions(version, entry.stored.version) : 1;
+  // The same request may arrive twice, and an earlier one of the same holder after a later one.
+  if (order < 0) return NOT_THE_HOLDER;
+  if (order > 0) {
+    const { number, id } = version;
+    const stored = { version, at: Math.floor(server.now()), life, generation: server.generation, json };
+    server.data.set(name, entryText({ promised: { number, id }, stored }), life);
+  }
+  return GRANTED;
+}
+
+export function readState(server: StateContext, { entry }: Pick<ReadStateRequest, 'entry'>): GrantedReply {
+  return reportOf(server, readEntry(server, entry));
+}
+
+function isHolder({ data }: StateContext, [key = '']: readonly string[], token: string): boolean {
+  return data.get(key) === token; // @mutant any-holder-opens-the-state-in-memory
+}
+
+function readEntry({ data }: StateContext, name: string): StateEntry | undefined {
+  return entryFrom(data.get(name) ?? '');
+}
+
+function reportOf({ generation, isFirst, now }: StateContext, entry: StateEntry | undefined): GrantedReply {
+  return { ...GRANTED, state: { entry, generation, isFirst, time: Math.floor(now()) } };
+}
+
+function outbid({ promised }: StateEntry): HeldReply {
+  return { ...NOT_THE_HOLDER, promised };
+}

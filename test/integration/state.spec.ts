@@ -1,0 +1,121 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { StateUncertainError } from '../../lib/core/state/state-errors.js';
+import type { StateReadOptions } from '../../lib/core/state/state-options.js';
+import { command } from '../support/command.js';
+import { eventually } from '../support/eventually.js';
+import { type Masters, startMasters } from '../support/masters.js';
+import { Contender } from '../support/redlocks.js';
+
+const TTL = 1_000;
+// Speed does not matter here. A machine that is busy with other tests must not cause lost votes.
+const OPTIONS = { ttl: TTL, maxTtl: TTL, masterTimeout: 250, restartGuard: true };
+
+let masters: Masters;
+let contender: Contender;
+
+beforeEach(async () => {
+  masters = await startMasters(3);
+  contender = await Contender.on(masters.urls, OPTIONS);
+  await allVote();
+});
+afterEach(async () => {
+  await contender.close();
+  await masters.stop();
+});
+
+async function allVote(): Promise<void> {
+  const states = (): string[] => contender.redlock.status().masters.map(({ state }) => state);
+  await eventually(() => states().every((state) => state === 'voting'));
+}
+
+/** A read or a write can fail on a busy machine, as an outage of masters. Another call may succeed. */
+async function persistently<T>(operation: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await operation();
+    } catch (error) {
+      if (attempt === 5 || (error as { code?: string }).code !== 'QUORUM_UNAVAILABLE') throw error;
+    }
+  }
+}
+
+async function get(options?: StateReadOptions): Promise<unknown> {
+  await using lock = await contender.acquire('job', TTL, { extend: true, wait: 20_000 });
+  return await persistently(() => lock.state.get(options));
+}
+
+async function set(value: unknown): Promise<void> {
+  await using lock = await contender.acquire('job', TTL, { extend: true, wait: 20_000 });
+  await persistently(() => lock.state.set(value));
+}
+
+/** Restarts masters without their data. Resolves when all vote again. */
+async function lose(...numbers: number[]): Promise<void> {
+  const servers = numbers.map((number) => masters.servers[number - 1]!);
+  await Promise.all(servers.map((server) => server.kill()));
+  await Promise.all(servers.map((server) => server.restart()));
+  // The connections notice the restart, and the votes of the masters stop counting.
+  await eventually(() => contender.redlock.status().masters.some(({ state }) => state !== 'voting'));
+  await allVote();
+}
+
+describe('The state of a lock on three guarded masters', () => {
+  it('survives the loss of each master in turn, if it is read in between', async () => {
+    expect(await get()).toBeUndefined();
+    await set({ page: 1 });
+    for (const number of [1, 2, 3, 1]) {
+      await lose(number);
+      expect(await get()).toEqual({ page: 1 });
+    }
+    await set({ page: 2 });
+    expect(await get()).toEqual({ page: 2 });
+  });
+
+  it('is uncertain after two masters have lost it, and names the newest value that is left', async () => {
+    await set('old');
+    await lose(1, 2);
+    const error = await get().catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(StateUncertainError);
+    expect(error).toMatchObject({ code: 'LOCK_STATE_UNCERTAIN', survivor: 'old', resources: ['job'] });
+    expect(String(error)).toContain(
+      "read it with { onUncertain: 'newest' } to go on with the newest value that is left",
+    );
+    expect(await contender.redlock.readState('job')).toEqual({ value: 'old', settled: false });
+    expect(await get({ onUncertain: 'newest' })).toBe('old');
+    // It was written to all masters, so it is certain from now on.
+    expect(await get()).toBe('old');
+    expect(await contender.redlock.readState('job')).toEqual({ value: 'old', settled: true });
+  });
+
+  it('is set on the other masters if one loses its data while the lock is held', async () => {
+    await set('before');
+    await using lock = await contender.acquire('job', TTL, { extend: true, wait: 20_000 });
+    expect(await persistently(() => lock.state.get())).toBe('before');
+    await command(masters.servers[0]!.port, 'FLUSHALL');
+    await persistently(() => lock.state.set('after'));
+    await lock.release();
+    expect(await command(masters.servers[0]!.port, 'EXISTS', 'lock:\0state:job')).toBe(0);
+    // When its quarantine has ended it takes part again, and every reading writes the value to all masters.
+    await eventually(async () => {
+      expect(await get()).toBe('after');
+      return (await command(masters.servers[0]!.port, 'EXISTS', 'lock:\0state:job')) === 1;
+    });
+  });
+
+  it('does not come back with a master that returns with an old copy of its data', async () => {
+    await set('old');
+    const first = masters.servers[0]!;
+    await set('new');
+    await lose(1);
+    // The entry of the old data, below a marker that was written for the new data.
+    const old = 'x'.repeat(40);
+    await command(
+      first.port,
+      'SET',
+      'lock:\0state:job',
+      `1 ${old} 1 ${old} 0 ${Date.now()} 2592000000 ${old}@1\n"old"`,
+    );
+    expect(await get()).toBe('new');
+    expect(await contender.redlock.readState('job')).toEqual({ value: 'new', settled: true });
+  });
+});

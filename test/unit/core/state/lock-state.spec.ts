@@ -1,0 +1,247 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Lock } from '../../../../lib/core/lock.js';
+import type { MasterRequest } from '../../../../lib/core/master.interface.js';
+import type { WriteStateRequest } from '../../../../lib/core/state/state-requests.interface.js';
+import { hangs, obeys, obeysInSilence, only, type ScriptedMaster } from '../../support/scripted-master.js';
+import { Rig } from '../../support/rig.js';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+let rig: Rig;
+/** Another process on the same masters. */
+let other: Rig;
+
+beforeEach(() => {
+  rig = new Rig({ maxTtl: '1h' });
+  other = new Rig({ maxTtl: '1h' }, rig);
+});
+
+const locked = (by: Rig = rig): Promise<Lock> => by.lock('job', { ttl: HOUR });
+const master = (number: number): ScriptedMaster => rig.masters[number - 1] as ScriptedMaster;
+
+/** The token of the last acquisition. */
+function lastToken(): string {
+  return master(1).requests('acquire').at(-1)?.token ?? '';
+}
+
+/** Sends a request to all masters, as another process would. */
+async function askAll(request: MasterRequest): Promise<void> {
+  for (const { memory } of rig.masters) memory.ask(request, () => undefined);
+  await rig.clock.settle();
+}
+
+/** The lock of the other process, as if the keys of the first one had expired early on all masters. */
+async function usurped(): Promise<Lock> {
+  await askAll({ op: 'release', keys: ['lock:job'], queues: ['q'], token: lastToken(), keepFor: 0, ttl: HOUR });
+  return locked(other);
+}
+
+describe('The state of a lock', () => {
+  it('is what the last holder set', async () => {
+    const first = await locked();
+    expect(await first.state.get()).toBeUndefined();
+    await first.state.set({ page: 7 });
+    expect(await first.state.get()).toEqual({ page: 7 });
+    await first.release();
+    const second = await locked(other);
+    expect(await second.state.get<{ page: number }>()).toEqual({ page: 7 });
+  });
+
+  it('may be set without having been read, and cleared by null', async () => {
+    const first = await locked();
+    await first.state.set(1);
+    await first.state.set(null);
+    expect(await first.state.get()).toBeNull();
+  });
+
+  it('is read without the lock, and is not settled while only one master has it', async () => {
+    const lock = await locked();
+    expect(await rig.redlock.readState('job')).toEqual({ value: undefined, settled: true });
+    await lock.state.set('old');
+    for (const number of [2, 3]) master(number).behaviour = only('write-state', hangs);
+    const outcome = rig.follow(lock.state.set('new'));
+    await rig.clock.advance(50);
+    expect(outcome.reason).toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
+    expect(await rig.redlock.readState('job')).toEqual({ value: 'new', settled: false });
+    rig.scriptAll(obeys);
+    expect(await lock.state.get()).toBe('new');
+    expect(await rig.redlock.readState('job')).toEqual({ value: 'new', settled: true });
+  });
+
+  it('names the masters if too few answer', async () => {
+    const lock = await locked();
+    rig.script(2, only('open-state', hangs));
+    const outcome = rig.follow(lock.state.get());
+    // Each missing answer is a reason to open it again, until the masters count as silent.
+    await rig.clock.advance(5 * 50);
+    expect(String(outcome.reason)).toBe(
+      'QuorumUnavailableError: cannot open the state of "job": 2 of 3 masters must vote ' +
+        '(m1: silent, not asked; m2: silent, not asked; m3: granted)',
+    );
+  });
+
+  it('cannot be set after another holder has opened it, although the lease has not ended', async () => {
+    const first = await locked();
+    const token = lastToken();
+    await first.state.set('first');
+    const second = await usurped();
+    expect(await second.state.get()).toBe('first');
+    await second.release();
+    // The keys come back to the first holder, as a late extension could do.
+    await askAll({ op: 'acquire', keys: ['lock:job'], token, ttl: HOUR, withdrawn: false });
+    await expect(first.state.set('late')).rejects.toMatchObject({ code: 'LOCK_LOST', cause: 'owner-changed' });
+    expect(first.signal.aborted).toBe(true);
+    expect(await rig.redlock.readState('job')).toEqual({ value: 'first', settled: true });
+  });
+
+  it('is not set on a master where the key of the lock has another holder', async () => {
+    const first = await locked();
+    await first.state.get();
+    await usurped();
+    await expect(first.state.set('late')).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
+    expect((await rig.redlock.readState('job')).value).toBeUndefined();
+  });
+
+  it('that one master alone has stored is found by a later holder, or never again after a get without it', async () => {
+    const first = await locked();
+    for (const number of [2, 3]) master(number).behaviour = only('write-state', hangs);
+    const failed = rig.follow(first.state.set('on m1'));
+    await rig.clock.advance(50);
+    expect(failed.reason).toBeDefined();
+    rig.scriptAll(obeys);
+    await first.release();
+    // The first master does not take part.
+    master(1).behaviour = only('open-state', hangs, only('write-state', hangs));
+    const second = await locked(other);
+    const nothing = rig.follow(second.state.get());
+    await rig.clock.advance(50);
+    expect(nothing.value).toBeUndefined();
+    expect(nothing.reason).toBeUndefined();
+    await second.release();
+    rig.scriptAll(obeys);
+    const third = await locked();
+    expect(await third.state.get()).toBeUndefined();
+  });
+
+  it('repeats the last attempt to set it, when it is read again', async () => {
+    const lock = await locked();
+    rig.scriptAll(only('write-state', obeysInSilence));
+    const failed = rig.follow(lock.state.set('sent'));
+    await rig.clock.advance(50);
+    expect(failed.reason).toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
+    rig.scriptAll(obeys);
+    expect(await lock.state.get()).toBe('sent');
+    const sequences = master(1)
+      .requests('write-state')
+      .map(({ version }) => version.sequence);
+    expect(sequences).toEqual([0, 1]);
+  });
+
+  it('does not count an answer to the opening that this process reads too late', async () => {
+    const lock = await locked();
+    let stalls = 1;
+    rig.scriptAll(
+      only('open-state', (request, reply, { memory, clock }) =>
+        memory.ask(request, (answer) => {
+          // The process stands still until long after the time limit, with the answers in its socket.
+          if (stalls-- > 0) clock.stall(HOUR / 2);
+          reply(answer);
+        }),
+      ),
+    );
+    await lock.state.get();
+    const ballots = new Set(
+      master(1)
+        .requests('open-state')
+        .map(({ ballot }) => ballot.number),
+    );
+    expect(ballots.size).toBe(2);
+  });
+
+  it('is opened above every ballot that was seen, however far the clock of that holder was ahead', async () => {
+    const first = await locked();
+    await first.state.set(1);
+    rig.clock.stepWall(-10 * DAY);
+    const second = await usurped();
+    expect(await second.state.get()).toBe(1);
+    const [write] = master(1).requests('write-state').slice(-1) as [WriteStateRequest];
+    const earlier = master(1).requests('write-state')[0] as WriteStateRequest;
+    expect(write.version.number).toBeGreaterThan(earlier.version.number);
+  });
+
+  it('carries out one operation after the other', async () => {
+    const lock = await locked();
+    const outcomes = await Promise.all([lock.state.set(1), lock.state.get(), lock.state.set(2), lock.state.get()]);
+    expect(outcomes).toEqual([undefined, 1, undefined, 2]);
+  });
+
+  it('counts as gone a day before the masters delete it', async () => {
+    const first = await locked();
+    await first.state.set('old', { expireAfter: '72h' });
+    await first.release();
+    rig.clock.stall(2 * DAY - 1_000);
+    expect(await rig.redlock.readState('job')).toMatchObject({ value: 'old' });
+    rig.clock.stall(2_000);
+    expect(await rig.redlock.readState('job')).toMatchObject({ value: undefined });
+    const second = await locked();
+    expect(await second.state.get()).toBeUndefined();
+  });
+
+  it('is not kept for a shorter time than the value before it', async () => {
+    const first = await locked();
+    await first.state.set('long', { expireAfter: '960h' });
+    await first.state.set('short', { expireAfter: '72h' });
+    await first.release();
+    rig.clock.stall(30 * DAY);
+    expect(await rig.redlock.readState('job')).toMatchObject({ value: 'short' });
+  });
+
+  it('is kept for another period by each reading', async () => {
+    for (let day = 0; day < 6; day++) {
+      const lock = await locked();
+      if (day === 0) await lock.state.set('kept', { expireAfter: '72h' });
+      expect(await lock.state.get()).toBe('kept');
+      await lock.release();
+      rig.clock.stall(DAY);
+    }
+  });
+
+  it('ends with the lock', async () => {
+    const lock = await locked();
+    await lock.release();
+    await expect(lock.state.get()).rejects.toMatchObject({ code: 'LOCK_LOST', cause: 'released' });
+    await expect(lock.state.set(1)).rejects.toMatchObject({ code: 'LOCK_LOST' });
+  });
+
+  it('needs a lock on one resource', async () => {
+    const lock = await rig.lock(['a', 'b']);
+    await expect(lock.state.get()).rejects.toThrow('state needs a lock on one resource, got an array of 2');
+  });
+
+  it.each<[string, unknown, string]>([
+    ['undefined', undefined, 'state must be a value that JSON can represent: null, and not undefined, clears it'],
+    ['a function', () => 1, 'state must be a value that JSON can represent: null, and not undefined, clears it'],
+    ['a bigint', 1n, 'state must be a value that JSON can represent (Do not know how to serialize a BigInt)'],
+    ['17 KB', 'é'.repeat(8_192), 'state must have at most 16384 bytes as JSON, and has 16386: store it elsewhere'],
+  ])('cannot be %s', async (_, value, message) => {
+    const lock = await locked();
+    await expect(lock.state.set(value)).rejects.toThrow(message);
+    await expect(lock.state.get()).resolves.toBeUndefined();
+  });
+
+  it.each<[object, string]>([
+    [{ onUncertain: 'latest' }, `onUncertain must be 'throw' or 'newest', got "latest"`],
+    [{ expireAfter: '1h' }, 'expireAfter must be from 172800000 to 864000000000 ms, got "1h"'],
+    [{ expires: '72h' }, 'options may hold known options only (onUncertain, expireAfter), got "expires"'],
+  ])('refuses the options %j', async (options, message) => {
+    const lock = await locked();
+    await expect(lock.state.set(1, options)).rejects.toThrow(message);
+  });
+
+  it('costs nothing if it is not used', async () => {
+    const lock = await locked();
+    await lock.release();
+    expect(new Set(master(1).asked.map(({ request }) => request.op))).toEqual(new Set(['acquire', 'release']));
+  });
+});
