@@ -1,6 +1,7 @@
 import { type Model } from './checker.js';
 import { GuardModel, type GuardOptions } from './guard.model.js';
 import { MaxTtlModel, type MaxTtlOptions } from './max-ttl.model.js';
+import { ResourceStateModel, type ResourceStateOptions } from './resource-state.model.js';
 import { TokensModel, type TokensOptions } from './tokens.model.js';
 
 /** One search. If it reaches `limit` states, it ends and proves nothing. */
@@ -459,7 +460,189 @@ const forgotten: Section = {
   ],
 };
 
-export const sections: readonly Section[] = [guard, liveness, attempts, ownWait, fromOnce, forgotten, maxTtl, tokens];
+const twoHolders: ResourceStateOptions = { masters: 3, holders: [['set'], ['set']], losses: 0 };
+const oneLost: ResourceStateOptions = { ...twoHolders, losses: 1 };
+/** Three holders get; the first one may set. */
+const twoReaders: ResourceStateOptions = { ...twoHolders, holders: [['set'], [], []] };
+
+const state: Section = {
+  title: 'State: a register for the next holder, without leases (section 10)',
+  holds: [
+    stateHolds('two holders, two sets each', { ...twoHolders, holders: twice(['set', 'set']) }, true),
+    stateHolds('one set each, one loss', oneLost, true),
+    stateHolds(
+      'two sets each, four losses of any master',
+      { ...oneLost, holders: twice(['set', 'set']), losses: 4 },
+      true,
+    ),
+    stateHolds('one set each, two stale copies come back', { ...oneLost, losses: 2, stale: true }, true),
+    stateHolds('sets repeated after an unknown result, two losses', {
+      ...oneLost,
+      holders: [
+        ['set', 'repeat', 'set'],
+        ['set', 'repeat'],
+      ],
+      losses: 2,
+    }),
+    stateHolds('three holders, one set each', { ...twoHolders, holders: [['set'], ['set'], ['set']] }),
+    stateHolds('three holders, two sets each', {
+      ...twoHolders,
+      holders: [...twice(['set', 'set']), ['set', 'set']],
+    }),
+    stateHolds('three holders, one set each, one loss', { ...oneLost, holders: [['set'], ['set'], ['set']] }),
+    stateHolds('three holders, one of them sets, two losses', { ...twoReaders, losses: 2 }),
+    stateHolds('five masters, two of them lose their data', { ...oneLost, masters: 5, losses: 2 }),
+  ],
+  breaks: [
+    stateBreaks('no promise on read', {
+      ...twoHolders,
+      without: ['no promise'],
+      story:
+        'B opens behind the first write of A and does not read it; A is acknowledged by the masters that B opened on',
+    }),
+    stateBreaks('write-back under the old version', {
+      ...twoReaders,
+      without: ['write-back under the old version'],
+      story:
+        'the set of A is on m1; B returns the value before it from m2 and m3; C finds the set newer, and revives it',
+    }),
+    stateBreaks('no write-back', {
+      ...twoReaders,
+      without: ['no write-back'],
+      story: 'the set of A is on m1; B returns it from there; C opens on m2 and m3, and returns the value before it',
+    }),
+    stateBreaks('nothing is not written back', {
+      ...twoReaders,
+      slow: true,
+      without: ['nothing is not written back'],
+      story: 'the set of A is on m1; B finds nothing on m2 and m3; C returns the set',
+    }),
+    stateBreaks('write-back skipped when a quorum agrees', {
+      ...twoReaders,
+      slow: true,
+      without: ['write-back skipped when a quorum agrees'],
+      story: 'the same: m2 and m3 agree, and m1 has not answered',
+    }),
+    stateBreaks('version is a number that two holders can have', {
+      ...twoHolders,
+      without: ['numbers are not unique, equal ones are promised'],
+      story: 'A and B open with one number, and what B has not read is acknowledged',
+    }),
+    stateBreaks('fencing token as version when its counter was lost', {
+      ...oneLost,
+      without: ['a refused open counts'],
+      story: 'm1 loses its data; B has a smaller token than A, cannot raise it, reads m2 and m3, and sets on m1 and m3',
+    }),
+    stateBreaks('seq not raised for the next value', {
+      ...twoHolders,
+      holders: [['set', 'set'], []],
+      without: ['seq is not raised'],
+      story: 'm1 has the value that was given up, and acknowledges the next one without storing it',
+    }),
+    stateBreaks('reset master counts', {
+      ...oneLost,
+      without: ['replies of other data count'],
+      story: 'm1 forgets the set of A; B opens on m1 and m2 before A reaches m2, and finds nothing',
+    }),
+    stateBreaks('stale master counts', {
+      ...oneLost,
+      stale: true,
+      without: ['replies of other data count'],
+      story: 'the same, with the entry of before',
+    }),
+    stateBreaks('open marks the data as written', {
+      ...oneLost,
+      without: ['open marks the data as written'],
+      story: 'a promise alone makes an entry, and the reset m1 counts for the next open',
+    }),
+    stateBreaks('a late marker of a new installation', {
+      ...oneLost,
+      without: ['a reset master passes for a new installation'],
+      story: 'a client saw N new masters, stalls, and writes `whole` on m1 after it has lost the set of A',
+    }),
+    stateBreaks('scripts without the noted nonce', {
+      ...oneLost,
+      without: ['no noted nonce'],
+      story: 'a master loses the promise to B, and accepts the set of A',
+    }),
+    stateBreaks('no quarantine, or an open round that outlasts it', {
+      ...oneLost,
+      without: ['no quarantine'],
+      story:
+        'm1 answers A and is lost; B opens with a smaller ballot on m2 and m3, A on m2 after it; B sets on m1 and m3',
+    }),
+    stateBreaks('nonce noted during the quarantine', {
+      ...oneLost,
+      without: ['nonce noted during the quarantine'],
+      story: 'the same: B opens during the quarantine, and sets after it',
+    }),
+    stateBreaks('a promise expires', {
+      ...twoHolders,
+      without: ['a promise expires'],
+      story: 'm1 forgets that it has promised B, and accepts the set of A',
+    }),
+    stateBreaks('a newer value expires before an older one', {
+      ...twoHolders,
+      stale: true,
+      without: ['a newer value expires before an older one'],
+      story: 'the set of A did not reach m3 and expires; B returns the value before it',
+    }),
+    stateBreaks('a later get answers from memory', {
+      ...twoHolders,
+      without: ['a later get answers from memory'],
+      story: 'A gets; B sets; A gets the same again',
+    }),
+  ],
+};
+
+const stateQuestions: Section = {
+  title: 'Questions e to j: what section 10 leaves open',
+  holds: [
+    stateHolds('e: two sets of one holder in flight, one loss', {
+      ...oneLost,
+      holders: twice(['set', 'set']),
+      without: ['two sets in flight'],
+    }),
+    stateHolds('f: write-back skipped when all agree on the value, one loss', {
+      ...twoReaders,
+      losses: 1,
+      without: ['write-back skipped when all agree on the value'],
+    }),
+    stateHolds('g: numbers are not unique, an equal one is refused, one loss', {
+      ...twoReaders,
+      losses: 1,
+      without: ['numbers are not unique, equal ones are refused'],
+    }),
+    stateHolds('h: no data is lost: no quarantine, and late replies to an open count', {
+      ...twoReaders,
+      without: ['no quarantine', 'no noted nonce'],
+    }),
+    stateHolds('i: no data is lost: an open counts that is refused', {
+      ...twoReaders,
+      without: ['a refused open counts'],
+    }),
+  ],
+  breaks: [
+    stateBreaks('j: no other holder opens between a get and the acknowledgement of a set', {
+      ...twoHolders,
+      without: ['no holder opens before the acknowledgement'],
+      story: 'm1 has the set of A; B reads it on m1 and m2; m3 acknowledges the set of A',
+    }),
+  ],
+};
+
+export const sections: readonly Section[] = [
+  guard,
+  liveness,
+  attempts,
+  ownWait,
+  fromOnce,
+  forgotten,
+  maxTtl,
+  tokens,
+  state,
+  stateQuestions,
+];
 
 function guardHolds(name: string, options: GuardOptions, quick = false): Configuration {
   return { name, limit: LIMIT, quick, model: () => new GuardModel(options) };
@@ -485,4 +668,17 @@ function maxTtlHolds(name: string, options: MaxTtlOptions, quick = false): Confi
 
 function maxTtlBreaks(name: string, { story, slow, ...options }: MaxTtlOptions & Story): Weakened {
   return { name, story, limit: LIMIT, quick: !slow, model: () => new MaxTtlModel(options) };
+}
+
+/** Two holders that do the same. */
+function twice(writes: ResourceStateOptions['holders'][number]): ResourceStateOptions['holders'] {
+  return [writes, writes];
+}
+
+function stateHolds(name: string, options: ResourceStateOptions, quick = false): Configuration {
+  return { name, limit: LIMIT, quick, model: () => new ResourceStateModel({ ...options, sorted: true }) };
+}
+
+function stateBreaks(name: string, { story, slow, ...options }: ResourceStateOptions & Story): Weakened {
+  return { name, story, limit: LIMIT, quick: !slow, model: () => new ResourceStateModel(options) };
 }
