@@ -9,6 +9,8 @@ import { MemoryMaster } from '../memory/memory-master.js';
 
 export type { Clock, Instant, Timer } from '../core/clock.js';
 export type { LockHolder } from '../core/holder.js';
+export type { Ballot, Version } from '../core/state/ballot.js';
+export type { OpenStateRequest, ReadStateRequest, WriteStateRequest } from '../core/state/state-requests.interface.js';
 export type {
   AcquireRequest,
   DrawRequest,

@@ -95,6 +95,7 @@ const ERRORS = [
   new api.LockLostError([], 'expired'),
   new api.LockReentryError([], [], false),
   new api.LockServiceStoppedError([]),
+  new api.StateUncertainError([], [], undefined),
   new api.RedlockConfigError('', undefined, ''),
 ];
 

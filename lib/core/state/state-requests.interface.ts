@@ -22,6 +22,7 @@ interface HolderRequest extends StateRequest {
 export interface OpenStateRequest extends HolderRequest {
   /** The kind of request. */
   readonly op: 'open-state';
+  /** That of the holder. */
   readonly ballot: Ballot;
   /** Milliseconds after which an entry without a value is gone. */
   readonly life: number;
@@ -31,6 +32,7 @@ export interface OpenStateRequest extends HolderRequest {
 export interface WriteStateRequest extends HolderRequest {
   /** The kind of request. */
   readonly op: 'write-state';
+  /** The ballot of the holder, and the number of this write. */
   readonly version: Version;
   /** Milliseconds after which the entry is gone. */
   readonly life: number;
