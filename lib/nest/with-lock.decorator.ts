@@ -1,6 +1,4 @@
 import 'reflect-metadata';
-import { Inject } from '@nestjs/common';
-import { isObservable } from 'rxjs';
 import type { Duration } from '../core/settings/duration.js';
 import { isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
 import type { LockScope } from './lock-scope.js';
@@ -8,6 +6,7 @@ import { checkArguments, resolveComputedKey, resolveFixedKey } from './lock-key.
 import { checkOnLocked, type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
+import { injectProperty, methodOf, misuse, nameOf, refuseStream } from './lockable-method.js';
 
 /** What to lock: fixed, or computed from the arguments of the method. */
 export type LockKey = LockResource | ((...args: never[]) => LockResource);
@@ -122,11 +121,11 @@ export function WithLock<const Key extends LockKey>(
   ): void => {
     if ((property as unknown) === undefined) throw misuse(`@WithLock on ${nameOf(target)}`, 'a class');
     const where = `@WithLock on ${nameOf(target)}.${String(property)}`;
-    const method = checkMethod(where, target, descriptor);
+    const method = methodOf(where, target, descriptor);
     const host = tokenFor(where, given);
     const fixed = typeof key === 'function' ? undefined : resolveFixedKey(where, key);
     declare(target, { method: where, options: given });
-    injectLockService(target, host);
+    injectProperty(target, host);
 
     const locked = async (self: object, args: never[]): Promise<unknown> => {
       const service = lockServiceOf(self, host, where);
@@ -173,37 +172,8 @@ export async function holdOr(
   }
 }
 
-function checkMethod<Method extends LockableMethod>(
-  where: string,
-  target: object,
-  descriptor: TypedPropertyDescriptor<Method> | undefined,
-): Method {
-  const method = descriptor?.value;
-  if (typeof target === 'function') throw misuse(where, 'a static method');
-  if (typeof method !== 'function') throw misuse(where, 'an accessor or a property');
-  if (/Generator/.test(Object.prototype.toString.call(method))) throw misuse(where, 'a generator');
-  return method;
-}
-
-function misuse(where: string, what: string): RedlockConfigError {
-  return new RedlockConfigError(where, what, 'needs a method that returns a promise');
-}
-
 function declare(target: object, declaration: LockDeclaration): void {
   Reflect.defineMetadata(DECLARATIONS, [...declarationsOf(target), declaration], target);
-}
-
-function injectLockService(target: object, host: symbol): void {
-  if (host in target) return;
-  Object.defineProperty(target, host, {
-    configurable: true,
-    get: () => undefined,
-    // Not enumerable: code that lists or compares the properties of the user's object must not see it.
-    set(this: object, value: LockService) {
-      Object.defineProperty(this, host, { value, configurable: true, writable: true });
-    },
-  });
-  Inject(host)(target, host);
 }
 
 function lockServiceOf(self: object, host: symbol, where: string): LockService {
@@ -237,24 +207,6 @@ export function assignLockService(target: object, service: LockService): readonl
   return declarations;
 }
 
-function refuseStream<T>(where: string, result: T): T {
-  if (!isObservable(result) && !isAsyncIterator(result)) return result;
-  throw new RedlockConfigError(
-    where,
-    result,
-    'cannot lock what runs after the method has returned: use LockInterceptor',
-  );
-}
-
-/** Also recognizes an async generator that was compiled for an older runtime. A readable stream is not an iterator. */
-function isAsyncIterator(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value && 'next' in value;
-}
-
 function isObject(value: unknown): value is object {
   return typeof value === 'function' || (typeof value === 'object' && value !== null && !Array.isArray(value));
-}
-
-function nameOf(target: object): string {
-  return typeof target === 'function' ? target.name : target.constructor.name;
 }

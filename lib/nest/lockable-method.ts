@@ -1,0 +1,54 @@
+import { Inject } from '@nestjs/common';
+import { isObservable } from 'rxjs';
+import { RedlockConfigError } from '../core/errors.js';
+
+/**
+ * The method that a decorator is put on.
+ *
+ * @throws {RedlockConfigError} for a static method, an accessor, a property and a generator
+ */
+export function methodOf<Method>(
+  where: string,
+  target: object,
+  descriptor: TypedPropertyDescriptor<Method> | undefined,
+): Method {
+  const method = descriptor?.value;
+  if (typeof target === 'function') throw misuse(where, 'a static method');
+  if (typeof method !== 'function') throw misuse(where, 'an accessor or a property');
+  if (/Generator/.test(Object.prototype.toString.call(method))) throw misuse(where, 'a generator');
+  return method;
+}
+
+export function misuse(where: string, what: string): RedlockConfigError {
+  return new RedlockConfigError(where, what, 'needs a method that returns a promise');
+}
+
+/** @throws {RedlockConfigError} if the method has returned what runs after it */
+export function refuseStream<T>(where: string, result: T, advice = ': use LockInterceptor'): T {
+  if (!isObservable(result) && !isAsyncIterator(result)) return result;
+  throw new RedlockConfigError(where, result, `cannot lock what runs after the method has returned${advice}`);
+}
+
+/** The class of a decorated member, which is given by its prototype, or by itself for a static one. */
+export function nameOf(target: object): string {
+  return typeof target === 'function' ? target.name : target.constructor.name;
+}
+
+/** Lets Nest set a property of the instances. It cannot create them if nothing provides the token. */
+export function injectProperty(target: object, token: symbol): void {
+  if (token in target) return;
+  Object.defineProperty(target, token, {
+    configurable: true,
+    get: () => undefined,
+    // Not enumerable: code that lists or compares the properties of the user's object must not see it.
+    set(this: object, value: unknown) {
+      Object.defineProperty(this, token, { value, configurable: true, writable: true });
+    },
+  });
+  Inject(token)(target, token);
+}
+
+/** Also recognizes an async generator that was compiled for an older runtime. A readable stream is not an iterator. */
+function isAsyncIterator(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value && 'next' in value;
+}
