@@ -1,0 +1,117 @@
+import type { JobRecord, JobState } from './job-record.js';
+import { type JobSchedule, toleranceOf } from './job-schedule.interface.js';
+
+/** What to do about ticks that meet an earlier one. */
+export interface JobPolicy {
+  /** Whether a tick that was started and not ended runs again. */
+  readonly recover: boolean;
+  /** Whether the last tick that was missed runs. */
+  readonly catchUp: boolean;
+  /** What happens to a tick that comes due while an earlier one runs. */
+  readonly overlap: 'skip' | 'queue';
+}
+
+/** What the holder of the lock of a job knows. */
+export interface JobSituation {
+  readonly record: JobRecord | undefined;
+  /** Whether the record is the newest one. Otherwise masters have lost their data, and a newer one may be gone. */
+  readonly isCertain: boolean;
+  /** When the newest data of a master that has lost its data began; `undefined` if that is unknown. */
+  readonly bornAt: number | undefined;
+  /** The time now, by the clocks of the masters. */
+  readonly time: number;
+  /** The newest tick that came due on this instance; `undefined` if none did. */
+  readonly due: number | undefined;
+}
+
+/** Why a tick does not run. */
+export type JobSkipReason =
+  /** Another instance has run the tick. */
+  | 'finished'
+  /** An earlier tick still ran when this one came due. */
+  | 'overlap'
+  /** A later tick took its place before this instance had the lock. */
+  | 'superseded'
+  /** This instance noticed the tick too late, for example because its machine was suspended. */
+  | 'late'
+  /** The tick was started and not ended, and the job has `recover: false`. */
+  | 'abandoned'
+  /** The masters have lost the record of the tick, so that it may have run already. */
+  | 'unknown'
+  /** The job had no record, and the tick was due before its first. */
+  | 'baseline';
+
+/** What the holder of the lock does next. */
+export type JobDecision =
+  | { readonly action: 'run'; readonly tick: number; readonly attempt: number }
+  /** Stores that the tick is not run, and decides again. */
+  | { readonly action: 'mark'; readonly tick: number; readonly state: 'abandoned' | 'unknown' | 'baseline' }
+  | { readonly action: 'skip'; readonly tick: number; readonly reason: JobSkipReason }
+  /** The tick may not start before `until`, by the clocks of the masters. */
+  | { readonly action: 'wait'; readonly tick: number; readonly until: number }
+  | { readonly action: 'rest' };
+
+const REASONS: Readonly<Record<JobState, JobSkipReason>> = {
+  // A started tick is run again or marked before any other is considered.
+  started: 'finished',
+  ok: 'finished',
+  failed: 'finished',
+  abandoned: 'abandoned',
+  unknown: 'unknown',
+  baseline: 'baseline',
+};
+
+/** Decides what the holder of the lock of a job does next. Asked again after each step. */
+export function decideJob(situation: JobSituation, schedule: JobSchedule, policy: JobPolicy): JobDecision {
+  const { record, time, due } = situation;
+  // The holder of the lock knows that the runner of a started tick is gone.
+  if (record?.state === 'started') return resumeTick(situation, record, schedule, policy);
+  const isOpen = due !== undefined && (record === undefined || due > record.tick);
+  const earliest = isOpen ? due - toleranceOf(schedule, due) : -Infinity;
+  const isEarly = earliest > time;
+  const missed = policy.catchUp ? schedule.last(time) : undefined;
+  const candidate = latest(isEarly ? undefined : due, missed);
+  const isPending = candidate !== undefined && (record === undefined || candidate > record.tick);
+  const decision = isPending ? startTick(situation, candidate, schedule, policy) : undefined;
+  if (isOpen && isEarly && decision?.action !== 'run' && decision?.action !== 'mark') {
+    // One instance whose clock is a day ahead would otherwise finish the ticks of a day before they are due.
+    return { action: 'wait', tick: due, until: earliest };
+  }
+  if (decision) return decision;
+  if (due === undefined || record === undefined) return { action: 'rest' };
+  return { action: 'skip', tick: due, reason: due === record.tick ? REASONS[record.state] : 'superseded' };
+}
+
+function resumeTick(
+  situation: JobSituation,
+  { tick, attempt }: JobRecord,
+  schedule: JobSchedule,
+  { recover }: JobPolicy,
+): JobDecision {
+  if (mayBeForgotten(situation, tick, schedule)) return { action: 'mark', tick, state: 'unknown' };
+  return recover ? { action: 'run', tick, attempt: attempt + 1 } : { action: 'mark', tick, state: 'abandoned' };
+}
+
+/** Decides about a tick that is later than the recorded one, which is finished. */
+function startTick(situation: JobSituation, tick: number, schedule: JobSchedule, { overlap }: JobPolicy): JobDecision {
+  const { record, time, due } = situation;
+  if (mayBeForgotten(situation, tick, schedule)) return { action: 'mark', tick, state: 'unknown' };
+  const isOld = tick !== due && tick <= time - toleranceOf(schedule, tick);
+  if (record === undefined && isOld) return { action: 'mark', tick, state: 'baseline' };
+  if (overlap === 'skip' && record && wasRunningAt(record, tick)) return { action: 'skip', tick, reason: 'overlap' };
+  return { action: 'run', tick, attempt: 1 };
+}
+
+/** Whether the tick may have run in a time from which the record is lost. */
+function mayBeForgotten({ isCertain, bornAt, time }: JobSituation, tick: number, schedule: JobSchedule): boolean {
+  return !isCertain && tick <= (bornAt ?? time) + toleranceOf(schedule, tick);
+}
+
+function wasRunningAt({ tick, runs: [last] }: JobRecord, moment: number): boolean {
+  const { scheduledFor, startedAt = Infinity, endedAt = -Infinity } = last ?? {};
+  return scheduledFor === tick && startedAt < moment && moment < endedAt;
+}
+
+function latest(...ticks: readonly (number | undefined)[]): number | undefined {
+  return ticks.reduce((a, b) => (a === undefined || (b !== undefined && b > a) ? b : a), undefined);
+}

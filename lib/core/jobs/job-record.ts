@@ -1,0 +1,137 @@
+/** How a recorded attempt went. */
+export type JobOutcome =
+  /** The method returned. */
+  | 'ok'
+  /** The method ended with an error. */
+  | 'failed'
+  /** No end was recorded: the instance crashed, lost its lock, or handed the job on at its shutdown. */
+  | 'unfinished'
+  /** Like `unfinished`, and not run again, because the job has `recover: false`. */
+  | 'abandoned'
+  /** The masters had lost the record, so that the tick may have run or not. It is not run again. */
+  | 'unknown';
+
+/** What happened to the last tick of a job. `baseline`: the job had no record, and this tick was too old to run. */
+export type JobState = 'started' | 'ok' | 'failed' | 'abandoned' | 'unknown' | 'baseline';
+
+/** One attempt in the history of a job. Times are in milliseconds since the epoch, by the clocks of the masters. */
+export interface RecordedRun {
+  readonly scheduledFor: number;
+  readonly startedAt?: number;
+  readonly endedAt?: number;
+  readonly instance: string;
+  readonly attempt: number;
+  readonly outcome: JobOutcome;
+  readonly error?: string;
+}
+
+/** What the masters keep about a job. */
+export interface JobRecord {
+  /** Nominal time of the last tick. */
+  readonly tick: number;
+  /** Number of times that the tick was started, at most; `0` if it was not. */
+  readonly attempt: number;
+  /** The instance that wrote the record. */
+  readonly holder: string;
+  readonly state: JobState;
+  /** When the record was written, by the clocks of the masters. */
+  readonly at: number;
+  /** The last attempts, newest first. */
+  readonly runs: readonly RecordedRun[];
+}
+
+/** Where and when a record is written. */
+export interface Writing {
+  readonly holder: string;
+  readonly at: number;
+}
+
+/** Largest number of attempts in the history. */
+const MOST_RUNS = 20;
+/** Largest size of the history as JSON in UTF-8: half of what a state may have. */
+const MOST_BYTES = 8_192;
+/** Largest length of an error in the history, in characters. */
+const LONGEST_ERROR = 200;
+const RESOURCE = 'job:';
+const STATES: readonly unknown[] = ['started', 'ok', 'failed', 'abandoned', 'unknown', 'baseline'] satisfies JobState[];
+
+/** The resource that is locked while a job runs, and with which its record is kept. */
+export function jobResource(name: string): string {
+  return RESOURCE + name;
+}
+
+/** The name of the job whose record is kept with a resource; `undefined` if no job has it. */
+export function jobOfResource(resource: string): string | undefined {
+  return resource.startsWith(RESOURCE) ? resource.slice(RESOURCE.length) : undefined;
+}
+
+/** The record in a value that was kept with the resource of a job; `undefined` if the value is something else. */
+export function readJobRecord(value: unknown): JobRecord | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { tick, attempt, holder, state, at, runs } = value as Partial<Record<keyof JobRecord, unknown>>;
+  const isRecord =
+    [tick, attempt, at].every((number) => Number.isFinite(number)) &&
+    typeof holder === 'string' &&
+    STATES.includes(state) &&
+    Array.isArray(runs);
+  return isRecord ? (value as JobRecord) : undefined;
+}
+
+/** The last attempt whose end was recorded. */
+export function lastFinished(record: JobRecord | undefined): RecordedRun | undefined {
+  return record?.runs.find(({ outcome }) => outcome === 'ok' || outcome === 'failed');
+}
+
+/** The record of a tick that is about to run. */
+export function startRecord(
+  last: JobRecord | undefined,
+  { tick, attempt }: Pick<JobRecord, 'tick' | 'attempt'>,
+  writing: Writing,
+): JobRecord {
+  const runs = last?.state === 'started' ? [attemptOf(last, 'unfinished'), ...last.runs] : (last?.runs ?? []);
+  return { tick, attempt, state: 'started', ...writing, runs: bounded(runs) };
+}
+
+/** The record of a tick that has run. */
+export function endRecord(started: JobRecord, writing: Writing, failure?: { readonly message: string }): JobRecord {
+  const state = failure ? 'failed' : 'ok';
+  const run: RecordedRun = {
+    ...attemptOf(started, state),
+    endedAt: writing.at,
+    ...(failure && { error: failure.message.slice(0, LONGEST_ERROR).toWellFormed() }),
+  };
+  return { ...started, state, ...writing, runs: bounded([run, ...started.runs]) };
+}
+
+/** The record of a tick that does not run. */
+export function markRecord(
+  last: JobRecord | undefined,
+  { tick, state }: { readonly tick: number; readonly state: 'abandoned' | 'unknown' | 'baseline' },
+  writing: Writing,
+): JobRecord {
+  const runs = last?.runs ?? [];
+  const wasStarted = last?.state === 'started' && last.tick === tick;
+  const attempt = wasStarted ? last.attempt : 0;
+  if (state === 'baseline') return { tick, attempt, state, ...writing, runs };
+  const marked: RecordedRun = wasStarted
+    ? attemptOf(last, state)
+    : { scheduledFor: tick, instance: writing.holder, attempt, outcome: state };
+  return { tick, attempt, state, ...writing, runs: bounded([marked, ...runs]) };
+}
+
+function attemptOf({ tick, at, holder, attempt }: JobRecord, outcome: JobOutcome): RecordedRun {
+  return { scheduledFor: tick, startedAt: at, instance: holder, attempt, outcome };
+}
+
+/** The newest attempts that fit. */
+function bounded(runs: readonly RecordedRun[]): readonly RecordedRun[] {
+  const kept: RecordedRun[] = [];
+  const encoder = new TextEncoder();
+  let size = 0;
+  for (const run of runs.slice(0, MOST_RUNS)) {
+    size += encoder.encode(JSON.stringify(run)).length;
+    if (size > MOST_BYTES) break;
+    kept.push(run);
+  }
+  return kept;
+}
