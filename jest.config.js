@@ -28,7 +28,7 @@ export default {
     // TypeScript sources import each other by the name of the emitted file.
     '^(\\.{1,2}/.*)\\.js$': '$1',
     '^nestjs-redlock$': '<rootDir>/lib/index.ts',
-    '^nestjs-redlock/(dashboard|opentelemetry|terminus|testing)$': '<rootDir>/lib/$1/index.ts',
+    '^nestjs-redlock/(dashboard|opentelemetry|schedule|terminus|testing)$': '<rootDir>/lib/$1/index.ts',
   },
   setupFiles: ['reflect-metadata'],
   transform: swc,

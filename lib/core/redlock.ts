@@ -229,6 +229,11 @@ export class Redlock {
     for (const lease of this.held.values) lease.shorten(milliseconds);
   }
 
+  /** The source of time of all locks. */
+  get clock(): Clock {
+    return this.context.clock;
+  }
+
   /** Whether `stop` was called. */
   get isStopped(): boolean {
     return this.stopped;

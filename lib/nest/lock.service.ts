@@ -1,5 +1,6 @@
 import { type Duration, parseDuration } from '../core/settings/duration.js';
 import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from '../core/errors.js';
+import type { Clock } from '../core/clock.js';
 import type { ForcedRelease, Owners } from '../core/forced-release.js';
 import type { Lock } from '../core/lock.js';
 import type { LockObserver, OnHeld } from '../core/observer.js';
@@ -217,6 +218,14 @@ export class LockService {
    */
   observe(observer: LockObserver): void {
     this.hub.precede(observer);
+  }
+
+  /**
+   * What the parts of this package that build on locks share with them.
+   * @internal
+   */
+  get environment(): { readonly clock: Clock; readonly settings: Settings } {
+    return { clock: this.redlock().clock, settings: this.settings };
   }
 
   /**

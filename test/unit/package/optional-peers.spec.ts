@@ -32,6 +32,7 @@ describe('Optional peers', () => {
     ['index', []],
     ['testing/index', []],
     ['dashboard/index', []],
+    ['schedule/index', ['@nestjs/schedule', 'cron']],
     ['terminus/index', ['@nestjs/terminus']],
     ['opentelemetry/index', ['@opentelemetry/api']],
   ])('of %s are %j', async (entry, expected) => {

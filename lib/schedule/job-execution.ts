@@ -1,0 +1,110 @@
+import { isLockError } from '../core/errors.js';
+import { endRecord, type JobRecord, lastFinished, startRecord } from '../core/jobs/job-record.js';
+import { attemptJob, type JobFailure, JoinedSignal } from './job-attempt.js';
+import type { JobContext } from './job-context.interface.js';
+import type { HeldJob } from './job-locks.interface.js';
+import { reportOf } from './job-reports.js';
+import type { JobRun } from './job-run.interface.js';
+import type { JobSettings } from './job-settings.js';
+import { storeRecord } from './job-storage.js';
+
+/** The method of a job. */
+export interface JobHandler {
+  /** The decorator, the class and the method, for messages. */
+  readonly where: string;
+  readonly call: (run: JobRun) => unknown;
+}
+
+export interface JobExecutionOptions {
+  readonly settings: JobSettings;
+  readonly handler: JobHandler;
+  readonly context: JobContext;
+  readonly held: HeldJob;
+  /** The record before this attempt. */
+  readonly last: JobRecord | undefined;
+}
+
+/** How long to wait before the end of an attempt is stored again after a failure, in milliseconds. */
+const RETRY_DELAY = 100;
+
+/** One attempt at one tick: recorded as started, run, and recorded as ended. */
+export class JobExecution {
+  private started: JobRecord | undefined;
+
+  constructor(private readonly options: JobExecutionOptions) {}
+
+  /** Resolves when a quorum of the masters knows that the tick has started. */
+  async start(tick: number, attempt: number): Promise<void> {
+    const { settings, held, last } = this.options;
+    const started = startRecord(last, { tick, attempt }, this.now);
+    await storeRecord(held.lock, started, settings.schedule);
+    // The answers may have taken longer than the lock can be relied on.
+    held.lock.assertHeld();
+    this.started = started;
+  }
+
+  /** Calls the method. Gives the new record; nothing if the attempt is to be repeated. */
+  async finish(): Promise<JobRecord | undefined> {
+    const { started, options } = this;
+    if (!started) throw new Error('an attempt must have started before it can finish');
+    const { settings, context, held } = options;
+    const { name } = settings;
+    const attempt = { scheduledFor: new Date(started.tick), attempt: started.attempt };
+    context.observer.started?.(name, { ...attempt, startedAt: new Date(started.at) });
+    const failure = await this.call(started);
+    const wasHandedOn = failure !== undefined && context.stopping.aborted;
+    if (wasHandedOn || !held.lock.isHeld) {
+      context.observer.unfinished?.(name, attempt, held.lock.loss ?? failure?.error);
+      return undefined;
+    }
+    const ended = endRecord(started, this.now, failure);
+    try {
+      await this.storeUntilLost(ended);
+    } catch (error) {
+      context.observer.unfinished?.(name, attempt, error);
+      return undefined;
+    }
+    const [run] = ended.runs;
+    if (run) context.observer.ended?.(name, reportOf(run), failure?.error);
+    return ended;
+  }
+
+  private async call({ tick, attempt }: JobRecord): Promise<JobFailure | undefined> {
+    const { settings, handler, context, held, last } = this.options;
+    const { lock } = held;
+    const joined = new JoinedSignal(lock.signal, context.stopping);
+    const previous = lastFinished(last);
+    const run: JobRun = {
+      job: settings.name,
+      scheduledFor: new Date(tick),
+      attempt,
+      previous: previous && reportOf(previous),
+      signal: joined.signal,
+      lock,
+    };
+    try {
+      return await attemptJob(handler.where, () => held.run(() => handler.call(run)));
+    } finally {
+      joined.letGo();
+    }
+  }
+
+  /** The tick runs again unless its end is stored, so it is worth several attempts. */
+  private async storeUntilLost(record: JobRecord): Promise<void> {
+    const { settings, context, held } = this.options;
+    for (;;) {
+      try {
+        await storeRecord(held.lock, record, settings.schedule);
+        return;
+      } catch (error) {
+        if (!isLockError(error) || !held.lock.isHeld) throw error;
+        await context.clock.pause(RETRY_DELAY, held.lock.signal);
+      }
+    }
+  }
+
+  private get now(): { readonly holder: string; readonly at: number } {
+    const { clock, instance } = this.options.context;
+    return { holder: instance, at: clock.masters };
+  }
+}

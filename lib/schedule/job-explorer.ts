@@ -1,0 +1,105 @@
+import { Injectable } from '@nestjs/common';
+import { DiscoveryService, ModuleRef } from '@nestjs/core';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { RedlockConfigError } from '../core/errors.js';
+import { checkLockService, checkServiceName, getLockServiceToken } from '../nest/lock-service.token.js';
+import type { LockService } from '../nest/lock.service.js';
+import { type JobDeclaration, jobsOf } from './job-declaration.js';
+import type { JobHandler } from './job-execution.js';
+import type { JobRun } from './job-run.interface.js';
+import { type JobSettings, resolveJob } from './job-settings.js';
+
+/** A job of the application, complete and validated. */
+export interface FoundJob {
+  readonly declaration: JobDeclaration;
+  readonly settings: JobSettings;
+  readonly locks: LockService;
+  readonly handler: JobHandler;
+}
+
+type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** Finds the jobs of all providers and controllers at boot, and checks them. */
+@Injectable()
+export class JobExplorer {
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  /** @throws {RedlockConfigError} for the first invalid job */
+  explore(): readonly FoundJob[] {
+    const found: FoundJob[] = [];
+    const names = new Map<string, string>();
+    const seen = new Set<unknown>();
+    for (const wrapper of [...this.discovery.getProviders(), ...this.discovery.getControllers()]) {
+      const instance: unknown = wrapper.instance;
+      if (typeof instance !== 'object' || instance === null || seen.has(instance)) continue;
+      seen.add(instance);
+      const prototype = Object.getPrototypeOf(instance) as object | null;
+      for (const declaration of prototype ? jobsOf(prototype) : []) {
+        refuseManyInstances(declaration, wrapper);
+        const job = this.resolve(declaration, instance);
+        refuseDuplicate(job, names);
+        found.push(job);
+      }
+    }
+    if (found[0]) this.requireScheduleModule(found[0].declaration);
+    return found;
+  }
+
+  private resolve(declaration: JobDeclaration, instance: object): FoundJob {
+    const { where, property } = declaration;
+    const locks = this.lockServiceOf(declaration);
+    const call = (run: JobRun): unknown => {
+      const method = Reflect.get(instance, property) as (run: JobRun) => unknown;
+      return Reflect.apply(method, instance, [run]);
+    };
+    return { declaration, settings: resolveJob(declaration, locks), locks, handler: { where, call } };
+  }
+
+  private lockServiceOf({ where, options }: JobDeclaration): LockService {
+    const { service } = (options as JobDeclaration['options'] | undefined) ?? {};
+    checkServiceName(`${where}: service`, service);
+    const locks = this.find(getLockServiceToken(service));
+    if (locks === undefined) {
+      const name = service === undefined ? '...' : `{ name: '${service}', ... }`;
+      const requirement = `needs a lock service: import RedlockModule.forRoot(${name}) beside RedlockScheduleModule`;
+      throw new RedlockConfigError(`${where}: service`, service, requirement);
+    }
+    checkLockService(where, locks);
+    return locks;
+  }
+
+  private requireScheduleModule({ where }: JobDeclaration): void {
+    if (this.find(SchedulerRegistry) !== undefined) return;
+    const requirement = 'needs ScheduleModule.forRoot() of @nestjs/schedule, whose options also turn jobs off';
+    throw new RedlockConfigError(where, undefined, requirement);
+  }
+
+  private find(token: symbol | typeof SchedulerRegistry): unknown {
+    try {
+      return this.modules.get<unknown>(token, { strict: false });
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+function refuseManyInstances({ where }: JobDeclaration, wrapper: Wrapper): void {
+  if (wrapper.isDependencyTreeStatic() && !wrapper.isTransient) return;
+  const requirement = 'needs a singleton: remove the scope of the class, and of what is injected into it';
+  throw new RedlockConfigError(where, wrapper.name, requirement);
+}
+
+function refuseDuplicate({ settings, declaration, locks }: FoundJob, names: Map<string, string>): void {
+  // Jobs of different services never share a lock.
+  const id = JSON.stringify([locks.environment.settings.keyPrefix, declaration.options.service, settings.name]);
+  const other = names.get(id);
+  names.set(id, declaration.where);
+  if (other === undefined) return;
+  const advice =
+    other === declaration.where ? 'is its class a provider of several modules, or extended by several classes?' : '';
+  const requirement = `must be different for each job, and ${other} has the same. ${advice}`.trim();
+  throw new RedlockConfigError(`${declaration.where}: name`, settings.name, requirement);
+}

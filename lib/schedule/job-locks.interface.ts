@@ -1,0 +1,40 @@
+import type { Lock } from '../core/lock.js';
+
+/** What the masters keep with the resource of a job, and what is known about it. */
+export interface JobReading {
+  readonly value: unknown;
+  /** Whether it is the last value that was stored. Otherwise it is the newest that is left. */
+  readonly isCertain: boolean;
+  /** The median of the masters' clocks, in milliseconds since the epoch. */
+  readonly time: number;
+  /** When the newest data of a master that has lost its data began; `undefined` if that is unknown. */
+  readonly bornAt: number | undefined;
+}
+
+/** The part of the state of a lock that jobs use. */
+export interface JobRegister {
+  read(options: { readonly onUncertain: 'newest' }): Promise<JobReading>;
+  set(value: unknown, options: { readonly expireAfter: number }): Promise<void>;
+}
+
+/** The lock of a job while this instance has it. */
+export interface HeldJob {
+  readonly lock: Lock & { readonly state: JobRegister };
+  /** Runs work in the context of the lock. */
+  run<T>(work: () => T): T;
+  /** Releases the lock. Never rejects. */
+  end(): Promise<void>;
+}
+
+/** How a lock is taken for a job. Durations are in milliseconds. */
+export interface JobHolding {
+  readonly ttl: number;
+  readonly maxHold: number;
+  readonly wait: number;
+  readonly signal: AbortSignal;
+}
+
+/** The part of a lock service that jobs use. */
+export interface JobLocks {
+  hold(resources: readonly string[], options: JobHolding): Promise<HeldJob>;
+}

@@ -1,0 +1,121 @@
+import { RedlockConfigError } from '../core/errors.js';
+import type { JobPolicy } from '../core/jobs/job-policy.js';
+import { jobResource } from '../core/jobs/job-record.js';
+import type { JobSchedule } from '../core/jobs/job-schedule.interface.js';
+import { parseDuration } from '../core/settings/duration.js';
+import { checkOptionNames } from '../core/settings/option-names.js';
+import { resolveFlag } from '../core/settings/settings.js';
+import { resolveFixedKey } from '../nest/lock-key.js';
+import type { LockService } from '../nest/lock.service.js';
+import { CronSchedule } from './cron-schedule.js';
+import { IntervalSchedule } from './interval-schedule.js';
+import type { JobDeclaration } from './job-declaration.js';
+import { CRON_OPTION_NAMES, INTERVAL_OPTION_NAMES } from './locked-job.options.js';
+
+/** Settings of a job: complete and validated. Durations are in milliseconds. */
+export interface JobSettings {
+  readonly name: string;
+  readonly resource: string;
+  readonly schedule: JobSchedule;
+  readonly policy: JobPolicy;
+  readonly ttl: number;
+  readonly maxHold: number;
+}
+
+/** As fine as cron expressions are. In milliseconds. */
+const SHORTEST_PERIOD = 1_000;
+/** A shorter ttl would be lost in an ordinary pause of a process. In milliseconds. */
+const SHORTEST_TTL = 1_000;
+const DEFAULT_MAX_HOLD = 24 * 3_600_000;
+/** Ticks whose distances are compared to find the shortest one. */
+const COMPARED_TICKS = 60;
+
+/**
+ * Validates the arguments of a decorator and fills in the defaults.
+ *
+ * @throws {RedlockConfigError} for the first invalid one; the message names the method
+ */
+export function resolveJob(declaration: JobDeclaration, locks: LockService): JobSettings {
+  const { where, kind, options } = declaration;
+  checkOptionNames(where, options, kind === 'cron' ? CRON_OPTION_NAMES : INTERVAL_OPTION_NAMES);
+  const { recover = true, catchUp = false, overlap = 'skip' } = options;
+  const name = resolveName(where, options.name);
+  if (!['skip', 'queue'].includes(overlap)) {
+    throw new RedlockConfigError(`${where}: overlap`, overlap, `must be 'skip' or 'queue'`);
+  }
+  const policy: JobPolicy = {
+    recover: resolveFlag(`${where}: recover`, recover),
+    catchUp: resolveFlag(`${where}: catchUp`, catchUp),
+    overlap,
+  };
+  const schedule = resolveSchedule(declaration);
+  const { settings } = locks.environment;
+  const { ttl = defaultTtl(settings.ttl, schedule) } = options;
+  const { maxHold = Math.max(DEFAULT_MAX_HOLD, settings.maxHold) } = options;
+  locks.check(where, { ttl, maxHold });
+  return {
+    ...{ name, resource: jobResource(name), schedule, policy },
+    ttl: parseDuration(`${where}: ttl`, ttl, 0),
+    maxHold: parseDuration(`${where}: maxHold`, maxHold, 0),
+  };
+}
+
+function resolveName(where: string, name: unknown): string {
+  if (typeof name !== 'string' || name === '') {
+    const requirement = `must be a non-empty string that names the job on all instances, as in { name: 'report' }`;
+    throw new RedlockConfigError(`${where}: name`, name, requirement);
+  }
+  resolveFixedKey(`${where}: name`, name);
+  return name;
+}
+
+function resolveSchedule(declaration: JobDeclaration): JobSchedule {
+  const { where } = declaration;
+  if (declaration.kind === 'interval') {
+    return new IntervalSchedule(parseDuration(`${where}: period`, declaration.schedule, SHORTEST_PERIOD));
+  }
+  const { schedule: expression, options } = declaration;
+  if (typeof (expression as unknown) !== 'string') {
+    throw new RedlockConfigError(`${where}: expression`, expression, 'must be a cron expression');
+  }
+  checkTimeZone(where, options.timeZone);
+  try {
+    return new CronSchedule(expression, options.timeZone);
+  } catch (error) {
+    const [reason = ''] = error instanceof Error ? error.message.split('\n') : [];
+    throw new RedlockConfigError(
+      `${where}: expression`,
+      expression,
+      `must be a cron expression with a tick: ${reason}`,
+    );
+  }
+}
+
+function checkTimeZone(where: string, timeZone: unknown): void {
+  if (timeZone === undefined) return;
+  try {
+    if (typeof timeZone === 'string' && timeZone !== '') {
+      new CronSchedule('* * * * *', timeZone);
+      return;
+    }
+  } catch {
+    // Reported below.
+  }
+  throw new RedlockConfigError(
+    `${where}: timeZone`,
+    timeZone,
+    `must be the name of a time zone, as in 'Europe/Berlin'`,
+  );
+}
+
+/** A crashed instance should not block the tick after the one that it ran. */
+function defaultTtl(ofModule: number, schedule: JobSchedule): number {
+  let shortest = Infinity;
+  let tick = schedule.next(Date.UTC(2000, 0, 1));
+  for (let compared = 0; compared < COMPARED_TICKS && shortest / 2 > SHORTEST_TTL; compared++) {
+    const next = schedule.next(tick);
+    shortest = Math.min(shortest, next - tick);
+    tick = next;
+  }
+  return Math.min(ofModule, Math.max(shortest / 2, SHORTEST_TTL));
+}

@@ -1,0 +1,182 @@
+import { isLockError, isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
+import { decideJob, type JobSkipReason } from '../core/jobs/job-policy.js';
+import { type JobRecord, markRecord, readJobRecord } from '../core/jobs/job-record.js';
+import type { JobContext } from './job-context.interface.js';
+import { JobExecution, type JobHandler } from './job-execution.js';
+import { JobHandedOnError } from './job-handed-on.error.js';
+import type { HeldJob } from './job-locks.interface.js';
+import type { JobSkip } from './job-run.interface.js';
+import type { JobSettings } from './job-settings.js';
+import { storeRecord } from './job-storage.js';
+import type { TickListener } from './ticker.js';
+
+/** How long to wait after a failure before the next attempt to take the lock, in milliseconds. */
+const RETRY_DELAY = 500;
+/** How long one acquisition waits for another instance, in milliseconds. Afterwards it begins anew. */
+const WAIT = 3_600_000;
+
+/**
+ * One job on this instance. Takes the lock of the job for each tick and does what the record of the job requires. While
+ * another instance has the lock it waits, so that it can run the tick again if that instance crashes.
+ */
+export class Job implements TickListener {
+  /** The newest tick that came due here and is not settled. */
+  private pending: number | undefined;
+  /** Whether to look at the record although no tick came due. */
+  private isVisiting = false;
+  private isWorking = false;
+  private isRunning = false;
+  private skip: JobSkip | undefined;
+
+  /** @param handler the method, with the name for messages */
+  constructor(
+    readonly settings: JobSettings,
+    private readonly handler: JobHandler,
+    private readonly context: JobContext,
+  ) {}
+
+  /** The last tick that this instance did not run. */
+  get lastSkip(): JobSkip | undefined {
+    return this.skip;
+  }
+
+  /** Looks for a tick whose instance crashed or that was missed. */
+  visit(): void {
+    this.isVisiting = true;
+    this.begin();
+  }
+
+  due(tick: number): void {
+    if (this.isRunning && this.settings.policy.overlap === 'skip') {
+      this.noteSkip(tick, 'overlap');
+      return;
+    }
+    if (this.pending !== undefined) this.noteSkip(this.pending, 'superseded');
+    this.pending = tick;
+    this.begin();
+  }
+
+  missed(tick: number, reason: 'late' | 'superseded'): void {
+    if (this.settings.policy.catchUp) this.visit();
+    else this.noteSkip(tick, reason);
+  }
+
+  private begin(): void {
+    if (this.isWorking) return;
+    this.isWorking = true;
+    void this.work().finally(() => (this.isWorking = false));
+  }
+
+  private async work(): Promise<void> {
+    const { clock, observer, stopping } = this.context;
+    while ((this.pending !== undefined || this.isVisiting) && !stopping.aborted) {
+      try {
+        await this.takeTurn();
+      } catch (error) {
+        if (isStopped(error) || error instanceof JobHandedOnError) return;
+        if (isNotAcquired(error)) continue;
+        observer.delayed?.(this.settings.name, error);
+        if (!canSucceedLater(error)) this.settle(Infinity);
+        await clock.pause(RETRY_DELAY, stopping);
+      }
+    }
+  }
+
+  /** Takes the lock and works until nothing is left to do under it. */
+  private async takeTurn(): Promise<void> {
+    const { resource, ttl, maxHold } = this.settings;
+    const { locks, stopping } = this.context;
+    const held = await locks.hold([resource], { ttl, maxHold, wait: WAIT, signal: stopping });
+    try {
+      await this.decideUnder(held);
+    } finally {
+      await held.end();
+    }
+  }
+
+  private async decideUnder(held: HeldJob): Promise<void> {
+    const { name, schedule, policy } = this.settings;
+    const { clock, instance, stopping } = this.context;
+    const reading = await held.lock.state.read({ onUncertain: 'newest' });
+    clock.synchronize(reading.time);
+    let record = this.recordIn(reading.value);
+    while (!stopping.aborted) {
+      const situation = { ...reading, record, time: clock.masters, due: this.pending };
+      const decision = decideJob(situation, schedule, policy);
+      switch (decision.action) {
+        case 'run': {
+          record = await this.run(held, record, decision);
+          // The next holder of the lock runs the tick again, which may be this instance.
+          if (!record) return;
+          break;
+        }
+        case 'mark':
+          record = markRecord(record, decision, { holder: instance, at: clock.masters });
+          await storeRecord(held.lock, record, schedule);
+          if (decision.tick !== this.pending) this.noteSkip(decision.tick, decision.state);
+          break;
+        case 'skip':
+          this.settle(decision.tick);
+          this.noteSkip(decision.tick, decision.reason);
+          return;
+        case 'wait':
+          // The ticker announces it once more, since it has the time of the masters now.
+          this.settle(decision.tick);
+          return;
+        case 'rest':
+          this.settle(-Infinity);
+          return;
+        default:
+          throw new RedlockConfigError('job', name satisfies string, decision satisfies never);
+      }
+    }
+  }
+
+  private async run(
+    held: HeldJob,
+    last: JobRecord | undefined,
+    { tick, attempt }: { readonly tick: number; readonly attempt: number },
+  ): Promise<JobRecord | undefined> {
+    const { settings, handler, context } = this;
+    const execution = new JobExecution({ settings, handler, context, held, last });
+    await execution.start(tick, attempt);
+    this.isRunning = true;
+    // Until the end is recorded, this instance is to come back to the tick.
+    this.isVisiting = true;
+    if (this.pending !== undefined && this.pending <= tick) this.pending = undefined;
+    try {
+      return await execution.finish();
+    } finally {
+      this.isRunning = false;
+    }
+  }
+
+  private recordIn(value: unknown): JobRecord | undefined {
+    if (value === undefined || value === null) return undefined;
+    const record = readJobRecord(value);
+    if (record) return record;
+    const { resource } = this.settings;
+    throw new RedlockConfigError(
+      'state',
+      resource,
+      'must be the record of a job: nothing else may set the state of this lock',
+    );
+  }
+
+  /** Nothing is left to do about ticks up to this one. */
+  private settle(tick: number): void {
+    this.isVisiting = false;
+    if (this.pending !== undefined && this.pending <= tick) this.pending = undefined;
+  }
+
+  private noteSkip(tick: number, reason: JobSkipReason): void {
+    const { clock, observer } = this.context;
+    this.skip = { scheduledFor: new Date(tick), at: new Date(clock.wall), reason };
+    observer.skipped?.(this.settings.name, this.skip);
+  }
+}
+
+/** Whether the masters may answer otherwise in a while. */
+function canSucceedLater(error: unknown): boolean {
+  return isLockError(error) && !(error instanceof RedlockConfigError);
+}

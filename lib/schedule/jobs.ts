@@ -1,0 +1,103 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import type { LockService } from '../nest/lock.service.js';
+import { type FoundJob, JobExplorer } from './job-explorer.js';
+import { JobClock } from './job-clock.js';
+import { JobHandedOnError } from './job-handed-on.error.js';
+import { combineJobObservers } from './combined-job-observer.js';
+import { logJobsTo } from './job-log.js';
+import type { JobObserver } from './job-observer.interface.js';
+import { Job } from './job.js';
+import { locksOf } from './job-locks.js';
+import { Ticker } from './ticker.js';
+
+/** The options of `ScheduleModule.forRoot` that turn jobs off. */
+interface Switches {
+  readonly cronJobs?: boolean;
+  readonly intervals?: boolean;
+}
+
+/** The token under which `@nestjs/schedule` provides the options of its module. */
+const SCHEDULE_OPTIONS = 'SCHEDULE_MODULE_OPTIONS';
+
+/** A job of the application, and what runs it. */
+export interface ScheduledJob {
+  readonly found: FoundJob;
+  readonly job: Job;
+  readonly ticker: Ticker;
+}
+
+/** All jobs of the application. */
+@Injectable()
+export class Jobs {
+  private readonly stopping = new AbortController();
+  private readonly observers: JobObserver[] = [logJobsTo(new Logger('Jobs'))];
+  private scheduled: readonly ScheduledJob[] = [];
+
+  constructor(
+    private readonly explorer: JobExplorer,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  /** The jobs that were found at boot, also those that are turned off. */
+  get all(): readonly ScheduledJob[] {
+    return this.scheduled;
+  }
+
+  /** Finds all jobs. @throws {RedlockConfigError} for the first invalid one */
+  find(): void {
+    const clocks = new Map<LockService, JobClock>();
+    this.scheduled = this.explorer.explore().map((found) => {
+      const { locks } = found;
+      const clock = clocks.get(locks) ?? new JobClock(locks.environment.clock);
+      clocks.set(locks, clock);
+      return this.schedule(found, clock);
+    });
+  }
+
+  /** Lets the jobs tick that are not turned off, and looks for ticks of crashed instances. */
+  start(): void {
+    const { cronJobs = true, intervals = true } = this.switches();
+    for (const { found, job, ticker } of this.scheduled) {
+      if (found.declaration.kind === 'cron' ? !cronJobs : !intervals) continue;
+      ticker.start();
+      job.visit();
+    }
+  }
+
+  /** Ends all timers and waiting, and asks running jobs to end. */
+  stop(): void {
+    for (const { ticker } of this.scheduled) ticker.stop();
+    this.stopping.abort(new JobHandedOnError());
+  }
+
+  /** Adds an observer. Returns a function that removes it. */
+  observe(observer: JobObserver): () => void {
+    this.observers.push(observer);
+    return () => {
+      const index = this.observers.indexOf(observer);
+      if (index >= 0) this.observers.splice(index, 1);
+    };
+  }
+
+  private schedule(found: FoundJob, clock: JobClock): ScheduledJob {
+    const { settings, handler, locks } = found;
+    const context = {
+      locks: locksOf(locks),
+      clock,
+      observer: combineJobObservers(this.observers),
+      instance: locks.environment.settings.instance,
+      stopping: this.stopping.signal,
+    };
+    const job = new Job(settings, handler, context);
+    return { found, job, ticker: new Ticker(settings.schedule, clock, job) };
+  }
+
+  private switches(): Switches {
+    try {
+      return this.modules.get<Switches>(SCHEDULE_OPTIONS, { strict: false });
+    } catch {
+      return {};
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import {
+  type BeforeApplicationShutdown,
+  Global,
+  Inject,
+  Module,
+  type OnApplicationBootstrap,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { RUNTIME_STARTER, RuntimeStarter } from '../nest/runtime-starter.js';
+import { JOBS } from './job-declaration.js';
+import { JobExplorer } from './job-explorer.js';
+import { JobHistory } from './job-history.js';
+import { Jobs } from './jobs.js';
+
+/**
+ * Runs the methods under `@LockedCron` and `@LockedInterval`, and provides the {@link JobHistory}.
+ *
+ * ```ts
+ * imports: [RedlockModule.forRoot([...]), ScheduleModule.forRoot(), RedlockScheduleModule]
+ * ```
+ *
+ * `ScheduleModule.forRoot({ cronJobs: false })` and `{ intervals: false }` turn these jobs off on an instance, too.
+ */
+@Global()
+@Module({
+  imports: [DiscoveryModule],
+  providers: [JobExplorer, Jobs, JobHistory, { provide: JOBS, useExisting: Jobs }],
+  exports: [JobHistory, JOBS],
+})
+export class RedlockScheduleModule implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
+  /** @internal */
+  constructor(
+    @Inject(Jobs) private readonly jobs: Jobs,
+    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
+  ) {}
+
+  /** Finds the jobs and checks them. */
+  async onModuleInit(): Promise<void> {
+    try {
+      this.jobs.find();
+    } catch (error) {
+      // Nest runs no shutdown hooks after a failed start, and open connections would keep the process alive.
+      const starters = this.discovery.getProviders().filter(({ token }) => token === RUNTIME_STARTER);
+      await Promise.all(starters.map(({ instance }) => (instance as RuntimeStarter).close()));
+      throw error;
+    }
+  }
+
+  /** Lets the jobs tick from here on. */
+  onApplicationBootstrap(): void {
+    this.jobs.start();
+  }
+
+  /** Ends the timers, and asks running jobs to end. `RedlockModule` waits for them, for at most its `drainTimeout`. */
+  beforeApplicationShutdown(): void {
+    this.jobs.stop();
+  }
+}

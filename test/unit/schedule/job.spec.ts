@@ -1,0 +1,395 @@
+import { describe, expect, it } from '@jest/globals';
+import type { JobPolicy } from '../../../lib/core/jobs/job-policy.js';
+import { type JobRecord, readJobRecord } from '../../../lib/core/jobs/job-record.js';
+import { QuorumUnavailableError } from '../../../lib/core/errors.js';
+import { ManualClock } from '../../../lib/memory/manual-clock.js';
+import { IntervalSchedule } from '../../../lib/schedule/interval-schedule.js';
+import { JobClock } from '../../../lib/schedule/job-clock.js';
+import { JobHandedOnError } from '../../../lib/schedule/job-handed-on.error.js';
+import { Job } from '../../../lib/schedule/job.js';
+import type { JobRun } from '../../../lib/schedule/job-run.interface.js';
+import { Ticker } from '../../../lib/schedule/ticker.js';
+import { JobCluster } from '../support/job-cluster.js';
+
+const PERIOD = 60_000;
+const START = Date.UTC(2026, 0, 1);
+const RESOURCE = 'job:report';
+
+/** The wall clock of one instance, which is ahead of the others. */
+class ShiftedClock extends ManualClock {
+  constructor(
+    private readonly base: ManualClock,
+    private readonly ahead: number,
+  ) {
+    super();
+  }
+
+  override read() {
+    const { monotonic, wall } = this.base.read();
+    return { monotonic, wall: wall + this.ahead };
+  }
+
+  override schedule(delay: number, callback: () => void) {
+    return this.base.schedule(delay, callback);
+  }
+}
+
+/** Runs of one instance, which end when the test lets them. */
+class Instance {
+  readonly runs: JobRun[] = [];
+  readonly events: string[] = [];
+  readonly job: Job;
+  private readonly ends: (() => void)[] = [];
+  private readonly stopping = new AbortController();
+  private readonly ticker: Ticker;
+  /** What a run does; by default it ends at once. */
+  work: (run: JobRun) => unknown = () => undefined;
+
+  constructor(name: string, cluster: JobCluster, clock: ManualClock, policy: Partial<JobPolicy> = {}) {
+    const schedule = new IntervalSchedule(PERIOD);
+    const jobClock = new JobClock(clock);
+    this.job = new Job(
+      {
+        ...{ name: 'report', resource: RESOURCE, schedule, ttl: 1_000, maxHold: 3_600_000 },
+        policy: { recover: true, catchUp: false, overlap: 'skip', ...policy },
+      },
+      {
+        where: 'a test',
+        call: (run) => {
+          this.runs.push(run);
+          return this.work(run);
+        },
+      },
+      {
+        ...{ locks: cluster.of(name), clock: jobClock, instance: name, stopping: this.stopping.signal },
+        observer: {
+          started: (_, { scheduledFor, attempt }) => this.note(scheduledFor, `started ${attempt}`),
+          ended: (_, { scheduledFor, outcome }) => this.note(scheduledFor, outcome),
+          unfinished: (_, { scheduledFor }) => this.note(scheduledFor, 'unfinished'),
+          skipped: (_, { scheduledFor, reason }) => this.note(scheduledFor, reason),
+          delayed: () => this.events.push('delayed'),
+        },
+      },
+    );
+    this.ticker = new Ticker(schedule, jobClock, this.job);
+  }
+
+  start(): void {
+    this.ticker.start();
+    this.job.visit();
+  }
+
+  /** As at the shutdown of the application. */
+  stop(): void {
+    this.ticker.stop();
+    this.stopping.abort(new JobHandedOnError());
+  }
+
+  /** Lets each run last until `end`. */
+  hang(): void {
+    this.work = () => new Promise<void>((resolve) => this.ends.push(resolve));
+  }
+
+  end(): void {
+    this.work = () => undefined;
+    for (const end of this.ends.splice(0)) end();
+  }
+
+  private note(tick: Date, event: string): void {
+    this.events.push(`${(tick.getTime() - START) / PERIOD} ${event}`);
+  }
+}
+
+function setUp(policy: Partial<JobPolicy> = {}, aheadOfSecond = 0) {
+  const clock = new ManualClock(START + 1_000);
+  const cluster = new JobCluster(clock);
+  const a = new Instance('a', cluster, clock, policy);
+  const b = new Instance('b', cluster, aheadOfSecond === 0 ? clock : new ShiftedClock(clock, aheadOfSecond), policy);
+  const to = (tick: number, later = 0): Promise<void> =>
+    clock.advance(START + tick * PERIOD + later - clock.read().wall);
+  const record = (): JobRecord | undefined => readJobRecord(cluster.value(RESOURCE));
+  return { clock, cluster, a, b, to, record };
+}
+
+describe('A job on several instances', () => {
+  it('runs each tick once, with its nominal time', async () => {
+    const { a, b, to } = setUp();
+    a.start();
+    b.start();
+    await to(5, 1);
+    const ticks = [...a.runs, ...b.runs].map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD);
+    expect(ticks.sort()).toEqual([1, 2, 3, 4, 5]);
+    expect([...a.events, ...b.events].filter((event) => event.endsWith('finished'))).toHaveLength(5);
+  });
+
+  it.each([25_000, -25_000, 30_000])('runs each tick once if a clock differs by %d ms', async (ahead) => {
+    const { a, b, to, record } = setUp({}, ahead);
+    a.start();
+    b.start();
+    await to(5, 30_001);
+    const ticks = [...a.runs, ...b.runs].map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD);
+    expect(ticks.sort().filter((tick) => tick >= 1 && tick <= 5)).toEqual([1, 2, 3, 4, 5]);
+    expect(new Set(ticks).size).toBe(ticks.length);
+    expect(record()?.state).toBe('ok');
+  });
+
+  it('runs no tick early, and each in time, on an instance whose clock is a day ahead', async () => {
+    const { b, to } = setUp({}, 86_400_000);
+    b.start();
+    await to(1, -PERIOD / 2 - 1);
+    expect(b.runs).toHaveLength(0);
+    await to(3, 1);
+    expect(b.events.filter((event) => event.endsWith('ok'))).toEqual(['1 ok', '2 ok', '3 ok']);
+  });
+
+  it('gives the previous run to the next one', async () => {
+    const { a, to } = setUp();
+    a.start();
+    await to(2, 1);
+    expect(a.runs[0]?.previous).toBeUndefined();
+    expect(a.runs[1]?.previous).toEqual({
+      ...{ scheduledFor: new Date(START + PERIOD), attempt: 1, instance: 'a', outcome: 'ok', error: undefined },
+      startedAt: new Date(START + PERIOD),
+      endedAt: new Date(START + PERIOD),
+    });
+  });
+});
+
+describe('A job whose instance is gone', () => {
+  it('runs again as the next attempt, on an instance that waited', async () => {
+    const { a, b, cluster, to, record } = setUp();
+    a.hang();
+    a.start();
+    await to(0, 2_000);
+    b.start();
+    await to(1, 1);
+    expect(cluster.waiters(RESOURCE)).toEqual(['b']);
+    cluster.expire(RESOURCE);
+    await to(1, 2);
+    expect(b.runs[0]).toMatchObject({ scheduledFor: new Date(START + PERIOD), attempt: 2 });
+    expect(record()?.runs.map(({ outcome, instance }) => [outcome, instance])).toEqual([
+      ['ok', 'b'],
+      ['unfinished', 'a'],
+    ]);
+  });
+
+  it('runs again before the next tick, and then that one', async () => {
+    const { a, b, cluster, to } = setUp();
+    a.hang();
+    a.start();
+    await to(0, 2_000);
+    b.start();
+    await to(2, 1);
+    cluster.expire(RESOURCE);
+    await to(2, 2);
+    expect(b.events.filter((event) => !event.endsWith('superseded'))).toEqual([
+      '1 started 2',
+      '1 ok',
+      '2 started 1',
+      '2 ok',
+    ]);
+  });
+
+  it('runs again when an instance starts, without a tick', async () => {
+    const { a, b, cluster, to } = setUp();
+    a.hang();
+    a.start();
+    await to(1, 1);
+    a.stop();
+    cluster.expire(RESOURCE);
+    b.start();
+    await to(1, 2);
+    expect(b.events).toEqual(['1 started 2', '1 ok']);
+  });
+
+  it('is abandoned without recovery', async () => {
+    const { a, b, cluster, to, record } = setUp({ recover: false });
+    a.hang();
+    a.start();
+    await to(0, 2_000);
+    b.start();
+    await to(1, 1);
+    cluster.expire(RESOURCE);
+    await to(1, 2);
+    expect(b.runs).toHaveLength(0);
+    expect(b.job.lastSkip).toMatchObject({ scheduledFor: new Date(START + PERIOD), reason: 'abandoned' });
+    expect(record()).toMatchObject({ state: 'abandoned', runs: [{ instance: 'a', outcome: 'abandoned' }] });
+    await to(2, 1);
+    expect(record()).toMatchObject({ state: 'ok', tick: START + 2 * PERIOD });
+  });
+
+  it('aborts the signal of the run that lost the lock, and records nothing for it', async () => {
+    const { a, cluster, to, record } = setUp();
+    a.hang();
+    a.start();
+    await to(1, 1);
+    cluster.expire(RESOURCE);
+    expect(a.runs[0]?.signal.reason).toEqual(new Error('the lock was lost'));
+    expect(record()?.state).toBe('started');
+    a.end();
+    await to(1, 2);
+    expect(a.events).toEqual(['1 started 1', '1 unfinished', '1 started 2', '1 ok']);
+  });
+});
+
+describe('A job that fails', () => {
+  it('is recorded and not run again', async () => {
+    const { a, b, to, record } = setUp();
+    for (const each of [a, b]) each.work = () => Promise.reject(new Error('no paper'));
+    a.start();
+    b.start();
+    await to(1, 1);
+    expect([...a.runs, ...b.runs]).toHaveLength(1);
+    expect(record()).toMatchObject({ state: 'failed', runs: [{ outcome: 'failed', error: 'no paper' }] });
+  });
+
+  it('is recorded if it throws at once', async () => {
+    const { a, to, record } = setUp();
+    a.work = () => {
+      throw new Error('no ink');
+    };
+    a.start();
+    await to(1, 1);
+    expect(record()).toMatchObject({ state: 'failed', runs: [{ error: 'no ink' }] });
+  });
+
+  it('tries to record its end until it can', async () => {
+    const { a, cluster, to, record } = setUp();
+    a.work = () => {
+      for (let count = 0; count < 3; count++) cluster.failures.push(new QuorumUnavailableError('set', [], [], 2, 3));
+    };
+    a.start();
+    await to(1, 1_000);
+    expect(record()?.state).toBe('ok');
+    expect(a.events).toEqual(['1 started 1', '1 ok']);
+  });
+
+  it('does not run before the masters know that it starts', async () => {
+    const { a, cluster, to } = setUp();
+    cluster.failures.push(new QuorumUnavailableError('set', [], [], 2, 3));
+    a.start();
+    await to(1, 1);
+    expect(a.runs).toHaveLength(0);
+    await to(1, 1_000);
+    expect(a.events).toEqual(['delayed', '1 started 1', '1 ok']);
+  });
+});
+
+describe('A tick that comes due while an earlier one runs', () => {
+  it('is skipped on all instances', async () => {
+    const { a, b, to } = setUp();
+    a.hang();
+    a.start();
+    await to(0, 2_000);
+    b.start();
+    await to(2, 1_000);
+    a.end();
+    await to(2, 2_000);
+    expect(a.job.lastSkip).toMatchObject({ scheduledFor: new Date(START + 2 * PERIOD), reason: 'overlap' });
+    expect(b.job.lastSkip).toMatchObject({ scheduledFor: new Date(START + 2 * PERIOD), reason: 'overlap' });
+    await to(3, 1);
+    expect([...a.runs, ...b.runs].map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD)).toEqual([1, 3]);
+  });
+
+  it('runs afterwards if it is queued, the newest only', async () => {
+    const { a, to } = setUp({ overlap: 'queue' });
+    a.hang();
+    a.start();
+    await to(3, 1_000);
+    a.end();
+    await to(3, 2_000);
+    expect(a.events).toEqual(['1 started 1', '2 superseded', '1 ok', '3 started 1', '3 ok']);
+  });
+});
+
+describe('A job that was missed', () => {
+  const old: JobRecord = { tick: START - 9 * PERIOD, attempt: 1, holder: 'x', state: 'ok', at: START, runs: [] };
+
+  it('runs its last tick at the next start, once', async () => {
+    const { a, b, cluster, to } = setUp({ catchUp: true });
+    cluster.values.set(RESOURCE, JSON.stringify(old));
+    a.start();
+    b.start();
+    await to(0, 2_000);
+    expect([...a.events, ...b.events].filter((event) => event.includes('started'))).toEqual(['0 started 1']);
+  });
+
+  it('waits for its next tick unless it is to catch up', async () => {
+    const { a, cluster, to } = setUp();
+    cluster.values.set(RESOURCE, JSON.stringify(old));
+    a.start();
+    await to(1, -1);
+    expect(a.events).toEqual([]);
+  });
+
+  it('skips a tick that it notices too late', async () => {
+    const { a, clock, to } = setUp();
+    a.start();
+    await clock.settle();
+    clock.stall(PERIOD * 1.9);
+    await clock.settle();
+    await to(2, 1);
+    expect(a.events).toEqual(['1 late', '2 started 1', '2 ok']);
+  });
+
+  it('marks ticks as unknown after a loss of its record', async () => {
+    const { a, cluster, to, record } = setUp();
+    cluster.certainty = { isCertain: false, bornAt: START + PERIOD };
+    a.start();
+    await to(1, 1);
+    expect(a.events).toEqual(['1 unknown']);
+    expect(record()).toMatchObject({ state: 'unknown', runs: [{ outcome: 'unknown', attempt: 0 }] });
+    await to(2, 1);
+    expect(a.events).toEqual(['1 unknown', '2 started 1', '2 ok']);
+  });
+});
+
+describe('At a shutdown', () => {
+  it('a job that ends with an error is run again by another instance at once', async () => {
+    const { a, b, clock, to, record } = setUp();
+    a.work = ({ signal }) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+    a.start();
+    await to(0, 2_000);
+    b.start();
+    await to(1, 1);
+    a.stop();
+    expect(a.runs[0]?.signal.reason).toBeInstanceOf(JobHandedOnError);
+    await clock.settle();
+    expect(a.events).toEqual(['1 started 1', '1 unfinished']);
+    expect(b.events).toEqual(['1 started 2', '1 ok']);
+    expect(record()).toMatchObject({ attempt: 2, holder: 'b', state: 'ok' });
+  });
+
+  it('a job that still succeeds has run', async () => {
+    const { a, b, clock, to, record } = setUp();
+    a.hang();
+    a.start();
+    await to(0, 2_000);
+    b.start();
+    await to(1, 1);
+    a.stop();
+    a.end();
+    await clock.settle();
+    expect(record()).toMatchObject({ attempt: 1, holder: 'a', state: 'ok' });
+    expect(b.runs).toHaveLength(0);
+  });
+
+  it('waiting ends, and no timer is left', async () => {
+    const { a, b, cluster, clock, to } = setUp();
+    a.hang();
+    a.start();
+    b.start();
+    await to(1, 1);
+    const waiting = cluster.holder(RESOURCE) === 'a' ? b : a;
+    waiting.stop();
+    await clock.settle();
+    expect(cluster.waiters(RESOURCE)).toEqual([]);
+    for (const each of [a, b]) {
+      each.stop();
+      each.end();
+    }
+    await clock.settle();
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
