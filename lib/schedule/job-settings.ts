@@ -7,6 +7,7 @@ import { checkOptionNames } from '../core/settings/option-names.js';
 import { resolveFlag } from '../core/settings/settings.js';
 import { resolveFixedKey } from '../nest/lock-key.js';
 import type { LockService } from '../nest/lock.service.js';
+import { shortestPeriod } from '../nest/schedule-period.js';
 import { CronSchedule } from './cron-schedule.js';
 import { IntervalSchedule } from './interval-schedule.js';
 import type { JobDeclaration } from './job-declaration.js';
@@ -27,8 +28,6 @@ const SHORTEST_PERIOD = 1_000;
 /** A shorter ttl would be lost in an ordinary pause of a process. In milliseconds. */
 const SHORTEST_TTL = 1_000;
 const DEFAULT_MAX_HOLD = 24 * 3_600_000;
-/** Ticks whose distances are compared to find the shortest one. */
-const COMPARED_TICKS = 60;
 
 /**
  * Validates the arguments of a decorator and fills in the defaults.
@@ -50,7 +49,7 @@ export function resolveJob(declaration: JobDeclaration, locks: LockService): Job
   };
   const schedule = resolveSchedule(declaration);
   const { settings } = locks.environment;
-  const { ttl = defaultTtl(settings.ttl, schedule) } = options;
+  const { ttl = defaultTtl(settings.ttl, declaration) } = options;
   const { maxHold = Math.max(DEFAULT_MAX_HOLD, settings.maxHold) } = options;
   locks.check(where, { ttl, maxHold });
   return {
@@ -109,13 +108,7 @@ function checkTimeZone(where: string, timeZone: unknown): void {
 }
 
 /** A crashed instance should not block the tick after the one that it ran. */
-function defaultTtl(ofModule: number, schedule: JobSchedule): number {
-  let shortest = Infinity;
-  let tick = schedule.next(Date.UTC(2000, 0, 1));
-  for (let compared = 0; compared < COMPARED_TICKS && shortest / 2 > SHORTEST_TTL; compared++) {
-    const next = schedule.next(tick);
-    shortest = Math.min(shortest, next - tick);
-    tick = next;
-  }
-  return Math.min(ofModule, Math.max(shortest / 2, SHORTEST_TTL));
+function defaultTtl(ofModule: number, { kind, schedule }: JobDeclaration): number {
+  const period = kind === 'cron' ? shortestPeriod(schedule) : parseDuration('period', schedule, SHORTEST_PERIOD);
+  return Math.min(ofModule, Math.max(Math.floor((period ?? Infinity) / 2), SHORTEST_TTL));
 }

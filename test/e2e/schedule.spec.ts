@@ -1,0 +1,237 @@
+import 'reflect-metadata';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Injectable, type ModuleMetadata, type Provider, Scope } from '@nestjs/common';
+import { Cron, CronExpression, ScheduleModule } from '@nestjs/schedule';
+import type { TestingModule } from '@nestjs/testing';
+import { LockService, RedlockModule, type RedlockModuleOptions, WithLock } from 'nestjs-redlock';
+import {
+  JobHandedOnError,
+  JobHistory,
+  type JobRun,
+  LockedCron,
+  type LockedCronOptions,
+  LockedInterval,
+  RedlockScheduleModule,
+} from 'nestjs-redlock/schedule';
+import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
+import { EMPTY } from 'rxjs';
+import { boot, closeAll, logs } from './support/applications.js';
+
+const START = Date.UTC(2026, 2, 29, 0, 0, 30);
+const MINUTE = 60_000;
+
+/** What the job of each instance does, and what it did. */
+const work = new Map<string, (run: JobRun) => unknown>();
+const runs: { readonly instance: string; readonly run: JobRun }[] = [];
+const INSTANCE = Symbol('instance');
+
+@Injectable()
+class Reports {
+  [INSTANCE] = '';
+
+  @LockedCron(CronExpression.EVERY_MINUTE, { name: 'report', timeZone: 'Europe/Berlin' })
+  async report(run: JobRun): Promise<void> {
+    runs.push({ instance: this[INSTANCE], run });
+    await work.get(this[INSTANCE])?.(run);
+  }
+
+  @LockedInterval('1h', { name: 'clean' })
+  async clean(): Promise<void> {
+    await Promise.resolve();
+  }
+}
+
+/** Applications that share their masters and their clock. */
+class Cluster {
+  readonly clock = new ManualClock(START);
+  private readonly masters = memoryMasters(3, this.clock);
+
+  async start(instance: string, schedule = ScheduleModule.forRoot()): Promise<TestingModule> {
+    const app = await boot({
+      imports: [RedlockModule.forRoot(this.options(instance)), schedule, RedlockScheduleModule],
+      providers: [Reports],
+    });
+    app.get(Reports)[INSTANCE] = instance;
+    await this.clock.settle();
+    return app;
+  }
+
+  async to(minute: number, later = 0): Promise<void> {
+    const target = Math.floor(START / MINUTE) * MINUTE + minute * MINUTE + later;
+    await this.clock.advance(target - this.clock.read().wall);
+  }
+
+  private options(instance: string): RedlockModuleOptions {
+    return { masters: this.masters, clock: this.clock, instance, restartGuard: false, drainTimeout: 0 };
+  }
+}
+
+afterEach(async () => {
+  await closeAll();
+  work.clear();
+  runs.length = 0;
+});
+
+describe('Scheduled jobs of several applications', () => {
+  it('run each tick once, and have a history', async () => {
+    const cluster = new Cluster();
+    const [first] = [await cluster.start('a'), await cluster.start('b'), await cluster.start('c')];
+    await cluster.to(3, 1_000);
+    const ticks = runs.map(({ run }) => run.scheduledFor.toISOString().slice(11, 16));
+    expect(ticks).toEqual(['00:01', '00:02', '00:03']);
+
+    const history = first.get(JobHistory);
+    const [report, clean] = await history.list();
+    expect(report).toMatchObject({
+      ...{ name: 'report', schedule: '*/1 * * * *', timeZone: 'Europe/Berlin', service: undefined, isSettled: true },
+      ...{ current: undefined, next: new Date('2026-03-29T00:04:00Z') },
+    });
+    expect(report?.runs).toHaveLength(3);
+    expect(clean).toMatchObject({ name: 'clean', schedule: '1h', runs: [], lastSkip: undefined });
+    await expect(history.last('report')).resolves.toEqual({
+      ...{ scheduledFor: new Date('2026-03-29T00:03:00Z'), attempt: 1, outcome: 'ok', error: undefined },
+      ...{ startedAt: expect.any(Date), endedAt: expect.any(Date), instance: runs[2]?.instance },
+    });
+    await expect(history.last('clean')).resolves.toBeUndefined();
+    await expect(history.last('unknown')).rejects.toThrow('(report, clean)');
+    const skipped = runs.at(-1)?.instance === 'a' ? undefined : expect.objectContaining({ reason: 'finished' });
+    if (skipped) expect(report?.lastSkip).toEqual(skipped);
+    expect(logs.filter((line) => line.startsWith('debug') && line.includes('another instance has run it'))).toHaveLength(6);
+  });
+
+  it('have their lock in the context of the run', async () => {
+    const cluster = new Cluster();
+    const app = await cluster.start('a');
+    const held: unknown[] = [];
+    work.set('a', ({ lock, job }) => {
+      held.push(app.get(LockService).current() === lock, lock.resources, lock.isHeld, job);
+    });
+    await cluster.to(1, 1_000);
+    expect(held).toEqual([true, ['job:report'], true, 'report']);
+  });
+
+  it('log an error of a job once, record it, and run the next tick', async () => {
+    const cluster = new Cluster();
+    const app = await cluster.start('a');
+    await cluster.start('b');
+    for (const instance of ['a', 'b']) work.set(instance, () => Promise.reject(new Error('no paper')));
+    await cluster.to(1, 1_000);
+    expect(logs.filter((line) => line.startsWith('error'))).toEqual([
+      'error job report of 2026-03-29T00:01:00.000Z has failed: no paper',
+    ]);
+    await expect(app.get(JobHistory).last('report')).resolves.toMatchObject({ outcome: 'failed', error: 'no paper' });
+    await cluster.to(2, 1_000);
+    expect(runs).toHaveLength(2);
+  });
+
+  it('are handed on at the shutdown of an application', async () => {
+    const cluster = new Cluster();
+    const first = await cluster.start('a');
+    work.set('a', ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))));
+    await cluster.to(1, 1_000);
+    const second = await cluster.start('b');
+    expect(runs.map(({ instance }) => instance)).toEqual(['a']);
+    await first.close();
+    expect(runs[0]?.run.signal.reason).toBeInstanceOf(JobHandedOnError);
+    await cluster.to(1, 5_000);
+    expect(runs.map(({ instance, run }) => [instance, run.attempt])).toEqual([
+      ['a', 1],
+      ['b', 2],
+    ]);
+    const [report] = await second.get(JobHistory).list();
+    expect(report?.runs.map(({ outcome }) => outcome)).toEqual(['ok', 'unfinished']);
+  });
+
+  it('are turned off with those of @nestjs/schedule', async () => {
+    const cluster = new Cluster();
+    const app = await cluster.start('a', ScheduleModule.forRoot({ cronJobs: false, intervals: false }));
+    await cluster.to(5);
+    expect(runs).toEqual([]);
+    expect(cluster.clock.pendingTimers).toBe(0);
+    await expect(app.get(JobHistory).list()).resolves.toHaveLength(2);
+  });
+});
+
+/** A class with one job. */
+function jobWith(expression: string, options: LockedCronOptions, scope?: Scope): Provider {
+  @Injectable(scope === undefined ? {} : { scope })
+  class Jobs {
+    @LockedCron(expression, options)
+    async run(): Promise<void> {
+      await Promise.resolve();
+    }
+  }
+  return Jobs;
+}
+
+const locks = RedlockModule.forRoot({ masters: 'memory' });
+const complete = [locks, ScheduleModule.forRoot(), RedlockScheduleModule];
+const MINUTELY = '* * * * *';
+
+describe('A job that is declared wrongly', () => {
+  it.each<[string, ModuleMetadata, string]>([
+    ['no name', { imports: complete, providers: [jobWith(MINUTELY, {} as LockedCronOptions)] }, '@LockedCron on Jobs.run: name'],
+    ['an empty name', { imports: complete, providers: [jobWith(MINUTELY, { name: '' })] }, '@LockedCron on Jobs.run: name'],
+    ['a placeholder', { imports: complete, providers: [jobWith(MINUTELY, { name: 'report:{id}' })] }, '{id}'],
+    [
+      'a name that another job has',
+      { imports: complete, providers: [jobWith(MINUTELY, { name: 'x' }), { provide: 'y', useClass: jobWith('0 * * * *', { name: 'x' }) as never }] },
+      'must be different for each job',
+    ],
+    ['an invalid expression', { imports: complete, providers: [jobWith('61 * * * *', { name: 'x' })] }, 'Field value (61) is out of range'],
+    ['an expression without ticks', { imports: complete, providers: [jobWith('0 0 30 2 *', { name: 'x' })] }, 'must be a cron expression with a tick'],
+    ['a wrong time zone', { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', timeZone: 'Berlin' })] }, 'timeZone'],
+    ['a ttl beyond maxTtl', { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', ttl: '31s' })] }, 'must be at most maxTtl'],
+    ['an unknown option', { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', timezone: 'UTC' } as LockedCronOptions)] }, 'did you mean timeZone?'],
+    ['a wrong overlap', { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', overlap: 'wait' as 'skip' })] }, "must be 'skip' or 'queue'"],
+    ['a request scope', { imports: complete, providers: [jobWith(MINUTELY, { name: 'x' }, Scope.REQUEST)] }, 'needs a singleton'],
+    ['an unknown service', { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', service: 'billing' })] }, "RedlockModule.forRoot({ name: 'billing', ... })"],
+    ['no RedlockModule', { imports: [ScheduleModule.forRoot(), RedlockScheduleModule], providers: [jobWith(MINUTELY, { name: 'x' })] }, 'needs a lock service: import RedlockModule.forRoot(...)'],
+    ['no ScheduleModule', { imports: [locks, RedlockScheduleModule], providers: [jobWith(MINUTELY, { name: 'x' })] }, 'needs ScheduleModule.forRoot() of @nestjs/schedule'],
+    ['no RedlockScheduleModule', { imports: [locks, ScheduleModule.forRoot()], providers: [jobWith(MINUTELY, { name: 'x' })] }, 'import RedlockScheduleModule'],
+  ])('aborts the boot: %s', async (_, metadata, message) => {
+    await expect(boot(metadata)).rejects.toThrow(message);
+  });
+
+  it('is refused where it is declared, unless it is a method that returns a promise', () => {
+    const declare = LockedInterval('1m', { name: 'x' }) as (target: object, property: string, descriptor: object) => void;
+    class Jobs {
+      static still = (): unknown => undefined;
+      stream(): unknown {
+        return EMPTY;
+      }
+      *steps(): Generator<number> {
+        yield 1;
+      }
+    }
+    Reflect.defineMetadata('design:returntype', EMPTY.constructor, Jobs.prototype, 'stream');
+    const descriptorOf = (target: object, name: string): object => Object.getOwnPropertyDescriptor(target, name) ?? {};
+    for (const [target, name, message] of [
+      [Jobs, 'still', '@LockedInterval on Jobs.still: a static method'],
+      [Jobs.prototype, 'steps', 'a generator'],
+      [Jobs.prototype, 'stream', 'an Observable'],
+      [Jobs.prototype, 'absent', 'an accessor or a property'],
+    ] as const) {
+      expect(() => declare(target, name, descriptorOf(target, name))).toThrow('needs a method that returns a promise');
+      expect(() => declare(target, name, descriptorOf(target, name))).toThrow(message.replace(/^.*: /, ''));
+    }
+  });
+});
+
+describe('@WithLock below @Cron', () => {
+  it('works beside scheduled jobs', async () => {
+    let calls = 0;
+    @Injectable()
+    class Old {
+      @Cron('0 0 1 1 *')
+      @WithLock('old', { onLocked: 'skip' })
+      async run(): Promise<void> {
+        calls += 1;
+        await Promise.resolve();
+      }
+    }
+    const app = await boot({ imports: complete, providers: [Old] });
+    await app.get(Old).run();
+    expect(calls).toBe(1);
+  });
+});
