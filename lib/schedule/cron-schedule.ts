@@ -7,12 +7,14 @@ const REPEATED = [1_800_000, 3_600_000];
 /** The longest time between two ticks that is looked for: a 29 February, across a year 2100. In milliseconds. */
 const LONGEST_GAP = 9 * 366 * 86_400_000;
 
+/** Number of ticks that are remembered. */
+const MOST_GAPS = 16;
+
 /** The ticks of a cron expression in a time zone, as the package `cron` computes them. */
 export class CronSchedule implements JobSchedule {
   private readonly time: CronTime;
-  /** The answer to the last question for each direction: a job asks for the same ticks several times. */
-  private nextAnswer: readonly [after: number, tick: number] | undefined;
-  private lastAnswer: readonly [until: number, tick: number] | undefined;
+  /** Ticks and their successors. The search for one takes milliseconds, and a job asks for the same ones several times. */
+  private readonly gaps: { readonly from: number; readonly to: number }[] = [];
 
   /** @throws if the expression or the time zone is invalid, or the expression has no tick */
   constructor(expression: string, timeZone?: string) {
@@ -21,26 +23,40 @@ export class CronSchedule implements JobSchedule {
   }
 
   next(after: number): number {
-    if (this.nextAnswer?.[0] === after) return this.nextAnswer[1];
+    const known = this.gapAt(after);
+    if (known) return known.to;
     let tick = this.following(after);
     while (!this.isRegular(tick)) tick = this.following(tick);
-    this.nextAnswer = [after, tick];
+    if (this.gaps.some(({ to }) => to === after)) this.remember(after, tick);
     return tick;
   }
 
   last(until: number): number {
-    if (this.lastAnswer?.[0] === until) return this.lastAnswer[1];
-    let [low, high] = [this.someTickBefore(until), until];
+    const known = this.gapAt(until);
+    if (known) return known.from;
+    let low = this.tickBefore(until);
+    let successor = this.next(low);
+    let high = until;
     // Between `low`, which is a tick, and `high` there may be thousands more.
-    while (high - low > SECOND) {
+    while (successor <= until && high - low > SECOND) {
       const middle = Math.floor((low + high) / 2);
       const tick = this.next(middle);
       if (tick <= until) low = tick;
       else high = middle;
     }
-    for (let tick = this.next(low); tick <= until; tick = this.next(low)) low = tick;
-    this.lastAnswer = [until, low];
+    for (successor = this.next(low); successor <= until; successor = this.next(low)) low = successor;
+    this.remember(low, successor);
     return low;
+  }
+
+  private gapAt(moment: number): { readonly from: number; readonly to: number } | undefined {
+    return this.gaps.find(({ from, to }) => from <= moment && moment < to);
+  }
+
+  private remember(from: number, to: number): void {
+    if (this.gaps.some((gap) => gap.from === from)) return;
+    this.gaps.push({ from, to });
+    if (this.gaps.length > MOST_GAPS) this.gaps.shift();
   }
 
   private following(after: number): number {
@@ -56,7 +72,10 @@ export class CronSchedule implements JobSchedule {
     return REPEATED.every((time) => this.following(tick - time) <= tick);
   }
 
-  private someTickBefore(until: number): number {
+  /** Some tick before a moment: usually one that is known, a short time ago. */
+  private tickBefore(until: number): number {
+    const known = this.gaps.map(({ to }) => to).filter((tick) => tick <= until);
+    if (known.length > 0) return Math.max(...known);
     for (let back = SECOND; back < LONGEST_GAP; back *= 2) {
       const tick = this.next(until - back);
       if (tick <= until) return tick;
