@@ -3,13 +3,10 @@ import type { JobLocks } from './job-locks.interface.js';
 
 /** Takes the locks of jobs from a lock service. */
 export function locksOf(locks: LockService): JobLocks {
-  return locks as unknown as JobLocks;
+  return locks;
 }
 
 /** What the masters keep with the resource of a job. */
 export function readStateOf(locks: LockService, resource: string): Promise<{ value: unknown; settled: boolean }> {
-  const { readState } = locks as unknown as {
-    readState: (resource: string) => Promise<{ value: unknown; settled: boolean }>;
-  };
-  return Reflect.apply(readState, locks, [resource]);
+  return locks.readState(resource);
 }

@@ -96,7 +96,9 @@ describe('Scheduled jobs of several applications', () => {
     await expect(history.last('unknown')).rejects.toThrow('(report, clean)');
     const skipped = runs.at(-1)?.instance === 'a' ? undefined : expect.objectContaining({ reason: 'finished' });
     if (skipped) expect(report?.lastSkip).toEqual(skipped);
-    expect(logs.filter((line) => line.startsWith('debug') && line.includes('another instance has run it'))).toHaveLength(6);
+    expect(
+      logs.filter((line) => line.startsWith('debug') && line.includes('another instance has run it')),
+    ).toHaveLength(6);
   });
 
   it('have their lock in the context of the run', async () => {
@@ -127,7 +129,11 @@ describe('Scheduled jobs of several applications', () => {
   it('are handed on at the shutdown of an application', async () => {
     const cluster = new Cluster();
     const first = await cluster.start('a');
-    work.set('a', ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))));
+    work.set(
+      'a',
+      ({ signal }) =>
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
+    );
     await cluster.to(1, 1_000);
     const second = await cluster.start('b');
     expect(runs.map(({ instance }) => instance)).toEqual(['a']);
@@ -170,31 +176,93 @@ const MINUTELY = '* * * * *';
 
 describe('A job that is declared wrongly', () => {
   it.each<[string, ModuleMetadata, string]>([
-    ['no name', { imports: complete, providers: [jobWith(MINUTELY, {} as LockedCronOptions)] }, '@LockedCron on Jobs.run: name'],
-    ['an empty name', { imports: complete, providers: [jobWith(MINUTELY, { name: '' })] }, '@LockedCron on Jobs.run: name'],
+    [
+      'no name',
+      { imports: complete, providers: [jobWith(MINUTELY, {} as LockedCronOptions)] },
+      '@LockedCron on Jobs.run: name',
+    ],
+    [
+      'an empty name',
+      { imports: complete, providers: [jobWith(MINUTELY, { name: '' })] },
+      '@LockedCron on Jobs.run: name',
+    ],
     ['a placeholder', { imports: complete, providers: [jobWith(MINUTELY, { name: 'report:{id}' })] }, '{id}'],
     [
       'a name that another job has',
-      { imports: complete, providers: [jobWith(MINUTELY, { name: 'x' }), { provide: 'y', useClass: jobWith('0 * * * *', { name: 'x' }) as never }] },
+      {
+        imports: complete,
+        providers: [
+          jobWith(MINUTELY, { name: 'x' }),
+          { provide: 'y', useClass: jobWith('0 * * * *', { name: 'x' }) as never },
+        ],
+      },
       'must be different for each job',
     ],
-    ['an invalid expression', { imports: complete, providers: [jobWith('61 * * * *', { name: 'x' })] }, 'Field value (61) is out of range'],
-    ['an expression without ticks', { imports: complete, providers: [jobWith('0 0 30 2 *', { name: 'x' })] }, 'must be a cron expression with a tick'],
-    ['a wrong time zone', { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', timeZone: 'Berlin' })] }, 'timeZone'],
-    ['a ttl beyond maxTtl', { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', ttl: '31s' })] }, 'must be at most maxTtl'],
-    ['an unknown option', { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', timezone: 'UTC' } as LockedCronOptions)] }, 'did you mean timeZone?'],
-    ['a wrong overlap', { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', overlap: 'wait' as 'skip' })] }, "must be 'skip' or 'queue'"],
-    ['a request scope', { imports: complete, providers: [jobWith(MINUTELY, { name: 'x' }, Scope.REQUEST)] }, 'needs a singleton'],
-    ['an unknown service', { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', service: 'billing' })] }, "RedlockModule.forRoot({ name: 'billing', ... })"],
-    ['no RedlockModule', { imports: [ScheduleModule.forRoot(), RedlockScheduleModule], providers: [jobWith(MINUTELY, { name: 'x' })] }, 'needs a lock service: import RedlockModule.forRoot(...)'],
-    ['no ScheduleModule', { imports: [locks, RedlockScheduleModule], providers: [jobWith(MINUTELY, { name: 'x' })] }, 'needs ScheduleModule.forRoot() of @nestjs/schedule'],
-    ['no RedlockScheduleModule', { imports: [locks, ScheduleModule.forRoot()], providers: [jobWith(MINUTELY, { name: 'x' })] }, 'import RedlockScheduleModule'],
+    [
+      'an invalid expression',
+      { imports: complete, providers: [jobWith('61 * * * *', { name: 'x' })] },
+      'Field value (61) is out of range',
+    ],
+    [
+      'an expression without ticks',
+      { imports: complete, providers: [jobWith('0 0 30 2 *', { name: 'x' })] },
+      'must be a cron expression with a tick',
+    ],
+    [
+      'a wrong time zone',
+      { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', timeZone: 'Berlin' })] },
+      'timeZone',
+    ],
+    [
+      'a ttl beyond maxTtl',
+      { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', ttl: '31s' })] },
+      'must be at most maxTtl',
+    ],
+    [
+      'an unknown option',
+      { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', timezone: 'UTC' } as LockedCronOptions)] },
+      'did you mean timeZone?',
+    ],
+    [
+      'a wrong overlap',
+      { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', overlap: 'wait' as 'skip' })] },
+      "must be 'skip' or 'queue'",
+    ],
+    [
+      'a request scope',
+      { imports: complete, providers: [jobWith(MINUTELY, { name: 'x' }, Scope.REQUEST)] },
+      'needs a singleton',
+    ],
+    [
+      'an unknown service',
+      { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', service: 'billing' })] },
+      "RedlockModule.forRoot({ name: 'billing', ... })",
+    ],
+    [
+      'no RedlockModule',
+      { imports: [ScheduleModule.forRoot(), RedlockScheduleModule], providers: [jobWith(MINUTELY, { name: 'x' })] },
+      'needs a lock service: import RedlockModule.forRoot(...)',
+    ],
+    [
+      'no ScheduleModule',
+      { imports: [locks, RedlockScheduleModule], providers: [jobWith(MINUTELY, { name: 'x' })] },
+      'needs ScheduleModule.forRoot() of @nestjs/schedule',
+    ],
+    [
+      'no RedlockScheduleModule',
+      { imports: [locks, ScheduleModule.forRoot()], providers: [jobWith(MINUTELY, { name: 'x' })] },
+      'import RedlockScheduleModule',
+    ],
   ])('aborts the boot: %s', async (_, metadata, message) => {
     await expect(boot(metadata)).rejects.toThrow(message);
   });
 
   it('is refused where it is declared, unless it is a method that returns a promise', () => {
-    const declare = LockedInterval('1m', { name: 'x' }) as (target: object, property: string, descriptor: object) => void;
+    const declare = LockedInterval('1m', { name: 'x' }) as (
+      target: object,
+      property: string,
+      descriptor: object,
+    ) => void;
     class Jobs {
       static still = (): unknown => undefined;
       stream(): unknown {
