@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureBuild } from '../../../scripts/ensure-build.mjs';
 import { ensureDependencies } from '../../../scripts/ensure-dependencies.mjs';
 import { optionsOf } from '../../../scripts/options.mjs';
+import { writePart } from '../../../scripts/page.mjs';
 import { ensureRedisServer, RedisServer } from '../../../scripts/redis-servers.mjs';
 import { explain } from './verdict.mjs';
 
@@ -23,7 +24,11 @@ const HISTORY_EVERY = 5_000;
 const LONGEST_RUN = 400;
 
 const { values } = optionsOf({
-  options: { seconds: { type: 'string', default: '600' }, kill: { type: 'boolean', default: true } },
+  options: {
+    seconds: { type: 'string', default: '600' },
+    kill: { type: 'boolean', default: true },
+    markdown: { type: 'string' },
+  },
   allowNegative: true,
 });
 const seconds = Number(values.seconds);
@@ -113,6 +118,10 @@ try {
     .map((line) => JSON.parse(line));
   const { table, problems } = explain({ lines, kills, recorded, from, until });
   console.log(`\n${table}`);
+  if (values.markdown) {
+    const command = `npm run torture:jobs -- --seconds ${seconds} --markdown ${values.markdown}`;
+    await writePart(values.markdown, 'jobs', `Written by \`${command}\`.\n\n${table}`);
+  }
   for (const problem of problems.slice(0, 20)) console.error(problem);
   if (problems.length > 0) process.exitCode = 1;
 } finally {

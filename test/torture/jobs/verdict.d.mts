@@ -1,0 +1,22 @@
+/** A line that an instance wrote before or after a run. */
+export interface RunLine {
+  readonly event: 'start' | 'end';
+  readonly tick: number;
+  readonly attempt: number;
+  readonly instance: string;
+  readonly at: number;
+}
+
+export function explain(story: {
+  readonly lines: readonly RunLine[];
+  readonly kills: readonly { readonly instance: string; readonly at: number }[];
+  readonly recorded: ReadonlyMap<string, { readonly outcome: string; readonly instance: string }>;
+  readonly from: number;
+  readonly until: number;
+}): {
+  readonly counts: Readonly<
+    Record<'scheduled' | 'once' | 'again' | 'missed' | 'doubled' | 'proved' | 'afterEnd', number>
+  >;
+  readonly table: string;
+  readonly problems: readonly string[];
+};
