@@ -17,14 +17,17 @@ export interface Config {
 /** Reads `REDIS_URLS`, `STORE`, and optionally `PORT`, `INSTANCE`, `TIMERS=off` and `LOCKS=off`. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const urls = required(env, 'REDIS_URLS', 'the URLs of the masters with commas between, or the word memory');
+  const instance = env.INSTANCE ?? String(process.pid);
   return {
-    instance: env.INSTANCE ?? String(process.pid),
+    instance,
     port: Number(env.PORT ?? 3000),
     store: required(env, 'STORE', 'a folder that all instances share'),
     timers: env.TIMERS !== 'off',
     locks: {
       masters: urls === 'memory' ? urls : urls.split(',').map((url) => url.trim()),
       enabled: env.LOCKS !== 'off',
+      // Names the instance in the history of the jobs.
+      instance,
       // `maxTtl` limits the wait for masters that lost their data while too few others can be read.
       ttl: '4s',
       maxTtl: '4s',

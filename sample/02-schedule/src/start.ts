@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 import type { Config } from './config.js';
 
-/** Starts one instance. It releases held locks when it receives a signal to end. */
+/** Starts one instance. When it receives a signal to end, it hands running jobs on and releases its locks. */
 export async function start(config: Config): Promise<INestApplication> {
   const app = await NestFactory.create(AppModule.register(config));
   app.enableShutdownHooks();

@@ -2,17 +2,19 @@ import type { Server } from 'node:http';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type INestApplication, Logger } from '@nestjs/common';
 import type { RedlockModuleOptions } from 'nestjs-redlock';
-import { memoryMasters } from 'nestjs-redlock/testing';
+import { type JobReport, JobHistory } from 'nestjs-redlock/schedule';
+import { ManualClock, type MemoryMaster, memoryMasters } from 'nestjs-redlock/testing';
 import request from 'supertest';
 import { readConfig } from '../src/config.js';
 import type { Stats } from '../src/latency/latency.controller.js';
 import { LatencyProbe } from '../src/latency/latency.probe.js';
-import { ReportJob } from '../src/report/report.job.js';
 import { start } from '../src/start.js';
+
+const NAMES = ['one', 'two', 'three'];
+const START = Date.UTC(2026, 0, 1);
 
 let store: string;
 const apps: INestApplication<Server>[] = [];
@@ -31,72 +33,116 @@ afterEach(async () => {
 });
 
 /** Starts three instances of the application that share the store and the masters. */
-async function startThree(
-  options: Partial<RedlockModuleOptions> = {},
-  timers = false,
-): Promise<INestApplication<Server>[]> {
+async function startThree(options: Partial<RedlockModuleOptions> = {}): Promise<INestApplication<Server>[]> {
   const locks = { masters: memoryMasters(3), ...options };
-  const started = ['one', 'two', 'three'].map(async (instance) => start({ instance, port: 0, store, timers, locks }));
-  apps.push(...(await Promise.all(started)));
+  const starting = NAMES.map(async (instance) => start({ instance, port: 0, store, timers: false, locks }));
+  apps.push(...(await Promise.all(starting)));
   return apps;
 }
 
-/** Seconds for which a report was made, one per run. */
-async function reports(): Promise<number[]> {
-  const log = await readFile(join(store, 'reports.log'), 'utf8').catch(() => '');
-  return log.split('\n').filter(Boolean).map(Number.parseFloat);
-}
+/** Three instances with running timers. */
+class Cluster {
+  readonly masters: MemoryMaster[];
+  private readonly clocks: readonly ManualClock[];
 
-async function untilReports(count: number): Promise<number[]> {
-  for (;;) {
-    const seconds = await reports();
-    if (seconds.length >= count) return seconds;
-    await sleep(50);
+  /** @param late how late the clock of each instance is, in milliseconds */
+  constructor(late: readonly [number, number, number] = [0, 0, 0]) {
+    this.clocks = late.map((by) => new ManualClock(START - by));
+    this.masters = memoryMasters(3, this.clocks[0]);
+  }
+
+  async start(enabled = true): Promise<void> {
+    const starting = NAMES.map(async (instance, i) => {
+      const locks = { masters: this.masters, clock: this.clocks[i]!, instance, enabled, drainTimeout: 0 };
+      return start({ instance, port: 0, store, timers: true, locks });
+    });
+    apps.push(...(await Promise.all(starting)));
+    await this.advance(0);
+  }
+
+  async advance(milliseconds: number): Promise<void> {
+    await Promise.all(this.clocks.map((clock) => clock.advance(milliseconds)));
   }
 }
 
-describe('The report', () => {
-  const runOn = (app: INestApplication, second: number): Promise<void> => app.get(ReportJob).report(second);
+/** Resolves when this many instances have decided on the next tick of the report: they made it or skipped it. */
+async function decided(count: number): Promise<string[]> {
+  const events: string[] = [];
+  const removals: (() => void)[] = [];
+  await new Promise<void>((resolve) => {
+    const note = (event: string) => (job: string) => {
+      if (job === 'report' && events.push(event) === count) resolve();
+    };
+    for (const app of apps) {
+      removals.push(app.get(JobHistory).observe({ ended: note('made'), skipped: note('skipped') }));
+    }
+  });
+  for (const remove of removals) remove();
+  return events.sort();
+}
 
-  it('runs once per tick when all instances want to run it at once', async () => {
-    const started = await startThree();
-    for (const second of [1, 2, 3]) await Promise.all(started.map((app) => runOn(app, second)));
+/** Seconds after the start for which a report was made, one per run. */
+async function reports(): Promise<number[]> {
+  const log = await readFile(join(store, 'reports.log'), 'utf8').catch(() => '');
+  const seconds = log.split('\n').filter(Boolean).map(Number.parseFloat);
+  return seconds.map((second) => second - START / 1_000);
+}
+
+describe('The report', () => {
+  it('runs once per tick although all instances want to run it', async () => {
+    const cluster = new Cluster();
+    await cluster.start();
+    for (let second = 1; second <= 3; second++) {
+      const all = decided(3);
+      await cluster.advance(1_000);
+      await expect(all).resolves.toEqual(['made', 'skipped', 'skipped']);
+    }
     await expect(reports()).resolves.toEqual([1, 2, 3]);
   });
 
   it('runs on every instance without the lock', async () => {
-    const started = await startThree({ enabled: false });
-    await Promise.all(started.map((app) => runOn(app, 1)));
+    const cluster = new Cluster();
+    await cluster.start(false);
+    const all = decided(3);
+    await cluster.advance(1_000);
+    await expect(all).resolves.toEqual(['made', 'made', 'made']);
     await expect(reports()).resolves.toEqual([1, 1, 1]);
   });
 
-  it('does not run again on an instance with a late timer after the first run is over', async () => {
-    const [punctual, late] = await startThree();
-    await runOn(punctual!, 1);
-    await runOn(late!, 1);
+  it('does not run again on an instance with a late clock after the first run is over', async () => {
+    const cluster = new Cluster([0, 0, 400]);
+    await cluster.start();
+    const first = decided(2);
+    await cluster.advance(1_000);
+    await expect(first).resolves.toEqual(['made', 'skipped']);
+    const late = decided(1);
+    await cluster.advance(400);
+    await expect(late).resolves.toEqual(['skipped']);
     await expect(reports()).resolves.toEqual([1]);
   });
 
-  it('runs the next tick at once although the previous one is still locked', async () => {
-    const [app] = await startThree();
-    await runOn(app!, 1);
-    await runOn(app!, 2);
-    await expect(reports()).resolves.toEqual([1, 2]);
+  it('runs while a minority of the masters is down', async () => {
+    const cluster = new Cluster();
+    await cluster.start();
+    cluster.masters[0]!.takeDown();
+    const all = decided(3);
+    await cluster.advance(1_000);
+    await expect(all).resolves.toEqual(['made', 'skipped', 'skipped']);
   });
 
-  it('runs while a minority of the masters is down or hangs', async () => {
-    const masters = memoryMasters(5);
-    const started = await startThree({ masters });
-    masters[0]!.takeDown();
-    masters[1]!.pause();
-    await Promise.all(started.map((app) => runOn(app, 1)));
-    await expect(reports()).resolves.toEqual([1]);
-  });
-
-  it('runs at most once per second from the timers of all instances', async () => {
-    await startThree({}, true);
-    const seconds = await untilReports(3);
-    expect(new Set(seconds).size).toBe(seconds.length);
+  it('has a history that every instance shows', async () => {
+    const cluster = new Cluster();
+    await cluster.start();
+    const all = decided(3);
+    await cluster.advance(1_000);
+    await all;
+    for (const app of apps) {
+      const { body } = await request(app.getHttpServer()).get('/jobs').expect(200);
+      const [report, imports] = body as JobReport[];
+      const run = { scheduledFor: new Date(START + 1_000).toISOString(), attempt: 1, outcome: 'ok' };
+      expect(report).toMatchObject({ name: 'report', schedule: '* * * * * *', runs: [run], isSettled: true });
+      expect(imports).toMatchObject({ name: 'import', schedule: '10s', runs: [] });
+    }
   });
 });
 
@@ -150,7 +196,7 @@ describe('The configuration', () => {
       port: 1,
       store: 'folder',
       timers: true,
-      locks: { masters: ['redis://a', 'redis://b'], enabled: false, ttl: '4s', maxTtl: '4s' },
+      locks: { masters: ['redis://a', 'redis://b'], enabled: false, instance: 'x', ttl: '4s', maxTtl: '4s' },
     });
   });
 });
