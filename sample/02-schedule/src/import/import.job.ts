@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
-import { LockService } from 'nestjs-redlock';
+import { LockService, QuorumUnavailableError } from 'nestjs-redlock';
 import { type JobRun, LockedInterval } from 'nestjs-redlock/schedule';
 import { CONFIG } from '../config.token.js';
 import type { Config } from '../config.js';
@@ -10,6 +10,8 @@ import { Store } from '../store.js';
 export const PAGES = 40;
 /** How long it takes to read a page, in milliseconds. */
 const PAGE_TIME = 100;
+/** How long to wait before the masters are asked again, in milliseconds. */
+const RETRY_DELAY = 200;
 
 /** How far the import of a tick has come. */
 interface Checkpoint {
@@ -37,14 +39,28 @@ export class ImportJob {
     await this.locks.withLock('import:checkpoint', { wait: '10s', signal: run.signal }, async (lock) => {
       const signal = AbortSignal.any([run.signal, lock.signal]);
       // Masters that lost their data may leave an older checkpoint: then some pages are imported again.
-      const checkpoint = await lock.state.get<Checkpoint>({ onUncertain: 'newest' });
+      const read = () => lock.state.get<Checkpoint>({ onUncertain: 'newest' });
+      const checkpoint = await untilAnswered(read, signal);
       const first = checkpoint?.tick === tick ? checkpoint.next : 0;
       for (let page = first; page < PAGES; page++) {
         await sleep(PAGE_TIME, undefined, { signal });
         await this.store.log('import', `${tick} ${page} ${this.config.instance} ${run.attempt}`);
         // An instance that is killed before this line imports this page twice, and no other.
-        await lock.state.set({ tick, next: page + 1 } satisfies Checkpoint);
+        const next: Checkpoint = { tick, next: page + 1 };
+        await untilAnswered(() => lock.state.set(next), signal);
       }
     });
+  }
+}
+
+/** Asks again while too few masters answer: an error would be the end of the import. */
+async function untilAnswered<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof QuorumUnavailableError)) throw error;
+      await sleep(RETRY_DELAY, undefined, { signal });
+    }
   }
 }
