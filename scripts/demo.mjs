@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startInstances } from './demo/instances.mjs';
+import { killDuringImport, showJobs, violationsOfJobs } from './demo/jobs.mjs';
 import { Load } from './demo/load.mjs';
 import { MemoryMasters, RedisMasters } from './demo/masters.mjs';
 import { acquisitions, countTicks, latency, runsPerSecond } from './demo/observe.mjs';
@@ -54,14 +55,21 @@ async function demo() {
   const masters = await Masters.start(MASTERS, cleanUp);
   console.log(`Masters: ${masters.names.join(', ')}`);
   const control = await trial(CONTROL, masters);
+  console.log('\n== Three instances with jobs: a report every second, an import of 40 pages every ten');
+  const jobs = await killDuringImport(masters, cleanUp);
+  for (const line of showJobs(jobs)) console.log(line);
   const locked = await trial(LOCKED, masters);
-  const violations = violationsOf(locked);
+  const violations = [...violationsOfJobs(jobs), ...violationsOf(locked)];
   console.log(`\n${table(rowsOf(locked, control)).join('\n')}\n`);
   console.log(`What the dead and the paused master cost: ${costOf(locked)}.`);
   console.log(`Without locks, ${sumUp(control)}.`);
   for (const violation of violations) console.log(`VIOLATED: ${violation}`);
   const took = ((performance.now() - start) / 1000).toFixed(1);
-  console.log(violations.length ? `Failed after ${took} s.` : `Nothing ran twice, nothing was oversold. ${took} s.`);
+  console.log(
+    violations.length
+      ? `Failed after ${took} s.`
+      : `No report was made twice, no page was left out, nothing was oversold. ${took} s.`,
+  );
   return violations.length === 0;
 }
 

@@ -8,11 +8,17 @@ const NAMES = ['A', 'B', 'C'];
 const START_TIMEOUT = 15_000;
 const END_TIMEOUT = 3_000;
 
+/** Each instance says this of each master; one more line says when the first lock can be taken. */
+const REPEATED = /does not vote for up to .* new to all processes/;
+/** Longer lines name each master once more. */
+const LONGEST_LINE = 140;
+
 /** An instance ends when its stdin ends. So no instance is left behind, however this process ends. */
 const END_WITH_PARENT = 'data:text/javascript,process.stdin.on("end",()=>process.exit(1)).resume().unref()';
 
 /**
- * Starts three instances of the sample and resolves with them when all of them listen. Each has a `url` and `stop()`.
+ * Starts three instances of the sample and resolves with them when all of them listen. Each has a `name`, a
+ * `url`, `stop()` and `kill()`.
  *
  * @param masters list of URLs: the instances are processes. List of masters in memory: the instances run in this
  * process.
@@ -46,9 +52,14 @@ async function startProcess({ name, masters, store, locks }, cleanUp) {
     await ended;
     clearTimeout(force);
   };
+  const kill = async () => {
+    stopping = true;
+    child.kill('SIGKILL');
+    await ended;
+  };
   cleanUp(stop);
   child.stdin.on('error', () => {});
-  return { name, pid: child.pid, url: await addressIn(child, name), stop };
+  return { name, url: await addressIn(child, name), stop, kill, end: 'killed' };
 }
 
 /** Resolves with the address that the instance reports; prints what it logs about its masters. */
@@ -66,7 +77,7 @@ function addressIn(child, name) {
       createInterface(stream).on('line', (line) => {
         if (output.length < 100) output.push(line);
         const [, news] = /\b(?:WARN|ERROR)\b +(.*)/.exec(line) ?? [];
-        if (news) report(`instance ${name}: ${news}`);
+        if (news && !REPEATED.test(news)) report(`instance ${name}: ${news}`);
         const [, url] = /listens on (http:\S+)/.exec(line) ?? [];
         if (!url) return;
         clearTimeout(deadline);
@@ -82,13 +93,20 @@ async function startHere({ name, masters, store, locks }, cleanUp) {
   // Nest passes the context as the last argument; all instances share the logger.
   const say = (text, ...rest) => report(`an instance: [${rest.at(-1)}] ${text}`);
   Logger.overrideLogger({ log: () => {}, warn: say, error: say, fatal: say });
-  const app = await start({ instance: name, port: 0, store, timers: true, locks: { masters, enabled: locks } });
+  const app = await start({
+    instance: name,
+    port: 0,
+    store,
+    timers: true,
+    locks: { masters, enabled: locks, instance: name },
+  });
   // Does what a signal does to an instance that is a process.
   const stop = () => app.close();
   cleanUp(stop);
-  return { name, url: await app.getUrl(), stop };
+  // An application cannot be killed without its process, so it hands its jobs on.
+  return { name, url: await app.getUrl(), stop, kill: stop, end: 'closed' };
 }
 
 function report(news) {
-  console.log(`        ${news}`);
+  console.log(`        ${news.length > LONGEST_LINE ? `${news.slice(0, LONGEST_LINE - 3)}...` : news}`);
 }
