@@ -7,7 +7,7 @@ import { anchorsOf, lineAt, readMarkdown } from './markdown.mjs';
 const LINK = /\]\(\s*<?([^()\s>]+)>?(?:\s+"[^"]*")?\s*\)/g;
 const REFERENCE = /^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?$/gm;
 const HTML = /<(?:a|img|source)\b[^>]*?\b(?:href|src|srcset)="([^"\s]+)/g;
-const CODE = /(`+)(?:(?!`)[^])+?\1/g;
+const CODE = /(?<!`)(`+)(?!`)[^]*?(?<!`)\1(?!`)/g;
 /** Before a path that belongs to an earlier commit, and may have moved since. */
 const OF_COMMIT = /`[0-9a-f]{7}`, $/;
 /** A path into a folder of the repository that is a code span of its own. A glob is checked up to its first star. */

@@ -101,6 +101,7 @@ npm run build && npx nestjs-redlock doctor # and npm run nothing
 ![picture](https://example.org/a.png), which is not checked, and ![one of ours](nothing.svg)
 \`npm run nothing\`, \`lib/nothing.ts\`, \`npx nestjs-redlock destroy\`
 [outside](../../../..)
+\`\` \`code\` \`\`, and [nowhere](after-a-code-span-with-backticks.md)
 
 \`\`\`ts
 import { RedlockModule } from 'nestjs-redlock';
@@ -169,18 +170,19 @@ const open = 1;
       '4: nestjs-redlock has no command "destroy"',
       '4: there is no lib/nothing.ts',
       '5: the link to ../../../.. leaves the repository',
-      '10: TS2322',
-      '15: TS2322',
-      '21: is not what quoted.ts says here',
-      '25: there is no nothing.ts',
-      '32: is not what quoted.ts says here',
-      '37: npm script "nothing" is not one of sample-01-orders',
-      '38: there is no scripts/nothing.mjs',
-      '42: no shell can read this',
-      '46: is no JSON',
-      '49: no check exists for code blocks in "tpyescript"',
-      '57: is a second twice.ts in this file',
-      '60: the block has no end',
+      '6: the link to after-a-code-span-with-backticks.md leads nowhere',
+      '11: TS2322',
+      '16: TS2322',
+      '22: is not what quoted.ts says here',
+      '26: there is no nothing.ts',
+      '33: is not what quoted.ts says here',
+      '38: npm script "nothing" is not one of sample-01-orders',
+      '39: there is no scripts/nothing.mjs',
+      '43: no shell can read this',
+      '47: is no JSON',
+      '50: no check exists for code blocks in "tpyescript"',
+      '58: is a second twice.ts in this file',
+      '61: the block has no end',
     ]);
   }, 60_000);
 });
