@@ -14,10 +14,7 @@ import { dropPackages, nestNew } from './scaffold.mjs';
 
 /** Packages for tests and maintenance of the generated application: slow to install, and not needed to run it. */
 const NOT_NEEDED = /vite|oxlint|prettier|supertest|^@nestjs\/(?:mau|testing)$|source-map/;
-/**
- * Seconds from one tick to the next: more than `minHold`, which is more than `wait` and the delay that cron allows a
- * timer.
- */
+/** Seconds from one tick to the next. */
 const PERIOD = 3;
 const TICKS = 3;
 /** Time limit for these ticks, in milliseconds. */
@@ -73,14 +70,18 @@ async function writeJob(app, section, masters) {
   const job = withWords(codeOf(section, 'ts'), {
     ...places,
     'CronExpression.EVERY_DAY_AT_1AM': `'*/${PERIOD} * * * * *'`,
-    'Cron, CronExpression,': 'Cron,',
-    "minHold: '30s'": `minHold: '${PERIOD - 1}s'`,
-    'async report(): Promise<void> {}': "async report(): Promise<void> { console.log('report ' + Date.now()); }",
+    'CronExpression, ScheduleModule': 'Cron, ScheduleModule',
+    'async report(run: JobRun): Promise<void> {}': REPORT,
     'providers: [ReportJob]': 'providers: [ReportJob, Witness]',
     '@Module(': `${WITNESS}\n@Module(`,
   });
   await writeFile(join(app, 'src/app.module.ts'), job);
 }
+
+/** On a busy machine an instance may lose the lock, and the tick runs again, as the README says. */
+const REPORT = `async report(run: JobRun): Promise<void> {
+    if (run.attempt === 1) console.log('report ' + run.scheduledFor.getTime());
+  }`;
 
 /** The same job without a lock: it runs on all three instances, which shows what the lock does. */
 const WITNESS = `
@@ -131,16 +132,18 @@ function countTicks(instances) {
   return [...ticks.values()];
 }
 
-/** A timer may fire a little early, and a job may be as late as its `wait` and a busy machine make it. */
+/** A timer may fire a little early, and as late as a busy machine makes it. */
 function tickAt(time) {
   return Math.floor((time + 500) / (PERIOD * 1_000));
 }
 
 function checkTicks(ticks, output) {
+  // New masters vote a few seconds after the start.
+  const first = Math.min(...ticks.filter(({ report }) => report > 0).map(({ tick }) => tick));
   for (const { tick, report, witness } of ticks) {
     ok(report <= 1, `tick ${tick} ran ${report} times`);
     // If a busy machine keeps a quorum from answering in time, that is an outage, and nothing runs.
-    const ran = report === 1 || witness < 3 || output.includes('QuorumUnavailableError');
+    const ran = report === 1 || witness < 3 || tick < first || output.includes('cannot be decided on now');
     ok(ran, `tick ${tick} came to three instances and did not run:\n${output}`);
   }
 }
