@@ -3,6 +3,7 @@ import { LockError } from '../core/errors.js';
 import { type CommonOptions, contextOf, type Context, MASTERS_VARIABLE, UsageError } from './context.js';
 import { doctor, type DoctorOptions } from './doctor.js';
 import { inspect } from './inspect.js';
+import { jobs, type JobsOptions } from './jobs.js';
 import { list } from './list.js';
 import { release, type ReleaseOptions } from './release.js';
 import type { Terminal } from './terminal.js';
@@ -64,6 +65,16 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
     )
     .argument('[pattern]', 'of their names, such as "order:*"', '*')
     .action((pattern: string, options: CommonOptions) => start(options, (context) => list(context, pattern)));
+  common(program.command('jobs'))
+    .description(
+      'show the last run of each scheduled job, by SCAN (the user needs +scan), or the last runs of one job; exit status ' +
+        '1 if too few masters answer, or if the job has no record',
+    )
+    .argument('[name]', 'of a job, as its decorator gives it')
+    .option('--no-restart-guard', 'the applications have restartGuard: false, so masters keep records without a marker')
+    .action((name: string | undefined, options: CommonOptions & JobsOptions) =>
+      start(options, (context) => jobs(context, name, options)),
+    );
   common(program.command('release'))
     .description('take a lock away from its holder, on all masters, and print a line for the audit')
     .argument('<key>', KEY)

@@ -59,6 +59,11 @@ export class Keyspace {
     return this.startOfStates + resource;
   }
 
+  /** The resource of an entry that {@link stateOf} names. */
+  resourceOfState(entry: string): string {
+    return entry.slice(this.startOfStates.length);
+  }
+
   /** The channel on which a process receives notifications. */
   channelOf(id: string): string {
     return this.reserved(`wake:${id}`);

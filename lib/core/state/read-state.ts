@@ -36,7 +36,12 @@ export async function readState({ resource, key, entry, ...round }: ReadStateOpt
   return snapshotOf(resource, answers);
 }
 
-function snapshotOf(resource: string, answers: readonly MasterReport[]): StateSnapshot {
+/**
+ * The newest value in the answers of all masters.
+ *
+ * @throws {QuorumUnavailableError} if too few masters have answered
+ */
+export function snapshotOf(resource: string, answers: readonly MasterReport[]): StateSnapshot {
   const reports = reportsIn(answers);
   const quorum = quorumOf(answers.length);
   if (reports.length < quorum) {
