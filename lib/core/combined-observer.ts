@@ -1,3 +1,4 @@
+import { combineJobObservers } from './jobs/combined-job-observer.js';
 import type { AcquisitionObserver, LockObserver } from './observer.js';
 
 type Listening = LockObserver | AcquisitionObserver;
@@ -36,6 +37,13 @@ export function combine(observers: readonly LockObserver[], failed: (error: unkn
   }
   if (observers.some((observer) => observer.acquiring !== undefined))
     Reflect.set(combined, 'acquiring', acquiring(observers, notify, failed));
+  const jobs = observers.flatMap((observer) => observer.jobs ?? []);
+  if (jobs.length > 0)
+    Reflect.set(
+      combined,
+      'jobs',
+      combineJobObservers(() => jobs, failed),
+    );
   return combined;
 }
 

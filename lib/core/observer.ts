@@ -1,5 +1,6 @@
 import type { LockLostError, LockNotAcquiredError, MasterReport } from './errors.js';
 import type { RedlockStatus } from './health/status.js';
+import type { JobObserver } from './jobs/job-observer.interface.js';
 import type { MasterReply, MasterRequest } from './master.interface.js';
 
 /** A lock service, as its observers see it. */
@@ -82,6 +83,8 @@ export interface LockObserver {
   quorumRestored?(voting: number, masters: number, status: RedlockStatus): void;
   /** A master that was silent answers again. */
   masterAnswersAgain?(master: string): void;
+  /** Receives the events of the scheduled jobs of this lock service on this instance. */
+  readonly jobs?: JobObserver;
 }
 
 /** What a refusal means to the caller: an error (`fail`), or an expected outcome (`skip`). */

@@ -224,8 +224,8 @@ export class LockService {
    * What the parts of this package that build on locks share with them.
    * @internal
    */
-  get environment(): { readonly clock: Clock; readonly settings: Settings } {
-    return { clock: this.redlock().clock, settings: this.settings };
+  get environment(): { readonly clock: Clock; readonly settings: Settings; readonly observer: LockObserver } {
+    return { clock: this.redlock().clock, settings: this.settings, observer: this.hub.observer };
   }
 
   /**

@@ -28,10 +28,10 @@ export function started(
 }
 
 /** Logs what an observer throws. */
-export function reportTo(logger: LoggerService): (error: unknown) => void {
+export function reportTo(logger: LoggerService, observed = 'locks'): (error: unknown) => void {
   return (error) => {
     try {
-      logger.error(`an observer of locks threw: ${String(error)}`);
+      logger.error(`an observer of ${observed} threw: ${String(error)}`);
     } catch {
       // Observers are called from timers and sockets, where an error of the logger would end the process.
     }

@@ -9,7 +9,7 @@ import { OpenTelemetryObserver, type OpenTelemetryOptions } from './open-telemet
 export type { OpenTelemetryOptions } from './open-telemetry-observer.js';
 
 /**
- * Records spans and metrics of locks and masters: `RedlockModule.forRoot({ masters, observers: [openTelemetry()] })`.
+ * Records spans of locks, and metrics of locks, masters and scheduled jobs: `RedlockModule.forRoot({ masters, observers: [openTelemetry()] })`.
  *
  * By default a resource is reported by its kind, not by its name: see {@link OpenTelemetryOptions.resourceOf}.
  *

@@ -4,6 +4,8 @@ import type { Counter, Histogram, Meter, ObservableGauge, UpDownCounter } from '
 const MOMENTS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 /** Bucket boundaries in seconds, from a few commands to the longest hold. */
 const HOLDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
+/** Bucket boundaries in seconds, from a quick job to the longest hold of a job. */
+const JOBS = [0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400];
 
 /** All instruments. Durations are in seconds, as is the convention in OpenTelemetry. */
 export class Instruments {
@@ -20,6 +22,10 @@ export class Instruments {
   readonly quorumAvailable: ObservableGauge;
   readonly masterAnswers: Counter;
   readonly masterLatency: Histogram;
+  readonly jobRuns: Counter;
+  readonly jobDuration: Histogram;
+  readonly jobSkips: Counter;
+  readonly jobLastSuccess: ObservableGauge;
 
   constructor(meter: Meter) {
     this.acquireDuration = meter.createHistogram('redlock.acquire.duration', {
@@ -71,6 +77,22 @@ export class Instruments {
     this.masterLatency = meter.createHistogram('redlock.master.latency', {
       ...seconds(MOMENTS),
       description: 'In which time the masters answered.',
+    });
+    this.jobRuns = meter.createCounter('redlock.job.runs', {
+      unit: '{run}',
+      description: 'Runs of scheduled jobs that have ended on this instance.',
+    });
+    this.jobDuration = meter.createHistogram('redlock.job.duration', {
+      ...seconds(JOBS),
+      description: 'From the start of a scheduled job to its recorded end.',
+    });
+    this.jobSkips = meter.createCounter('redlock.job.skips', {
+      unit: '{tick}',
+      description: 'Ticks of scheduled jobs that this instance did not run.',
+    });
+    this.jobLastSuccess = meter.createObservableGauge('redlock.job.last_success', {
+      unit: 's',
+      description: 'When a scheduled job last ended without an error on any instance, in seconds since the epoch.',
     });
   }
 }

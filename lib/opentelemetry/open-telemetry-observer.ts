@@ -12,6 +12,7 @@ import { RedlockConfigError } from '../core/errors.js';
 import type { AcquisitionObserver, LockObserver, ObservedService, OnHeld } from '../core/observer.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { Instruments } from './instruments.js';
+import { JobMetrics } from './job-metrics.js';
 import { ObservedAcquisition } from './observed-acquisition.js';
 import { ResourcePatterns } from './resource-patterns.js';
 import { observeStatus } from './status-gauges.js';
@@ -53,7 +54,8 @@ interface Sinks {
 export class OpenTelemetryObserver implements LockObserver {
   private readonly patterns: ResourcePatterns;
   private made: Sinks | undefined;
-  private gauges: (() => void) | undefined;
+  private gauges: readonly (() => void)[] = [];
+  readonly jobs: JobMetrics;
 
   constructor(
     private readonly options: OpenTelemetryOptions,
@@ -66,6 +68,7 @@ export class OpenTelemetryObserver implements LockObserver {
       throw new RedlockConfigError('openTelemetry: resourceOf', resourceOf, 'must be a function');
     }
     this.patterns = new ResourcePatterns(resourceOf);
+    this.jobs = new JobMetrics(() => this.sinksIfRegistered()?.instruments, { ...options.attributes });
   }
 
   started(service: ObservedService): LockObserver {
@@ -79,7 +82,7 @@ export class OpenTelemetryObserver implements LockObserver {
   }
 
   stopped(): void {
-    this.gauges?.();
+    for (const end of this.gauges) end();
   }
 
   acquiring(resources: readonly string[], onHeld: OnHeld): AcquisitionObserver {
@@ -157,7 +160,11 @@ export class OpenTelemetryObserver implements LockObserver {
     const { tracerProvider = trace, meterProvider = metrics, attributes = {} } = this.options;
     const meter = meterProvider.getMeter(SCOPE);
     const instruments = new Instruments(meter);
-    if (this.service) this.gauges = observeStatus(meter, instruments, { status: this.service.status, attributes });
+    const { service, jobs } = this;
+    this.gauges = [
+      jobs.report(meter, instruments),
+      ...(service ? [observeStatus(meter, instruments, { status: service.status, attributes })] : []),
+    ];
     return { tracer: tracerProvider.getTracer(SCOPE), instruments };
   }
 }

@@ -1,6 +1,6 @@
 import type { JobClock } from './job-clock.js';
 import type { JobLocks } from './job-locks.interface.js';
-import type { JobObserver } from './job-observer.interface.js';
+import type { JobObserver } from '../core/jobs/job-observer.interface.js';
 
 /** What a job needs of the application. */
 export interface JobContext {

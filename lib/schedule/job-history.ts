@@ -2,9 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { RedlockConfigError } from '../core/errors.js';
 import { type JobRecord, lastFinished, readJobRecord } from '../core/jobs/job-record.js';
 import { readStateOf } from './job-locks.js';
-import type { JobObserver } from './job-observer.interface.js';
 import { reportOf } from './job-reports.js';
-import type { JobRunReport, JobSkip } from './job-run.interface.js';
+import type { JobObserver, JobRunReport, JobSkip } from '../core/jobs/job-observer.interface.js';
 import { Jobs, type ScheduledJob } from './jobs.js';
 
 /** What is known about a job. */

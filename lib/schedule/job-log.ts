@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { isLockError } from '../core/errors.js';
 import type { JobSkipReason } from '../core/jobs/job-policy.js';
-import type { JobObserver } from './job-observer.interface.js';
+import type { JobObserver } from '../core/jobs/job-observer.interface.js';
 
 const REASONS: Readonly<Record<JobSkipReason, string>> = {
   finished: 'another instance has run it',

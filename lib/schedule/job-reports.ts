@@ -1,5 +1,5 @@
 import type { RecordedRun } from '../core/jobs/job-record.js';
-import type { JobRunReport } from './job-run.interface.js';
+import type { JobRunReport } from '../core/jobs/job-observer.interface.js';
 
 /** An attempt in the history, for users. */
 export function reportOf(run: RecordedRun): JobRunReport {

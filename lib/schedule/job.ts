@@ -1,11 +1,12 @@
 import { isLockError, isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
 import { decideJob, type JobSkipReason } from '../core/jobs/job-policy.js';
-import { type JobRecord, markRecord, readJobRecord } from '../core/jobs/job-record.js';
+import { type JobRecord, lastSuccess, markRecord, readJobRecord } from '../core/jobs/job-record.js';
 import type { JobContext } from './job-context.interface.js';
 import { JobExecution, type JobHandler } from './job-execution.js';
 import { JobHandedOnError } from './job-handed-on.error.js';
 import type { HeldJob } from './job-locks.interface.js';
-import type { JobSkip } from './job-run.interface.js';
+import type { JobSkip } from '../core/jobs/job-observer.interface.js';
+import { reportOf } from './job-reports.js';
 import type { JobSettings } from './job-settings.js';
 import { storeRecord } from './job-storage.js';
 import type { TickListener } from './ticker.js';
@@ -100,6 +101,7 @@ export class Job implements TickListener {
     const reading = await held.lock.state.read({ onUncertain: 'newest' });
     clock.synchronize(reading.time);
     let record = this.recordIn(reading.value);
+    this.noteSuccess(record);
     while (!stopping.aborted) {
       const situation = { ...reading, record, time: clock.masters, due: this.pending };
       const decision = decideJob(situation, schedule, policy);
@@ -108,6 +110,7 @@ export class Job implements TickListener {
           record = await this.run(held, record, decision);
           // The next holder of the lock runs the tick again, which may be this instance.
           if (!record) return;
+          this.noteSuccess(record);
           break;
         }
         case 'mark':
@@ -167,6 +170,11 @@ export class Job implements TickListener {
   private settle(tick: number): void {
     this.isVisiting = false;
     if (this.pending !== undefined && this.pending <= tick) this.pending = undefined;
+  }
+
+  private noteSuccess(record: JobRecord | undefined): void {
+    const success = lastSuccess(record);
+    if (success) this.context.observer.succeeded?.(this.settings.name, reportOf(success));
   }
 
   private noteSkip(tick: number, reason: JobSkipReason): void {

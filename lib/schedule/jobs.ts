@@ -1,12 +1,13 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
+import { combineJobObservers } from '../core/jobs/combined-job-observer.js';
+import type { JobObserver } from '../core/jobs/job-observer.interface.js';
 import type { LockService } from '../nest/lock.service.js';
+import { reportTo } from '../nest/observers-option.js';
 import { type FoundJob, JobExplorer } from './job-explorer.js';
 import { JobClock } from './job-clock.js';
 import { JobHandedOnError } from './job-handed-on.error.js';
-import { combineJobObservers } from './combined-job-observer.js';
 import { logJobsTo } from './job-log.js';
-import type { JobObserver } from './job-observer.interface.js';
 import { Job } from './job.js';
 import { locksOf } from './job-locks.js';
 import { Ticker } from './ticker.js';
@@ -31,7 +32,8 @@ export interface ScheduledJob {
 @Injectable()
 export class Jobs {
   private readonly stopping = new AbortController();
-  private readonly observers: JobObserver[] = [logJobsTo(new Logger('Jobs'))];
+  private readonly logger = new Logger('Jobs');
+  private readonly observers: JobObserver[] = [logJobsTo(this.logger)];
   private scheduled: readonly ScheduledJob[] = [];
 
   constructor(
@@ -85,7 +87,10 @@ export class Jobs {
     const context = {
       locks: locksOf(locks),
       clock,
-      observer: combineJobObservers(this.observers),
+      observer: combineJobObservers(
+        () => [...this.observers, ...(locks.environment.observer.jobs ? [locks.environment.observer.jobs] : [])],
+        reportTo(this.logger, 'jobs'),
+      ),
       instance: locks.environment.settings.instance,
       stopping: this.stopping.signal,
     };

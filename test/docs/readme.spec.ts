@@ -34,6 +34,7 @@ const EVENTS: Record<keyof api.LockObserver, true> = {
   acquiring: true,
   clientClockLagged: true,
   firstStatus: true,
+  jobs: true,
   lockInDanger: true,
   lockLost: true,
   masterAnswered: true,

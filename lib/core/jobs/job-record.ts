@@ -82,6 +82,11 @@ export function lastFinished(record: JobRecord | undefined): RecordedRun | undef
   return record?.runs.find(({ outcome }) => outcome === 'ok' || outcome === 'failed');
 }
 
+/** The last attempt that has ended without an error, if it is still in the history. */
+export function lastSuccess(record: JobRecord | undefined): RecordedRun | undefined {
+  return record?.runs.find(({ outcome }) => outcome === 'ok');
+}
+
 /** The record of a tick that is about to run. */
 export function startRecord(
   last: JobRecord | undefined,

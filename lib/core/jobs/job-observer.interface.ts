@@ -1,0 +1,50 @@
+import type { JobSkipReason } from './job-policy.js';
+import type { JobOutcome } from './job-record.js';
+
+/** One attempt in the history of a job. Times are by the clocks of the masters. */
+export interface JobRunReport {
+  /** The nominal time of the tick. */
+  readonly scheduledFor: Date;
+  /** `undefined` if the tick did not start. */
+  readonly startedAt: Date | undefined;
+  /** `undefined` if no end was recorded. */
+  readonly endedAt: Date | undefined;
+  /** The `instance` of the module that ran it, or that found that it cannot run. */
+  readonly instance: string;
+  /** Number of the attempt at this tick; `0` if it did not start. */
+  readonly attempt: number;
+  readonly outcome: JobOutcome;
+  /** The beginning of the message of the error, if the outcome is `failed`. */
+  readonly error: string | undefined;
+}
+
+/** A tick that this instance did not run. */
+export interface JobSkip {
+  /** The nominal time of the tick. */
+  readonly scheduledFor: Date;
+  /** When the instance decided, by its own clock. */
+  readonly at: Date;
+  readonly reason: JobSkipReason;
+}
+
+/**
+ * Receives what happens to the jobs of this instance. Called synchronously. What it throws is logged, and affects neither
+ * the jobs nor other observers.
+ */
+export interface JobObserver {
+  /** An attempt begins here. */
+  started?(job: string, run: Pick<JobRunReport, 'scheduledFor' | 'startedAt' | 'attempt'>): void;
+  /** An attempt has ended here, and its end is recorded. */
+  ended?(job: string, run: JobRunReport, error?: unknown): void;
+  /** An attempt has ended here without a record of its end, so that the tick is run again. */
+  unfinished?(job: string, run: Pick<JobRunReport, 'scheduledFor' | 'attempt'>, cause: unknown): void;
+  /**
+   * The last run of a job that has ended without an error, on any instance, as the masters have it. Called at boot, and
+   * each time this instance has looked at a tick.
+   */
+  succeeded?(job: string, last: JobRunReport): void;
+  /** A tick does not run here. */
+  skipped?(job: string, skip: JobSkip): void;
+  /** The tick or its record could not be handled now, for example without a quorum. It is tried again. */
+  delayed?(job: string, cause: unknown): void;
+}

@@ -1,0 +1,64 @@
+import type { Attributes, BatchObservableCallback, Meter } from '@opentelemetry/api';
+import type { JobObserver, JobRunReport, JobSkip } from '../core/jobs/job-observer.interface.js';
+import type { Instruments } from './instruments.js';
+import { ResourcePatterns } from './resource-patterns.js';
+
+/** Measures the jobs of one lock service. */
+export class JobMetrics implements JobObserver {
+  private readonly names = new ResourcePatterns((name) => name);
+  /** When each job last succeeded, in seconds since the epoch. */
+  private readonly successes = new Map<string, number>();
+
+  /**
+   * @param instruments `undefined` before there is a provider of meters
+   * @param attributes attributes of every measurement
+   */
+  constructor(
+    private readonly instruments: () => Instruments | undefined,
+    private readonly attributes: Attributes,
+  ) {}
+
+  ended(job: string, { outcome, startedAt, endedAt }: JobRunReport): void {
+    const attributes = { ...this.attributesOf(job), 'redlock.outcome': outcome };
+    const instruments = this.instruments();
+    instruments?.jobRuns.add(1, attributes);
+    if (startedAt && endedAt) {
+      instruments?.jobDuration.record(Math.max(0, endedAt.getTime() - startedAt.getTime()) / 1_000, attributes);
+    }
+  }
+
+  unfinished(job: string): void {
+    this.instruments()?.jobRuns.add(1, { ...this.attributesOf(job), 'redlock.outcome': 'unfinished' });
+  }
+
+  skipped(job: string, { reason }: JobSkip): void {
+    this.instruments()?.jobSkips.add(1, { ...this.attributesOf(job), 'redlock.skip.reason': reason });
+  }
+
+  succeeded(job: string, { endedAt }: JobRunReport): void {
+    const name = this.names.of([job]);
+    const moment = (endedAt?.getTime() ?? 0) / 1_000;
+    this.successes.set(name, Math.max(moment, this.successes.get(name) ?? 0));
+    // The gauge begins with the first instrument.
+    this.instruments();
+  }
+
+  /**
+   * Reports the last success of each job at each collection of metrics.
+   *
+   * @returns ends the reports
+   */
+  report(meter: Meter, { jobLastSuccess }: Instruments): () => void {
+    const observe: BatchObservableCallback = (result) => {
+      for (const [name, moment] of this.successes) {
+        result.observe(jobLastSuccess, moment, { ...this.attributes, 'redlock.job': name });
+      }
+    };
+    meter.addBatchObservableCallback(observe, [jobLastSuccess]);
+    return () => meter.removeBatchObservableCallback(observe, [jobLastSuccess]);
+  }
+
+  private attributesOf(job: string): Attributes {
+    return { ...this.attributes, 'redlock.job': this.names.of([job]) };
+  }
+}
