@@ -16,6 +16,7 @@ import { getLockServiceToken, isLockService } from '../nest/lock-service.token.j
 import { SERVICE_NAME } from '../nest/lock.explorer.js';
 import { availabilityOf } from './availability.js';
 import { EventLog } from './event-log.js';
+import { JobWatch } from './job-watch.js';
 import type { Placement, Settings } from './options.js';
 import { ReleaseAction, type ReleaseRequest, ticketOf } from './release.action.js';
 import { ServiceWatch } from './service-watch.js';
@@ -44,6 +45,7 @@ export class Dashboard implements OnModuleInit {
   private readonly events = new EventLog();
   private readonly action = new ReleaseAction(this.logger, this.events);
   private watches: readonly ServiceWatch[] = [];
+  private jobWatch = new JobWatch(undefined);
 
   constructor(private readonly context: DashboardContext) {}
 
@@ -71,6 +73,7 @@ export class Dashboard implements OnModuleInit {
       this.skip(name);
       return [];
     });
+    this.jobWatch = JobWatch.find(modules);
     for (const watch of this.watches) {
       watch.begin();
       this.recordBeginning(watch);
@@ -82,7 +85,10 @@ export class Dashboard implements OnModuleInit {
   }
 
   async state({ log, after }: StateRequest): Promise<StateView> {
-    const services = await Promise.all(this.watches.map((watch) => viewOf(watch)));
+    const [services, jobs] = await Promise.all([
+      Promise.all(this.watches.map((watch) => viewOf(watch))),
+      this.jobWatch.jobs(),
+    ]);
     return {
       at: Date.now(),
       instance: services[0]?.instance ?? '',
@@ -90,6 +96,7 @@ export class Dashboard implements OnModuleInit {
       log: this.events.id,
       events: this.events.after(log === this.events.id ? after : 0),
       services,
+      jobs,
     };
   }
 

@@ -116,6 +116,11 @@ export function keep(place, elements, keys, make) {
         <div id="own"></div>
       </section>
 
+      <section class="panel" aria-labelledby="jobs-title" id="jobs-panel" hidden>
+        <h2 id="jobs-title">Jobs</h2>
+        <div id="jobs"></div>
+      </section>
+
       <section class="panel" aria-labelledby="log-title" id="log-panel">
         <h2 id="log-title">Recent events of this instance</h2>
         <ol id="log" role="log" aria-live="off" aria-labelledby="log-title" tabindex="0"></ol>
@@ -250,6 +255,102 @@ export class Inspection {
     },
   ],
   [
+    'jobs.js',
+    {
+      type: 'text/javascript; charset=utf-8',
+      content: `import { element, keep, write, writeOrHide } from './dom.js';
+import { dateAndTime, duration, now } from './time.js';
+
+/** The scheduled jobs of the application. Without any, there is no section. */
+export class Jobs {
+  #panel;
+  #place;
+  #cards = new Map();
+  #elements = new Map();
+
+  constructor(panel, place) {
+    this.#panel = panel;
+    this.#place = place;
+  }
+
+  show(jobs, isNamed) {
+    this.#panel.hidden = jobs.length === 0;
+    const keys = jobs.map(({ service, name }) => JSON.stringify([service, name]));
+    keep(this.#place, this.#elements, keys, (key) => {
+      this.#cards.set(key, new JobCard(jobs[keys.indexOf(key)], isNamed));
+      return this.#cards.get(key).element;
+    });
+    jobs.forEach((job, index) => this.#cards.get(keys[index]).show(job));
+  }
+
+  tick() {
+    for (const key of this.#elements.keys()) this.#cards.get(key).tick();
+  }
+}
+
+class JobCard {
+  element;
+  #badge = element('p', { class: 'badge' });
+  #schedule = element('p', { class: 'facts' });
+  #problem = element('p', { class: 'facts', hidden: '' });
+  #runs = element('ol', { class: 'runs', 'aria-label': 'Last runs' });
+  #skip = element('p', { class: 'facts', hidden: '' });
+  #shown = '';
+  #job;
+
+  constructor({ name, service }, isNamed) {
+    const tag = isNamed ? [element('span', { class: 'tag' }, service ?? 'default')] : [];
+    const head = element('div', { class: 'title' }, element('h3', {}, name), ...tag, this.#badge);
+    this.element = element(
+      'article',
+      { class: 'job', 'aria-label': \`Job \${name}\` },
+      ...[head, this.#schedule, this.#problem, this.#runs, this.#skip],
+    );
+  }
+
+  show(job) {
+    this.#job = job;
+    const { current, runs, lastSkip, isSettled, problem } = job;
+    const all = current ? [current, ...runs] : runs;
+    const outcome = all[0]?.outcome ?? 'none';
+    this.#badge.dataset.run = outcome;
+    write(this.#badge, problem ? 'not known' : outcome === 'none' ? 'no run yet' : outcome);
+    writeOrHide(this.#problem, problem ?? (isSettled || all.length === 0 ? '' : 'A newer record may exist.'));
+    const skipped = lastSkip && \`This instance did not run \${dateAndTime(lastSkip.scheduledFor)}: \${lastSkip.reason}.\`;
+    writeOrHide(this.#skip, skipped);
+    const text = JSON.stringify(all);
+    if (text !== this.#shown) this.#runs.replaceChildren(...all.map(lineOf));
+    this.#shown = text;
+    this.#runs.hidden = all.length === 0;
+    this.tick();
+  }
+
+  tick() {
+    const { schedule, next } = this.#job;
+    const until = next - now();
+    const when = until > 0 ? \`in \${duration(until)}\` : 'now';
+    write(this.#schedule, \`\${schedule} · next \${dateAndTime(next)}, \${when}\`);
+  }
+}
+
+function lineOf({ scheduledFor, outcome, taken, instance, attempt, error }) {
+  const facts = [
+    taken !== undefined && \`took \${duration(taken)}\`,
+    \`on \${instance}\`,
+    attempt > 1 && \`attempt \${attempt}\`,
+  ];
+  const parts = [
+    element('span', { class: 'outcome', 'data-run': outcome }, outcome),
+    element('time', { datetime: new Date(scheduledFor).toISOString() }, dateAndTime(scheduledFor)),
+    element('span', { class: 'facts' }, facts.filter(Boolean).join(' · ')),
+  ];
+  if (error !== undefined) parts.push(element('span', { class: 'error' }, error));
+  return element('li', {}, ...parts);
+}
+`,
+    },
+  ],
+  [
     'log.js',
     {
       type: 'text/javascript; charset=utf-8',
@@ -286,6 +387,7 @@ export class Log {
       type: 'text/javascript; charset=utf-8',
       content: `import { write, writeOrHide } from './dom.js';
 import { Inspection } from './inspection.js';
+import { Jobs } from './jobs.js';
 import { Log } from './log.js';
 import { OwnLocks } from './own-locks.js';
 import { ReleaseDialog } from './release-dialog.js';
@@ -302,6 +404,7 @@ const at = (id) => document.getElementById(id);
 const services = new Services(at('services'));
 const inspection = new Inspection(at('inspect'), at('inspection'), new ReleaseDialog(at('release')));
 const own = new OwnLocks(at('own'), (service, resource) => inspection.pick(service, resource));
+const jobs = new Jobs(at('jobs-panel'), at('jobs'));
 const log = new Log(at('log'));
 let seen = { log: '', after: 0 };
 let timer;
@@ -313,6 +416,7 @@ setInterval(() => {
   services.tick();
   inspection.tick();
   own.tick();
+  jobs.tick();
 }, STEP);
 void ask();
 
@@ -340,6 +444,7 @@ function show(state) {
   services.show(state.services, state.at);
   inspection.setServices(state.services);
   own.show(state.services);
+  jobs.show(state.jobs, state.services.length > 1);
   // Another instance, or a new run of this one, has another log.
   if (state.log !== seen.log) {
     log.clear();
@@ -635,6 +740,7 @@ dialog .problem {
   }
 
   #services,
+  #jobs-panel,
   #log-panel {
     grid-column: 1 / -1;
   }
@@ -675,13 +781,17 @@ dialog .problem {
 }
 
 .badge[data-state='quarantined']::before,
-.badge[data-lock='revoked']::before {
+.badge[data-lock='revoked']::before,
+.badge[data-run='started']::before,
+.badge[data-run='unfinished']::before {
   background: conic-gradient(currentcolor 50%, transparent 0);
   box-shadow: inset 0 0 0 1.5px currentcolor;
 }
 
 .badge[data-state='silent']::before,
-.badge[data-lock='unknown']::before {
+.badge[data-lock='unknown']::before,
+.badge[data-run='abandoned']::before,
+.badge[data-run='unknown']::before {
   border: solid currentcolor;
   border-width: 0 2.5px;
   border-radius: 0;
@@ -690,6 +800,7 @@ dialog .problem {
 
 .badge[data-state='down']::before,
 .badge[data-state='refused']::before,
+.badge[data-run='failed']::before,
 .pill[data-state='down']::before {
   border-radius: 0;
   clip-path: polygon(
@@ -859,6 +970,54 @@ dd {
 .replies .name {
   color: var(--soft);
   font: 12.5px/1.55 var(--mono);
+}
+
+#jobs {
+  display: grid;
+  grid-template-columns: repeat(auto-fill, minmax(min(420px, 100%), 1fr));
+  gap: 14px 28px;
+  margin-top: 10px;
+}
+
+.job {
+  display: grid;
+  align-content: start;
+  gap: 5px;
+  min-width: 0;
+  padding-top: 8px;
+  border-top: 1px solid var(--line);
+}
+
+.job h3 {
+  font: 600 13px var(--mono);
+}
+
+.runs {
+  padding: 0;
+  list-style: none;
+  font-size: 13px;
+}
+
+.runs li {
+  display: flex;
+  flex-wrap: wrap;
+  gap: 0 10px;
+  padding: 2px 0;
+}
+
+.runs li > * {
+  min-width: 0;
+}
+
+.runs .outcome {
+  min-width: 5.5em;
+  color: var(--state, var(--soft));
+  font-weight: 600;
+}
+
+.runs .error {
+  flex-basis: 100%;
+  color: var(--down);
 }
 
 #log {
@@ -1217,12 +1376,16 @@ h3 {
 
 [data-state='voting'],
 [data-lock='free'],
+[data-run='ok'],
 [data-kind='good'] {
   --state: var(--voting);
 }
 
 [data-state='quarantined'],
 [data-lock='revoked'],
+[data-run='unfinished'],
+[data-run='abandoned'],
+[data-run='unknown'],
 [data-kind='warning'] {
   --state: var(--quarantined);
 }
@@ -1234,12 +1397,14 @@ h3 {
 
 [data-state='down'],
 [data-state='refused'],
+[data-run='failed'],
 [data-kind='bad'],
 [data-kind='lost'] {
   --state: var(--down);
 }
 
 [data-lock='held'],
+[data-run='started'],
 [data-kind='action'] {
   --state: var(--accent);
 }

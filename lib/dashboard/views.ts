@@ -1,4 +1,5 @@
 import type { RedlockStatus } from '../core/health/status.js';
+import type { JobOutcome } from '../core/jobs/job-record.js';
 import type { OwnLocks } from '../core/own-locks.js';
 import type { LockInspection } from '../core/redlock.js';
 import type { Availability } from './availability.js';
@@ -16,6 +17,8 @@ export interface StateView {
   /** The events that the page does not have yet, the oldest first. */
   readonly events: readonly DashboardEvent[];
   readonly services: readonly ServiceView[];
+  /** Empty if the application has no jobs. */
+  readonly jobs: readonly JobView[];
 }
 
 /** One lock service. */
@@ -26,6 +29,38 @@ export interface ServiceView extends RedlockStatus, Availability {
   readonly isOff: boolean;
   readonly held: OwnLocks;
   readonly waiting: OwnLocks;
+}
+
+/** A scheduled job. Times are in milliseconds since the Unix epoch. */
+export interface JobView {
+  readonly name: string;
+  /** The lock service; `null` is the one without a name. */
+  readonly service: string | null;
+  /** The cron expression with its time zone, or the period. */
+  readonly schedule: string;
+  readonly next: number;
+  /** The attempt that was started, and whose end is not recorded. */
+  readonly current?: JobRunView;
+  /** The last attempts, newest first. */
+  readonly runs: readonly JobRunView[];
+  /** Whether a majority of the masters has stored all this. */
+  readonly isSettled: boolean;
+  /** The last tick that this instance did not run, and why. */
+  readonly lastSkip?: { readonly scheduledFor: number; readonly reason: string };
+  /** Why the record cannot be read now. */
+  readonly problem?: string;
+}
+
+/** One attempt of a job. */
+export interface JobRunView {
+  readonly scheduledFor: number;
+  /** `started` for the current one. */
+  readonly outcome: JobOutcome | 'started';
+  readonly instance: string;
+  readonly attempt: number;
+  /** From its start to its end. */
+  readonly taken?: number;
+  readonly error?: string;
 }
 
 /** One resource. */

@@ -1,35 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { RedlockConfigError } from '../core/errors.js';
+import type { JobOverview, JobReport } from '../core/jobs/job-report.interface.js';
 import { type JobRecord, lastFinished, readJobRecord } from '../core/jobs/job-record.js';
+import type { JobReports } from '../nest/job-reports.token.js';
 import { readStateOf } from './job-locks.js';
 import { reportOf } from './job-reports.js';
-import type { JobObserver, JobRunReport, JobSkip } from '../core/jobs/job-observer.interface.js';
+import type { JobObserver, JobRunReport } from '../core/jobs/job-observer.interface.js';
 import { Jobs, type ScheduledJob } from './jobs.js';
-
-/** What is known about a job. */
-export interface JobReport {
-  readonly name: string;
-  /** Name of the lock service; `undefined` for the one without a name. */
-  readonly service: string | undefined;
-  /** The cron expression or the period, as the decorator has it. */
-  readonly schedule: string | number;
-  /** The time zone that the decorator gives. */
-  readonly timeZone: string | undefined;
-  /** The nominal time of the next tick. */
-  readonly next: Date;
-  /** The attempt that is running, or whose instance crashed and that is about to run again. */
-  readonly current: Omit<JobRunReport, 'endedAt' | 'outcome' | 'error'> | undefined;
-  /** The last attempts, newest first; at most 20, fewer if their errors are long. */
-  readonly runs: readonly JobRunReport[];
-  /** Whether a majority of the masters agrees on all this. Otherwise a newer record may exist. */
-  readonly isSettled: boolean;
-  /** The last tick that this instance did not run, since it was started. */
-  readonly lastSkip: JobSkip | undefined;
-}
 
 /** What the jobs of this application did, on all instances. Inject it into any provider. */
 @Injectable()
-export class JobHistory {
+export class JobHistory implements JobReports {
   /** @internal */
   constructor(@Inject(Jobs) private readonly jobs: Jobs) {}
 
@@ -40,6 +21,23 @@ export class JobHistory {
    */
   list(): Promise<readonly JobReport[]> {
     return Promise.all(this.jobs.all.map((scheduled) => reportOn(scheduled)));
+  }
+
+  /**
+   * Like {@link list}, but a job whose record cannot be read now has the reason, and no runs.
+   * @internal
+   */
+  overview(): Promise<readonly JobOverview[]> {
+    return Promise.all(
+      this.jobs.all.map(async (scheduled): Promise<JobOverview> => {
+        try {
+          return await reportOn(scheduled);
+        } catch (error) {
+          const problem = error instanceof Error ? error.message : String(error);
+          return { ...declarationOf(scheduled), ...recorded(undefined), isSettled: false, problem };
+        }
+      }),
+    );
   }
 
   /**
@@ -79,19 +77,29 @@ async function recordOf({ found }: ScheduledJob): Promise<{ record: JobRecord | 
 }
 
 async function reportOn(scheduled: ScheduledJob): Promise<JobReport> {
-  const { found, job } = scheduled;
-  const { settings, declaration, locks } = found;
   const { record, isSettled } = await recordOf(scheduled);
+  return { ...declarationOf(scheduled), ...recorded(record), isSettled };
+}
+
+/** What this instance knows without the masters. */
+function declarationOf({
+  found: { settings, declaration, locks },
+  job,
+}: ScheduledJob): Pick<JobReport, 'name' | 'service' | 'schedule' | 'timeZone' | 'next' | 'lastSkip'> {
   return {
     name: settings.name,
     service: declaration.options.service,
     schedule: declaration.schedule,
     timeZone: declaration.kind === 'cron' ? declaration.options.timeZone : undefined,
     next: new Date(settings.schedule.next(locks.environment.clock.read().wall)),
+    lastSkip: job.lastSkip,
+  };
+}
+
+function recorded(record: JobRecord | undefined): Pick<JobReport, 'current' | 'runs'> {
+  return {
     current: record?.state === 'started' ? currentOf(record) : undefined,
     runs: record?.runs.map(reportOf) ?? [],
-    isSettled,
-    lastSkip: job.lastSkip,
   };
 }
 

@@ -1,17 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { isLockError } from '../core/errors.js';
-import type { JobSkipReason } from '../core/jobs/job-policy.js';
+import { SKIP_WORDS } from '../core/jobs/skip-words.js';
 import type { JobObserver } from '../core/jobs/job-observer.interface.js';
-
-const REASONS: Readonly<Record<JobSkipReason, string>> = {
-  finished: 'another instance has run it',
-  overlap: 'an earlier tick still ran when it came due',
-  superseded: 'a later tick took its place',
-  late: 'this instance noticed it too late',
-  abandoned: 'it was started and not ended, and `recover` is false',
-  unknown: 'the masters have lost its record, so that it may have run',
-  baseline: 'the job had no record yet, and it was due earlier',
-};
 
 /** Writes the events of jobs to the log of the application. */
 export function logJobsTo(logger: LoggerService): JobObserver {
@@ -36,7 +26,7 @@ export function logJobsTo(logger: LoggerService): JobObserver {
           `\`recover\` is false: ${describe(cause)}`,
       ),
     skipped: (job, { scheduledFor, reason }) =>
-      void logger.debug?.(`job ${job} of ${scheduledFor.toISOString()} does not run here: ${REASONS[reason]}`),
+      void logger.debug?.(`job ${job} of ${scheduledFor.toISOString()} does not run here: ${SKIP_WORDS[reason]}`),
     delayed: (job, cause) => {
       const reason = describe(cause);
       if (delays.get(job) === reason) return;

@@ -7,6 +7,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { JOB_REPORTS } from '../nest/job-reports.token.js';
 import { RUNTIME_STARTER, RuntimeStarter } from '../nest/runtime-starter.js';
 import { JOBS } from './job-declaration.js';
 import { JobExplorer } from './job-explorer.js';
@@ -25,8 +26,14 @@ import { Jobs } from './jobs.js';
 @Global()
 @Module({
   imports: [DiscoveryModule],
-  providers: [JobExplorer, Jobs, JobHistory, { provide: JOBS, useExisting: Jobs }],
-  exports: [JobHistory, JOBS],
+  providers: [
+    ...[JobExplorer, Jobs, JobHistory],
+    ...[
+      { provide: JOBS, useExisting: Jobs },
+      { provide: JOB_REPORTS, useExisting: JobHistory },
+    ],
+  ],
+  exports: [JobHistory, JOBS, JOB_REPORTS],
 })
 export class RedlockScheduleModule implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
   /** @internal */

@@ -2,9 +2,11 @@ import { once } from 'node:events';
 import { createServer, request as requestOf, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { type CanActivate, type INestApplication } from '@nestjs/common';
+import { type CanActivate, type INestApplication, Injectable, type ModuleMetadata } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
 import { LockService, RedlockModule } from 'nestjs-redlock';
 import { RedlockDashboardModule } from 'nestjs-redlock/dashboard';
+import { LockedInterval, RedlockScheduleModule } from 'nestjs-redlock/schedule';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { ensureChromium } from '../../scripts/ensure-chromium.mjs';
 import { eventually } from '../support/eventually.js';
@@ -28,6 +30,25 @@ class OpenGuard implements CanActivate {
     return true;
   }
 }
+
+/** Its jobs begin within a second. */
+@Injectable()
+class Reports {
+  @LockedInterval('1s', { name: 'sync' })
+  async sync(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  @LockedInterval('1s', { name: LONG })
+  async fail(): Promise<void> {
+    throw new Error(`no such table: ${'customers_of_'.repeat(20)}`);
+  }
+}
+
+const WITH_JOBS: ModuleMetadata = {
+  imports: [ScheduleModule.forRoot(), RedlockScheduleModule],
+  providers: [Reports],
+};
 
 let browser: Browser;
 let masters: Masters;
@@ -58,12 +79,14 @@ afterAll(async () => {
 async function start(
   adapter: (typeof ADAPTERS)[number]['adapter'],
   prepare: (app: INestApplication) => unknown = () => undefined,
+  more: ModuleMetadata = {},
 ) {
   const imports = [
+    ...(more.imports ?? []),
     RedlockModule.forRoot({ masters: [...masters.urls], maxTtl: '5m', masterTimeout: '2s', ...FAST }),
     RedlockDashboardModule.forRoot({ path: 'admin/locks', guards: [OpenGuard], actions: true, actor: () => 'anna' }),
   ];
-  const { app, url } = await listen({ imports }, adapter(), prepare);
+  const { app, url } = await listen({ ...more, imports }, adapter(), prepare);
   return { app, url, locks: app.get(LockService) };
 }
 
@@ -191,6 +214,8 @@ describe.each(ADAPTERS)('The page of the dashboard on $platform', ({ adapter }) 
       const lock = await locks.acquire('order:1', '5m');
       const page = await open(`${await behindProxy(url)}/internal/admin/locks`, 'desktop');
       await page.getByText('3 of 3 masters vote.', { exact: true }).waitFor();
+      // An application without jobs has no section for them.
+      await expect(page.getByRole('region', { name: 'Jobs' }).count()).resolves.toBe(0);
       await page.getByRole('button', { name: 'order:1', exact: true }).click();
       await page.getByRole('button', { name: 'Release by force…' }).click();
       const dialog = page.getByRole('dialog');
@@ -203,6 +228,31 @@ describe.each(ADAPTERS)('The page of the dashboard on $platform', ({ adapter }) 
       await page.getByRole('log').getByText('"anna" released "order:1"').waitFor();
       await expect(lock.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
       await page.getByRole('log').getByText('lost the lock on "order:1"').waitFor();
+    },
+    TEST,
+  );
+
+  it.each(['desktop', 'phone'] as const)(
+    'shows jobs that have finished and failed, and fits a %s',
+    async (size) => {
+      const { url, locks } = await start(adapter, undefined, WITH_JOBS);
+      const { instance } = locks.status();
+      const page = await open(`${url}/admin/locks`, size, 'dark');
+      const jobs = page.getByRole('region', { name: 'Jobs' });
+      const [sync, broken] = ['sync', LONG].map((name) => jobs.getByRole('article', { name: `Job ${name}` }));
+      await sync!.getByText(/^1s · next .* in \d/).waitFor();
+      const finished = sync!
+        .getByRole('listitem')
+        .filter({ hasText: `on ${instance}` })
+        .filter({ hasText: 'ok' });
+      await finished
+        .filter({ hasText: /took \d\.\d s/ })
+        .first()
+        .waitFor();
+      const failed = broken!.getByRole('listitem').filter({ hasText: 'failed' });
+      await failed.filter({ hasText: 'no such table: customers_of_' }).first().waitFor();
+      expect([await misplaced(page), await tooFaint(page)]).toEqual([[], []]);
+      await expect(jobs.getByRole('button').count()).resolves.toBe(0);
     },
     TEST,
   );

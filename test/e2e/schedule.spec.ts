@@ -61,6 +61,10 @@ class Cluster {
     await this.clock.advance(target - this.clock.read().wall);
   }
 
+  takeDown(): void {
+    for (const master of this.masters) master.takeDown();
+  }
+
   private options(instance: string): RedlockModuleOptions {
     return { masters: this.masters, clock: this.clock, instance, restartGuard: false, drainTimeout: 0 };
   }
@@ -99,6 +103,30 @@ describe('Scheduled jobs of several applications', () => {
     expect(
       logs.filter((line) => line.startsWith('debug') && line.includes('another instance has run it')),
     ).toHaveLength(6);
+  });
+
+  it('have an overview for the dashboard, also while the masters do not answer', async () => {
+    const cluster = new Cluster();
+    const app = await cluster.start('a');
+    await cluster.to(1, 1_000);
+    const history = app.get(JobHistory);
+    await expect(history.overview()).resolves.toMatchObject([
+      { name: 'report', runs: [{ outcome: 'ok' }], isSettled: true },
+      { name: 'clean', runs: [] },
+    ]);
+    cluster.takeDown();
+    const asked = history.overview();
+    await cluster.clock.advance(MINUTE / 6);
+    await expect(asked).resolves.toMatchObject([
+      {
+        name: 'report',
+        schedule: '*/1 * * * *',
+        runs: [],
+        isSettled: false,
+        problem: expect.stringContaining('state'),
+      },
+      { name: 'clean', problem: expect.any(String) },
+    ]);
   });
 
   it('have their lock in the context of the run', async () => {

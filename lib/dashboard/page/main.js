@@ -1,5 +1,6 @@
 import { write, writeOrHide } from './dom.js';
 import { Inspection } from './inspection.js';
+import { Jobs } from './jobs.js';
 import { Log } from './log.js';
 import { OwnLocks } from './own-locks.js';
 import { ReleaseDialog } from './release-dialog.js';
@@ -16,6 +17,7 @@ const at = (id) => document.getElementById(id);
 const services = new Services(at('services'));
 const inspection = new Inspection(at('inspect'), at('inspection'), new ReleaseDialog(at('release')));
 const own = new OwnLocks(at('own'), (service, resource) => inspection.pick(service, resource));
+const jobs = new Jobs(at('jobs-panel'), at('jobs'));
 const log = new Log(at('log'));
 let seen = { log: '', after: 0 };
 let timer;
@@ -27,6 +29,7 @@ setInterval(() => {
   services.tick();
   inspection.tick();
   own.tick();
+  jobs.tick();
 }, STEP);
 void ask();
 
@@ -54,6 +57,7 @@ function show(state) {
   services.show(state.services, state.at);
   inspection.setServices(state.services);
   own.show(state.services);
+  jobs.show(state.jobs, state.services.length > 1);
   // Another instance, or a new run of this one, has another log.
   if (state.log !== seen.log) {
     log.clear();
