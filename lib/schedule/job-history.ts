@@ -2,7 +2,6 @@ import { Inject, Injectable } from '@nestjs/common';
 import { RedlockConfigError } from '../core/errors.js';
 import type { JobOverview, JobReport } from '../core/jobs/job-report.interface.js';
 import { type JobRecord, lastFinished, readJobRecord } from '../core/jobs/job-record.js';
-import type { JobReports } from '../nest/job-reports.token.js';
 import { readStateOf } from './job-locks.js';
 import { reportOf } from './job-reports.js';
 import type { JobObserver, JobRunReport } from '../core/jobs/job-observer.interface.js';
@@ -10,7 +9,7 @@ import { Jobs, type ScheduledJob } from './jobs.js';
 
 /** What the jobs of this application did, on all instances. Inject it into any provider. */
 @Injectable()
-export class JobHistory implements JobReports {
+export class JobHistory {
   /** @internal */
   constructor(@Inject(Jobs) private readonly jobs: Jobs) {}
 

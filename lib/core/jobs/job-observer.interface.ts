@@ -13,6 +13,7 @@ export interface JobRunReport {
   readonly instance: string;
   /** Number of the attempt at this tick; `0` if it did not start. */
   readonly attempt: number;
+  /** How it went. */
   readonly outcome: JobOutcome;
   /** The beginning of the message of the error, if the outcome is `failed`. */
   readonly error: string | undefined;
@@ -24,6 +25,7 @@ export interface JobSkip {
   readonly scheduledFor: Date;
   /** When the instance decided, by its own clock. */
   readonly at: Date;
+  /** Why it did not run. */
   readonly reason: JobSkipReason;
 }
 

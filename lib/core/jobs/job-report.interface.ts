@@ -2,6 +2,7 @@ import type { JobRunReport, JobSkip } from './job-observer.interface.js';
 
 /** What is known about a job. */
 export interface JobReport {
+  /** Its name in the decorator. */
   readonly name: string;
   /** Name of the lock service; `undefined` for the one without a name. */
   readonly service: string | undefined;
