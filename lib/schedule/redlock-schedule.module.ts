@@ -7,7 +7,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
-import { JOB_REPORTS } from '../nest/job-reports.token.js';
+import { JOB_REPORTS, type JobReports } from '../nest/job-reports.token.js';
 import { RUNTIME_STARTER, RuntimeStarter } from '../nest/runtime-starter.js';
 import { JOBS } from './job-declaration.js';
 import { JobExplorer } from './job-explorer.js';
@@ -30,7 +30,7 @@ import { Jobs } from './jobs.js';
     ...[JobExplorer, Jobs, JobHistory],
     ...[
       { provide: JOBS, useExisting: Jobs },
-      { provide: JOB_REPORTS, useExisting: JobHistory },
+      { provide: JOB_REPORTS, useFactory: (history: JobHistory): JobReports => history, inject: [JobHistory] },
     ],
   ],
   exports: [JobHistory, JOBS, JOB_REPORTS],
