@@ -32,8 +32,8 @@ export const RUNNERS = [
   { runner: 'jest, CommonJS', scaffold: 'nest11' },
 ];
 
-const NEST_11 = nest('11.2.10', '11.1.1');
-const NEST_12 = nest('12.5.1', '12.1.0');
+const NEST_11 = nest('11.2.10', { terminus: '11.1.1', schedule: '6.1.3' });
+const NEST_12 = nest('12.5.1', { terminus: '12.1.0', schedule: '12.0.2' });
 const IOREDIS_5 = { ioredis: '5.11.1' };
 const IOREDIS_6 = { ioredis: '6.0.0' };
 const LOWEST_PEERS = { 'reflect-metadata': '0.2.0', rxjs: '7.8.0', '@opentelemetry/api': '1.9.0' };
@@ -55,14 +55,14 @@ export const CONSUMERS = [
     'nest11-lowest',
     'Nest 11.0.0, ioredis 5.4.0, lowest peers',
     {
-      ...nest('11.0.0', '11.0.0'),
+      ...nest('11.0.0', { terminus: '11.0.0', schedule: '6.0.0' }),
       ...LOWEST_PEERS,
       ioredis: '5.4.0',
     },
     ['CLI'],
   ),
   consumer('nest12-lowest', 'Nest 12.0.1, ioredis 5.4.0, lowest peers', {
-    ...nest('12.0.1', '12.0.0'),
+    ...nest('12.0.1', { terminus: '12.0.0', schedule: '12.0.0' }),
     ...LOWEST_PEERS,
     ioredis: '5.4.0',
   }),
@@ -122,11 +122,12 @@ function consumer(name, title, dependencies, shows = []) {
   return { name, title, dependencies, shows, nest: Number.parseInt(dependencies['@nestjs/core']) };
 }
 
-function nest(version, terminus) {
+function nest(version, { terminus, schedule }) {
   return {
     '@nestjs/common': version,
     '@nestjs/core': version,
     '@nestjs/platform-express': version,
+    '@nestjs/schedule': schedule,
     '@nestjs/terminus': terminus,
     '@opentelemetry/api': '1.9.1',
     '@opentelemetry/sdk-trace-base': '2.12.0',
@@ -137,6 +138,6 @@ function nest(version, terminus) {
 }
 
 function withoutOptional(dependencies) {
-  const isOptional = (name) => name === '@nestjs/terminus' || name.startsWith('@opentelemetry/');
+  const isOptional = (name) => /^@nestjs\/(?:schedule|terminus)$|^@opentelemetry\//.test(name);
   return Object.fromEntries(Object.entries(dependencies).filter(([name]) => !isOptional(name)));
 }

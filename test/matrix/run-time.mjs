@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { outcomeOf, outputOf } from './command.mjs';
 
 const EXERCISED = ['locks', 'testing'];
-const OPTIONAL = ['terminus', 'opentelemetry'];
+const OPTIONAL = ['terminus', 'opentelemetry', 'schedule'];
 
 /** The cells of one application and one version of Node. */
 export function runTimeCells({ consumer, folder, node, version, masters }) {

@@ -14,6 +14,9 @@ async function main(): Promise<void> {
     const { exerciseOptionalPeers } = await import('./optional.js');
     await exerciseOptionalPeers(masters, `${MATRIX_PREFIX}optional:`);
     shown.push('terminus', 'opentelemetry');
+    const { exerciseJobs } = await import('./jobs.js');
+    await exerciseJobs(masters, `${MATRIX_PREFIX}jobs:`);
+    shown.push('schedule');
   }
   console.log(JSON.stringify(shown));
 }

@@ -11,7 +11,7 @@ const PRIVATE = [
   'lib/index.ts',
   'core/redlock.js',
 ];
-const OPTIONAL = { terminus: '@nestjs/terminus', opentelemetry: '@opentelemetry/api' };
+const OPTIONAL = { terminus: '@nestjs/terminus', opentelemetry: '@opentelemetry/api', schedule: '@nestjs/schedule' };
 const shown = [];
 
 for (const path of PRIVATE) {
@@ -22,7 +22,12 @@ for (const path of PRIVATE) {
 equal(require('nestjs-redlock/package.json').name, 'nestjs-redlock');
 shown.push('no deep imports');
 
-for (const subpath of ['', '/testing', '/dashboard', ...(MATRIX_BARE ? [] : ['/terminus', '/opentelemetry'])]) {
+for (const subpath of [
+  '',
+  '/testing',
+  '/dashboard',
+  ...(MATRIX_BARE ? [] : ['/terminus', '/opentelemetry', '/schedule']),
+]) {
   const imported = await import(`nestjs-redlock${subpath}`);
   const required = require(`nestjs-redlock${subpath}`);
   const names = Object.keys(imported).filter((name) => name !== 'default' && name !== 'module.exports');
