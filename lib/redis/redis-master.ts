@@ -23,7 +23,7 @@ import { faultOf, parseServerIdentity, type ServerIdentity } from './identity.js
 import { markArguments, type MarkerChange } from './guard/marker.js';
 import { Recognition } from './recognition.js';
 import { RedisOperator } from './redis-operator.js';
-import { isStateRequest, runStateRequest, type StateRequest } from './redis-state.js';
+import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from './redis-state.js';
 import type { RedisClient } from './redis-client.interface.js';
 import type { RedisMasterContext } from './redis-master-context.interface.js';
 import { replyFrom, replyToSet, isReply, millisecondsFrom, refusalFrom } from './replies.js';
@@ -308,7 +308,11 @@ export class RedisMaster implements Master, GuardedServer {
     const evaluate = (script: string, args: readonly (string | number)[]): Promise<unknown> =>
       this.evaluate(script, [], args);
     runStateRequest(request, server, evaluate).then(
-      (answer) => this.answer(asked, answer),
+      (answer) => {
+        // Otherwise the next request would learn no more, and be refused as well.
+        if (answer === OTHER_DATA) this.recognition.run().catch(() => undefined);
+        this.answer(asked, answer);
+      },
       (error: unknown) => this.answer(asked, this.failure(error, [asked])),
     );
   }

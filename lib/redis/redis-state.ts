@@ -16,7 +16,8 @@ interface KnownServer {
   readonly replid: string;
 }
 
-const OTHER_DATA: MasterReply = Object.freeze({
+/** The server has other data than this process knows, or its history has got another name. */
+export const OTHER_DATA: MasterReply = Object.freeze({
   ...{ kind: 'quarantined', reason: 'its data has changed since the state was opened', remaining: 0, sent: true },
 } as const);
 

@@ -16,6 +16,10 @@ const QUARANTINED: MasterReply = Object.freeze({
   ...{ kind: 'quarantined', reason: 'it takes no part in this state', remaining: 0, sent: false },
 } as const);
 
+const WITHOUT_STATE: MasterReply = Object.freeze({
+  ...{ kind: 'quarantined', reason: 'it has lost data since the state was written', remaining: 0, sent: true },
+} as const);
+
 /** What the register of one lock needs. */
 export interface StateRegisterOptions {
   readonly masters: readonly Master[];
@@ -75,18 +79,19 @@ export class StateRegister {
       const answers = await this.openOnce();
       const reports = reportsIn(answers);
       const largest = largestPromise(answers);
-      if (reports.filter(isCounted).length >= this.quorum) {
-        // @mutant masters-that-lost-the-state-counted
-        return { isCertain: true, value: valueOf(newestOf(reports)), answers, reports };
-      }
+      const counted = reports.filter(isCounted).length; // @mutant masters-that-lost-the-state-counted
+      if (counted >= this.quorum) return { isCertain: true, value: valueOf(newestOf(reports)), answers, reports };
       const isRefused = largest >= this.ballot.number;
       const isLate = answers.some(({ answer }) => answer?.kind === 'timeout' && answer.sent);
       if ((isRefused || isLate) && attempt < MOST_OPENINGS) {
         this.ballot = { ...this.ballot, number: Math.max(largest, this.ballot.number) + 1 };
         continue;
       }
-      if (reports.length < this.quorum) return { failed: 'unavailable', answers };
-      return { isCertain: false, value: valueOf(newestOf(reports)), answers, reports };
+      const explained = answers.map(explain);
+      // The masters that did not answer may have lost nothing.
+      const missing = this.options.masters.length - reports.length;
+      if (counted + missing >= this.quorum) return { failed: 'unavailable', answers: explained };
+      return { isCertain: false, value: valueOf(newestOf(reports)), answers: explained, reports };
     }
   }
 
@@ -139,6 +144,13 @@ export class StateRegister {
     const granted = replies.filter(({ kind }) => kind === 'granted').length;
     return granted >= this.quorum || granted + this.options.masters.length - replies.length < this.quorum;
   }
+}
+
+/** Says of a master why its answer did not count. */
+function explain(report: MasterReport): MasterReport {
+  const { answer } = report;
+  const isLost = answer?.kind === 'granted' && answer.state && !isCounted(answer.state);
+  return isLost ? { ...report, answer: WITHOUT_STATE } : report;
 }
 
 /** The largest number of a ballot because of which a master has refused; `0` if none has. */

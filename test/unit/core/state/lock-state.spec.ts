@@ -17,6 +17,15 @@ beforeEach(() => {
   other = new Rig({ maxTtl: '1h' }, rig);
 });
 
+/** A master that lost its data before the state was first set. */
+const hasLostData = only('open-state', (request, reply, { memory }) =>
+  memory.ask(request, (answer) =>
+    reply(
+      answer.kind === 'granted' && answer.state ? { ...answer, state: { ...answer.state, isFirst: false } } : answer,
+    ),
+  ),
+);
+
 const locked = (by: Rig = rig): Promise<Lock> => by.lock('job', { ttl: HOUR });
 const master = (number: number): ScriptedMaster => rig.masters[number - 1] as ScriptedMaster;
 
@@ -136,6 +145,22 @@ describe('The state of a lock', () => {
       .requests('write-state')
       .map(({ version }) => version.sequence);
     expect(sequences).toEqual([0, 1]);
+  });
+
+  it('is not called uncertain while masters are missing that may have lost nothing', async () => {
+    const lock = await locked();
+    master(1).behaviour = hasLostData;
+    master(2).behaviour = only('open-state', hangs);
+    const outcome = rig.follow(lock.state.get());
+    await rig.clock.advance(5 * 50);
+    expect(outcome.reason).toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
+    expect(String(outcome.reason)).toContain('it has lost data since the state was written');
+  });
+
+  it('is uncertain if so many masters have lost data that no quorum is left', async () => {
+    const lock = await locked();
+    master(1).behaviour = master(2).behaviour = hasLostData;
+    await expect(lock.state.get()).rejects.toMatchObject({ code: 'LOCK_STATE_UNCERTAIN' });
   });
 
   it('does not count an answer to the opening that this process reads too late', async () => {
