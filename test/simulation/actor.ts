@@ -9,7 +9,8 @@ import type { Lock } from '../../lib/core/lock.js';
 import { masterTimeoutFor, resolveCall } from '../../lib/core/settings/settings.js';
 import type { SimNode } from './node.js';
 import { Violation } from './properties/violation.js';
-import type { Operation } from './schedule.js';
+import type { Operation, StatePlan } from './schedule.js';
+import { StateUser } from './state-user.js';
 import type { World } from './world.js';
 
 /** Delay that timers and turns of the event loop add to a wait, in milliseconds. */
@@ -58,7 +59,7 @@ export class Actor {
 
   private work(lock: Lock): void {
     const { node, operation, world } = this;
-    const { work, tokenAt, newTtl } = operation;
+    const { work, tokenAt, newTtl, state } = operation;
     this.isWaiting = false;
     if (this.abortedAt !== undefined) this.fail(`got a lock after it had given up`);
     world.granted(this);
@@ -70,6 +71,7 @@ export class Actor {
     }
     if (tokenAt !== undefined) world.later(node, tokenAt * work, () => this.askForToken(lock, began));
     if (newTtl !== undefined) world.later(node, work / 2, () => this.extend(lock, newTtl));
+    if (state) world.later(node, state.at * work, () => this.useState(lock, state));
     world.later(node, work, () => this.release(lock));
   }
 
@@ -82,6 +84,16 @@ export class Actor {
         }),
       (error: unknown) => this.guard(() => this.expect(error, [LockLostError])),
     );
+  }
+
+  private useState(lock: Lock, plan: StatePlan): void {
+    const { name, node, world, operation } = this;
+    new StateUser({
+      ...{ name, node, world, lock, plan, resource: operation.resources[0] as string },
+      track: (promise) => this.track(promise),
+      guard: (action) => this.guard(action),
+      expect: (error, kinds) => this.expect(error, kinds),
+    }).begin();
   }
 
   private extend(lock: Lock, ttl: number): void {

@@ -210,10 +210,12 @@ export class FaultInjector {
     const { scheduler } = this.world;
     switch (fault.kind) {
       case 'crash':
+        this.world.states.lose(server);
         if (fault.data === 'kept') this.restartWith(endpoint, fault.down, { remains: server.data.copy() });
         else this.restart(endpoint, fault.down, fault.data === 'stale' ? { remains } : {});
         return;
       case 'durableRestart':
+        if (!this.world.schedule.durable) this.world.states.lose(server);
         this.restartWith(endpoint, fault.down, { remains: server.data.copy(), durable: true });
         return;
       case 'lateBoot':
@@ -237,6 +239,7 @@ export class FaultInjector {
         endpoint.mayKeepKeys = true;
         return;
       case 'attachReplica':
+        if (server.hasForgotten) this.world.states.lose(server);
         server.attachReplica();
         return;
       case 'flush':
@@ -251,6 +254,7 @@ export class FaultInjector {
         scheduler.after(fault.lasts, () => (server.data.isFull = false));
         return;
       case 'readonly':
+        this.world.states.lose(server);
         server.demote();
         endpoint.mayKeepKeys = true;
         scheduler.after(fault.lasts, () => server.promote());
@@ -285,6 +289,7 @@ export class FaultInjector {
     this.note(fault, endpoint, { victim });
     this.noteLoss(endpoint);
     server.data.forget(victim);
+    world.states.evicted(victim);
     if (victim.endsWith(COUNTERS)) world.tokens.loseCounters('unguarded');
   }
 
@@ -385,6 +390,7 @@ export class FaultInjector {
   private lose(endpoint: Endpoint): void {
     const { assumptions, tokens, settings } = this.world;
     this.noteLoss(endpoint);
+    this.world.states.lose(endpoint.server);
     tokens.loseCounters(settings.restartGuard && assumptions.broken.size === 0 ? 'guarded' : 'unguarded');
   }
 

@@ -1,5 +1,5 @@
 import { Chance } from './engine/chance.js';
-import type { ClockPlan, Fault, FaultKind, Operation, ProcessPlan, Schedule } from './schedule.js';
+import type { ClockPlan, Fault, FaultKind, Operation, ProcessPlan, Schedule, StatePlan } from './schedule.js';
 
 /** The material of schedules. Every element of a list has the same probability. */
 export interface Profile {
@@ -33,6 +33,8 @@ export interface Profile {
   readonly durable: number;
   /** The fraction of the work after which a fencing token is requested; `undefined` for none. */
   readonly tokensAt: readonly (number | undefined)[];
+  /** Share of the schedules in which processes use the states of their locks. */
+  readonly states: number;
 }
 
 export const FAULTS: readonly FaultKind[] = [
@@ -69,6 +71,7 @@ export const EVERYTHING: Profile = {
   known: 0.85,
   rolling: 0.15,
   durable: 0.05,
+  states: 1 / 3,
 };
 
 /** Two processes with a few locks meet just as many kinds of problems, in a third of the time. */
@@ -122,6 +125,7 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
   const operations = Array.from({ length: chance.whole(...profile.operations) }, () =>
     operation(chance, profile, { processes, first, ttl, maxTtl }),
   );
+  const states = statesFor(new Chance(seed, 3), profile, operations);
   const faults = Array.from({ length: chance.whole(0, profile.mostFaults) }, () => {
     const near = chance.happens(0.6) ? chance.pick(operations).at + chance.fraction() * 30 : undefined;
     const at = near ?? settled + chance.fraction() * BUSY_FOR;
@@ -136,10 +140,28 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
       ...(isKnown && { isKnown }),
     })),
     processes,
-    operations,
+    operations: states,
     faults: [...deployment, ...faults],
     latency: chance.pick(profile.latencies),
   };
+}
+
+const STEPS: readonly StatePlan['steps'][] = [
+  ...([['get'], ['get', 'set'], ['get', 'set'], ['get', 'set', 'get'], ['set'], ['set', 'get']] as const),
+  ...([
+    ['set', 'set', 'get', 'set'],
+    ['get', 'get', 'set', 'set', 'get'],
+  ] as const),
+];
+
+/** Lets the operations use states, with randomness of their own: the rest of a schedule does not depend on it. */
+function statesFor(chance: Chance, { states }: Profile, operations: readonly Operation[]): readonly Operation[] {
+  if (!chance.happens(states)) return operations;
+  return operations.map((operation) => {
+    if (operation.resources.length > 1 || chance.happens(0.1)) return operation;
+    const state = { at: chance.pick([0, 0, 0.5, 0.9]), steps: chance.pick(STEPS), pause: chance.pick([0, 0, 20, 300]) };
+    return { ...operation, state };
+  });
 }
 
 interface Deployment {

@@ -158,6 +158,7 @@ class Course {
   /** Lets every living process request a lock after the faults are over. Each request must succeed. */
   private probe(end: number) {
     const { world } = this;
+    const usesStates = world.schedule.operations.some(({ state }) => state);
     return world.nodes.flatMap((node, index) => {
       const { process } = node;
       if (!node.isThere) return [];
@@ -167,6 +168,7 @@ class Course {
         ...{ at: end + 5 * (index + 1), process: index, resources: index === 0 ? ['a', 'b'] : ['a'], wait },
         ...{ ttl: world.settings.ttl, extend: false, minHold: 0, work: 1 },
         ...{ tokenAt: 0, newTtl: undefined, abortAfter: undefined },
+        ...(index > 0 && usesStates && { work: 100, state: { at: 0, steps: ['get'], pause: 0 } }),
       };
       return [world.add(`${process.name}/probe`, operation)];
     });

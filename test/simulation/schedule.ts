@@ -1,6 +1,15 @@
 import type { RedlockOptions } from '../../lib/core/settings/options.js';
 import type { Cut } from './network/connection.js';
 
+/** How a process uses the state of a lock. */
+export interface StatePlan {
+  /** The fraction of the work after which it begins. */
+  readonly at: number;
+  readonly steps: readonly ('get' | 'set')[];
+  /** Milliseconds from the end of one step to the next. */
+  readonly pause: number;
+}
+
 /** What one process does with one lock. Times are in milliseconds. */
 export interface Operation {
   readonly at: number;
@@ -18,6 +27,8 @@ export interface Operation {
   readonly newTtl: number | undefined;
   /** Gives up waiting after this time. */
   readonly abortAfter: number | undefined;
+  /** For a single resource; it does not use the state without it. */
+  readonly state?: StatePlan;
 }
 
 interface At {

@@ -14,6 +14,7 @@ import { type NodeListener, SimNode } from './node.js';
 import { Beliefs } from './properties/beliefs.js';
 import { Health } from './properties/health.js';
 import { Sometimes } from './properties/sometimes.js';
+import { States } from './properties/states.js';
 import { Tokens } from './properties/tokens.js';
 import { Violation } from './properties/violation.js';
 import type { FaultKind, Operation, Schedule } from './schedule.js';
@@ -37,6 +38,7 @@ export class World {
   readonly assumptions: Assumptions;
   readonly beliefs: Beliefs;
   readonly tokens: Tokens;
+  readonly states: States;
   readonly health: Health;
   readonly sometimes = new Sometimes();
   /** Settings of all processes, unless a process overrides them. */
@@ -79,6 +81,7 @@ export class World {
     this.assumptions = new Assumptions(schedule, this.settings, this.maxTtl);
     this.beliefs = new Beliefs(this);
     this.tokens = new Tokens(scheduler, Math.min(this.settings.ttl, EARLY_VOTE));
+    this.states = new States(this);
     this.health = new Health(this);
     if (this.maxTtl > this.settings.maxTtl) this.sometimes.reached('a process with a larger maxTtl came or went');
     this.plan();
@@ -183,6 +186,8 @@ export class World {
       if (field === 'from' && Number(after) < Number(before) && this.newMarker !== words)
         this.sometimes.reached('new masters voted early');
     },
+    excluded: () => this.sometimes.reached('a master took no further part in a state, because it had lost data'),
+    outbid: () => this.sometimes.reached('a ballot was too small to open a state'),
     published: (channel, message) => this.health.noteNotification(channel, message),
     failed: (message) => {
       if (message.startsWith('NOSCRIPT')) this.sometimes.reached('a master answered NOSCRIPT');

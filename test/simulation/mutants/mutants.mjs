@@ -2,6 +2,10 @@
 // anchor, `// @mutant <name>` or `-- @mutant <name>` in a script. An anchor that is not in the library exactly once is an
 // error, and code may be renamed and moved together with its anchors.
 //
+// Random schedules rarely notice the other anchors in the code of states. These specs do:
+// - state-written-to-one-master, late-openings-counted: test/unit/core/state/lock-state.spec.ts;
+// - ballots-not-promised, smaller-ballots-write-the-state, any-holder-opens-the-state: test/contract/state.contract.ts.
+//
 // The simulated servers do not run Lua. A fault in a script is therefore in its model, too: in lib/memory/operations.ts or,
 // where `model` says so, in the simulation (`modelFaults` in profiles.ts).
 
@@ -113,6 +117,13 @@ export const MUTANTS = [
   [
     'budget counted from each attempt',
     { 'budget-counted-from-each-attempt': 'return Math.max(0, this.budget * 1.1 - this.waited);' },
+  ],
+  ['state of lost data counted', { 'stale-state-counted': 'return stored !== undefined || isFirst;' }],
+  ['masters that lost the state counted', { 'masters-that-lost-the-state-counted': 'const counted = reports.length;' }],
+  ['ballots compared by id', { 'ballots-compared-by-id': '' }],
+  [
+    'smaller ballots open the state',
+    { 'smaller-ballots-open-the-state': '', 'smaller-ballots-open-the-state-in-memory': '' },
   ],
 ].map(([name, lines, model]) => ({ name, lines, isInModel: model !== undefined }));
 

@@ -15,7 +15,7 @@ interface MutantProfile {
 
 const GUARDED: Profile = {
   ...{ ...EVERYTHING, masters: [3], guard: [undefined], drifts: [200e-6], offsets: [5] },
-  ...{ fresh: 0, known: 0, rolling: 0, durable: 0 },
+  ...{ fresh: 0, known: 0, rolling: 0, durable: 0, states: 0 },
 };
 const CROWDED: Profile = { ...GUARDED, processes: [3, 4], resources: [['a']] };
 const SLOW: Profile = { ...CROWDED, faults: ['slow', 'partition', 'hang', 'pause'], latencies: [20] };
@@ -35,6 +35,13 @@ const OVERLAPPING: Profile = {
     guard: [false],
   },
 };
+
+/** Several holders in turn, whose wall clocks differ, use the state of one resource. */
+const STATES: Profile = {
+  ...{ ...CROWDED, faults: ['cut', 'partition', 'hang', 'pause'], states: 1, known: 1, offsets: [20_000] },
+  ...{ ttls: [300, 1_000], operations: [6, 12], mostFaults: 8, tokensAt: [undefined], extended: 0 },
+};
+const LOST_STATES: Profile = { ...STATES, faults: ['crash', 'flush', 'promote', 'cut', 'partition'] };
 
 /** Profiles by the name of the mutant. */
 export const PROFILES: Readonly<Record<string, MutantProfile>> = {
@@ -101,6 +108,10 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'timer of a lock kept': { profile: { ...GUARDED, ttls: [10_000] } },
   'listener of a caller kept': { profile: GUARDED },
   'budget counted from each attempt': { profile: CROWDED },
+  'state of lost data counted': { profile: { ...LOST_STATES, dataAfterCrash: ['stale'] } },
+  'masters that lost the state counted': { profile: LOST_STATES },
+  'ballots compared by id': { profile: { ...STATES, faults: ['leave'] } },
+  'smaller ballots open the state': { profile: { ...STATES, faults: ['leave'] } },
 };
 
 /** The schedule that a seed gives for a mutant. */

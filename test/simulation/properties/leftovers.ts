@@ -5,8 +5,8 @@ import type { SimNode } from '../node.js';
 import type { World } from '../world.js';
 import { Violation } from './violation.js';
 
-/** Data that stays on a master: bounded, and the same for every key. */
-const STAYS = /\0(?:incarnation|fences)$/;
+/** Data that stays on a master: bounded, and the same for every key, except for states, which stay for a month. */
+const STAYS = /\0(?:(?:incarnation|fences)$|state:)/;
 
 /** No key of a lock is left on a master unless a fault may have kept its release from arriving. */
 export function checkReleased({ endpoints, scheduler, settings }: World): void {

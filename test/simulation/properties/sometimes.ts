@@ -32,6 +32,11 @@ export const RARE_STATES = [
   'a message arrived more than a second late',
   'a marker was changed amid a storm of announcements',
   'a process whose monotonic clock had jumped met a quarantine',
+  'a state was uncertain',
+  'a ballot was too small to open a state',
+  'a set of unknown result was read by a later holder',
+  'the value of a state was written again under another ballot',
+  'a master took no further part in a state, because it had lost data',
 ] as const;
 
 export type RareState = (typeof RARE_STATES)[number];

@@ -4,6 +4,7 @@ export type Property =
   | 'a believer has a quorum'
   | 'a loss is told in time'
   | 'fencing tokens'
+  | 'the state of a lock'
   | 'nothing is left'
   | 'progress'
   | 'a waiter is told of a release'

@@ -1,6 +1,7 @@
 import type { MarkerField } from '../../../lib/redis/guard/marker.js';
 import type { MachineClock } from '../engine/machine-clock.js';
 import { type Executor, execute, type ServerInfo } from './commands.js';
+import { OUTBID, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
 import { Database, protect, ReplyError } from './database.js';
 import { announce, LIVES, type ModelFault } from './operations.js';
 
@@ -33,6 +34,10 @@ export interface DataWatch {
   ) => void;
   /** A message was published, and at least one subscriber received it. */
   readonly published: (channel: string, message: string) => void;
+  /** A write of a state was refused, because the data is not the one that was opened. */
+  readonly excluded: () => void;
+  /** A state was not opened or written, because another holder has opened it with a larger ballot. */
+  readonly outbid: () => void;
   /** A command failed. */
   readonly failed: (message: string) => void;
 }
@@ -130,6 +135,8 @@ export class SimServer implements Executor {
       // If one of several requests fails, its error is among the answers.
       if (this.watch && Array.isArray(answer)) {
         for (const part of answer) if (part instanceof ReplyError) this.watch.failed(part.message);
+        if (answer[0] === UNMARKED && args.includes('write-state')) this.watch.excluded();
+        if (answer[0] === OUTBID && answer.length > 1) this.watch.outbid();
       }
       return answer;
     } catch (error) {
