@@ -1,6 +1,6 @@
-import { type GrantedReply, GRANTED, type HeldReply } from '../core/master.interface.js';
+import { type GrantedReply, GRANTED, type HeldReply, type RefusedReply } from '../core/master.interface.js';
 import { compareBallots, compareVersions } from '../core/state/ballot.js';
-import { entryFrom, entryText, type StateEntry } from '../core/state/state-entry.js';
+import { entryFrom, entryText, FOREIGN, type StateEntry } from '../core/state/state-entry.js';
 import type { OpenStateRequest, ReadStateRequest, WriteStateRequest } from '../core/state/state-requests.interface.js';
 import type { Commands } from './operations.js';
 
@@ -16,14 +16,17 @@ export interface StateContext {
   readonly isFirst: boolean;
 }
 
+type StateReply = GrantedReply | HeldReply | RefusedReply;
+
 const NOT_THE_HOLDER: HeldReply = Object.freeze({ kind: 'held', remaining: undefined });
 
 export function openState(
   server: StateContext,
   { keys, entry: name, token, ballot, life }: Omit<OpenStateRequest, 'op' | 'generation'>,
-): GrantedReply | HeldReply {
+): StateReply {
   if (!isHolder(server, keys, token)) return NOT_THE_HOLDER;
   const entry = readEntry(server, name);
+  if (entry === 'foreign') return FOREIGN;
   if (entry && compareBallots(ballot, entry.promised) <= 0) return outbid(entry); // @mutant smaller-ballots-open-the-state-in-memory
   const stored = entry?.stored;
   // The promise outlives the value, whose time is over by its own `at` and `life`.
@@ -34,9 +37,10 @@ export function openState(
 export function writeState(
   server: StateContext,
   { keys, entry: name, token, version, life, json }: Omit<WriteStateRequest, 'op' | 'generation'>,
-): GrantedReply | HeldReply {
+): StateReply {
   if (!isHolder(server, keys, token)) return NOT_THE_HOLDER;
   const entry = readEntry(server, name);
+  if (entry === 'foreign') return FOREIGN;
   if (entry && compareBallots(version, entry.promised) < 0) return outbid(entry); // @mutant smaller-ballots-write-the-state-in-memory
   const order = entry?.stored ? compareVersions(version, entry.stored.version) : 1;
   // The same request may arrive twice, and an earlier one of the same holder after a later one.
@@ -49,16 +53,18 @@ export function writeState(
   return GRANTED;
 }
 
-export function readState(server: StateContext, { entry }: Pick<ReadStateRequest, 'entry'>): GrantedReply {
-  return reportOf(server, readEntry(server, entry));
+export function readState(server: StateContext, { entry: name }: Pick<ReadStateRequest, 'entry'>): StateReply {
+  const entry = readEntry(server, name);
+  return entry === 'foreign' ? FOREIGN : reportOf(server, entry);
 }
 
 function isHolder({ data }: StateContext, [key = '']: readonly string[], token: string): boolean {
   return data.get(key) === token; // @mutant any-holder-opens-the-state-in-memory
 }
 
-function readEntry({ data }: StateContext, name: string): StateEntry | undefined {
-  return entryFrom(data.get(name) ?? '');
+function readEntry({ data }: StateContext, name: string): StateEntry | 'foreign' | undefined {
+  const text = data.get(name);
+  return text === undefined ? undefined : (entryFrom(text) ?? 'foreign');
 }
 
 function reportOf({ generation, isFirst, now }: StateContext, entry: StateEntry | undefined): GrantedReply {

@@ -1,9 +1,9 @@
 import { GRANTED, type MasterReply } from '../core/master.interface.js';
-import { entryFrom } from '../core/state/state-entry.js';
+import { entryFrom, FOREIGN } from '../core/state/state-entry.js';
 import type { OpenStateRequest, ReadStateRequest, WriteStateRequest } from '../core/state/state-requests.interface.js';
 import { HELD } from './replies.js';
 import { STATE } from './scripts/state.lua.js';
-import { FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from './scripts/statuses.js';
+import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from './scripts/statuses.js';
 
 /** A request that concerns the state of a resource. */
 export type StateRequest = OpenStateRequest | WriteStateRequest | ReadStateRequest;
@@ -47,6 +47,7 @@ function argumentsOf(request: StateRequest): (string | number)[] {
 function replyFrom(values: unknown): MasterReply {
   const [status, ...rest] = values as readonly [number, ...string[]];
   if (status === UNMARKED) return OTHER_DATA;
+  if (status === FOREIGN_ENTRY) return FOREIGN;
   if (status === NOT_THE_HOLDER) return HELD;
   if (status === OUTBID) return { ...HELD, promised: { number: Number(rest[0]), id: rest[1] ?? '' } };
   if (status !== FREE || rest.length === 0) return status === FREE ? GRANTED : UNEXPECTED;

@@ -118,6 +118,18 @@ export function stateContract(kind: string, prepare: () => Promise<Pick<MasterSt
       expect((await read()).entry).toEqual({ promised: ballot(1), stored: undefined });
     });
 
+    it.each(['hello', 'hello world', '1 a 2', '1 a 2 b 0 5 6'])(
+      'refuses an entry of another program and leaves it alone: %j',
+      async (value) => {
+        await ask(master, acquiring([entry], value));
+        const refused = { kind: 'refused', code: 'WRONGTYPE' };
+        expect(await open(ballot(1))).toMatchObject(refused);
+        expect(await write(ballot(1), '1')).toMatchObject(refused);
+        expect(await ask(master, { op: 'read-state', keys: [key], entry })).toMatchObject(refused);
+        expect(await ask(master, acquiring([entry], value))).toMatchObject({ kind: 'granted' });
+      },
+    );
+
     it('can be cleared, and remembers its version', async () => {
       await open(ballot(1));
       await write(ballot(1), '1');

@@ -9,6 +9,9 @@ import { resolveStateOptions, type StateReadOptions, type StateWriteOptions } fr
 import { jsonFrom, valueFrom } from './state-value.js';
 import type { Opening, StateFailure, StateRegister } from './state-register.js';
 
+/** What too few masters have answered is repeated for so many times `masterTimeout`: longer than a process stalls. */
+const PATIENCE = 10;
+
 /** The lock that a state belongs to. */
 interface StateHolder {
   readonly resources: readonly string[];
@@ -80,7 +83,8 @@ export class LockState {
   }
 
   /**
-   * Reads what the previous holder left. Takes two round trips to the masters the first time, one afterwards.
+   * Reads what the previous holder left. Takes two round trips to the masters the first time, one afterwards. If too few
+   * masters answer, it is repeated for ten times `masterTimeout`.
    *
    * @returns `undefined` if nothing was ever set, or nothing within `expireAfter`
    * @throws {StateUncertainError} too many masters have lost their data since the value was set
@@ -94,7 +98,7 @@ export class LockState {
   }
 
   /**
-   * Leaves a value for the next holder. Resolves when a majority of the masters has stored it. If the promise rejects, the
+   * Leaves a value for the next holder. Resolves when a majority of the masters has stored it; repeated like `get`. If the promise rejects, the
    * value may have been stored or not; until another value is set, `get` of this lock repeats the attempt.
    *
    * @param value anything that JSON can represent in 16 KiB; `null`, and not `undefined`, to clear
@@ -142,7 +146,7 @@ export class LockState {
     if (!register) throw new RedlockConfigError('state', holder.resources, 'needs a lock on one resource');
     holder.throwIfLost();
     if (this.#opened) return this.#opened;
-    const opening = await register.open();
+    const opening = await this.#persist(() => register.open());
     holder.throwIfLost();
     if ('failed' in opening) throw this.#unavailable('open', opening);
     const isAccepted = onUncertain === 'newest' && opening.reports.length === masters;
@@ -158,11 +162,25 @@ export class LockState {
   async #write(what: 'read' | 'set'): Promise<void> {
     const { holder, register, masterTimeout } = this.#options;
     if (!register || !this.#value) return;
-    const failure = await register.write(this.#value, Math.min(masterTimeout, holder.remaining));
+    const value = this.#value;
+    const failure = await this.#persist(() => register.write(value, Math.min(masterTimeout, holder.remaining)));
     // A larger ballot is the one of a later holder.
     if (failure?.failed === 'outbid') holder.lose('owner-changed', failure.answers);
     holder.throwIfLost();
     if (failure) throw this.#unavailable(what, failure);
+  }
+
+  /** Repeats an operation while too few masters answer, if the lock is held. */
+  async #persist<T extends object | undefined>(operation: () => Promise<T>): Promise<T> {
+    const { holder, clock, masterTimeout } = this.#options;
+    const since = clock.read();
+    for (;;) {
+      const result = await operation();
+      const isOutage = result !== undefined && 'failed' in result && isOutageOf(result);
+      const isLate = elapsedSince(clock, since) >= PATIENCE * masterTimeout;
+      if (!isOutage || isLate || holder.remaining <= 0) return result;
+      await new Promise<void>((resolve) => void clock.schedule(masterTimeout, resolve));
+    }
   }
 
   #unavailable(what: 'open' | 'read' | 'set', { answers }: StateFailure): QuorumUnavailableError {
@@ -176,4 +194,10 @@ export class LockState {
     this.#last = result.catch(() => undefined);
     return result;
   }
+}
+
+/** Whether too few masters have answered. If a majority has another key in place of the lock's, no repetition helps. */
+function isOutageOf({ failed, answers }: StateFailure): boolean {
+  const refusals = answers.filter(({ answer }) => answer?.kind === 'held').length;
+  return failed === 'unavailable' && refusals < quorumOf(answers.length);
 }

@@ -1,3 +1,4 @@
+import type { RefusedReply } from '../master.interface.js';
 import type { Ballot, Version } from './ballot.js';
 
 /** A value on one master. */
@@ -21,8 +22,13 @@ export interface StateEntry {
   readonly stored: StoredValue | undefined;
 }
 
+/** The answer of a master whose entry is not one of this library. */
+export const FOREIGN: RefusedReply = Object.freeze({
+  ...{ kind: 'refused', code: 'WRONGTYPE', reason: 'the entry of the state has a value of another program' },
+} as const);
+
 /** The promise, then the version, the time, the life and the generation, if there is a value, which follows in a line of its own. */
-const ENTRY = /^(\S+) (\S+)(?: (\S+) (\S+) (\S+) (\S+) (\S+) (\S*)\n(.*))?$/s;
+const ENTRY = /^(\d+) (\S+)(?: (\d+) (\S+) (\d+) (\d+) (\d+) (\S*)\n(.*))?$/s;
 
 /** Reads what `scripts/state.lua.ts` and `memory/state-operations.ts` write; `undefined` for anything else. */
 export function entryFrom(text: string): StateEntry | undefined {

@@ -3,6 +3,7 @@ import type { ServerIdentity } from '../identity.js';
 import type { DataIdentity } from './data-identity.js';
 import type { EarlyVote } from './early-vote.js';
 import type { GuardGroup, Reports } from './guard-group.js';
+import { FIRST } from './marker.js';
 import type { MarkerWriter } from './marker-writer.js';
 import type { NewInstallation } from './new-installation.js';
 import { reasonFor } from './relation.js';
@@ -50,7 +51,7 @@ export class GuardRounds {
     const { installation, writer } = this.parts;
     const finding = installation.observe(reports);
     if (finding !== 'new') return finding === 'read again';
-    await Promise.all([...reports].map(([identity, report]) => writer.change(identity, report, { first: 1 })));
+    await Promise.all([...reports].map(([identity, report]) => writer.change(identity, report, { first: FIRST })));
     return true;
   }
 

@@ -4,7 +4,7 @@ import type { DataIdentity } from './data-identity.js';
 import { EARLY_AFTER } from './early-vote.js';
 import { generationFrom } from '../../core/state/generation.js';
 import { type GuardGroup, MOST_PATIENCE, type Reports } from './guard-group.js';
-import { announcementOf, type Marker, type MarkerChange } from './marker.js';
+import { announcementOf, EMPTY, type Marker, type MarkerChange } from './marker.js';
 import type { TtlAnnouncements } from './ttl-announcements.js';
 import { markersOfOthers, ttlInUse, ttlKnownToOthers } from './ttls-in-use.js';
 
@@ -59,7 +59,7 @@ export class MarkerWriter {
       ...{ ttls: isGuess ? '' : announcementOf(ttl, from), known: ttlKnownToOthers(identity, reports, ttl) },
       ...{ guess: isGuess ? 1 : 0, from },
       ...this.signature(report, identity.reason),
-      ...{ generation: generationFrom(group.context.random.token(), report.time), first: 0 },
+      ...{ generation: generationFrom(group.context.random.token(), report.time), first: report.marker ? '' : EMPTY },
     });
   }
 

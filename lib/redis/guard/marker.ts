@@ -11,8 +11,10 @@ export interface Marker {
   readonly nonce: string;
   /** Identifies this data as long as only its clock was in doubt: see `core/state`. */
   readonly generation: string;
-  /** Whether the master was new at the same time as all others, so that it has never lost data. */
+  /** Whether the master was empty at the same time as all others, so that it has never lost data. */
   readonly isFirst: boolean;
+  /** Whether the master was empty when the generation began. */
+  readonly wasEmpty: boolean;
   /** When the votes of the master begin or began to count, by the clock of the server, in milliseconds. */
   readonly from: number;
   /** How long the votes do not count after the marker was written, in milliseconds. */
@@ -47,6 +49,10 @@ export const MARKER_FIELDS = [
   ...(['run', 'replid', 'nonce', 'from', 'vetoed', 'guess', 'ttls', 'known', 'durable', 'by', 'at', 'why'] as const),
   ...(['generation', 'first'] as const),
 ] as const;
+
+/** Values of `first`: all masters were empty; this one was, and nothing is known about the others. */
+export const FIRST = '1';
+export const EMPTY = 'empty';
 
 export type MarkerField = (typeof MARKER_FIELDS)[number];
 
@@ -118,7 +124,8 @@ export function markerFrom(values: readonly string[], time: number): Marker | un
     writtenAt: Number(at),
     reason: why,
     generation,
-    isFirst: first === '1',
+    isFirst: first === FIRST,
+    wasEmpty: first === FIRST || first === EMPTY,
     raw: rawOf(values),
   };
 }

@@ -10,9 +10,9 @@ type Finding =
   | undefined;
 
 /**
- * Recognizes masters that are all new at the same time. They have never lost data together with the others: what one of
- * them does not have was never written, which is what the state of a lock has to know about an empty master. A majority
- * that loses its data at once looks the same; no state survives that.
+ * Recognizes masters that are all empty at the same time. What one of them does not have was never written, which is what
+ * the state of a lock has to know about an empty master. Masters that all lose everything at once look the same; no state
+ * survives that. One that was restarted with old data shows that the installation is not new.
  */
 export class NewInstallation {
   /** The markers in the last reading, if all of them were new. */
@@ -27,6 +27,7 @@ export class NewInstallation {
       all.every(
         ([identity, report]) =>
           report.marker?.nonce === identity.nonce &&
+          report.marker.wasEmpty &&
           identity.isYoungAt(report) &&
           beginningOf(report.marker.generation) === report.marker.writtenAt,
       ) &&

@@ -1,4 +1,4 @@
-import { FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from './statuses.js';
+import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from './statuses.js';
 
 /**
  * The operations on the state of a resource. ARGV: the operation, the marker (empty without a restart guard), the run and
@@ -47,7 +47,9 @@ local function compare(one, one_id, other, other_id)
 end
 
 local entry = call('GET', name) or ''
-local promised, promised_id = string.match(entry, '^(%S+) (%S+)')
+local promised, promised_id = string.match(entry, '^(%d+) (%S+)')
+local is_ours = string.match(entry, '^%d+ %S+$') or string.match(entry, '^%d+ %S+ %d+ %S+ %d+ %d+ %d+ %S*\\n')
+if entry ~= '' and not is_ours then return { ${FOREIGN_ENTRY} } end
 local stored = string.match(entry, '^%S+ %S+( .*)$')
 if op == 'read-state' then return { ${FREE}, text(now), generation, first, entry } end
 if call('GET', key) ~= token then return { ${NOT_THE_HOLDER} } end -- @mutant any-holder-opens-the-state

@@ -12,3 +12,5 @@ export const HEALED = -5;
 export const NOT_THE_HOLDER = 0;
 /** Answer to a request for the state that another holder has opened with a larger ballot. */
 export const OUTBID = -6;
+/** Answer to a request for a state whose entry has a value of another program. */
+export const FOREIGN_ENTRY = -7;

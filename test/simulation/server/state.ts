@@ -1,7 +1,7 @@
-import type { GrantedReply, HeldReply } from '../../../lib/core/master.interface.js';
+import type { GrantedReply, HeldReply, RefusedReply } from '../../../lib/core/master.interface.js';
 import { entryText } from '../../../lib/core/state/state-entry.js';
 import { openState, readState, type StateContext, writeState } from '../../../lib/memory/state-operations.js';
-import { FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
+import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
 import type { Surface } from './operations.js';
 
 // What the script for states answers. The operations are in lib/memory/state-operations.ts, which masters in memory share.
@@ -30,7 +30,8 @@ function contextOf({ data, time }: Surface, marker: string): StateContext {
   };
 }
 
-function valuesOf(reply: GrantedReply | HeldReply): unknown[] {
+function valuesOf(reply: GrantedReply | HeldReply | RefusedReply): unknown[] {
+  if (reply.kind === 'refused') return [FOREIGN_ENTRY];
   if (reply.kind === 'held') {
     const { promised } = reply;
     return promised ? [OUTBID, promised.number.toFixed(0), promised.id] : [NOT_THE_HOLDER];

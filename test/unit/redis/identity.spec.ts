@@ -55,7 +55,7 @@ describe('The report of a server', () => {
         writtenBy: 'host:1',
         writtenAt: 1_690_000_000_000,
       },
-      ...{ generation: 'abc@1690000000000', isFirst: true },
+      ...{ generation: 'abc@1690000000000', isFirst: true, wasEmpty: true },
       ...{ reason: 'it was restarted', raw: MARKER_FIELDS.map((field) => fields[field]).join('\n') },
     });
   });

@@ -2,7 +2,15 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Lock } from '../../../../lib/core/lock.js';
 import type { MasterRequest } from '../../../../lib/core/master.interface.js';
 import type { WriteStateRequest } from '../../../../lib/core/state/state-requests.interface.js';
-import { hangs, obeys, obeysInSilence, only, type ScriptedMaster } from '../../support/scripted-master.js';
+import {
+  type Behaviour,
+  cutOff,
+  hangs,
+  obeys,
+  only,
+  says,
+  type ScriptedMaster,
+} from '../../support/scripted-master.js';
 import { Rig } from '../../support/rig.js';
 
 const HOUR = 3_600_000;
@@ -25,6 +33,9 @@ const hasLostData = only('open-state', (request, reply, { memory }) =>
     ),
   ),
 );
+
+/** Executes the request, and the connection breaks before the answer comes. */
+const obeysAndBreaks: Behaviour = (request, reply, { memory }) => memory.ask(request, () => reply(cutOff));
 
 const locked = (by: Rig = rig): Promise<Lock> => by.lock('job', { ttl: HOUR });
 const master = (number: number): ScriptedMaster => rig.masters[number - 1] as ScriptedMaster;
@@ -68,9 +79,9 @@ describe('The state of a lock', () => {
     const lock = await locked();
     expect(await rig.redlock.readState('job')).toEqual({ value: undefined, settled: true });
     await lock.state.set('old');
-    for (const number of [2, 3]) master(number).behaviour = only('write-state', hangs);
+    for (const number of [2, 3]) master(number).behaviour = only('write-state', says(cutOff));
     const outcome = rig.follow(lock.state.set('new'));
-    await rig.clock.advance(50);
+    await rig.clock.advance(1_000);
     expect(outcome.reason).toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
     expect(await rig.redlock.readState('job')).toEqual({ value: 'new', settled: false });
     rig.scriptAll(obeys);
@@ -83,7 +94,7 @@ describe('The state of a lock', () => {
     rig.script(2, only('open-state', hangs));
     const outcome = rig.follow(lock.state.get());
     // Each missing answer is a reason to open it again, until the masters count as silent.
-    await rig.clock.advance(5 * 50);
+    await rig.clock.advance(1_000);
     expect(String(outcome.reason)).toBe(
       'QuorumUnavailableError: cannot open the state of "job": 2 of 3 masters must vote ' +
         '(m1: silent, not asked; m2: silent, not asked; m3: granted)',
@@ -114,17 +125,17 @@ describe('The state of a lock', () => {
 
   it('that one master alone has stored is found by a later holder, or never again after a get without it', async () => {
     const first = await locked();
-    for (const number of [2, 3]) master(number).behaviour = only('write-state', hangs);
+    for (const number of [2, 3]) master(number).behaviour = only('write-state', says(cutOff));
     const failed = rig.follow(first.state.set('on m1'));
-    await rig.clock.advance(50);
+    await rig.clock.advance(1_000);
     expect(failed.reason).toBeDefined();
     rig.scriptAll(obeys);
     await first.release();
     // The first master does not take part.
-    master(1).behaviour = only('open-state', hangs, only('write-state', hangs));
+    master(1).behaviour = only('open-state', says(cutOff), only('write-state', says(cutOff)));
     const second = await locked(other);
     const nothing = rig.follow(second.state.get());
-    await rig.clock.advance(50);
+    await rig.clock.advance(1_000);
     expect(nothing.value).toBeUndefined();
     expect(nothing.reason).toBeUndefined();
     await second.release();
@@ -135,16 +146,17 @@ describe('The state of a lock', () => {
 
   it('repeats the last attempt to set it, when it is read again', async () => {
     const lock = await locked();
-    rig.scriptAll(only('write-state', obeysInSilence));
+    rig.scriptAll(only('write-state', obeysAndBreaks));
     const failed = rig.follow(lock.state.set('sent'));
-    await rig.clock.advance(50);
+    await rig.clock.advance(1_000);
     expect(failed.reason).toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
     rig.scriptAll(obeys);
     expect(await lock.state.get()).toBe('sent');
     const sequences = master(1)
       .requests('write-state')
       .map(({ version }) => version.sequence);
-    expect(sequences).toEqual([0, 1]);
+    expect(sequences).toEqual(sequences.map((_, index) => index));
+    expect(sequences.length).toBeGreaterThan(2);
   });
 
   it('is not called uncertain while masters are missing that may have lost nothing', async () => {
@@ -152,7 +164,7 @@ describe('The state of a lock', () => {
     master(1).behaviour = hasLostData;
     master(2).behaviour = only('open-state', hangs);
     const outcome = rig.follow(lock.state.get());
-    await rig.clock.advance(5 * 50);
+    await rig.clock.advance(1_000);
     expect(outcome.reason).toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
     expect(String(outcome.reason)).toContain('it has lost data since the state was written');
   });
