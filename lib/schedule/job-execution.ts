@@ -37,7 +37,7 @@ export class JobExecution {
   async start(tick: number, attempt: number): Promise<void> {
     const { settings, held, last } = this.options;
     const started = startRecord(last, { tick, attempt }, this.now);
-    await storeRecord(held.lock, started, settings.schedule);
+    await storeRecord(held.lock, started, settings.schedule); // @mutant start-recorded-before-the-run
     // The answers may have taken longer than the lock can be relied on.
     held.lock.assertHeld();
     this.started = started;
@@ -52,7 +52,7 @@ export class JobExecution {
     const attempt = { scheduledFor: new Date(started.tick), attempt: started.attempt };
     context.observer.started?.(name, { ...attempt, startedAt: new Date(started.at) });
     const failure = await this.call(started);
-    const wasHandedOn = failure !== undefined && context.stopping.aborted;
+    const wasHandedOn = failure !== undefined && context.stopping.aborted; // @mutant handed-on-is-not-failed
     if (wasHandedOn || !held.lock.isHeld) {
       context.observer.unfinished?.(name, attempt, held.lock.loss ?? failure?.error);
       return undefined;
@@ -89,15 +89,18 @@ export class JobExecution {
     }
   }
 
-  /** The tick runs again unless its end is stored, so it is worth several attempts. */
+  /**
+   * The tick runs again unless its end is stored, so it is worth several attempts. They end after a ttl even if the lock is
+   * kept: a master whose data began anew takes part in locks again, and in this lock's state never.
+   */
   private async storeUntilLost(record: JobRecord): Promise<void> {
     const { settings, context, held } = this.options;
-    for (;;) {
+    for (let attempt = 1; ; attempt++) {
       try {
         await storeRecord(held.lock, record, settings.schedule);
         return;
       } catch (error) {
-        if (!isLockError(error) || !held.lock.isHeld) throw error;
+        if (!isLockError(error) || !held.lock.isHeld || attempt * RETRY_DELAY > settings.ttl) throw error; // @mutant end-stored-until-acknowledged
         await context.clock.pause(RETRY_DELAY, held.lock.signal);
       }
     }

@@ -75,7 +75,7 @@ export class Job implements TickListener {
         await this.takeTurn();
       } catch (error) {
         if (isStopped(error) || error instanceof JobHandedOnError) return;
-        if (isNotAcquired(error)) continue;
+        if (isNotAcquired(error)) continue; // @mutant refused-instances-come-back
         observer.delayed?.(this.settings.name, error);
         if (!canSucceedLater(error)) this.settle(Infinity);
         await clock.pause(RETRY_DELAY, stopping);
@@ -87,7 +87,7 @@ export class Job implements TickListener {
   private async takeTurn(): Promise<void> {
     const { resource, ttl, maxHold } = this.settings;
     const { locks, stopping } = this.context;
-    const held = await locks.hold([resource], { ttl, maxHold, wait: WAIT, signal: stopping });
+    const held = await locks.hold([resource], { ttl, maxHold, wait: WAIT, signal: stopping }); // @mutant refused-instances-wait
     try {
       await this.decideUnder(held);
     } finally {
@@ -98,9 +98,10 @@ export class Job implements TickListener {
   private async decideUnder(held: HeldJob): Promise<void> {
     const { name, schedule, policy } = this.settings;
     const { clock, instance, stopping } = this.context;
-    const reading = await held.lock.state.read({ onUncertain: 'newest' });
+    // What an uncertain record lacks is marked below. A crash before that must not make the record look certain.
+    const reading = await held.lock.state.read({ onUncertain: 'newest' }, { keepsDoubt: true });
     clock.synchronize(reading.time);
-    let record = this.recordIn(reading.value);
+    let record = this.recordIn(reading.value); // @mutant record-read-before-the-decision
     this.noteSuccess(record);
     while (!stopping.aborted) {
       const situation = { ...reading, record, time: clock.masters, due: this.pending };

@@ -63,7 +63,7 @@ export class Ticker {
 
   /** The time by which a tick is judged: a clock that is ahead of the masters gains nothing. */
   private nowFor(tick: number): number {
-    return Math.min(this.clock.wall, this.clock.masters + toleranceOf(this.schedule, tick));
+    return Math.min(this.clock.wall, this.clock.masters + toleranceOf(this.schedule, tick)); // @mutant clock-of-the-masters-counts
   }
 
   private fire(): void {
@@ -79,6 +79,6 @@ export class Ticker {
     this.upcoming = this.schedule.next(newest);
     if (newest > first) this.listener.missed(first, 'superseded');
     if (now - newest > toleranceOf(this.schedule, newest)) this.listener.missed(newest, 'late');
-    else this.listener.due(newest);
+    else this.listener.due(newest); // @mutant tick-is-its-nominal-time
   }
 }

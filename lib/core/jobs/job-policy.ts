@@ -63,15 +63,23 @@ const REASONS: Readonly<Record<JobState, JobSkipReason>> = {
 
 /** Decides what the holder of the lock of a job does next. Asked again after each step. */
 export function decideJob(situation: JobSituation, schedule: JobSchedule, policy: JobPolicy): JobDecision {
+  const decision = decideTick(situation, schedule, policy);
+  if (decision.action === 'run' || decision.action === 'mark') return decision;
+  // The next record that is stored is certain, also if another instance stores it: it must cover these ticks.
+  const tick = lastForgotten(situation, schedule);
+  return tick === undefined ? decision : { action: 'mark', tick, state: 'unknown' };
+}
+
+function decideTick(situation: JobSituation, schedule: JobSchedule, policy: JobPolicy): JobDecision {
   const { record, time, due } = situation;
   // The holder of the lock knows that the runner of a started tick is gone.
-  if (record?.state === 'started') return resumeTick(situation, record, schedule, policy);
+  if (record?.state === 'started') return resumeTick(situation, record, schedule, policy); // @mutant started-tick-comes-first
   const isOpen = due !== undefined && (record === undefined || due > record.tick);
   const earliest = isOpen ? due - toleranceOf(schedule, due) : -Infinity;
-  const isEarly = earliest > time;
+  const isEarly = earliest > time; // @mutant early-ticks-wait
   const missed = policy.catchUp ? schedule.last(time) : undefined;
   const candidate = latest(isEarly ? undefined : due, missed);
-  const isPending = candidate !== undefined && (record === undefined || candidate > record.tick);
+  const isPending = candidate !== undefined && (record === undefined || candidate > record.tick); // @mutant finished-ticks-stay-finished
   const decision = isPending ? startTick(situation, candidate, schedule, policy) : undefined;
   if (isOpen && isEarly && decision?.action !== 'run' && decision?.action !== 'mark') {
     // One instance whose clock is a day ahead would otherwise finish the ticks of a day before they are due.
@@ -89,7 +97,7 @@ function resumeTick(
   { recover }: JobPolicy,
 ): JobDecision {
   if (mayBeForgotten(situation, tick, schedule)) return { action: 'mark', tick, state: 'unknown' };
-  return recover ? { action: 'run', tick, attempt: attempt + 1 } : { action: 'mark', tick, state: 'abandoned' };
+  return recover ? { action: 'run', tick, attempt: attempt + 1 } : { action: 'mark', tick, state: 'abandoned' }; // @mutant every-start-is-counted
 }
 
 /** Decides about a tick that is later than the recorded one, which is finished. */
@@ -97,7 +105,7 @@ function startTick(situation: JobSituation, tick: number, schedule: JobSchedule,
   const { record, time, due } = situation;
   if (mayBeForgotten(situation, tick, schedule)) return { action: 'mark', tick, state: 'unknown' };
   const isOld = tick !== due && tick <= time - toleranceOf(schedule, tick);
-  if (record === undefined && isOld) return { action: 'mark', tick, state: 'baseline' };
+  if (record === undefined && isOld) return { action: 'mark', tick, state: 'baseline' }; // @mutant new-job-stores-a-baseline
   if (overlap === 'skip' && record && wasRunningAt(record, tick)) return { action: 'skip', tick, reason: 'overlap' };
   return { action: 'run', tick, attempt: 1 };
 }
@@ -105,6 +113,15 @@ function startTick(situation: JobSituation, tick: number, schedule: JobSchedule,
 /** Whether the tick may have run in a time from which the record is lost. */
 function mayBeForgotten({ isCertain, bornAt, time }: JobSituation, tick: number, schedule: JobSchedule): boolean {
   return !isCertain && tick <= (bornAt ?? time) + toleranceOf(schedule, tick);
+}
+
+/** The last tick that may have run in such a time; `undefined` if the record says that it does not run again. */
+function lastForgotten(situation: JobSituation, schedule: JobSchedule): number | undefined {
+  const { isCertain, record, bornAt, time } = situation;
+  if (isCertain) return undefined; // @mutant uncertain-record-is-marked
+  const following = schedule.next(bornAt ?? time);
+  const tick = mayBeForgotten(situation, following, schedule) ? following : schedule.last(bornAt ?? time);
+  return record && tick <= record.tick ? undefined : tick;
 }
 
 function wasRunningAt({ tick, runs: [last] }: JobRecord, moment: number): boolean {

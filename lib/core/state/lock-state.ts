@@ -51,6 +51,15 @@ export interface StateReading {
   readonly bornAt: number | undefined;
 }
 
+/** @internal */
+interface StateReadingOptions {
+  /**
+   * Whether an uncertain value stays uncertain for later holders until one sets a value. Otherwise the value is stored
+   * anew when it is read, and the next holder cannot know that a newer one may be lost. Default: `false`
+   */
+  readonly keepsDoubt?: boolean;
+}
+
 /** The state as this lock has opened it. */
 interface OpenedState {
   readonly opening: Opening;
@@ -123,12 +132,12 @@ export class LockState {
    * Like {@link get}, with what is known about the value.
    * @internal
    */
-  read(options?: StateReadOptions): Promise<StateReading> {
+  read(options?: StateReadOptions, { keepsDoubt = false }: StateReadingOptions = {}): Promise<StateReading> {
     const { onUncertain } = resolveStateOptions(options);
     return this.#inTurn(async () => {
       const { opening, at } = await this.#open(onUncertain);
-      await this.#write('read');
       const { reports, isCertain } = opening;
+      if (isCertain || !keepsDoubt) await this.#write('read');
       const times = reports.map(({ time }) => time).sort((one, other) => one - other);
       const beginnings = reports.flatMap((report) => (isCounted(report) ? [] : [beginningOf(report.generation) ?? 0]));
       return {
@@ -171,12 +180,12 @@ export class LockState {
   }
 
   /** Repeats an operation while too few masters answer, if the lock is held. */
-  async #persist<T extends object | undefined>(operation: () => Promise<T>): Promise<T> {
+  async #persist<T extends Opening | StateFailure | undefined>(operation: () => Promise<T>): Promise<T> {
     const { holder, clock, masterTimeout } = this.#options;
     const since = clock.read();
     for (;;) {
       const result = await operation();
-      const isOutage = result !== undefined && 'failed' in result && isOutageOf(result);
+      const isOutage = result !== undefined && isOutageOf(result);
       const isLate = elapsedSince(clock, since) >= PATIENCE * masterTimeout;
       if (!isOutage || isLate || holder.remaining <= 0) return result;
       await new Promise<void>((resolve) => void clock.schedule(masterTimeout, resolve));
@@ -197,7 +206,8 @@ export class LockState {
 }
 
 /** Whether too few masters have answered. If a majority has another key in place of the lock's, no repetition helps. */
-function isOutageOf({ failed, answers }: StateFailure): boolean {
-  const refusals = answers.filter(({ answer }) => answer?.kind === 'held').length;
-  return failed === 'unavailable' && refusals < quorumOf(answers.length);
+function isOutageOf(result: Opening | StateFailure): boolean {
+  if (!('failed' in result) || result.failed !== 'unavailable') return false;
+  const refusals = result.answers.filter(({ answer }) => answer?.kind === 'held').length;
+  return refusals < quorumOf(result.answers.length);
 }

@@ -264,6 +264,18 @@ describe('A job that fails', () => {
     expect(a.events).toEqual(['1 started 1', '1 ok']);
   });
 
+  it('runs again if the masters refuse its end for a ttl although the lock is kept', async () => {
+    const { a, cluster, to, record } = setUp();
+    a.work = ({ attempt }) => {
+      const failure = new QuorumUnavailableError('set', [], [], 2, 3);
+      if (attempt === 1) cluster.failures.push(...Array.from({ length: 11 }, () => failure));
+    };
+    a.start();
+    await to(1, 5_000);
+    expect(a.events).toEqual(['1 started 1', '1 unfinished', '1 started 2', '1 ok']);
+    expect(record()).toMatchObject({ state: 'ok', attempt: 2 });
+  });
+
   it('does not run before the masters know that it starts', async () => {
     const { a, cluster, to } = setUp();
     cluster.failures.push(new QuorumUnavailableError('set', [], [], 2, 3));
@@ -333,14 +345,32 @@ describe('A job that was missed', () => {
   });
 
   it('marks ticks as unknown after a loss of its record', async () => {
-    const { a, cluster, to, record } = setUp();
-    cluster.certainty = { isCertain: false, bornAt: START + PERIOD };
+    const { a, clock, cluster, to, record } = setUp();
     a.start();
+    await clock.settle();
+    cluster.certainty = { isCertain: false, bornAt: START + PERIOD };
     await to(1, 1);
     expect(a.events).toEqual(['1 unknown']);
     expect(record()).toMatchObject({ state: 'unknown', runs: [{ outcome: 'unknown', attempt: 0 }] });
     await to(2, 1);
     expect(a.events).toEqual(['1 unknown', '2 started 1', '2 ok']);
+  });
+
+  it('does not run a tick whose record is lost after an instance without one has read what is left', async () => {
+    const { a, b, clock, cluster, to } = setUp();
+    a.start();
+    await to(1, 1);
+    expect(a.events).toEqual(['1 started 1', '1 ok']);
+    cluster.values.clear();
+    cluster.certainty = { isCertain: false, bornAt: START + PERIOD };
+    b.start();
+    await clock.settle();
+    // The first reader has stored what is left, so that the next reading is certain.
+    cluster.certainty = { isCertain: true, bornAt: undefined };
+    a.job.due(START + PERIOD);
+    await clock.settle();
+    expect(b.events).toEqual(['1 unknown']);
+    expect(a.events).toEqual(['1 started 1', '1 ok', '1 unknown']);
   });
 });
 

@@ -300,6 +300,26 @@ const CASES: readonly Case[] = [
     situation: { record: after(5), isCertain: false, bornAt: T(5), due: T(5), time: T(5) },
     decision: skip(5, 'finished'),
   },
+  {
+    title: 'marks the last tick before the loss although none is due, for the next holder',
+    situation: { record: after(1), isCertain: false, bornAt: T(5), time: T(5, SECOND) },
+    decision: mark(5, 'unknown'),
+  },
+  {
+    title: 'marks a tick soon after the loss although none is due, because it may have started early',
+    situation: { record: after(1), isCertain: false, bornAt: T(6, -TOLERANCE), time: T(6, -SECOND) },
+    decision: mark(6, 'unknown'),
+  },
+  {
+    title: 'marks the last tick before the loss although no record is left and none is due',
+    situation: { isCertain: false, bornAt: T(5), time: T(5, SECOND) },
+    decision: mark(5, 'unknown'),
+  },
+  {
+    title: 'rests if the surviving record is of a tick after the loss',
+    situation: { record: after(6), isCertain: false, bornAt: T(5), time: T(6, SECOND) },
+    decision: REST,
+  },
 ];
 
 describe('decideJob', () => {

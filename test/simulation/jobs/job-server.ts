@@ -1,0 +1,147 @@
+import { Keyspace } from '../../../lib/core/keyspace.js';
+import type { MasterReply, MasterRequest } from '../../../lib/core/master.interface.js';
+import { generationFrom } from '../../../lib/core/state/generation.js';
+import { entryFrom } from '../../../lib/core/state/state-entry.js';
+import * as operations from '../../../lib/memory/operations.js';
+import { openState, readState, type StateContext, writeState } from '../../../lib/memory/state-operations.js';
+import type { MachineClock } from '../engine/machine-clock.js';
+import type { Scheduler } from '../engine/scheduler.js';
+import { Database, protect } from '../server/database.js';
+import { LIVES } from '../server/operations.js';
+
+const UNMARKED: MasterReply = Object.freeze({ kind: 'refused', code: 'UNMARKED', reason: 'its data was lost' });
+const { counters } = new Keyspace('lock:');
+
+/** What a connection learns about the data of a server. */
+export interface DataReport {
+  readonly generation: string;
+  /** End of the quarantine, in true time. */
+  readonly votesFrom: number;
+}
+
+/** Receives a notification for a waiter. */
+export type Subscriber = (key: string) => void;
+
+/**
+ * A master with the operations of the real scripts. The rules of the restart guard have a simulation of their own; here
+ * they are an oracle: new data votes after the longest ttl, and requests meant for other data are refused.
+ */
+export class JobServer {
+  readonly subscribers = new Map<string, Subscriber>();
+  isUp = true;
+  generation: string;
+  votesFrom = -Infinity;
+  private isFirst = true;
+  private losses = 0;
+  private data: Database;
+  private older: { readonly at: number; readonly remains: ReturnType<Database['copy']> }[] = [];
+  private readonly context: operations.OperationContext;
+
+  constructor(
+    readonly name: string,
+    readonly clock: MachineClock,
+    private readonly scheduler: Scheduler,
+    /** How long new data does not vote, in milliseconds. */
+    private readonly quarantine: number,
+  ) {
+    this.data = new Database(() => this.wall);
+    this.generation = generationFrom(`${name}-0`, this.wall);
+    this.context = this.contextOf();
+  }
+
+  get report(): DataReport {
+    return { generation: this.generation, votesFrom: this.votesFrom };
+  }
+
+  get isQuarantined(): boolean {
+    return this.scheduler.now < this.votesFrom;
+  }
+
+  /** Whether it has lost an entry that was not rewritten since. */
+  hasLost(entry: string): boolean {
+    const stored = entryFrom(this.data.get(entry) ?? '')?.stored;
+    return stored ? stored.generation !== this.generation : !this.isFirst;
+  }
+
+  /** Carries out a request that was meant for data of this generation. */
+  answer(request: MasterRequest, generation: string): MasterReply {
+    this.data.begin();
+    const isMeant = generation === this.generation;
+    switch (request.op) {
+      case 'acquire':
+      case 'draw':
+        if (!isMeant) return UNMARKED;
+        if (this.isQuarantined) return this.quarantined;
+        return request.op === 'acquire'
+          ? operations.acquire(this.context, request)
+          : operations.draw(this.context, request);
+      case 'extend': {
+        if (!isMeant) return UNMARKED;
+        const reply = operations.extend(this.context, request);
+        return this.isQuarantined && reply.kind === 'granted' ? this.quarantined : reply;
+      }
+      case 'release':
+        return operations.release(this.context, request);
+      case 'leave':
+        return operations.leave(this.context, request);
+      case 'inspect':
+        return operations.inspect(this.context, request);
+      case 'probe':
+        return operations.probe(this.context, request);
+      case 'open-state':
+      case 'write-state': {
+        if (request.generation !== this.generation) return UNMARKED;
+        const changed =
+          request.op === 'open-state' ? openState(this.states, request) : writeState(this.states, request);
+        this.remember();
+        return changed;
+      }
+      case 'read-state':
+        return readState(this.states, request);
+    }
+  }
+
+  /** Its data begins anew: empty, or as it was `lag` milliseconds ago. */
+  lose(lag: number): void {
+    const { now } = this.scheduler;
+    const remains = this.older.findLast(({ at }) => at <= now - lag)?.remains ?? new Map();
+    this.data = new Database(() => this.wall, lag === Infinity ? new Map() : new Map(remains));
+    Object.assign(this.context, { data: this.data });
+    this.older = [];
+    this.isFirst = false;
+    this.generation = generationFrom(`${this.name}-${++this.losses}`, this.wall);
+    this.votesFrom = now + this.quarantine;
+  }
+
+  private get quarantined(): MasterReply {
+    const remaining = this.votesFrom - this.scheduler.now;
+    return { kind: 'quarantined', reason: 'its data is new', remaining, sent: true };
+  }
+
+  private get states(): StateContext {
+    const { data, generation, isFirst } = this;
+    return { data, generation, isFirst, now: () => this.wall };
+  }
+
+  private get wall(): number {
+    return Math.floor(this.clock.wallTime);
+  }
+
+  /** The state that a replica or a disk may have kept. */
+  private remember(): void {
+    this.older.push({ at: this.scheduler.now, remains: this.data.copy() });
+    if (this.older.length > 8) this.older.shift();
+  }
+
+  private contextOf(): operations.OperationContext {
+    return {
+      ...{ data: this.data, counters, lives: LIVES, attempt: protect },
+      now: () => this.wall,
+      publish: (waiter, key) => {
+        const subscriber = this.subscribers.get(waiter);
+        subscriber?.(key);
+        return subscriber ? 1 : 0;
+      },
+    };
+  }
+}
