@@ -137,7 +137,7 @@ export class LockState {
     return this.#inTurn(async () => {
       const { opening, at } = await this.#open(onUncertain);
       const { reports, isCertain } = opening;
-      if (isCertain || !keepsDoubt) await this.#write('read');
+      if (isCertain || !keepsDoubt) await this.#write('read'); // @mutant uncertain-state-stays-uncertain
       const times = reports.map(({ time }) => time).sort((one, other) => one - other);
       const beginnings = reports.flatMap((report) => (isCounted(report) ? [] : [beginningOf(report.generation) ?? 0]));
       return {

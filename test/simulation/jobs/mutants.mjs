@@ -56,8 +56,11 @@ export const MUTANTS = [
   ['a crashed tick is left behind', { 'started-tick-comes-first': 'void resumeTick;' }],
   ['a shutdown records a failure', { 'handed-on-is-not-failed': 'const wasHandedOn = false;' }],
   [
-    'an uncertain record is left unmarked',
-    { 'uncertain-record-is-marked': 'if (isCertain || true) return undefined;' },
+    'an uncertain record looks certain to the next holder',
+    {
+      'uncertain-record-is-marked': 'if (isCertain || true) return undefined;',
+      'uncertain-state-stays-uncertain': "await this.#write('read');",
+    },
   ],
 ].map(([name, lines]) => ({ name, lines }));
 
