@@ -1,6 +1,6 @@
 import { StateUncertainError } from '../../../lib/core/state/state-errors.js';
 import { RedlockConfigError, isLockError } from '../../../lib/core/errors.js';
-import type { JobObserver } from '../../../lib/schedule/job-observer.interface.js';
+import type { JobObserver } from '../../../lib/core/jobs/job-observer.interface.js';
 import { JobHandedOnError } from '../../../lib/schedule/job-handed-on.error.js';
 import type { JobInstance } from './job-instance.js';
 import type { JobsWorld } from './jobs-world.js';
