@@ -54,7 +54,11 @@ export class JobExecution {
     const failure = await this.call(started);
     const wasHandedOn = failure !== undefined && context.stopping.aborted; // @mutant handed-on-is-not-failed
     if (wasHandedOn || !held.lock.isHeld) {
-      context.observer.unfinished?.(name, attempt, held.lock.loss ?? failure?.error);
+      context.observer.unfinished?.(
+        name,
+        attempt,
+        held.lock.loss ?? (wasHandedOn ? context.stopping.reason : failure?.error),
+      );
       return undefined;
     }
     const ended = endRecord(started, this.now, failure);

@@ -1,6 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { isLockError } from '../core/errors.js';
 import { SKIP_WORDS } from '../core/jobs/skip-words.js';
+import { JobHandedOnError } from './job-handed-on.error.js';
 import type { JobObserver } from '../core/jobs/job-observer.interface.js';
 
 /** Writes the events of jobs to the log of the application. */
@@ -20,11 +21,12 @@ export function logJobsTo(logger: LoggerService): JobObserver {
       if (outcome === 'failed') logger.error(`${line} has failed: ${describe(error)}`, stackOf(error));
       else logger.debug?.(`${line} has ended`);
     },
-    unfinished: (job, { scheduledFor }, cause) =>
-      void logger.warn(
-        `job ${job} of ${scheduledFor.toISOString()} has ended here without a record, so that it runs again unless ` +
-          `\`recover\` is false: ${describe(cause)}`,
-      ),
+    unfinished: (job, { scheduledFor }, cause) => {
+      const line = `job ${job} of ${scheduledFor.toISOString()}`;
+      const consequence = 'so that it runs again unless `recover` is false';
+      if (cause instanceof JobHandedOnError) logger.log(`${line} is handed on by the shutdown, ${consequence}`);
+      else logger.warn(`${line} has ended here without a record, ${consequence}: ${describe(cause)}`);
+    },
     skipped: (job, { scheduledFor, reason }) =>
       void logger.debug?.(`job ${job} of ${scheduledFor.toISOString()} does not run here: ${SKIP_WORDS[reason]}`),
     delayed: (job, cause) => {

@@ -44,6 +44,7 @@ describe('The recipes', () => {
       'docs/testing.md/override.spec.ts',
       'docs/testing.md/plain.spec.ts',
       'docs/testing.md/report.job.spec.ts',
+      'docs/testing.md/report.unit.spec.ts',
     ]);
   });
 });

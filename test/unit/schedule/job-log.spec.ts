@@ -1,0 +1,53 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LoggerService } from '@nestjs/common';
+import { QuorumUnavailableError } from '../../../lib/core/errors.js';
+import { JobHandedOnError } from '../../../lib/schedule/job-handed-on.error.js';
+import { logJobsTo } from '../../../lib/schedule/job-log.js';
+
+/** An observer, and the lines that it writes. */
+function logged() {
+  const lines: string[] = [];
+  const note =
+    (level: string) =>
+    (message: string): void =>
+      void lines.push(`${level} ${message}`);
+  const logger = { log: note('log'), warn: note('warn'), error: note('error'), debug: note('debug') };
+  return { lines, observer: logJobsTo(logger as LoggerService) };
+}
+
+const scheduledFor = new Date(0);
+
+describe('The log of jobs', () => {
+  it('does not warn of a run that a shutdown hands on', () => {
+    const { lines, observer } = logged();
+    observer.unfinished?.('report', { scheduledFor, attempt: 1 }, new JobHandedOnError());
+    expect(lines).toEqual([
+      'log job report of 1970-01-01T00:00:00.000Z is handed on by the shutdown, so that it runs again unless `recover` is false',
+    ]);
+  });
+
+  it('warns of every other run without a recorded end, with its cause', () => {
+    const { lines, observer } = logged();
+    observer.unfinished?.('report', { scheduledFor, attempt: 1 }, new Error('lost'));
+    expect(lines).toEqual([
+      'warn job report of 1970-01-01T00:00:00.000Z has ended here without a record, so that it runs again unless `recover` is false: lost',
+    ]);
+  });
+
+  it('warns of a second attempt only', () => {
+    const { lines, observer } = logged();
+    for (const attempt of [1, 2]) observer.started?.('report', { scheduledFor, startedAt: scheduledFor, attempt });
+    expect(lines.map((line) => line.split(' ')[0])).toEqual(['debug', 'warn']);
+    expect(lines[1]).toContain('attempt 2: no end of the earlier one was recorded');
+  });
+
+  it('writes the same delay once, until the job starts', () => {
+    const { lines, observer } = logged();
+    const cause = new QuorumUnavailableError('lock "a"', ['a'], [], 2, 3);
+    observer.delayed?.('report', cause);
+    observer.delayed?.('report', cause);
+    observer.started?.('report', { scheduledFor, startedAt: scheduledFor, attempt: 1 });
+    observer.delayed?.('report', cause);
+    expect(lines.filter((line) => line.startsWith('warn'))).toHaveLength(2);
+  });
+});
