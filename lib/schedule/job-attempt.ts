@@ -38,6 +38,20 @@ export async function attemptJob(where: string, work: () => unknown): Promise<Jo
     refuseStream(where, await refuseStream(where, work(), advice), advice);
     return undefined;
   } catch (error) {
-    return { error, message: error instanceof Error ? error.message : String(error) };
+    return { error, message: messageOf(error) };
+  }
+}
+
+/**
+ * The message of what was thrown. Anything can be thrown: an error whose message is a list, an object without a
+ * prototype, a getter that throws. The end of the attempt has to be recorded all the same.
+ */
+export function messageOf(error: unknown): string {
+  try {
+    const message: unknown = error instanceof Error ? error.message : error;
+    const text: unknown = typeof message === 'string' ? message : JSON.stringify(message);
+    return typeof text === 'string' ? text : String(message);
+  } catch {
+    return 'an error without a readable message';
   }
 }

@@ -2,6 +2,7 @@ import type { LoggerService } from '@nestjs/common';
 import { isLockError } from '../core/errors.js';
 import { SKIP_WORDS } from '../core/jobs/skip-words.js';
 import { JobHandedOnError } from './job-handed-on.error.js';
+import { messageOf } from './job-attempt.js';
 import type { JobObserver } from '../core/jobs/job-observer.interface.js';
 
 /** Writes the events of jobs to the log of the application. */
@@ -18,19 +19,19 @@ export function logJobsTo(logger: LoggerService): JobObserver {
     },
     ended: (job, { scheduledFor, outcome }, error) => {
       const line = `job ${job} of ${scheduledFor.toISOString()}`;
-      if (outcome === 'failed') logger.error(`${line} has failed: ${describe(error)}`, stackOf(error));
+      if (outcome === 'failed') logger.error(`${line} has failed: ${messageOf(error)}`, stackOf(error));
       else logger.debug?.(`${line} has ended`);
     },
     unfinished: (job, { scheduledFor }, cause) => {
       const line = `job ${job} of ${scheduledFor.toISOString()}`;
       const consequence = 'so that it runs again unless `recover` is false';
       if (cause instanceof JobHandedOnError) logger.log(`${line} is handed on by the shutdown, ${consequence}`);
-      else logger.warn(`${line} has ended here without a record, ${consequence}: ${describe(cause)}`);
+      else logger.warn(`${line} has ended here without a record, ${consequence}: ${messageOf(cause)}`);
     },
     skipped: (job, { scheduledFor, reason }) =>
       void logger.debug?.(`job ${job} of ${scheduledFor.toISOString()} does not run here: ${SKIP_WORDS[reason]}`),
     delayed: (job, cause) => {
-      const reason = describe(cause);
+      const reason = messageOf(cause);
       if (delays.get(job) === reason) return;
       delays.set(job, reason);
       const line = `job ${job} cannot be decided on now: ${reason}`;
@@ -40,10 +41,6 @@ export function logJobsTo(logger: LoggerService): JobObserver {
   };
 }
 
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 function stackOf(error: unknown): string | undefined {
-  return error instanceof Error ? error.stack : undefined;
+  return error instanceof Error && typeof error.stack === 'string' ? error.stack : undefined;
 }

@@ -58,8 +58,9 @@ export class Job implements TickListener {
   }
 
   missed(tick: number, reason: 'late' | 'superseded'): void {
-    if (this.settings.policy.catchUp) this.visit();
-    else this.noteSkip(tick, reason);
+    // Another instance may run the tick now, and crash: this one has to be in the queue then.
+    this.visit();
+    if (!this.settings.policy.catchUp) this.noteSkip(tick, reason);
   }
 
   private begin(): void {

@@ -143,6 +143,7 @@ export class LockState {
       return {
         value: valueFrom(this.#value?.json ?? ''),
         isCertain,
+        // Of two clocks the slower one: the other could let a tick start early.
         time: (times[Math.floor((times.length - 1) / 2)] ?? 0) + elapsedSince(this.#options.clock, at),
         bornAt: beginnings.length > 0 ? Math.max(...beginnings) : undefined,
       };

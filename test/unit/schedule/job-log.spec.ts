@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LoggerService } from '@nestjs/common';
 import { QuorumUnavailableError } from '../../../lib/core/errors.js';
 import { JobHandedOnError } from '../../../lib/schedule/job-handed-on.error.js';
 import { logJobsTo } from '../../../lib/schedule/job-log.js';
@@ -12,7 +11,7 @@ function logged() {
     (message: string): void =>
       void lines.push(`${level} ${message}`);
   const logger = { log: note('log'), warn: note('warn'), error: note('error'), debug: note('debug') };
-  return { lines, observer: logJobsTo(logger as LoggerService) };
+  return { lines, observer: logJobsTo(logger) };
 }
 
 const scheduledFor = new Date(0);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Lock } from '../../../../lib/core/lock.js';
-import type { MasterRequest } from '../../../../lib/core/master.interface.js';
-import type { WriteStateRequest } from '../../../../lib/core/state/state-requests.interface.js';
+import type { GrantedReply, MasterRequest } from '../../../../lib/core/master.interface.js';
+import type { StateReport, WriteStateRequest } from '../../../../lib/core/state/state-requests.interface.js';
 import {
   type Behaviour,
   cutOff,
@@ -274,6 +274,27 @@ describe('The state of a lock', () => {
   ])('refuses the options %j', async (options, message) => {
     const lock = await locked();
     await expect(lock.state.set(1, options)).rejects.toThrow(message);
+  });
+
+  it.each([
+    [[-10 * DAY, 0], -10 * DAY],
+    [[0, 10 * DAY], 0],
+    [[0, 0], 0],
+  ])('is read with the slower of two clocks, if those of the masters differ by %j', async (offsets, expected) => {
+    const lock = await locked();
+    const asked = rig.clock.read().wall;
+    rig.masters.forEach((each, index) => {
+      const offset = offsets[index];
+      each.behaviour = only('open-state', (request, reply, { memory }) => {
+        if (offset === undefined) reply(cutOff);
+        else
+          memory.ask(request, (answer) => {
+            const { state } = answer as GrantedReply;
+            reply({ kind: 'granted', state: { ...(state as StateReport), time: (state?.time ?? 0) + offset } });
+          });
+      });
+    });
+    expect((await lock.state.read()).time - asked).toBe(expected);
   });
 
   it('costs nothing if it is not used', async () => {
