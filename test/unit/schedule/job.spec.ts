@@ -173,6 +173,19 @@ describe('A job whose instance is gone', () => {
     ]);
   });
 
+  it('runs again on an instance that noticed it too late to run it', async () => {
+    const { a, b, cluster, to } = setUp();
+    a.hang();
+    a.start();
+    await to(1, 1);
+    b.job.missed(START + PERIOD, 'late');
+    await to(1, 2);
+    expect([b.events, cluster.waiters(RESOURCE)]).toEqual([['1 late'], ['b']]);
+    cluster.expire(RESOURCE);
+    await to(1, 3);
+    expect(b.events).toEqual(['1 late', '1 started 2', '1 ok']);
+  });
+
   it('runs again before the next tick, and then that one', async () => {
     const { a, b, cluster, to } = setUp();
     a.hang();
