@@ -4,7 +4,9 @@
 //
 // Random schedules rarely notice the other anchors in the code of states. These specs do:
 // - state-written-to-one-master, late-openings-counted: test/unit/core/state/lock-state.spec.ts;
-// - ballots-not-promised, smaller-ballots-write-the-state, any-holder-opens-the-state: test/contract/state.contract.ts.
+// - ballots-not-promised, smaller-ballots-write-the-state, any-holder-opens-the-state: test/contract/state.contract.ts;
+// - new-after-one-reading: test/unit/redis/guard/new-installation.spec.ts.
+// Nothing is known to notice quarantined-masters-open-the-state and generation-not-compared; the model has both.
 //
 // The simulated servers do not run Lua. A fault in a script is therefore in its model, too: in lib/memory/operations.ts or,
 // where `model` says so, in the simulation (`modelFaults` in profiles.ts).
