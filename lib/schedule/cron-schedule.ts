@@ -4,6 +4,8 @@ import type { JobSchedule } from '../core/jobs/job-schedule.interface.js';
 const SECOND = 1_000;
 /** How far clocks are set back: by an hour, and on Lord Howe Island by half of one. In milliseconds. */
 const REPEATED = [1_800_000, 3_600_000];
+/** In milliseconds. */
+const HALF_AN_HOUR = 1_800_000;
 /** The longest time between two ticks that is looked for: a 29 February, across a year 2100. In milliseconds. */
 const LONGEST_GAP = 9 * 366 * 86_400_000;
 
@@ -25,8 +27,13 @@ export class CronSchedule implements JobSchedule {
   next(after: number): number {
     const known = this.gapAt(after);
     if (known) return known.to;
-    let tick = this.following(after);
-    while (!this.isRegular(tick)) tick = this.following(tick);
+    let from = after;
+    let tick = this.following(from);
+    while (tick <= after || !this.isRegular(tick)) {
+      // Where clocks are set back, `cron` may answer with a tick before the moment that it is asked about.
+      from = tick <= after ? from + HALF_AN_HOUR : tick;
+      tick = this.following(from);
+    }
     if (this.gaps.some(({ to }) => to === after)) this.remember(after, tick);
     return tick;
   }

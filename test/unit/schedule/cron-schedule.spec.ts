@@ -77,3 +77,20 @@ describe('An interval', () => {
     expect(schedule.last(at('2026-05-05T10:04:59.999Z'))).toBe(at('2026-05-05T10:00Z'));
   });
 });
+
+describe('The ticks of a cron expression where clocks are set back', () => {
+  it.each([
+    ['*/15 * * * *', 'Australia/Lord_Howe', '2026-04-04T12:00:00Z'],
+    ['45 * * * *', 'Australia/Lord_Howe', '2026-04-04T12:00:00Z'],
+    ['*/15 * * * *', 'America/Santiago', '2026-04-05T01:00:00Z'],
+    ['30 * * * *', 'Europe/Berlin', '2026-10-24T23:00:00Z'],
+  ])('of %s in %s always come after the moment that is asked about', (expression, zone, from) => {
+    const start = Date.parse(from);
+    for (let minute = 0; minute < 5 * 60; minute += 25) {
+      const schedule = new CronSchedule(expression, zone);
+      const moment = start + minute * 60_000;
+      expect(schedule.next(moment)).toBeGreaterThan(moment);
+      expect(schedule.last(moment)).toBeLessThanOrEqual(moment);
+    }
+  });
+});
