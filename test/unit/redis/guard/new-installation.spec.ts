@@ -47,7 +47,13 @@ describe('NewInstallation', () => {
   it.each<[string, (server: FakeServer) => void]>([
     ['one of them has voted for long', (server) => server.mark()],
     ['the quarantine of one of them is over', (server) => renew(server, -1)],
-    ['one of them was restarted with old data', (server) => (renew(server), server.change({ first: '' }))],
+    [
+      'one of them was restarted with old data',
+      (server) => {
+        renew(server);
+        server.change({ first: '' });
+      },
+    ],
     ['only the clock of one of them was in doubt', (server) => server.quarantine(30_000, { generation: 'older@5' })],
   ])('is not seen if %s', (_, change) => {
     const [one, ...others] = servers;
