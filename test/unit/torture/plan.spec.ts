@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import { fc } from '../../support/properties.js';
 import { KEPT, type Kind, KINDS } from '../../torture/kinds.js';
 import { type Plan, type PlannedFault, planOf, QUARANTINE } from '../../torture/plan.js';
 
