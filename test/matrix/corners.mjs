@@ -19,9 +19,14 @@ export const SCAFFOLDS = {
     title: '`nest new` of Nest 12',
     cli: NEST_CLI_12,
     flags: ['--no-observe'],
-    packages: ['ioredis@6.0.0', 'jest@30.5.2', '@jest/globals@30.5.2', ...SWC],
+    packages: ['ioredis@6.0.0', '@nestjs/schedule@12.0.2', 'jest@30.5.2', '@jest/globals@30.5.2', ...SWC],
   },
-  nest11: { title: '`nest new` of Nest 11', cli: NEST_CLI_11, flags: [], packages: ['ioredis@5.11.1', ...SWC] },
+  nest11: {
+    title: '`nest new` of Nest 11',
+    cli: NEST_CLI_11,
+    flags: [],
+    packages: ['ioredis@5.11.1', '@nestjs/schedule@6.1.3', ...SWC],
+  },
 };
 
 /** Test runners, and the generated applications in which they run. */
