@@ -356,7 +356,7 @@ export class RedisMaster implements Master, GuardedServer {
     const received = this.data && this.clock.read();
     this.answerAll(asked, (one, i) => {
       const value = values[i];
-      // An answer for data that is being asked after counts for nothing yet: the same is asked again, with the same token.
+      // While the identity of the data is checked, an answer counts for nothing: the request is repeated with its token.
       const isInDoubt = !mayCount && isChecked && (one.request.op === 'acquire' || one.request.op === 'extend');
       if (value === UNMARKED || isInDoubt) {
         unknown.push(one);

@@ -2,10 +2,9 @@ import { CronTime } from 'cron';
 import type { JobSchedule } from '../core/jobs/job-schedule.interface.js';
 
 const SECOND = 1_000;
-/** How far clocks are set back: by an hour, and on Lord Howe Island by half of one. In milliseconds. */
-const REPEATED = [1_800_000, 3_600_000];
-/** In milliseconds. */
 const HALF_AN_HOUR = 1_800_000;
+/** How far clocks are set back: by an hour, and on Lord Howe Island by half of one. In milliseconds. */
+const REPEATED = [HALF_AN_HOUR, 2 * HALF_AN_HOUR];
 /** The longest time between two ticks that is looked for: a 29 February, across a year 2100. In milliseconds. */
 const LONGEST_GAP = 9 * 366 * 86_400_000;
 

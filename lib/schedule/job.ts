@@ -97,7 +97,7 @@ export class Job implements TickListener {
   }
 
   private async decideUnder(held: HeldJob): Promise<void> {
-    const { name, schedule, policy } = this.settings;
+    const { schedule, policy } = this.settings;
     const { clock, instance, stopping } = this.context;
     // What an uncertain record lacks is marked below. A crash before that must not make the record look certain.
     const reading = await held.lock.state.read({ onUncertain: 'newest' }, { keepsDoubt: true });
@@ -131,8 +131,6 @@ export class Job implements TickListener {
         case 'rest':
           this.settle(-Infinity);
           return;
-        default:
-          throw new RedlockConfigError('job', name satisfies string, decision satisfies never);
       }
     }
   }

@@ -8,7 +8,7 @@ const CODES: readonly string[] = ['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'N
 /** A missing permission for a command, and not for one key. The second wording is that of Redis 7.0. */
 const COMMAND = /\bto run the\b|\bcan't run\b/;
 
-/** Remembers whether a master refuses what locks need, from its answers. Changes nothing about who is asked. */
+/** Remembers whether a master refuses what locks need, from its answers. It is sent requests all the same. */
 export class Refusal {
   private last: RefusedReply | undefined;
 

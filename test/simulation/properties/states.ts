@@ -181,7 +181,7 @@ export class States {
     }
   }
 
-  /** Whoever opened the state after an older holder, and read it before that holder's set ended, has read that value. */
+  /** A holder that opened the state after an older one, and read it before the set of that one ended, has read that value. */
   private checkLaterHolders(history: History, holder: HolderOfState, value: number): void {
     for (const later of history.holders) {
       const { read } = later;
