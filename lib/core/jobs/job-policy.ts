@@ -64,10 +64,11 @@ const REASONS: Readonly<Record<JobState, JobSkipReason>> = {
 /** Decides what the holder of the lock of a job does next. Asked again after each step. */
 export function decideJob(situation: JobSituation, schedule: JobSchedule, policy: JobPolicy): JobDecision {
   const decision = decideTick(situation, schedule, policy);
-  if (decision.action === 'run' || decision.action === 'mark') return decision;
   // The next record that is stored is certain, also if another instance stores it: it must cover these ticks.
-  const tick = lastForgotten(situation, schedule);
-  return tick === undefined ? decision : { action: 'mark', tick, state: 'unknown' };
+  const forgotten = lastForgotten(situation, schedule);
+  const isCovered =
+    (decision.action === 'run' || decision.action === 'mark') && decision.tick >= (forgotten ?? -Infinity);
+  return forgotten === undefined || isCovered ? decision : { action: 'mark', tick: forgotten, state: 'unknown' };
 }
 
 function decideTick(situation: JobSituation, schedule: JobSchedule, policy: JobPolicy): JobDecision {

@@ -114,14 +114,14 @@ export function markRecord(
   { tick, state }: { readonly tick: number; readonly state: 'abandoned' | 'unknown' | 'baseline' },
   writing: Writing,
 ): JobRecord {
-  const runs = last?.runs ?? [];
-  const wasStarted = last?.state === 'started' && last.tick === tick;
-  const attempt = wasStarted ? last.attempt : 0;
-  if (state === 'baseline') return { tick, attempt, state, ...writing, runs };
-  const marked: RecordedRun = wasStarted
-    ? attemptOf(last, state)
-    : { scheduledFor: tick, instance: writing.holder, attempt, outcome: state };
-  return { tick, attempt, state, ...writing, runs: bounded([marked, ...runs]) };
+  const started = last?.state === 'started' ? last : undefined;
+  const attempt = started?.tick === tick ? started.attempt : 0;
+  const record = { tick, attempt, state, ...writing };
+  if (state === 'baseline') return { ...record, runs: last?.runs ?? [] };
+  const runs = [...(started ? [attemptOf(started, state)] : []), ...(last?.runs ?? [])];
+  const isNew = started?.tick !== tick;
+  const marked: RecordedRun = { scheduledFor: tick, instance: writing.holder, attempt, outcome: state };
+  return { ...record, runs: bounded(isNew ? [marked, ...runs] : runs) };
 }
 
 function attemptOf({ tick, at, holder, attempt }: JobRecord, outcome: JobOutcome): RecordedRun {

@@ -270,9 +270,14 @@ const CASES: readonly Case[] = [
     decision: mark(6, 'unknown'),
   },
   {
-    title: 'marks a started tick of the time before the loss',
+    title: 'marks the ticks after a started one of the time before the loss in one step with it',
     situation: { record: after(4, 'started'), isCertain: false, bornAt: T(5), due: T(6), time: T(6) },
-    decision: mark(4, 'unknown'),
+    decision: mark(5, 'unknown'),
+  },
+  {
+    title: 'marks a started tick that is the last one before the loss',
+    situation: { record: after(5, 'started'), isCertain: false, bornAt: T(5), due: T(6), time: T(6) },
+    decision: mark(5, 'unknown'),
   },
   {
     title: 'runs a started tick again that is later than the loss',

@@ -64,6 +64,17 @@ describe('The record of a job', () => {
     ]);
   });
 
+  it('keeps the attempt at an earlier tick that is unknown with it', () => {
+    const started = startRecord(undefined, { tick: 10, attempt: 1 }, by('a', 11));
+    expect(markRecord(started, { tick: 30, state: 'unknown' }, by('b', 40))).toEqual({
+      ...{ tick: 30, attempt: 0, state: 'unknown', holder: 'b', at: 40 },
+      runs: [
+        { scheduledFor: 30, instance: 'b', attempt: 0, outcome: 'unknown' },
+        { scheduledFor: 10, startedAt: 11, instance: 'a', attempt: 1, outcome: 'unknown' },
+      ],
+    });
+  });
+
   it('has no history at its baseline', () => {
     expect(markRecord(undefined, { tick: 10, state: 'baseline' }, by('b', 20)).runs).toEqual([]);
   });
