@@ -13,7 +13,10 @@ export interface JobReading {
 
 /** The part of the state of a lock that jobs use. */
 export interface JobRegister {
-  read(options: { readonly onUncertain: 'newest' }, more: { readonly keepsDoubt: true }): Promise<JobReading>;
+  read(
+    options: { readonly onUncertain: 'newest' },
+    more: { readonly keepsDoubt: true; readonly awaitsAll: true },
+  ): Promise<JobReading>;
   set(value: unknown, options: { readonly expireAfter: number }): Promise<void>;
 }
 

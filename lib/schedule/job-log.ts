@@ -35,8 +35,8 @@ export function logJobsTo(logger: LoggerService): JobObserver {
       if (delays.get(job) === reason) return;
       delays.set(job, reason);
       const line = `job ${job} cannot be decided on now: ${reason}`;
-      if (isLockError(cause)) logger.warn(line);
-      else logger.error(line, stackOf(cause));
+      if (cause instanceof Error && !isLockError(cause)) logger.error(line, stackOf(cause));
+      else logger.warn(line);
     },
   };
 }

@@ -13,6 +13,8 @@ import type { TickListener } from './ticker.js';
 
 /** How long to wait after a failure before the next attempt to take the lock, in milliseconds. */
 const RETRY_DELAY = 500;
+/** Why a tick waits that is due by the clock of this instance. */
+const BEHIND = 'the clocks of the masters are behind the clock of this instance, and jobs go by those of the masters';
 /** How long one acquisition waits for another instance, in milliseconds. Afterwards it begins anew. */
 const WAIT = 3_600_000;
 
@@ -100,7 +102,7 @@ export class Job implements TickListener {
     const { schedule, policy } = this.settings;
     const { clock, instance, stopping } = this.context;
     // What an uncertain record lacks is marked below. A crash before that must not make the record look certain.
-    const reading = await held.lock.state.read({ onUncertain: 'newest' }, { keepsDoubt: true });
+    const reading = await held.lock.state.read({ onUncertain: 'newest' }, { keepsDoubt: true, awaitsAll: true });
     clock.synchronize(reading.time);
     let record = this.recordIn(reading.value); // @mutant record-read-before-the-decision
     this.noteSuccess(record);
@@ -127,6 +129,7 @@ export class Job implements TickListener {
         case 'wait':
           // The ticker announces it once more, since it has the time of the masters now.
           this.settle(decision.tick);
+          this.context.observer.delayed?.(this.settings.name, BEHIND);
           return;
         case 'rest':
           this.settle(-Infinity);

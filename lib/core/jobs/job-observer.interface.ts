@@ -47,6 +47,6 @@ export interface JobObserver {
   succeeded?(job: string, last: JobRunReport): void;
   /** A tick does not run here. */
   skipped?(job: string, skip: JobSkip): void;
-  /** The tick or its record could not be handled now, for example without a quorum. It is tried again. */
+  /** The tick or its record could not be handled now, for example without a quorum. It is tried again. `cause`: an error, or a text. */
   delayed?(job: string, cause: unknown): void;
 }

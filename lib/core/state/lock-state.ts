@@ -1,4 +1,4 @@
-import { type Clock, elapsedSince, type Instant } from '../clock.js';
+import { type Clock, elapsedSince } from '../clock.js';
 import { type LockLostCause, type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../errors.js';
 import { showNames } from '../display.js';
 import { quorumOf } from '../acquire/quorum-call.js';
@@ -58,12 +58,11 @@ interface StateReadingOptions {
    * anew when it is read, and the next holder cannot know that a newer one may be lost. Default: `false`
    */
   readonly keepsDoubt?: boolean;
-}
-
-/** The state as this lock has opened it. */
-interface OpenedState {
-  readonly opening: Opening;
-  readonly at: Instant;
+  /**
+   * Whether the state is opened only when all masters have answered or their time is up, and not as soon as a quorum has:
+   * of two clocks, a wrong one cannot be recognized. Default: `false`
+   */
+  readonly awaitsAll?: boolean;
 }
 
 /**
@@ -82,7 +81,7 @@ export class LockState {
   readonly #options: LockStateOptions;
   /** The value that this lock last read or tried to set. */
   #value: StateValue | undefined;
-  #opened: OpenedState | undefined;
+  #opened: Opening | undefined;
   /** The operation under way: one at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -132,31 +131,34 @@ export class LockState {
    * Like {@link get}, with what is known about the value.
    * @internal
    */
-  read(options?: StateReadOptions, { keepsDoubt = false }: StateReadingOptions = {}): Promise<StateReading> {
+  read(
+    options?: StateReadOptions,
+    { keepsDoubt = false, awaitsAll = false }: StateReadingOptions = {},
+  ): Promise<StateReading> {
     const { onUncertain } = resolveStateOptions(options);
     return this.#inTurn(async () => {
-      const { opening, at } = await this.#open(onUncertain);
-      const { reports, isCertain } = opening;
+      const opening = await this.#open(onUncertain, awaitsAll);
+      const { reports, isCertain, clocks } = opening;
       if (isCertain || !keepsDoubt) await this.#write('read'); // @mutant uncertain-state-stays-uncertain
-      const times = reports.map(({ time }) => time).sort((one, other) => one - other);
+      const times = clocks.map(({ time, at }) => time + elapsedSince(this.#options.clock, at));
       const beginnings = reports.flatMap((report) => (isCounted(report) ? [] : [beginningOf(report.generation) ?? 0]));
       return {
         value: valueFrom(this.#value?.json ?? ''),
         isCertain,
         // Of two clocks the slower one: the other could let a tick start early.
-        time: (times[Math.floor((times.length - 1) / 2)] ?? 0) + elapsedSince(this.#options.clock, at),
+        time: times.sort((one, other) => one - other)[Math.floor((times.length - 1) / 2)] ?? 0,
         bornAt: beginnings.length > 0 ? Math.max(...beginnings) : undefined,
       };
     });
   }
 
   /** Opens the state once for this lock. */
-  async #open(onUncertain: 'throw' | 'newest'): Promise<OpenedState> {
-    const { holder, register, clock, masters } = this.#options;
+  async #open(onUncertain: 'throw' | 'newest', awaitsAll = false): Promise<Opening> {
+    const { holder, register, masters } = this.#options;
     if (!register) throw new RedlockConfigError('state', holder.resources, 'needs a lock on one resource');
     holder.throwIfLost();
     if (this.#opened) return this.#opened;
-    const opening = await this.#persist(() => register.open());
+    const opening = await this.#persist(() => register.open({ awaitsAll }));
     holder.throwIfLost();
     if ('failed' in opening) throw this.#unavailable('open', opening);
     const isAccepted = onUncertain === 'newest' && opening.reports.length === masters;
@@ -164,8 +166,8 @@ export class LockState {
       throw new StateUncertainError(holder.resources, opening.answers, valueFrom(opening.value.json));
     }
     this.#value = opening.value;
-    this.#opened = { opening, at: clock.read() };
-    return this.#opened;
+    this.#opened = opening;
+    return opening;
   }
 
   /** Stores the value of this lock, also one that was only read: the masters may have it from different holders. */

@@ -1,4 +1,4 @@
-import { type Clock } from '../clock.js';
+import { type Clock, type Instant } from '../clock.js';
 import { microsecondsOf } from '../wall-clock.js';
 import type { MasterReport } from '../errors.js';
 import type { Master, MasterReply } from '../master.interface.js';
@@ -44,6 +44,13 @@ export interface Opening {
   readonly answers: readonly MasterReport[];
   /** What the masters that answered have stored. */
   readonly reports: readonly StateReport[];
+  readonly clocks: readonly ClockReading[];
+}
+
+/** What the clock of a master showed, in milliseconds since the epoch, when its answer arrived. */
+export interface ClockReading {
+  readonly time: number;
+  readonly at: Instant;
 }
 
 /** Why a round has failed: another holder has opened the state since, or too few masters have agreed. */
@@ -64,6 +71,7 @@ export interface StateFailure {
 export class StateRegister {
   /** The generation of each master's data before the opening. The others take no part. */
   private generations: ReadonlyMap<Master, string> = new Map();
+  private clocks: readonly ClockReading[] = [];
   private ballot: Ballot;
   private sequence = -1;
   private readonly quorum: number;
@@ -74,13 +82,15 @@ export class StateRegister {
   }
 
   /** Opens the register, once for each lock. */
-  async open(): Promise<Opening | StateFailure> {
+  async open({ awaitsAll }: { readonly awaitsAll: boolean }): Promise<Opening | StateFailure> {
     for (let attempt = 1; ; attempt++) {
-      const answers = await this.openOnce();
+      const answers = await this.openOnce(awaitsAll);
       const reports = reportsIn(answers);
+      const { clocks } = this;
       const largest = largestPromise(answers);
       const counted = reports.filter(isCounted).length; // @mutant masters-that-lost-the-state-counted
-      if (counted >= this.quorum) return { isCertain: true, value: valueOf(newestOf(reports)), answers, reports };
+      if (counted >= this.quorum)
+        return { isCertain: true, value: valueOf(newestOf(reports)), answers, reports, clocks };
       const isRefused = largest >= this.ballot.number;
       const isLate = answers.some(({ answer }) => answer?.kind === 'timeout' && answer.sent);
       if ((isRefused || isLate) && attempt < MOST_OPENINGS) {
@@ -91,7 +101,7 @@ export class StateRegister {
       // The masters that did not answer may have lost nothing.
       const missing = this.options.masters.length - reports.length;
       if (counted + missing >= this.quorum) return { failed: 'unavailable', answers: explained };
-      return { isCertain: false, value: valueOf(newestOf(reports)), answers: explained, reports };
+      return { isCertain: false, value: valueOf(newestOf(reports)), answers: explained, reports, clocks };
     }
   }
 
@@ -113,7 +123,7 @@ export class StateRegister {
     return { failed: largestPromise(answers) > 0 ? 'outbid' : 'unavailable', answers };
   }
 
-  private openOnce(): Promise<readonly MasterReport[]> {
+  private openOnce(awaitsAll: boolean): Promise<readonly MasterReport[]> {
     const { masters, clock, key, entry, token, masterTimeout } = this.options;
     const number = Math.max(microsecondsOf(clock, 'the state of a lock'), this.ballot.number);
     this.ballot = { ...this.ballot, number };
@@ -122,6 +132,7 @@ export class StateRegister {
       masters.flatMap((master) => (master.isQuarantined ? [] : [[master, master.identity().generation ?? '']])), // @mutant quarantined-masters-open-the-state
     );
     const { ballot, generations } = this;
+    this.clocks = [];
     return stateRound({
       ...{ masters, clock, timeout: masterTimeout, countsLate: false },
       requestTo: (master) => {
@@ -129,8 +140,11 @@ export class StateRegister {
         if (generation === undefined) return QUARANTINED;
         return { op: 'open-state', keys: [key], entry, token, generation, ballot, life: DEFAULT_STATE_LIFE };
       },
-      isDecided: (replies) =>
-        replies.filter(({ kind }) => kind === 'granted').length >= this.quorum && this.isOpened(replies),
+      onAnswer: (answer) => {
+        if (answer.kind !== 'granted' || !answer.state) return;
+        this.clocks = [...this.clocks, { time: answer.state.time, at: clock.read() }];
+      },
+      isDecided: (replies) => !awaitsAll && this.isOpened(replies),
     });
   }
 

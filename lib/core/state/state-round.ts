@@ -11,13 +11,15 @@ interface StateRoundOptions {
   readonly requestTo: (master: Master) => MasterRequest | MasterReply;
   /** Whether no further answer can change the result. */
   readonly isDecided: (answers: readonly MasterReply[]) => boolean;
+  /** Called with each answer that counts, when it arrives. */
+  readonly onAnswer?: (answer: MasterReply) => void;
   /** Whether an answer counts that arrives after the timeout, while this process was busy. */
   readonly countsLate: boolean;
 }
 
 /** One request to each master. Resolves with the answers when the result is certain, at the latest after the timeout. */
 export function stateRound(options: StateRoundOptions): Promise<readonly MasterReport[]> {
-  const { masters, clock, timeout, requestTo, isDecided, countsLate } = options;
+  const { masters, clock, timeout, requestTo, isDecided, onAnswer, countsLate } = options;
   return new Promise((resolve) => {
     const started = clock.read();
     const answers = new Map<Master, MasterReply>();
@@ -32,6 +34,7 @@ export function stateRound(options: StateRoundOptions): Promise<readonly MasterR
     const count = (master: Master, answer: MasterReply): void => {
       const isLate = !countsLate && elapsedSince(clock, started) > timeout; // @mutant late-openings-counted
       answers.set(master, isLate ? TIMED_OUT : answer);
+      if (!isLate) onAnswer?.(answer);
       if (answers.size === masters.length || isDecided([...answers.values()])) finish();
     };
     for (const master of masters) {

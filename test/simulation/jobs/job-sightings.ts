@@ -38,6 +38,8 @@ export function jobObserver(world: JobsWorld, instance: JobInstance): JobObserve
     delayed: (_, cause) => {
       world.trace(instance.name, () => `is delayed: ${String(cause)}`);
       saw(cause);
+      // A text is a reason, not an error.
+      if (typeof cause === 'string') return;
       if (!isLockError(cause) || cause instanceof RedlockConfigError) world.report(cause);
     },
   };

@@ -10,6 +10,7 @@ import {
   only,
   says,
   type ScriptedMaster,
+  after,
 } from '../../support/scripted-master.js';
 import { Rig } from '../../support/rig.js';
 
@@ -30,6 +31,17 @@ const hasLostData = only('open-state', (request, reply, { memory }) =>
   memory.ask(request, (answer) =>
     reply(
       answer.kind === 'granted' && answer.state ? { ...answer, state: { ...answer.state, isFirst: false } } : answer,
+    ),
+  ),
+);
+
+/** A master whose clock is an hour behind. */
+const isBehind = only('open-state', (request, reply, { memory }) =>
+  memory.ask(request, (answer) =>
+    reply(
+      answer.kind === 'granted' && answer.state
+        ? { ...answer, state: { ...answer.state, time: answer.state.time - HOUR } }
+        : answer,
     ),
   ),
 );
@@ -87,6 +99,24 @@ describe('The state of a lock', () => {
     rig.scriptAll(obeys);
     expect(await lock.state.get()).toBe('new');
     expect(await rig.redlock.readState('job')).toEqual({ value: 'new', settled: true });
+  });
+
+  it('has the time of most clocks if it is read with all masters, also of those that answer late', async () => {
+    master(1).behaviour = isBehind;
+    master(3).behaviour = only('open-state', after(20, obeys));
+    const [soon, all] = [await locked(), await rig.lock('other', { ttl: HOUR })];
+    expect(await soon.state.read()).toMatchObject({ time: rig.clock.read().wall - HOUR });
+    const reading = all.state.read({}, { awaitsAll: true });
+    await rig.clock.advance(20);
+    expect(await reading).toMatchObject({ time: rig.clock.read().wall });
+  });
+
+  it('is read without a master that does not answer in time', async () => {
+    master(3).behaviour = only('open-state', hangs);
+    const lock = await locked();
+    const reading = lock.state.read({}, { awaitsAll: true });
+    await rig.clock.advance(1_000);
+    expect(await reading).toMatchObject({ value: undefined, isCertain: true });
   });
 
   it('names the masters if too few answer', async () => {
