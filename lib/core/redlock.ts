@@ -118,6 +118,11 @@ export class Redlock {
     return connecting;
   }
 
+  /** The servers to which this process is connected, as far as they are known: see `MasterIdentity.run`. */
+  get servers(): readonly string[] {
+    return this.masters.flatMap((master) => master.identity().run ?? []);
+  }
+
   /** Calls `listener` each time a master can take requests, or its votes begin to count. */
   onReady(listener: () => void): void {
     for (const master of this.masters) master.onReady(listener);

@@ -3,7 +3,7 @@ import { duration } from '../core/display.js';
 import type { JobRunReport } from '../core/jobs/job-observer.interface.js';
 import type { JobOverview } from '../core/jobs/job-report.interface.js';
 import { SKIP_WORDS } from '../core/jobs/skip-words.js';
-import { JOB_REPORTS, type JobReports } from '../nest/job-reports.token.js';
+import { JOB_REPORTS, type JobReports } from '../nest/job.tokens.js';
 import type { JobRunView, JobView } from './views.js';
 
 /** Records are read at most once in this many milliseconds, however many pages are open. */

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
+import { refuseJobsWithoutModule, refuseLateJobs } from './job-places.js';
 import { checkOnLocked } from './lock-options.js';
 import { checkLockService, getLockServiceToken } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
@@ -44,9 +45,13 @@ export class LockExplorer {
     const wrappers = [...this.discovery.getProviders(), ...this.discovery.getControllers()];
     this.refuseTwin(wrappers);
     for (const wrapper of wrappers) {
+      refuseJobsWithoutModule(wrapper, wrappers);
       if (wrapper.isFactory) {
         this.handOverLater(wrapper);
-        for (const made of wrapper.getStaticTransientInstances()) this.handOver(made?.instance);
+        for (const made of wrapper.getStaticTransientInstances()) {
+          refuseLateJobs(wrapper, made?.instance);
+          this.handOver(made?.instance);
+        }
       } else if (wrapper.metatype) {
         this.check((wrapper.metatype as { prototype?: object }).prototype);
       }
@@ -94,6 +99,7 @@ export class LockExplorer {
     const make = wrapper.metatype as (...args: unknown[]) => unknown;
     wrapper.metatype = async (...args: unknown[]) => {
       const instance = await make(...args);
+      refuseLateJobs(wrapper, instance);
       this.handOver(instance);
       return instance;
     };

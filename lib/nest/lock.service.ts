@@ -1,6 +1,5 @@
 import { type Duration, parseDuration } from '../core/settings/duration.js';
 import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from '../core/errors.js';
-import type { Clock } from '../core/clock.js';
 import type { ForcedRelease, Owners } from '../core/forced-release.js';
 import type { Lock } from '../core/lock.js';
 import type { LockObserver, OnHeld } from '../core/observer.js';
@@ -13,6 +12,7 @@ import { ACQUIRE_OPTION_NAMES, type AcquireOptions } from '../core/settings/opti
 import { resolveCall, resolveFlag, type Settings, warningOfTtl } from '../core/settings/settings.js';
 import type { StateSnapshot } from '../core/state/read-state.js';
 import type { RedlockStatus } from '../core/health/status.js';
+import type { LockEnvironment } from './lock-environment.interface.js';
 import { LockScope } from './lock-scope.js';
 import { IS_LOCK_SERVICE } from './lock-service.token.js';
 import { LockContext } from './lock-context.js';
@@ -224,8 +224,9 @@ export class LockService {
    * What the parts of this package that build on locks share with them.
    * @internal
    */
-  get environment(): { readonly clock: Clock; readonly settings: Settings; readonly observer: LockObserver } {
-    return { clock: this.redlock().clock, settings: this.settings, observer: this.hub.observer };
+  get environment(): LockEnvironment {
+    const { clock, servers } = this.redlock();
+    return { clock, servers, settings: this.settings, observer: this.hub.observer };
   }
 
   /**

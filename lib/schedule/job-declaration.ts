@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { isObservable } from 'rxjs';
 import type { Duration } from '../core/settings/duration.js';
 import { RedlockConfigError } from '../core/errors.js';
+import { JOB_DECLARATIONS, JOBS } from '../nest/job.tokens.js';
 import { injectProperty, methodOf, misuse, nameOf } from '../nest/lockable-method.js';
 import type { JobRun } from './job-run.interface.js';
 import type { LockedCronOptions, LockedJobOptions } from './locked-job.options.js';
@@ -28,13 +29,6 @@ export type JobDeclaration = {
 
 type DeclarationOf<Kind> = Omit<Extract<JobDeclaration, { readonly kind: Kind }>, 'where' | 'property'>;
 
-const DECLARATIONS = Symbol.for('nestjs-redlock:jobs');
-
-/** Injection token of the jobs of an application. Nest shows this description if it cannot find them. */
-export const JOBS = Symbol.for(
-  'the jobs of nestjs-redlock/schedule: import RedlockScheduleModule beside RedlockModule and ScheduleModule',
-);
-
 /** Declares a method as a job, which the explorer finds. */
 export function declareJob(
   decorator: string,
@@ -45,15 +39,22 @@ export function declareJob(
     const where = `${decorator} on ${nameOf(target)}.${String(property)}`;
     methodOf(where, target, descriptor);
     refuseObservableType(where, target, property);
-    Reflect.defineMetadata(DECLARATIONS, [...jobsOf(target), { ...declaration, where, property }], target);
+    Reflect.defineMetadata(JOB_DECLARATIONS, [...ownJobsOf(target), { ...declaration, where, property }], target);
     // Without the module, no job would ever run, and no error would show it.
     injectProperty(target, JOBS);
   };
 }
 
-/** All jobs of a class and the classes that it extends. */
+/** All jobs of a class and the classes that it extends. A method that is decorated again is a job of its own class only. */
 export function jobsOf(prototype: object): readonly JobDeclaration[] {
-  return (Reflect.getMetadata(DECLARATIONS, prototype) as JobDeclaration[] | undefined) ?? [];
+  const base = Object.getPrototypeOf(prototype) as object | null;
+  const own = ownJobsOf(prototype);
+  const redeclared = new Set(own.map(({ property }) => property));
+  return [...(base ? jobsOf(base) : []).filter(({ property }) => !redeclared.has(property)), ...own];
+}
+
+function ownJobsOf(prototype: object): readonly JobDeclaration[] {
+  return (Reflect.getOwnMetadata(JOB_DECLARATIONS, prototype) as JobDeclaration[] | undefined) ?? [];
 }
 
 /** The compiler emits the type only if `emitDecoratorMetadata` is on; a run checks the value, too. */

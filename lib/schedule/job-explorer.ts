@@ -30,7 +30,6 @@ export class JobExplorer {
   /** @throws {RedlockConfigError} for the first invalid job */
   explore(): readonly FoundJob[] {
     const found: FoundJob[] = [];
-    const names = new Map<string, string>();
     const seen = new Set<unknown>();
     for (const wrapper of [...this.discovery.getProviders(), ...this.discovery.getControllers()]) {
       const instance: unknown = wrapper.instance;
@@ -40,7 +39,7 @@ export class JobExplorer {
       for (const declaration of prototype ? jobsOf(prototype) : []) {
         refuseManyInstances(declaration, wrapper);
         const job = this.resolve(declaration, instance);
-        refuseDuplicate(job, names);
+        refuseDuplicate(job, found);
         found.push(job);
       }
     }
@@ -92,14 +91,18 @@ function refuseManyInstances({ where }: JobDeclaration, wrapper: Wrapper): void 
   throw new RedlockConfigError(where, wrapper.name, requirement);
 }
 
-function refuseDuplicate({ settings, declaration, locks }: FoundJob, names: Map<string, string>): void {
-  // Jobs of different services never share a lock.
-  const id = JSON.stringify([locks.environment.settings.keyPrefix, declaration.options.service, settings.name]);
-  const other = names.get(id);
-  names.set(id, declaration.where);
-  if (other === undefined) return;
-  const advice =
-    other === declaration.where ? 'is its class a provider of several modules, or extended by several classes?' : '';
-  const requirement = `must be different for each job, and ${other} has the same. ${advice}`.trim();
-  throw new RedlockConfigError(`${declaration.where}: name`, settings.name, requirement);
+function refuseDuplicate(job: FoundJob, earlier: readonly FoundJob[]): void {
+  const other = earlier.find((each) => each.settings.name === job.settings.name && shareRecords(each.locks, job.locks));
+  if (!other) return;
+  const [one, another] = [other.declaration.where, job.declaration.where];
+  const advice = one === another ? 'is its class a provider of several modules, or extended by several classes?' : '';
+  const requirement = `must be different for each job on the same masters, and ${one} has the same. ${advice}`.trim();
+  throw new RedlockConfigError(`${another}: name`, job.settings.name, requirement);
+}
+
+/** Whether two services keep the record of a job in the same place. */
+function shareRecords(one: LockService, other: LockService): boolean {
+  if (one === other) return true;
+  const [a, b] = [one.environment, other.environment];
+  return a.settings.keyPrefix === b.settings.keyPrefix && a.servers.some((server) => b.servers.includes(server));
 }

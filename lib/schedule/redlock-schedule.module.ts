@@ -7,9 +7,8 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
-import { JOB_REPORTS, type JobReports } from '../nest/job-reports.token.js';
+import { JOB_REPORTS, type JobReports, JOBS } from '../nest/job.tokens.js';
 import { RUNTIME_STARTER, RuntimeStarter } from '../nest/runtime-starter.js';
-import { JOBS } from './job-declaration.js';
 import { JobExplorer } from './job-explorer.js';
 import { JobHistory } from './job-history.js';
 import { Jobs } from './jobs.js';

@@ -198,9 +198,40 @@ function jobWith(expression: string, options: LockedCronOptions, scope?: Scope):
   return Jobs;
 }
 
+/** An object that Nest does not build. */
+function madeOf(job: Provider): unknown {
+  return new (job as new () => object)();
+}
+
 const locks = RedlockModule.forRoot({ masters: 'memory' });
 const complete = [locks, ScheduleModule.forRoot(), RedlockScheduleModule];
 const MINUTELY = '* * * * *';
+
+describe('A job that overrides a method that is decorated, too', () => {
+  it.each([
+    ['replaces the job of the class that it extends', '0 * * * *', ['b']],
+    ['keeps that job if it is not decorated again', undefined, ['a']],
+  ])('%s', async (_, expression, names) => {
+    class Base {
+      @LockedCron(MINUTELY, { name: 'a' })
+      async run(): Promise<void> {
+        await Promise.resolve();
+      }
+    }
+    class Override extends Base {
+      override async run(): Promise<void> {
+        await Promise.resolve();
+      }
+    }
+    if (expression !== undefined) {
+      const descriptor = Object.getOwnPropertyDescriptor(Override.prototype, 'run');
+      LockedCron(expression, { name: 'b' })(Override.prototype, 'run', descriptor as never);
+    }
+    const app = await boot({ imports: complete, providers: [Override] });
+    const overview = await app.get(JobHistory).overview();
+    expect(overview.map(({ name }) => name)).toEqual(names);
+  });
+});
 
 describe('A job that is declared wrongly', () => {
   it.each<[string, ModuleMetadata, string]>([
@@ -262,6 +293,33 @@ describe('A job that is declared wrongly', () => {
       'needs a singleton',
     ],
     [
+      'a transient factory',
+      {
+        imports: complete,
+        providers: [
+          { provide: 'jobs', scope: Scope.TRANSIENT, useFactory: () => madeOf(jobWith(MINUTELY, { name: 'x' })) },
+          { provide: 'user', useFactory: () => 1, inject: ['jobs'] },
+        ],
+      },
+      'must be a singleton',
+    ],
+    [
+      'no RedlockScheduleModule for the object of a factory',
+      {
+        imports: [locks, ScheduleModule.forRoot()],
+        providers: [{ provide: 'jobs', useFactory: () => madeOf(jobWith(MINUTELY, { name: 'x' })) }],
+      },
+      'RedlockScheduleModule, which runs them, is not imported',
+    ],
+    [
+      'no RedlockScheduleModule for a value',
+      {
+        imports: [locks, ScheduleModule.forRoot()],
+        providers: [{ provide: 'jobs', useValue: madeOf(jobWith(MINUTELY, { name: 'x' })) }],
+      },
+      'RedlockScheduleModule, which runs them, is not imported',
+    ],
+    [
       'an unknown service',
       { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', service: 'billing' })] },
       "RedlockModule.forRoot({ name: 'billing', ... })",
@@ -283,6 +341,16 @@ describe('A job that is declared wrongly', () => {
     ],
   ])('aborts the boot: %s', async (_, metadata, message) => {
     await expect(boot(metadata)).rejects.toThrow(message);
+  });
+
+  it('fails in a factory that makes its object for each request', async () => {
+    const app = await boot({
+      imports: complete,
+      providers: [
+        { provide: 'jobs', scope: Scope.REQUEST, useFactory: () => madeOf(jobWith(MINUTELY, { name: 'x' })) },
+      ],
+    });
+    await expect(app.resolve('jobs')).rejects.toThrow('must be a singleton');
   });
 
   it('is refused where it is declared, unless it is a method that returns a promise', () => {
