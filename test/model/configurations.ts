@@ -1,31 +1,8 @@
-import { type Model } from './checker.js';
 import { GuardModel, type GuardOptions } from './guard.model.js';
 import { MaxTtlModel, type MaxTtlOptions } from './max-ttl.model.js';
 import { ResourceStateModel, type ResourceStateOptions } from './resource-state.model.js';
+import { type Configuration, LIMIT, type Section, type Story, type Weakened } from './section.js';
 import { TokensModel, type TokensOptions } from './tokens.model.js';
-
-/** One search. If it reaches `limit` states, it ends and proves nothing. */
-export interface Configuration {
-  readonly name: string;
-  readonly limit: number;
-  /** Whether `npm test` explores it, too. */
-  readonly quick?: boolean;
-  readonly model: () => Model;
-}
-
-/** A rule that is left out, or that could be read in another way: the search must find how this breaks a promise. */
-export interface Weakened extends Configuration {
-  /** The counter-example in one line. `npm run model -- --trace <name>` prints every step. */
-  readonly story: string;
-}
-
-export interface Section {
-  readonly title: string;
-  readonly holds: readonly Configuration[];
-  readonly breaks: readonly Weakened[];
-}
-
-const LIMIT = 4_000_000;
 
 const anyFault = ['empty restart', 'stale restart', 'flush', 'failback'] as const;
 const oneFault: GuardOptions = { masters: 3, ttl: 2, wait: 2, faults: anyFault, maxFaults: 1 };
@@ -647,8 +624,6 @@ export const sections: readonly Section[] = [
 function guardHolds(name: string, options: GuardOptions, quick = false): Configuration {
   return { name, limit: LIMIT, quick, model: () => new GuardModel(options) };
 }
-
-type Story = { readonly story: string; readonly slow?: boolean };
 
 function guardBreaks(name: string, { story, slow, ...options }: GuardOptions & Story): Weakened {
   return { name, story, limit: LIMIT, quick: !slow, model: () => new GuardModel(options) };
