@@ -2,6 +2,7 @@ import { GuardModel, type GuardOptions } from './guard.model.js';
 import { MaxTtlModel, type MaxTtlOptions } from './max-ttl.model.js';
 import { ResourceStateModel, type ResourceStateOptions } from './resource-state.model.js';
 import { type Configuration, LIMIT, type Section, type Story, type Weakened } from './section.js';
+import { sharedSections } from './shared.configurations.js';
 import { TokensModel, type TokensOptions } from './tokens.model.js';
 
 const anyFault = ['empty restart', 'stale restart', 'flush', 'failback'] as const;
@@ -619,6 +620,7 @@ export const sections: readonly Section[] = [
   tokens,
   state,
   stateQuestions,
+  ...sharedSections,
 ];
 
 function guardHolds(name: string, options: GuardOptions, quick = false): Configuration {

@@ -1,0 +1,173 @@
+// Where the models of leases keep what, and the canonical form of their states.
+import { decrement } from './states.js';
+
+/** When the key expires, where that is not the end of its one holder. */
+const EXPIRY = 0;
+const QUARANTINE = 1;
+/** For which client the key is reserved, plus one. */
+const RESERVED = 2;
+/** Clients whose `want` is on this master. */
+const WANT = 3;
+const HELD = 4;
+
+/** What a master has for one client: until when it holds, and whether the answer counts for the round that runs. */
+const END = 0;
+const COUNTED = 1;
+const CELL = 2;
+
+/** Ticks for which a client still believes in its lock, and ticks of validity that its round can still yield. */
+const BELIEF = 0;
+const ROUND = 1;
+const CHOICE = 2;
+const CLIENT = 3;
+
+/** Offsets of the fields of a state: masters, clients, and what is kept once. */
+export class LeaseLayout {
+  readonly losses: number;
+  readonly width: number;
+  private readonly masterWidth: number;
+  private readonly clients: number;
+  private readonly weights: Uint32Array;
+
+  /** The kinds of the clients: those of one kind are alike. */
+  constructor(
+    private readonly masters: number,
+    private readonly kinds: readonly string[],
+  ) {
+    this.clients = kinds.length;
+    this.masterWidth = HELD + CELL * this.clients;
+    this.losses = masters * this.masterWidth + this.clients * CLIENT;
+    this.width = this.losses + 1;
+    this.weights = new Uint32Array(this.clients);
+  }
+
+  expiry(m: number): number {
+    return m * this.masterWidth + EXPIRY;
+  }
+
+  quarantine(m: number): number {
+    return m * this.masterWidth + QUARANTINE;
+  }
+
+  reserved(m: number): number {
+    return m * this.masterWidth + RESERVED;
+  }
+
+  want(m: number): number {
+    return m * this.masterWidth + WANT;
+  }
+
+  end(c: number, m: number): number {
+    return m * this.masterWidth + HELD + c * CELL + END;
+  }
+
+  counted(c: number, m: number): number {
+    return m * this.masterWidth + HELD + c * CELL + COUNTED;
+  }
+
+  belief(c: number): number {
+    return this.client(c) + BELIEF;
+  }
+
+  round(c: number): number {
+    return this.client(c) + ROUND;
+  }
+
+  choice(c: number): number {
+    return this.client(c) + CHOICE;
+  }
+
+  private client(c: number): number {
+    return this.masters * this.masterWidth + c * CLIENT;
+  }
+
+  countedBy(state: Uint8Array, c: number): number {
+    let count = 0;
+    for (let m = 0; m < this.masters; m += 1) count += state[this.counted(c, m)]!;
+    return count;
+  }
+
+  hasKey(state: Uint8Array, c: number): boolean {
+    for (let m = 0; m < this.masters; m += 1) if (state[this.end(c, m)]! > 0) return true;
+    return false;
+  }
+
+  /** Removes all keys of a master, and what it knows of those that wait. */
+  clear(next: Uint8Array, m: number): void {
+    for (const at of [this.expiry(m), this.reserved(m), this.want(m)]) next[at] = 0;
+    for (let c = 0; c < this.clients; c += 1) next[this.end(c, m)] = 0;
+  }
+
+  /** One tick on a master. Reservations and `want` are shorter than a tick. */
+  age(next: Uint8Array, m: number): void {
+    decrement(next, this.quarantine(m));
+    next[this.reserved(m)] = 0;
+    next[this.want(m)] = 0;
+    for (let c = 0; c < this.clients; c += 1) decrement(next, this.end(c, m));
+    const expires = next[this.expiry(m)] === 1;
+    if (decrement(next, this.expiry(m)) > 0 || !expires) return;
+    for (let c = 0; c < this.clients; c += 1) next[this.end(c, m)] = 0;
+  }
+
+  ageClient(next: Uint8Array, c: number): void {
+    decrement(next, this.belief(c));
+    decrement(next, this.round(c));
+  }
+
+  /** Puts like clients and masters in an order. States that are equal but for the order are mostly, not always, merged. */
+  sort(state: Uint8Array): void {
+    for (let c = 0; c < this.clients; c += 1) this.weights[c] = this.weight(state, c);
+    for (let end = this.clients - 1; end > 0; end -= 1) {
+      for (let c = 0; c < end; c += 1) {
+        if (this.kinds[c] === this.kinds[c + 1] && this.weights[c]! > this.weights[c + 1]!) this.swapClients(state, c);
+      }
+    }
+    for (let end = this.masters - 1; end > 0; end -= 1) {
+      for (let m = 0; m < end; m += 1) this.order(state, m * this.masterWidth);
+    }
+  }
+
+  /** A number that does not depend on the order of masters. */
+  private weight(state: Uint8Array, c: number): number {
+    let weight = state[this.belief(c)]! * 8 + state[this.round(c)]!;
+    let cells = 0;
+    for (let m = 0; m < this.masters; m += 1) {
+      const cell = 1 + state[this.end(c, m)]! * 2 + state[this.counted(c, m)]!;
+      cells += cell * cell * cell;
+    }
+    weight = weight * 65_536 + cells;
+    return weight;
+  }
+
+  private swapClients(state: Uint8Array, c: number): void {
+    const { weights } = this;
+    [weights[c], weights[c + 1]] = [weights[c + 1]!, weights[c]!];
+    swap(state, this.client(c), CLIENT);
+    for (let m = 0; m < this.masters; m += 1) {
+      swap(state, this.end(c, m), CELL);
+      const reserved = state[this.reserved(m)]! - 1;
+      if (reserved === c) state[this.reserved(m)] = c + 2;
+      else if (reserved === c + 1) state[this.reserved(m)] = c + 1;
+      const want = state[this.want(m)]!;
+      const both = ((want >> c) & 1) | (((want >> (c + 1)) & 1) << 1);
+      if (both === 1 || both === 2) state[this.want(m)] = want ^ (3 << c);
+    }
+  }
+
+  private order(state: Uint8Array, left: number): void {
+    const right = left + this.masterWidth;
+    let offset = 0;
+    while (offset < this.masterWidth && state[left + offset] === state[right + offset]) offset += 1;
+    if (offset === this.masterWidth || state[left + offset]! < state[right + offset]!) return;
+    swap(state, left, this.masterWidth);
+  }
+}
+
+/** Exchanges two neighbours of the same width. */
+function swap(state: Uint8Array, left: number, width: number): void {
+  for (let offset = left; offset < left + width; offset += 1) {
+    const byte = state[offset]!;
+    state[offset] = state[offset + width]!;
+    state[offset + width] = byte;
+  }
+}

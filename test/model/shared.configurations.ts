@@ -1,0 +1,112 @@
+// The configurations of section 11.
+import { type Model } from './checker.js';
+import { type Configuration, LIMIT, type Section, type Story, type Weakened } from './section.js';
+import { SharedModel, type SharedOptions } from './shared.model.js';
+
+const pair: SharedOptions = { masters: 3, shared: [2], exclusive: [2], losses: 0 };
+const readers: SharedOptions = { ...pair, shared: [2, 2] };
+const writers: SharedOptions = { ...pair, exclusive: [2, 2] };
+const unequal: SharedOptions = { ...pair, shared: [3, 1], exclusive: [1] };
+
+const shared: Section = {
+  title: 'Shared: one exclusive holder, or any number of shared ones (section 11)',
+  holds: [
+    sharedHolds('shared and exclusive, T = 3, two losses', { ...threeTicks(pair), losses: 2, lossy: true }, true),
+    sharedHolds('two shared and one exclusive, T = 3', { ...threeTicks(readers), lossy: true }),
+    sharedHolds('two shared and one exclusive, reservations, one loss', {
+      ...readers,
+      losses: 1,
+      reservations: true,
+      lossy: true,
+    }),
+    sharedHolds('two shared and one exclusive, reservations and `want`, one loss', {
+      ...readers,
+      losses: 1,
+      reservations: true,
+      barrier: true,
+    }),
+    sharedHolds('two exclusive and one shared, T = 3, one loss', { ...threeTicks(writers), losses: 1, lossy: true }),
+    sharedHolds(
+      'two exclusive and one shared, reservations, one loss',
+      { ...writers, losses: 1, reservations: true, lossy: true },
+      true,
+    ),
+    sharedHolds('two exclusive and one shared, reservations and `want`, one loss', {
+      ...writers,
+      losses: 1,
+      reservations: true,
+      barrier: true,
+    }),
+    sharedHolds('shared with T = 3 and T = 1, and one exclusive', { ...unequal, exclusive: [2], lossy: true }, true),
+    sharedHolds('three shared and one exclusive, T = 3', { ...pair, shared: [3, 3, 3], exclusive: [3] }),
+    sharedHolds('two shared and two exclusive, T = 3, one loss', {
+      ...pair,
+      shared: [3, 3],
+      exclusive: [3, 3],
+      losses: 1,
+    }),
+    sharedHolds('five masters, two shared and one exclusive, two losses', { ...readers, masters: 5, losses: 2 }),
+  ],
+  breaks: [
+    sharedBreaks('heal over a string', {
+      ...pair,
+      without: ['heal over a string'],
+      story: 'X counts m3, where S puts its member in its place; S ends up on m1 and m3, X takes m2 and counts m3',
+    }),
+    sharedBreaks('heal over a set', {
+      ...pair,
+      without: ['heal over a set'],
+      story: 'S counts m1, where X puts its string in its place; X releases; S has m2 and counts m1; X takes m1 and m3',
+    }),
+    sharedBreaks('release by DEL', {
+      ...readers,
+      without: ['release by DEL'],
+      story: 'T gives its attempt up and deletes the member of S on m1; X takes m1 and m3',
+    }),
+    sharedBreaks('expiry relative to the last request', {
+      ...unequal,
+      without: ['relative expiry'],
+      story: 'T, with the shorter ttl, joins S on m1: the key is gone before S is; X takes m1 and m3',
+    }),
+    sharedBreaks('expiry that only grows', {
+      ...unequal,
+      without: ['only-growing expiry'],
+      story: 'S, with the longer ttl, joins T and leaves: if T crashes, its key blocks for the ttl of S',
+    }),
+    sharedBreaks('no guard after a loss', {
+      ...pair,
+      losses: 1,
+      quarantine: 0,
+      story: 'S on m1 and m2; m1 loses its data; X on m1 and m3',
+    }),
+    sharedBreaks('quarantine shorter than the ttl', {
+      ...pair,
+      losses: 1,
+      quarantine: 1,
+      story: 'the same, one tick later',
+    }),
+  ],
+};
+
+export const sharedSections: readonly Section[] = [shared];
+
+function threeTicks(options: SharedOptions): SharedOptions {
+  const ticks = (ttls: readonly number[]): number[] => ttls.map(() => 3);
+  return { ...options, shared: ticks(options.shared), exclusive: ticks(options.exclusive) };
+}
+
+function holds(name: string, model: () => Model, quick = false): Configuration {
+  return { name, limit: LIMIT, quick, model };
+}
+
+function breaks(name: string, { story, slow }: Story, model: () => Model): Weakened {
+  return { name, story, limit: LIMIT, quick: !slow, model };
+}
+
+function sharedHolds(name: string, options: SharedOptions, quick = false): Configuration {
+  return holds(name, () => new SharedModel({ ...options, sorted: true }), quick);
+}
+
+function sharedBreaks(name: string, options: SharedOptions & Story): Weakened {
+  return breaks(name, options, () => new SharedModel(options));
+}
