@@ -1,5 +1,6 @@
 // The configurations of section 11.
 import { type Model } from './checker.js';
+import { PermitsModel, type PermitsOptions } from './permits.model.js';
 import { type Configuration, LIMIT, type Section, type Story, type Weakened } from './section.js';
 import { SharedModel, type SharedOptions } from './shared.model.js';
 
@@ -88,7 +89,33 @@ const shared: Section = {
   ],
 };
 
-export const sharedSections: readonly Section[] = [shared];
+const three: PermitsOptions = { masters: 3, permits: 2, clients: [2, 2, 2], losses: 0 };
+
+const permits: Section = {
+  title: 'Permits: as many holders as slots (section 11)',
+  holds: [
+    permitsHold('two permits, three clients, T = 2, one loss', { ...three, losses: 1, lossy: true }),
+    permitsHold('two permits, three clients, T = 3, two losses', { ...three, clients: [3, 3, 3], losses: 2 }, true),
+    permitsHold('two permits, four clients, one loss', { ...three, clients: [2, 2, 2, 2], losses: 1 }, true),
+    permitsHold('three permits, four clients', { ...three, permits: 3, clients: [2, 2, 2, 2] }),
+    permitsHold('two permits, three clients, five masters', { ...three, masters: 5 }),
+  ],
+  breaks: [
+    permitsBreak('a counter of two on each master', {
+      ...three,
+      without: ['counter on each master'],
+      story: 'A on m1 and m2, B on m1 and m3, C on m2 and m3: three holders of two permits',
+    }),
+    permitsBreak('no guard after a loss', {
+      ...three,
+      losses: 1,
+      quarantine: 0,
+      story: 'A has slot 0 on m1 and m2; m1 loses its data; B has slot 0 on m1 and m3',
+    }),
+  ],
+};
+
+export const sharedSections: readonly Section[] = [shared, permits];
 
 function threeTicks(options: SharedOptions): SharedOptions {
   const ticks = (ttls: readonly number[]): number[] => ttls.map(() => 3);
@@ -109,4 +136,12 @@ function sharedHolds(name: string, options: SharedOptions, quick = false): Confi
 
 function sharedBreaks(name: string, options: SharedOptions & Story): Weakened {
   return breaks(name, options, () => new SharedModel(options));
+}
+
+function permitsHold(name: string, options: PermitsOptions, quick = false): Configuration {
+  return holds(name, () => new PermitsModel({ ...options, sorted: true }), quick);
+}
+
+function permitsBreak(name: string, options: PermitsOptions & Story): Weakened {
+  return breaks(name, options, () => new PermitsModel(options));
 }
