@@ -3,6 +3,7 @@ import { type Model } from './checker.js';
 import { PermitsModel, type PermitsOptions } from './permits.model.js';
 import { type Configuration, LIMIT, type Section, type Story, type Weakened } from './section.js';
 import { SharedModel, type SharedOptions } from './shared.model.js';
+import { WakeUpsModel, type WakeUpsOptions } from './wake-ups.model.js';
 
 const pair: SharedOptions = { masters: 3, shared: [2], exclusive: [2], losses: 0 };
 const readers: SharedOptions = { ...pair, shared: [2, 2] };
@@ -115,7 +116,74 @@ const permits: Section = {
   ],
 };
 
-export const sharedSections: readonly Section[] = [shared, permits];
+const five: WakeUpsOptions = { processes: ['shared', 'shared', 'shared', 'exclusive', 'exclusive'] };
+const four: WakeUpsOptions = { processes: ['shared', 'shared', 'exclusive', 'exclusive'] };
+
+const wakeUps: Section = {
+  title: 'Wake-ups at the home master: none is lost (rules 11.5 to 11.7)',
+  holds: [
+    wakeUpsHold('two shared and two exclusive', four, true),
+    wakeUpsHold('three shared and two exclusive', five, true),
+    wakeUpsHold('four shared and two exclusive', { processes: ['shared', ...five.processes] }),
+  ],
+  breaks: [
+    wakeUpsBreak('a leave wakes only if it had a reservation', {
+      ...four,
+      without: ['a leave wakes only if it had a reservation'],
+      story: 'S holds, X and then T wait; X stops waiting, and T stays asleep behind a shared holder',
+    }),
+    wakeUpsBreak('one shared waiter without the chain', {
+      ...four,
+      without: ['one shared waiter without the chain'],
+      story: 'S and T wait for X; X releases; S holds, and T stays asleep behind it',
+    }),
+    wakeUpsBreak('no wake-up after a shared request was deferred at a free key', {
+      ...four,
+      without: ['no wake after a deferral'],
+      story:
+        'Y, woken and slow, comes back and is refused by a set; S releases it while a member is reserved for T; the ' +
+        'reservation expires, and T is deferred for Y: both sleep at a free key',
+    }),
+    wakeUpsBreak('a waiter that does not listen ends the wake-up', {
+      ...four,
+      without: ['a waiter that does not listen ends the wake-up'],
+      story: 'S crashes in the queue; the release of X notifies S and nothing else',
+    }),
+    wakeUpsBreak('a shared waiter that does not listen keeps its reservation', {
+      ...four,
+      without: ['an unheard reservation stays'],
+      story: 'S crashes in the queue, and its reservation hides the free key from Y; nothing happens when it expires',
+    }),
+    wakeUpsBreak('no barrier', {
+      ...four,
+      without: ['no barrier'],
+      story: 'S holds, X waits, and T joins S',
+    }),
+  ],
+};
+
+const questions: Section = {
+  title: 'Questions k to m: what section 11 leaves open',
+  holds: [
+    wakeUpsHold('k: no wake-up after a shared grant to a waiter', {
+      ...five,
+      without: ['no wake after a shared grant'],
+    }),
+    wakeUpsHold('l: repair: a shared request at the home master is deferred for the queue, too', {
+      ...five,
+      without: ['every exclusive waiter is a barrier', 'the queue is a barrier'],
+    }),
+  ],
+  breaks: [
+    wakeUpsBreak('m: a writer that a string has refused is a barrier before its next poll', {
+      ...four,
+      without: ['every exclusive waiter is a barrier'],
+      story: 'S and then Y wait for X; X releases and S is woken; T comes and joins S before Y has written `want`',
+    }),
+  ],
+};
+
+export const sharedSections: readonly Section[] = [shared, permits, wakeUps, questions];
 
 function threeTicks(options: SharedOptions): SharedOptions {
   const ticks = (ttls: readonly number[]): number[] => ttls.map(() => 3);
@@ -144,4 +212,12 @@ function permitsHold(name: string, options: PermitsOptions, quick = false): Conf
 
 function permitsBreak(name: string, options: PermitsOptions & Story): Weakened {
   return breaks(name, options, () => new PermitsModel(options));
+}
+
+function wakeUpsHold(name: string, options: WakeUpsOptions, quick = false): Configuration {
+  return holds(name, () => new WakeUpsModel({ ...options, sorted: true }), quick);
+}
+
+function wakeUpsBreak(name: string, options: WakeUpsOptions & Story): Weakened {
+  return breaks(name, options, () => new WakeUpsModel(options));
 }

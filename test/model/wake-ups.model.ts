@@ -1,0 +1,336 @@
+import { type Emit, type Model } from './checker.js';
+import { WaitersLayout } from './waiters.layout.js';
+
+/** A rule of section 11 that is left out, or a question about it. */
+export type WakeUpsWeakening =
+  | 'a leave wakes only if it had a reservation'
+  | 'one shared waiter without the chain'
+  | 'no wake after a shared grant'
+  | 'no wake after a deferral'
+  | 'a waiter that does not listen ends the wake-up'
+  | 'an unheard reservation stays'
+  | 'no barrier'
+  /** Not a weakening but a stronger property: nothing passes an exclusive waiter, whether it has written `want` or not. */
+  | 'every exclusive waiter is a barrier'
+  /** Its repair: a shared request at the home master looks at the queue, too. */
+  | 'the queue is a barrier';
+
+export type Mode = 'shared' | 'exclusive';
+
+export interface WakeUpsOptions {
+  /** The processes, each with one waiter. Those of one mode stand together. */
+  readonly processes: readonly Mode[];
+  /** Processes of one mode are interchangeable: fewer states, and counter-examples that are harder to read. */
+  readonly sorted?: boolean;
+  readonly without?: readonly WakeUpsWeakening[];
+}
+
+const OUT = 0;
+const QUEUED = 1;
+const WOKEN = 2;
+const HOLDS = 3;
+/** Crashed processes: still in the queue, with what a waiter leaves behind, with a lock. */
+const DEAD_QUEUED = 4;
+const GONE = 5;
+const DEAD_HOLDS = 6;
+
+/** Bits of FLAGS. */
+const RESERVED = 1;
+const WANT = 2;
+/** The next poll is due. */
+const DUE = 4;
+/** The notification was not heard. */
+const UNHEARD = 8;
+
+const LOST = 'a waiter sleeps although the key is free and nothing will wake it';
+const LEFT_BEHIND = 'a shared waiter sleeps although only shared holders are before it';
+const PASSED = 'a later shared request passes a waiting writer';
+const PROPERTIES = [undefined, LOST, LEFT_BEHIND, PASSED];
+
+const KINDS = ['ask', 'release', 'leave', 'crash', 'reservation', 'want', 'key'] as const;
+type Kind = (typeof KINDS)[number];
+
+/**
+ * Rules 5 to 7 at the home master: two queues, wake-ups in a chain, and `want`. The home master decides alone, and there
+ * is no time: reservations, `want` and the locks of crashed processes may end at any moment. After that each waiter
+ * polls, because a refusal carries the remaining time, so a property that a wake-up must keep holds again afterwards.
+ */
+export class WakeUpsModel implements Model {
+  readonly width: number;
+  private readonly at: WaitersLayout;
+  private readonly exclusive: readonly boolean[];
+  private readonly names: readonly string[];
+  private readonly weak: ReadonlySet<WakeUpsWeakening>;
+  private readonly next: Uint8Array;
+
+  constructor(private readonly options: WakeUpsOptions) {
+    const { processes, without } = options;
+    this.at = new WaitersLayout(processes);
+    this.width = this.at.width;
+    this.exclusive = processes.map((mode) => mode === 'exclusive');
+    const shared = processes.filter((mode) => mode === 'shared').length;
+    this.names = processes.map((mode, p) => (mode === 'shared' ? 'STUV'[p]! : 'XYZ'[p - shared]!));
+    this.weak = new Set(without);
+    this.next = new Uint8Array(this.width);
+  }
+
+  initial(): Uint8Array[] {
+    return [new Uint8Array(this.width)];
+  }
+
+  violation(state: Uint8Array): string | undefined {
+    if (state[this.at.broken] !== 0) return PROPERTIES[state[this.at.broken]!];
+    if (this.isString(state) || this.willWake(state)) return undefined;
+    const sleeps = (p: number): boolean => this.phase(state, p) === QUEUED;
+    if (this.isFree(state) && this.some(sleeps)) return LOST;
+    const writer = this.oldest(state, true);
+    const reader = this.some((p) => sleeps(p) && !this.exclusive[p] && (writer < 0 || this.older(state, p, writer)));
+    return reader ? LEFT_BEHIND : undefined;
+  }
+
+  /** Whether a process acts without a wake-up: it was woken, its poll is due, or what a crashed one left will expire. */
+  private willWake(state: Uint8Array): boolean {
+    return this.some((p) => {
+      const phase = this.phase(state, p);
+      if (phase === WOKEN || (this.has(state, p, DUE) && phase === QUEUED)) return true;
+      return this.isDead(phase) && this.has(state, p, RESERVED | WANT) && !this.has(state, p, UNHEARD);
+    });
+  }
+
+  successors(state: Uint8Array, emit: Emit): void {
+    for (const p of this.exclusive.keys()) {
+      const phase = this.phase(state, p);
+      if (phase === OUT || phase === QUEUED || phase === WOKEN) this.ask(state, p, emit);
+      if (phase === QUEUED || phase === WOKEN) this.leave(state, p, emit);
+      if (phase === HOLDS) this.release(state, p, emit);
+      if (phase === QUEUED || phase === WOKEN || phase === HOLDS) this.crash(state, p, emit);
+      this.expire(state, p, emit);
+    }
+  }
+
+  /** A first request, a poll, or the request after a wake-up. */
+  private ask(state: Uint8Array, p: number, emit: Emit): void {
+    const next = this.copy(state);
+    const waited = this.phase(next, p) !== OUT;
+    if (!waited) this.at.join(next, p);
+    const reserved = this.has(next, p, RESERVED);
+    next[this.at.flags(p)]! &= ~(RESERVED | DUE);
+    const others = !this.isFree(next);
+    if (this.exclusive[p] ? others : this.isString(next) || (!reserved && this.deferred(next, p))) {
+      next[this.at.phase(p)] = QUEUED;
+      // Refused by a set.
+      if (this.exclusive[p] && !this.isString(next)) next[this.at.flags(p)]! |= WANT;
+      // The refusal carries the remaining time of a reservation.
+      if (others && !this.isHeld(next)) next[this.at.flags(p)]! |= DUE;
+      if (!others && !this.weak.has('no wake after a deferral')) this.wake(next);
+    } else {
+      if (!this.exclusive[p] && !reserved && this.passes(next, p)) next[this.at.broken] = PROPERTIES.indexOf(PASSED);
+      this.at.set(next, p, HOLDS);
+      const chain =
+        !this.weak.has('no wake after a shared grant') && !this.weak.has('one shared waiter without the chain');
+      if (!this.exclusive[p] && waited && chain) this.wake(next);
+    }
+    this.emit(next, 'ask', p, emit);
+  }
+
+  /** Rule 6: a shared request that is not older than an entry of `want`. */
+  private deferred(state: Uint8Array, p: number): boolean {
+    if (this.weak.has('no barrier')) return false;
+    const queue = this.weak.has('the queue is a barrier');
+    return this.some((x) => {
+      const waits = this.has(state, x, WANT) || (queue && (this.phase(state, x) === QUEUED || this.isQueued(state, x)));
+      return this.exclusive[x]! && waits && this.older(state, x, p);
+    });
+  }
+
+  private passes(state: Uint8Array, p: number): boolean {
+    const each = this.weak.has('every exclusive waiter is a barrier');
+    return this.some((x) => {
+      const phase = this.phase(state, x);
+      if (!this.exclusive[x] || !this.older(state, x, p)) return false;
+      return phase === QUEUED ? each || this.has(state, x, WANT) : phase === WOKEN && this.has(state, x, WANT);
+    });
+  }
+
+  private release(state: Uint8Array, p: number, emit: Emit): void {
+    const next = this.copy(state);
+    this.at.set(next, p, OUT);
+    this.wake(next);
+    this.emit(next, 'release', p, emit);
+  }
+
+  private leave(state: Uint8Array, p: number, emit: Emit): void {
+    const next = this.copy(state);
+    const reserved = this.has(state, p, RESERVED);
+    this.at.set(next, p, OUT);
+    if (reserved || !this.weak.has('a leave wakes only if it had a reservation')) this.wake(next);
+    this.emit(next, 'leave', p, emit);
+  }
+
+  /** Rule 7. */
+  private wake(next: Uint8Array): void {
+    while (!this.isString(next)) {
+      const reader = this.oldest(next, false);
+      const writer = this.oldest(next, true);
+      if (reader >= 0 && (writer < 0 || this.older(next, reader, writer))) {
+        const heard = this.pop(next, reader);
+        if (heard && this.weak.has('one shared waiter without the chain')) return;
+        if (!heard && this.weak.has('a waiter that does not listen ends the wake-up')) return;
+      } else {
+        if (writer < 0 || !this.isFree(next)) return;
+        const heard = this.pop(next, writer);
+        if (heard || this.weak.has('a waiter that does not listen ends the wake-up')) return;
+      }
+    }
+  }
+
+  /** Pops a waiter, reserves the key for it and notifies it. Returns whether it listens. */
+  private pop(next: Uint8Array, p: number): boolean {
+    const heard = this.phase(next, p) === QUEUED;
+    const flags = this.at.flags(p);
+    next[flags]! &= ~DUE;
+    if (heard) {
+      next[this.at.phase(p)] = WOKEN;
+      next[flags]! |= RESERVED;
+      return true;
+    }
+    next[this.at.phase(p)] = GONE;
+    if (!this.exclusive[p] && this.weak.has('an unheard reservation stays')) next[flags]! |= RESERVED | UNHEARD;
+    return false;
+  }
+
+  private crash(state: Uint8Array, p: number, emit: Emit): void {
+    const next = this.copy(state);
+    const phase = this.phase(state, p);
+    next[this.at.phase(p)] = phase === QUEUED ? DEAD_QUEUED : phase === WOKEN ? GONE : DEAD_HOLDS;
+    next[this.at.flags(p)]! &= ~DUE;
+    // A process that was woken takes its wake-up with it.
+    if (phase === WOKEN && !this.has(state, p, RESERVED)) this.makeDue(next);
+    this.emit(next, 'crash', p, emit);
+  }
+
+  private expire(state: Uint8Array, p: number, emit: Emit): void {
+    const phase = this.phase(state, p);
+    if (this.has(state, p, RESERVED)) {
+      const next = this.copy(state);
+      next[this.at.flags(p)]! &= ~(RESERVED | UNHEARD);
+      if (phase !== WOKEN && !this.has(state, p, UNHEARD)) this.makeDue(next);
+      this.emit(next, 'reservation', p, emit);
+    }
+    if (this.has(state, p, WANT) && this.isDead(phase)) {
+      const next = this.copy(state);
+      next[this.at.flags(p)]! &= ~WANT;
+      this.makeDue(next);
+      this.emit(next, 'want', p, emit);
+    }
+    if (phase !== DEAD_HOLDS) return;
+    const next = this.copy(state);
+    this.at.set(next, p, OUT);
+    this.makeDue(next);
+    this.emit(next, 'key', p, emit);
+  }
+
+  private makeDue(next: Uint8Array): void {
+    for (const p of this.exclusive.keys()) if (this.phase(next, p) === QUEUED) next[this.at.flags(p)]! |= DUE;
+  }
+
+  /** The oldest waiter in one of the queues, or -1. */
+  private oldest(state: Uint8Array, exclusive: boolean): number {
+    let oldest = -1;
+    for (const p of this.exclusive.keys()) {
+      if (this.exclusive[p] !== exclusive || !this.isQueued(state, p)) continue;
+      if (oldest < 0 || this.older(state, p, oldest)) oldest = p;
+    }
+    return oldest;
+  }
+
+  private isQueued(state: Uint8Array, p: number): boolean {
+    return this.phase(state, p) === QUEUED || this.phase(state, p) === DEAD_QUEUED;
+  }
+
+  private isDead(phase: number): boolean {
+    return phase === DEAD_QUEUED || phase === GONE;
+  }
+
+  private isFree(state: Uint8Array): boolean {
+    return !this.some((p) => this.isOnKey(state, p));
+  }
+
+  private isHeld(state: Uint8Array): boolean {
+    return this.some((p) => this.phase(state, p) === HOLDS || this.phase(state, p) === DEAD_HOLDS);
+  }
+
+  private isString(state: Uint8Array): boolean {
+    return this.some((p) => this.exclusive[p]! && this.isOnKey(state, p));
+  }
+
+  private isOnKey(state: Uint8Array, p: number): boolean {
+    const phase = this.phase(state, p);
+    return phase === HOLDS || phase === DEAD_HOLDS || this.has(state, p, RESERVED);
+  }
+
+  private older(state: Uint8Array, left: number, right: number): boolean {
+    return state[this.at.age(left)]! < state[this.at.age(right)]!;
+  }
+
+  private phase(state: Uint8Array, p: number): number {
+    return state[this.at.phase(p)]!;
+  }
+
+  private has(state: Uint8Array, p: number, flag: number): boolean {
+    return (state[this.at.flags(p)]! & flag) !== 0;
+  }
+
+  private some(test: (p: number) => boolean): boolean {
+    for (let p = 0; p < this.exclusive.length; p += 1) if (test(p)) return true;
+    return false;
+  }
+
+  private emit(next: Uint8Array, kind: Kind, p: number, emit: Emit): void {
+    for (const other of this.exclusive.keys()) {
+      if (this.phase(next, other) === GONE && !this.has(next, other, RESERVED | WANT)) this.at.set(next, other, OUT);
+    }
+    this.at.renumber(next);
+    if (this.options.sorted) this.at.sort(next);
+    emit(next, (KINDS.indexOf(kind) << 4) | p);
+  }
+
+  private copy(state: Uint8Array): Uint8Array {
+    this.next.set(state);
+    return this.next;
+  }
+
+  describe(code: number, before: Uint8Array): string {
+    const p = code & 15;
+    const process = this.names[p]!;
+    switch (KINDS[code >> 4]!) {
+      case 'ask': {
+        const phase = this.phase(before, p);
+        return `${process} ${phase === OUT ? 'asks' : phase === QUEUED ? 'polls' : 'asks, woken'}`;
+      }
+      case 'release':
+        return `${process} releases`;
+      case 'leave':
+        return `${process} stops waiting`;
+      case 'crash':
+        return `${process} crashes`;
+      case 'reservation':
+        return `the reservation for ${process} expires`;
+      case 'want':
+        return `the \`want\` of ${process} expires`;
+      case 'key':
+        return `the lock of ${process} expires`;
+    }
+  }
+
+  show(state: Uint8Array): string {
+    const phases = ['-', 'waits', 'is woken', 'holds', 'crashed, in the queue', 'crashed', 'crashed, holds'];
+    const flags = ['reserved', 'want', 'due', 'unheard'];
+    const processes = this.names.map((process, p) => {
+      const age = state[this.at.age(p)]!;
+      const set = flags.filter((_, bit) => this.has(state, p, 1 << bit));
+      return [process, phases[this.phase(state, p)]!, ...(age > 0 ? [`#${age}`] : []), ...set].join(' ');
+    });
+    return processes.join(' | ');
+  }
+}
