@@ -1,4 +1,5 @@
 // The configurations of section 11.
+import { BarrierModel, type BarrierOptions } from './barrier.model.js';
 import { type Model } from './checker.js';
 import { PermitsModel, type PermitsOptions } from './permits.model.js';
 import { type Configuration, LIMIT, type Section, type Story, type Weakened } from './section.js';
@@ -162,8 +163,27 @@ const wakeUps: Section = {
   ],
 };
 
+const barrier: Section = {
+  title: 'Barrier: readers that come later do not pass a waiting writer (rule 11.6)',
+  holds: [barrierHolds('two readers and one writer, `want` on all masters', { masters: 3, readers: 2 }, true)],
+  breaks: [
+    barrierBreaks('barrier on the home master only', {
+      masters: 3,
+      readers: 2,
+      without: ['barrier on the home master only'],
+      story: '`want` is on m1, and T takes m2 and m3',
+    }),
+    barrierBreaks('a free key is granted in spite of `want`', {
+      masters: 3,
+      readers: 2,
+      without: ['a free key is granted'],
+      story: 'S has only m1, and T takes m2 and m3, where `want` is',
+    }),
+  ],
+};
+
 const questions: Section = {
-  title: 'Questions k to m: what section 11 leaves open',
+  title: 'Questions k to n: what section 11 leaves open',
   holds: [
     wakeUpsHold('k: no wake-up after a shared grant to a waiter', {
       ...five,
@@ -180,10 +200,16 @@ const questions: Section = {
       without: ['every exclusive waiter is a barrier'],
       story: 'S and then Y wait for X; X releases and S is woken; T comes and joins S before Y has written `want`',
     }),
+    barrierBreaks('n: `want` stands on a quorum, but not on the same one', {
+      masters: 3,
+      readers: 2,
+      without: ['any quorum at any time'],
+      story: 'T takes m3 while `want` is on m1 and m2; then `want` is on m2 and m3, and T takes m1',
+    }),
   ],
 };
 
-export const sharedSections: readonly Section[] = [shared, permits, wakeUps, questions];
+export const sharedSections: readonly Section[] = [shared, permits, wakeUps, barrier, questions];
 
 function threeTicks(options: SharedOptions): SharedOptions {
   const ticks = (ttls: readonly number[]): number[] => ttls.map(() => 3);
@@ -220,4 +246,12 @@ function wakeUpsHold(name: string, options: WakeUpsOptions, quick = false): Conf
 
 function wakeUpsBreak(name: string, options: WakeUpsOptions & Story): Weakened {
   return breaks(name, options, () => new WakeUpsModel(options));
+}
+
+function barrierHolds(name: string, options: BarrierOptions, quick = false): Configuration {
+  return holds(name, () => new BarrierModel(options), quick);
+}
+
+function barrierBreaks(name: string, options: BarrierOptions & Story): Weakened {
+  return breaks(name, options, () => new BarrierModel(options));
 }
