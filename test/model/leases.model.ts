@@ -85,8 +85,9 @@ export abstract class LeasesModel implements Model {
     for (let c = 0; c < clients.length; c += 1) {
       for (let m = 0; m < masters; m += 1) this.ask(state, { c, m }, emit);
       this.release(state, c, emit);
-      if (this.options.lossy) this.start(state, c, emit);
-      if (this.options.lossy) for (let m = 0; m < masters; m += 1) this.arriveLate(state, { c, m }, emit);
+      if (!this.options.lossy) continue;
+      this.start(state, c, emit);
+      for (let m = 0; m < masters; m += 1) this.arriveLate(state, { c, m }, emit);
     }
     for (let m = 0; m < masters; m += 1) this.lose(state, m, emit);
     this.tick(state, emit);
