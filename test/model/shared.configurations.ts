@@ -145,6 +145,11 @@ const wakeUps: Section = {
         'Y, woken and slow, comes back and is refused by a set; S releases it while a member is reserved for T; the ' +
         'reservation expires, and T is deferred for Y: both sleep at a free key',
     }),
+    wakeUpsBreak('a wake-up compares the queues and not `want`', {
+      ...four,
+      without: ['a wake-up compares the queues only'],
+      story: 'X is woken and slow, so that it is in no queue; S comes, is deferred for X, and is woken at once',
+    }),
     wakeUpsBreak('a waiter that does not listen ends the wake-up', {
       ...four,
       without: ['a waiter that does not listen ends the wake-up'],
@@ -183,7 +188,7 @@ const barrier: Section = {
 };
 
 const questions: Section = {
-  title: 'Questions k to n: what section 11 leaves open',
+  title: 'Questions k to o: what section 11 leaves open',
   holds: [
     wakeUpsHold('k: no wake-up after a shared grant to a waiter', {
       ...five,
@@ -193,12 +198,21 @@ const questions: Section = {
       ...five,
       without: ['every exclusive waiter is a barrier', 'the queue is a barrier'],
     }),
+    wakeUpsHold('o: repair: a reservation does not pass the barrier', {
+      ...five,
+      without: ['a reservation is no excuse', 'a reservation does not pass the barrier'],
+    }),
   ],
   breaks: [
     wakeUpsBreak('m: a writer that a string has refused is a barrier before its next poll', {
       ...four,
       without: ['every exclusive waiter is a barrier'],
       story: 'S and then Y wait for X; X releases and S is woken; T comes and joins S before Y has written `want`',
+    }),
+    wakeUpsBreak('o: not even a shared request with a reservation passes a writer', {
+      ...four,
+      without: ['a reservation is no excuse'],
+      story: 'Y is woken and slow; S holds and wakes T; Y, older, writes `want`; T joins S with its reservation',
     }),
     barrierBreaks('n: `want` stands on a quorum, but not on the same one', {
       masters: 3,

@@ -7,13 +7,18 @@ export type WakeUpsWeakening =
   | 'one shared waiter without the chain'
   | 'no wake after a shared grant'
   | 'no wake after a deferral'
+  | 'a wake-up compares the queues only'
   | 'a waiter that does not listen ends the wake-up'
   | 'an unheard reservation stays'
   | 'no barrier'
   /** Not a weakening but a stronger property: nothing passes an exclusive waiter, whether it has written `want` or not. */
   | 'every exclusive waiter is a barrier'
   /** Its repair: a shared request at the home master looks at the queue, too. */
-  | 'the queue is a barrier';
+  | 'the queue is a barrier'
+  /** Another stronger property: not even a shared request with a reservation passes. */
+  | 'a reservation is no excuse'
+  /** Its repair. */
+  | 'a reservation does not pass the barrier';
 
 export type Mode = 'shared' | 'exclusive';
 
@@ -116,7 +121,7 @@ export class WakeUpsModel implements Model {
     const reserved = this.has(next, p, RESERVED);
     next[this.at.flags(p)]! &= ~(RESERVED | DUE);
     const others = !this.isFree(next);
-    if (this.exclusive[p] ? others : this.isString(next) || (!reserved && this.deferred(next, p))) {
+    if (this.exclusive[p] ? others : this.isString(next) || this.deferred(next, p, reserved)) {
       next[this.at.phase(p)] = QUEUED;
       // Refused by a set.
       if (this.exclusive[p] && !this.isString(next)) next[this.at.flags(p)]! |= WANT;
@@ -124,7 +129,8 @@ export class WakeUpsModel implements Model {
       if (others && !this.isHeld(next)) next[this.at.flags(p)]! |= DUE;
       if (!others && !this.weak.has('no wake after a deferral')) this.wake(next);
     } else {
-      if (!this.exclusive[p] && !reserved && this.passes(next, p)) next[this.at.broken] = PROPERTIES.indexOf(PASSED);
+      const excused = reserved && !this.weak.has('a reservation is no excuse');
+      if (!this.exclusive[p] && !excused && this.passes(next, p)) next[this.at.broken] = PROPERTIES.indexOf(PASSED);
       this.at.set(next, p, HOLDS);
       const chain =
         !this.weak.has('no wake after a shared grant') && !this.weak.has('one shared waiter without the chain');
@@ -134,8 +140,9 @@ export class WakeUpsModel implements Model {
   }
 
   /** Rule 6: a shared request that is not older than an entry of `want`. */
-  private deferred(state: Uint8Array, p: number): boolean {
+  private deferred(state: Uint8Array, p: number, reserved: boolean): boolean {
     if (this.weak.has('no barrier')) return false;
+    if (reserved && !this.weak.has('a reservation does not pass the barrier')) return false;
     const queue = this.weak.has('the queue is a barrier');
     return this.some((x) => {
       const waits = this.has(state, x, WANT) || (queue && (this.phase(state, x) === QUEUED || this.isQueued(state, x)));
@@ -173,6 +180,7 @@ export class WakeUpsModel implements Model {
       const reader = this.oldest(next, false);
       const writer = this.oldest(next, true);
       if (reader >= 0 && (writer < 0 || this.older(next, reader, writer))) {
+        if (!this.mayWake(next, reader)) return;
         const heard = this.pop(next, reader);
         if (heard && this.weak.has('one shared waiter without the chain')) return;
         if (!heard && this.weak.has('a waiter that does not listen ends the wake-up')) return;
@@ -184,12 +192,19 @@ export class WakeUpsModel implements Model {
     }
   }
 
+  /** A writer that was woken and is slow is not in its queue, but its `want` stands. */
+  private mayWake(state: Uint8Array, reader: number): boolean {
+    if (this.weak.has('a wake-up compares the queues only')) return true;
+    return !this.some((x) => this.exclusive[x]! && this.has(state, x, WANT) && this.older(state, x, reader));
+  }
+
   /** Pops a waiter, reserves the key for it and notifies it. Returns whether it listens. */
   private pop(next: Uint8Array, p: number): boolean {
     const heard = this.phase(next, p) === QUEUED;
     const flags = this.at.flags(p);
     next[flags]! &= ~DUE;
     if (heard) {
+      if (!this.exclusive[p] && this.passes(next, p)) next[this.at.broken] = PROPERTIES.indexOf(PASSED);
       next[this.at.phase(p)] = WOKEN;
       next[flags]! |= RESERVED;
       return true;
