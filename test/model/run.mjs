@@ -1,6 +1,9 @@
 // npm run model: explores every configuration, or shows the counter-example of one.
+import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
 import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
 import { optionsOf } from '../../scripts/options.mjs';
 import { markdownTable, writePart } from '../../scripts/page.mjs';
@@ -21,12 +24,12 @@ const compiled = await compile(undefined, ['test/model']);
 try {
   const load = (file) => import(pathToFileURL(join(compiled.folder, 'test/model', file)).href);
   const [{ explore }, { sections }] = await Promise.all([load('checker.js'), load('configurations.js')]);
-  process.exitCode = values.trace === undefined ? await exploreAll(explore, sections) : trace(explore, sections);
+  process.exitCode = values.trace === undefined ? await exploreAll(sections) : trace(explore, sections);
 } finally {
   await compiled.remove();
 }
 
-async function exploreAll(explore, sections) {
+async function exploreAll(sections) {
   const lines = [];
   const wrong = [];
   const began = performance.now();
@@ -34,14 +37,16 @@ async function exploreAll(explore, sections) {
     lines.push(line);
     console.log(line);
   };
+  const verdicts = exploreInThreads(sections.flatMap(({ holds, breaks }) => [...holds, ...breaks]).length);
   let total = 0;
   for (const { title, holds, breaks } of sections) {
     print(`### ${title}\n`);
     if (holds.length > 0) print('| configuration | states | seconds | |\n| --- | ---: | ---: | --- |');
     for (const configuration of holds) {
-      const { verdict, seconds } = timed(explore, configuration);
+      const verdict = await verdicts.shift();
+      const { seconds } = verdict;
       total += verdict.states;
-      const result = verdict.violation ? 'BREAKS' : verdict.bounded ? 'BOUND HIT' : 'holds';
+      const result = verdict.isViolated ? 'BREAKS' : verdict.bounded ? 'BOUND HIT' : 'holds';
       if (result !== 'holds') wrong.push(`${title}: ${configuration.name}: ${result}`);
       print(`| ${configuration.name} | ${thousands(verdict.states)} | ${seconds} | ${result} |`);
     }
@@ -49,9 +54,9 @@ async function exploreAll(explore, sections) {
     if (breaks.length > 0)
       print('| weakened | states until found | steps | shortest story |\n| --- | ---: | ---: | --- |');
     for (const configuration of breaks) {
-      const { verdict } = timed(explore, configuration);
+      const verdict = await verdicts.shift();
       total += verdict.states;
-      const found = verdict.violation !== undefined;
+      const found = verdict.isViolated;
       if (!found) wrong.push(`${title}: ${configuration.name}: no counter-example in ${verdict.states} states`);
       const story = found ? configuration.story : 'NOT FOUND';
       print(`| ${configuration.name} | ${thousands(verdict.states)} | ${verdict.depth} | ${story} |`);
@@ -68,10 +73,23 @@ async function exploreAll(explore, sections) {
   return wrong.length === 0 ? 0 : 1;
 }
 
-function timed(explore, { model, limit }) {
-  const began = performance.now();
-  const verdict = explore(model(), { limit });
-  return { verdict, seconds: ((performance.now() - began) / 1_000).toFixed(1) };
+/** Explores all configurations, as many at a time as there are processors. Gives a promise of each verdict, in order. */
+function exploreInThreads(count) {
+  const workerData = { folder: compiled.folder };
+  const settled = Array.from({ length: count }, () => withResolvers());
+  let next = 0;
+  for (let i = 0; i < Math.min(availableParallelism(), count); i++) void work();
+  return settled.map(({ promise }) => promise);
+
+  async function work() {
+    const thread = new Worker(join(import.meta.dirname, 'thread.mjs'), { workerData });
+    while (next < count) {
+      const { resolve, reject } = settled[next];
+      thread.postMessage(next++);
+      await once(thread, 'message').then(([verdict]) => resolve(verdict), reject);
+    }
+    await thread.terminate();
+  }
 }
 
 /** Prints each step of the configurations whose names contain these words. */
@@ -79,7 +97,7 @@ function trace(explore, sections) {
   const all = sections.flatMap(({ holds, breaks }) => [...holds, ...breaks]);
   const chosen = all.filter(({ name }) => name.toLowerCase().includes(values.trace.toLowerCase()));
   for (const configuration of chosen) {
-    const { verdict } = timed(explore, configuration);
+    const verdict = explore(configuration.model(), { limit: configuration.limit });
     console.log(`\n${configuration.name}: ${thousands(verdict.states)} states`);
     if (!verdict.violation) {
       console.log(verdict.bounded ? 'The bound on states was hit.' : 'No reachable state breaks a promise.');
@@ -107,4 +125,11 @@ function figuresOf(sections, states, seconds) {
 
 function thousands(number) {
   return number.toLocaleString('en-US');
+}
+
+/** As `Promise.withResolvers`, which Node 20 does not have. */
+function withResolvers() {
+  const settled = {};
+  settled.promise = new Promise((resolve, reject) => Object.assign(settled, { resolve, reject }));
+  return settled;
 }
