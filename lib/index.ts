@@ -34,15 +34,16 @@ export type {
   UnreachableReply,
 } from './core/master.interface.js';
 export type {
+  AcquisitionKind,
   AcquisitionObserver,
   LockObserver,
   ObservedService,
   OnHeld,
   AcquisitionProgress,
 } from './core/observer.js';
-export type { LockInspection } from './core/redlock.js';
+export type { LockInspection, PermitInspection } from './core/redlock.js';
 export type { MasterState, MasterStatus, RedlockStatus } from './core/health/status.js';
-export type { AcquireOptions, RedlockOptions } from './core/settings/options.js';
+export type { AcquireOptions, LockMode, RedlockOptions } from './core/settings/options.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
 export { LockExceptionFilter, type LockExceptionFilterOptions } from './nest/lock-exception.filter.js';
 export { LockInterceptor, type LockInterceptorKey } from './nest/lock.interceptor.js';

@@ -159,7 +159,7 @@ function onPermissions({ missing }: Examination): Unplaced | undefined {
   const denied = missing.filter(({ disabled }) => !disabled);
   const effect = missing.some(isVital)
     ? 'locks fail on it'
-    : 'locks work, but waiting is slower or restarts go unnoticed';
+    : 'locks work, but waiting is slower, restarts go unnoticed, or shared locks and permits fail';
   const advice = [
     ...(denied.length > 0 ? [`ACL SETUSER <its user> ${rules(denied)}`] : []),
     ...(denied.length < missing.length ? ['enable the commands that rename-command takes away'] : []),

@@ -19,14 +19,20 @@ export async function inspect(context: Context, key: string): Promise<number> {
   else {
     const rows = inspection.masters.map((report) => [report.master, wordsOn(report)]);
     terminal.print(table(['master', 'reply'], rows, paintReply(terminal)));
-    const { holder, waiting } = inspection;
+    const { holder, sharedBy, waiting } = inspection;
+    if (sharedBy) terminal.print(sharedByWords(sharedBy));
     if (holder) terminal.print(`held by ${holder.instance} since ${holder.since.toISOString()}`);
-    if (waiting > 0) terminal.print(`${waiting} ${waiting === 1 ? 'process waits' : 'processes wait'} in line`);
+    if (waiting > 0) terminal.print(waitingWords(waiting));
     terminal.print(terminal.paint('bold', summaryOf(inspection)));
     const hint = inspection.state === 'free' ? prefixHint(resource, context.settings) : undefined;
     if (hint !== undefined) terminal.complain(`note: ${hint}`);
   }
   return inspection.state === 'unknown' ? 1 : 0;
+}
+
+/** How many holders have a shared lock, for people. */
+export function sharedByWords(sharedBy: number): string {
+  return `shared by ${sharedBy} ${sharedBy === 1 ? 'holder' : 'holders'}`;
 }
 
 /** The name of a holder, and how long it has held the lock by the clocks of both machines, for people. */
@@ -42,14 +48,21 @@ export function summaryOf({ resource, state, remaining, masters }: LockInspectio
   return `${showNames([resource])} is ${state}${left} (held on ${count})`;
 }
 
+/** How many processes wait, for people. */
+export function waitingWords(waiting: number): string {
+  return `${waiting} ${waiting === 1 ? 'process waits' : 'processes wait'} in line`;
+}
+
 function wordsOn({ answer }: MasterReport): string {
-  if (answer?.kind === 'held')
-    return answer.remaining === undefined ? 'held' : `held, ${duration(answer.remaining)} left`;
+  if (answer?.kind === 'held') {
+    const sharing = answer.sharedBy === undefined ? '' : `, ${sharedByWords(answer.sharedBy)}`;
+    return answer.remaining === undefined ? 'held' : `held${sharing}, ${duration(answer.remaining)} left`;
+  }
   return answer?.kind === 'granted' ? 'free' : describeReply(answer);
 }
 
 /** To an inspection, `granted` means that the key is free. */
-function asJson(inspection: LockInspection): object {
+export function asJson(inspection: LockInspection): object {
   const masters = inspection.masters.map(({ master, answer }) => {
     return { master, answer: answer?.kind === 'granted' ? { kind: 'free' } : answer };
   });

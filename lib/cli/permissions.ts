@@ -11,13 +11,19 @@ export interface MissingPermission {
   readonly disabled: boolean;
 }
 
-/** Without these, locks still work, but waiting processes poll, and only the marker reveals a restart. */
-const DISPENSABLE = ['+info', '+publish', '+pubsub|numsub', '+subscribe', '+zadd', '+zcard', '+zrem', '+zpopmin'];
+/**
+ * Without these, exclusive locks still work, but waiting processes poll, shared locks and permits are refused, and only
+ * the marker reveals a restart.
+ */
+const DISPENSABLE = [
+  ...['+info', '+publish', '+pubsub|numsub', '+subscribe', '+zadd', '+zcard', '+zrem', '+zpopmin'],
+  ...['+zrange', '+zremrangebyscore', '+pexpireat', '+mget'],
+];
 
 /** The only subcommand that is needed of each of these commands. */
 const SUBCOMMANDS: Readonly<Record<string, string>> = { script: 'load', pubsub: 'numsub' };
 
-/** Whether no lock can be acquired without it. */
+/** Whether no exclusive lock can be acquired without it. */
 export function isVital({ rule }: MissingPermission): boolean {
   return !DISPENSABLE.includes(rule) && !rule.startsWith('&');
 }
@@ -59,6 +65,10 @@ function trialsOf(keyspace: Keyspace, unused: string): [string, ...(string | num
     ['zrem', own, 'absent'],
     ['zcard', own],
     ['zpopmin', own],
+    ['zrange', own, 0, 0],
+    ['zremrangebyscore', own, 0, 0],
+    ['pexpireat', own, 1],
+    ['mget', own],
     ['hget', own, 'nonce'],
     ['hmget', own, 'nonce'],
     // The command refuses a field without a value.

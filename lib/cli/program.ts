@@ -3,6 +3,7 @@ import { LockError } from '../core/errors.js';
 import { type CommonOptions, contextOf, type Context, MASTERS_VARIABLE, UsageError } from './context.js';
 import { doctor, type DoctorOptions } from './doctor.js';
 import { inspect } from './inspect.js';
+import { inspectPermits } from './inspect-permits.js';
 import { jobs, type JobsOptions } from './jobs.js';
 import { list } from './list.js';
 import { release, type ReleaseOptions } from './release.js';
@@ -58,10 +59,19 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
   common(program.command('inspect'))
     .description('show what each master reports about one lock; exit status 1 if too few masters answer')
     .argument('<key>', KEY)
-    .action((key: string, options: CommonOptions) => start(options, (context) => inspect(context, key)));
+    .option(
+      '--permits <number>',
+      'show the permits of this name, as many as the application gives, in place of its lock',
+    )
+    .action((key: string, options: CommonOptions & { readonly permits?: string }) => {
+      const { permits } = options;
+      return start(options, (context) =>
+        permits === undefined ? inspect(context, key) : inspectPermits(context, key, permits),
+      );
+    });
   common(program.command('list'))
     .description(
-      'list the locks that are held, by SCAN (the user needs +scan); exit status 1 if a master does not answer',
+      'list the locks and permits that are held, by SCAN (the user needs +scan); exit status 1 if a master does not answer',
     )
     .argument('[pattern]', 'of their names, such as "order:*"', '*')
     .action((pattern: string, options: CommonOptions) => start(options, (context) => list(context, pattern)));
@@ -78,6 +88,7 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
   common(program.command('release'))
     .description('take a lock away from its holder, on all masters, and print a line for the audit')
     .argument('<key>', KEY)
+    .option('--permit <number>', 'the permit with this number, from 0, in place of the lock')
     .option('--yes', 'do not ask')
     .option(
       '--at-once',

@@ -1,20 +1,21 @@
-import { type AuditRecord, auditLine } from '../core/audit.js';
+import { auditLine } from '../core/audit.js';
 import { holderFrom } from '../core/holder.js';
-import { Keyspace } from '../core/keyspace.js';
 import { describeReply, type MasterReport } from '../core/errors.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
-import { showNames } from '../core/display.js';
 import { operator, type ReleaseRecord } from './audit.js';
-import type { Context } from './context.js';
-import { heldBy } from './inspect.js';
+import { type Context, UsageError } from './context.js';
+import { heldBy, sharedByWords } from './inspect.js';
 import { inSession, type Session } from './session.js';
 import { prefixHint } from './prefix-hint.js';
 import { duration, table } from './table.js';
+import { keyOf, type Target, titleOf } from './target.js';
 import { find, type Found, free, type HeldKey, revoke } from './taking.js';
 
 /** Options of the command `release`. */
 export interface ReleaseOptions {
+  /** Number of a permit, as typed. */
+  readonly permit?: string;
   readonly yes?: boolean;
   readonly atOnce?: boolean;
 }
@@ -25,26 +26,37 @@ export interface ReleaseOptions {
  */
 export async function release(context: Context, key: string, options: ReleaseOptions): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
-  return inSession(context, (session) => releaseIn(session, context, resource, options));
+  const target = { resource, ...(options.permit !== undefined && { slot: slotOf(options.permit) }) };
+  return inSession(context, (session) => releaseIn(session, context, target, options));
+}
+
+/** @throws {UsageError} unless it is the number of a permit */
+function slotOf(given: string): number {
+  if (/^\d{1,3}$/.test(given)) return Number(given);
+  throw new UsageError('--permit must be the number of a permit, from 0 to 999: list shows the numbers');
 }
 
 async function releaseIn(
   session: Session,
   context: Context,
-  resource: string,
+  target: Target,
   { yes = false, atOnce = false }: ReleaseOptions,
 ): Promise<number> {
   const { settings, terminal, json } = context;
-  const found = await find(session, resource, settings);
+  const found = await find(session, target, settings);
   const held = atOnce ? [...found.held, ...found.revoked] : found.held;
-  if (held.length === 0) return nothingToDo(found, resource, context);
-  if (!json) showFound(found, resource, context);
-  if (!yes && !(await confirm(resource, held, atOnce, context))) {
-    terminal.complain(`${showNames([resource])} was not released`);
+  if (found.unasked.some(isWrongType)) {
+    const refusal = await whyNotShared(session, target);
+    if (refusal !== undefined) return refuse(target, refusal, context);
+  }
+  if (held.length === 0) return nothingToDo(found, target, context);
+  if (!json) showFound(found, target, context);
+  if (!yes && !(await confirm(target, held, atOnce, context))) {
+    terminal.complain(`${titleOf(target)} was not released`);
     return 1;
   }
   const act = atOnce ? free : revoke;
-  const takings = await Promise.all(held.map((one) => act(one, resource, settings)));
+  const takings = await Promise.all(held.map((one) => act(one, target, settings)));
   const already = atOnce ? 0 : found.revoked.length;
   const taken = takings.filter(({ left }) => left !== undefined);
   const unreached = [...found.unasked, ...takings.filter(({ left }) => left === undefined)];
@@ -53,8 +65,8 @@ async function releaseIn(
     ...{
       at: new Date().toISOString(),
       by: operator(),
-      resource,
-      key: new Keyspace(settings.keyPrefix).keyOf(resource),
+      ...target,
+      key: keyOf(target, settings),
     },
     mode: atOnce ? 'at-once' : 'revoked',
     // Too few masters are left for a quorum that could hold or extend the lock.
@@ -69,20 +81,44 @@ async function releaseIn(
   return record.released ? 0 : 1;
 }
 
-function nothingToDo({ revoked, unasked }: Found, resource: string, context: Context): number {
+/** Another type than that of a lock: shared holders, or the data of another program. */
+function isWrongType({ answer }: MasterReport): boolean {
+  return answer?.kind === 'refused' && answer.code === 'WRONGTYPE';
+}
+
+/** What to do in place of releasing a shared lock; `undefined` if it is not shared. */
+async function whyNotShared({ redlock }: Session, { resource }: Target): Promise<string | undefined> {
+  const { sharedBy, remaining } = await redlock.inspect(resource);
+  // A leftover on a minority of masters is not shared.
+  if (sharedBy === undefined || sharedBy === 0) return undefined;
+  const left = remaining === undefined ? '' : `, in at most ${duration(remaining)}`;
+  return (
+    `is ${sharedByWords(sharedBy)}, and a shared lock cannot be taken away. A holder that has crashed ends by itself${left}; ` +
+    'stop the processes that still extend theirs'
+  );
+}
+
+function refuse(target: Target, problem: string, { terminal, json }: Context): number {
+  const reason = `${titleOf(target)} ${problem}`;
+  if (json) terminal.print(JSON.stringify({ ...target, released: false, reason }, null, 2));
+  else terminal.complain(reason);
+  return 1;
+}
+
+function nothingToDo({ revoked, unasked }: Found, target: Target, context: Context): number {
   const { terminal, json, sources, settings } = context;
   const enough = sources.length - unasked.length >= quorumOf(sources.length);
   const [first] = revoked;
   const state = first
     ? `was released already, and is free in at most ${duration(first.entry.remaining)}`
-    : ['is not held, so nothing was released', prefixHint(resource, settings)].filter(Boolean).join(': ');
-  const reason = `${showNames([resource])} ${enough ? state : 'may be held: too few masters can be asked'}`;
-  if (json) terminal.print(JSON.stringify({ resource, released: false, reason }, null, 2));
+    : ['is not held, so nothing was released', prefixHint(target.resource, settings)].filter(Boolean).join(': ');
+  const reason = `${titleOf(target)} ${enough ? state : 'may be held: too few masters can be asked'}`;
+  if (json) terminal.print(JSON.stringify({ ...target, released: false, reason }, null, 2));
   else terminal.print(reason);
   return enough && first ? 0 : 1;
 }
 
-function showFound({ held, revoked, unasked }: Found, resource: string, { terminal }: Context): void {
+function showFound({ held, revoked, unasked }: Found, target: Target, { terminal }: Context): void {
   const row = ({ member, entry }: HeldKey, state: string): string[] => {
     const holder = holderFrom(entry.value);
     const by = holder ? ` by ${heldBy(holder)}` : '';
@@ -93,16 +129,16 @@ function showFound({ held, revoked, unasked }: Found, resource: string, { termin
     ...revoked.map((one) => row(one, 'released already')),
     ...unasked.map(({ master, answer }) => [master, describeReply(answer)]),
   ];
-  terminal.print(table(['master', showNames([resource])], rows));
+  terminal.print(table(['master', titleOf(target)], rows));
 }
 
 async function confirm(
-  resource: string,
+  target: Target,
   held: readonly HeldKey[],
   atOnce: boolean,
   { terminal, sources }: Context,
 ): Promise<boolean> {
-  const name = showNames([resource]);
+  const name = titleOf(target);
   terminal.complain(
     [
       `${name} is held on ${held.length} of ${sources.length} masters, by a process that may be working right now.`,
@@ -116,13 +152,13 @@ async function confirm(
   return answer?.trim().toLowerCase() === 'yes';
 }
 
-function report(record: AuditRecord, unreached: readonly MasterReport[], { terminal }: Context): void {
-  const { released, mode, resource, left } = record;
+function report(record: ReleaseRecord, unreached: readonly MasterReport[], { terminal }: Context): void {
+  const { released, mode, left } = record;
   for (const { master, answer } of unreached) {
     terminal.complain(`${master} may still have it: ${describeReply(answer)}`);
   }
   const when = mode === 'at-once' ? 'now' : `in at most ${duration(left)}`;
-  if (released) terminal.print(terminal.paint('bold', `${showNames([resource])} is free ${when}`));
+  if (released) terminal.print(terminal.paint('bold', `${titleOf(record)} is free ${when}`));
   else terminal.complain('too few masters gave it up: its holder may still rely on it');
   terminal.print(auditLine(record));
 }

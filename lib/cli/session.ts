@@ -1,6 +1,8 @@
 import { RequestEncoder } from '../redis/request-encoding.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import { type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
+import { askAll } from '../core/acquire/quorum-call.js';
+import type { KeyNames } from '../core/keyspace.js';
 import type { MasterReply } from '../core/master.interface.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { Redlock } from '../core/redlock.js';
@@ -82,6 +84,17 @@ export function answerOf({ code, reason, isPermanent }: Failure): MasterReply {
   return code === 'UNREACHABLE'
     ? { kind: 'unreachable', reason, sent: false, ...(isPermanent && { isPermanent }) }
     : { kind: 'refused', code, reason };
+}
+
+/** What a master reports about a key, as to an application. */
+export async function lookAt(
+  { master }: SessionMaster,
+  { keys, queues }: KeyNames,
+  timeout: number,
+): Promise<MasterReply | undefined> {
+  const request = { op: 'inspect', keys, queues } as const;
+  const [report] = await askAll({ masters: [master], request, clock: new SystemClock(), timeout });
+  return report?.answer;
 }
 
 /** The value of a key and its remaining milliseconds. */

@@ -1,6 +1,5 @@
 import { RESERVED } from '../core/forced-release.js';
 import { REVOKED } from '../core/holder.js';
-import { Keyspace } from '../core/keyspace.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import type { MasterReport } from '../core/errors.js';
 import { askAll } from '../core/acquire/quorum-call.js';
@@ -8,6 +7,7 @@ import type { Settings } from '../core/settings/settings.js';
 import { REVOKE } from '../redis/scripts/revoke.lua.js';
 import { isFailure } from './contact.js';
 import { answerOf, type Entry, type SessionMaster, readEntry, type Session } from './session.js';
+import { keyOf, namesOf, type Target } from './target.js';
 
 /** A resource on one master. */
 export interface HeldKey {
@@ -30,9 +30,9 @@ export interface Taking extends MasterReport {
   readonly left: number | undefined;
 }
 
-/** Finds the masters on which a resource is held. */
-export async function find({ members, absent }: Session, resource: string, { keyPrefix }: Settings): Promise<Found> {
-  const key = new Keyspace(keyPrefix).keyOf(resource);
+/** Finds the masters on which a lock or a permit is held. */
+export async function find({ members, absent }: Session, target: Target, settings: Settings): Promise<Found> {
+  const key = keyOf(target, settings);
   const entries = await Promise.all(members.map(({ contact }) => readEntry(contact, key)));
   const kept: HeldKey[] = [];
   const unasked = [...absent];
@@ -46,17 +46,17 @@ export async function find({ members, absent }: Session, resource: string, { key
 }
 
 /** Keeps the holder that was found from extending the lock. The lock of a later holder is left alone. */
-export async function revoke({ member, entry }: HeldKey, resource: string, { keyPrefix }: Settings): Promise<Taking> {
+export async function revoke({ member, entry }: HeldKey, target: Target, settings: Settings): Promise<Taking> {
   const { contact } = member;
-  const outcome = await contact.call('EVAL', REVOKE, 1, new Keyspace(keyPrefix).keyOf(resource), entry.value, REVOKED);
+  const outcome = await contact.call('EVAL', REVOKE, 1, keyOf(target, settings), entry.value, REVOKED);
   if (isFailure(outcome)) return { master: contact.name, answer: answerOf(outcome), left: undefined };
   return { master: contact.name, answer: undefined, left: Number(outcome.value) };
 }
 
 /** Releases the lock as the holder that was found would, so that the next waiter is notified. */
-export async function free({ member, entry }: HeldKey, resource: string, settings: Settings): Promise<Taking> {
+export async function free({ member, entry }: HeldKey, target: Target, settings: Settings): Promise<Taking> {
   const { master } = member;
-  const { keys, queues } = new Keyspace(settings.keyPrefix).namesOf([resource]);
+  const { keys, queues } = namesOf(target, settings);
   const request = { op: 'release', keys, queues, token: entry.value, keepFor: 0, ttl: settings.maxTtl } as const;
   const [report] = await askAll({
     masters: [master],

@@ -54,10 +54,10 @@ function acquiring(
   notify: Notify,
   failed: (error: unknown) => void,
 ): NonNullable<LockObserver['acquiring']> {
-  return (resources, onHeld) => {
+  return (resources, onHeld, kind) => {
     const listeners = observers.flatMap((observer) => {
       try {
-        return observer.acquiring?.(resources, onHeld) ?? [];
+        return observer.acquiring?.(resources, onHeld, kind) ?? [];
       } catch (error) {
         failed(error);
         return [];

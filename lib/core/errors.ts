@@ -170,17 +170,28 @@ export class LockReentryError extends LockError {
   readonly code = 'LOCK_REENTRY';
   readonly statusCode = 500;
 
-  constructor(resources: readonly string[], held: readonly string[], reentrant: boolean) {
-    super(
-      reentrant
-        ? `this call chain holds ${showNames(held)}, but not all of ${showNames(resources)} under one lock: ` +
-            `take all of them together in the outer call`
-        : `this call chain already holds ${showNames(held)}: the nested call for ${showNames(resources)} would wait for itself. ` +
-            `Pass \`reentrant: true\` to run it inside the lock that is held`,
-      resources,
-    );
+  constructor(resources: readonly string[], held: readonly string[], problem: ReentryProblem) {
+    const [outer, inner] = [showNames(held), showNames(resources)];
+    const messages: Readonly<Record<ReentryProblem, string>> = {
+      nested:
+        `this call chain already holds ${outer}: the nested call for ${inner} would wait for itself. ` +
+        `Pass \`reentrant: true\` to run it inside the lock that is held`,
+      partial:
+        `this call chain holds ${outer}, but not all of ${inner} under one lock: ` +
+        `take all of them together in the outer call`,
+      upgrade:
+        `this call chain holds a shared lock on ${outer}: the nested exclusive call for ${inner} would wait for it. ` +
+        `Take the exclusive lock in the outer call`,
+    };
+    super(messages[problem], resources);
   }
 }
+
+/**
+ * Why a nested call cannot run inside a lock that the call chain holds: it does not ask for it, the lock does not cover
+ * all of its resources, or the lock is shared and the call is not.
+ */
+export type ReentryProblem = 'nested' | 'partial' | 'upgrade';
 
 /** The application is shutting down and acquires no new locks. */
 export class LockServiceStoppedError extends LockError {

@@ -12,6 +12,8 @@ export interface LockInspection {
   readonly remaining: number | undefined;
   /** The holder; `undefined` if it is not held, or if another library set the key. */
   readonly holder: LockHolder | undefined;
+  /** Number of shared holders; `undefined` unless the lock is shared. */
+  readonly sharedBy: number | undefined;
   /** Number of processes that wait for it in line. Processes that only poll are not counted. */
   readonly waiting: number;
   /** The answer of each master; `granted` means free. */
@@ -27,11 +29,46 @@ export function summarize(resource: string, masters: readonly MasterReport[]): L
   });
   const heldBy = times.filter((time) => time > 0).length;
   const waiting = Math.max(0, ...masters.map(({ answer }) => (answer?.kind === 'held' ? (answer.waiting ?? 0) : 0)));
-  const known = { resource, waiting, masters, holder: undefined, remaining: undefined };
+  const known = { resource, waiting, masters, holder: undefined, remaining: undefined, sharedBy: undefined };
   // This many free masters leave too few for any holder to have a quorum.
   if (times.length - heldBy > masters.length - quorum) return { ...known, state: 'free', remaining: 0 };
   if (heldBy < quorum) return { ...known, state: 'unknown' };
   const remaining = times.sort((a, b) => a - b)[quorum - 1];
   const holder = holderIn(masters);
-  return { ...known, state: 'held', holder, remaining: remaining === Infinity ? undefined : remaining };
+  return {
+    ...{ ...known, state: 'held', holder, remaining: remaining === Infinity ? undefined : remaining },
+    sharedBy: sharedOn(masters, quorum),
+  };
+}
+
+/** The number of shared holders that a quorum has; `undefined` for none. */
+function sharedOn(masters: readonly MasterReport[], quorum: number): number | undefined {
+  const counts = masters.map(({ answer }) => (answer?.kind === 'held' ? answer.sharedBy : undefined));
+  const shared = counts.map((count) => count ?? 0).sort((a, b) => b - a)[quorum - 1] ?? 0;
+  return shared > 0 ? shared : undefined;
+}
+
+/** The permits of a resource as the masters report them. Advisory: they may have changed by the time they are read. */
+export interface PermitInspection {
+  /** The inspected resource. */
+  readonly resource: string;
+  /** Number of permits that were looked at. */
+  readonly permits: number;
+  /** Number of them that are held. Those whose state is unknown are not counted. */
+  readonly taken: number;
+  /** Number of processes that wait for one in line. */
+  readonly waiting: number;
+  /** Each permit, by its number. */
+  readonly slots: readonly LockInspection[];
+}
+
+/** @param answers for each permit the answers of all masters */
+export function summarizePermits(resource: string, answers: readonly (readonly MasterReport[])[]): PermitInspection {
+  const slots = answers.map((masters) => summarize(resource, masters));
+  return {
+    ...{ resource, permits: slots.length, slots },
+    taken: slots.filter(({ state }) => state === 'held').length,
+    // All permits have one queue.
+    waiting: Math.max(0, ...slots.map(({ waiting }) => waiting)),
+  };
 }

@@ -1,5 +1,7 @@
 /** Marks the names that are reserved for this library: no prefix and no resource contains it. */
 export const NUL = '\0';
+/** The name of a queue and this is the name of the barrier of the same key. */
+export const BARRIER = `${NUL}barrier`;
 /** No prefix of this form begins with another prefix of this form. */
 const ONE_WORD = /^[^:]*:$/;
 
@@ -9,7 +11,11 @@ export interface KeyNames {
   readonly keys: readonly string[];
   /** Queues of the keys, in the order of the keys. */
   readonly queues: readonly string[];
-  /** The entry of the state; absent for several keys. */
+  /** The number of the permit, for the names of a single one. */
+  readonly slot?: number | undefined;
+  /** Names of the barriers of the keys, in the order of the keys; permits have none. */
+  readonly barriers: readonly string[];
+  /** The entry of the state; absent for several keys and for permits. */
   readonly state?: string | undefined;
 }
 
@@ -30,12 +36,17 @@ export class Keyspace {
   /** The key that a probe writes. */
   readonly probe: string;
   private readonly startOfQueues: string;
+  /** The part of the key of a permit that precedes its number. */
+  readonly startOfSlots: string;
+  private readonly startOfSlotQueues: string;
   private readonly startOfStates: string;
 
   constructor(private readonly keyPrefix: string) {
     this.startOfKeys = ONE_WORD.test(keyPrefix) ? keyPrefix : this.reserved('key:');
     this.startOfQueues = this.reserved('queue:');
     this.startOfStates = this.reserved('state:');
+    this.startOfSlots = this.reserved('permit:');
+    this.startOfSlotQueues = this.reserved('permits:');
     this.marker = this.reserved('incarnation');
     this.counters = this.reserved('fences');
     this.probe = this.reserved('probe');
@@ -57,6 +68,23 @@ export class Keyspace {
   /** The entry of what a holder leaves for the next one. */
   stateOf(resource: string): string {
     return this.startOfStates + resource;
+  }
+
+  /** Where processes that wait for an exclusive lock keep later requests for a shared one from passing them. */
+  barrierOf(resource: string): string {
+    return this.queueOf(resource) + BARRIER;
+  }
+
+  /** The key of one permit, counted from 0. */
+  slotOf(resource: string, slot: number): string {
+    return `${this.startOfSlots}${slot}:${resource}`;
+  }
+
+  /** The resource and the number of a key that {@link slotOf} names; `undefined` for another key. */
+  permitOf(key: string): { readonly resource: string; readonly slot: number } | undefined {
+    if (!key.startsWith(this.startOfSlots)) return undefined;
+    const [slot, resource] = splitAt(key.slice(this.startOfSlots.length), ':');
+    return { resource, slot: Number(slot) };
   }
 
   /** The resource of an entry that {@link stateOf} names. */
@@ -82,6 +110,16 @@ export class Keyspace {
     );
   }
 
+  /** The names of some permits of a resource, which have one queue. */
+  namesOfSlots(resource: string, slots: readonly number[]): KeyNames {
+    return {
+      keys: slots.map((slot) => this.slotOf(resource, slot)),
+      queues: slots.map(() => this.startOfSlotQueues + resource),
+      barriers: [],
+      slot: slots.length === 1 ? slots[0] : undefined,
+    };
+  }
+
   private reserved(name: string): string {
     return this.keyPrefix + NUL + name;
   }
@@ -98,6 +136,10 @@ class DerivedNames implements KeyNames {
     return this.keys.map((key) => this.keyspace.queueOf(this.keyspace.resourceOf(key)));
   }
 
+  get barriers(): readonly string[] {
+    return this.keys.map((key) => this.keyspace.barrierOf(this.keyspace.resourceOf(key)));
+  }
+
   get state(): string | undefined {
     const [key, other] = this.keys;
     return key === undefined || other !== undefined ? undefined : this.keyspace.stateOf(this.keyspace.resourceOf(key));
@@ -105,6 +147,15 @@ class DerivedNames implements KeyNames {
 }
 
 /** The names of each single resource. */
-export function eachOf({ keys, queues }: KeyNames): KeyNames[] {
-  return keys.map((key, i) => ({ keys: [key], queues: queues.slice(i, i + 1) }));
+export function eachOf({ keys, queues, barriers }: KeyNames): KeyNames[] {
+  return keys.map((key, i) => ({
+    keys: [key],
+    queues: queues.slice(i, i + 1),
+    barriers: barriers.slice(i, i + 1),
+  }));
+}
+
+function splitAt(text: string, separator: string): readonly [string, string] {
+  const index = text.indexOf(separator);
+  return [text.slice(0, index), text.slice(index + 1)];
 }

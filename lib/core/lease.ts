@@ -77,6 +77,16 @@ export class Lease {
     this.arm();
   }
 
+  /** The number of the permit; `undefined` for a lock. */
+  get slot(): number | undefined {
+    return this.quorumLock.slot;
+  }
+
+  /** Whether other shared holders may have the resources, too. */
+  get isShared(): boolean {
+    return this.call.isShared;
+  }
+
   /** Aborts with a {@link LockLostError} when the lock is lost. */
   get signal(): AbortSignal {
     if (!this.controller) {

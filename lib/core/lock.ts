@@ -1,5 +1,6 @@
 import type { Duration } from './settings/duration.js';
-import type { LockLostError } from './errors.js';
+import { type LockLostError, RedlockConfigError } from './errors.js';
+import type { LockMode } from './settings/options.js';
 import type { Lease } from './lease.js';
 import { resolveTtl, type Settings } from './settings/settings.js';
 import type { LockState } from './state/lock-state.js';
@@ -49,6 +50,19 @@ export class Lock implements AsyncDisposable {
     this.#lease.throwIfLost();
   }
 
+  /** Whether other shared holders may have the resources at the same time: `'shared'`, otherwise `'exclusive'`. */
+  get mode(): LockMode {
+    return this.#lease.isShared ? 'shared' : 'exclusive';
+  }
+
+  /**
+   * The number of the permit, from 0 to one less than the number of permits; `undefined` for a lock. No other holder has the
+   * same number at the same time.
+   */
+  get slot(): number | undefined {
+    return this.#lease.slot;
+  }
+
   /**
    * Renews the lock for a whole ttl, counted from now.
    *
@@ -72,11 +86,20 @@ export class Lock implements AsyncDisposable {
    * The first call takes one round trip, or two if the masters' counters differ; later calls return the same number at
    * once. A lock whose number is never requested has no cost from it.
    *
+   * The numbers of permits order the holders of one {@link slot} only. A shared lock has no number.
+   *
    * @throws {LockLostError} if the lock is not held, or is lost before a quorum agrees
-   * @throws {RedlockConfigError} if the clock of this machine shows the year 2200 or later
+   * @throws {RedlockConfigError} if the clock of this machine shows the year 2200 or later, or the lock is shared
    * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
    */
-  fencingToken(): Promise<number> {
+  async fencingToken(): Promise<number> {
+    if (this.mode === 'shared') {
+      throw new RedlockConfigError(
+        'mode',
+        this.mode,
+        'has no fencing token: only an exclusive lock orders its holders',
+      );
+    }
     return this.#lease.fencingToken();
   }
 

@@ -101,10 +101,14 @@ export type ReplyCallback = (answer: MasterReply) => void;
 
 /** How long a released key stays reserved for the process that is notified, in milliseconds. */
 export const RESERVATION_LIFE = 50;
+/** How long a process stands at a barrier after its last request for it, in milliseconds. */
+export const BARRIER_LIFE = 5_000;
 
 /** A request to a master, discriminated by its `op`. */
 export type MasterRequest =
   | AcquireRequest
+  | PickRequest
+  | WantRequest
   | ExtendRequest
   | DrawRequest
   | ReleaseRequest
@@ -141,6 +145,44 @@ export interface AcquireRequest extends WithdrawableRequest {
   readonly ttl: number;
   /** Where to wait if the keys are held; absent if the process does not wait at this master. */
   readonly queue?: QueueTicket | undefined;
+  /** Present if other shared holders may have the keys at the same time; absent for an exclusive holder. */
+  readonly sharing?: Sharing | undefined;
+}
+
+/** What a request for shared keys adds. It is deferred while an older request for exclusive keys stands at a barrier. */
+export interface Sharing {
+  /** Names of the barriers, one per key, in the order of the keys: the name of the queue, and `BARRIER`. */
+  readonly barriers: readonly string[];
+  /** Milliseconds since the acquisition began. */
+  readonly waited: number;
+}
+
+/**
+ * Takes one key: the one that is reserved for the process, or the first that is free. If all are held, the process joins
+ * the queue, and the answer has the shortest remaining time.
+ */
+export interface PickRequest extends WithdrawableRequest {
+  /** The kind of request. */
+  readonly op: 'pick';
+  /** Lifetime of the key in milliseconds. */
+  readonly ttl: number;
+  /** The queue that the keys share; absent if the process does not wait at this master. */
+  readonly queue?: QueueTicket | undefined;
+}
+
+/**
+ * Lets a process that waits for exclusive keys stand at their barriers: while it does, shared keys are not granted to
+ * requests that are not older. It is repeated while the process waits, since an entry lives for a few seconds.
+ */
+export interface WantRequest extends KeyRequest {
+  /** The kind of request. */
+  readonly op: 'want';
+  /** Names of the barriers, one per key, in the order of the keys: the name of the queue, and `BARRIER`. */
+  readonly barriers: readonly string[];
+  /** The process, by the name under which it listens. */
+  readonly waiter: string;
+  /** Milliseconds that the process has already waited; `undefined` if it leaves the barriers. */
+  readonly waited: number | undefined;
 }
 
 /** The entry of a waiting process in the queues of some keys on one master. */
@@ -159,6 +201,8 @@ export interface ExtendRequest extends WithdrawableRequest {
   readonly op: 'extend';
   /** New lifetime of the keys in milliseconds. */
   readonly ttl: number;
+  /** Whether the keys are shared. */
+  readonly isShared?: boolean | undefined;
 }
 
 /**
@@ -189,6 +233,8 @@ export interface ReleaseRequest extends OwnerRequest {
   readonly keepFor: number;
   /** Longest time in milliseconds for which the keys can still exist. After that, there is nothing left to release. */
   readonly ttl: number;
+  /** Whether the keys are shared. */
+  readonly isShared?: boolean | undefined;
 }
 
 /** Removes a process from the queues of some keys. If that process was next, another one is notified. */
@@ -199,6 +245,8 @@ export interface LeaveRequest extends KeyRequest {
   readonly queues: readonly string[];
   /** The process, by the name under which it listens. */
   readonly waiter: string;
+  /** Whether it waits for shared keys. */
+  readonly isShared?: boolean | undefined;
 }
 
 /** Asks whether one of the keys is held. */
@@ -225,6 +273,8 @@ export interface GrantedReply {
   readonly fence?: number;
   /** Whether an extension had to set an absent key again. */
   readonly healed?: boolean;
+  /** Which of the keys was taken, counted from 0, in the answer to a {@link PickRequest}. */
+  readonly picked?: number;
   /**
    * What is stored, in the answer to a request for the state.
    * @internal
@@ -242,6 +292,8 @@ export interface HeldReply {
   readonly holder?: LockHolder;
   /** Whether an operator released the lock by force: its holder cannot extend it any more. */
   readonly revoked?: boolean;
+  /** Number of shared holders, if the key is shared; absent if it has one exclusive holder. */
+  readonly sharedBy?: number;
   /** Number of processes that wait in the queue of a key on this master, in the answer to an {@link InspectRequest}. */
   readonly waiting?: number;
   /**

@@ -2,6 +2,7 @@ import type { LockLostError, LockNotAcquiredError, MasterReport } from './errors
 import type { RedlockStatus } from './health/status.js';
 import type { JobObserver } from './jobs/job-observer.interface.js';
 import type { MasterReply, MasterRequest } from './master.interface.js';
+import type { LockMode } from './settings/options.js';
 
 /** A lock service, as its observers see it. */
 export interface ObservedService {
@@ -31,8 +32,9 @@ export interface LockObserver {
    * the further events of this acquisition.
    *
    * @param onHeld what a refusal means to the caller
+   * @param kind what it asks for
    */
-  acquiring?(resources: readonly string[], onHeld: OnHeld): AcquisitionObserver | undefined;
+  acquiring?(resources: readonly string[], onHeld: OnHeld, kind: AcquisitionKind): AcquisitionObserver | undefined;
   /** A lock was lost while its holder still relied on it. */
   lockLost?(error: LockLostError): void;
   /**
@@ -89,6 +91,9 @@ export interface LockObserver {
 
 /** What a refusal means to the caller: an error (`fail`), or an expected outcome (`skip`). */
 export type OnHeld = 'fail' | 'skip';
+
+/** What an acquisition asks for: an exclusive or a shared lock, or one of the permits of a name. */
+export type AcquisitionKind = LockMode | 'permit';
 
 /** How an acquisition went. */
 export interface AcquisitionProgress {

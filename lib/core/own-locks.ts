@@ -3,6 +3,10 @@ export interface OwnLock {
   readonly resources: readonly string[];
   /** When it was acquired, or when the wait began, in milliseconds since the Unix epoch. */
   readonly since: number;
+  /** Absent for an exclusive lock, and while it is waited for. */
+  readonly mode?: 'shared';
+  /** The number of the permit; absent for a lock, and while it is waited for. */
+  readonly slot?: number;
 }
 
 /** Some locks, the oldest first. */

@@ -5,28 +5,30 @@ import { isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigErr
 import { findOwners, type ForcedRelease, type OperatorContext, type Owners, revokeOwners } from './forced-release.js';
 import { HomeMasters } from './acquire/home-masters.js';
 import { TokenSource } from './holder.js';
-import { type LockInspection, summarize } from './inspection.js';
-import { Keyspace } from './keyspace.js';
+import { type LockInspection, type PermitInspection, summarize, summarizePermits } from './inspection.js';
+import { type KeyNames, Keyspace, NUL } from './keyspace.js';
 import { Lease, type LeaseContext } from './lease.js';
 import { LinkedList } from './acquire/linked-list.js';
 import { Lock } from './lock.js';
 import type { Master } from './master.interface.js';
 import { listOwn, type OwnLocks } from './own-locks.js';
-import type { LockObserver, OnHeld } from './observer.js';
+import type { AcquisitionKind, LockObserver, OnHeld } from './observer.js';
 import { probe } from './health/probe.js';
 import { askAll, quorumOf } from './acquire/quorum-call.js';
 import type { Random } from './random.js';
 import type { CallSettings, Settings } from './settings/settings.js';
 import { type RedlockStatus, statusOf } from './health/status.js';
 import type { LeasedKeys } from './acquire/leased-keys.interface.js';
-import { type QueueEntry, WaitQueue } from './acquire/wait-queue.js';
+import { PermitBook } from './acquire/permit-book.js';
+import { PermitChoice } from './acquire/permit-choice.js';
+import { type QueueEntry, type Sharing, WaitQueue } from './acquire/wait-queue.js';
 import { Waiter } from './acquire/waiter.js';
 import { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import { CircuitBreakerMaster } from './health/circuit-breaker-master.js';
 import { readState, type StateSnapshot } from './state/read-state.js';
 import { NO_WITNESS, type Witness } from './witness.interface.js';
 
-export type { LockInspection } from './inspection.js';
+export type { LockInspection, PermitInspection } from './inspection.js';
 
 /** The dependencies of the algorithm on its environment. */
 export interface RedlockContext {
@@ -38,6 +40,18 @@ export interface RedlockContext {
   /** What to do while masters cannot vote: the end of a {@link QuorumUnavailableError}'s message. */
   readonly advice?: string | undefined;
 }
+
+/** What an acquisition wants beside its keys. */
+interface Wanted {
+  /** The names of its queues in this process. */
+  readonly queues: readonly string[];
+  readonly sharing: Sharing | undefined;
+  readonly permits?: PermitChoice;
+}
+
+const SHARED: Sharing = Object.freeze({ isShared: true, places: 1 });
+/** Begins the names of queues for permits, which no resource does. */
+const PERMITS = `${NUL}permits:`;
 
 /**
  * Distributed locks over N independent masters.
@@ -51,6 +65,7 @@ export class Redlock {
   private readonly acquisitionContext: AcquisitionContext;
   private readonly keyspace: Keyspace;
   private readonly queue = new WaitQueue();
+  private readonly permitBook: PermitBook;
   private readonly waiting = new LinkedList<{ readonly waiter: Waiter; readonly resources: readonly string[] }>();
   private readonly held = new LinkedList<Lease>();
   private readonly leases: LeaseContext;
@@ -76,6 +91,7 @@ export class Redlock {
     this.homeMasters = new HomeMasters(this.masters, clock);
     this.quorum = quorumOf(masters.length);
     this.keyspace = new Keyspace(settings.keyPrefix);
+    this.permitBook = new PermitBook(this.keyspace, random);
     this.acquisitionContext = {
       masters: this.masters,
       homeMasters: this.homeMasters,
@@ -141,7 +157,11 @@ export class Redlock {
 
   /** The locks that this process holds, at most `most` of them. */
   ownHeld(most: number): OwnLocks {
-    return listOwn(this.held.values, most, ({ resources, acquiredAt }) => ({ resources, since: acquiredAt.wall }));
+    return listOwn(this.held.values, most, ({ resources, acquiredAt, isShared, slot }) => ({
+      ...{ resources, since: acquiredAt.wall },
+      ...(isShared && { mode: 'shared' }),
+      ...(slot !== undefined && { slot }),
+    }));
   }
 
   /** What this process is acquiring now, at most `most` of it. */
@@ -161,19 +181,18 @@ export class Redlock {
   async acquire(resources: readonly string[], call: CallSettings, onHeld: OnHeld = 'fail'): Promise<Lock> {
     call.signal?.throwIfAborted();
     if (this.stopped) throw new LockServiceStoppedError(resources);
+    const wanted = this.wantedBy(resources, call);
     const { clock, observer } = this.context;
-    const recorder = AcquisitionRecorder.begin(observer, clock, resources, onHeld);
+    const recorder = AcquisitionRecorder.begin(observer, clock, { resources, onHeld, kind: kindOf(call) });
     const waiter = new Waiter(clock, call.wait, call.signal);
     if (recorder) waiter.paused = 0;
     // An acquisition that does not wait makes its single attempt without queueing behind those that do.
-    const entry = call.wait > 0 || this.queue.isEmpty(resources) ? this.queue.join(resources, waiter) : undefined;
+    const { queues, sharing, permits } = wanted;
+    const entry = call.wait > 0 || this.queue.isEmpty(queues) ? this.queue.join(queues, waiter, sharing) : undefined;
     const waiting = this.waiting.add({ waiter, resources });
     const acquisition = new Acquisition(this.acquisitionContext, {
-      resources,
-      names: this.keyspace.namesOf(resources),
-      call,
-      waiter,
-      entry,
+      ...{ resources, call, waiter, entry, permits },
+      names: permits?.all ?? this.keyspace.namesOf(resources),
     });
     try {
       const quorumLock = await acquisition.run();
@@ -192,6 +211,20 @@ export class Redlock {
     }
   }
 
+  /** Where an acquisition queues in this process, and the permits that it can take. */
+  private wantedBy(resources: readonly string[], { isShared, permits }: CallSettings): Wanted {
+    if (permits === undefined) return { queues: resources, sharing: isShared ? SHARED : undefined };
+    const [resource, other] = resources;
+    if (resource === undefined || other !== undefined) {
+      throw new RedlockConfigError('permits', permits, 'needs one resource, not several');
+    }
+    return {
+      queues: [PERMITS + resource],
+      sharing: { isShared: false, places: permits },
+      permits: new PermitChoice(this.permitBook, resource, permits),
+    };
+  }
+
   /** Asks all masters for the state of a resource. */
   async inspect(resource: string): Promise<LockInspection> {
     const { clock } = this.context;
@@ -199,6 +232,17 @@ export class Redlock {
     const request = { op: 'inspect', keys, queues } as const;
     const masters = await askAll({ masters: this.masters, request, clock, timeout: this.settings.masterTimeout });
     return summarize(resource, masters);
+  }
+
+  /** Asks all masters for the state of the permits of a resource. */
+  async inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
+    const { masters, context, settings, keyspace } = this;
+    const round = { masters, clock: context.clock, timeout: settings.masterTimeout };
+    const answers = Array.from({ length: permits }, (_, slot) => {
+      const { keys, queues } = keyspace.namesOfSlots(resource, [slot]);
+      return askAll({ ...round, request: { op: 'inspect', keys, queues } });
+    });
+    return summarizePermits(resource, await Promise.all(answers));
   }
 
   /** Reads the state of a resource without its lock. */
@@ -287,11 +331,13 @@ export class Redlock {
     return new Lock(lease, this.settings);
   }
 
-  private letGo({ member, entry, resources }: Lease, released: Promise<void>): void {
+  private letGo({ member, entry, resources, slot }: Lease, released: Promise<void>): void {
     member?.leave();
     this.track(released);
+    const [resource = ''] = resources;
+    if (slot !== undefined) this.permitBook.free(resource, slot, true);
     if (entry) entry.leave();
-    else this.queue.wakeFirst(resources);
+    else this.queue.wakeFirst(slot === undefined ? resources : [PERMITS + resource]);
     this.tellIfIdle();
   }
 
@@ -347,10 +393,26 @@ export class Redlock {
       return;
     }
     this.homeMasters.noteNotification(master);
-    const resource = this.keyspace.resourceOf(key);
-    if (this.queue.notify(resource)) return;
-    // The waiter has given up in the meantime: pass its turn to the next process.
-    const { keys, queues } = this.keyspace.namesOf([resource]);
-    master.ask({ op: 'leave', keys, queues, waiter: this.acquisitionContext.listener }, () => undefined);
+    const { keyspace, queue } = this;
+    const permit = keyspace.permitOf(key);
+    if (permit) {
+      const { resource, slot } = permit;
+      if (!queue.notify(PERMITS + resource, slot)) this.passOn(master, keyspace.namesOfSlots(resource, [slot]));
+      return;
+    }
+    const resource = keyspace.resourceOf(key);
+    if (!queue.notify(resource)) this.passOn(master, keyspace.namesOf([resource]));
   }
+
+  /** The waiter has given up in the meantime: passes its turn to the next process. */
+  private passOn(master: CircuitBreakerMaster, { keys, queues }: KeyNames): void {
+    const request = { op: 'leave', keys, queues, waiter: this.acquisitionContext.listener } as const;
+    // It is not known for which of the two this process was next.
+    for (const isShared of [false, true]) master.ask({ ...request, isShared }, () => undefined);
+  }
+}
+
+function kindOf({ isShared, permits }: CallSettings): AcquisitionKind {
+  if (permits !== undefined) return 'permit';
+  return isShared ? 'shared' : 'exclusive';
 }

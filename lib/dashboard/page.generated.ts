@@ -210,7 +210,7 @@ export class Inspection {
   }
 
   #show(service, found) {
-    const { resource, state, remaining, holder, waiting, at, masters, ticket, revoked } = found;
+    const { resource, state, remaining, holder, sharedBy, waiting, at, masters, ticket, revoked } = found;
     this.#remaining = undefined;
     const word = revoked ? 'released by force' : WORDS[state];
     const badge = element('p', { class: 'badge', 'data-lock': revoked ? 'revoked' : state }, word);
@@ -224,6 +224,7 @@ export class Inspection {
       add('holder', holder.instance);
       add('since', \`\${dateAndTime(holder.since)} (\${duration(at - holder.since)})\`);
     }
+    if (sharedBy) add('shared by', \`\${sharedBy} \${sharedBy === 1 ? 'holder' : 'holders'}\`);
     if (state === 'held') {
       const cell = add(revoked ? 'free in at most' : 'free, unless it is extended, in', 'it never expires');
       if (remaining !== undefined) this.#remaining = { cell, until: at + remaining };
@@ -517,7 +518,7 @@ class LockList {
   show(services, kind) {
     const isNamed = services.length > 1;
     const locks = services.flatMap((service) => {
-      return service[kind].locks.map(({ resources, since }) => ({ service: service.name, resources, since }));
+      return service[kind].locks.map((lock) => ({ service: service.name, ...lock }));
     });
     const count = services.reduce((sum, service) => sum + service[kind].count, 0);
     const seen = new Map();
@@ -543,13 +544,16 @@ class LockList {
     }
   }
 
-  #rowOf(key, { service, resources, since }, isNamed) {
+  #rowOf(key, { service, resources, since, mode, slot }, isNamed) {
     const names = resources.map((resource) => {
+      // An inspection shows the lock of a name, and not its permits.
+      if (slot !== undefined) return element('span', {}, \`\${resource} #\${slot}\`);
       const button = element('button', { type: 'button', class: 'link', title: 'Inspect this lock' }, resource);
       button.addEventListener('click', () => this.#pick(service, resource));
       return button;
     });
     const tag = isNamed ? [element('span', { class: 'tag' }, service ?? 'default')] : [];
+    if (mode === 'shared') tag.push(element('span', { class: 'tag' }, 'shared'));
     const cell = element('td', { class: 'number' });
     this.#since.set(key, { cell, since });
     for (const old of this.#since.keys()) if (old !== key && !this.#rows.has(old)) this.#since.delete(old);

@@ -1,47 +1,50 @@
 import { type Clock, elapsedSince, type Instant } from '../core/clock.js';
-import type { Commands } from './operations.js';
+import type { Commands } from './operation-context.interface.js';
+
+type Scores = Map<string, number>;
 
 interface Entry {
-  value: string;
+  value: string | Scores;
   since: Instant;
   ttl: number;
 }
 
 /** This many keys are checked for expiry at each acquisition, so that forgotten keys do not accumulate. */
 const SWEEP = 4;
+/** What the members of a shared key begin with, unlike those of a barrier. */
+const SHARED_KEY = /^(?:shared|reserved for) /;
 
-/** The keys, hashes and sorted sets of a master in memory. Only keys expire. */
+/** The keys, hashes and sorted sets of a master in memory. Hashes do not expire. */
 export class MemoryDatabase implements Commands {
   private readonly entries = new Map<string, Entry>();
   private readonly hashes = new Map<string, Map<number, string>>();
-  private readonly sets = new Map<string, Map<string, number>>();
   private sweeper: IterableIterator<[string, Entry]> | undefined;
 
   constructor(private readonly clock: Clock) {}
 
   /** Number of keys that have not expired. */
   get size(): number {
-    for (const key of [...this.entries.keys()]) this.pttl(key);
-    return this.entries.size;
+    return this.names.filter((key) => !this.isQueue(key) && (this.get(key) !== undefined || this.isShared(key))).length;
   }
 
-  /** Number of sorted sets with a member. */
-  get sortedSets(): number {
-    return this.sets.size;
+  /** Number of queues with a member. */
+  get queues(): number {
+    return this.names.filter((key) => this.isQueue(key)).length;
   }
 
-  /** Forgets all keys and hashes. */
+  /** Forgets all keys and hashes. Queues stay, because processes join them once. */
   clear(): void {
-    this.entries.clear();
+    for (const key of this.names) if (!this.isQueue(key)) this.entries.delete(key);
     this.hashes.clear();
   }
 
   get(key: string): string | undefined {
-    return this.exists(key) ? this.entries.get(key)?.value : undefined;
+    const value = this.alive(key)?.value;
+    return typeof value === 'string' ? value : undefined;
   }
 
   exists(key: string): boolean {
-    return this.sets.has(key) || this.pttl(key) > 0;
+    return this.alive(key) !== undefined;
   }
 
   /** `0` if there is no such key. */
@@ -78,26 +81,34 @@ export class MemoryDatabase implements Commands {
   }
 
   zadd(key: string, member: string, score: number): void {
-    const scores = this.sets.get(key) ?? new Map<string, number>();
-    this.sets.set(key, scores);
+    this.scoresOf(key, { isNew: true }).set(member, score);
+  }
+
+  zaddNew(key: string, member: string, score: number): void {
+    const scores = this.scoresOf(key, { isNew: true });
     if (!scores.has(member)) scores.set(member, score);
   }
 
   zcard(key: string): number {
-    return this.sets.get(key)?.size ?? 0;
+    return this.scoresOf(key).size;
   }
 
   zrem(key: string, member: string): void {
-    const scores = this.sets.get(key);
-    scores?.delete(member);
-    if (scores?.size === 0) this.sets.delete(key);
+    const scores = this.scoresOf(key);
+    if (scores.delete(member) && scores.size === 0) this.entries.delete(key);
+  }
+
+  zremUpTo(key: string, score: number): void {
+    for (const [member, other] of this.scoresOf(key)) if (other <= score) this.zrem(key, member);
+  }
+
+  zrange(key: string): readonly (readonly [string, number])[] {
+    return [...this.scoresOf(key)].sort(([, one], [, other]) => one - other);
   }
 
   zpopmin(key: string): string | undefined {
-    const [first] = [...(this.sets.get(key) ?? [])].sort(([, one], [, other]) => one - other);
-    if (!first) return undefined;
-    const [member] = first;
-    this.zrem(key, member);
+    const [member] = this.zrange(key)[0] ?? [];
+    if (member !== undefined) this.zrem(key, member);
     return member;
   }
 
@@ -109,5 +120,31 @@ export class MemoryDatabase implements Commands {
       if (next.done) this.sweeper = undefined;
       else this.pttl(next.value[0]);
     }
+  }
+
+  private get names(): readonly string[] {
+    return [...this.entries.keys()];
+  }
+
+  private alive(key: string): Entry | undefined {
+    return this.pttl(key) > 0 ? this.entries.get(key) : undefined;
+  }
+
+  /** Everything else expires. */
+  private isQueue(key: string): boolean {
+    return this.alive(key)?.ttl === Infinity;
+  }
+
+  private isShared(key: string): boolean {
+    return this.zrange(key).some(([member]) => SHARED_KEY.test(member));
+  }
+
+  /** @param isNew whether the sorted set is stored if there is none */
+  private scoresOf(key: string, { isNew = false } = {}): Scores {
+    const value = this.alive(key)?.value;
+    if (typeof value === 'object') return value;
+    const scores: Scores = new Map();
+    if (isNew) this.entries.set(key, { value: scores, since: this.clock.read(), ttl: Infinity });
+    return scores;
   }
 }

@@ -1,22 +1,31 @@
 import type { Clock } from '../core/clock.js';
 import { REVOKED } from '../core/holder.js';
 import {
+  BARRIER_LIFE,
   type Master,
   type MasterIdentity,
   type MasterReply,
   type MasterRequest,
   type NotificationListener,
   type OperatorMaster,
+  type RefusedReply,
   type ReplyCallback,
   RESERVATION_LIFE,
   type UnreachableReply,
 } from '../core/master.interface.js';
 import { queueMicrotask } from './event-loop.js';
 import { MemoryDatabase } from './memory-database.js';
-import * as operations from './operations.js';
+import type { OperationContext } from './operation-context.interface.js';
+import { carryOut } from './operations.js';
 import { openState, readState, type StateContext, writeState } from './state-operations.js';
 
 const DOWN: UnreachableReply = Object.freeze({ kind: 'unreachable', reason: 'taken down', sent: false });
+/** The answer of a server, too. */
+const SHARED: RefusedReply = Object.freeze({
+  kind: 'refused',
+  code: 'WRONGTYPE',
+  reason: 'the key has shared holders',
+});
 const CUT_OFF: UnreachableReply = Object.freeze({ ...DOWN, sent: true });
 
 /**
@@ -26,7 +35,7 @@ const CUT_OFF: UnreachableReply = Object.freeze({ ...DOWN, sent: true });
  */
 export class MemoryMaster implements Master {
   private readonly data: MemoryDatabase;
-  private readonly context: operations.OperationContext;
+  private readonly context: OperationContext;
   private readonly states: StateContext;
   /** The listeners of waiting processes, by the names of these. */
   private readonly waiters = new Map<string, NotificationListener>();
@@ -42,7 +51,7 @@ export class MemoryMaster implements Master {
     this.context = {
       data: this.data,
       counters: 'counters',
-      lives: { reservation: RESERVATION_LIFE, queue: Infinity },
+      lives: { reservation: RESERVATION_LIFE, queue: Infinity, barrier: BARRIER_LIFE },
       now: () => clock.read().monotonic,
       publish: (waiter, key) => this.notify(waiter, key),
       // No command of this database fails.
@@ -79,10 +88,12 @@ export class MemoryMaster implements Master {
     read: (key) =>
       this.whenUp(() => {
         const value = this.data.get(key);
+        if (value === undefined && this.data.exists(key)) return SHARED;
         return value === undefined ? null : { value, remaining: this.data.pttl(key) };
       }),
     revoke: (key, value) =>
       this.whenUp(() => {
+        if (this.data.get(key) === undefined && this.data.exists(key)) return SHARED;
         if (this.data.get(key) !== value) return 0;
         const left = this.data.pttl(key);
         if (left < 0) this.data.del(key);
@@ -148,7 +159,7 @@ export class MemoryMaster implements Master {
 
   /** Number of keys for which a process waits. */
   get queued(): number {
-    return this.data.sortedSets;
+    return this.data.queues;
   }
 
   /** Carries out the action of an operator in the order of the requests. */
@@ -162,29 +173,25 @@ export class MemoryMaster implements Master {
 
   /** Carries out a request at once. */
   private answer(request: MasterRequest): MasterReply {
-    const { context } = this;
     switch (request.op) {
-      case 'acquire':
-        this.data.sweep();
-        return operations.acquire(context, request);
-      case 'extend':
-        return operations.extend(context, request);
-      case 'release':
-        return operations.release(context, request);
-      case 'draw':
-        return operations.draw(context, request);
-      case 'leave':
-        return operations.leave(context, request);
-      case 'inspect':
-        return operations.inspect(context, request);
-      case 'probe':
-        return operations.probe(context, request);
       case 'open-state':
         return openState(this.states, request);
       case 'write-state':
         return writeState(this.states, request);
       case 'read-state':
         return readState(this.states, request);
+      case 'acquire':
+      case 'pick':
+        this.data.sweep();
+        return carryOut(this.context, request);
+      case 'want':
+      case 'extend':
+      case 'draw':
+      case 'release':
+      case 'leave':
+      case 'inspect':
+      case 'probe':
+        return carryOut(this.context, request);
     }
   }
 

@@ -2,7 +2,7 @@ import { type GrantedReply, GRANTED, type HeldReply, type RefusedReply } from '.
 import { compareBallots, compareVersions } from '../core/state/ballot.js';
 import { entryFrom, entryText, FOREIGN, type StateEntry } from '../core/state/state-entry.js';
 import type { OpenStateRequest, ReadStateRequest, WriteStateRequest } from '../core/state/state-requests.interface.js';
-import type { Commands } from './operations.js';
+import type { Commands } from './operation-context.interface.js';
 
 // The operations of lib/redis/scripts/state.lua.ts, written a second time in another language: see operations.ts.
 

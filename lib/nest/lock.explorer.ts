@@ -73,10 +73,11 @@ export class LockExplorer {
     if (!prototype || this.checked.has(prototype)) return;
     this.checked.add(prototype);
     refuseUnintercepted(prototype);
-    for (const { method, options } of declarationsOf(prototype)) {
+    for (const { method, options, resources } of declarationsOf(prototype)) {
       if (!this.isMine(options.service)) continue;
       checkLockService(method, this.locks);
       this.locks.check(method, options);
+      this.locks.checkNames(method, resources, options);
       const locked: unknown = Reflect.get(prototype, method.slice(method.lastIndexOf('.') + 1));
       if (typeof locked === 'function') this.locks.checkPeriod(method, options, shortestPeriodOf(locked));
       checkOnLocked(method, options.onLocked);

@@ -94,6 +94,7 @@ export function LockInterceptor(
       const where = LockMixin[LOCK_INTERCEPTOR];
       checkLockService(where, locks);
       locks.check(where, given);
+      locks.checkNames(where, fixed ?? [], given);
       const { onLocked, ...others } = given;
       checkOnLockedStatus(where, onLocked);
       this.status = statusOf(onLocked);

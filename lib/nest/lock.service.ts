@@ -6,12 +6,13 @@ import type { LockObserver, OnHeld } from '../core/observer.js';
 import { ObserverHub } from '../core/observer-hub.js';
 import type { OwnLocks } from '../core/own-locks.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
-import type { LockInspection, Redlock } from '../core/redlock.js';
+import type { LockInspection, PermitInspection, Redlock } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { ACQUIRE_OPTION_NAMES, type AcquireOptions } from '../core/settings/options.js';
-import { resolveCall, resolveFlag, type Settings, warningOfTtl } from '../core/settings/settings.js';
+import { type CallSettings, resolveCall, resolveFlag, type Settings, warningOfTtl } from '../core/settings/settings.js';
 import type { StateSnapshot } from '../core/state/read-state.js';
 import type { RedlockStatus } from '../core/health/status.js';
+import { FixedNames } from './fixed-names.js';
 import type { LockEnvironment } from './lock-environment.interface.js';
 import { LockScope } from './lock-scope.js';
 import { IS_LOCK_SERVICE } from './lock-service.token.js';
@@ -46,6 +47,7 @@ export type LockedWork<T> = (lock: Lock) => T | PromiseLike<T>;
  */
 export class LockService {
   private readonly context = new LockContext<LockScope>();
+  private readonly fixedNames = new FixedNames();
 
   /** @internal */
   constructor(
@@ -155,6 +157,17 @@ export class LockService {
   }
 
   /**
+   * Asks all masters which permits of a resource are held. Like {@link inspect}, it is advisory, and an outage is no error.
+   *
+   * @param permits their number, from 1 to 1,000, as the holders give it
+   * @throws {RedlockConfigError} unless `resource` is a single resource, and for an invalid number
+   */
+  async inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
+    const call = resolveCall(this.settings, { permits });
+    return this.redlock().inspectPermits(singleResource(resource), call.permits ?? 1);
+  }
+
+  /**
    * Reads the state of a resource without its lock: see `lock.state`. For dashboards and histories. The value may be
    * replaced at any moment, so a decision to run needs the lock and `lock.state.get()`. Takes as long as the slowest
    * master, at most the module's `masterTimeout`.
@@ -245,11 +258,12 @@ export class LockService {
     checkOptionNames('options', options, WITH_LOCK_OPTION_NAMES);
     const { reentrant = false, ...rest } = options;
     const call = resolveCall(this.settings, { ...rest, extend: rest.extend ?? true });
-    if (resolveFlag('reentrant', reentrant)) {
-      const outer = this.heldInChain((lock) => resources.every((resource) => lock.resources.includes(resource)));
-      if (outer) return outer.join();
+    // A shared lock inside of another lock would add nothing, and wait for an exclusive request that waits for the other.
+    if (resolveFlag('reentrant', reentrant) || call.isShared) {
+      const outer = this.heldInChain(call, (lock) => resources.every((resource) => lock.resources.includes(resource)));
+      if (outer && (call.isShared || outer.lock.mode === 'exclusive')) return outer.join();
     }
-    this.refuseReentry(resources, reentrant);
+    this.refuseReentry(resources, call, reentrant || call.isShared);
     return LockScope.of(await this.redlock().acquire(resources, call, onHeld), this.context);
   }
 
@@ -277,6 +291,20 @@ export class LockService {
   }
 
   /**
+   * Checks the names that a method of this application locks, as far as they are known before any call.
+   *
+   * @throws {RedlockConfigError} if another method takes permits of a name that this one locks, or another number of them
+   * @internal
+   */
+  checkNames(
+    where: string,
+    resources: readonly string[],
+    { permits }: LockInterceptorOptions | LockedMethodOptions,
+  ): void {
+    this.fixedNames.add(resources, { method: where, permits });
+  }
+
+  /**
    * Warns of a `minHold` because of which ticks of a schedule are skipped.
    *
    * @param period the shortest time between two ticks, in milliseconds; `undefined` if it is unknown
@@ -300,17 +328,23 @@ export class LockService {
     const given = optionsOf<AcquireOptions>(options);
     if (given === options) checkOptionNames('options', given, ACQUIRE_OPTION_NAMES);
     const call = resolveCall(this.settings, given);
-    this.refuseReentry(resources);
+    this.refuseReentry(resources, call);
     return this.redlock().acquire(resources, call, onHeld);
   }
 
-  private refuseReentry(resources: readonly string[], reentrant = false): void {
-    const held = this.heldInChain((lock) => resources.some((resource) => lock.resources.includes(resource)));
-    if (held) throw new LockReentryError(resources, held.lock.resources, reentrant);
+  private refuseReentry(resources: readonly string[], call: CallSettings, mayJoin = false): void {
+    const held = this.heldInChain(call, (lock) => resources.some((resource) => lock.resources.includes(resource)));
+    if (!held) return;
+    const { lock } = held;
+    const isUpgrade = lock.mode === 'shared' && !call.isShared;
+    const problem = isUpgrade ? 'upgrade' : mayJoin ? 'partial' : 'nested';
+    throw new LockReentryError(resources, lock.resources, problem);
   }
 
-  private heldInChain(condition: (lock: Lock) => boolean): LockScope | undefined {
-    return this.context.find(({ lock }) => condition(lock) && lock.isHeld);
+  /** Permits of a name and a lock of the same name do not exclude each other. */
+  private heldInChain({ permits }: CallSettings, condition: (lock: Lock) => boolean): LockScope | undefined {
+    const isPermit = permits !== undefined;
+    return this.context.find(({ lock }) => (lock.slot !== undefined) === isPermit && condition(lock) && lock.isHeld);
   }
 }
 

@@ -17,6 +17,8 @@ type KeyFunction = Extract<LockKey, (...args: never[]) => unknown>;
 export interface LockDeclaration {
   readonly method: string;
   readonly options: LockedMethodOptions;
+  /** What it locks, if that does not depend on the arguments; otherwise empty. */
+  readonly resources: readonly string[];
 }
 
 /** What `@WithLock` can lock: a method that returns a promise. */
@@ -124,7 +126,7 @@ export function WithLock<const Key extends LockKey>(
     const method = methodOf(where, target, descriptor);
     const host = tokenFor(where, given);
     const fixed = typeof key === 'function' ? undefined : resolveFixedKey(where, key);
-    declare(target, { method: where, options: given });
+    declare(target, { method: where, options: given, resources: fixed ?? [] });
     injectProperty(target, host);
 
     const locked = async (self: object, args: never[]): Promise<unknown> => {

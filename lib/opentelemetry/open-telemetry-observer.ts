@@ -9,7 +9,7 @@ import {
 } from '@opentelemetry/api';
 import type { MasterReply, MasterRequest } from '../core/master.interface.js';
 import { RedlockConfigError } from '../core/errors.js';
-import type { AcquisitionObserver, LockObserver, ObservedService, OnHeld } from '../core/observer.js';
+import type { AcquisitionKind, AcquisitionObserver, LockObserver, ObservedService, OnHeld } from '../core/observer.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { Instruments } from './instruments.js';
 import { JobMetrics } from './job-metrics.js';
@@ -85,9 +85,11 @@ export class OpenTelemetryObserver implements LockObserver {
     for (const end of this.gauges) end();
   }
 
-  acquiring(resources: readonly string[], onHeld: OnHeld): AcquisitionObserver {
+  acquiring(resources: readonly string[], onHeld: OnHeld, kind: AcquisitionKind = 'exclusive'): AcquisitionObserver {
     const { tracer, instruments } = this.sinks;
-    return new ObservedAcquisition(tracer, instruments, this.attributesOf(resources), onHeld);
+    // Absent for exclusive locks, so that their series are those of versions without other kinds.
+    const attributes = { ...this.attributesOf(resources), ...(kind !== 'exclusive' && { 'redlock.kind': kind }) };
+    return new ObservedAcquisition(tracer, instruments, attributes, onHeld);
   }
 
   lockInDanger(resources: readonly string[]): void {

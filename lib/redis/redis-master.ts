@@ -4,6 +4,8 @@ import type {
   AcquireRequest,
   MasterReply,
   DrawRequest,
+  ExtendRequest,
+  PickRequest,
   Master,
   MasterIdentity,
   Quarantine,
@@ -139,11 +141,11 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   /** What would be a new lock is not even sent to a master that does not vote: it could be granted there later. */
-  private askForLock(request: AcquireRequest | DrawRequest, reply: ReplyCallback): void {
+  private askForLock(request: AcquireRequest | PickRequest | DrawRequest, reply: ReplyCallback): void {
     const mayVote = this.data?.votes ?? true; // @mutant quarantined-votes-counted-2
     if (mayVote) {
       this.queue.add({ request, reply });
-    } else if (this.recognition.current && request.op === 'acquire') {
+    } else if (this.recognition.current && request.op !== 'draw') {
       // A draw would carry a clock that was read before: the next round reads it anew.
       const again = (): void => {
         if (request.withdrawn) reply(LOST_DATA);
@@ -155,8 +157,8 @@ export class RedisMaster implements Master, GuardedServer {
     }
   }
 
-  private isNewLock(request: ServerRequest): request is AcquireRequest | DrawRequest {
-    return request.op === 'acquire' || request.op === 'draw';
+  private isNewLock(request: ServerRequest): request is AcquireRequest | PickRequest | DrawRequest {
+    return request.op === 'acquire' || request.op === 'pick' || request.op === 'draw';
   }
 
   identity(): MasterIdentity {
@@ -357,7 +359,7 @@ export class RedisMaster implements Master, GuardedServer {
     this.answerAll(asked, (one, i) => {
       const value = values[i];
       // While the identity of the data is checked, an answer counts for nothing: the request is repeated with its token.
-      const isInDoubt = !mayCount && isChecked && (one.request.op === 'acquire' || one.request.op === 'extend');
+      const isInDoubt = !mayCount && isChecked && grantsKeys(one.request);
       if (value === UNMARKED || isInDoubt) {
         unknown.push(one);
         return undefined;
@@ -377,8 +379,7 @@ export class RedisMaster implements Master, GuardedServer {
     const { data, guard } = this;
     if (!data || !guard || reply.kind !== 'granted') return reply;
     if (request.op === 'beat') data.confirmedTtl.confirm(request.ttl, sent);
-    const isVote = request.op === 'acquire' || request.op === 'extend';
-    if (!isVote || data.confirmedTtl.covers(request.ttl, received)) return reply;
+    if (!grantsKeys(request) || data.confirmedTtl.covers(request.ttl, received)) return reply;
     guard.repeatAnnouncement();
     return { kind: 'quarantined', sent: true, ...UNANNOUNCED };
   }
@@ -470,16 +471,21 @@ export class RedisMaster implements Master, GuardedServer {
 }
 
 /** A grant of a master that may have forgotten others does not count. */
-function judge({ op }: ServerRequest, answer: MasterReply, quarantine: Quarantine | undefined): MasterReply {
-  const isVote = op === 'acquire' || op === 'extend' || op === 'draw';
+function judge(request: ServerRequest, answer: MasterReply, quarantine: Quarantine | undefined): MasterReply {
+  const isVote = grantsKeys(request) || request.op === 'draw';
   return quarantine && isVote && answer.kind === 'granted'
     ? { kind: 'quarantined', sent: true, ...quarantine }
     : answer;
 }
 
+/** Whether a grant makes the process a holder for some time. */
+function grantsKeys(request: ServerRequest): request is AcquireRequest | PickRequest | ExtendRequest {
+  return request.op === 'acquire' || request.op === 'pick' || request.op === 'extend';
+}
+
 /** Whether the script compares the history before it carries out the request. */
 function isCompared({ request: { op } }: PendingRequest): boolean {
-  return op !== 'release' && op !== 'leave' && op !== 'inspect';
+  return op !== 'release' && op !== 'leave' && op !== 'inspect' && op !== 'want';
 }
 
 function isUnknownScript(error: unknown): boolean {

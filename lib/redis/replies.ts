@@ -6,7 +6,14 @@ import {
   type HeldReply,
   type RefusedReply,
 } from '../core/master.interface.js';
-import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED as HEALED_REPLY, NOT_THE_HOLDER } from './scripts/statuses.js';
+import {
+  ENDLESS,
+  FREE,
+  FREE_WITH_WAITERS,
+  HEALED as HEALED_REPLY,
+  NOT_THE_HOLDER,
+  PICKED,
+} from './scripts/statuses.js';
 import { holderFrom } from '../core/holder.js';
 
 /** Held, by a key whose remaining time is unknown, or which does not expire by itself. */
@@ -38,6 +45,10 @@ export function replyFrom(reply: unknown): MasterReply {
 function fromText(reply: string): MasterReply {
   const [, status, number = '', signature = ''] = /^(-?\d+) (\d*)(.*)$/s.exec(reply) ?? [];
   if (Number(status) === FREE) return { kind: 'granted', fence: Number(number) };
+  if (Number(status) === PICKED) {
+    return { kind: 'granted', picked: Number(number), ...(signature === '!' && { hasWaiters: true }) };
+  }
+  const [, sharedBy] = /^\+(\d+)$/.exec(signature) ?? [];
   const holder = holderFrom(`0${signature}`);
   return {
     kind: 'held',
@@ -45,6 +56,7 @@ function fromText(reply: string): MasterReply {
     ...(number !== '' && { waiting: Number(number) }),
     ...(holder && { holder }),
     ...(signature === '!' && { revoked: true }),
+    ...(sharedBy !== undefined && { sharedBy: Number(sharedBy) }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { AcquireRequest } from '../core/master.interface.js';
+import type { AcquireRequest, PickRequest, Sharing } from '../core/master.interface.js';
 import type { ServerRequest } from './beat-request.interface.js';
 
 /**
@@ -35,9 +35,12 @@ export class RequestEncoder {
 function usual(request: ServerRequest, mayQueue: boolean): readonly string[] | undefined {
   const [key] = request.keys;
   if (key === undefined || request.keys.length > 1) return undefined;
-  if (request.op === 'release' && request.keepFor === 0) return ['give', key, request.token, ...request.queues];
+  if (request.op === 'release' && request.keepFor === 0)
+    return [request.isShared ? 'part' : 'give', key, request.token, ...request.queues];
   if (request.op !== 'acquire') return undefined;
-  const { token, ttl, queue } = request;
+  const { token, ttl, queue, sharing } = request;
+  if (sharing && queue && mayQueue) return undefined;
+  if (sharing) return ['join', key, token, text(ttl), ...sharing.barriers, text(sharing.waited)];
   const parts = ['take', key, token, text(ttl)];
   if (queue && mayQueue) parts.push(...queue.queues, queue.waiter, text(queue.waited));
   return parts;
@@ -47,10 +50,18 @@ function usual(request: ServerRequest, mayQueue: boolean): readonly string[] | u
 function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
   const { op, keys } = request;
   switch (request.op) {
-    case 'acquire':
+    case 'acquire': {
+      const { sharing } = request;
+      return sharing ? partsOfSharing(request, sharing, mayQueue) : partsOfAcquisition(request, mayQueue);
+    }
+    case 'pick':
       return partsOfAcquisition(request, mayQueue);
+    case 'want': {
+      const { barriers, waiter, waited } = request;
+      return [op, barriers, waiter, ...(waited === undefined ? [] : [Math.floor(waited)])];
+    }
     case 'extend':
-      return [op, keys, request.token, text(request.ttl)];
+      return [request.isShared ? 'prolong' : op, keys, request.token, text(request.ttl)];
     case 'draw': {
       const { token, counters, atLeast, isFirst } = request;
       return [op, keys, token, counters.map(String), atLeast, isFirst ? 1 : 0];
@@ -58,9 +69,10 @@ function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
     case 'beat':
       return [op, keys, request.ttl, request.lengthens ? 1 : 0, request.factor, request.known];
     case 'release':
+      if (request.isShared) return ['unshare', keys, request.token, request.queues];
       return [op, keys, request.token, text(request.keepFor), request.queues];
     case 'leave':
-      return [op, keys, request.waiter, request.queues];
+      return [op, keys, request.waiter, request.queues, request.isShared ? 1 : 0];
     case 'inspect':
       return [op, keys, request.queues ?? []];
     case 'probe':
@@ -72,7 +84,14 @@ function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
   }
 }
 
-function partsOfAcquisition(request: AcquireRequest, mayQueue: boolean): unknown[] {
+function partsOfSharing(request: AcquireRequest, { barriers, waited }: Sharing, mayQueue: boolean): unknown[] {
+  const { keys, token, ttl, queue } = request;
+  const parts: unknown[] = ['share', keys, token, text(ttl), barriers, Math.floor(waited)];
+  if (queue && mayQueue) parts.push(queue.queues, queue.waiter);
+  return parts;
+}
+
+function partsOfAcquisition(request: AcquireRequest | PickRequest, mayQueue: boolean): unknown[] {
   const { op, keys, token, ttl, queue } = request;
   const parts: unknown[] = [op, keys, token, text(ttl)];
   if (queue && mayQueue) parts.push(queue.queues, queue.waiter, Math.floor(queue.waited));
@@ -86,5 +105,5 @@ function text(milliseconds: number): string {
 
 /** Whether `SET ... NX` can serve the request: it sets one key, and the process does not wait for it. */
 export function isPlain(request: ServerRequest): request is AcquireRequest {
-  return request.op === 'acquire' && request.keys.length === 1 && !request.queue;
+  return request.op === 'acquire' && request.keys.length === 1 && !request.queue && !request.sharing;
 }

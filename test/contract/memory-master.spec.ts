@@ -4,6 +4,8 @@ import { MemoryMaster } from '../../lib/memory/memory-master.js';
 import { Contender } from '../support/redlocks.js';
 import { neverLosesAnUpdate } from './lost-update.js';
 import { masterContract } from './master.contract.js';
+import { sharedWaitingContract } from './sharing-waiting.contract.js';
+import { sharingContract } from './sharing.contract.js';
 import { stateContract } from './state.contract.js';
 import { waitingContract } from './waiting.contract.js';
 
@@ -19,15 +21,22 @@ masterContract('MemoryMaster', async () => {
   };
 });
 
+sharingContract('MemoryMaster', async () => {
+  const master = new MemoryMaster(new SystemClock());
+  return { master: () => master, end: async () => undefined };
+});
+
 stateContract('MemoryMaster', async () => {
   const master = new MemoryMaster(new SystemClock());
   return { master: () => master, end: async () => undefined };
 });
 
-waitingContract('MemoryMaster', async () => {
-  const master = new MemoryMaster(new SystemClock());
-  return { masters: [master, master, master, master], end: async () => undefined };
-});
+for (const contract of [waitingContract, sharedWaitingContract]) {
+  contract('MemoryMaster', async () => {
+    const master = new MemoryMaster(new SystemClock());
+    return { masters: [master, master, master, master], end: async () => undefined };
+  });
+}
 
 describe('Redlock over three MemoryMasters', () => {
   neverLosesAnUpdate(async () => {

@@ -8,6 +8,8 @@ import { Contender } from '../support/redlocks.js';
 import { neverLosesAnUpdate } from './lost-update.js';
 import { connectionContract, masterContract, type MasterStage } from './master.contract.js';
 import { contextOf } from '../support/context.js';
+import { sharedWaitingContract } from './sharing-waiting.contract.js';
+import { sharingContract } from './sharing.contract.js';
 import { stateContract } from './state.contract.js';
 import { waitingContract } from './waiting.contract.js';
 
@@ -23,7 +25,9 @@ for (const [kind, sourceOf] of Object.entries(sources)) {
 
   stateContract(`RedisMaster (${kind})`, () => stage(sourceOf));
 
-  waitingContract(`RedisMaster (${kind})`, async () => {
+  sharingContract(`RedisMaster (${kind})`, () => stage(sourceOf));
+
+  const preparePeers = async () => {
     const server = await RedisServer.start();
     const source = sourceOf(server);
     const masters = [1, 2, 3, 4].map(() => redisMaster('masters[0]', source, contextOf()));
@@ -35,7 +39,9 @@ for (const [kind, sourceOf] of Object.entries(sources)) {
       await server.stop();
     };
     return { masters, end };
-  });
+  };
+  waitingContract(`RedisMaster (${kind})`, preparePeers);
+  sharedWaitingContract(`RedisMaster (${kind})`, preparePeers);
 
   describe(`Redlock over three RedisMasters (${kind})`, () => {
     neverLosesAnUpdate(async () => {

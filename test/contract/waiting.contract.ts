@@ -1,58 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { AcquireRequest, MasterReply, Master } from '../../lib/core/master.interface.js';
+import type { MasterReply, Master } from '../../lib/core/master.interface.js';
 import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
+import { Process } from '../support/waiting-process.js';
 
 const GRANTED: MasterReply = { kind: 'granted' };
 const GRANTED_AMONG_OTHERS: MasterReply = { kind: 'granted', hasWaiters: true };
-
-/** A process that waits at a master. */
-class Process {
-  readonly woken: (string | undefined)[] = [];
-
-  constructor(
-    readonly name: string,
-    readonly master: Master,
-  ) {}
-
-  /** Listens, and resolves as soon as notifications arrive. Those of the probe may come late, and are not recorded. */
-  async listen(): Promise<this> {
-    const probe = `probe:${this.name}`;
-    let isListening = false;
-    this.master.listen(this.name, (key) => {
-      if (key === probe) isListening = true;
-      else this.woken.push(key);
-    });
-    await eventually(async () => {
-      await ask(this.master, acquiring([probe], 'probe'));
-      await ask(this.master, this.taking([probe]));
-      const { kind } = await ask(this.master, releasing([probe], 'probe'));
-      await ask(this.master, { op: 'leave', keys: [probe], queues: [`queue:${probe}`], waiter: this.name });
-      return kind === 'granted' && isListening;
-    });
-    this.woken.length = 0;
-    return this;
-  }
-
-  /** The request of a process that joins the queues if it is refused. */
-  taking(keys: readonly string[], waited = 0): AcquireRequest {
-    const queues = keys.map((key) => `queue:${key}`);
-    return acquiring(keys, `token of ${this.name}`, { queue: { queues, waiter: this.name, waited } });
-  }
-
-  take(keys: readonly string[], waited = 0): Promise<MasterReply> {
-    return ask(this.master, this.taking(keys, waited));
-  }
-
-  leave(...keys: string[]): Promise<MasterReply> {
-    const queues = keys.map((key) => `queue:${key}`);
-    return ask(this.master, { op: 'leave', keys, queues, waiter: this.name });
-  }
-
-  give(...keys: string[]): Promise<MasterReply> {
-    return ask(this.master, releasing(keys, `token of ${this.name}`));
-  }
-}
 
 /** What a master does for waiters. `masters` are connections of different processes to one server. */
 export function waitingContract(

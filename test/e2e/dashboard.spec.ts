@@ -186,6 +186,18 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     expect(later).toMatchObject([{ held: { count: 0 }, waiting: { count: 0 } }]);
   }, 60_000);
 
+  it('shows which own locks are shared or permits, and by how many a lock is shared', async () => {
+    const { url, locks } = await start(GUARDED);
+    await using _shared = await locks.acquire('prices', { mode: 'shared' });
+    await using permit = await locks.acquire('stripe', { permits: 2 });
+    const { services } = await stateOf(url);
+    expect(services[0]?.held.locks).toEqual([
+      { resources: ['prices'], since: expect.any(Number), mode: 'shared' },
+      { resources: ['stripe'], since: expect.any(Number), slot: permit.slot },
+    ]);
+    expect(await inspectionOf(url, 'prices')).toMatchObject({ state: 'held', sharedBy: 1 });
+  }, 60_000);
+
   it('shows why no lock can be taken, and records that the quorum was lost and restored', async () => {
     await using masters = await startMasters(3);
     const { url } = await start(GUARDED, masters.urls);

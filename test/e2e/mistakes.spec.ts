@@ -430,7 +430,7 @@ const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'a signal in @WithLock',
     make: method('a', { signal: new AbortController().signal }),
-    text: 'RedlockConfigError: @WithLock on Orders.run may hold known options only (ttl, wait, extend, maxHold, minHold, reentrant, onLocked, service), got "signal"',
+    text: 'RedlockConfigError: @WithLock on Orders.run may hold known options only (ttl, wait, extend, maxHold, minHold, mode, permits, reentrant, onLocked, service), got "signal"',
   },
   {
     mistake: 'a status for @WithLock',
@@ -496,7 +496,7 @@ const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'an option of @WithLock for withLock',
     make: service((locks) => locks.withLock('a', untyped({ onLocked: 'skip' }), () => 1)),
-    text: 'RedlockConfigError: options may hold known options only (ttl, wait, extend, maxHold, minHold, signal, reentrant), got "onLocked"',
+    text: 'RedlockConfigError: options may hold known options only (ttl, wait, extend, maxHold, minHold, signal, mode, permits, reentrant), got "onLocked"',
   },
   {
     mistake: 'a released lock that is used',

@@ -82,6 +82,22 @@ describe('A refusal that is expected', () => {
   });
 });
 
+describe('Metrics and spans', () => {
+  it('say which acquisitions are for a shared lock or a permit, and nothing more about exclusive ones', async () => {
+    const { locks } = await start();
+    await locks.withLock('a', { mode: 'shared' }, () => undefined);
+    await locks.withLock('b', { permits: 2 }, () => undefined);
+    await locks.withLock('c', () => undefined);
+    const kinds = ['shared', 'permit', undefined];
+    const pointsOf = async (name: string): Promise<unknown[]> =>
+      (await telemetry.points(name)).map(({ attributes }) => attributes['redlock.kind']);
+    expect(await pointsOf('redlock.acquire.duration')).toEqual(kinds);
+    expect(await pointsOf('redlock.hold.duration')).toEqual(kinds);
+    const holds = telemetry.spans.filter(({ name }) => name === 'redlock.hold');
+    expect(holds.map(({ attributes }) => attributes['redlock.kind'])).toEqual(kinds);
+  });
+});
+
 describe('The module option observers', () => {
   it('leaves out calls that are not locked', async () => {
     options = { ...options, enabled: false };

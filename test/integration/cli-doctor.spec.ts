@@ -21,8 +21,8 @@ const UNGUARDED = '--no-restart-guard';
 const MARKER = 'lock:\0incarnation';
 /** The permissions that docs/operations.md lists for a Redis user. */
 const NEEDED =
-  '~lock:* &lock:* +set +get +del +exists +pexpire +pttl +zadd +zcard +zrem +zpopmin +publish +pubsub|numsub ' +
-  '+subscribe +hget +hset +hmget +time +eval +evalsha +script|load +info';
+  '~lock:* &lock:* +set +get +del +exists +pexpire +pttl +zadd +zcard +zrem +zpopmin +zrange +publish +pubsub|numsub ' +
+  '+subscribe +hget +hset +hmget +time +eval +evalsha +script|load +info +zremrangebyscore +pexpireat +mget';
 
 function doctor(urls: readonly string[], ...args: string[]): Promise<Ended> {
   return cli(['doctor', ...on(urls), ...PATIENTLY, ...args]);

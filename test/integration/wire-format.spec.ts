@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { Keyspace } from '../../lib/core/keyspace.js';
+import { acquiring, ask, picking, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
 import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
@@ -68,6 +70,34 @@ describe('The wire format that versions of this library share on a master', () =
     expect(marker['ttls']).toMatch(/^500:\d{13}$/);
     expect(marker).toMatchObject({ first: '1', generation: expect.stringMatching(/^[0-9a-f]{40}@\d{13}$/) });
     await lock.release();
+  });
+
+  it('includes shared keys, their waiters, their barriers and permits', async () => {
+    await using masters = await startMasters(1);
+    await using redis = disposable(new Redis(masters.servers[0]!.port));
+    await using contender = await Contender.on(masters.urls, { ...OPTIONS, restartGuard: false });
+    const [master] = contender.masters;
+    const names = new Keyspace('lock:');
+    const [key, barrier, slot] = [names.keyOf('order:1'), names.barrierOf('order:1'), names.slotOf('order:1', 2)];
+    await ask(master!, { ...acquiring([key], 'f@1@x'), sharing: { barriers: [barrier], waited: 0 } });
+    await ask(master!, { op: 'want', keys: [key], barriers: [barrier], waiter: 'process', waited: 1_000 });
+    await ask(master!, picking([slot], 'f@1@x'));
+
+    const stored = (await redis.keys('*')).sort();
+    expect(stored).toEqual(['lock:\0permit:2:order:1', 'lock:\0queue:order:1\0barrier', 'lock:order:1']);
+    expect(await redis.get(slot)).toBe('f@1@x');
+    const [member, end] = await redis.zrange(key, '0', '-1', 'WITHSCORES');
+    expect([member, end]).toEqual(['shared f@1@x', expect.stringMatching(/^\d{13}$/)]);
+    const [entry, till] = await redis.zrange(barrier, '0', '-1', 'WITHSCORES');
+    const [, arrival] = /^(\d{13}) process$/.exec(entry!)!;
+    expect(Number(till) - Number(arrival)).toBe(6_000);
+
+    // A waiter that a process of another version has left, and that is not there any more.
+    await redis.set('lock:order:2', 'f'.repeat(40), 'PX', 60_000);
+    await redis.zadd('lock:\0queue:order:2', 1, 'shared reader');
+    const queues = ['lock:\0queue:order:2'];
+    await ask(master!, { ...releasing(['lock:order:2'], 'f'.repeat(40)), queues });
+    expect(await redis.exists('lock:\0queue:order:2', 'lock:order:2')).toBe(0);
   });
 
   it('is respected when another version has written it', async () => {

@@ -18,10 +18,15 @@ const LATENESS = 10;
 /** A lock whose ttl is shorter than this many one-way trips over the network cannot be kept. */
 const ROUND_TRIPS = 30;
 
+/** How many permits one attempt tries to take. */
+const MOST_PICKS = 4;
+
 /** One operation of a schedule, which a process performs as an application would. */
 export class Actor {
   /** Whether it waits for a lock and has not been aborted. */
   isWaiting = false;
+  /** Whether it was granted its lock and has not released it, even if it has lost it. */
+  isHolding = false;
   hasFailed = false;
   isDone = false;
   private abort: AbortController | undefined;
@@ -38,18 +43,19 @@ export class Actor {
 
   begin(): void {
     const { node, operation } = this;
-    const { wait, extend, minHold, ttl, abortAfter } = operation;
+    const { wait, extend, minHold, ttl, abortAfter, mode, permits } = operation;
     const { process } = node;
     const maxHold = Math.max(ttl, 60_000);
     if (abortAfter !== undefined) this.abort = new AbortController();
     const signal = this.abort && { signal: this.abort.signal };
-    const call = resolveCall(node.settings, { ttl, wait, extend, minHold, maxHold, ...signal });
+    const kind = { ...(mode ? { mode } : { minHold }), ...(permits !== undefined && { permits }) };
+    const call = resolveCall(node.settings, { ttl, wait, extend, maxHold, ...kind, ...signal });
     this.asked = {
       ...{ at: this.world.scheduler.now, stopped: process.stopped },
       read: process.read(),
     };
     this.isWaiting = true;
-    this.world.trace(this.name, () => `asks for ${operation.resources.join(', ')} (ttl ${ttl}, wait ${wait})`);
+    this.world.trace(this.name, () => `asks for ${this.wish} (ttl ${ttl}, wait ${wait})`);
     if (abortAfter !== undefined) this.world.later(node, abortAfter, () => this.giveUp());
     this.track(node.redlock.acquire(operation.resources, call)).then(
       (lock) => this.guard(() => this.work(lock)),
@@ -57,14 +63,26 @@ export class Actor {
     );
   }
 
+  /** What it asks for, in words. */
+  private get wish(): string {
+    const { resources, mode, permits } = this.operation;
+    const kind = permits === undefined ? (mode ?? '') : `one of ${permits} permits of`;
+    return `${kind} ${resources.join(', ')}`.trimStart();
+  }
+
   private work(lock: Lock): void {
     const { node, operation, world } = this;
     const { work, tokenAt, newTtl, state } = operation;
     this.isWaiting = false;
+    this.isHolding = true;
     if (this.abortedAt !== undefined) this.fail(`got a lock after it had given up`);
     world.granted(this);
-    const began = world.beliefs.begin(this.name, node, operation.resources);
-    world.trace(this.name, () => `has it, for ${lock.remaining().toFixed(1)} ms`);
+    const began = world.beliefs.begin(this.name, node, operation);
+    world.checkSharedKeys();
+    world.trace(
+      this.name,
+      () => `has ${lock.slot === undefined ? 'it' : `permit ${lock.slot}`}, for ${lock.remaining().toFixed(1)} ms`,
+    );
     // For the trace only: signals are expensive, and nothing else depends on them.
     if (world.isTraced) {
       lock.signal.addEventListener('abort', () => world.trace(this.name, () => `is told: ${lock.loss?.message ?? ''}`));
@@ -80,7 +98,10 @@ export class Actor {
       (token) =>
         this.guard(() => {
           this.world.trace(this.name, () => `has the token ${token}`);
-          this.world.tokens.note(this.operation.resources, token, this.name, began);
+          // The tokens of a permit order its own holders only.
+          const { slot } = lock;
+          const names = this.operation.resources.map((name) => (slot === undefined ? name : `${slot} of ${name}`));
+          this.world.tokens.note(names, token, this.name, began);
         }),
       (error: unknown) => this.guard(() => this.expect(error, [LockLostError])),
     );
@@ -109,11 +130,13 @@ export class Actor {
     const at = world.scheduler.now;
     this.checkKept(lock);
     world.trace(this.name, () => (lock.isHeld ? 'releases' : 'has lost it'));
-    if (lock.isHeld) world.health.noteRelease(this);
+    if (lock.isHeld) world.health.noteRelease(this, lock.slot);
+    this.isHolding = false;
     void this.track(lock.release()).then(() =>
       this.guard(() => {
         if (!node.hasLeft) this.checkDuration('releasing', at, stopped, node.settings.masterTimeout);
         this.isDone = true;
+        world.checkSharedKeys();
       }),
     );
   }
@@ -137,6 +160,7 @@ export class Actor {
     this.isDone = true;
     this.hasFailed = true;
     this.world.trace(this.name, () => `gets nothing: ${String(error)}`);
+    if (this.operation.permits !== undefined) this.world.sometimes.reached('all permits were taken');
     if (this.abortedAt !== undefined) {
       if (this.abortedAt < this.world.scheduler.now) this.fail('was not told at once that its waiting was over');
       return;
@@ -145,9 +169,10 @@ export class Actor {
     if (node.hasLeft && error instanceof LockServiceStoppedError) return;
     this.expect(error, [LockNotAcquiredError, QuorumUnavailableError]);
     if (!asked) return;
-    const { wait, ttl } = operation;
-    // Through the home master, an attempt takes two rounds.
-    const attempt = masterTimeoutFor(node.settings, ttl) * (wait > 0 ? 2 : 1);
+    const { wait, ttl, permits } = operation;
+    // Through the home master, an attempt takes two rounds. The first one includes several permits.
+    const rounds = permits === undefined ? (wait > 0 ? 2 : 1) : 1 + 2 * Math.min(permits, MOST_PICKS);
+    const attempt = masterTimeoutFor(node.settings, ttl) * rounds;
     // A ttl that is larger than any before is announced first.
     const { settings } = node;
     const isAnnounced = settings.restartGuard && Math.max(ttl, operation.minHold) > this.world.settings.ttl;

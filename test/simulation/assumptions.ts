@@ -1,6 +1,6 @@
 import { quorumOf } from '../../lib/core/acquire/quorum-call.js';
-import { NUL } from '../../lib/core/keyspace.js';
 import { driftOf, type Settings } from '../../lib/core/settings/settings.js';
+import { isLockKey } from './lock-keys.js';
 import type { Endpoint } from './network/endpoint.js';
 import type { SimNode } from './node.js';
 import { endOfFault, type Fault, type FaultKind, type Schedule } from './schedule.js';
@@ -291,7 +291,7 @@ export class Assumptions {
   /** A single master without a key of a lock: no key expires early, and processes that watch its quarantine wait on. */
   private isAloneAndEmpty({ server }: Endpoint): boolean {
     if (this.schedule.servers.length > 1 || !server) return false;
-    return server.data.keys().every((key) => key.includes(NUL));
+    return server.data.keys().every((key) => !isLockKey(key));
   }
 
   /** A process that meets a master for the first time cannot know its earlier state. */

@@ -1,9 +1,10 @@
-import { Keyspace, NUL } from '../../lib/core/keyspace.js';
+import { Keyspace } from '../../lib/core/keyspace.js';
 import type { Chance } from './engine/chance.js';
 import type { Connection } from './network/connection.js';
 import type { Endpoint, Place } from './network/endpoint.js';
 import type { Direction } from './network/link.js';
 import type { SimNode } from './node.js';
+import { isLockKey } from './lock-keys.js';
 import { HEARD_WITHIN, TOLD_IN_TRUE_TIME } from './properties/beliefs.js';
 import { endOfFault, type Fault, type LinkFault, type ProcessFault, type ServerFault } from './schedule.js';
 import { type Remains, runId, type ServerPlan, SimServer } from './server/sim-server.js';
@@ -283,7 +284,7 @@ export class FaultInjector {
   private evict({ fault, endpoint, server }: Hit): void {
     const { world, chance } = this;
     const keys = server.data.keys();
-    const locks = keys.filter((key) => !key.includes(NUL));
+    const locks = keys.filter(isLockKey);
     const victim = chance.pick(chance.happens(0.8) ? locks : keys) as string | undefined;
     if (victim === undefined) return;
     this.note(fault, endpoint, { victim });
@@ -402,7 +403,7 @@ export class FaultInjector {
     if (!server) return;
     const left = server.data
       .keys()
-      .filter((key) => !key.includes(NUL))
+      .filter(isLockKey)
       .map((key) => server.data.pttl(key));
     if (left.length === 0) return;
     losses.lockAt = now;

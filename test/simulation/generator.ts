@@ -1,4 +1,5 @@
 import { Chance } from './engine/chance.js';
+import { letShare } from './sharing-plans.js';
 import type { ClockPlan, Fault, FaultKind, Operation, ProcessPlan, Schedule, StatePlan } from './schedule.js';
 
 /** The material of schedules. Every element of a list has the same probability. */
@@ -35,6 +36,8 @@ export interface Profile {
   readonly tokensAt: readonly (number | undefined)[];
   /** Share of the schedules in which processes use the states of their locks. */
   readonly states: number;
+  /** Share of the schedules in which some locks are shared, or permits. */
+  readonly sharing: number;
 }
 
 export const FAULTS: readonly FaultKind[] = [
@@ -72,6 +75,7 @@ export const EVERYTHING: Profile = {
   rolling: 0.15,
   durable: 0.05,
   states: 1 / 3,
+  sharing: 0.4,
 };
 
 /** Two processes with a few locks meet just as many kinds of problems, in a third of the time. */
@@ -126,6 +130,7 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
     operation(chance, profile, { processes, first, ttl, maxTtl }),
   );
   const states = statesFor(new Chance(seed, 3), profile, operations);
+  const shared = sharingFor(new Chance(seed, 4), profile, states, { processes, first, ttl, maxTtl });
   const faults = Array.from({ length: chance.whole(0, profile.mostFaults) }, () => {
     const near = chance.happens(0.6) ? chance.pick(operations).at + chance.fraction() * 30 : undefined;
     const at = near ?? settled + chance.fraction() * BUSY_FOR;
@@ -140,7 +145,7 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
       ...(isKnown && { isKnown }),
     })),
     processes,
-    operations: states,
+    operations: shared,
     faults: [...deployment, ...faults],
     latency: chance.pick(profile.latencies),
   };
@@ -162,6 +167,21 @@ function statesFor(chance: Chance, { states }: Profile, operations: readonly Ope
     const state = { at: chance.pick([0, 0, 0.5, 0.9]), steps: chance.pick(STEPS), pause: chance.pick([0, 0, 20, 300]) };
     return { ...operation, state };
   });
+}
+
+/** Adds operations, and makes some of all shared. The rest of a schedule does not depend on this randomness either. */
+function sharingFor(
+  chance: Chance,
+  profile: Profile,
+  operations: readonly Operation[],
+  times: Times,
+): readonly Operation[] {
+  if (!chance.happens(profile.sharing)) return operations;
+  const more = Array.from({ length: chance.whole(0, 4) }, () => ({
+    ...operation(chance, profile, times),
+    at: chance.pick(operations).at + chance.whole(0, 100),
+  }));
+  return letShare(chance, [...operations, ...more]);
 }
 
 interface Deployment {

@@ -12,7 +12,7 @@ import { ReplyError } from './server/database.js';
 import { SimServer } from './server/sim-server.js';
 
 const HOUR = 3_600_000;
-const LASTING: typeof LIVES = { reservation: HOUR, queue: HOUR };
+const LASTING: typeof LIVES = { reservation: HOUR, queue: HOUR, barrier: HOUR };
 
 type Words = readonly (string | number)[];
 
@@ -193,7 +193,7 @@ export class ModelPair implements AsyncDisposable {
     const type = await this.client.type(key);
     if (type === 'string') return this.client.get(key);
     if (type === 'hash') return this.client.hgetall(key);
-    return (await this.client.zrange(key, '0', '-1')).sort();
+    return (await this.client.zrange(key, '0', '-1')).map(untimed).sort();
   }
 }
 
@@ -209,6 +209,8 @@ function lasting(script: Script): Script {
   const ends = [
     [`'PX', ${LIVES.reservation})`, `'PX', ${LASTING.reservation})`],
     [`, ${LIVES.queue})`, `, ${LASTING.queue})`],
+    [`milliseconds() + ${LIVES.reservation})`, `milliseconds() + ${LASTING.reservation})`],
+    [`now + ${LIVES.barrier})`, `now + ${LASTING.barrier})`],
   ] as const;
   const text = ends.reduce((before, [end, later]) => {
     if (!before.includes(end)) throw new Error(`the script has no ${end}`);
@@ -220,7 +222,14 @@ function lasting(script: Script): Script {
 function plain(value: string | ReadonlyMap<string | number, string | number> | undefined): unknown {
   if (typeof value === 'string' || value === undefined) return value;
   const entries = [...value];
-  return typeof entries[0]?.[1] === 'number' ? entries.map(([name]) => name).sort() : Object.fromEntries(entries);
+  return typeof entries[0]?.[1] === 'number'
+    ? entries.map(([name]) => untimed(String(name))).sort()
+    : Object.fromEntries(entries);
+}
+
+/** The entry of a barrier begins with a time of the server. */
+function untimed(member: string): string {
+  return member.replace(/^\d+ /, '');
 }
 
 /** A report holds only strings; answers hold numbers, or end with a time. */

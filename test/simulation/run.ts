@@ -1,7 +1,7 @@
 import { quorumOf } from '../../lib/core/acquire/quorum-call.js';
 import { Chance } from './engine/chance.js';
 import { settlePromises } from './engine/microtasks.js';
-import { checkIdle, checkNothingLeft, checkReleased } from './properties/leftovers.js';
+import { checkForgotten, checkIdle, checkNothingLeft, checkReleased } from './properties/leftovers.js';
 import type { RareState } from './properties/sometimes.js';
 import { type Property, Violation } from './properties/violation.js';
 import { endOf, type Fault, type FaultKind, type Operation, type Schedule } from './schedule.js';
@@ -124,6 +124,7 @@ class Course {
     this.checkProgress(probes);
     this.until(scheduler.now + 3 * SECOND);
     checkReleased(world);
+    checkForgotten(world);
     // A timer that ends a quarantine is a little late.
     const calm = new Set(world.nodes.filter(({ redlock }) => redlock.status().masters.every(votes)));
     this.until(scheduler.now + TIMERS_WITHIN);
@@ -158,6 +159,9 @@ class Course {
   /** Lets every living process request a lock after the faults are over. Each request must succeed. */
   private probe(end: number) {
     const { world } = this;
+    const { operations } = world.schedule;
+    const sharesLocks = operations.some(({ mode }) => mode);
+    const permits = operations.find((operation) => operation.permits !== undefined)?.permits;
     const usesStates = world.schedule.operations.some(({ state }) => state);
     return world.nodes.flatMap((node, index) => {
       const { process } = node;
@@ -170,7 +174,11 @@ class Course {
         ...{ tokenAt: 0, newTtl: undefined, abortAfter: undefined },
         ...(index > 0 && usesStates && { work: 100, state: { at: 0, steps: ['get'], pause: 0 } }),
       };
-      return [world.add(`${process.name}/probe`, operation)];
+      const more: Operation[] = [];
+      const { state: _, ...plain } = { ...operation, resources: ['a'] };
+      if (sharesLocks) more.push({ ...plain, mode: 'shared', tokenAt: undefined });
+      if (permits !== undefined) more.push({ ...plain, permits });
+      return [operation, ...more].map((one) => world.add(`${process.name}/probe`, one));
     });
   }
 

@@ -29,6 +29,31 @@ export interface Operation {
   readonly abortAfter: number | undefined;
   /** For a single resource; it does not use the state without it. */
   readonly state?: StatePlan;
+  /** Without it, the lock is exclusive. */
+  readonly mode?: 'shared';
+  /** The number of permits of a single resource; without it, the operation wants a lock. */
+  readonly permits?: number;
+}
+
+/** What an operation competes for. The permits of a resource have nothing to do with its lock. */
+export function claimsOf({ resources, permits }: Pick<Operation, 'resources' | 'permits'>): readonly string[] {
+  return permits === undefined ? resources : resources.map((resource) => `a permit of ${resource}`);
+}
+
+/** Whether two operations compete for something. */
+export function areRivals(one: Operation, other: Operation): boolean {
+  const claims = claimsOf(other);
+  return claimsOf(one).some((claim) => claims.includes(claim));
+}
+
+/** Whether two operations may hold the same lock at a time. */
+export function areShared(one: Operation, other: Operation): boolean {
+  return one.mode === 'shared' && other.mode === 'shared';
+}
+
+/** Whether an operation wants an exclusive lock, as all did before there were shared ones. */
+export function isExclusive({ mode, permits }: Operation): boolean {
+  return mode === undefined && permits === undefined;
 }
 
 interface At {

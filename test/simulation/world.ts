@@ -1,4 +1,4 @@
-import { Keyspace } from '../../lib/core/keyspace.js';
+import { BARRIER, Keyspace, NUL } from '../../lib/core/keyspace.js';
 import type { RedlockOptions } from '../../lib/core/settings/options.js';
 import type { LockLostError } from '../../lib/core/errors.js';
 import { resolveSettings, type Settings } from '../../lib/core/settings/settings.js';
@@ -13,13 +13,14 @@ import { Endpoint } from './network/endpoint.js';
 import { type NodeListener, SimNode } from './node.js';
 import { Beliefs } from './properties/beliefs.js';
 import { Health } from './properties/health.js';
+import { checkSharedKeys } from './properties/leftovers.js';
 import { Sometimes } from './properties/sometimes.js';
 import { States } from './properties/states.js';
 import { Tokens } from './properties/tokens.js';
 import { Violation } from './properties/violation.js';
-import type { FaultKind, Operation, Schedule } from './schedule.js';
+import { areRivals, areShared, type FaultKind, type Operation, type Schedule } from './schedule.js';
 import type { ModelFault } from './server/operations.js';
-import { type DataWatch, runId, type ServerPlan, SimServer } from './server/sim-server.js';
+import { type Addition, type DataWatch, runId, type ServerPlan, SimServer } from './server/sim-server.js';
 
 /**
  * A quarantine lasts for the `ttl` option at least. If all masters lose their counters, it may be shorter, because new
@@ -49,7 +50,10 @@ export class World {
   isStormy = false;
   /** The first error. */
   failure: Error | undefined;
+  private readonly isShared: boolean;
   private readonly grants: Actor[] = [];
+  private lastInvitation = '';
+  private readonly picks = new Map<string, string>();
 
   constructor(
     readonly schedule: Schedule,
@@ -58,6 +62,7 @@ export class World {
     private readonly log: ((line: string) => void) | undefined,
   ) {
     const { scheduler } = this;
+    this.isShared = schedule.operations.some(({ mode }) => mode !== undefined);
     const { seed, servers, processes, durable, latency } = schedule;
     const options: RedlockOptions = { ...schedule.options, ...(durable && { durable }) };
     this.settings = resolveSettings(options, servers.length);
@@ -171,10 +176,14 @@ export class World {
       if (value.startsWith('reserved for ')) this.sometimes.reached('a hand-off reservation expired');
     },
     set: (value, words) => {
+      if (words.some((word) => String(word).includes('"pick"'))) {
+        this.notePick(value);
+      }
       // An extension by a process that believes it holds the lock sets a key only where the key is missing.
       if (!this.beliefs.hasToken(value)) return;
       if (words.some((word) => String(word).includes('extend'))) this.sometimes.reached('an extension healed a master');
     },
+    added: (addition) => this.noteMember(addition),
     fieldSet: (field, before, after, words) => {
       if (field === 'nonce' && before !== after) this.newMarker = words;
       if (field === 'vetoed' && after !== '' && after !== '0') {
@@ -188,7 +197,12 @@ export class World {
     },
     excluded: () => this.sometimes.reached('a master took no further part in a state, because it had lost data'),
     outbid: () => this.sometimes.reached('a ballot was too small to open a state'),
-    published: (channel, message) => this.health.noteNotification(channel, message),
+    published: (channel, message) => {
+      const invitation = `${this.scheduler.steps} ${message}`;
+      if (invitation === this.lastInvitation) this.sometimes.reached('a release woke several shared requests');
+      this.lastInvitation = invitation;
+      this.health.noteNotification(channel, message);
+    },
     failed: (message) => {
       if (message.startsWith('NOSCRIPT')) this.sometimes.reached('a master answered NOSCRIPT');
       if (message.startsWith('OOM')) this.sometimes.reached('a master had no memory for a write');
@@ -197,17 +211,47 @@ export class World {
     },
   };
 
+  /** Looks at the keys of the masters, if locks are shared in this run. */
+  checkSharedKeys(): void {
+    if (this.isShared) checkSharedKeys(this);
+  }
+
+  private noteMember({ key, member, words, data }: Addition): void {
+    const { sometimes, settings } = this;
+    if (key.endsWith(BARRIER)) sometimes.reached('an exclusive request stood at a barrier');
+    const [, name] = /^shared (.*)$/s.exec(member) ?? [];
+    if (name === undefined) return;
+    const isExtension = words.some((word) => String(word).includes('"prolong"'));
+    if (isExtension && this.beliefs.hasToken(name)) sometimes.reached('an extension healed a shared holder');
+    const [, resource] = key.split(`${NUL}queue:`);
+    const isDeferred =
+      resource !== undefined && data.get(new Keyspace(settings.keyPrefix).keyOf(resource)) === undefined;
+    if (isDeferred) sometimes.reached('a shared request was deferred by a barrier');
+  }
+
+  /** Tokens of one acquisition end in the same signature. */
+  private notePick(token: string): void {
+    this.sometimes.reached('a home master picked a permit');
+    const [, acquisition = ''] = token.split('@');
+    const before = this.picks.get(acquisition) ?? token;
+    if (before !== token) this.sometimes.reached('another permit was picked after a refusal');
+    this.picks.set(acquisition, token);
+  }
+
   private checkOrder(): void {
     for (const actor of this.grants.splice(0)) {
       if (actor.operation.wait === 0) continue;
-      const overtaken = this.actors.find((other) => {
+      this.health.sharing.noteOrder(actor);
+      const overtaken = this.actors.filter((other) => {
         if (other === actor || other.node !== actor.node || !other.isWaiting || other.operation.wait === 0)
           return false;
-        const isEarlier = other.askedAt < actor.askedAt;
-        return isEarlier && other.operation.resources.some((name) => actor.operation.resources.includes(name));
+        if (areShared(other.operation, actor.operation)) return false;
+        return other.askedAt < actor.askedAt && areRivals(other.operation, actor.operation);
       });
-      if (!overtaken) continue;
-      const message = `${actor.name} was served before ${overtaken.name}, which had come first`;
+      const [first] = overtaken;
+      // As many as there are permits try to take one at a time.
+      if (!first || overtaken.length < (actor.operation.permits ?? 1)) continue;
+      const message = `${actor.name} was served before ${first.name}, which had come first`;
       throw new Violation('first come, first served', this.scheduler.now, message);
     }
   }

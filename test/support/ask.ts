@@ -1,3 +1,4 @@
+import { BARRIER } from '../../lib/core/keyspace.js';
 import { countersOf } from '../../lib/core/fencing.js';
 import type {
   AcquireRequest,
@@ -8,6 +9,8 @@ import type {
   Master,
   ReleaseRequest,
   MasterRequest,
+  PickRequest,
+  QueueTicket,
 } from '../../lib/core/master.interface.js';
 
 /** Sends a request to a master and resolves with its answer. A second answer throws. */
@@ -44,4 +47,23 @@ export function releasing(keys: readonly string[], token: string, keepFor = 0): 
 
 export function inspecting(...keys: string[]): InspectRequest {
   return { op: 'inspect', keys };
+}
+
+export function barriersOf(keys: readonly string[]): readonly string[] {
+  return keys.map((key) => `queue:${key}${BARRIER}`);
+}
+
+interface SharingOptions {
+  readonly ttl?: number;
+  readonly waited?: number;
+  readonly queue?: QueueTicket | undefined;
+}
+
+export function sharing(keys: readonly string[], token: string, options: SharingOptions = {}): AcquireRequest {
+  const { waited = 0, ...others } = options;
+  return acquiring(keys, token, { ...others, sharing: { barriers: barriersOf(keys), waited } });
+}
+
+export function picking(keys: readonly string[], token: string, options: Partial<PickRequest> = {}): PickRequest {
+  return { op: 'pick', keys, token, ttl: 60_000, withdrawn: false, ...options };
 }

@@ -1,7 +1,14 @@
 import type { Clock } from '../clock.js';
 import type { LockLostError } from '../errors.js';
 import { around } from '../combined-observer.js';
-import type { AcquisitionObserver, LockObserver, OnHeld, AcquisitionProgress } from '../observer.js';
+import type { AcquisitionKind, AcquisitionObserver, AcquisitionProgress, LockObserver, OnHeld } from '../observer.js';
+
+/** What an observer learns at the beginning of an acquisition. */
+interface Observed {
+  readonly resources: readonly string[];
+  readonly onHeld: OnHeld;
+  readonly kind: AcquisitionKind;
+}
 
 /** Measures one acquisition, and the lock that results from it, for an observer. Without an observer, there is none. */
 export class AcquisitionRecorder {
@@ -17,10 +24,9 @@ export class AcquisitionRecorder {
   static begin(
     observer: LockObserver,
     clock: Clock,
-    resources: readonly string[],
-    onHeld: OnHeld,
+    { resources, onHeld, kind }: Observed,
   ): AcquisitionRecorder | undefined {
-    const listener = observer.acquiring?.(resources, onHeld);
+    const listener = observer.acquiring?.(resources, onHeld, kind);
     return listener && new AcquisitionRecorder(listener, clock);
   }
 

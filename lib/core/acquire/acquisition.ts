@@ -11,6 +11,9 @@ import { type CallSettings, EXPIRY_RESOLUTION, masterTimeoutFor, type Settings }
 import { showNames } from '../display.js';
 import type { LeasedKeys } from './leased-keys.interface.js';
 import { eachOf, type KeyNames } from '../keyspace.js';
+import { Barrier } from './barrier.js';
+import { HomeQueues } from './home-queues.js';
+import type { PermitChoice } from './permit-choice.js';
 import { QuorumLock } from './quorum-lock.js';
 import type { QueueEntry } from './wait-queue.js';
 import { failureOf, type Step, stepAfter, transitionAfter } from './transitions.js';
@@ -68,6 +71,8 @@ interface AcquisitionRequest {
   readonly waiter: Waiter;
   /** Its entry in the queues of this process; `undefined` if no other call of this process wants the same resources. */
   readonly entry: QueueEntry | undefined;
+  /** Absent for locks. */
+  readonly permits?: PermitChoice | undefined;
 }
 
 /**
@@ -84,8 +89,6 @@ export class Acquisition {
   private schedule: RetrySchedule | undefined;
   /** Whether a master has notified this acquisition. If it still waits after that, the notification was in vain. */
   private wasNotified = false;
-  /** The home masters in whose queues this acquisition waits. */
-  private queuedAt: Set<CircuitBreakerMaster> | undefined;
 
   /** The settings of this call. Its ttl and `minHold` are cut to the largest ttl that all masters know. */
   call: CallSettings;
@@ -93,22 +96,31 @@ export class Acquisition {
   private readonly names: KeyNames;
   private readonly waiter: Waiter;
   private readonly entry: QueueEntry | undefined;
+  /** Absent for locks. */
+  private readonly permits: PermitChoice | undefined;
+  private readonly homeQueues: HomeQueues;
+  private readonly barrier: Barrier;
 
   constructor(
     private readonly context: AcquisitionContext,
-    { resources, names, call, waiter, entry }: AcquisitionRequest,
+    { resources, names, call, waiter, entry, permits }: AcquisitionRequest,
   ) {
     this.resources = resources;
     this.names = names;
     this.call = call;
     this.waiter = waiter;
     this.entry = entry;
+    this.permits = permits;
+    const { masters, listener, notified } = context;
+    const queued = permits ? { keys: names.keys.slice(0, 1), queues: names.queues.slice(0, 1) } : names;
+    this.homeQueues = new HomeQueues({ names: queued, isShared: call.isShared, listener, notified });
+    this.barrier = new Barrier(masters, names, listener);
   }
 
   /** Whether another holder keeps a resource, according to the last answers of the masters or the queue of this process. */
   get isHeldByOther(): boolean {
     const refusal = this.refusal ?? this.entry?.refusal;
-    return refusal ? refusal.isHeld : this.entry !== undefined && !this.entry.isFirst;
+    return refusal ? refusal.isHeld : this.entry !== undefined && !this.entry.isAdmitted;
   }
 
   /**
@@ -120,20 +132,21 @@ export class Acquisition {
     try {
       return await this.contend(step);
     } finally {
-      this.leaveHomeQueues();
+      this.leaveQueues();
+      this.permits?.giveBack();
     }
   }
 
   private async contend(first?: Step): Promise<LeasedKeys> {
     const { waiter, entry, call: wanted } = this;
     const { witness, clock, homeMasters } = this.context;
-    const hasOthersAhead = first !== undefined || (entry !== undefined && !entry.isFirst);
+    const hasOthersAhead = first !== undefined || (entry !== undefined && !entry.isAdmitted);
     let step = first;
     for (let attempt = 1; ; attempt++) {
-      while (entry && !entry.isFirst && !waiter.isOver) await waiter.pause();
+      while (entry && !entry.isAdmitted && !waiter.isOver) await waiter.pause();
       waiter.check();
       // An acquisition that finds no other ahead of it makes one full attempt, however small its budget.
-      const isGuaranteed = attempt === 1 && !hasOthersAhead;
+      const isGuaranteed = !hasOthersAhead && (attempt === 1 || (this.permits?.isFirstTry ?? false));
       if (!isGuaranteed && waiter.isOver) throw await this.failure();
 
       const permitted = permitFor(wanted, witness);
@@ -159,15 +172,19 @@ export class Acquisition {
     const full = masterTimeoutFor(context.settings, call.ttl);
     const timeout = isGuaranteed ? full : Math.min(full, waiter.left);
     const home = context.homeMasters.of(this.names.keys[0] as string);
-    const quorumLock = this.newQuorumLock(home);
+    // Of permits, the home master selects one, if it is asked first.
+    const names = this.permits && (!home || step === 'all') ? this.permits.guess() : this.names;
+    const quorumLock = this.newQuorumLock(names, home);
     waiter.interrupt = quorumLock;
     const since = context.clock.read();
     const quorumCall = await this.contact({ quorumLock, step, home, timeout, since });
     waiter.interrupt = undefined;
-    // A grant by the home master removes this process from its queue.
-    if (home && this.queuedAt && quorumCall.isGrantedBy(home)) this.queuedAt.delete(home);
+    this.homeQueues.note(home, quorumCall);
     const isGranted = quorumCall.outcome === 'granted' && quorumLock.remaining > 0;
-    if (isGranted && !waiter.isStopped) return { quorumLock, quorumCall };
+    if (isGranted && !waiter.isStopped) {
+      this.permits?.keep();
+      return { quorumLock, quorumCall };
+    }
     // There is nothing to release if the home master alone was contacted and refused.
     const wasAlone = home !== undefined && step === 'home';
     if (!wasAlone || failureOf(quorumCall) !== 'refused') context.releasing(quorumLock.release(0));
@@ -180,7 +197,8 @@ export class Acquisition {
 
   /** Whether others acquire again and again before this acquisition, because one of its resources is always held. */
   private get isPassedOver(): boolean {
-    return this.names.keys.length > 1 && this.wasNotified && this.waiter.waited >= PATIENCE;
+    const isContended = this.wasNotified || this.barrier.hasSharedHolders;
+    return this.names.keys.length > 1 && !this.permits && isContended && this.waiter.waited >= PATIENCE;
   }
 
   /**
@@ -191,7 +209,7 @@ export class Acquisition {
     const { context, resources, call, waiter, entry } = this;
     const sequence = new SequentialAcquisition(context.clock, context.witness, call);
     // A notification could not be used while the keys are collected one by one. The place in this process is kept.
-    this.leaveHomeQueues();
+    this.leaveQueues();
     try {
       for (const names of eachOf(this.names)) {
         const part = new Acquisition(context, { resources, names, call, waiter, entry });
@@ -212,9 +230,16 @@ export class Acquisition {
   }
 
   private contact({ quorumLock, step, home, timeout, since }: Contact): Promise<QuorumCall> {
-    const attempt = { ttl: this.call.ttl, timeout, since };
+    const { permits } = this;
+    const waited = Math.floor(this.waiter.waited);
+    const attempt = { ttl: this.call.ttl, timeout, since, waited };
     if (!home || step === 'all') return quorumLock.acquire(attempt);
-    const ticket = this.enqueue(home);
+    // Without a waiting budget, the first try of permits asks a home master, too.
+    if (permits) {
+      const ticket = this.call.wait > 0 ? this.homeQueues.join(home, waited) : undefined;
+      return quorumLock.acquireOneOf(attempt, { permits, home, ticket });
+    }
+    const ticket = this.homeQueues.join(home, waited);
     return step === 'reservation'
       ? quorumLock.acquireReserved(attempt, { home, ticket })
       : quorumLock.acquireThrough(attempt, { home, ticket });
@@ -224,14 +249,23 @@ export class Acquisition {
   private async nextStep(step: Step, quorumCall: QuorumCall): Promise<Step> {
     const { retries, names } = this;
     const failure = failureOf(quorumCall);
+    if (this.permits?.triesAnother(step, failure)) return 'home';
+    if (!this.call.isShared && !this.permits && !this.waiter.isOver) {
+      this.barrier.note(quorumCall, Math.floor(this.waiter.waited));
+    }
     const { schedule, next } = transitionAfter(step, failure, retries.isFailing);
     if (schedule === 'refusal') retries.noteRefusal();
     if (schedule === 'failure') retries.noteFailure();
     if (next !== 'pause') return next;
+    this.permits?.beginAnew();
+    this.entry?.noteRefusal();
     const { homeMasters } = this.context;
     const notifies = homeMasters.notifies(homeMasters.of(names.keys[0] as string));
-    const poll = retries.delay(notifies);
-    const expiry = quorumCall.freeAfter === undefined ? Infinity : quorumCall.freeAfter + EXPIRY_RESOLUTION;
+    // The first one that is refused polls for all of this process, and those behind it are woken when it is granted.
+    const isNext = this.entry?.isNext ?? true;
+    const poll = isNext ? retries.delay(notifies) : Infinity;
+    const freeAfter = isNext ? quorumCall.freeAfter : undefined;
+    const expiry = freeAfter === undefined ? Infinity : freeAfter + EXPIRY_RESOLUTION;
     const reason = await this.waiter.pause(Math.min(poll, expiry)); // @mutant notification-trusted-without-the-timer
     if (reason === 'next') this.wasNotified = true;
     if (reason) retries.noteNotification();
@@ -240,23 +274,14 @@ export class Acquisition {
     return stepAfter({ step, failure, reason, hasOneKey, expiry, poll, isWide });
   }
 
-  private enqueue(home: CircuitBreakerMaster): { queues: readonly string[]; waiter: string; waited: number } {
-    const { listener, notified } = this.context;
-    (this.queuedAt ??= new Set()).add(home);
-    home.listen(listener, (key) => notified(home, key));
-    return { queues: this.names.queues, waiter: listener, waited: Math.floor(this.waiter.waited) };
-  }
-
   private get retries(): RetrySchedule {
     return (this.schedule ??= new RetrySchedule(this.context.random));
   }
 
-  private leaveHomeQueues(): void {
-    if (!this.queuedAt) return;
-    const { keys, queues } = this.names;
-    const request = { op: 'leave', keys, queues, waiter: this.context.listener } as const;
-    for (const master of this.queuedAt) master.ask(request, () => undefined);
-    this.queuedAt = undefined;
+  private leaveQueues(): void {
+    // First the barrier: it would keep those that are woken from taking the key.
+    this.barrier.leave();
+    this.homeQueues.leave();
   }
 
   private note(attempt: FailedAttempt): void {
@@ -269,7 +294,7 @@ export class Acquisition {
     const { masters, clock, advice } = this.context;
     const refusal = this.refusal ?? this.entry?.refusal;
     // This acquisition takes nothing any more: a release in the meantime must wake the next process.
-    this.leaveHomeQueues();
+    this.leaveQueues();
     await refusal?.settle(clock, (giveUp) => (waiter.interrupt = { giveUp }));
     waiter.interrupt = undefined;
     waiter.check();
@@ -282,9 +307,10 @@ export class Acquisition {
     return new QuorumUnavailableError(intent, resources, refusal.report, quorumOf(length), length, advice);
   }
 
-  private newQuorumLock(home: CircuitBreakerMaster | undefined): QuorumLock {
+  private newQuorumLock(names: KeyNames, home: CircuitBreakerMaster | undefined): QuorumLock {
     const { masters, settings, clock, tokens, witness } = this.context;
     const token = tokens.next(this.waiter.since.wall); // @mutant token-reused-across-attempts
-    return new QuorumLock({ masters, settings, clock, witness, names: this.names, token, home });
+    const { isShared } = this.call;
+    return new QuorumLock({ masters, settings, clock, witness, names, isShared, token, home });
   }
 }

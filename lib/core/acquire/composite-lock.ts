@@ -24,6 +24,8 @@ export class CompositeLock implements LeasedKeys {
 
   /** Several keys have no state. */
   readonly stateAccess = undefined;
+  /** A permit has one key. */
+  readonly slot = undefined;
 
   get lastReplies(): readonly MasterReport[] {
     return this.first.lastReplies;

@@ -37,7 +37,9 @@ export interface LeasedKeys {
   shorten(milliseconds: number): void;
   /** Agrees on a fencing token of at least `atLeast`. Resolves with `undefined` if there is no agreement. */
   drawToken(atLeast?: number): Promise<number | undefined>;
-  /** `undefined` for several keys, which have no state. */
+  /** The number of the permit, counted from 0; `undefined` for a lock. */
+  readonly slot: number | undefined;
+  /** `undefined` for several keys, shared ones and permits, which have no state. */
   readonly stateAccess: StateAccess | undefined;
   /** Releases the keys. Resolves when a quorum has answered, or after the master timeout; never rejects. */
   release(keepFor: number): Promise<void>;

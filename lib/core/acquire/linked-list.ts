@@ -12,11 +12,6 @@ export class ListNode<T> {
     public list: LinkedList<T> | undefined,
   ) {}
 
-  /** Whether this entry is the head of its list. */
-  get isFirst(): boolean {
-    return this.list !== undefined && this.before === undefined; // @mutant last-come-first-served-2
-  }
-
   /** Removes this entry from its list. Idempotent. */
   leave(): void {
     const { list } = this;
@@ -36,7 +31,17 @@ export class LinkedList<T> {
   private tail: ListNode<T> | undefined;
 
   get first(): T | undefined {
-    return this.head?.value; // @mutant last-come-first-served-1
+    return this.head?.value;
+  }
+
+  /** @internal */
+  get firstNode(): ListNode<T> | undefined {
+    return this.head;
+  }
+
+  /** @internal */
+  get lastNode(): ListNode<T> | undefined {
+    return this.tail;
   }
 
   get isEmpty(): boolean {

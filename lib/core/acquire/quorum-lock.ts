@@ -3,7 +3,8 @@ import { ExtensionReplies } from './extension-replies.js';
 import type { MasterReport } from '../errors.js';
 import type { Extension, LeasedKeys, StateAccess } from './leased-keys.interface.js';
 import type { KeyNames } from '../keyspace.js';
-import type { AcquireRequest, ExtendRequest, Master, QueueTicket } from '../master.interface.js';
+import type { PermitChoice } from './permit-choice.js';
+import type { AcquireRequest, ExtendRequest, Master, PickRequest, QueueTicket } from '../master.interface.js';
 import { type SendRequest, QuorumCall } from './quorum-call.js';
 import { HandOffReservation } from './hand-off-reservation.js';
 import { driftOf, masterTimeoutFor, type Settings } from '../settings/settings.js';
@@ -21,6 +22,7 @@ export interface QuorumLockOptions {
   readonly clock: Clock;
   readonly witness: Witness;
   readonly names: KeyNames;
+  readonly isShared: boolean;
   /** Identifies this attempt. */
   readonly token: string;
   /** The home master of the keys, where other processes wait for them. */
@@ -35,6 +37,8 @@ export interface AcquireAttempt {
   readonly timeout: number;
   /** The moment from which the validity counts, read before the first request is sent and after all waiting. */
   readonly since: Instant;
+  /** Milliseconds since the acquisition began. */
+  readonly waited: number;
 }
 
 /** The queue in which an attempt waits if it is refused. */
@@ -43,10 +47,18 @@ export interface HomeQueue {
   readonly ticket: QueueTicket;
 }
 
+/** The permits of which the home master takes the first that is free. */
+export interface SlotChoice {
+  readonly permits: Pick<PermitChoice, 'all' | 'order' | 'namesOf'>;
+  readonly home: Master;
+  /** Absent for an acquisition that does not wait. */
+  readonly ticket: QueueTicket | undefined;
+}
+
 /** One request to some masters. */
 interface Round {
   readonly masters: readonly Master[];
-  readonly request: AcquireRequest | ExtendRequest;
+  readonly request: AcquireRequest | ExtendRequest | PickRequest;
   readonly timeout: number;
   /**
    * The moment from which the validity counts if a quorum grants. Absent in the round to the home master alone, which
@@ -73,7 +85,7 @@ export class QuorumLock implements LeasedKeys {
   /** Masters on which there may be something to release. */
   private reached: readonly Master[] = NONE;
   /** The request of the current round. */
-  private request: AcquireRequest | ExtendRequest | undefined;
+  private request: AcquireRequest | ExtendRequest | PickRequest | undefined;
   /** The request to the home master, if it differs from `request`. */
   private requestToHome: AcquireRequest | undefined;
   /** The current round; `undefined` once it is decided. */
@@ -90,17 +102,19 @@ export class QuorumLock implements LeasedKeys {
   private readonly masters: readonly Master[];
   private readonly settings: Settings;
   private readonly clock: Clock;
-  private readonly names: KeyNames;
+  private names: KeyNames;
+  private readonly isShared: boolean;
   private readonly token: string;
   private readonly home: Master | undefined;
   private readonly engagement: Engagement;
 
-  constructor({ masters, settings, clock, witness, names, token, home }: QuorumLockOptions) {
+  constructor({ masters, settings, clock, witness, names, isShared, token, home }: QuorumLockOptions) {
     this.masters = masters;
     this.settings = settings;
     this.clock = clock;
     this.engagement = new Engagement(witness);
     this.names = names;
+    this.isShared = isShared;
     this.token = token;
     this.home = home;
   }
@@ -124,39 +138,57 @@ export class QuorumLock implements LeasedKeys {
     return this.replies?.last ?? [];
   }
 
+  /** The number of the permit; `undefined` for a lock. */
+  get slot(): number | undefined {
+    return this.names.slot;
+  }
+
   get stateAccess(): StateAccess | undefined {
     const { masters, settings, token, names } = this;
     const { keys, state } = names;
     const [key] = keys;
-    if (key === undefined || state === undefined) return undefined;
+    if (key === undefined || state === undefined || this.isShared) return undefined;
     return { masters, key, entry: state, token, masterTimeout: settings.masterTimeout };
   }
 
   /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */
-  acquire({ ttl, timeout, since }: AcquireAttempt): Promise<QuorumCall> {
-    return this.runRound({ masters: this.masters, request: this.acquisition(ttl), timeout, countsFrom: since });
+  acquire(attempt: AcquireAttempt): Promise<QuorumCall> {
+    const { timeout, since } = attempt;
+    return this.runRound({ masters: this.masters, request: this.acquisition(attempt), timeout, countsFrom: since });
   }
 
   /**
    * Like {@link acquire}, but contacts the home master first, and the others only after it has granted. Of several
    * concurrent attempts, only one gets past the home master; the others wait in its queue.
    */
-  async acquireThrough({ ttl, timeout, since }: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
-    const first = await this.runRound({ masters: [home], request: this.acquisition(ttl, ticket), timeout });
+  async acquireThrough(attempt: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
+    const { timeout } = attempt;
+    const first = await this.runRound({ masters: [home], request: this.acquisition(attempt, ticket), timeout });
+    return this.acquireAfter(first, home, attempt);
+  }
+
+  /** Like {@link acquireThrough}, for the permit that the home master finds free. */
+  async acquireOneOf(attempt: AcquireAttempt, { permits, home, ticket }: SlotChoice): Promise<QuorumCall> {
+    const { ttl, timeout } = attempt;
+    const { order } = permits;
+    // Until one is taken, the key to release is not known.
+    this.names = permits.all;
+    const request: PickRequest = { op: 'pick', keys: order, token: this.token, ttl, withdrawn: false, queue: ticket };
+    const first = await this.runRound({ masters: [home], request, timeout });
     const [answer] = first.answered;
-    if (first.outcome !== 'granted' || !answer) return first;
-    const request = this.acquisition(ttl);
-    const send: SendRequest = (master, reply) => (master === home ? reply(answer) : master.ask(request, reply));
-    return this.runRound({ masters: this.masters, request, timeout, countsFrom: since, send });
+    const picked = answer?.kind === 'granted' ? order[answer.picked ?? -1] : undefined;
+    if (picked !== undefined) this.names = permits.namesOf(picked);
+    return this.acquireAfter(first, home, attempt);
   }
 
   /**
    * Like {@link acquireThrough}, for a key that the home master has just reserved for this process: the other masters
    * are contacted without waiting for its answer.
    */
-  acquireReserved({ ttl, timeout, since }: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
-    const requestToHome = this.acquisition(ttl, ticket);
-    const request = this.acquisition(ttl);
+  acquireReserved(attempt: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
+    const { timeout, since } = attempt;
+    const requestToHome = this.acquisition(attempt, ticket);
+    const request = this.acquisition(attempt);
     const reservation = new HandOffReservation(home, requestToHome, request);
     // The home master first: this gives the previous holder's release a little more time to reach the others.
     const masters = [home, ...this.masters.filter((master) => master !== home)];
@@ -171,7 +203,8 @@ export class QuorumLock implements LeasedKeys {
     if (this.validityOf(ttl) < this.remaining) this.countFrom(started, ttl);
     const timeout = Math.min(masterTimeoutFor(this.settings, ttl), Math.max(this.remaining, 0));
     const { keys } = this.names;
-    const request: ExtendRequest = { op: 'extend', keys, token: this.token, ttl, withdrawn: false };
+    const { token, isShared } = this;
+    const request: ExtendRequest = { op: 'extend', keys, token, ttl, withdrawn: false, isShared };
     const noteToken = this.fencing?.beginExtension();
     const send: SendRequest | undefined =
       noteToken &&
@@ -216,7 +249,8 @@ export class QuorumLock implements LeasedKeys {
     if (this.reached.length === 0) return Promise.resolve(); // @mutant nothing-released
     const ttl = Math.max(keepFor, this.life);
     const { keys, queues } = this.names;
-    const request = { op: 'release', keys, queues, token: this.token, keepFor, ttl } as const;
+    const { token, isShared } = this;
+    const request = { op: 'release', keys, queues, token, keepFor, ttl, isShared } as const;
     const { masterTimeout } = this.settings;
     const masters = withLast(this.reached, this.home);
     return new QuorumCall({ masters, request, clock: this.clock, timeout: masterTimeout }).decided.then(nothing);
@@ -227,9 +261,20 @@ export class QuorumLock implements LeasedKeys {
     this.quorumCall?.giveUp();
   }
 
-  private acquisition(ttl: number, queue?: QueueTicket): AcquireRequest {
-    const { keys } = this.names;
-    return { op: 'acquire', keys, token: this.token, ttl, withdrawn: false, queue };
+  private acquisition({ ttl, waited }: AcquireAttempt, queue?: QueueTicket): AcquireRequest {
+    const { names, token, isShared } = this;
+    const sharing = isShared ? { barriers: names.barriers, waited } : undefined;
+    return { op: 'acquire', keys: names.keys, token, ttl, withdrawn: false, queue, sharing };
+  }
+
+  /** The round to all masters after the one to the home master alone, if that has granted. */
+  private acquireAfter(first: QuorumCall, home: Master, attempt: AcquireAttempt): Promise<QuorumCall> {
+    const [answer] = first.answered;
+    if (first.outcome !== 'granted' || !answer) return Promise.resolve(first);
+    const { timeout, since } = attempt;
+    const request = this.acquisition(attempt);
+    const send: SendRequest = (master, reply) => (master === home ? reply(answer) : master.ask(request, reply));
+    return this.runRound({ masters: this.masters, request, timeout, countsFrom: since, send });
   }
 
   private runRound({ masters, request, timeout, countsFrom, send, requestToHome }: Round): Promise<QuorumCall> {
@@ -239,12 +284,12 @@ export class QuorumLock implements LeasedKeys {
     this.request = request;
     this.requestToHome = requestToHome;
     this.life = Math.max(this.life, request.ttl);
-    if (request.op === 'acquire') this.engagement.begin();
+    if (request.op !== 'extend') this.engagement.begin();
     const conclude = (quorumCall: QuorumCall): void => {
       // A request without an answer counts as one that may have taken effect: no later answer can add a master.
       this.quorumCall = undefined;
       this.noteReached(quorumCall);
-      if (request.op !== 'acquire') return;
+      if (request.op === 'extend') return;
       const isGranted = quorumCall.outcome === 'granted' && this.engagement.isCounted;
       if (!isGranted) this.engagement.end();
       // Without `countsFrom`, the home master alone has granted.

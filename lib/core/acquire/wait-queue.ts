@@ -1,4 +1,4 @@
-import { LinkedList, type ListNode } from './linked-list.js';
+import { LinkedList, ListNode } from './linked-list.js';
 import type { Refusal } from './refusal.js';
 import type { Waiter, WakeReason } from './waiter.js';
 
@@ -8,16 +8,135 @@ interface Occupant {
   wake(why?: WakeReason): void;
 }
 
-/** A holder stays at the head of the queue, and is never woken. */
+/** How an acquisition shares its resources with others of this process. */
+export interface Sharing {
+  /** Whether it may hold them at the same time as other shared holders. */
+  readonly isShared: boolean;
+  /** How many may hold them at the same time: the permits, or 1 for a lock. */
+  readonly places: number;
+}
+
+const ALONE: Sharing = Object.freeze({ isShared: false, places: 1 });
+/** A holder keeps its place in the queue, and is never woken. */
 const HOLDER: Occupant = { hasEnded: true, wake: () => undefined };
 
-/** The holder of one resource and its waiters, in the order of their arrival. */
+/** The place of one acquisition in the queue of one resource. */
+class Place extends ListNode<Occupant> {
+  /** Whether it may contend, or holds the resource. */
+  isAdmitted = false;
+  /** Whether the masters have refused its last attempt. */
+  isRefused = false;
+
+  constructor(
+    occupant: Occupant,
+    readonly queue: ResourceQueue,
+    readonly sharing: Sharing,
+  ) {
+    super(occupant, queue);
+  }
+}
+
+/**
+ * The holders of one resource and its waiters, in the order of their arrival. The first places are admitted: one, as many
+ * as there are permits, or all shared ones behind a shared holder, and one exclusive request behind shared holders.
+ */
 class ResourceQueue extends LinkedList<Occupant> {
-  /** The last refusal of the acquisition at the head. */
+  /** The last refusal of an acquisition that was admitted. */
   refusal: Refusal | undefined;
+  private lastAdmitted: Place | undefined;
+  private admitted = 0;
+  /** Number of those among them that hold the resource. */
+  private holders = 0;
+  /** Number of those among them that the masters have refused. They go first. */
+  private refused = 0;
 
   constructor(readonly resource: string) {
     super();
+  }
+
+  join(occupant: Occupant, sharing: Sharing): Place {
+    const place = new Place(occupant, this, sharing);
+    this.append(place);
+    if (place.before === this.lastAdmitted && this.mayAdmit(place)) this.admit(place);
+    return place;
+  }
+
+  /** The waiters that may contend. */
+  get contenders(): readonly Place[] {
+    const contenders: Place[] = [];
+    for (let place = this.firstPlace; place?.isAdmitted === true; place = placeAfter(place)) {
+      if (!place.value.hasEnded) contenders.push(place);
+    }
+    return contenders;
+  }
+
+  leave(place: Place): void {
+    const { isAdmitted } = place;
+    if (isAdmitted) {
+      this.admitted--;
+      if (place.value === HOLDER) this.holders--;
+      this.setRefused(place, false);
+      if (this.lastAdmitted === place) this.lastAdmitted = place.before as Place | undefined;
+    }
+    place.leave();
+    // Nothing changes for the others when a waiter behind them gives up.
+    if (!isAdmitted) return;
+    if (this.refused > 0) this.next?.value.wake();
+    this.admitMore();
+  }
+
+  becomeHolder(place: Place): void {
+    place.value = HOLDER;
+    this.holders++;
+    this.setRefused(place, false);
+    if (this.refused > 0) {
+      // Shared holders may all have what this one has. Of others, the next one goes on to poll.
+      if (place.sharing.isShared) for (const { value } of this.contenders) value.wake();
+      else this.next?.value.wake();
+    }
+    this.admitMore();
+  }
+
+  /** Admits those whose turn has come, and wakes them. */
+  private admitMore(): void {
+    let next = this.lastAdmitted ? placeAfter(this.lastAdmitted) : this.firstPlace; // @mutant last-come-first-served
+    while (next && this.mayAdmit(next)) {
+      this.admit(next);
+      next.value.wake();
+      next = placeAfter(next);
+    }
+  }
+
+  setRefused(place: Place, isRefused: boolean): void {
+    if (place.isRefused !== isRefused) this.refused += isRefused ? 1 : -1;
+    place.isRefused = isRefused;
+  }
+
+  /** The first one that may contend. */
+  get next(): Place | undefined {
+    let place = this.firstPlace;
+    while (place?.isAdmitted === true && place.value.hasEnded) place = placeAfter(place);
+    return place?.isAdmitted === true ? place : undefined;
+  }
+
+  private admit(place: Place): void {
+    place.isAdmitted = true;
+    this.lastAdmitted = place;
+    this.admitted++;
+  }
+
+  /** Whether the next place may contend. */
+  private mayAdmit({ sharing }: Place): boolean {
+    const { admitted, holders, lastAdmitted } = this;
+    if (this.refused > 0) return false;
+    if (admitted < sharing.places) return true;
+    if (lastAdmitted?.sharing.isShared !== true) return false;
+    // An exclusive request behind shared holders asks the masters, so that it stands at the barriers for their next ones.
+    return sharing.isShared ? holders > 0 : holders === admitted;
+  }
+
+  private get firstPlace(): Place | undefined {
+    return this.firstNode as Place | undefined;
   }
 }
 
@@ -26,53 +145,60 @@ export class QueueEntry {
   /** @internal */
   constructor(
     private readonly queue: WaitQueue,
-    private readonly nodes: readonly ListNode<Occupant>[],
+    private readonly places: readonly Place[],
   ) {}
 
-  /** Whether it is at the head of all its queues. */
-  get isFirst(): boolean {
-    return this.nodes.every(isFirstNode);
+  /** Whether its turn has come in all its queues. */
+  get isAdmitted(): boolean {
+    return this.places.every(isAdmittedPlace);
   }
 
-  /** The last refusal of an acquisition at the head of these queues; `undefined` once it is granted. */
+  /** Whether it is the first one of all its queues that may contend. */
+  get isNext(): boolean {
+    return this.places.every((place) => place.queue.next === place);
+  }
+
+  /** The last refusal of an acquisition whose turn had come in these queues; `undefined` once one is granted. */
   get refusal(): Refusal | undefined {
-    return queueOf(this.nodes.find((node) => queueOf(node)?.refusal))?.refusal;
+    return this.places.find(({ queue }) => queue.refusal)?.queue.refusal;
   }
 
   set refusal(refusal: Refusal | undefined) {
-    for (const node of this.nodes) {
-      const queue = queueOf(node);
-      if (queue) queue.refusal = refusal;
-    }
+    for (const { queue } of this.places) queue.refusal = refusal;
   }
 
-  /** The lock is granted. The entry stays at the head until `leave`. */
+  /** The attempt has failed, and a pause follows. */
+  noteRefusal(): void {
+    for (const place of this.places) place.queue.setRefused(place, true);
+  }
+
+  /** The lock is granted. The entry keeps its places until `leave`. */
   becomeHolder(): void {
     this.refusal = undefined;
-    for (const node of this.nodes) node.value = HOLDER;
+    for (const place of this.places) place.queue.becomeHolder(place);
   }
 
   /** Leaves all queues. Idempotent. */
   leave(): void {
-    for (const node of this.nodes) this.queue.leave(node);
+    for (const place of this.places) this.queue.leave(place);
   }
 }
 
 /**
  * First come, first served within one process, with one queue per resource.
  *
- * The holder of a resource stays at the head of its queue until the lock has ended, so the waiters behind it cause no
- * traffic at all. An acquisition of several resources joins all their queues at once. The order is therefore the same everywhere,
- * and two acquisitions cannot deadlock.
+ * The holder of a resource stays in its queue until the lock has ended, so the waiters behind it cause no traffic at all. An
+ * acquisition of several resources joins all their queues at once. The order is therefore the same everywhere, and two
+ * acquisitions cannot deadlock.
  */
 export class WaitQueue {
   private readonly queues = new Map<string, ResourceQueue>();
 
   /** Joins the queues of all resources. */
-  join(resources: readonly string[], waiter: Waiter): QueueEntry {
+  join(resources: readonly string[], waiter: Waiter, sharing: Sharing = ALONE): QueueEntry {
     return new QueueEntry(
       this,
-      resources.map((resource) => this.queueFor(resource).add(waiter)),
+      resources.map((resource) => this.queueFor(resource).join(waiter, sharing)),
     );
   }
 
@@ -81,33 +207,38 @@ export class WaitQueue {
     return !resources.some((resource) => this.queues.has(resource));
   }
 
-  /** Wakes the heads of all queues for another attempt. */
+  /** Wakes all that may contend for another attempt. */
   wakeAll(): void {
-    for (const { first } of this.queues.values()) first?.wake();
+    for (const { contenders } of this.queues.values()) for (const { value } of contenders) value.wake();
   }
 
-  /** Wakes the head of a queue because a master has notified this process. Returns false if no waiter is there. */
-  notify(resource: string): boolean {
-    const first = this.queues.get(resource)?.first;
-    if (!first || first.hasEnded) return false;
-    first.wake('next');
-    return true;
+  /**
+   * Wakes the next waiter of a queue because a master has notified this process.
+   *
+   * @param slot the permit that the master has reserved
+   * @returns false if no waiter can use it
+   */
+  notify(resource: string, slot = 0): boolean {
+    const [next, other] = this.queues.get(resource)?.contenders ?? [];
+    if (!next) return false;
+    const isUsable = slot < next.sharing.places;
+    next.value.wake(isUsable ? 'next' : 'retry');
+    // The master has removed this process from its queue.
+    other?.value.wake();
+    return isUsable;
   }
 
-  /** Wakes the heads of the queues of these resources for another attempt. */
+  /** Wakes those that may contend for these resources for another attempt. */
   wakeFirst(resources: readonly string[]): void {
-    for (const resource of resources) this.queues.get(resource)?.first?.wake();
+    for (const resource of resources) for (const { value } of this.queues.get(resource)?.contenders ?? []) value.wake();
   }
 
   /** @internal */
-  leave(node: ListNode<Occupant>): void {
-    const queue = queueOf(node);
-    if (!queue) return;
-    const wasFirst = node.isFirst;
-    node.leave();
+  leave(place: Place): void {
+    if (!place.list) return;
+    const { queue } = place;
+    queue.leave(place);
     if (queue.isEmpty) this.queues.delete(queue.resource);
-    // Nothing changes for the head when a waiter behind it gives up.
-    else if (wasFirst) queue.first?.wake();
   }
 
   private queueFor(resource: string): ResourceQueue {
@@ -120,10 +251,10 @@ export class WaitQueue {
   }
 }
 
-function isFirstNode(node: ListNode<Occupant>): boolean {
-  return node.isFirst;
+function isAdmittedPlace({ isAdmitted, list }: Place): boolean {
+  return isAdmitted && list !== undefined;
 }
 
-function queueOf(node: ListNode<Occupant> | undefined): ResourceQueue | undefined {
-  return node?.list as ResourceQueue | undefined;
+function placeAfter(place: Place): Place | undefined {
+  return place.after as Place | undefined;
 }

@@ -105,7 +105,26 @@ export interface AcquireOptions {
   minHold?: Duration;
   /** Cancels the wait when it aborts: the acquisition then rejects with the reason of the signal. */
   signal?: AbortSignal;
+  /**
+   * `'shared'`: any number of shared holders may have the resource at the same time, and no exclusive one. A shared lock
+   * has neither a fencing token nor a state, and cannot be combined with `minHold` or `permits`.
+   *
+   * An exclusive request that waits is not passed by shared ones that come later.
+   * @default 'exclusive'
+   */
+  mode?: LockMode;
+  /**
+   * How many holders may have the resource at the same time, in all instances: from 1 to 1,000. For one resource. Permits
+   * of a name and a lock of the same name do not exclude each other.
+   *
+   * All instances should give the same number. Those that give a smaller one use that many of the permits.
+   * @default a lock: one holder
+   */
+  permits?: number;
 }
+
+/** Who may hold a resource at the same time. */
+export type LockMode = 'exclusive' | 'shared';
 
 export const REDLOCK_OPTION_NAMES = [
   'ttl',
@@ -127,4 +146,6 @@ export const ACQUIRE_OPTION_NAMES = [
   'maxHold',
   'minHold',
   'signal',
+  'mode',
+  'permits',
 ] as const satisfies readonly (keyof AcquireOptions)[];

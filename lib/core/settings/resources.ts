@@ -13,6 +13,8 @@ export const MOST_NAMES = 512;
 export const MOST_CHARACTERS = 2 ** 16;
 /** Largest length of the prefix, which is sent with each name. */
 const LONGEST_PREFIX = 128;
+/** Begins the names of processes that wait for shared keys, as in the scripts. Other names begin with the prefix. */
+const SHARED = 'shared ';
 /** What a missing value and an object become in a template string. */
 const UNFILLED = /(?<![\p{L}\p{N}_])undefined(?![\p{L}\p{N}_])|\[object Object\]/u;
 
@@ -44,6 +46,9 @@ export function resolveKeyPrefix(value: unknown): string {
       value,
       `must have at most ${LONGEST_PREFIX} characters, not ${value.length}`,
     );
+  }
+  if (value.startsWith(SHARED)) {
+    throw new RedlockConfigError('keyPrefix', value, `must not begin with '${SHARED}', which marks shared holders`);
   }
   checkText('keyPrefix', value);
   return value;

@@ -25,6 +25,9 @@ export interface CallSettings {
   readonly maxHold: number;
   readonly minHold: number;
   readonly signal: AbortSignal | undefined;
+  readonly isShared: boolean;
+  /** `undefined` for a lock. */
+  readonly permits: number | undefined;
 }
 
 const DEFAULT_TTL = 10_000;
@@ -45,6 +48,8 @@ const MIN_TTL = 10;
 /** A shorter ttl leaves little time for a pause of the process, and is often meant to be in seconds. In milliseconds. */
 const SUSPICIOUS_TTL = 250;
 const MAX_DRIFT_FACTOR = 0.5;
+/** A master that has all of them taken looks at each. */
+const MOST_PERMITS = 1_000;
 /**
  * Resolution with which a server expires keys, in milliseconds. Added to every drift, and to a wait for an expiry: masters
  * set their keys one after the other.
@@ -100,6 +105,7 @@ export function resolveCall(settings: Settings, options: AcquireOptions, where?:
     maxHold,
     minHold: resolveMinHold(at('minHold'), settings, minHold, maxHold),
     signal: resolveSignal(at('signal'), signal),
+    ...resolveSharing(at, options),
   };
 }
 
@@ -156,6 +162,26 @@ function resolveMinHold(option: string, settings: Settings, value: Duration, max
     throw new RedlockConfigError(option, value, advice);
   }
   return minHold;
+}
+
+const EXCLUSIVE: Pick<CallSettings, 'isShared' | 'permits'> = Object.freeze({ isShared: false, permits: undefined });
+
+function resolveSharing(at: (name: string) => string, options: AcquireOptions): typeof EXCLUSIVE {
+  const { mode = 'exclusive', permits, minHold } = options;
+  if (mode === 'exclusive' && permits === undefined) return EXCLUSIVE;
+  if (!['exclusive', 'shared'].includes(mode)) {
+    throw new RedlockConfigError(at('mode'), mode, `must be 'exclusive' or 'shared'`);
+  }
+  const isShared = mode === 'shared';
+  if (isShared && minHold !== undefined) {
+    throw new RedlockConfigError(at('minHold'), minHold, `cannot be given with mode: 'shared'`);
+  }
+  if (permits === undefined) return { isShared, permits };
+  if (isShared) throw new RedlockConfigError(at('permits'), permits, `cannot be given with mode: 'shared'`);
+  if (!Number.isInteger(permits) || permits < 1 || permits > MOST_PERMITS) {
+    throw new RedlockConfigError(at('permits'), permits, `must be an integer from 1 to ${MOST_PERMITS}`);
+  }
+  return { isShared, permits };
 }
 
 function resolveMasterTimeout(value: Duration | undefined, ttl: number): number {

@@ -155,7 +155,8 @@ export class LockState {
   /** Opens the state once for this lock. */
   async #open(onUncertain: 'throw' | 'newest', awaitsAll = false): Promise<Opening> {
     const { holder, register, masters } = this.#options;
-    if (!register) throw new RedlockConfigError('state', holder.resources, 'needs a lock on one resource');
+    if (!register)
+      throw new RedlockConfigError('state', holder.resources, 'needs an exclusive lock on one resource, and no permit');
     holder.throwIfLost();
     if (this.#opened) return this.#opened;
     const opening = await this.#persist(() => register.open({ awaitsAll }));

@@ -55,7 +55,7 @@ export class Inspection {
   }
 
   #show(service, found) {
-    const { resource, state, remaining, holder, waiting, at, masters, ticket, revoked } = found;
+    const { resource, state, remaining, holder, sharedBy, waiting, at, masters, ticket, revoked } = found;
     this.#remaining = undefined;
     const word = revoked ? 'released by force' : WORDS[state];
     const badge = element('p', { class: 'badge', 'data-lock': revoked ? 'revoked' : state }, word);
@@ -69,6 +69,7 @@ export class Inspection {
       add('holder', holder.instance);
       add('since', `${dateAndTime(holder.since)} (${duration(at - holder.since)})`);
     }
+    if (sharedBy) add('shared by', `${sharedBy} ${sharedBy === 1 ? 'holder' : 'holders'}`);
     if (state === 'held') {
       const cell = add(revoked ? 'free in at most' : 'free, unless it is extended, in', 'it never expires');
       if (remaining !== undefined) this.#remaining = { cell, until: at + remaining };

@@ -48,7 +48,7 @@ class LockList {
   show(services, kind) {
     const isNamed = services.length > 1;
     const locks = services.flatMap((service) => {
-      return service[kind].locks.map(({ resources, since }) => ({ service: service.name, resources, since }));
+      return service[kind].locks.map((lock) => ({ service: service.name, ...lock }));
     });
     const count = services.reduce((sum, service) => sum + service[kind].count, 0);
     const seen = new Map();
@@ -74,13 +74,16 @@ class LockList {
     }
   }
 
-  #rowOf(key, { service, resources, since }, isNamed) {
+  #rowOf(key, { service, resources, since, mode, slot }, isNamed) {
     const names = resources.map((resource) => {
+      // An inspection shows the lock of a name, and not its permits.
+      if (slot !== undefined) return element('span', {}, `${resource} #${slot}`);
       const button = element('button', { type: 'button', class: 'link', title: 'Inspect this lock' }, resource);
       button.addEventListener('click', () => this.#pick(service, resource));
       return button;
     });
     const tag = isNamed ? [element('span', { class: 'tag' }, service ?? 'default')] : [];
+    if (mode === 'shared') tag.push(element('span', { class: 'tag' }, 'shared'));
     const cell = element('td', { class: 'number' });
     this.#since.set(key, { cell, since });
     for (const old of this.#since.keys()) if (old !== key && !this.#rows.has(old)) this.#since.delete(old);

@@ -1,10 +1,11 @@
-import { RESERVATION_LIFE } from '../../core/master.interface.js';
 import { EXPIRY_RESOLUTION } from '../../core/settings/settings.js';
-import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, NOT_THE_HOLDER, UNMARKED } from './statuses.js';
-import { GIVE, CHECK_MARKER, NOTIFY, QUEUE_LIFE, RESERVED, SIGNATURE, TAKE } from './usual.lua.js';
+import { CONTENTS } from './contents.lua.js';
+import { PERMITS } from './permits.lua.js';
+import { SHARING } from './sharing.lua.js';
+import { FREE, FREE_WITH_WAITERS, HEALED, NOT_THE_HOLDER, UNMARKED } from './statuses.js';
+import { CHECK_MARKER, GIVE, RESERVED, TAKE } from './usual.lua.js';
+import { QUEUES } from './waiting.lua.js';
 
-/** Maximum number of dead waiters that one release skips. */
-const MOST_SKIPPED = 100;
 /**
  * An announced ttl counts for this many milliseconds longer than the ttl itself: a bit longer than until its next
  * announcement.
@@ -35,71 +36,6 @@ end
 
 local function text(number)
   return string.format('%.0f', number)
-end`;
-
-/**
- * The longest remaining time of the keys that another token holds, or FREE; the set of these keys; and the token of the
- * first of them.
- *
- * Every operation reads before it writes, because a script that fails half-way is not rolled back. GET and not just
- * PTTL, so that a key of another type, which is no lock, is reported as such (WRONGTYPE).
- */
-const LONGEST_HOLD = `
-local function longest_hold(keys, token, reserved)
-  local longest, held, owner = ${FREE}, {}, nil
-  for i, key in ipairs(keys) do
-    local value = call('GET', key)
-    if value and value ~= token and value ~= reserved then
-      local left = call('PTTL', key)
-      if left == ${ENDLESS} or (longest ~= ${ENDLESS} and left > longest) then longest = left end
-      owner = owner or value
-      held[i] = true
-    end
-  end
-  return longest, held, owner
-end
-
-local function refusal(longest, owner, waiting)
-  return text(longest) .. ' ' .. (waiting or '') .. ${SIGNATURE}
-end`;
-
-// pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
-// released while processes wait for it is reserved for the one that is notified. A waiter that is dead does not listen,
-// and is skipped.
-const QUEUES = `
-local function wake_next(key, queue)
-  for _ = 1, ${MOST_SKIPPED} do
-    local waiter = pcall_redis('ZPOPMIN', queue)[1]
-    if not waiter then return false end
-    if call('EXISTS', key) == 0 then pcall_redis('SET', key, ${RESERVED} .. waiter, 'PX', ${RESERVATION_LIFE}) end
-    ${NOTIFY}
-    if is_heard then return true end
-    if call('GET', key) == ${RESERVED} .. waiter then call('DEL', key) end
-  end
-  return false
-end
-
--- A waiter takes its place before it is refused. Its reservation is of no use while another key is held.
-local function queue_up(keys, queues, held, waiter, waited)
-  local since = milliseconds() - waited
-  for i, key in ipairs(keys) do
-    if held[i] then
-      pcall_redis('ZADD', queues[i], 'NX', text(since), waiter)
-      pcall_redis('PEXPIRE', queues[i], ${QUEUE_LIFE})
-    elseif call('GET', key) == ${RESERVED} .. waiter then
-      call('DEL', key)
-      wake_next(key, queues[i])
-    end
-  end
-end
-
-local function leave_queues(queues, waiter)
-  local contended = false
-  for _, queue in ipairs(queues) do
-    pcall_redis('ZREM', queue, waiter)
-    if call('EXISTS', queue) == 1 then contended = true end
-  end
-  return contended
 end`;
 
 const FENCES = `
@@ -156,13 +92,11 @@ end`;
  * - release: pcall, because one key that is no lock must not keep the others from being released.
  */
 const OPERATIONS = `
-local operations = {}
-
 function operations.acquire(keys, token, ttl, queues, waiter, waited)
   if not is_marked() then return ${UNMARKED} end
-  local longest, held, owner = longest_hold(keys, token, waiter and ${RESERVED} .. waiter)
+  local longest, held, owner = longest_hold(keys, token, waiter and ${RESERVED} .. waiter) -- @mutant exclusive-beside-shared-holders
   if longest ~= ${FREE} then
-    if waiter then queue_up(keys, queues, held, waiter, waited) end
+    if waiter then queue_up(keys, held, { queues = queues, waiter = waiter, waited = waited }) end
     return refusal(longest, owner)
   end
   if marker ~= '' then clock() end
@@ -173,7 +107,7 @@ end
 function operations.extend(keys, token, ttl)
   if not is_marked() then return ${UNMARKED} end
   if marker ~= '' then clock() end
-  local longest, _, owner = longest_hold(keys, token) -- @mutant extension-without-owner-check
+  local longest, _, owner = longest_hold(keys, token) -- @mutant extension-without-owner-check, extension-over-shared-holders
   if longest ~= ${FREE} then return refusal(longest, owner) end
   local status = ${FREE}
   for _, key in ipairs(keys) do
@@ -189,7 +123,9 @@ end
 function operations.draw(keys, token, fields, at_least, step)
   if not is_marked() then return ${UNMARKED} end
   for _, key in ipairs(keys) do
-    if call('GET', key) ~= token then return ${NOT_THE_HOLDER} end -- @mutant draw-for-any-holder
+    local owner, _, trouble = look(key)
+    if trouble then error(trouble) end
+    if owner ~= token then return ${NOT_THE_HOLDER} end -- @mutant draw-for-any-holder
   end
   return ${FREE} .. ' ' .. draw(fields, at_least, step)
 end
@@ -204,13 +140,14 @@ function operations.release(keys, token, keep_for, queues)
   local trouble
   local contended = false
   for i, key in ipairs(keys) do
-    local owner = pcall_redis('GET', key)
-    if type(owner) == 'table' then
-      trouble = owner
+    local owner, shared, problem = look(key)
+    trouble = problem or trouble
+    if shared or problem then
+      -- Nothing here is the holder's.
     elseif owner == token or not owner then -- @mutant unconditional-delete
       if owner and keep_for == '0' then call('DEL', key) end
       if owner and keep_for ~= '0' then call('PEXPIRE', key, keep_for) end
-      if wake_next(key, queues[i]) then contended = true end
+      if wake(key, queues[i]) then contended = true end
     elseif string.find(owner, ${RESERVED}, 1, true) == 1 then
       contended = true
     end
@@ -218,13 +155,13 @@ function operations.release(keys, token, keep_for, queues)
   return trouble or (contended and ${FREE_WITH_WAITERS}) or ${FREE}
 end
 
-function operations.leave(keys, waiter, queues)
+-- Those behind it may be able to take the key, even if it had no reservation.
+function operations.leave(keys, waiter, queues, is_shared)
+  is_shared = is_shared == 1
   for i, key in ipairs(keys) do
-    pcall_redis('ZREM', queues[i], waiter)
-    if pcall_redis('GET', key) == ${RESERVED} .. waiter then
-      call('DEL', key)
-      wake_next(key, queues[i])
-    end
+    pcall_redis('ZREM', queues[i], member_of(waiter, is_shared))
+    drop_reservation(key, waiter, is_shared)
+    if type(pcall_redis('GET', key)) ~= 'string' then wake(key, queues[i]) end
   end
   return ${FREE}
 end
@@ -275,4 +212,7 @@ answers[#answers + 1] = time
 return answers`;
 
 /** All operations of the script. */
-export const EVERYTHING = [COMMON, LONGEST_HOLD, QUEUES, FENCES, ANNOUNCEMENTS, OPERATIONS, ANSWER_ALL].join('\n');
+export const EVERYTHING = [
+  ...[COMMON, CONTENTS, QUEUES, FENCES, ANNOUNCEMENTS],
+  ...['local operations = {}', OPERATIONS, SHARING, PERMITS, ANSWER_ALL],
+].join('\n');

@@ -52,7 +52,7 @@ local is_ours = string.match(entry, '^%d+ %S+$') or string.match(entry, '^%d+ %S
 if entry ~= '' and not is_ours then return { ${FOREIGN_ENTRY} } end
 local stored = string.match(entry, '^%S+ %S+( .*)$')
 if op == 'read-state' then return { ${FREE}, text(now), generation, first, entry } end
-if call('GET', key) ~= token then return { ${NOT_THE_HOLDER} } end -- @mutant any-holder-opens-the-state
+if redis.pcall('GET', key) ~= token then return { ${NOT_THE_HOLDER} } end -- @mutant any-holder-opens-the-state
 
 if op == 'open-state' then
   if promised and compare(number, id, promised, promised_id) <= 0 then return { ${OUTBID}, promised, promised_id } end -- @mutant smaller-ballots-open-the-state

@@ -14,3 +14,5 @@ export const NOT_THE_HOLDER = 0;
 export const OUTBID = -6;
 /** Answer to a request for a state whose entry has a value of another program. */
 export const FOREIGN_ENTRY = -7;
+/** Begins the answer to a request that takes one of several keys. The number of that key follows, counted from 0. */
+export const PICKED = -8;

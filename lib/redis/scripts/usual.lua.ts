@@ -7,6 +7,9 @@ export const QUEUE_LIFE = 5_000;
 
 // The parts that `bound-script.ts` assembles.
 
+/** Maximum number of members of a shared key. */
+export const MOST_HOLDERS = 1_000;
+
 /** The arguments of a script. Most requests need no clock and many need no marker: both are read once, on first use. */
 export const PARAMETERS = `
 local call, pcall_redis = redis.call, redis.pcall
@@ -29,6 +32,11 @@ end`;
 
 /** The beginning of the value of a key that is reserved for a waiter. The name of the waiter follows. */
 export const RESERVED = `'reserved for '`;
+
+/**
+ * The beginning of a member of a shared key, whose token follows, and of a member of a queue that waits for a shared key.
+ */
+export const SHARED = `'shared '`;
 
 /**
  * The part of a holder's token that is not secret: see `core/holder.ts`. `!` for a lock that was released by force, and
@@ -70,8 +78,8 @@ elseif marked and type(owner) == 'string' and owner ~= token and not is_reserved
 end`;
 
 /**
- * Releases one key, if it holds the token. Otherwise, and if the next waiter does not listen any more, `answer` stays
- * nil, as in {@link TAKE}.
+ * Releases one key, if it holds the token. Otherwise, and if the next waiter does not listen any more or waits for a
+ * shared key, `answer` stays nil, as in {@link TAKE}.
  *
  * pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
  * released while processes wait for it is reserved for the one that is notified.
@@ -79,9 +87,13 @@ end`;
 export const GIVE = `
 if pcall_redis('GET', key) == token then
   call('DEL', key)
-  local waiter = pcall_redis('ZPOPMIN', queue)[1]
+  local popped = pcall_redis('ZPOPMIN', queue)
+  local waiter = popped[1]
   if not waiter then
     answer = ${FREE}
+  elseif string.find(waiter, ${SHARED}, 1, true) == 1 then
+    pcall_redis('ZADD', queue, popped[2], waiter)
+    pcall_redis('PEXPIRE', queue, ${QUEUE_LIFE})
   else
     pcall_redis('SET', key, ${RESERVED} .. waiter, 'PX', ${RESERVATION_LIFE})
     ${NOTIFY}
@@ -91,6 +103,47 @@ if pcall_redis('GET', key) == token then
       call('DEL', key)
     end
   end
+end`;
+
+/**
+ * Adds a shared holder to one key that is free or shared, if no process stands at the barrier. Reads no member but the
+ * first, however many there are. Otherwise `answer` stays nil, as in {@link TAKE}.
+ */
+export const JOIN = `${CHECK_MARKER}
+local size = marked and pcall_redis('EXISTS', key, barrier)
+-- Of two names, usually none exists.
+if type(size) == 'number' and size > 0 then size = call('EXISTS', barrier) == 0 and pcall_redis('ZCARD', key) end
+if type(size) == 'number' and size < ${MOST_HOLDERS} then
+  local first = size > 0 and call('ZRANGE', key, 0, 0)[1]
+  local is_ours = not first or string.find(first, ${SHARED}, 1, true) == 1 or string.find(first, ${RESERVED}, 1, true) == 1
+  if is_ours and (not first or call('PTTL', key) >= 0) then
+    time = time or call('TIME')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    local till = string.format('%.0f', now + ttl + 1)
+    -- First, because a server that is out of memory refuses it.
+    local added = pcall_redis('ZADD', key, till, ${SHARED} .. token)
+    if type(added) == 'number' then
+      if first then
+        pcall_redis('ZREMRANGEBYSCORE', key, '-inf', string.format('%.0f', now))
+        till = string.format('%.0f', tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]))
+      end
+      if pcall_redis('PEXPIREAT', key, till) == 1 then answer = ${FREE} else call('ZREM', key, ${SHARED} .. token) end
+    end
+  end
+end`;
+
+/** Removes a shared holder of one key that others hold, too, or for which no process waits. Otherwise like {@link JOIN}. */
+export const PART = `
+local size = pcall_redis('ZCARD', key)
+local is_quiet = type(size) == 'number' and size > 0 and call('EXISTS', queue) == 0
+if is_quiet and pcall_redis('ZREM', key, ${SHARED} .. token) == 1 then
+  time = time or call('TIME')
+  if call('EXISTS', key) == 1 then
+    call('ZREMRANGEBYSCORE', key, '-inf', string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
+    local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]
+    if last then call('PEXPIREAT', key, string.format('%.0f', tonumber(last))) end
+  end
+  answer = ${FREE}
 end`;
 
 /**
@@ -108,4 +161,14 @@ elseif what == 'give' then
   local answer
   ${GIVE}
   if answer then return { answer } end
+elseif what == 'join' then
+  local key, token, ttl, barrier = unpack(ARGV, 6)
+  local answer
+  ${JOIN}
+  if answer then return { answer, time } end
+elseif what == 'part' then
+  local key, token, queue = unpack(ARGV, 6)
+  local answer
+  ${PART}
+  if answer then return { answer, time } end
 end`;

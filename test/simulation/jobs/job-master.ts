@@ -13,6 +13,8 @@ import type { Scheduler } from '../engine/scheduler.js';
 import { Link, Pipe } from '../network/link.js';
 import type { DataReport, JobServer } from './job-server.js';
 
+/** Requests that can make the process a new holder. */
+const NEW_LOCKS: readonly MasterRequest['op'][] = ['acquire', 'pick', 'draw'];
 const NOT_CONNECTED: UnreachableReply = Object.freeze({ kind: 'unreachable', reason: 'not connected', sent: false });
 const BROKEN: UnreachableReply = Object.freeze({ kind: 'unreachable', reason: 'the connection broke', sent: true });
 /** Bounds of the pause before a connection is opened again, in milliseconds. */
@@ -56,7 +58,7 @@ export class JobMaster implements Master {
       reply(NOT_CONNECTED);
       return;
     }
-    if ((request.op === 'acquire' || request.op === 'draw') && this.isQuarantined) {
+    if (NEW_LOCKS.includes(request.op) && this.isQuarantined) {
       reply({ kind: 'quarantined', reason: 'its data is new', remaining: this.quarantineLeft, sent: false });
       return;
     }

@@ -2,7 +2,8 @@ import { Keyspace } from '../../../lib/core/keyspace.js';
 import type { MasterReply, MasterRequest } from '../../../lib/core/master.interface.js';
 import { generationFrom } from '../../../lib/core/state/generation.js';
 import { entryFrom } from '../../../lib/core/state/state-entry.js';
-import * as operations from '../../../lib/memory/operations.js';
+import type { OperationContext } from '../../../lib/memory/operation-context.interface.js';
+import { carryOut } from '../../../lib/memory/operations.js';
 import { openState, readState, type StateContext, writeState } from '../../../lib/memory/state-operations.js';
 import type { MachineClock } from '../engine/machine-clock.js';
 import type { Scheduler } from '../engine/scheduler.js';
@@ -35,7 +36,7 @@ export class JobServer {
   private losses = 0;
   private data: Database;
   private older: { readonly at: number; readonly remains: ReturnType<Database['copy']> }[] = [];
-  private readonly context: operations.OperationContext;
+  private readonly context: OperationContext;
 
   constructor(
     readonly name: string,
@@ -69,25 +70,21 @@ export class JobServer {
     const isMeant = generation === this.generation;
     switch (request.op) {
       case 'acquire':
+      case 'pick':
       case 'draw':
         if (!isMeant) return UNMARKED;
-        if (this.isQuarantined) return this.quarantined;
-        return request.op === 'acquire'
-          ? operations.acquire(this.context, request)
-          : operations.draw(this.context, request);
+        return this.isQuarantined ? this.quarantined : carryOut(this.context, request);
       case 'extend': {
         if (!isMeant) return UNMARKED;
-        const reply = operations.extend(this.context, request);
+        const reply = carryOut(this.context, request);
         return this.isQuarantined && reply.kind === 'granted' ? this.quarantined : reply;
       }
       case 'release':
-        return operations.release(this.context, request);
+      case 'want':
       case 'leave':
-        return operations.leave(this.context, request);
       case 'inspect':
-        return operations.inspect(this.context, request);
       case 'probe':
-        return operations.probe(this.context, request);
+        return carryOut(this.context, request);
       case 'open-state':
       case 'write-state': {
         if (request.generation !== this.generation) return UNMARKED;
@@ -133,7 +130,7 @@ export class JobServer {
     if (this.older.length > 8) this.older.shift();
   }
 
-  private contextOf(): operations.OperationContext {
+  private contextOf(): OperationContext {
     return {
       ...{ data: this.data, counters, lives: LIVES, attempt: protect },
       now: () => this.wall,

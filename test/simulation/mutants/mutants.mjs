@@ -110,8 +110,7 @@ export const MUTANTS = [
   [
     'last come, first served',
     {
-      'last-come-first-served-1': 'return this.tail?.value;',
-      'last-come-first-served-2': 'return this.list !== undefined && this.after === undefined;',
+      'last-come-first-served': 'let next = this.lastNode as Place | undefined;',
     },
   ],
   ['timer of a lock kept', { 'timer-of-a-lock-kept': '' }],
@@ -127,6 +126,66 @@ export const MUTANTS = [
     'smaller ballots open the state',
     { 'smaller-ballots-open-the-state': '', 'smaller-ballots-open-the-state-in-memory': '' },
   ],
+  [
+    'shared beside an exclusive holder',
+    {
+      'shared-beside-an-exclusive-holder': 'if true then return nil end',
+      'shared-beside-an-exclusive-holder-in-memory': 'const isOurs = true;',
+    },
+  ],
+  [
+    'exclusive beside shared holders',
+    {
+      'exclusive-beside-shared-holders': 'local longest, held, owner = ${FREE}, {}, nil',
+      'exclusive-beside-shared-holders-in-memory':
+        'const isHeld = keys.map((key) => ![undefined, token, reserved].includes(server.data.get(key)));',
+    },
+  ],
+  [
+    'exclusive extension over shared holders',
+    {
+      'extension-over-shared-holders': 'local longest, owner = ${FREE}, nil',
+      'extension-over-shared-holders-in-memory':
+        'const isHeld = keys.map((key) => ![undefined, token].includes(server.data.get(key)));',
+    },
+  ],
+  [
+    'shared extension over an exclusive holder',
+    {
+      'shared-extension-over-a-string': "for _, key in ipairs(keys) do call('DEL', key) end",
+      'shared-extension-over-a-string-in-memory':
+        'const isHeld = contents.map(({ owner }, index) => owner !== undefined && data.del(keys[index]));',
+    },
+  ],
+  [
+    'shared key deleted',
+    {
+      'shared-key-deleted': "call('DEL', key)",
+      'shared-key-deleted-in-memory': 'server.data.del(key);',
+    },
+  ],
+  [
+    'expiry of a shared key only grows',
+    {
+      'shared-key-expiry-only-grows':
+        "local moved = last[2] and last[2] - milliseconds() > call('PTTL', key) and pcall_redis('PEXPIREAT', key, last[2])",
+      'shared-key-expiry-only-grows-in-memory': 'const left = last && Math.max(last[1] - now, data.pttl(key));',
+    },
+  ],
+  [
+    'wake chain stops after one',
+    {
+      'wake-chain-broken-1': '',
+      'wake-chain-broken-1-in-memory': '',
+      'wake-chain-broken-2': 'if true then return true end',
+      'wake-chain-broken-2-in-memory': 'return true;',
+    },
+  ],
+  [
+    'barriers not looked at',
+    { 'barriers-not-looked-at': 'local is_younger = false', 'barriers-not-looked-at-in-memory': 'return false;' },
+  ],
+  ['barrier on one master', { 'barrier-on-one-master': 'this.masters[0]?.ask(request, () => undefined);' }],
 ].map(([name, lines, model]) => ({ name, lines, isInModel: model !== undefined }));
 
 const ANCHORED = /^( *).* (?:\/\/|--) @mutant (.+)$/gm;

@@ -15,7 +15,7 @@ interface MutantProfile {
 
 const GUARDED: Profile = {
   ...{ ...EVERYTHING, masters: [3], guard: [undefined], drifts: [200e-6], offsets: [5] },
-  ...{ fresh: 0, known: 0, rolling: 0, durable: 0, states: 0 },
+  ...{ fresh: 0, known: 0, rolling: 0, durable: 0, states: 0, sharing: 0 },
 };
 const CROWDED: Profile = { ...GUARDED, processes: [3, 4], resources: [['a']] };
 const SLOW: Profile = { ...CROWDED, faults: ['slow', 'partition', 'hang', 'pause'], latencies: [20] };
@@ -42,6 +42,18 @@ const STATES: Profile = {
   ...{ ttls: [300, 1_000], operations: [6, 12], mostFaults: 8, tokensAt: [undefined], extended: 0 },
 };
 const LOST_STATES: Profile = { ...STATES, faults: ['crash', 'flush', 'promote', 'cut', 'partition'] };
+
+/** Processes that share some locks, and hold others alone. */
+const SHARED: Profile = {
+  ...{ ...CROWDED, sharing: 1, known: 1, ttls: [300, 1_000, 3_000], operations: [4, 8], mostFaults: 6 },
+  ...{ faults: ['cut', 'partition', 'hang', 'pause'] },
+};
+const UNDISTURBED: Profile = { ...SHARED, mostFaults: 0, extended: 1, ttls: [1_000, 3_000] };
+/** Extensions arrive when their holders have lost the lock. */
+const DELAYED: Profile = {
+  ...{ ...SHARED, faults: ['late', 'slow', 'partition', 'crash'], mostFaults: 12, processes: [2], operations: [8, 14] },
+  ...{ extended: 1, ttls: [100, 300], latencies: [5] },
+};
 
 /** Profiles by the name of the mutant. */
 export const PROFILES: Readonly<Record<string, MutantProfile>> = {
@@ -112,6 +124,15 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'masters that lost the state counted': { profile: LOST_STATES },
   'ballots compared by id': { profile: { ...STATES, faults: ['leave'] } },
   'smaller ballots open the state': { profile: { ...STATES, faults: ['leave'] } },
+  'shared beside an exclusive holder': { profile: SHARED },
+  'exclusive beside shared holders': { profile: SHARED },
+  'exclusive extension over shared holders': { profile: DELAYED },
+  'shared extension over an exclusive holder': { profile: DELAYED },
+  'shared key deleted': { profile: UNDISTURBED },
+  'expiry of a shared key only grows': { profile: UNDISTURBED },
+  'wake chain stops after one': { profile: UNDISTURBED },
+  'barriers not looked at': { profile: UNDISTURBED },
+  'barrier on one master': { profile: UNDISTURBED },
 };
 
 /** The schedule that a seed gives for a mutant. */

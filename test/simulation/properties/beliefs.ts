@@ -1,9 +1,11 @@
 import { elapsedBetween, type Instant } from '../../../lib/core/clock.js';
 import type { Lease } from '../../../lib/core/lease.js';
 import { QuorumLock } from '../../../lib/core/acquire/quorum-lock.js';
+import { sharedMember } from '../../../lib/memory/key-content.js';
 import { CompositeLock } from '../../../lib/core/acquire/composite-lock.js';
 import type { Losses } from '../network/endpoint.js';
 import type { SimNode } from '../node.js';
+import type { Operation } from '../schedule.js';
 import type { SimServer } from '../server/sim-server.js';
 import type { World } from '../world.js';
 import { Violation } from './violation.js';
@@ -29,6 +31,10 @@ interface Belief {
   readonly holder: string;
   readonly node: SimNode;
   readonly lease: Lease;
+  /** What it holds: resources, or a permit. */
+  readonly claims: readonly string[];
+  /** Whether other shared holders may have the same. */
+  readonly isShared: boolean;
   /** The quorum locks of its keys: several if the keys were taken one by one. */
   readonly quorumLocks: readonly QuorumLock[];
   since: Instant;
@@ -72,15 +78,21 @@ export class Beliefs {
   }
 
   /** Records that a process was granted a lock. Returns when its attempt began, in true time. */
-  begin(holder: string, node: SimNode, resources: readonly string[]): number {
+  begin(holder: string, node: SimNode, operation: Operation): number {
+    const { resources, mode, permits = Infinity } = operation;
     const lease = node.redlock['held'].values.find((held) => !this.seen.has(held) && held.resources === resources);
     if (!lease) return this.scheduler.now;
     this.seen.add(lease);
     const quorumLocks = quorumLocksOf(lease);
     const since = lease['quorumLock'].validSince;
     for (const quorumLock of quorumLocks) this.tokens.add(quorumLock['token']);
+    const { slot } = lease;
+    if (slot !== undefined && (slot < 0 || slot >= permits)) {
+      this.fail('mutual exclusion', `${holder} holds permit ${slot}, and there are only ${permits}`);
+    }
+    const claims = slot === undefined ? resources : resources.map((resource) => `permit ${slot} of ${resource}`);
     const belief: Belief = {
-      ...{ holder, node, lease, quorumLocks, since, shown: since },
+      ...{ holder, node, lease, quorumLocks, claims, isShared: mode === 'shared', since, shown: since },
       ...{ validity: validityOf(quorumLocks), fullValidity: validityOf(quorumLocks) },
       ...{ seenAt: this.scheduler.now, overdueSince: undefined, endedAt: undefined, overtakenBy: undefined },
     };
@@ -119,14 +131,18 @@ export class Beliefs {
     if (this.live.size > 1 && this.assumptions.broken.size === 0) this.checkExclusion();
   }
 
+  /** An exclusive holder, or the holder of a permit, is alone. */
   private checkExclusion(): void {
-    const holders = new Map<string, string>();
+    const holders = new Map<string, Belief>();
     for (const belief of this.live) {
       if (this.assumptions.isSick(belief.node) || !believes(belief)) continue;
-      for (const resource of belief.lease.resources) {
-        const other = holders.get(resource);
-        if (other !== undefined) this.fail('mutual exclusion', `${other} and ${belief.holder} both hold ${resource}`);
-        holders.set(resource, belief.holder);
+      for (const claim of belief.claims) {
+        const other = holders.get(claim);
+        if (other !== undefined && !(other.isShared && belief.isShared)) {
+          this.fail('mutual exclusion', `${nameOf(other)} and ${nameOf(belief)} both hold ${claim}`);
+        }
+        if (other !== undefined) this.world.sometimes.reached('several processes held a lock together');
+        holders.set(claim, belief);
       }
     }
   }
@@ -154,10 +170,10 @@ export class Beliefs {
     this.fail('a loss is told in time', `${holder} believes again after its validity had ended`);
   }
 
-  private overtake({ lease, holder }: Belief): void {
+  private overtake({ claims, holder, isShared }: Belief): void {
     for (const other of this.live) {
-      const shares = other.lease.resources.some((resource) => lease.resources.includes(resource));
-      if (shares && !believes(other)) other.overtakenBy ??= holder;
+      const conflicts = other.claims.some((claim) => claims.includes(claim)) && !(isShared && other.isShared);
+      if (conflicts && !believes(other)) other.overtakenBy ??= holder;
     }
   }
 
@@ -232,7 +248,7 @@ export class Beliefs {
     for (const quorumLock of belief.quorumLocks) this.checkQuorumOf(quorumLock, belief, when);
   }
 
-  private checkQuorumOf(quorumLock: QuorumLock, { node, shown, holder }: Belief, when: string): void {
+  private checkQuorumOf(quorumLock: QuorumLock, { node, shown, holder, isShared }: Belief, when: string): void {
     const { now } = this.scheduler;
     const began = now - elapsedBetween(shown, node.process.read()) / node.process.clocks.rate - 1;
     const { keys } = quorumLock['names'];
@@ -244,7 +260,9 @@ export class Beliefs {
       if (server !== undefined && servers.has(server)) return false;
       if (when === 'granted' && node.settings.restartGuard && this.isTooEarly(losses, began)) return false;
       if (server !== undefined) servers.add(server);
-      return keys.every((key) => server?.data.get(key) === token) || (server === undefined && losses.at < began);
+      const holds = (key: string): boolean =>
+        isShared ? (server?.data.hasLiveMember(key, sharedMember(token)) ?? false) : server?.data.get(key) === token;
+      return keys.every(holds) || (server === undefined && losses.at < began);
     });
     if (leasedKeys.length > node.addresses.length / 2) return;
     this.fail(
@@ -271,6 +289,10 @@ function nothing(): void {
 
 function believes({ lease }: Belief): boolean {
   return !lease.isOver && lease.remaining >= LEAST;
+}
+
+function nameOf({ holder, isShared }: Belief): string {
+  return isShared ? `${holder} (shared)` : holder;
 }
 
 function validityOf(quorumLocks: readonly QuorumLock[]): number {

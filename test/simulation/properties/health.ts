@@ -1,14 +1,14 @@
+import { NUL } from '../../../lib/core/keyspace.js';
 import type { Actor } from '../actor.js';
 import type { SimNode } from '../node.js';
-import { endOfFault, type Fault, type FaultKind } from '../schedule.js';
+import { areRivals, endOfFault, type Fault, type FaultKind, isExclusive } from '../schedule.js';
 import type { Database } from '../server/database.js';
 import type { World } from '../world.js';
+import { NEW_MASTERS_VOTE_WITHIN, SharingHealth, WOKEN_WITHIN } from './sharing-health.js';
 import { Violation } from './violation.js';
 
-/** Time after the start of a process within which masters that have just started vote, in milliseconds. */
-const NEW_MASTERS_VOTE_WITHIN = 3_000;
-/** How long a waiting process takes to subscribe and poll again, and then to be woken, in milliseconds. */
-const [LISTENS_WITHIN, WOKEN_WITHIN] = [1_500, 150];
+/** How long a waiting process takes to subscribe and poll again, in milliseconds. */
+const LISTENS_WITHIN = 1_500;
 /**
  * How long a process may not be in the queue of the home master after that master granted what others held: the longest
  * pause after a failed attempt, and the attempt, in milliseconds.
@@ -48,7 +48,11 @@ export class Health {
   /** The largest ttl that every process may use. */
   private readonly base: number;
 
+  /** The same for locks that are shared. */
+  readonly sharing: SharingHealth;
+
   constructor(private readonly world: World) {
+    this.sharing = new SharingHealth(world);
     this.base = Math.min(...world.nodes.map(({ settings }) => settings.maxTtl), world.settings.maxTtl);
   }
 
@@ -222,11 +226,18 @@ export class Health {
    * without the home master, which is reserved for another process. A process that asks the home master meanwhile
    * gets its grant but no quorum. It then tries again by itself, because no process queues for a key that is free.
    */
-  noteRelease(released: Actor): void {
+  noteRelease(released: Actor, slot: number | undefined): void {
     const { actors, schedule, scheduler } = this.world;
     const { resources, minHold } = released.operation;
-    for (const resource of resources) this.noteStray(resource, released.node);
+    const isSharing = actors.some(
+      (other) => !isExclusive(other.operation) && areRivals(other.operation, released.operation),
+    );
+    if (slot === undefined) for (const resource of resources) this.noteStray(resource, released.node);
     if (minHold > 0) return;
+    if (isSharing) {
+      if (resources.length === 1) this.sharing.noteRelease(released, slot);
+      return;
+    }
     if (schedule.faults.length > 0 || resources.length > 1 || !this.world.assumptions.ratesAreNormal) return;
     this.woken.set(resources[0] as string, new Set());
     const rivals = actors.filter((other) => other.isWaiting && other.operation.resources.some(isOneOf(resources)));
@@ -274,6 +285,7 @@ export class Health {
   /** A waiting process receives a notification for a key. Only one process may, until it has the lock or gives it up. */
   noteNotification(process: string, key: string): void {
     const { actors, schedule, scheduler } = this.world;
+    if (key.includes(NUL)) return;
     const resource = key.slice(key.lastIndexOf(':') + 1);
     const woken = this.woken.get(resource);
     if (!woken || schedule.operations.some(({ abortAfter }) => abortAfter !== undefined)) return;

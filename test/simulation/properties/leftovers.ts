@@ -1,5 +1,6 @@
-import { NUL } from '../../../lib/core/keyspace.js';
 import { getEventListeners } from 'node:events';
+import { BARRIER } from '../../../lib/core/keyspace.js';
+import { isLockKey } from '../lock-keys.js';
 import type { Endpoint } from '../network/endpoint.js';
 import type { SimNode } from '../node.js';
 import type { World } from '../world.js';
@@ -9,10 +10,12 @@ import { Violation } from './violation.js';
 const STAYS = /\0(?:(?:incarnation|fences)$|state:)/;
 
 /** No key of a lock is left on a master unless a fault may have kept its release from arriving. */
-export function checkReleased({ endpoints, scheduler, settings }: World): void {
+export function checkReleased({ endpoints, scheduler, schedule }: World): void {
   for (const endpoint of endpoints) {
     if (endpoint.mayKeepKeys) continue;
-    const locks = keysOf(endpoint).filter((key) => !key.startsWith(settings.keyPrefix + NUL));
+    const isQuiet = schedule.faults.length === 0;
+    // Without faults, all waiters have left their queues and barriers, too.
+    const locks = keysOf(endpoint).filter((key) => isLockKey(key) || (isQuiet && !STAYS.test(key)));
     if (locks.length > 0) fail(scheduler.now, `${endpoint.name} still has ${JSON.stringify(locks)}`);
   }
 }
@@ -22,6 +25,34 @@ export function checkNothingLeft({ endpoints, scheduler }: World): void {
   for (const endpoint of endpoints) {
     const keys = keysOf(endpoint).filter((key) => !STAYS.test(key));
     if (keys.length > 0) fail(scheduler.now, `${endpoint.name} still has ${JSON.stringify(keys)}`);
+  }
+}
+
+/** Every set of holders, and every barrier, expires exactly when its last member ends, so it blocks no longer than that. */
+export function checkSharedKeys({ endpoints, scheduler }: World): void {
+  for (const { name, server } of endpoints) {
+    if (!server) continue;
+    const { data } = server;
+    for (const key of data.keys()) {
+      const last = isLockKey(key) || key.endsWith(BARRIER) ? data.zrange(key).at(-1) : undefined;
+      if (!last) continue;
+      const left = last[1] - Math.floor(server.time() / 1_000);
+      if (Math.max(0, left) === data.pttl(key)) continue;
+      throw new Violation(
+        'a shared key lives as long as its holders',
+        scheduler.now,
+        `${name} keeps ${JSON.stringify(key)} for ${data.pttl(key)} ms, and its members for ${left} ms`,
+      );
+    }
+  }
+}
+
+/** No process remembers a resource that it does not use. */
+export function checkForgotten({ nodes, scheduler }: World): void {
+  for (const { process, redlock, isThere } of nodes) {
+    if (!isThere) continue;
+    const queued = [...redlock['queue']['queues'].keys(), ...redlock['permitBook']['usages'].keys()];
+    if (queued.length > 0) outlives(scheduler.now, `${process.name} still remembers ${queued.join(', ')}`);
   }
 }
 

@@ -37,6 +37,14 @@ export const RARE_STATES = [
   'a set of unknown result was read by a later holder',
   'the value of a state was written again under another ballot',
   'a master took no further part in a state, because it had lost data',
+  'several processes held a lock together',
+  'an exclusive request stood at a barrier',
+  'a shared request was deferred by a barrier',
+  'a release woke several shared requests',
+  'an extension healed a shared holder',
+  'a home master picked a permit',
+  'another permit was picked after a refusal',
+  'all permits were taken',
 ] as const;
 
 export type RareState = (typeof RARE_STATES)[number];

@@ -13,6 +13,7 @@ export type Property =
   | 'a quarantine ends'
   | 'a master with a right clock is not accused'
   | 'a standstill is subtracted once'
+  | 'a shared key lives as long as its holders'
   | 'first come, first served'
   | 'nothing outlives its lock'
   | 'a wait is as long as its budget'

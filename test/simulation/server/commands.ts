@@ -2,8 +2,10 @@ import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
 import { INFO_FIELDS, type InfoField } from '../../../lib/redis/identity.js';
 import { signatureOf } from '../../../lib/core/holder.js';
 import type { GrantedReply, HeldReply } from '../../../lib/core/master.interface.js';
+import { reservedFor } from '../../../lib/memory/key-content.js';
+import type { OperationContext } from '../../../lib/memory/operation-context.interface.js';
 import * as operations from '../../../lib/memory/operations.js';
-import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
+import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, PICKED, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
 import { protect, ReplyError } from './database.js';
 import { announce, isMarked, type Mark, mark, type Surface } from './operations.js';
 import { answerState } from './state.js';
@@ -83,7 +85,7 @@ type Parts = readonly [op: string, keys: readonly string[], ...rest: unknown[]];
 interface Batch {
   readonly server: Executor;
   /** The same server, for the operations that masters in memory share. */
-  readonly context: operations.OperationContext;
+  readonly context: OperationContext;
   readonly mark: Mark | undefined;
   /** Whether the data is what the client expects; `undefined` before the first check. */
   marked: boolean | undefined;
@@ -94,7 +96,7 @@ interface Batch {
 function answerAll(server: Executor, argv: readonly string[]): unknown[] {
   const [marker = '', nonce = '', history = '', hash = '', ...what] = argv;
   const expected = marker === '' ? undefined : { marker, nonce, history };
-  const context = contextOf(server, hash);
+  const context = contextOf(server, hash, () => (batch.toldTime = true));
   const batch: Batch = { server, context, mark: expected, marked: undefined, toldTime: false };
   const answers: unknown[] = requestsIn(what).map((parts) => {
     try {
@@ -116,7 +118,7 @@ function answerAll(server: Executor, argv: readonly string[]): unknown[] {
 const last: { text: string; requests: readonly Parts[] } = { text: '[]', requests: [] };
 
 function requestsIn([text = '', ...rest]: readonly string[]): readonly Parts[] {
-  if (text === 'take' || text === 'give') return [whole([text, ...rest])];
+  if (['take', 'give', 'join', 'part'].includes(text)) return [whole([text, ...rest])];
   if (text !== last.text) {
     last.requests = (JSON.parse(text) as (Parts | readonly string[])[]).map(whole);
     last.text = text;
@@ -131,6 +133,8 @@ function whole(parts: Parts | readonly string[]): Parts {
   const waiting = queue === undefined ? [] : [[queue], waiter, Number(waited)];
   if (op === 'take') return ['acquire', [key], token, third, ...waiting];
   if (op === 'give') return ['release', [key], token, '0', [third]];
+  if (op === 'join') return ['share', [key], token, third, [queue], Number(waiter)];
+  if (op === 'part') return ['unshare', [key], token, [third]];
   return parts as Parts;
 }
 
@@ -160,8 +164,22 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
       return statusOf(operations.release(context, { keys, queues, token, keepFor: Number(keepFor) }));
     }
     case 'leave': {
-      const [waiter, queues] = rest as [string, readonly string[]];
-      return statusOf(operations.leave(context, { keys, queues, waiter }));
+      const [waiter, queues, isShared] = rest as [string, readonly string[], number];
+      return statusOf(operations.leave(context, { keys, queues, waiter, isShared: isShared === 1 }));
+    }
+    case 'share':
+    case 'prolong':
+    case 'pick':
+      if (!isKnown(batch)) return UNMARKED;
+      batch.toldTime = true;
+      return statusOf(operations.carryOut(context, requestFor(op, keys, rest)));
+    case 'unshare': {
+      const [token, queues] = rest as [string, readonly string[]];
+      return statusOf(operations.carryOut(context, { ...RELEASE, keys, queues, token, isShared: true }));
+    }
+    case 'want': {
+      const [waiter, waited] = rest as [string, number?];
+      return statusOf(operations.carryOut(context, { op, keys: [], barriers: keys, waiter, waited }));
     }
     case 'inspect':
       return statusOf(operations.inspect(context, { keys, queues: rest[0] as readonly string[] }));
@@ -172,20 +190,54 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
   }
 }
 
-function contextOf(server: Executor, counters: string): operations.OperationContext {
+const RELEASE = { op: 'release', keepFor: 0, ttl: 0 } as const;
+
+/** Barriers, time and queues of a shared request; queues, waiter and time of a request for a permit. */
+type ListedParts = [first?: readonly string[], second?: string | number, third?: unknown, waiter?: string];
+
+/** A request that grants shared keys or a permit. */
+function requestFor(
+  op: 'share' | 'prolong' | 'pick',
+  keys: readonly string[],
+  [token, life, ...rest]: readonly unknown[],
+): operations.KeyOperation {
+  const request = { keys, token: token as string, ttl: Number(life), withdrawn: false };
+  if (op === 'prolong') return { op: 'extend', ...request, isShared: true };
+  const [first, second, third, fourth] = rest as ListedParts;
+  if (op === 'pick') {
+    const ticket = { queues: first ?? [], waiter: String(second), waited: Number(third) };
+    return { op, ...request, queue: first && ticket };
+  }
+  const waited = Number(second);
+  const queues = third as readonly string[] | undefined;
+  const queue = queues && fourth !== undefined ? { queues, waiter: fourth, waited } : undefined;
+  return { op: 'acquire', ...request, queue, sharing: { barriers: first ?? [], waited } };
+}
+
+function contextOf(server: Executor, counters: string, onTime: () => void): OperationContext {
   const { data, lives, publish } = server;
-  return { data, lives, publish, counters, now: () => server.time() / 1_000, attempt: protect };
+  const now = (): number => {
+    onTime();
+    return server.time() / 1_000;
+  };
+  return { data, lives, publish, counters, now, attempt: protect };
 }
 
 /** What a script returns for a reply. */
 function statusOf(reply: GrantedReply | HeldReply): number | string {
   if (reply.kind === 'held') {
-    const { remaining = ENDLESS, waiting = '', holder, revoked } = reply;
-    const signature = holder ? signatureOf(holder.instance, holder.since.getTime()) : revoked ? '!' : '';
-    return `${remaining.toFixed(0)} ${waiting}${signature}`;
+    const { remaining = ENDLESS, waiting = '' } = reply;
+    return `${remaining.toFixed(0)} ${waiting}${signatureIn(reply)}`;
   }
+  if (reply.picked !== undefined) return `${PICKED} ${reply.picked}${reply.hasWaiters ? '!' : ''}`;
   if (reply.hasWaiters) return FREE_WITH_WAITERS;
   return reply.healed ? HEALED : FREE;
+}
+
+function signatureIn({ holder, revoked, sharedBy }: HeldReply): string {
+  if (sharedBy !== undefined) return `+${sharedBy}`;
+  if (holder) return signatureOf(holder.instance, holder.since.getTime());
+  return revoked ? '!' : '';
 }
 
 /** Checks the marker once per script. */
@@ -198,7 +250,7 @@ function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly
   const { server, context, mark: expected } = batch;
   const [token, ttl, queues, waiter, waited] = rest as Acquisition;
   const owners = keys.map((key) => server.data.get(key));
-  const isHeld = owners.some((owner) => ![undefined, token, operations.reservedFor(waiter ?? '')].includes(owner));
+  const isHeld = owners.some((owner) => ![undefined, token, reservedFor(waiter ?? '')].includes(owner));
   try {
     const queue = queues && waiter !== undefined && waited !== undefined ? { queues, waiter, waited } : undefined;
     const reply = operations.acquire(context, { keys, token, ttl: Number(ttl), queue });

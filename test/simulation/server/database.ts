@@ -19,6 +19,8 @@ type Hash = Map<string | number, string>;
 export interface DatabaseWatch {
   readonly expired: (value: string) => void;
   readonly set: (value: string) => void;
+  /** A sorted set has a new member. */
+  readonly added: (key: string, member: string) => void;
   readonly fieldSet: (field: string, before: string | undefined, after: string) => void;
 }
 
@@ -65,7 +67,8 @@ export class Database {
   }
 
   get(key: string): string | undefined {
-    return this.alive(key) as string | undefined;
+    const value = this.alive(key);
+    return typeof value === 'string' ? value : undefined;
   }
 
   exists(key: string): boolean {
@@ -110,39 +113,67 @@ export class Database {
     if (!this.entries.has(key)) this.entries.set(key, { value: hash, expiresAt: Infinity });
   }
 
-  /** Adds a member unless it exists. */
+  /** Adds a member or changes its score. */
   zadd(key: string, member: string, score: number): void {
     this.grow();
-    const scores = (this.alive(key) as Map<string, number> | undefined) ?? new Map<string, number>();
-    if (!scores.has(member)) scores.set(member, score);
+    const scores = this.scoresOf(key) ?? new Map<string, number>();
+    if (!scores.has(member)) this.watch?.added(key, member);
+    scores.set(member, score);
     if (!this.entries.has(key)) this.entries.set(key, { value: scores, expiresAt: Infinity });
   }
 
+  /** Adds a member unless it exists. */
+  zaddNew(key: string, member: string, score: number): void {
+    this.grow();
+    if (!this.hasMember(key, member)) this.zadd(key, member, score);
+  }
+
+  /** Members and scores, smallest score first; among equals, the first by name. */
+  zrange(key: string): readonly (readonly [string, number])[] {
+    return [...(this.scoresOf(key) ?? [])].sort((one, other) => (isBefore(one, other) ? -1 : 1));
+  }
+
+  /** Removes the members up to a score. */
+  zremUpTo(key: string, score: number): void {
+    this.write();
+    for (const [member, other] of this.scoresOf(key) ?? []) if (other <= score) this.zrem(key, member);
+  }
+
   zcard(key: string): number {
-    return (this.alive(key) as Map<string, number> | undefined)?.size ?? 0;
+    return this.scoresOf(key)?.size ?? 0;
   }
 
   zrem(key: string, member: string): void {
     this.write();
-    const scores = this.alive(key) as Map<string, number> | undefined;
+    const scores = this.scoresOf(key);
     scores?.delete(member);
     if (scores?.size === 0) this.entries.delete(key);
   }
 
   hasMember(key: string, member: string): boolean {
-    return (this.alive(key) as Map<string, number> | undefined)?.has(member) ?? false;
+    return this.scoresOf(key)?.has(member) ?? false;
+  }
+
+  /** Whether a member is there whose score is a moment that has not come. */
+  hasLiveMember(key: string, member: string): boolean {
+    return (this.scoresOf(key)?.get(member) ?? 0) > this.wall();
   }
 
   /** Removes and returns the member with the smallest score; among equals, the first by name. */
   zpopmin(key: string): string | undefined {
     this.write();
-    const scores = this.alive(key) as Map<string, number> | undefined;
+    const scores = this.scoresOf(key);
     let first: [string, number] | undefined;
     for (const entry of scores ?? []) if (!first || isBefore(entry, first)) first = entry;
     if (!scores || !first) return undefined;
     scores.delete(first[0]);
     if (scores.size === 0) this.entries.delete(key);
     return first[0];
+  }
+
+  private scoresOf(key: string): Map<string, number> | undefined {
+    const value = this.alive(key);
+    return typeof value === 'string' ? undefined : (value as Map<string, number> | undefined);
   }
 
   private alive(key: string): Value | undefined {

@@ -1,18 +1,22 @@
-import { RESERVATION_LIFE } from '../../../lib/core/master.interface.js';
+import { BARRIER_LIFE, RESERVATION_LIFE } from '../../../lib/core/master.interface.js';
 import { EXPIRY_RESOLUTION } from '../../../lib/core/settings/settings.js';
 import { ANNOUNCED_FOR, MOST_ANNOUNCED } from '../../../lib/redis/scripts/operations.lua.js';
 import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
 import { TIMELY } from '../../../lib/redis/scripts/mark.lua.js';
 import { QUEUE_LIFE } from '../../../lib/redis/scripts/usual.lua.js';
-import type { OperationContext } from '../../../lib/memory/operations.js';
+import type { OperationContext } from '../../../lib/memory/operation-context.interface.js';
 import type { Database } from './database.js';
 
 // What the scripts of lib/redis do with the marker, written a second time in another language. The other operations are
 // in lib/memory/operations.ts, which masters in memory share. A change of a script must change its operation, too:
 // model.spec.ts runs both on the same traces and compares them.
 
-/** Lifetimes, in milliseconds: of a key that is reserved for a woken waiter, and of a queue. As in the scripts. */
-export const LIVES: OperationContext['lives'] = { reservation: RESERVATION_LIFE, queue: QUEUE_LIFE };
+/** Lifetimes, in milliseconds: of a key that is reserved for a woken waiter, of a queue, and of a barrier. As in the scripts. */
+export const LIVES: OperationContext['lives'] = {
+  reservation: RESERVATION_LIFE,
+  queue: QUEUE_LIFE,
+  barrier: BARRIER_LIFE,
+};
 
 /** Seeded faults in a script. Each corresponds to a mutant of the script. */
 export type ModelFault = 'marker-is-ignored' | 'history-is-ignored' | 'generation-is-ignored';

@@ -19,12 +19,22 @@ export interface Peer {
   readonly push: (channel: string, message: string) => void;
 }
 
+/** A member that a command with these words adds to a sorted set. */
+export interface Addition {
+  readonly key: string;
+  readonly member: string;
+  readonly words: readonly (string | number)[];
+  readonly data: Database;
+}
+
 /** Changes of a server's data that are worth counting. */
 export interface DataWatch {
   /** A key has expired. */
   readonly expired: (value: string) => void;
   /** A command with these words set a string. */
   readonly set: (value: string, words: readonly (string | number)[]) => void;
+  /** A sorted set has a new member. */
+  readonly added: (addition: Addition) => void;
   /** A command set a field of a hash. */
   readonly fieldSet: (
     field: string,
@@ -227,6 +237,7 @@ export class SimServer implements Executor {
     data.watch = {
       expired: watch.expired,
       set: (value) => watch.set(value, this.words),
+      added: (key, member) => watch.added({ key, member, words: this.words, data }),
       fieldSet: (field, before, after) => watch.fieldSet(field, before, after, this.words),
     };
     return data;

@@ -24,8 +24,8 @@ describe('An observer of acquisitions', () => {
       },
     };
     return {
-      acquiring: (resources, onHeld) => {
-        heard.push(`${name} acquiring ${resources.join()} ${onHeld}`);
+      acquiring: (resources, onHeld, kind) => {
+        heard.push(`${name} acquiring ${resources.join()} ${onHeld} ${kind}`);
         return listener;
       },
     };
@@ -39,7 +39,7 @@ describe('An observer of acquisitions', () => {
     await rig.clock.advance(70);
     await lock.release();
     expect(heard).toEqual([
-      ...['a acquiring x,y fail', 'b acquiring x,y fail', 'a granted 1 0 0', 'b granted 1 0 0'],
+      ...['a acquiring x,y fail exclusive', 'b acquiring x,y fail exclusive', 'a granted 1 0 0', 'b granted 1 0 0'],
       ...['b within', 'a within', 'a ended 70 undefined', 'b ended 70 undefined'],
     ]);
   });
@@ -56,7 +56,7 @@ describe('An observer of acquisitions', () => {
     const lock = await rig.lock('x');
     await rig.clock.advance(20_000);
     expect(lock.loss?.cause).toBe('expired');
-    expect(heard).toEqual(['good acquiring x fail', 'good granted 1 0 0', 'good ended 9898 expired']);
+    expect(heard).toEqual(['good acquiring x fail exclusive', 'good granted 1 0 0', 'good ended 9898 expired']);
     // acquiring, granted, the answer to it, ended, lockLost, and the answer to the release.
     expect(faults).toEqual(Array(6).fill(new Error('broken')));
     expect(rig.faults).toEqual([]);
@@ -81,7 +81,7 @@ describe('An observer of acquisitions', () => {
   ])('cannot change the result of the work when it %s', (_, within) => {
     const observers = [{ acquiring: () => ({ within }) }, recorder('good', [])];
     const faults: unknown[] = [];
-    const listener = combine(observers, (error) => faults.push(error)).acquiring!([], 'fail')!;
+    const listener = combine(observers, (error) => faults.push(error)).acquiring!([], 'fail', 'exclusive')!;
     let runs = 0;
     expect(listener.within!(() => ++runs)).toBe(1);
     expect(runs).toBe(1);
@@ -96,7 +96,7 @@ describe('An observer of acquisitions', () => {
   it('runs work once, whatever it returns', () => {
     let runs = 0;
     const within = <T>(work: () => T): T => work();
-    const listener = combine([{ acquiring: () => ({ within }) }], unexpected).acquiring?.([], 'fail');
+    const listener = combine([{ acquiring: () => ({ within }) }], unexpected).acquiring?.([], 'fail', 'exclusive');
     const work = (): null => {
       runs++;
       return null;

@@ -69,7 +69,7 @@ describe('A message', () => {
     for (const error of [
       new LockLostError(names, 'expired'),
       new LockNotAcquiredError(names, [], 0, 0),
-      new LockReentryError(names, names, true),
+      new LockReentryError(names, names, 'partial'),
     ]) {
       expect(error.message.length).toBeLessThan(2 * MOST + 200);
     }

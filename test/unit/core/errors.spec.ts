@@ -23,7 +23,7 @@ const all: [LockError, string, number][] = [
   [new LockNotAcquiredError(['a'], [], 0, undefined), 'LOCK_NOT_ACQUIRED', 423],
   [new QuorumUnavailableError('lock "a"', ['a'], [], 2, 3), 'QUORUM_UNAVAILABLE', 503],
   [new LockLostError(['a'], 'expired'), 'LOCK_LOST', 500],
-  [new LockReentryError(['a'], ['a'], false), 'LOCK_REENTRY', 500],
+  [new LockReentryError(['a'], ['a'], 'nested'), 'LOCK_REENTRY', 500],
   [new LockServiceStoppedError(['a']), 'LOCK_SERVICE_STOPPED', 503],
   [new RedlockConfigError('ttl', 0, 'must be more'), 'LOCK_CONFIG', 500],
 ];

@@ -75,7 +75,7 @@ describe('The gauges', () => {
     observer?.masterQuarantined?.('m1', 'it was restarted', 1);
     metrics.setGlobalMeterProvider(telemetry.meterProvider);
     try {
-      observer?.acquiring?.(['a'], 'fail');
+      observer?.acquiring?.(['a'], 'fail', 'exclusive');
       expect(await valuesOf(telemetry, 'redlock.quorum.available')).toEqual([
         { 'redlock.service': 'default', value: 1 },
       ]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { refusalFrom, redactedMessageOf } from '../../../lib/redis/replies.js';
+import { refusalFrom, redactedMessageOf, replyFrom } from '../../../lib/redis/replies.js';
 
 const because = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
 
@@ -62,5 +62,20 @@ describe('An error reply of a server', () => {
       code: 'OOM',
       reason: "command not allowed when used memory > 'maxmemory'.",
     });
+  });
+});
+
+describe('The answer of a script', () => {
+  it.each([
+    ['1500 +3', { kind: 'held', remaining: 1_500, sharedBy: 3 }],
+    ['0 +0', { kind: 'held', remaining: 0, sharedBy: 0 }],
+    ['1500 2+3', { kind: 'held', remaining: 1_500, waiting: 2, sharedBy: 3 }],
+    ['1500 2', { kind: 'held', remaining: 1_500, waiting: 2 }],
+    ['-1 ', { kind: 'held', remaining: undefined }],
+    ['-8 12', { kind: 'granted', picked: 12 }],
+    ['-8 0!', { kind: 'granted', picked: 0, hasWaiters: true }],
+    ['-2 7', { kind: 'granted', fence: 7 }],
+  ])('%s is understood', (reply, answer) => {
+    expect(replyFrom(reply)).toEqual(answer);
   });
 });

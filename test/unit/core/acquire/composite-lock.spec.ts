@@ -15,9 +15,12 @@ async function rig(earlier: readonly number[]) {
   const set = new CompositeLock();
   const parts: LeasedKeys[] = [];
   for (const [i, token] of earlier.entries()) {
-    const names = { keys: [`key ${i}`], queues: [`queue ${i}`] };
-    const quorumLock = new QuorumLock({ masters, settings, clock, witness: NO_WITNESS, names, token: `secret ${i}` });
-    await quorumLock.acquire({ ttl: 10_000, timeout: 50, since: clock.read() });
+    const names = { keys: [`key ${i}`], queues: [`queue ${i}`], barriers: [] };
+    const quorumLock = new QuorumLock({
+      ...{ masters, settings, clock, witness: NO_WITNESS, names, isShared: false },
+      token: `secret ${i}`,
+    });
+    await quorumLock.acquire({ ttl: 10_000, timeout: 50, since: clock.read(), waited: 0 });
     await quorumLock.drawToken(token + 1);
     parts.push(quorumLock);
     set.add(quorumLock);

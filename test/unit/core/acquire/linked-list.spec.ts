@@ -10,12 +10,12 @@ describe('A linked list', () => {
       ListNode<string>,
       ListNode<string>,
     ];
-    expect([list.values, list.first, a.isFirst, b.isFirst]).toEqual([['a', 'b', 'c'], 'a', true, false]);
+    expect([list.values, list.first, list.firstNode, list.lastNode?.value]).toEqual([['a', 'b', 'c'], 'a', a, 'c']);
     b.leave();
     b.leave();
-    expect([list.values, b.list, b.isFirst]).toEqual([['a', 'c'], undefined, false]);
+    expect([list.values, b.list]).toEqual([['a', 'c'], undefined]);
     a.leave();
-    expect([list.first, c.isFirst]).toEqual(['c', true]);
+    expect([list.first, list.firstNode]).toEqual(['c', c]);
     c.leave();
     expect([list.values, list.first, list.isEmpty]).toEqual([[], undefined, true]);
     list.add('d');
@@ -40,7 +40,7 @@ describe('A linked list', () => {
         });
         expect(list.values).toEqual(expected);
         expect(list.isEmpty).toBe(expected.length === 0);
-        for (const member of members) expect(member.isFirst).toBe(member.value === expected[0]);
+        expect([list.firstNode?.value, list.lastNode?.value]).toEqual([expected[0], expected.at(-1)]);
       }),
     );
   });

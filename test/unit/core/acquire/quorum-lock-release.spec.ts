@@ -127,10 +127,18 @@ describe('release()', () => {
   it('ends the validity at once, before any master has answered', async () => {
     const clock = new TestClock();
     const masters = [1, 2, 3].map((i) => new ScriptedMaster(clock, `m${i}`));
-    const names = { keys: ['a'], queues: ['queue of a'] };
+    const names = { keys: ['a'], queues: ['queue of a'], barriers: [] };
     const settings = resolveSettings({}, masters.length);
-    const lock = new QuorumLock({ masters, settings, clock, witness: NO_WITNESS, names, token: 'secret' });
-    await lock.acquire({ ttl: 1_000, timeout: 50, since: clock.read() });
+    const lock = new QuorumLock({
+      masters,
+      settings,
+      clock,
+      witness: NO_WITNESS,
+      names,
+      isShared: false,
+      token: 'secret',
+    });
+    await lock.acquire({ ttl: 1_000, timeout: 50, since: clock.read(), waited: 0 });
     expect(lock.remaining).toBe(1_000 - 12);
     for (const master of masters) master.behaviour = hangs;
     void lock.release(0);
@@ -187,12 +195,21 @@ describe('release()', () => {
     const clock = new TestClock();
     const masters = [1, 2, 3].map((i) => new ScriptedMaster(clock, `m${i}`));
     const home = masters[0]!;
-    const names = { keys: ['a'], queues: ['queue of a'] };
+    const names = { keys: ['a'], queues: ['queue of a'], barriers: [] };
     const settings = resolveSettings({}, masters.length);
-    const lock = new QuorumLock({ masters, settings, clock, witness: NO_WITNESS, names, token: 'secret', home });
+    const lock = new QuorumLock({
+      masters,
+      settings,
+      clock,
+      witness: NO_WITNESS,
+      names,
+      isShared: false,
+      token: 'secret',
+      home,
+    });
     home.behaviour = hangs;
     const ticket = { queues: ['queue of a'], waiter: 'waiter', waited: 0 };
-    await lock.acquireReserved({ ttl: 1_000, timeout: 50, since: clock.read() }, { home, ticket });
+    await lock.acquireReserved({ ttl: 1_000, timeout: 50, since: clock.read(), waited: 0 }, { home, ticket });
     await lock.extend(1_000);
     expect(home.requests('acquire').map(({ withdrawn }) => withdrawn)).toEqual([true]);
     home.behaviour = obeys;

@@ -156,6 +156,7 @@ describe('The settings of a call', () => {
     const call = resolveCall(settings, {});
     expect(call).toEqual({
       ...{ ttl: 10_000, wait: 5_000, extend: false, maxHold: 3_600_000, minHold: 0, signal: undefined },
+      ...{ isShared: false, permits: undefined },
     });
   });
 

@@ -283,7 +283,9 @@ describe('The state of a lock', () => {
 
   it('needs a lock on one resource', async () => {
     const lock = await rig.lock(['a', 'b']);
-    await expect(lock.state.get()).rejects.toThrow('state needs a lock on one resource, got an array of 2');
+    await expect(lock.state.get()).rejects.toThrow(
+      'state needs an exclusive lock on one resource, and no permit, got an array of 2',
+    );
   });
 
   it.each<[string, unknown, string]>([

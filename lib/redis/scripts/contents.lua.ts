@@ -1,0 +1,95 @@
+import { ENDLESS, FREE } from './statuses.js';
+import { RESERVED, SHARED, SIGNATURE } from './usual.lua.js';
+
+// The parts of the script that read what keys hold, and keep the sorted sets of shared keys in order.
+
+/**
+ * What a key holds: a string, or the members of a shared key, or nothing. Anything else is no lock: the third result is
+ * then the error of the server (WRONGTYPE). The time of a server may lag behind the expiry of its keys by a moment, so a
+ * shared key may have no members left.
+ */
+const LOOK = `
+local function look(key)
+  local value = pcall_redis('GET', key)
+  if type(value) ~= 'table' then return value end
+  local members = pcall_redis('ZRANGE', key, 0, -1, 'WITHSCORES')
+  local first = members[1] or ''
+  local is_ours = string.find(first, ${SHARED}, 1, true) == 1 or string.find(first, ${RESERVED}, 1, true) == 1
+  if not is_ours or call('PTTL', key) < 0 then return nil, nil, value end
+  local now = milliseconds()
+  local shared = { ends = {}, size = 0, holders = 0, till = now }
+  for i = 1, #members, 2 do
+    local member, till = members[i], tonumber(members[i + 1])
+    if till > now then
+      local is_holder = string.find(member, ${SHARED}, 1, true) == 1
+      if is_holder then shared.holders = shared.holders + 1 end
+      if is_holder or shared.holders == 0 then shared.till = till end
+      shared.ends[member] = till
+      shared.size = shared.size + 1
+    end
+  end
+  return nil, shared
+end`;
+
+/**
+ * Removes the members of a sorted set that have expired, and lets the set live exactly as long as its last member.
+ * Returns the error of the server, if any.
+ *
+ * A set that does not expire would be taken for the data of another program. So a member that is put into a set whose
+ * expiry cannot be set is removed again.
+ */
+const SETTLE = `
+local function settle(key)
+  local removed = pcall_redis('ZREMRANGEBYSCORE', key, '-inf', text(milliseconds()))
+  if type(removed) == 'table' then return removed end
+  local last = pcall_redis('ZRANGE', key, -1, -1, 'WITHSCORES')
+  if last.err then return last end
+  local moved = last[2] and pcall_redis('PEXPIREAT', key, text(tonumber(last[2]))) -- @mutant shared-key-expiry-only-grows
+  if type(moved) == 'table' then return moved end
+end
+
+local function put(key, member, till)
+  call('ZADD', key, text(till), member)
+  local trouble = settle(key)
+  if trouble then
+    call('ZREM', key, member)
+    error(trouble)
+  end
+end`;
+
+/**
+ * The longest remaining time of the keys that another token or shared holders have, or FREE; the set of these keys; and
+ * the token of the first of them, or the number of its shared holders.
+ *
+ * Every operation reads before it writes, because a script that fails half-way is not rolled back. GET and not just
+ * PTTL, so that a key of another type, which is no lock, is reported as such (WRONGTYPE).
+ */
+const LONGEST_HOLD = `
+local function longest_hold(keys, token, reserved)
+  local longest, held, owner = ${FREE}, {}, nil
+  for i, key in ipairs(keys) do
+    local value, shared, trouble = look(key)
+    if trouble then error(trouble) end
+    if shared or (value and value ~= token and value ~= reserved) then
+      local left = shared and shared.till - milliseconds() or call('PTTL', key)
+      if left == ${ENDLESS} or (longest ~= ${ENDLESS} and left > longest) then longest = left end
+      owner = owner or (shared and shared.holders) or value
+      held[i] = true
+    end
+  end
+  return longest, held, owner
+end
+
+local function refusal(longest, owner, waiting)
+  local signature
+  if type(owner) == 'number' then
+    signature = '+' .. text(owner)
+  else
+    owner = owner or ''
+    signature = ${SIGNATURE}
+  end
+  return text(longest) .. ' ' .. (waiting or '') .. signature
+end`;
+
+/** Functions of all operations that read keys. */
+export const CONTENTS = [LOOK, SETTLE, LONGEST_HOLD].join('\n');

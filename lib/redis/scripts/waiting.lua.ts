@@ -1,0 +1,105 @@
+import { BARRIER } from '../../core/keyspace.js';
+import { RESERVATION_LIFE } from '../../core/master.interface.js';
+import { MOST_HOLDERS, NOTIFY, QUEUE_LIFE, RESERVED, SHARED } from './usual.lua.js';
+
+/** The end of the name of a barrier, as in the keyspace. */
+const BARRIER_IN_LUA = BARRIER.replace('\0', '\\0');
+/** Maximum number of dead waiters that one release skips. */
+const MOST_SKIPPED = 100;
+
+/**
+ * The queues of waiters.
+ *
+ * pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
+ * released while processes wait for it is reserved for the one that is notified: as a string for one that waits for an
+ * exclusive key, as a member for each that waits for a shared one. A waiter that is dead does not listen, and is skipped.
+ */
+export const QUEUES = `
+local function deferred_till(barrier, waiter, since)
+  local entries, till = pcall_redis('ZRANGE', barrier, 0, -1, 'WITHSCORES'), nil
+  for i = 1, #entries, 2 do
+    local arrived, who = string.match(entries[i], '^(%-?%d+) (.*)$')
+    local stays = tonumber(entries[i + 1])
+    local is_younger = arrived and stays > milliseconds() and who ~= waiter and tonumber(arrived) <= since -- @mutant barriers-not-looked-at
+    if is_younger then till = stays end
+  end
+  return till
+end
+
+local function offer(key, waiter)
+  if call('EXISTS', key) == 0 then pcall_redis('SET', key, ${RESERVED} .. waiter, 'PX', ${RESERVATION_LIFE}) end
+  ${NOTIFY}
+  if is_heard then return true end
+  if pcall_redis('GET', key) == ${RESERVED} .. waiter then call('DEL', key) end
+  return false
+end
+
+local function invite(key, waiter)
+  pcall(put, key, ${RESERVED} .. waiter, milliseconds() + ${RESERVATION_LIFE})
+  ${NOTIFY}
+  if is_heard then return true end
+  pcall_redis('ZREM', key, ${RESERVED} .. waiter)
+  settle(key)
+  return false
+end
+
+-- Shared waiters follow one another until one waits for an exclusive key. Returns whether processes wait.
+local function wake(key, queue)
+  local value, shared, trouble = look(key)
+  if trouble then return false end
+  local members, is_heard = shared and shared.size or 0, false
+  for _ = 1, ${MOST_SKIPPED} do
+    local first = pcall_redis('ZRANGE', queue, 0, 0, 'WITHSCORES')
+    local head, since = first[1], tonumber(first[2])
+    if not head then return is_heard end
+    local reader = string.match(head, '^' .. ${SHARED} .. '(.*)$')
+    if reader and (value or members >= ${MOST_HOLDERS}) then return true end
+    if not reader and members > 0 then return true end
+    if reader and deferred_till(queue .. '${BARRIER_IN_LUA}', reader, since) then return true end
+    if pcall_redis('ZPOPMIN', queue)[1] ~= head then return is_heard end
+    if not reader then
+      if offer(key, head) then return true end
+    elseif invite(key, reader) then
+      is_heard = true -- @mutant wake-chain-broken-2
+      members = members + 1
+    end
+  end
+  return is_heard
+end
+
+local function member_of(waiter, is_shared)
+  return is_shared and ${SHARED} .. waiter or waiter
+end
+
+local function drop_reservation(key, waiter, is_shared)
+  local reservation = ${RESERVED} .. waiter
+  if not is_shared then return pcall_redis('GET', key) == reservation and call('DEL', key) == 1 end
+  local _, shared = look(key)
+  if not shared or not shared.ends[reservation] then return false end
+  call('ZREM', key, reservation)
+  settle(key)
+  return true
+end
+
+-- A waiter takes its place before it is refused. Its reservation is of no use while another key is held.
+local function queue_up(keys, held, place)
+  local since = milliseconds() - place.waited
+  for i, key in ipairs(keys) do
+    local queue = place.queues[i]
+    if held[i] then
+      pcall_redis('ZADD', queue, 'NX', text(since), member_of(place.waiter, place.is_shared))
+      pcall_redis('PEXPIRE', queue, ${QUEUE_LIFE})
+    elseif drop_reservation(key, place.waiter, place.is_shared) then
+      wake(key, queue)
+    end
+  end
+end
+
+local function leave_queues(queues, member)
+  local contended = false
+  for _, queue in ipairs(queues) do
+    pcall_redis('ZREM', queue, member)
+    if call('EXISTS', queue) == 1 then contended = true end
+  end
+  return contended
+end`;

@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { HeldReply, Master, MasterReply } from '../../lib/core/master.interface.js';
+import { acquiring, ask, drawing, extending, inspecting, releasing, sharing, barriersOf } from '../support/ask.js';
+import { eventually } from '../support/eventually.js';
+
+const GRANTED: MasterReply = { kind: 'granted' };
+const HEALED: MasterReply = { kind: 'granted', healed: true };
+const MOST = 1_000;
+
+/** What a master does with keys that several holders share. */
+export function sharingContract(
+  kind: string,
+  prepare: () => Promise<{ master(): Master; end(): Promise<void> }>,
+): void {
+  describe(`shared keys of ${kind}`, () => {
+    let stage: Awaited<ReturnType<typeof prepare>>;
+    let master: Master;
+    let key: string;
+    let other: string;
+    let count = 0;
+
+    const share = (token: string, options: { readonly ttl?: number; readonly waited?: number } = {}) =>
+      ask(master, sharing([key], token, options));
+    const prolong = (token: string, ttl = 60_000) => ask(master, { ...extending([key], token, ttl), isShared: true });
+    const unshare = (token: string) => ask(master, { ...releasing([key], token), isShared: true });
+    const take = (token: string) => ask(master, acquiring([key], token));
+    const want = (waiter: string, waited: number | undefined) =>
+      ask(master, { op: 'want', keys: [key], barriers: barriersOf([key]), waiter, waited });
+
+    beforeAll(async () => {
+      stage = await prepare();
+      master = stage.master();
+      await master.connect();
+    });
+    afterAll(async () => {
+      await master.close();
+      await stage.end();
+    });
+    beforeEach(() => {
+      key = `sharing:${++count}:a`;
+      other = `sharing:${count}:b`;
+    });
+
+    describe('acquire', () => {
+      it('grants one key to several shared holders', async () => {
+        expect(await share('one')).toEqual(GRANTED);
+        expect(await share('two')).toEqual(GRANTED);
+        expect(await ask(master, inspecting(key))).toMatchObject({ kind: 'held', sharedBy: 2 });
+      });
+
+      it('refuses an exclusive holder while a shared one has the key, and says how many there are', async () => {
+        await share('one', { ttl: 20_000 });
+        await share('two', { ttl: 40_000 });
+        const refusal = await take('writer');
+        expect(refusal).toMatchObject({ kind: 'held', sharedBy: 2 });
+        expectBetween((refusal as HeldReply).remaining, 30_000, 40_001);
+      });
+
+      it('refuses a shared holder while an exclusive one has the key', async () => {
+        await take('writer');
+        const refusal = await share('one');
+        expect(refusal).toMatchObject({ kind: 'held' });
+        expect(refusal).not.toHaveProperty('sharedBy');
+        expectBetween((refusal as HeldReply).remaining, 30_000, 60_000);
+        await ask(master, releasing([key], 'writer'));
+        expect(await share('one')).toEqual(GRANTED);
+      });
+
+      it('grants the same token again as one holder', async () => {
+        await share('one', { ttl: 20_000 });
+        expect(await share('one', { ttl: 50_000 })).toEqual(GRANTED);
+        const answer = await ask(master, inspecting(key));
+        expect(answer).toMatchObject({ kind: 'held', sharedBy: 1 });
+        expectBetween((answer as HeldReply).remaining, 30_000, 50_001);
+      });
+
+      it('takes all of several keys, or none', async () => {
+        await ask(master, acquiring([other], 'writer'));
+        expect(await ask(master, sharing([key, other], 'one'))).toMatchObject({ kind: 'held' });
+        expect(await ask(master, inspecting(key))).toEqual(GRANTED);
+        await ask(master, releasing([other], 'writer'));
+        expect(await ask(master, sharing([key, other], 'one'))).toEqual(GRANTED);
+        expect(await ask(master, inspecting(other))).toMatchObject({ sharedBy: 1 });
+      });
+
+      it('names the holder of the first of several keys that are held', async () => {
+        await share('one');
+        await ask(master, acquiring([other], 'writer'));
+        expect(await ask(master, acquiring([key, other], 'x'))).toMatchObject({ sharedBy: 1 });
+        expect(await ask(master, acquiring([other, key], 'x'))).not.toHaveProperty('sharedBy');
+      });
+
+      it('lets a holder go when its own time is over, however long the others stay', async () => {
+        await share('long');
+        await share('short', { ttl: 20 });
+        await eventually(async () => ((await ask(master, inspecting(key))) as HeldReply).sharedBy === 1);
+        await unshare('long');
+        expect(await take('writer')).toEqual(GRANTED);
+      });
+
+      it('is free again when the last shared holder ends', async () => {
+        await share('one', { ttl: 20 });
+        await share('two', { ttl: 30 });
+        await eventually(async () => (await take('writer')).kind === 'granted');
+      });
+
+      it('refuses a shared holder beyond the limit, but not one that has a place already', async () => {
+        for (let i = 0; i < MOST; i++) await share(`holder ${i}`);
+        expect(await share('late')).toMatchObject({ kind: 'held', sharedBy: MOST });
+        expect(await share('holder 7')).toEqual(GRANTED);
+        await unshare('holder 7');
+        expect(await share('late')).toEqual(GRANTED);
+      });
+
+      it('takes any string as a token and as a key', async () => {
+        key = `${key} {a}\r\n锁`;
+        const token = 'reserved for a\r\n b';
+        expect(await share(token)).toEqual(GRANTED);
+        expect(await prolong(token)).toEqual(GRANTED);
+        expect(await take('writer')).toMatchObject({ sharedBy: 1 });
+        expect(await unshare(token)).toEqual(GRANTED);
+        expect(await take('writer')).toEqual(GRANTED);
+      });
+    });
+
+    describe('extend', () => {
+      it('moves the end of one holder and of no other', async () => {
+        await share('one', { ttl: 10_000 });
+        await share('two', { ttl: 20_000 });
+        expect(await prolong('one', 50_000)).toEqual(GRANTED);
+        await unshare('one');
+        expectBetween(((await ask(master, inspecting(key))) as HeldReply).remaining, 0, 20_001);
+      });
+
+      it('can shorten the life of a key', async () => {
+        await share('one', { ttl: 50_000 });
+        expect(await prolong('one', 10_000.5)).toEqual(GRANTED);
+        expectBetween(((await ask(master, inspecting(key))) as HeldReply).remaining, 0, 10_002);
+      });
+
+      it('puts an absent holder back, and reports that it did', async () => {
+        expect(await prolong('one')).toEqual(HEALED);
+        expect(await prolong('two')).toEqual(HEALED);
+        expect(await prolong('one')).toEqual(GRANTED);
+        expect(await take('writer')).toMatchObject({ sharedBy: 2 });
+      });
+
+      it('refuses while an exclusive holder has the key', async () => {
+        await take('writer');
+        expect(await prolong('one')).toMatchObject({ kind: 'held' });
+        expect(await ask(master, extending([key], 'writer'))).toEqual(GRANTED);
+      });
+
+      it('refuses an exclusive token while shared holders have the key', async () => {
+        await share('one');
+        expect(await ask(master, extending([key], 'writer'))).toMatchObject({ kind: 'held', sharedBy: 1 });
+        expect(await ask(master, drawing([key], 'one'))).toMatchObject({ kind: 'held' });
+      });
+
+      it('does not depend on the barrier', async () => {
+        await share('one');
+        await want('writer', 60_000);
+        expect(await prolong('one')).toEqual(GRANTED);
+        expect(await prolong('lost')).toEqual(HEALED);
+      });
+    });
+
+    describe('release', () => {
+      it('removes one holder and leaves the others', async () => {
+        await share('one');
+        await share('two');
+        expect(await unshare('one')).toEqual(GRANTED);
+        expect(await unshare('one')).toEqual(GRANTED);
+        expect(await take('writer')).toMatchObject({ sharedBy: 1 });
+        await unshare('two');
+        expect(await take('writer')).toEqual(GRANTED);
+      });
+
+      it('does not touch an exclusive holder', async () => {
+        await take('writer');
+        expect(await unshare('writer')).toEqual(GRANTED);
+        expect(await ask(master, extending([key], 'writer'))).toEqual(GRANTED);
+      });
+
+      it('of an exclusive token does not touch shared holders', async () => {
+        await share('one');
+        expect(await ask(master, releasing([key], 'one'))).toEqual(GRANTED);
+        expect(await ask(master, releasing([key, other], 'one', 5_000))).toEqual(GRANTED);
+        expect(await take('writer')).toMatchObject({ sharedBy: 1 });
+      });
+    });
+
+    describe('a barrier', () => {
+      it('defers shared requests that are not older, and reports for how long at most', async () => {
+        expect(await want('writer', 1_000)).toEqual(GRANTED);
+        const refusal = await share('young');
+        expect(refusal).toMatchObject({ kind: 'held' });
+        expectBetween((refusal as HeldReply).remaining, 0, 5_000);
+        expect(await share('old', { waited: 60_000 })).toEqual(GRANTED);
+      });
+
+      it('does not defer a holder that asks again', async () => {
+        await share('one');
+        await want('writer', 1_000);
+        expect(await share('one')).toEqual(GRANTED);
+        expect(await share('two')).toMatchObject({ kind: 'held', sharedBy: 1 });
+      });
+
+      it('does not defer requests for an exclusive key', async () => {
+        await want('writer', 1_000);
+        expect(await take('another writer')).toEqual(GRANTED);
+      });
+
+      it('ends when every process has left it', async () => {
+        await want('writer', 1_000);
+        await want('another', 2_000);
+        expect(await want('writer', undefined)).toEqual(GRANTED);
+        expect(await share('one')).toMatchObject({ kind: 'held' });
+        await want('another', 3_000);
+        await want('another', undefined);
+        expect(await share('one')).toEqual(GRANTED);
+        expect(await want('another', undefined)).toEqual(GRANTED);
+      });
+    });
+  });
+}
+
+function expectBetween(value: number | undefined, least: number, most: number): void {
+  expect(value).toBeGreaterThanOrEqual(least);
+  expect(value).toBeLessThanOrEqual(most);
+}

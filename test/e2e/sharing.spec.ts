@@ -1,0 +1,341 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get, Injectable, UseInterceptors } from '@nestjs/common';
+import {
+  type Lock,
+  LockInterceptor,
+  type LockedMethodOptions,
+  LockNotAcquiredError,
+  LockReentryError,
+  LockService,
+  RedlockConfigError,
+  RedlockModule,
+  WithLock,
+} from 'nestjs-redlock';
+import { ManualClock, memoryLockService, RedlockTestingModule, withLocks } from 'nestjs-redlock/testing';
+import { Gate } from '../support/gate.js';
+import { boot, closeAll, listen } from './support/applications.js';
+import { Locks } from './support/locks.js';
+
+let clock: ManualClock;
+let locks: Locks;
+let gate: Gate;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  locks = new Locks(3, { clock });
+  gate = new Gate();
+});
+afterEach(async () => {
+  gate.stayOpen();
+  await closeAll();
+  await locks.expectNothingLeft();
+});
+
+/** What callers without types could write. */
+const anything = (value: unknown): LockedMethodOptions => value as LockedMethodOptions;
+
+@Injectable()
+class Prices {
+  constructor(readonly locks: LockService) {}
+
+  @WithLock('prices', { mode: 'shared', wait: 0 })
+  async read(): Promise<Lock | undefined> {
+    const lock = this.locks.current('prices');
+    await gate.pass();
+    return lock;
+  }
+
+  @WithLock('prices', { wait: 0 })
+  async replace(): Promise<Lock | undefined> {
+    const lock = this.locks.current('prices');
+    await gate.pass();
+    return lock;
+  }
+
+  @WithLock('prices', { onLocked: 'skip' })
+  async replaceUnlessRead(): Promise<string | undefined> {
+    return 'replaced';
+  }
+
+  /** Reads below a lock of its own. */
+  @WithLock('prices', { wait: 0 })
+  async replaceAndRead(): Promise<Lock | undefined> {
+    return this.read();
+  }
+
+  @WithLock('prices', { mode: 'shared', wait: 0 })
+  async readAndReplace(): Promise<unknown> {
+    return this.replace();
+  }
+
+  @WithLock('prices', { mode: 'shared', wait: 0 })
+  async readTwice(): Promise<readonly (Lock | undefined)[]> {
+    return [this.locks.current('prices'), await this.read()];
+  }
+}
+
+@Injectable()
+class Stripe {
+  constructor(readonly locks: LockService) {}
+
+  @WithLock('stripe', { permits: 2, wait: 0 })
+  async call(): Promise<number | undefined> {
+    const slot = this.locks.current('stripe')?.slot;
+    await gate.pass();
+    return slot;
+  }
+
+  @WithLock('stripe', { permits: 2, onLocked: 'skip' })
+  async callUnlessBusy(): Promise<string | undefined> {
+    return 'called';
+  }
+}
+
+@Controller()
+class Pages {
+  constructor(readonly locks: LockService) {}
+
+  @Get('prices')
+  @UseInterceptors(LockInterceptor('prices', { mode: 'shared', wait: 0 }))
+  async prices(): Promise<string | undefined> {
+    await gate.pass();
+    return this.locks.current()?.mode;
+  }
+
+  @Get('calls')
+  @UseInterceptors(LockInterceptor('stripe', { permits: 2, onLocked: { status: 429 } }))
+  async calls(): Promise<string> {
+    await gate.pass();
+    return String(this.locks.current()?.slot);
+  }
+}
+
+describe('A shared lock of a decorator', () => {
+  it('is held by several calls of several applications at the same time, and excludes exclusive calls', async () => {
+    const [first, second] = [
+      (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices),
+      (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices),
+    ];
+    const reads = [first.read(), first.read(), second.read()];
+    await gate.arrived(3);
+    expect(gate.crowd).toBe(3);
+    await expect(second.locks.inspect('prices')).resolves.toMatchObject({ state: 'held', sharedBy: 3 });
+    await expect(first.replace()).rejects.toThrow(LockNotAcquiredError);
+    await expect(second.replaceUnlessRead()).resolves.toBeUndefined();
+    gate.open();
+    expect((await Promise.all(reads)).map((lock) => lock?.mode)).toEqual(['shared', 'shared', 'shared']);
+    await expect(second.replaceUnlessRead()).resolves.toBe('replaced');
+  });
+
+  it('is refused while an exclusive lock is held', async () => {
+    const prices = (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices);
+    const replacing = prices.replace();
+    await gate.arrived(1);
+    await expect(prices.read()).rejects.toThrow(LockNotAcquiredError);
+    await expect(prices.locks.inspect('prices')).resolves.toMatchObject({ state: 'held', sharedBy: undefined });
+    gate.open();
+    expect((await replacing)?.mode).toBe('exclusive');
+  });
+
+  it('has no fencing token', async () => {
+    const { locks: service } = (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices);
+    await service.withLock('prices', { mode: 'shared' }, (lock) =>
+      expect(lock.fencingToken()).rejects.toMatchObject({ name: 'RedlockConfigError', option: 'mode' }),
+    );
+  });
+});
+
+describe('A nested call', () => {
+  let prices: Prices;
+  beforeEach(async () => {
+    gate.stayOpen();
+    prices = (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices);
+  });
+
+  it('for a shared lock runs inside of a shared lock', async () => {
+    const [outer, inner] = await prices.readTwice();
+    expect(outer?.mode).toBe('shared');
+    expect(inner).toBe(outer);
+  });
+
+  it('for a shared lock runs inside of an exclusive lock', async () => {
+    expect((await prices.replaceAndRead())?.mode).toBe('exclusive');
+  });
+
+  it('for an exclusive lock inside of a shared one is an error at once, also with reentrant: true', async () => {
+    await expect(prices.readAndReplace()).rejects.toThrow(LockReentryError);
+    await expect(prices.readAndReplace()).rejects.toThrow(
+      'this call chain holds a shared lock on "prices": the nested exclusive call for "prices" would wait for it',
+    );
+    const nested = prices.locks.withLock('prices', { mode: 'shared' }, () =>
+      prices.locks.withLock('prices', { reentrant: true }, () => 'upgraded'),
+    );
+    await expect(nested).rejects.toThrow('Take the exclusive lock in the outer call');
+  });
+
+  it('for a shared lock on more than the outer call holds is an error', async () => {
+    const nested = prices.locks.withLock('prices', { mode: 'shared' }, () =>
+      prices.locks.withLock(['prices', 'taxes'], { mode: 'shared' }, () => 'read'),
+    );
+    await expect(nested).rejects.toThrow('take all of them together in the outer call');
+  });
+
+  it('for a permit inside of a permit needs reentrant: true', async () => {
+    const { locks: service } = prices;
+    const nested = (reentrant: boolean): Promise<readonly (number | undefined)[]> =>
+      service.withLock('stripe', { permits: 2 }, (outer) =>
+        service.withLock('stripe', { permits: 2, reentrant }, (inner) => [outer.slot, inner.slot]),
+      );
+    await expect(nested(false)).rejects.toThrow('Pass `reentrant: true` to run it inside the lock that is held');
+    const [outer, inner] = await nested(true);
+    expect([0, 1]).toContain(outer);
+    expect(inner).toBe(outer);
+  });
+});
+
+describe('A permit of a decorator', () => {
+  it('is held by as many calls as there are permits, in all applications together', async () => {
+    const [first, second] = [
+      (await boot({ imports: [locks.module()], providers: [Stripe] })).get(Stripe),
+      (await boot({ imports: [locks.module()], providers: [Stripe] })).get(Stripe),
+    ];
+    const calls = [first.call(), second.call()];
+    await gate.arrived(2);
+    await expect(first.locks.inspectPermits('stripe', 2)).resolves.toMatchObject({ permits: 2, taken: 2 });
+    await expect(first.call()).rejects.toThrow(LockNotAcquiredError);
+    await expect(second.callUnlessBusy()).resolves.toBeUndefined();
+    gate.open();
+    expect((await Promise.all(calls)).sort()).toEqual([0, 1]);
+    await expect(second.callUnlessBusy()).resolves.toBe('called');
+  });
+});
+
+describe('LockInterceptor', () => {
+  it('takes shared locks and permits', async () => {
+    const { app, url } = await listen({ imports: [locks.module()], controllers: [Pages] });
+    const ask = async (path: string): Promise<string> => {
+      const response = await fetch(`${url}/${path}`);
+      return `${response.status} ${await response.text()}`;
+    };
+    const shared = [ask('prices'), ask('prices')];
+    const permits = [ask('calls'), ask('calls')];
+    await gate.arrived(4);
+    expect(gate.crowd).toBe(4);
+    expect(await ask('calls')).toBe('429 ');
+    await expect(app.get(LockService).tryAcquire('prices')).resolves.toBeNull();
+    gate.open();
+    expect(await Promise.all(shared)).toEqual(['200 shared', '200 shared']);
+    expect((await Promise.all(permits)).sort()).toEqual(['200 0', '200 1']);
+  });
+});
+
+describe('The testing kit', () => {
+  it('shares locks among objects that Nest did not create', async () => {
+    const service = memoryLockService({ clock, masters: locks.masters });
+    const [one, other] = [withLocks(new Prices(service), service), withLocks(new Stripe(service), service)];
+    const work = [one.read(), one.read(), other.call(), other.call()];
+    await gate.arrived(4);
+    await expect(one.replace()).rejects.toThrow(LockNotAcquiredError);
+    await expect(other.callUnlessBusy()).resolves.toBeUndefined();
+    gate.open();
+    await Promise.all(work);
+  });
+
+  it('has them in RedlockTestingModule', async () => {
+    const imports = [RedlockTestingModule.forRoot({ clock, masters: locks.masters })];
+    const app = await boot({ imports, providers: [Prices, Stripe] });
+    const reads = [app.get(Prices).read(), app.get(Prices).read()];
+    await gate.arrived(2);
+    await expect(app.get(Prices).replace()).rejects.toThrow(LockNotAcquiredError);
+    gate.open();
+    await Promise.all(reads);
+  });
+});
+
+describe('enabled: false', () => {
+  it('refuses neither a shared lock, nor an exclusive one beside it, nor a permit', async () => {
+    const imports = [RedlockModule.forRoot({ masters: [], enabled: false })];
+    const app = await boot({ imports, providers: [Prices, Stripe] });
+    const [prices, stripe] = [app.get(Prices), app.get(Stripe)];
+    const work = [prices.read(), prices.read(), prices.replace(), stripe.call(), stripe.call(), stripe.call()];
+    await gate.arrived(6);
+    expect(gate.crowd).toBe(6);
+    gate.open();
+    await Promise.all(work);
+  });
+});
+
+describe('At boot', () => {
+  async function refusalOf(providers: (new () => object)[], controllers: (new () => object)[] = []): Promise<string> {
+    const outcome = await boot({ imports: [locks.module()], providers, controllers }).catch((error: unknown) => error);
+    expect(outcome).toBeInstanceOf(RedlockConfigError);
+    return (outcome as RedlockConfigError).message;
+  }
+
+  function locking(...declarations: readonly (readonly [string | readonly string[], LockedMethodOptions?])[]) {
+    return declarations.map(([key, options]) => {
+      @Injectable()
+      class Job {
+        @WithLock(key, options)
+        async run(): Promise<void> {}
+      }
+      return Job;
+    });
+  }
+
+  it.each([
+    [{ mode: 'x' }, `mode must be 'exclusive' or 'shared', got "x"`],
+    [{ mode: null }, `mode must be 'exclusive' or 'shared', got null`],
+    [{ permits: 0 }, 'permits must be an integer from 1 to 1000, got 0'],
+    [{ permits: 1.5 }, 'permits must be an integer from 1 to 1000, got 1.5'],
+    [{ permits: 1001 }, 'permits must be an integer from 1 to 1000, got 1001'],
+    [{ permits: '5' }, 'permits must be an integer from 1 to 1000, got "5"'],
+    [{ permits: 5, mode: 'shared' }, `permits cannot be given with mode: 'shared', got 5`],
+    [{ minHold: '1s', mode: 'shared' }, `minHold cannot be given with mode: 'shared', got "1s"`],
+  ])('a decorator and an interceptor with %j are refused', async (options, message) => {
+    @Controller()
+    class Carts {
+      @Get()
+      @UseInterceptors(LockInterceptor('cart', options as object))
+      get(): void {}
+    }
+    expect(await refusalOf(locking(['a', anything(options)]))).toBe(`@WithLock on Job.run: ${message}`);
+    expect(await refusalOf([], [Carts])).toBe(`LockInterceptor on Carts.get: ${message}`);
+  });
+
+  it('one name with two numbers of permits is refused', async () => {
+    expect(await refusalOf(locking(['a', { permits: 5 }], ['a', { permits: 4 }]))).toBe(
+      '@WithLock on Job.run: permits must be 5 for "a", as on @WithLock on Job.run, got 4',
+    );
+  });
+
+  it.each([
+    ['the lock first', locking(['a'], ['a', { permits: 4 }]), 'because @WithLock on Job.run locks "a" without permits'],
+    ['the permits first', locking(['a', { permits: 4 }], [['b', 'a']]), 'permits must be 4 for "a"'],
+  ])('one name as a lock and with permits is refused: %s', async (_, providers, message) => {
+    expect(await refusalOf(providers)).toContain(message);
+  });
+
+  it('one name with permits of a decorator and as the lock of an interceptor is refused', async () => {
+    @Controller()
+    class Carts {
+      @Get()
+      @UseInterceptors(LockInterceptor('a'))
+      get(): void {}
+    }
+    expect(await refusalOf(locking(['a', { permits: 4 }]), [Carts])).toBe(
+      '@WithLock on Job.run: permits cannot be given, because LockInterceptor on Carts.get locks "a" without permits, got 4',
+    );
+  });
+
+  it('permits of several names are refused', async () => {
+    expect(await refusalOf(locking([['a', 'b'], { permits: 4 }]))).toBe(
+      '@WithLock on Job.run: permits needs one resource, not several, got 4',
+    );
+  });
+
+  it('a shared and an exclusive use of one name, and several uses of equal permits, are fine', async () => {
+    const providers = locking(['a'], ['a', { mode: 'shared' }], ['b', { permits: 2 }], ['b', { permits: 2 }]);
+    await expect(boot({ imports: [locks.module()], providers })).resolves.toBeDefined();
+  });
+});

@@ -1,0 +1,6 @@
+import { NUL } from '../../lib/core/keyspace.js';
+
+/** Whether a key is that of a lock or a permit; the others are internal. */
+export function isLockKey(key: string): boolean {
+  return !key.includes(NUL) || key.includes(`${NUL}permit:`);
+}

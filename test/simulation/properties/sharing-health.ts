@@ -1,0 +1,100 @@
+import { sharedMember } from '../../../lib/memory/key-content.js';
+import type { Actor } from '../actor.js';
+import { areRivals, areShared } from '../schedule.js';
+import type { World } from '../world.js';
+import { Violation } from './violation.js';
+
+/** Time after the start of a process within which masters that have just started vote, in milliseconds. */
+export const NEW_MASTERS_VOTE_WITHIN = 3_000;
+/** How long a waiting process takes to be woken, in milliseconds. */
+export const WOKEN_WITHIN = 150;
+/** How long a process takes to open its subscription, in milliseconds. */
+const SUBSCRIBED_WITHIN = 400;
+/** How long an exclusive request takes at most until it stands at the barriers, without faults, in milliseconds. */
+const STANDS_WITHIN = 200;
+/** How long a process takes at most to connect to masters without faults, in milliseconds. */
+const CONNECTED_WITHIN = 200;
+
+/** Checks availability where locks are shared, in runs without faults. */
+export class SharingHealth {
+  constructor(private readonly world: World) {}
+
+  /**
+   * A lock or a permit was released. All shared requests that wait in the queue of the home master are woken if no other
+   * request waits; so is a request that is the only one to wait.
+   */
+  noteRelease(released: Actor, slot = 0): void {
+    const { actors, scheduler } = this.world;
+    if (!this.isQuiet) return;
+    const others = actors.filter((other) => other !== released && areRivals(other.operation, released.operation));
+    const waiters = others.filter(({ isWaiting }) => isWaiting);
+    const [first] = waiters;
+    const isLock = released.operation.permits === undefined;
+    if (!first || (isLock && others.some(({ isHolding }) => isHolding))) return;
+    if (waiters.length > 1 && waiters.some(({ operation }) => operation.mode === undefined)) return;
+    for (const waiter of waiters) {
+      const { node, operation, askedAt } = waiter;
+      if (node === released.node || operation.resources.length > 1 || !this.isListening(waiter)) continue;
+      // A process that knows of fewer permits cannot use this one.
+      if (!this.isQueued(waiter) || slot >= (operation.permits ?? 1)) continue;
+      scheduler.after(WOKEN_WITHIN, () => {
+        const isDisturbed = others.some(
+          (other) => other.askedAt > askedAt && other.askedAt < Infinity && !areShared(other.operation, operation),
+        );
+        if (!waiter.isWaiting || isDisturbed) return;
+        const message = `${waiter.name} still waits ${WOKEN_WITHIN} ms after the release by ${released.name}`;
+        this.world.report(new Violation('a waiter is told of a release', scheduler.now, message));
+      });
+    }
+  }
+
+  /**
+   * A lock was granted. Without faults, no shared request gets it that came after an exclusive one which stands at the
+   * barriers, because only shared holders have kept it from getting the lock.
+   */
+  noteOrder({ name, node, operation, askedAt }: Actor): void {
+    const { actors, schedule, scheduler } = this.world;
+    if (operation.mode !== 'shared' || !this.isQuiet) return;
+    const isKnown = schedule.servers.every((server) => server.isKnown);
+    const exclusive = actors.filter(
+      (other) =>
+        other.operation.mode === undefined && areRivals(other.operation, operation) && other.askedAt < Infinity,
+    );
+    const [waiter] = exclusive;
+    if (!waiter?.isWaiting || exclusive.length > 1 || waiter.node === node) return;
+    const { resources, wait } = waiter.operation;
+    const startedAt = schedule.processes[waiter.node.index]?.startsAt ?? 0;
+    const votesAt = isKnown ? startedAt + CONNECTED_WITHIN : NEW_MASTERS_VOTE_WITHIN + startedAt;
+    const mayStand = resources.length === 1 && wait > 0 && waiter.askedAt > votesAt;
+    // It stands there only once it is the first in its own process.
+    const isFirst = !actors.some(
+      (other) => other !== waiter && other.node === waiter.node && areRivals(other.operation, waiter.operation),
+    );
+    if (!mayStand || !isFirst || askedAt < waiter.askedAt + STANDS_WITHIN) return;
+    const message = `${name} was served before ${waiter.name}, which stood at the barriers`;
+    this.world.report(new Violation('first come, first served', scheduler.now, message));
+  }
+
+  /** Whether no fault happens in this run. */
+  private get isQuiet(): boolean {
+    return this.world.schedule.faults.length === 0 && this.world.assumptions.ratesAreNormal;
+  }
+
+  /** Whether a process that is in the queue has waited for so long that it listens, and waits on. */
+  private isListening({ askedAt, operation }: Actor): boolean {
+    const { now } = this.world.scheduler;
+    return now - askedAt > SUBSCRIBED_WITHIN && askedAt + operation.wait >= now + WOKEN_WITHIN;
+  }
+
+  /** Whether a process is in the queue of the home master. */
+  private isQueued({ node, operation }: Actor): boolean {
+    const keyspace = node.redlock['keyspace'];
+    const { listener } = node.redlock['acquisitionContext'];
+    const [resource = ''] = operation.resources;
+    const names = operation.permits === undefined ? keyspace.namesOf([resource]) : keyspace.namesOfSlots(resource, [0]);
+    const home = node.redlock['homeMasters'].of(names.keys[0] as string)?.name;
+    const data = this.world.endpoints.find(({ name }) => name === home)?.server?.data;
+    const member = operation.mode === 'shared' ? sharedMember(listener) : listener;
+    return data?.hasMember(names.queues[0] as string, member) ?? false;
+  }
+}

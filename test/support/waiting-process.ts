@@ -1,0 +1,81 @@
+import type { AcquireRequest, MasterReply, Master } from '../../lib/core/master.interface.js';
+import { acquiring, ask, barriersOf, picking, releasing, sharing } from './ask.js';
+import { eventually } from './eventually.js';
+
+/** A process that waits at a master. */
+export class Process {
+  readonly woken: (string | undefined)[] = [];
+
+  constructor(
+    readonly name: string,
+    readonly master: Master,
+  ) {}
+
+  get token(): string {
+    return `token of ${this.name}`;
+  }
+
+  /** Listens, and resolves as soon as notifications arrive. Those of the probe may come late, and are not recorded. */
+  async listen(): Promise<this> {
+    const probe = `probe:${this.name}`;
+    let isListening = false;
+    this.master.listen(this.name, (key) => {
+      if (key === probe) isListening = true;
+      else this.woken.push(key);
+    });
+    await eventually(async () => {
+      await ask(this.master, acquiring([probe], 'probe'));
+      await ask(this.master, this.taking([probe]));
+      const { kind } = await ask(this.master, releasing([probe], 'probe'));
+      await ask(this.master, { op: 'leave', keys: [probe], queues: [`queue:${probe}`], waiter: this.name });
+      return kind === 'granted' && isListening;
+    });
+    this.woken.length = 0;
+    return this;
+  }
+
+  /** The request of a process that joins the queues if it is refused. */
+  taking(keys: readonly string[], waited = 0): AcquireRequest {
+    const queues = keys.map((key) => `queue:${key}`);
+    return acquiring(keys, this.token, { queue: { queues, waiter: this.name, waited } });
+  }
+
+  take(keys: readonly string[], waited = 0): Promise<MasterReply> {
+    return ask(this.master, this.taking(keys, waited));
+  }
+
+  /** Asks for shared keys, and joins the queues if it is refused. */
+  share(keys: readonly string[], waited = 0): Promise<MasterReply> {
+    const { queue } = this.taking(keys, waited);
+    return ask(this.master, sharing(keys, this.token, { waited, queue }));
+  }
+
+  /** Asks for one of the keys, and joins their common queue if all are held. */
+  pick(keys: readonly string[], waited = 0): Promise<MasterReply> {
+    const queue = { queues: [`queue:${keys[0]}`], waiter: this.name, waited };
+    return ask(this.master, picking(keys, this.token, { queue }));
+  }
+
+  /** Stands at the barriers of the keys, or leaves them. */
+  want(keys: readonly string[], waited: number | undefined): Promise<MasterReply> {
+    return ask(this.master, { op: 'want', keys, barriers: barriersOf(keys), waiter: this.name, waited });
+  }
+
+  leave(...keys: string[]): Promise<MasterReply> {
+    const queues = keys.map((key) => `queue:${key}`);
+    return ask(this.master, { op: 'leave', keys, queues, waiter: this.name });
+  }
+
+  leaveShared(...keys: string[]): Promise<MasterReply> {
+    const queues = keys.map((key) => `queue:${key}`);
+    return ask(this.master, { op: 'leave', keys, queues, waiter: this.name, isShared: true });
+  }
+
+  unshare(...keys: string[]): Promise<MasterReply> {
+    return ask(this.master, { ...releasing(keys, this.token), isShared: true });
+  }
+
+  give(...keys: string[]): Promise<MasterReply> {
+    return ask(this.master, releasing(keys, this.token));
+  }
+}
