@@ -45,7 +45,7 @@ describe('Five masters, four processes, and every kind of fault', () => {
       if (violations.length > 0) process.stdout.write(`seed ${seed}${complaints(evidence, verdict).join('\n')}\n`);
       expect(countsOf(verdict)).toEqual(Object.fromEntries(Object.keys(verdict).map((name) => [name, 0])));
 
-      const { faults, operations, sections, writesAccepted } = statisticsOf(evidence);
+      const { faults, operations, sections, sharedSections, writesAccepted } = statisticsOf(evidence);
       // Setting a server's clock requires Linux and a C compiler.
       const hasClocks = Object.entries(faults).some(([kind, times]) => isAboutClocks(kind) && times > 0);
       const missing = Object.entries(faults).filter(
@@ -58,6 +58,7 @@ describe('Five masters, four processes, and every kind of fault', () => {
       expect(sections / all).toBeGreaterThan(0.1);
       expect(writesAccepted / sections).toBeGreaterThan(0.5);
       for (const key of evidence.keys) expect(sectionsOn(evidence, key)).toBeGreaterThan(0);
+      expect(sharedSections).toBeGreaterThan(0);
     },
     WITHIN,
   );

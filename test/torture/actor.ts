@@ -3,6 +3,7 @@ import type { Lock } from '../../lib/core/lock.js';
 import type { AcquireOptions } from '../../lib/core/settings/options.js';
 import type { LockService } from '../../lib/nest/lock.service.js';
 import type { Dice } from './dice.js';
+import { keyOfPermit, PERMITS, PERMITS_OF } from './permits.js';
 import { Section } from './section.js';
 import type { Trace } from './trace.js';
 import type { Writer } from './writer.js';
@@ -18,6 +19,18 @@ export interface ActorContext {
   readonly dice: Dice;
 }
 
+/** What an actor is going to ask for. */
+interface Choice {
+  readonly resources: readonly string[];
+  readonly sharing: Pick<AcquireOptions, 'mode' | 'permits'>;
+  readonly ttl: number;
+  readonly wait: number;
+}
+
+const EXCLUSIVE: Choice['sharing'] = { mode: 'exclusive' };
+const SHARED: Choice['sharing'] = { mode: 'shared' };
+const PERMIT: Choice['sharing'] = { permits: PERMITS };
+const SHARINGS = [EXCLUSIVE, EXCLUSIVE, EXCLUSIVE, EXCLUSIVE, SHARED, SHARED, SHARED, PERMIT, PERMIT];
 const TTLS = [200, 200, 400, 400, 1_000];
 const WAITS = [0, 200, 1_000, 3_000];
 /** Longest time for two rounds to the masters, in milliseconds. */
@@ -51,19 +64,20 @@ export class Actor {
   /** `withLock`, which extends the lock while the work runs. */
   private async underLock(): Promise<void> {
     const { dice, locks, trace } = this.context;
-    const { keys, ttl, wait } = this.choose();
+    const choice = this.choose();
+    const { resources, sharing, ttl, wait } = choice;
     const duration = dice.chance(0.08) ? dice.between(200, 2_000) : dice.between(2, 40);
     const asked = trace.ask('acquire', wait + TWO_ROUNDS);
     let release: { settle(how: string): void } | undefined;
     const work = async (lock: Lock): Promise<void> => {
-      const section = this.enter(lock, keys, asked.at, true);
+      const section = this.enter(lock, choice, asked.at, true);
       asked.settle('granted');
       await this.workIn(section, duration);
       section.leave();
       release = trace.ask('release', TWO_ROUNDS);
     };
     try {
-      await locks.withLock(keys, { ttl, wait }, work);
+      await locks.withLock(resources, { ...sharing, ttl, wait }, work);
     } catch (error) {
       asked.settle(nameOf(error));
       throw error;
@@ -75,9 +89,10 @@ export class Actor {
   /** `acquire`, `extend` to longer and shorter ttls, and `release`. */
   private async byHand(): Promise<void> {
     const { dice, trace } = this.context;
-    const { keys, ttl, wait } = this.choose();
-    const lock = await this.acquire(keys, ttl, { wait });
-    const section = this.enter(lock.lock, keys, lock.asked, false);
+    const choice = this.choose();
+    const { ttl, wait } = choice;
+    const lock = await this.acquire(choice, { wait });
+    const section = this.enter(lock.lock, choice, lock.asked, false);
     await this.workIn(section, dice.between(2, ttl / 4));
     if (!section.isOver && dice.chance(0.7)) {
       section.promiseNothing();
@@ -94,9 +109,10 @@ export class Actor {
 
   private async attempt(): Promise<void> {
     const { locks, trace, dice } = this.context;
-    const { keys, ttl } = this.choose();
+    const choice = this.choose();
+    const { resources, sharing, ttl } = choice;
     const asked = trace.ask('acquire', TWO_ROUNDS);
-    const lock = await locks.tryAcquire(keys, ttl).catch((error: unknown) => {
+    const lock = await locks.tryAcquire(resources, { ...sharing, ttl }).catch((error: unknown) => {
       asked.settle(nameOf(error));
       throw error;
     });
@@ -104,7 +120,7 @@ export class Actor {
       asked.settle('null');
       return;
     }
-    const section = this.enter(lock, keys, asked.at, false);
+    const section = this.enter(lock, choice, asked.at, false);
     asked.settle('granted');
     await this.workIn(section, dice.between(2, 60));
     await this.leave(section, lock);
@@ -112,20 +128,22 @@ export class Actor {
 
   /** Does not look at the lock: only the library can report that it has ended. */
   private async sleepThrough(): Promise<void> {
-    const { keys, ttl, wait } = this.choose();
+    const choice = this.choose();
+    const { ttl, wait } = choice;
     const extend = this.context.dice.chance(0.3);
-    const { lock, asked } = await this.acquire(keys, ttl, { wait, extend });
-    const section = this.enter(lock, keys, asked, extend);
+    const { lock, asked } = await this.acquire(choice, { wait, extend });
+    const section = this.enter(lock, choice, asked, extend);
     await Promise.race([section.untilLost, sleep(ttl + 500)]);
     await this.leave(section, lock);
   }
 
-  /** `minHold`: the keys outlive the section. */
+  /** `minHold`: the keys outlive the section. Shared locks do not have that. */
   private async keep(): Promise<void> {
     const { dice } = this.context;
-    const { keys, ttl, wait } = this.choose();
-    const { lock, asked } = await this.acquire(keys, ttl, { wait, minHold: Math.ceil(dice.between(20, ttl / 2)) });
-    const section = this.enter(lock, keys, asked, false);
+    const choice = this.choose([EXCLUSIVE, PERMIT]);
+    const { ttl, wait } = choice;
+    const { lock, asked } = await this.acquire(choice, { wait, minHold: Math.ceil(dice.between(20, ttl / 2)) });
+    const section = this.enter(lock, choice, asked, false);
     await this.workIn(section, 5);
     await this.leave(section, lock);
   }
@@ -133,25 +151,24 @@ export class Actor {
   /** A signal ends the wait. */
   private async impatiently(): Promise<void> {
     const { dice } = this.context;
-    const { keys, ttl } = this.choose();
+    const choice = this.choose();
     const patience = Math.ceil(dice.between(1, 300));
     const options = { wait: 3_000, signal: AbortSignal.timeout(patience), extend: true };
-    const { lock, asked } = await this.acquire(keys, ttl, options, patience);
-    const section = this.enter(lock, keys, asked, true);
+    const { lock, asked } = await this.acquire(choice, options, patience);
+    const section = this.enter(lock, choice, asked, true);
     await this.workIn(section, dice.between(2, 60));
     await this.leave(section, lock);
   }
 
   private async acquire(
-    keys: readonly string[],
-    ttl: number,
+    { resources, sharing, ttl }: Choice,
     options: AcquireOptions & { readonly wait: number },
     within = options.wait,
   ): Promise<{ readonly lock: Lock; readonly asked: number }> {
     const { locks, trace } = this.context;
     const asked = trace.ask('acquire', within + TWO_ROUNDS);
     try {
-      const lock = await locks.acquire(keys, { ttl, ...options });
+      const lock = await locks.acquire(resources, { ...sharing, ttl, ...options });
       asked.settle('granted');
       return { lock, asked: asked.at };
     } catch (error) {
@@ -160,9 +177,11 @@ export class Actor {
     }
   }
 
-  private enter(lock: Lock, keys: readonly string[], asked: number, extended: boolean): Section {
+  private enter(lock: Lock, { resources, sharing }: Choice, asked: number, extended: boolean): Section {
     const { trace, name } = this.context;
-    return new Section(trace, `${name}.${++this.sections}`, keys, asked, lock, extended);
+    const { mode = 'exclusive', permits } = sharing;
+    const keys = permits === undefined ? resources : [keyOfPermit(lock.slot)];
+    return new Section(trace, `${name}.${++this.sections}`, { keys, mode, permits }, asked, lock, extended);
   }
 
   /** Writes at the beginning and, without checking the lock again, at the end. */
@@ -178,9 +197,9 @@ export class Actor {
     if (token !== undefined) await this.write(section, token);
   }
 
-  private async write({ name, keys }: Section, token: number): Promise<void> {
+  private async write({ name, claim }: Section, token: number): Promise<void> {
     const { worker, writer } = this.context;
-    await writer.write({ section: name, worker, keys, token });
+    await writer.write({ section: name, worker, keys: claim.keys, token });
   }
 
   private async leave(section: Section, lock: Lock): Promise<void> {
@@ -190,11 +209,13 @@ export class Actor {
     asked.settle('released');
   }
 
-  private choose(): { readonly keys: readonly string[]; readonly ttl: number; readonly wait: number } {
+  private choose(sharings = SHARINGS): Choice {
     const { dice, keys, maxTtl } = this.context;
+    const sharing = dice.pick(sharings);
     const several = dice.chance(0.25) ? 2 + Math.floor(dice.between(0, 2)) : 1;
     return {
-      keys: dice.shuffle(keys).slice(0, several),
+      resources: sharing === PERMIT ? [PERMITS_OF] : dice.shuffle(keys).slice(0, several),
+      sharing,
       ttl: Math.min(dice.pick(TTLS), maxTtl),
       wait: dice.pick(WAITS),
     };

@@ -1,7 +1,7 @@
 import type { Evidence, Violation } from './evidence.js';
 import { type Belief, beliefsIn, beliefsOf, mustExclude } from './sections.js';
 
-/** Two sections that believed they held a key at the same time. */
+/** Two sections, not both of them shared, that believed they held a key at the same time. */
 export interface Overlap extends Violation {
   /** Whether no assumption was broken. */
   readonly forbidden: boolean;
@@ -12,16 +12,36 @@ export function overlaps({ keys, phases, workers }: Evidence): Overlap[] {
   return keys.flatMap((key) => {
     const found: Overlap[] = [];
     let longest: Belief | undefined;
+    let longestExclusive: Belief | undefined;
     for (const belief of beliefsIn(key, beliefs)) {
-      if (longest && longest.to > belief.from && belief.to > belief.from) {
-        const length = Math.min(longest.to, belief.to) - belief.from;
-        const who = `${longest.section} and ${belief.section}`;
-        const message = `${who} believed to hold ${key} at the same time, for ${length.toFixed(1)} ms`;
-        found.push({ at: belief.from, message, forbidden: mustExclude(phases, longest, belief) });
+      const isShared = belief.mode === 'shared';
+      const rival = isShared ? longestExclusive : longest;
+      if (rival && areTogether(rival, belief)) {
+        const length = Math.min(rival.to, belief.to) - belief.from;
+        const pair = `${rival.section} (${rival.mode}) and ${belief.section} (${belief.mode})`;
+        const message = `${pair} believed to hold ${key} at the same time, for ${length.toFixed(1)} ms`;
+        found.push({ at: belief.from, message, forbidden: mustExclude(phases, rival, belief) });
       }
       if (!longest || belief.to > longest.to) longest = belief;
+      if (!isShared && (!longestExclusive || belief.to > longestExclusive.to)) longestExclusive = belief;
     }
     return found;
+  });
+}
+
+/** Sections that believed to have a permit while all permits were taken, whatever their slots. */
+export function excessPermits({ phases, workers }: Evidence): Violation[] {
+  const holders = beliefsOf({ workers })
+    .filter(({ permits }) => permits !== undefined)
+    .sort((a, b) => a.from - b.from);
+  return holders.flatMap((belief, index) => {
+    const { permits = 0, section, from } = belief;
+    const others = holders
+      .slice(0, index)
+      .filter((other) => areTogether(other, belief) && mustExclude(phases, other, belief))
+      .map((other) => other.section);
+    const message = `${section} believed to have one of ${permits} permits at the same time as ${others.join(', ')}`;
+    return others.length < permits ? [] : [{ at: from, message }];
   });
 }
 
@@ -94,6 +114,11 @@ export function staleWrites({ keys, phases, workers, writes }: Evidence): Violat
       return late ? [{ at: write.at, message }] : [];
     });
   });
+}
+
+/** Whether the first, which began earlier, still believed when the second one began. */
+function areTogether(earlier: Belief, later: Belief): boolean {
+  return earlier.to > later.from && later.to > later.from;
 }
 
 function knownAt({ tokenAt = Infinity }: Belief): number {

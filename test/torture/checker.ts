@@ -1,10 +1,11 @@
-import { duplicateTokens, overlaps, staleWrites, unorderedTokens } from './check-exclusion.js';
+import { duplicateTokens, excessPermits, overlaps, staleWrites, unorderedTokens } from './check-exclusion.js';
 import { hungOperations, lateLosses, stuckProcesses, unhandledErrors } from './check-promptness.js';
 import type { Evidence, Violation } from './evidence.js';
 import { beliefsOf } from './sections.js';
 
 const CHECKS = {
   'overlaps between believers': (evidence: Evidence) => overlaps(evidence).filter(({ forbidden }) => forbidden),
+  'permits beyond their number': excessPermits,
   'stale writes accepted': staleWrites,
   'duplicate fencing tokens': duplicateTokens,
   'unordered fencing tokens': unorderedTokens,
@@ -35,10 +36,10 @@ function ghostKeys({ ghosts, phases }: Evidence): Violation[] {
   });
 }
 
-/** After all faults are healed, every worker gets a lock on every key again. */
+/** After all faults are healed, exclusive locks on every key, and all permits, are obtained again. */
 function unobtainedKeys({ keys, phases, workers }: Evidence): Violation[] {
   const calm = phases.filter(({ name }) => name === 'calm');
-  const beliefs = beliefsOf({ workers });
+  const beliefs = beliefsOf({ workers }).filter(({ mode }) => mode === 'exclusive');
   return calm.flatMap(({ from, to }) => {
     const obtained = beliefs.filter((belief) => from <= belief.from && belief.from < to);
     const missing = keys.filter((key) => !obtained.some((belief) => belief.keys.includes(key)));

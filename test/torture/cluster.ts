@@ -8,7 +8,7 @@ import type { GhostKey } from './evidence.js';
 /** Keys that outlive all locks: a hash of bounded size, and the marker of the master. */
 const LASTING = /\0(?:fences|incarnation)$/;
 /** Queues are short, and expire by themselves. */
-const QUEUE = /\0queue:/;
+const QUEUE = /\0(?:queue|permits):/;
 
 /** One master: a server, its proxy, and its clock. */
 export class Node {

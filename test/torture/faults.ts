@@ -12,6 +12,9 @@ export interface World {
   readonly keys: readonly string[];
 }
 
+/** Of the reserved names, only these are keys of holders. */
+const PERMIT = /\0permit:/;
+
 /** Acts on one target from the start of the fault until it is healed. */
 type OnMaster = (node: Node, fault: PlannedFault) => Promise<void>;
 type OnWorker = (world: World, worker: number, fault: PlannedFault) => Promise<void>;
@@ -89,7 +92,8 @@ const ON_MASTER = {
     await node.command('REPLICAOF', 'NO', 'ONE');
   },
   'keys deleted by an operator': async (node) => {
-    const keys = (await node.keys()).map(({ key }) => key).filter((key) => !key.includes('\0'));
+    const names = (await node.keys()).map(({ key }) => key);
+    const keys = names.filter((key) => !key.includes('\0') || PERMIT.test(key));
     if (keys.length > 0) await node.command('DEL', ...keys);
   },
 } as const satisfies Partial<Record<FaultKind, OnMaster>>;

@@ -33,6 +33,8 @@ export function summary(evidence: Evidence, verdict: Verdict): string[] {
     ...heading('operations', 'times'),
     ...[...operations].map(([name, count]) => row(name, count)),
     row('sections under a lock', sections),
+    row('of these, under a shared lock', rest.sharedSections),
+    row('of these, with a permit', rest.permitSections),
     ...[...losses].map(([cause, count]) => row(`lost: ${cause}`, count)),
     row('writes accepted', rest.writesAccepted),
     row('late writes refused', rest.writesRefused),

@@ -7,6 +7,7 @@ import { Crew } from './crew.js';
 import type { Evidence, Phase } from './evidence.js';
 import { Nemesis } from './nemesis.js';
 import { now } from './now.js';
+import { keyOfPermit, PERMITS } from './permits.js';
 import { MAX_TTL, type Plan, planOf } from './plan.js';
 import { Register } from './register.js';
 
@@ -29,7 +30,8 @@ export interface TortureOptions {
   readonly progress?: (phase: Phase, accepted: number) => void;
 }
 
-const KEYS = ['a', 'b', 'c', 'd', 'e'];
+const RESOURCES = ['a', 'b', 'c', 'd', 'e'];
+const KEYS = [...RESOURCES, ...Array.from({ length: PERMITS }, (_, slot) => keyOfPermit(slot))];
 const ACTORS = 4;
 /** More than `maxTtl`, for a key that was set at the very end on a master whose clock is slightly slow. */
 const GHOSTS_AFTER = MAX_TTL + 250;
@@ -45,7 +47,7 @@ export async function torture(options: TortureOptions): Promise<Evidence> {
     const started = now();
     await using crew = new Crew({
       ...{ program, folder, library, workers, seed, restartGuard },
-      ...{ masters: cluster.urls, register: register.port, maxTtl: MAX_TTL, keys: KEYS, actors: ACTORS },
+      ...{ masters: cluster.urls, register: register.port, maxTtl: MAX_TTL, keys: RESOURCES, actors: ACTORS },
     });
     await crew.untilReady();
     const plan = options.plan ?? planOf({ seed, milliseconds, masters, workers, clocks: cluster.hasClocks });

@@ -1,7 +1,7 @@
 import type { Lock } from '../../lib/core/lock.js';
 import type { LockLostError } from '../../lib/core/errors.js';
 import { now } from './now.js';
-import type { Trace } from './trace.js';
+import type { Claim, Trace } from './trace.js';
 
 /**
  * An extension gives at least the shortest ttl, counted from its start, which is at most a master's timeout before its
@@ -27,7 +27,7 @@ export class Section {
   constructor(
     private readonly trace: Trace,
     readonly name: string,
-    readonly keys: readonly string[],
+    readonly claim: Claim,
     asked: number,
     private readonly lock: Lock,
     /** Whether the library extends it. */
@@ -35,7 +35,7 @@ export class Section {
   ) {
     const at = (this.lookedAt = now());
     this.until = at + lock.remaining();
-    trace.say({ kind: 'granted', section: name, keys, asked, at, until: this.until });
+    trace.say({ kind: 'granted', section: name, ...claim, asked, at, until: this.until });
     this.lost = new Promise((resolve) => {
       const lose = (): void => {
         this.noteLoss();
@@ -76,7 +76,9 @@ export class Section {
     if (!this.over) this.trace.say({ kind: 'looked', section: this.name, at, until: Math.min(at, this.until) });
   }
 
+  /** The fencing token; `undefined` for a shared section, and if the lock ends first. */
   async token(): Promise<number | undefined> {
+    if (this.claim.mode === 'shared') return undefined;
     // The library retries while the lock is held, which is not long without extension.
     const asked = this.trace.ask('token', this.lock.remaining() + 1_000);
     try {

@@ -1,9 +1,9 @@
 import type { Evidence, Phase, WorkerRecord } from './evidence.js';
+import type { Claim } from './trace.js';
 
 /** The period in which a section certainly believed that it held some keys. */
-export interface Belief {
+export interface Belief extends Claim {
   readonly section: string;
-  readonly keys: readonly string[];
   /** When the lock was requested. */
   readonly asked: number;
   readonly from: number;
@@ -22,8 +22,9 @@ function beliefsOfWorker({ events, killedAt = Infinity }: WorkerRecord): Belief[
   const beliefs = new Map<string, { -readonly [Name in keyof Belief]: Belief[Name] }>();
   for (const event of events) {
     if (event.kind === 'granted') {
-      const { section, keys, asked, at, until } = event;
-      beliefs.set(section, { section, keys, asked, from: at, to: Math.max(at, Math.min(until, killedAt)) });
+      const { section, keys, mode, permits, asked, at, until } = event;
+      const to = Math.max(at, Math.min(until, killedAt));
+      beliefs.set(section, { section, keys, mode, permits, asked, from: at, to });
     }
     const belief = 'section' in event ? beliefs.get(event.section) : undefined;
     if (!belief) continue;

@@ -9,6 +9,8 @@ export interface Statistics {
   /** How often each operation had which outcome. */
   readonly operations: ReadonlyMap<string, number>;
   readonly sections: number;
+  readonly sharedSections: number;
+  readonly permitSections: number;
   /** Why holders lost their locks, and how often. */
   readonly losses: ReadonlyMap<string, number>;
   readonly writesAccepted: number;
@@ -31,12 +33,15 @@ export function statisticsOf(evidence: Evidence): Statistics {
       if (event.kind === 'lost') losses.push(event.why);
     }
   }
+  const beliefs = beliefsOf(evidence);
   const writesAccepted = writes.filter(({ accepted }) => accepted).length;
   return {
     ...{ faults, writesAccepted, writesRefused: writes.length - writesAccepted },
     operations: tally(operations),
     losses: tally(losses),
-    sections: beliefsOf(evidence).length,
+    sections: beliefs.length,
+    sharedSections: beliefs.filter(({ mode }) => mode === 'shared').length,
+    permitSections: beliefs.filter(({ permits }) => permits !== undefined).length,
     overlapsAllowed: overlaps(evidence).filter(({ forbidden }) => !forbidden).length,
   };
 }

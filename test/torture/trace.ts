@@ -1,8 +1,17 @@
 import { openSync, writeSync } from 'node:fs';
+import type { LockMode } from '../../lib/core/settings/options.js';
 import { now } from './now.js';
 import type { Pulse } from './pulse.js';
 
 export type Operation = 'acquire' | 'extend' | 'token' | 'release' | 'close';
+
+/** What a section asked for. */
+export interface Claim {
+  readonly keys: readonly string[];
+  readonly mode: LockMode;
+  /** How many sections may have a permit at the same time; absent for locks. */
+  readonly permits?: number | undefined;
+}
 
 /**
  * What a worker records about itself. `at` is read before an action that could be late: before the lock is looked at,
@@ -27,14 +36,13 @@ export type TraceEvent =
       readonly how: string;
     }
   /** A lock was granted. Unless it is extended, its holder may rely on it until `until`. */
-  | {
+  | (Claim & {
       readonly kind: 'granted';
       readonly section: string;
-      readonly keys: readonly string[];
       readonly asked: number;
       readonly at: number;
       readonly until: number;
-    }
+    })
   /** The holder looked. It may rely on the lock until `until`. */
   | { readonly kind: 'looked'; readonly section: string; readonly at: number; readonly until: number }
   | { readonly kind: 'token'; readonly section: string; readonly at: number; readonly token: number }

@@ -3,24 +3,23 @@ import { overlaps } from '../../torture/check-exclusion.js';
 import { type Check, check } from '../../torture/checker.js';
 import type { Evidence, Phase, WorkerRecord } from '../../torture/evidence.js';
 import type { Write } from '../../torture/register.js';
-import type { TraceEvent } from '../../torture/trace.js';
+import type { Claim, TraceEvent } from '../../torture/trace.js';
 
 const QUIET: Phase = { name: 'faults', from: 0, to: 1_000 };
 
 /** The events of a worker that holds `a` as section `name`. */
 function holder(name: string, from: number, until: number, more: Partial<Section> = {}): TraceEvent[] {
-  const { asked = from - 1, token, keys = ['a'], left } = more;
+  const { asked = from - 1, token, keys = ['a'], mode = 'exclusive', permits, left } = more;
   return [
-    { kind: 'granted', section: name, keys, asked, at: from, until },
+    { kind: 'granted', section: name, keys, mode, permits, asked, at: from, until },
     ...(token === undefined ? [] : [{ kind: 'token', section: name, at: from, token } as const]),
     ...(left === undefined ? [] : [{ kind: 'left', section: name, at: left, stalled: 0, why: 'released' } as const]),
   ];
 }
 
-interface Section {
+interface Section extends Claim {
   readonly asked: number;
   readonly token: number;
-  readonly keys: readonly string[];
   readonly left: number;
 }
 
@@ -65,6 +64,31 @@ describe('The checker', () => {
       expect(found({ workers })).toEqual({ 'overlaps between believers': 2 });
     });
 
+    it('are counted between a shared holder and an exclusive one, in both orders', () => {
+      const [first, second] = [holder('1', 10, 100, { mode: 'shared' }), holder('2', 50, 60)];
+      expect(found({ workers: [worker(first, second)] })).toEqual(count);
+      expect(found({ workers: [worker(holder('1', 10, 100), holder('2', 50, 60, { mode: 'shared' }))] })).toEqual(
+        count,
+      );
+    });
+
+    it('are counted inside a longer section of either mode, behind a shorter one of the other mode', () => {
+      const workers = [
+        worker(holder('1', 10, 50), holder('2', 20, 500, { mode: 'shared' }), holder('3', 400, 410)),
+        worker(
+          holder('4', 600, 800),
+          holder('5', 610, 900, { mode: 'shared' }),
+          holder('6', 700, 710, { mode: 'shared' }),
+        ),
+      ];
+      expect(found({ workers })).toEqual({ 'overlaps between believers': 4 });
+    });
+
+    it('are not counted between shared holders', () => {
+      const workers = [worker(holder('1', 10, 100, { mode: 'shared' }), holder('2', 50, 60, { mode: 'shared' }))];
+      expect(found({ workers })).toEqual({});
+    });
+
     it('are counted for several keys that have one in common', () => {
       const two = holder('1', 10, 100, { keys: ['a', 'b'] });
       expect(found({ keys: ['a', 'b'], workers: [worker(two, holder('2', 50, 60, { keys: ['b'] }))] })).toEqual(count);
@@ -97,6 +121,32 @@ describe('The checker', () => {
       ];
       expect(found({ workers, phases })).toEqual({});
       expect(overlaps(evidence({ workers, phases })).map(({ forbidden }) => forbidden)).toEqual([false, false]);
+    });
+  });
+
+  describe('permits', () => {
+    const keys = ['p#0', 'p#1', 'p#2'];
+    const permit = (name: string, slot: number, from: number, until: number): TraceEvent[] =>
+      holder(name, from, until, { keys: [`p#${slot}`], permits: 3 });
+    const three = [permit('1', 0, 10, 100), permit('2', 1, 20, 100), permit('3', 2, 30, 100)];
+
+    it('may all be taken at the same time', () => {
+      expect(found({ keys, workers: [worker(...three, permit('4', 1, 100, 120))] })).toEqual({});
+    });
+
+    it('are counted beyond their number, whatever their slots', () => {
+      const count = { 'permits beyond their number': 1 };
+      expect(found({ keys, workers: [worker(...three, permit('4', 3, 40, 120))] })).toEqual(count);
+    });
+
+    it('are not counted beyond their number where an assumption was broken', () => {
+      const phases: Phase[] = [{ name: 'assumptions broken', from: 0, to: 1_000 }];
+      expect(found({ keys, phases, workers: [worker(...three, permit('4', 3, 40, 120))] })).toEqual({});
+    });
+
+    it('overlap if two holders have the same slot', () => {
+      const workers = [worker(permit('1', 0, 10, 100), permit('2', 0, 20, 100))];
+      expect(found({ keys, workers })).toEqual({ 'overlaps between believers': 1 });
     });
   });
 
@@ -193,5 +243,11 @@ describe('The checker', () => {
     const phases: Phase[] = [QUIET, { name: 'calm', from: 1_000, to: 2_000 }];
     const late = worker(holder('1', 1_010, 1_020));
     expect(found({ keys: ['a', 'b'], phases, workers: [late] })).toEqual({ 'keys not obtained in the calm': 1 });
+  });
+
+  it('counts keys that are obtained by shared holders only when all faults are healed', () => {
+    const phases: Phase[] = [QUIET, { name: 'calm', from: 1_000, to: 2_000 }];
+    const shared = worker(holder('1', 1_010, 1_020, { mode: 'shared' }));
+    expect(found({ phases, workers: [shared] })).toEqual({ 'keys not obtained in the calm': 1 });
   });
 });
