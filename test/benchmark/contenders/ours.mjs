@@ -11,8 +11,9 @@ export async function connectWith(urls, options, { LockService, RedlockModule } 
   const locks = app.get(LockService);
   await allVote(locks);
   return {
-    async acquire(key, ttl) {
-      const lock = await locks.acquire(key, ttl);
+    /** @param options the ttl, or all options of the call */
+    async acquire(key, options) {
+      const lock = await locks.acquire(key, options);
       return () => lock.release();
     },
     async tryAcquire(key, ttl) {

@@ -43,6 +43,18 @@ export class Trace {
     return this.#pairs.filter(([before, after]) => after.granted < before.releasing).length;
   }
 
+  /** The largest number of sections that were under way at the same time: 1 for a lock. */
+  get mostAtOnce() {
+    const changes = this.sections.flatMap(({ granted, releasing }) => [
+      { at: granted, by: 1 },
+      { at: releasing, by: -1 },
+    ]);
+    // An end goes before a beginning at the same time: those two do not overlap.
+    changes.sort((a, b) => a.at - b.at || a.by - b.by);
+    let now = 0;
+    return changes.reduce((most, { by }) => Math.max(most, (now += by)), 0);
+  }
+
   /** Number of sections of the most and the least successful process. */
   get luck() {
     const counts = new Array(this.processes).fill(0);

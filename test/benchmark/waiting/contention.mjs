@@ -49,11 +49,12 @@ const newKey = (contender) => `${contender}:${keys++}`;
 
 /** Runs the contenders on one key for a while, and returns their trace. */
 export async function trace({ pool, urls }, contender, scene, duration, key = newKey(contender)) {
-  const { processes, waiters, section, rest } = scene;
+  const { processes, waiters, section, rest, keys: count } = scene;
   // In the future, so that all processes have received the task by then.
   const start = sharedNow() + 50;
   const end = start + duration;
-  const contending = pool.run('contend', { contender, key, ttl: TTL, section, rest, waiters, start, end }, processes);
+  const task = { contender, key, ttl: TTL, section, rest, waiters, start, end, keys: count };
+  const contending = pool.run('contend', task, processes);
   const results = await endingSoon(contending, urls, key, end);
   return { trace: new Trace(results, start, end) };
 }

@@ -4,16 +4,18 @@ import { sharedNow, sleep } from '../measure/numbers.mjs';
  * Several waiters of this process request the same key repeatedly, from `start` to `end`.
  *
  * @param rest milliseconds between a release and the next request
+ * @param keys the number of keys, if the waiters share several; each waiter always requests the same one
  */
-export async function contend(contender, { key, ttl, section, rest, waiters, start, end }) {
+export async function contend(contender, { key, ttl, section, rest, waiters, start, end, keys = 1 }) {
   const sections = [];
   const failures = [];
 
-  async function waiter() {
+  async function waiter(_, own) {
+    const wanted = keys === 1 ? key : `${own % keys}:${key}`;
     while (sharedNow() < end) {
       const times = [sharedNow()];
       try {
-        const release = await contender.acquire(key, ttl);
+        const release = await contender.acquire(wanted, ttl);
         times.push(sharedNow());
         await sleep(section);
         times.push(sharedNow());

@@ -1,5 +1,6 @@
 // One process of the pool. Its parent sends it one task at a time.
 import { contend } from './contend.mjs';
+import { crowd } from './crowd.mjs';
 import { cycles } from './cycles.mjs';
 import { decorator } from './decorator.mjs';
 import { hold, letGo, rest, timers } from './hold.mjs';
@@ -30,6 +31,7 @@ const TASKS = {
   visitKeys: (task) => visitKeys(connected[task.contender], task),
   randomKeys: (task) => randomKeys(connected[task.contender], task),
   strain: (task) => strain(connected[task.contender], task),
+  crowd: (task) => crowd(connected[task.contender], task),
   load: (task) => load(connected[task.contender], task),
   contend: (task) => contend(connected[task.contender], task),
   cycle: (task) => cycle(connected[task.contender], task),
