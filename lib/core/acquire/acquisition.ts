@@ -20,6 +20,7 @@ import { failureOf, type Step, stepAfter, transitionAfter } from './transitions.
 import { cutTo, permitFor, whenPermitted } from './ttl-permit.js';
 import type { Waiter } from './waiter.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
+import type { QueueTicket } from '../master.interface.js';
 import type { Witness } from '../witness.interface.js';
 
 /**
@@ -98,8 +99,10 @@ export class Acquisition {
   private readonly entry: QueueEntry | undefined;
   /** Absent for locks. */
   private readonly permits: PermitChoice | undefined;
-  private readonly homeQueues: HomeQueues;
-  private readonly barrier: Barrier;
+  /** Present once it has asked a home master. */
+  private homeQueues: HomeQueues | undefined;
+  /** Present once it was refused. */
+  private barrier: Barrier | undefined;
 
   constructor(
     private readonly context: AcquisitionContext,
@@ -111,10 +114,6 @@ export class Acquisition {
     this.waiter = waiter;
     this.entry = entry;
     this.permits = permits;
-    const { masters, listener, notified } = context;
-    const queued = permits ? { keys: names.keys.slice(0, 1), queues: names.queues.slice(0, 1) } : names;
-    this.homeQueues = new HomeQueues({ names: queued, isShared: call.isShared, listener, notified });
-    this.barrier = new Barrier(masters, names, listener);
   }
 
   /** Whether another holder keeps a resource, according to the last answers of the masters or the queue of this process. */
@@ -179,7 +178,7 @@ export class Acquisition {
     const since = context.clock.read();
     const quorumCall = await this.contact({ quorumLock, step, home, timeout, since });
     waiter.interrupt = undefined;
-    this.homeQueues.note(home, quorumCall);
+    this.homeQueues?.note(home, quorumCall);
     const isGranted = quorumCall.outcome === 'granted' && quorumLock.remaining > 0;
     if (isGranted && !waiter.isStopped) {
       this.permits?.keep();
@@ -197,7 +196,7 @@ export class Acquisition {
 
   /** Whether others acquire again and again before this acquisition, because one of its resources is always held. */
   private get isPassedOver(): boolean {
-    const isContended = this.wasNotified || this.barrier.hasSharedHolders;
+    const isContended = this.wasNotified || this.barrier?.hasSharedHolders === true;
     return this.names.keys.length > 1 && !this.permits && isContended && this.waiter.waited >= PATIENCE;
   }
 
@@ -236,10 +235,10 @@ export class Acquisition {
     if (!home || step === 'all') return quorumLock.acquire(attempt);
     // Without a waiting budget, the first try of permits asks a home master, too.
     if (permits) {
-      const ticket = this.call.wait > 0 ? this.homeQueues.join(home, waited) : undefined;
+      const ticket = this.call.wait > 0 ? this.joinQueue(home, waited) : undefined;
       return quorumLock.acquireOneOf(attempt, { permits, home, ticket });
     }
-    const ticket = this.homeQueues.join(home, waited);
+    const ticket = this.joinQueue(home, waited);
     return step === 'reservation'
       ? quorumLock.acquireReserved(attempt, { home, ticket })
       : quorumLock.acquireThrough(attempt, { home, ticket });
@@ -251,6 +250,8 @@ export class Acquisition {
     const failure = failureOf(quorumCall);
     if (this.permits?.triesAnother(step, failure)) return 'home';
     if (!this.call.isShared && !this.permits && !this.waiter.isOver) {
+      const { masters, listener } = this.context;
+      this.barrier ??= new Barrier(masters, names, listener);
       this.barrier.note(quorumCall, Math.floor(this.waiter.waited));
     }
     const { schedule, next } = transitionAfter(step, failure, retries.isFailing);
@@ -274,14 +275,24 @@ export class Acquisition {
     return stepAfter({ step, failure, reason, hasOneKey, expiry, poll, isWide });
   }
 
+  private joinQueue(home: CircuitBreakerMaster, waited: number): QueueTicket {
+    if (!this.homeQueues) {
+      const { names, permits, call, context } = this;
+      const { listener, notified } = context;
+      const queued = permits ? { keys: names.keys.slice(0, 1), queues: names.queues.slice(0, 1) } : names;
+      this.homeQueues = new HomeQueues({ names: queued, isShared: call.isShared, listener, notified });
+    }
+    return this.homeQueues.join(home, waited);
+  }
+
   private get retries(): RetrySchedule {
     return (this.schedule ??= new RetrySchedule(this.context.random));
   }
 
   private leaveQueues(): void {
     // First the barrier: it would keep those that are woken from taking the key.
-    this.barrier.leave();
-    this.homeQueues.leave();
+    this.barrier?.leave();
+    this.homeQueues?.leave();
   }
 
   private note(attempt: FailedAttempt): void {
