@@ -10,6 +10,7 @@ export {
   LockLostError,
   LockNotAcquiredError,
   LockReentryError,
+  type ReentryProblem,
   LockServiceStoppedError,
   QuorumUnavailableError,
   RedlockConfigError,

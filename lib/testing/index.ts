@@ -13,6 +13,9 @@ export type { Ballot, Version } from '../core/state/ballot.js';
 export type { OpenStateRequest, ReadStateRequest, WriteStateRequest } from '../core/state/state-requests.interface.js';
 export type {
   AcquireRequest,
+  PickRequest,
+  Sharing,
+  WantRequest,
   DrawRequest,
   ExtendRequest,
   InspectRequest,

@@ -248,6 +248,7 @@ export class Acquisition {
   private async nextStep(step: Step, quorumCall: QuorumCall): Promise<Step> {
     const { retries, names } = this;
     const failure = failureOf(quorumCall);
+    this.entry?.noteRefusal();
     if (this.permits?.triesAnother(step, failure)) return 'home';
     if (!this.call.isShared && !this.permits && !this.waiter.isOver) {
       const { masters, listener } = this.context;
@@ -259,7 +260,6 @@ export class Acquisition {
     if (schedule === 'failure') retries.noteFailure();
     if (next !== 'pause') return next;
     this.permits?.beginAnew();
-    this.entry?.noteRefusal();
     const { homeMasters } = this.context;
     const notifies = homeMasters.notifies(homeMasters.of(names.keys[0] as string));
     // The first one that is refused polls for all of this process, and those behind it are woken when it is granted.

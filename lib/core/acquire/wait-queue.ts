@@ -167,7 +167,7 @@ export class QueueEntry {
     for (const { queue } of this.places) queue.refusal = refusal;
   }
 
-  /** The attempt has failed, and a pause follows. */
+  /** The masters have refused an attempt: those that come later do not contend until it is granted or given up. */
   noteRefusal(): void {
     for (const place of this.places) place.queue.setRefused(place, true);
   }
