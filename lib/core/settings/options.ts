@@ -109,7 +109,7 @@ export interface AcquireOptions {
    * `'shared'`: any number of shared holders may have the resource at the same time, and no exclusive one. A shared lock
    * has neither a fencing token nor a state, and cannot be combined with `minHold` or `permits`.
    *
-   * An exclusive request that waits is not passed by shared ones that come later.
+   * An exclusive request that waits for shared holders is not passed by shared ones that come later.
    * @default 'exclusive'
    */
   mode?: LockMode;
