@@ -84,7 +84,8 @@ function jest(program, outputFile) {
   const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
   const ignored = ['/node_modules/', ...SAME_ON_ALL].flatMap((path) => ['--testPathIgnorePatterns', path]);
   const report = ['--json', '--outputFile', outputFile, '--maxWorkers', String(WORKERS)];
-  const args = [...report, ...ignored, ...Object.values(SUITES)];
+  // The suites first: a list of patterns takes all arguments that follow it.
+  const args = [...Object.values(SUITES), ...report, ...ignored];
   const child = spawn(process.execPath, [...flags, join(root, 'node_modules/jest/bin/jest.js'), ...args], {
     cwd: root,
     env: { ...process.env, REDIS_SERVER: program },
