@@ -175,7 +175,7 @@ export abstract class LeasesModel implements Model {
 
   /** A client has its lock, or a new validity. */
   protected held(_next: Uint8Array, _c: number): void {
-    // Only some models remember who waits.
+    // Only some models remember the waiting clients.
   }
 
   private release(state: Uint8Array, c: number, emit: Emit): void {

@@ -7,6 +7,8 @@ import type { QuorumCall } from './quorum-call.js';
  * the keys to shared requests that come later.
  */
 export class Barrier {
+  /** Whether shared holders have refused one of the keys. */
+  hasSharedHolders = false;
   private isStanding = false;
 
   constructor(
@@ -15,9 +17,6 @@ export class Barrier {
     /** The name under which this process listens. */
     private readonly waiter: string,
   ) {}
-
-  /** Whether shared holders have refused one of the keys. */
-  hasSharedHolders = false;
 
   /**
    * After an attempt that was refused: stands at the barrier, or renews its entry, if shared holders refuse. One of several

@@ -123,7 +123,7 @@ export interface AcquireOptions {
   permits?: number;
 }
 
-/** Who may hold a resource at the same time. */
+/** Whether a lock has one holder, or many at the same time. */
 export type LockMode = 'exclusive' | 'shared';
 
 export const REDLOCK_OPTION_NAMES = [

@@ -18,10 +18,10 @@ export const QUEUES = `
 local function deferred_till(barrier, waiter, since)
   local entries, till = pcall_redis('ZRANGE', barrier, 0, -1, 'WITHSCORES'), nil
   for i = 1, #entries, 2 do
-    local arrived, who = string.match(entries[i], '^(%-?%d+) (.*)$')
+    local arrived, other = string.match(entries[i], '^(%-?%d+) (.*)$')
     local stays = tonumber(entries[i + 1])
-    local is_younger = arrived and stays > milliseconds() and who ~= waiter and tonumber(arrived) <= since -- @mutant barriers-not-looked-at
-    if is_younger then till = stays end
+    local precedes = arrived and stays > milliseconds() and other ~= waiter and tonumber(arrived) <= since -- @mutant barriers-not-looked-at
+    if precedes then till = stays end
   end
   return till
 end

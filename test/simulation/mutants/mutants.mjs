@@ -183,7 +183,7 @@ export const MUTANTS = [
   ],
   [
     'barriers not looked at',
-    { 'barriers-not-looked-at': 'local is_younger = false', 'barriers-not-looked-at-in-memory': 'return false;' },
+    { 'barriers-not-looked-at': 'local precedes = false', 'barriers-not-looked-at-in-memory': 'return false;' },
   ],
   ['barrier on one master', { 'barrier-on-one-master': 'this.masters[0]?.ask(request, () => undefined);' }],
 ].map(([name, lines, model]) => ({ name, lines, isInModel: model !== undefined }));
