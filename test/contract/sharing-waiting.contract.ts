@@ -42,12 +42,12 @@ export function sharedWaitingContract(
 
     it('wakes all shared waiters when the exclusive holder releases the key', async () => {
       await ask(master, acquiring([key], 'writer'));
-      expect(await first.share([key], 20)).toMatchObject({ kind: 'held' });
-      expect(await second.share([key], 10)).toMatchObject({ kind: 'held' });
+      expect(await first.share([key], 20_000)).toMatchObject({ kind: 'held' });
+      expect(await second.share([key], 10_000)).toMatchObject({ kind: 'held' });
       expect(await ask(master, releasing([key], 'writer'))).toEqual(GRANTED_AMONG_OTHERS);
       await eventually(() => first.woken.length > 0 && second.woken.length > 0);
-      expect(await first.share([key], 20)).toMatchObject({ kind: 'granted' });
-      expect(await second.share([key], 10)).toMatchObject({ kind: 'granted' });
+      expect(await first.share([key], 20_000)).toMatchObject({ kind: 'granted' });
+      expect(await second.share([key], 10_000)).toMatchObject({ kind: 'granted' });
       await first.unshare(key);
       await second.unshare(key);
       expect(await ask(master, inspecting(key))).toEqual(GRANTED);
@@ -174,12 +174,12 @@ export function sharedWaitingContract(
     it('reserves the released key for the oldest process that waits for any of them', async () => {
       await ask(master, picking([key], 'one'));
       await ask(master, picking([slot], 'two'));
-      expect(await first.pick([key, slot], 10)).toMatchObject({ kind: 'held' });
-      expect(await second.pick([key, slot], 20)).toMatchObject({ kind: 'held' });
+      expect(await first.pick([key, slot], 10_000)).toMatchObject({ kind: 'held' });
+      expect(await second.pick([key, slot], 20_000)).toMatchObject({ kind: 'held' });
       await ask(master, { ...releasing([slot], 'two'), queues: [`queue:${key}`] });
       await eventually(() => second.woken.length > 0);
       expect([first.woken, second.woken]).toEqual([[], [slot]]);
-      expect(await second.pick([key, slot], 20)).toEqual({ kind: 'granted', picked: 1, hasWaiters: true });
+      expect(await second.pick([key, slot], 20_000)).toEqual({ kind: 'granted', picked: 1, hasWaiters: true });
       await first.leave(key);
     });
   });
