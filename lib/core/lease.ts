@@ -6,6 +6,7 @@ import type { QuorumCall } from './acquire/quorum-call.js';
 import type { Random } from './random.js';
 import type { CallSettings } from './settings/settings.js';
 import type { LeasedKeys } from './acquire/leased-keys.interface.js';
+import { mayPassOn, type Tenure } from './acquire/local-hand-off.js';
 import type { QueueEntry } from './acquire/wait-queue.js';
 import type { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import type { Witness } from './witness.interface.js';
@@ -22,6 +23,20 @@ const DANGER_BELOW = 1 / 3;
 const TIMER_SLACK = 1 / 50;
 /** Timers have a resolution of one millisecond: a shorter remaining validity cannot be relied on. */
 const TIMER_RESOLUTION = 1;
+/** The masters are not asked for a lock that the next waiter of the process has taken. */
+const PASSED_ON = Promise.resolve();
+
+/** The keys that an acquisition has taken, and what it was asked for. */
+export interface AcquiredKeys {
+  readonly resources: readonly string[];
+  readonly leasedKeys: LeasedKeys;
+  readonly call: CallSettings;
+  readonly recorder?: AcquisitionRecorder | undefined;
+  /** Place in the wait queues of this process. */
+  readonly entry?: QueueEntry | undefined;
+  /** How long this process has had the keys; absent unless the previous holder has passed them on. */
+  readonly tenure?: Tenure | undefined;
+}
 
 /** The dependencies of a lease. */
 export interface LeaseContext {
@@ -59,19 +74,30 @@ export class Lease {
   private nextSince: Instant;
   private nextSlack: number;
   private isInDanger = false;
+  /** Whether the masters know something of this holder by its token, so that the next one needs another token. */
+  private isPersonal = false;
+
+  readonly resources: readonly string[];
+  readonly recorder: AcquisitionRecorder | undefined;
+  /** Place in the wait queues of this process. */
+  readonly entry: QueueEntry | undefined;
+  private readonly quorumLock: LeasedKeys;
+  private readonly call: CallSettings;
+  private readonly tenure: Tenure | undefined;
 
   constructor(
-    readonly resources: readonly string[],
-    private readonly quorumLock: LeasedKeys,
-    private readonly call: CallSettings,
+    { resources, leasedKeys, call, recorder, entry, tenure }: AcquiredKeys,
     private readonly context: LeaseContext,
-    readonly recorder?: AcquisitionRecorder,
-    /** Place in the wait queues of this process. */
-    readonly entry?: QueueEntry,
   ) {
-    this.acquiredAt = quorumLock.validSince;
+    this.resources = resources;
+    this.quorumLock = leasedKeys;
+    this.call = call;
+    this.recorder = recorder;
+    this.entry = entry;
+    this.tenure = tenure;
+    this.acquiredAt = tenure ? context.clock.read() : leasedKeys.validSince;
     this.ttl = call.ttl;
-    this.nextSince = this.acquiredAt;
+    this.nextSince = leasedKeys.validSince;
     this.nextAfter = Math.floor(this.ttl * EXTEND_AFTER);
     this.nextSlack = Math.floor(this.ttl * TIMER_SLACK);
     this.arm();
@@ -140,6 +166,7 @@ export class Lease {
 
   /** The fencing token of the lock. Resolves when a quorum has agreed on it. */
   fencingToken(): Promise<number> {
+    this.isPersonal = true; // @mutant lock-passed-on-with-its-token
     this.fencing ??= this.agreeOnToken().catch((error: unknown) => {
       // A later call may succeed.
       this.fencing = undefined;
@@ -150,6 +177,7 @@ export class Lease {
 
   /** What the holder leaves for the next one. To be made once. */
   newState(): LockState {
+    this.isPersonal = true;
     const { clock, random, masters } = this.context;
     const { stateAccess } = this.quorumLock;
     const register = stateAccess && new StateRegister({ ...stateAccess, clock, id: random.token() });
@@ -177,7 +205,7 @@ export class Lease {
     const now = this.context.clock.read();
     // A loss that has not been detected yet must not be reported as a release.
     if (!this.isHeldAt(now)) return this.releasing ?? Promise.resolve();
-    this.releasing = this.end(now);
+    this.releasing = this.passOn(now) ?? this.end(now);
     return this.releasing;
   }
 
@@ -188,6 +216,17 @@ export class Lease {
     void this.end(this.context.clock.read());
     this.controller?.abort(this.lost);
     this.context.observer.lockLost?.(this.lost);
+  }
+
+  /** Ends this lease without a release if the next waiter of this process takes the lock. */
+  private passOn(now: Instant): Promise<void> | undefined {
+    const { entry, call, quorumLock: leasedKeys, ttl } = this;
+    if (!entry || this.isPersonal || this.extending || call.minHold > 0 || call.isShared) return undefined;
+    const { began, sections } = this.tenure ?? { began: this.acquiredAt, sections: 1 };
+    const lock = { leasedKeys, ttl, began, sections };
+    if (!mayPassOn(lock, now) || !entry.passOn({ ...lock, sections: sections + 1 })) return undefined;
+    this.close(PASSED_ON);
+    return PASSED_ON;
   }
 
   private async agreeOnToken(): Promise<number> {
@@ -250,14 +289,19 @@ export class Lease {
   }
 
   private end(now: Instant): Promise<void> {
-    this.timer?.cancel(); // @mutant timer-of-a-lock-kept
-    this.goOn?.();
-    this.recorder?.ended(this.lost);
     const { minHold } = this.call;
     const keepFor = minHold === 0 ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
     const released = this.quorumLock.release(keepFor);
-    this.context.ended(this, released);
+    if (this.tenure) this.entry?.noteServed(now);
+    this.close(released);
     return released;
+  }
+
+  private close(released: Promise<void>): void {
+    this.timer?.cancel(); // @mutant timer-of-a-lock-kept
+    this.goOn?.();
+    this.recorder?.ended(this.lost);
+    this.context.ended(this, released);
   }
 
   private arm(): void {

@@ -97,7 +97,7 @@ export type AcquisitionKind = LockMode | 'permit';
 
 /** How an acquisition went. */
 export interface AcquisitionProgress {
-  /** Number of rounds of requests to the masters. */
+  /** Number of rounds of requests to the masters: 0 if the previous holder in this process has passed its lock on. */
   readonly attempts: number;
   /** Milliseconds from the call to its outcome. */
   readonly taken: number;

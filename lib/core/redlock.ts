@@ -7,7 +7,7 @@ import { HomeMasters } from './acquire/home-masters.js';
 import { TokenSource } from './holder.js';
 import { type LockInspection, type PermitInspection, summarize, summarizePermits } from './inspection.js';
 import { type KeyNames, Keyspace, NUL } from './keyspace.js';
-import { Lease, type LeaseContext } from './lease.js';
+import { type AcquiredKeys, Lease, type LeaseContext } from './lease.js';
 import { LinkedList } from './acquire/linked-list.js';
 import { Lock } from './lock.js';
 import type { Master } from './master.interface.js';
@@ -18,10 +18,9 @@ import { askAll, quorumOf } from './acquire/quorum-call.js';
 import type { Random } from './random.js';
 import type { CallSettings, Settings } from './settings/settings.js';
 import { type RedlockStatus, statusOf } from './health/status.js';
-import type { LeasedKeys } from './acquire/leased-keys.interface.js';
 import { PermitBook } from './acquire/permit-book.js';
 import { PermitChoice } from './acquire/permit-choice.js';
-import { type QueueEntry, type Sharing, WaitQueue } from './acquire/wait-queue.js';
+import { type Sharing, WaitQueue } from './acquire/wait-queue.js';
 import { Waiter } from './acquire/waiter.js';
 import { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import { CircuitBreakerMaster } from './health/circuit-breaker-master.js';
@@ -195,9 +194,10 @@ export class Redlock {
       names: permits?.all ?? this.keyspace.namesOf(resources),
     });
     try {
-      const quorumLock = await acquisition.run();
+      const leasedKeys = await acquisition.run();
       recorder?.granted(acquisition.attempts, waiter.paused);
-      return this.hold(resources, acquisition.call, quorumLock, entry, recorder);
+      const { call: granted, passed } = acquisition;
+      return this.hold({ resources, call: granted, leasedKeys, tenure: passed, entry, recorder });
     } catch (reason) {
       const error =
         isStopped(reason) && acquisition.isHeldByOther ? new LockServiceStoppedError(resources, true) : reason;
@@ -318,15 +318,9 @@ export class Redlock {
     await Promise.all(this.masters.map((master) => master.close()));
   }
 
-  private hold(
-    resources: readonly string[],
-    call: CallSettings,
-    quorumLock: LeasedKeys,
-    entry: QueueEntry | undefined,
-    recorder: AcquisitionRecorder | undefined,
-  ): Lock {
-    entry?.becomeHolder();
-    const lease = new Lease(resources, quorumLock, call, this.leases, recorder, entry);
+  private hold(acquired: AcquiredKeys): Lock {
+    acquired.entry?.becomeHolder();
+    const lease = new Lease(acquired, this.leases);
     lease.member = this.held.add(lease);
     return new Lock(lease, this.settings);
   }

@@ -64,7 +64,7 @@ describe('Requests per hand-off', () => {
     expect(perTurn).toBeLessThanOrEqual(15);
   }, 30_000);
 
-  it('inside a process are those of an uncontended lock', async () => {
+  it('inside a process are fewer than half of those of an uncontended lock', async () => {
     await using crowd = await Crowd.of(1, 5);
     const [contender] = crowd.contenders as [CountingContender];
     const order: number[] = [];
@@ -73,7 +73,8 @@ describe('Requests per hand-off', () => {
       order.push(i);
     };
     await Promise.all(Array.from({ length: 128 }, (_, i) => turn(i)));
-    expect(contender.requests).toBe(128 * 10);
+    // Up to five sections in a row need no request between them.
+    expect(contender.requests).toBeLessThan((128 * 10) / 2);
     expect(order).toEqual(order.map((_, i) => i));
     expect(await crowd.subscribers()).toEqual([0, 0, 0, 0, 0]);
   });

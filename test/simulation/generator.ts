@@ -1,5 +1,5 @@
 import { Chance } from './engine/chance.js';
-import { letShare } from './sharing-plans.js';
+import { letShare, withoutState } from './sharing-plans.js';
 import type { ClockPlan, Fault, FaultKind, Operation, ProcessPlan, Schedule, StatePlan } from './schedule.js';
 
 /** The material of schedules. Every element of a list has the same probability. */
@@ -38,6 +38,8 @@ export interface Profile {
   readonly states: number;
   /** Share of the schedules in which some locks are shared, or permits. */
   readonly sharing: number;
+  /** Share of the schedules in which many short sections of one process want the same lock. */
+  readonly crowds: number;
 }
 
 export const FAULTS: readonly FaultKind[] = [
@@ -76,6 +78,7 @@ export const EVERYTHING: Profile = {
   durable: 0.05,
   states: 1 / 3,
   sharing: 0.4,
+  crowds: 0.15,
 };
 
 /** Two processes with a few locks meet just as many kinds of problems, in a third of the time. */
@@ -131,6 +134,7 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
   );
   const states = statesFor(new Chance(seed, 3), profile, operations);
   const shared = sharingFor(new Chance(seed, 4), profile, states, { processes, first, ttl, maxTtl });
+  const crowded = crowdFor(new Chance(seed, 5), profile, shared);
   const faults = Array.from({ length: chance.whole(0, profile.mostFaults) }, () => {
     const near = chance.happens(0.6) ? chance.pick(operations).at + chance.fraction() * 30 : undefined;
     const at = near ?? settled + chance.fraction() * BUSY_FOR;
@@ -145,7 +149,7 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
       ...(isKnown && { isKnown }),
     })),
     processes,
-    operations: shared,
+    operations: crowded,
     faults: [...deployment, ...faults],
     latency: chance.pick(profile.latencies),
   };
@@ -182,6 +186,20 @@ function sharingFor(
     at: chance.pick(operations).at + chance.whole(0, 100),
   }));
   return letShare(chance, [...operations, ...more]);
+}
+
+/** Adds short sections of one process, which passes the lock from one to the next. */
+function crowdFor(chance: Chance, { crowds }: Profile, operations: readonly Operation[]): readonly Operation[] {
+  const first = chance.pick(operations);
+  const isPlain = first.resources.length === 1 && first.permits === undefined && first.mode === undefined;
+  if (!chance.happens(crowds) || !isPlain) return operations;
+  const crowd = Array.from({ length: chance.whole(2, 8) }, () => ({
+    ...withoutState(first),
+    ...{ at: first.at + chance.whole(0, 5), wait: chance.pick([300, 5_000]), work: chance.whole(0, 4), minHold: 0 },
+    ...{ tokenAt: chance.pick([undefined, undefined, 0.5]), newTtl: undefined },
+    ...{ abortAfter: chance.happens(0.2) ? chance.whole(1, 60) : undefined },
+  }));
+  return [...operations, ...crowd];
 }
 
 interface Deployment {

@@ -17,6 +17,6 @@ export function letShare(chance: Chance, operations: readonly Operation[]): read
 }
 
 /** Only the holder of an exclusive lock uses a state. */
-function withoutState({ state: _, ...operation }: Operation): Operation {
+export function withoutState({ state: _, ...operation }: Operation): Operation {
   return operation;
 }

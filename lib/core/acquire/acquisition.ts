@@ -13,6 +13,7 @@ import type { LeasedKeys } from './leased-keys.interface.js';
 import { eachOf, type KeyNames } from '../keyspace.js';
 import { Barrier } from './barrier.js';
 import { HomeQueues } from './home-queues.js';
+import type { PassedLock } from './local-hand-off.js';
 import type { PermitChoice } from './permit-choice.js';
 import { QuorumLock } from './quorum-lock.js';
 import type { QueueEntry } from './wait-queue.js';
@@ -88,6 +89,8 @@ export class Acquisition {
   attempts = 0;
   private refusal: Refusal | undefined;
   private schedule: RetrySchedule | undefined;
+  /** The lock that its previous holder in this process has passed on: then there was no attempt. */
+  passed: PassedLock | undefined;
   /** Whether a master has notified this acquisition. If it still waits after that, the notification was in vain. */
   private wasNotified = false;
 
@@ -114,6 +117,8 @@ export class Acquisition {
     this.waiter = waiter;
     this.entry = entry;
     this.permits = permits;
+    const isPlain = !permits && !call.isShared && call.minHold === 0 && resources.length === 1;
+    if (entry && isPlain) waiter.takesTtl = call.ttl;
   }
 
   /** Whether another holder keeps a resource, according to the last answers of the masters or the queue of this process. */
@@ -131,6 +136,9 @@ export class Acquisition {
     try {
       return await this.contend(step);
     } finally {
+      // It was passed on while this acquisition was stopped.
+      const unused = this.waiter.takeOffered();
+      if (unused) this.context.releasing(unused.leasedKeys.release(0));
       this.leaveQueues();
       this.permits?.giveBack();
     }
@@ -144,6 +152,8 @@ export class Acquisition {
     for (let attempt = 1; ; attempt++) {
       while (entry && !entry.isAdmitted && !waiter.isOver) await waiter.pause();
       waiter.check();
+      this.passed = waiter.takeOffered();
+      if (this.passed) return this.passed.leasedKeys;
       // An acquisition that finds no other ahead of it makes one full attempt, however small its budget.
       const isGuaranteed = !hasOthersAhead && (attempt === 1 || (this.permits?.isFirstTry ?? false));
       if (!isGuaranteed && waiter.isOver) throw await this.failure();
@@ -230,7 +240,7 @@ export class Acquisition {
 
   private contact({ quorumLock, step, home, timeout, since }: Contact): Promise<QuorumCall> {
     const { permits } = this;
-    const waited = Math.floor(this.waiter.waited);
+    const { waited } = this;
     const attempt = { ttl: this.call.ttl, timeout, since, waited };
     if (!home || step === 'all') return quorumLock.acquire(attempt);
     // Without a waiting budget, the first try of permits asks a home master, too.
@@ -253,7 +263,7 @@ export class Acquisition {
     if (!this.call.isShared && !this.permits && !this.waiter.isOver) {
       const { masters, listener } = this.context;
       this.barrier ??= new Barrier(masters, names, listener);
-      this.barrier.note(quorumCall, Math.floor(this.waiter.waited));
+      this.barrier.note(quorumCall, this.waited);
     }
     const { schedule, next } = transitionAfter(step, failure, retries.isFailing);
     if (schedule === 'refusal') retries.noteRefusal();
@@ -283,6 +293,13 @@ export class Acquisition {
       this.homeQueues = new HomeQueues({ names: queued, isShared: call.isShared, listener, notified });
     }
     return this.homeQueues.join(home, waited);
+  }
+
+  /** Milliseconds for which this acquisition has waited, among those of all processes. */
+  private get waited(): number {
+    // Processes take turns: after several sections in a row, this one waits as if its waiters had come only then.
+    const sinceServed = this.entry?.sinceServed(this.context.clock) ?? Infinity;
+    return Math.floor(Math.min(this.waiter.waited, sinceServed));
   }
 
   private get retries(): RetrySchedule {

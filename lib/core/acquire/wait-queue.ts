@@ -1,4 +1,6 @@
+import { type Clock, elapsedSince, type Instant } from '../clock.js';
 import { LinkedList, ListNode } from './linked-list.js';
+import type { PassedLock } from './local-hand-off.js';
 import type { Refusal } from './refusal.js';
 import type { Waiter, WakeReason } from './waiter.js';
 
@@ -6,6 +8,8 @@ import type { Waiter, WakeReason } from './waiter.js';
 interface Occupant {
   readonly hasEnded: boolean;
   wake(why?: WakeReason): void;
+  /** Offers the lock of the holder before it. Returns whether it takes it. */
+  offer?(lock: PassedLock): boolean;
 }
 
 /** How an acquisition shares its resources with others of this process. */
@@ -43,6 +47,8 @@ class Place extends ListNode<Occupant> {
 class ResourceQueue extends LinkedList<Occupant> {
   /** The last refusal of an acquisition that was admitted. */
   refusal: Refusal | undefined;
+  /** When this process has last released the resource after several sections in a row. */
+  servedAt: Instant | undefined;
   private lastAdmitted: Place | undefined;
   private admitted = 0;
   /** Number of those among them that hold the resource. */
@@ -176,6 +182,25 @@ export class QueueEntry {
   becomeHolder(): void {
     this.refusal = undefined;
     for (const place of this.places) place.queue.becomeHolder(place);
+  }
+
+  /** The holder offers its lock to the next one in its only queue. Returns whether that takes it. */
+  passOn(lock: PassedLock): boolean {
+    const [place, another] = this.places;
+    if (!place || another) return false;
+    return placeAfter(place)?.value.offer?.(lock) ?? false;
+  }
+
+  /** The holder releases its lock after several sections of this process in a row: now it is the turn of others. */
+  noteServed(now: Instant): void {
+    for (const { queue } of this.places) queue.servedAt = now;
+  }
+
+  /** Milliseconds since the last turn of this process that had several sections; `Infinity` if there was none. */
+  sinceServed(clock: Clock): number {
+    const [place, another] = this.places;
+    const servedAt = another ? undefined : place?.queue.servedAt;
+    return servedAt ? elapsedSince(clock, servedAt) : Infinity;
   }
 
   /** Leaves all queues. Idempotent. */

@@ -1,4 +1,5 @@
 import type { Clock, Instant, Timer } from '../clock.js';
+import type { PassedLock } from './local-hand-off.js';
 
 /** Why a waiter is woken: a master has reserved a key (`next`), or another change is worth an attempt (`retry`). */
 export type WakeReason = 'next' | 'retry';
@@ -18,6 +19,9 @@ export class Waiter {
   private ended = false;
   /** Milliseconds spent in pauses; `undefined` unless an observer measures them. */
   paused: number | undefined;
+  /** The ttl of a lock that it would take from its previous holder in this process; `undefined` if it would take none. */
+  takesTtl: number | undefined;
+  private offered: PassedLock | undefined;
   /** The work that this waiter does outside its pauses. It is given up when the waiter is stopped. */
   interrupt: { giveUp(): void } | undefined;
 
@@ -65,6 +69,21 @@ export class Waiter {
   wake(why: WakeReason = 'retry'): void {
     if (this.reason !== 'next') this.reason = why;
     this.resume?.();
+  }
+
+  /** Offers a lock that its holder in this process passes on. Returns whether this waiter takes it. */
+  offer(lock: PassedLock): boolean {
+    if (lock.ttl !== this.takesTtl || this.ended || this.isStopped || this.isOver) return false;
+    this.offered = lock;
+    this.wake();
+    return true;
+  }
+
+  /** The lock that was offered, once. */
+  takeOffered(): PassedLock | undefined {
+    const { offered } = this;
+    this.offered = undefined;
+    return offered;
   }
 
   /** Interrupts this waiter. The current pause and every later one throw `reason`. */

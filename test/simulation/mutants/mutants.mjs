@@ -126,6 +126,7 @@ export const MUTANTS = [
     'smaller ballots open the state',
     { 'smaller-ballots-open-the-state': '', 'smaller-ballots-open-the-state-in-memory': '' },
   ],
+  ['lock passed on with its token', { 'lock-passed-on-with-its-token': '' }],
   [
     'shared beside an exclusive holder',
     {

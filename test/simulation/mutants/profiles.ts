@@ -15,9 +15,11 @@ interface MutantProfile {
 
 const GUARDED: Profile = {
   ...{ ...EVERYTHING, masters: [3], guard: [undefined], drifts: [200e-6], offsets: [5] },
-  ...{ fresh: 0, known: 0, rolling: 0, durable: 0, states: 0, sharing: 0 },
+  ...{ fresh: 0, known: 0, rolling: 0, durable: 0, states: 0, sharing: 0, crowds: 0 },
 };
 const CROWDED: Profile = { ...GUARDED, processes: [3, 4], resources: [['a']] };
+/** Short sections of one process, one after the other. */
+const QUEUED: Profile = { ...CROWDED, crowds: 1, known: 1, mostFaults: 0 };
 const SLOW: Profile = { ...CROWDED, faults: ['slow', 'partition', 'hang', 'pause'], latencies: [20] };
 
 /** Locks that overlap, with counters that differ between masters because all clocks are behind them. */
@@ -57,6 +59,7 @@ const DELAYED: Profile = {
 
 /** Profiles by the name of the mutant. */
 export const PROFILES: Readonly<Record<string, MutantProfile>> = {
+  'lock passed on with its token': { profile: QUEUED },
   'start time taken after replies': { profile: { ...SLOW, ttls: [300, 1_000] } },
   'elapsed ignored': { profile: SLOW },
   'drift ignored': { profile: { ...GUARDED, faults: ['hang'], drifts: [0.009], ttls: [1_000, 3_000] } },

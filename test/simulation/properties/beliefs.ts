@@ -84,6 +84,7 @@ export class Beliefs {
     if (!lease) return this.scheduler.now;
     this.seen.add(lease);
     const quorumLocks = quorumLocksOf(lease);
+    if (lease['tenure']) this.world.sometimes.reached('a holder passed its lock on to a waiter of its process');
     const since = lease['quorumLock'].validSince;
     for (const quorumLock of quorumLocks) this.tokens.add(quorumLock['token']);
     const { slot } = lease;

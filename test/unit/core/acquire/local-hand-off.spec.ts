@@ -1,0 +1,214 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Lock } from '../../../../lib/core/lock.js';
+import { type Followed, Rig } from '../../support/rig.js';
+import { hangs, only } from '../../support/scripted-master.js';
+
+const TTL = 1_000;
+const OPTIONS = { ttl: TTL, wait: 60_000 };
+
+let rig: Rig;
+
+beforeEach(() => {
+  rig = new Rig();
+});
+
+/** Number of requests that acquired or released keys, at each master. */
+function requests(): number[] {
+  return rig.masters.map((master) => [...master.times('acquire'), ...master.times('release')].length);
+}
+
+/** Requests in the queue of the process, in their order. */
+function waiters(count: number, options: object = {}): Followed<Lock>[] {
+  return Array.from({ length: count }, () => rig.follow(rig.acquire('a', { ...OPTIONS, ...options })));
+}
+
+/** Releases one lock after the other, and returns how many of the waiters were granted without a request to a master. */
+async function countPassed(first: Lock, followers: readonly Followed<Lock>[], section = 0): Promise<number> {
+  let passed = 0;
+  let holder = first;
+  for (const follower of followers) {
+    await rig.clock.advance(section);
+    const before = requests();
+    await holder.release();
+    await rig.clock.settle();
+    expect(follower.state).toBe('fulfilled');
+    holder = follower.value!;
+    if (String(requests()) === String(before)) passed++;
+  }
+  await holder.release();
+  return passed;
+}
+
+describe('A lock with waiters in its process', () => {
+  it('passes to the next one without a request to the masters, and ends for its previous holder', async () => {
+    const first = await rig.lock('a', OPTIONS);
+    const [second, third] = waiters(2);
+    await rig.clock.advance(3);
+    const before = requests();
+    await first.release();
+    await rig.clock.settle();
+    expect(requests()).toEqual(before);
+    expect([first.isHeld, first.loss, first.remaining()]).toEqual([false, undefined, 0]);
+    expect([second!.state, third!.state]).toEqual(['fulfilled', 'pending']);
+    expect(second!.value!.isHeld).toBe(true);
+  });
+
+  it('has the validity of its round for each holder', async () => {
+    const first = await rig.lock('a', OPTIONS);
+    const [second] = waiters(1);
+    await rig.clock.advance(9);
+    const remaining = first.remaining();
+    await first.release();
+    await rig.clock.settle();
+    expect(second!.value!.remaining()).toBe(remaining);
+    await rig.clock.advance(TTL);
+    expect(rig.losses.map(({ cause }) => cause)).toEqual(['expired']);
+    expect(second!.value!.loss?.cause).toBe('expired');
+  });
+
+  it('is extended for its holder of the moment, as if that had acquired it', async () => {
+    const first = await rig.lock('a', { ...OPTIONS, extend: true });
+    const [second] = waiters(1, { extend: true });
+    await first.release();
+    await rig.clock.advance(10 * TTL);
+    expect(second!.value!.isHeld).toBe(true);
+    expect(rig.masters[0]!.times('extend').length).toBeGreaterThan(20);
+    await second!.value!.release();
+    await rig.clock.settle();
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
+  it('counts maxHold for each holder on its own', async () => {
+    const first = await rig.lock('a', { ...OPTIONS, extend: true, maxHold: 2 * TTL });
+    const [second] = waiters(1, { extend: true, maxHold: TTL });
+    await rig.clock.advance(9);
+    await first.release();
+    await rig.clock.advance(TTL - 2);
+    expect(second!.value!.isHeld).toBe(true);
+    await rig.clock.advance(3);
+    expect(second!.value!.loss?.cause).toBe('max-hold');
+  });
+
+  it('is released after five sections, so that other processes get their turn', async () => {
+    const first = await rig.lock('a', OPTIONS);
+    expect(await countPassed(first, waiters(11))).toBe(4 + 4 + 1);
+    await rig.clock.settle();
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
+  it('waits from the end of that turn on, for other processes', async () => {
+    const others = [new Rig({}, rig), new Rig({}, rig)];
+    const first = await rig.lock('a', OPTIONS);
+    const [second, third] = waiters(2);
+    await rig.clock.advance(9);
+    const [theirs, last] = others.map((other) => other.follow(other.acquire('a', OPTIONS)));
+    await first.release();
+    await rig.clock.advance(2);
+    await second!.value!.release();
+    await rig.clock.settle();
+    expect([theirs!.state, last!.state, third!.state]).toEqual(['fulfilled', 'pending', 'pending']);
+    await theirs!.value!.release();
+    await rig.clock.settle();
+    expect([last!.state, third!.state]).toEqual(['fulfilled', 'pending']);
+    await last!.value!.release();
+    await rig.clock.settle();
+    expect(third!.state).toBe('fulfilled');
+  });
+
+  it('is released once the process has had it for ten milliseconds', async () => {
+    const first = await rig.lock('a', OPTIONS);
+    // Acquired at 0, passed on at 4 and 8, released at 12; passed on at 16 and 20, released at 24.
+    expect(await countPassed(first, waiters(6), 4)).toBe(4);
+  });
+
+  it('is released if less than four fifths of its ttl are left', async () => {
+    const short = { ttl: 20, wait: 60_000 };
+    const first = await rig.lock('a', short);
+    expect(await countPassed(first, waiters(2, { ttl: 20 }), 5)).toBe(0);
+  });
+
+  it.each([
+    ['another ttl', { ttl: TTL + 1 }],
+    ['a minHold', { minHold: 100 }],
+    ['a shared lock', { mode: 'shared' }],
+  ] as const)('does not pass to a request for %s', async (_, options) => {
+    const first = await rig.lock('a', OPTIONS);
+    expect(await countPassed(first, waiters(1, options))).toBe(0);
+  });
+
+  it('does not pass to a request for several resources', async () => {
+    const first = await rig.lock('a', OPTIONS);
+    expect(await countPassed(first, [rig.follow(rig.acquire(['a', 'b'], OPTIONS))])).toBe(0);
+  });
+
+  it.each([
+    ['with a minHold', { minHold: 5 }],
+    ['that is shared', { mode: 'shared' }],
+    ['of several resources', {}, ['a', 'b']],
+  ] as const)('does not pass on one %s', async (_, options, resources: string | readonly string[] = 'a') => {
+    const first = await rig.lock(resources, { ...OPTIONS, ...options });
+    const [second] = waiters(1);
+    await rig.clock.settle();
+    const before = rig.masters.map((master) => master.times('release').length);
+    await first.release();
+    expect(rig.masters.map((master) => master.times('release').length)).toEqual(before.map((count) => count + 1));
+    await rig.clock.advance(1_000);
+    expect(second!.state).toBe('fulfilled');
+  });
+
+  it('does not pass on a permit, which has a number of its own', async () => {
+    const first = await rig.lock('a', { ...OPTIONS, permits: 1 });
+    expect(await countPassed(first, waiters(1, { permits: 1 }))).toBe(0);
+  });
+
+  it('gives every holder that asks for one a fencing token of its own', async () => {
+    const first = await rig.lock('a', OPTIONS);
+    const [second, third] = waiters(2);
+    await first.release();
+    await rig.clock.settle();
+    const token = await second!.value!.fencingToken();
+    await second!.value!.release();
+    await rig.clock.settle();
+    expect(await third!.value!.fencingToken()).toBeGreaterThan(token);
+  });
+
+  it('is released by a holder that has used its state', async () => {
+    const first = await rig.lock('a', OPTIONS);
+    await first.state.set(1);
+    expect(await countPassed(first, waiters(1))).toBe(0);
+  });
+
+  it('is released while an extension is under way', async () => {
+    const first = await rig.lock('a', OPTIONS);
+    rig.scriptAll(only('extend', hangs));
+    const extending = rig.follow(first.extend());
+    expect(await countPassed(first, waiters(1))).toBe(0);
+    await rig.clock.advance(TTL);
+    expect(extending.reason).toMatchObject({ cause: 'released' });
+  });
+
+  it('is released if the next one is aborted at the same moment, and then goes to the one behind it', async () => {
+    const first = await rig.lock('a', OPTIONS);
+    const aborted = new AbortController();
+    const [second] = waiters(1, { signal: aborted.signal });
+    const [third] = waiters(1);
+    void first.release();
+    aborted.abort(new Error('not wanted any more'));
+    await rig.clock.settle();
+    expect(second!.reason).toEqual(new Error('not wanted any more'));
+    expect(third!.state).toBe('fulfilled');
+    await third!.value!.release();
+    await rig.clock.settle();
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
+  it('is released when the service has stopped', async () => {
+    const first = await rig.lock('a', OPTIONS);
+    const [second] = waiters(1);
+    rig.redlock.stop();
+    await first.release();
+    await rig.clock.settle();
+    expect(second!.state).toBe('rejected');
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+});
