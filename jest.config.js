@@ -23,6 +23,7 @@ export default {
   roots: ['<rootDir>/test'],
   testRegex: '\\.spec\\.ts$',
   testPathIgnorePatterns: ['/node_modules/'],
+  testSequencer: '<rootDir>/test/support/longest-first.cjs',
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     // TypeScript sources import each other by the name of the emitted file.

@@ -6,7 +6,7 @@ import { changeOf, MUTANTS } from './mutants.mjs';
 const MOST_RUNS = 50_000;
 const MOST_SECONDS = 60;
 
-/** Runs every mutant until a property detects it, and prints the property. */
+/** Runs every mutant until a property detects it, and prints the property. `seed` counts from its first seed. */
 export async function runMutants({ name, workers, seed, runs = MOST_RUNS }, print) {
   const chosen = MUTANTS.filter((mutant) => name === undefined || mutant.name === name);
   if (chosen.length === 0) throw new Error(`no such mutant; there are: ${MUTANTS.map((each) => each.name).join(', ')}`);
@@ -36,7 +36,8 @@ async function run(mutant, { workers: count, seed, runs }) {
   try {
     check();
     const limits = { runs, seconds: MOST_SECONDS, stopAtFirst: true };
-    const { first, runs: tried } = await workers.playMany({ seed, mutant: mutant.name, ...limits });
+    const from = mutant.firstSeed + seed - 1;
+    const { first, runs: tried } = await workers.playMany({ seed: from, mutant: mutant.name, ...limits });
     const seconds = (performance.now() - began) / 1_000;
     return {
       name: mutant.name,
