@@ -1,5 +1,6 @@
-// `npm run matrix`: tries the packed library in every combination that it supports. At first it imports only Node's
-// own modules and scripts, because nothing else may be installed yet.
+// `npm run matrix`: tries the packed library in every combination that it supports. With `--spread`, each application runs
+// on two of the versions of Node, so that each version has an application. At first it imports only Node's own modules and
+// scripts, because nothing else may be installed yet.
 import { ensureBuild } from '../../scripts/ensure-build.mjs';
 import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
 import { ensureRedisServer, RedisServer } from '../../scripts/redis-servers.mjs';
@@ -16,8 +17,16 @@ import { typeCell } from './types.mjs';
 import { optionsOf } from '../../scripts/options.mjs';
 import { writePart } from '../../scripts/page.mjs';
 
-const { values } = optionsOf({ options: { markdown: { type: 'string' }, only: { type: 'string', default: '' } } });
-if (values.markdown && values.only) throw new Error('--markdown writes the whole table, --only tries a part of it');
+const { values } = optionsOf({
+  options: {
+    markdown: { type: 'string' },
+    only: { type: 'string', default: '' },
+    spread: { type: 'boolean', default: false },
+  },
+});
+if (values.markdown && (values.only || values.spread)) {
+  throw new Error('--markdown writes the whole table, --only and --spread try a part of it');
+}
 
 await ensureDependencies();
 await ensureRedisServer();
@@ -63,14 +72,20 @@ async function prepare(masters) {
     ...TYPE_CHECKS.map((check) =>
       typeCell({ check, folder: folderOf(check.consumer), compiler: compilers[check.typescript] }),
     ),
-    ...CONSUMERS.flatMap((consumer) =>
-      NODES.flatMap((version) =>
+    ...CONSUMERS.flatMap((consumer, index) =>
+      nodesFor(index).flatMap((version) =>
         runTimeCells({ consumer, folder: folderOf(consumer.name), node: nodes[version], version, masters }),
       ),
     ),
     ...nestAddCells({ tarball, nodes, masters }),
   ];
   return { cells, last };
+}
+
+/** The versions of Node for one of the applications. */
+function nodesFor(index) {
+  const apart = NODES.length / 2;
+  return values.spread ? NODES.filter((_, node) => node % apart === index % apart) : NODES;
 }
 
 function isChosen(cell) {

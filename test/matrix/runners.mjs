@@ -19,7 +19,7 @@ const FOLDER = 'src/recipes';
 /** How each runner is started and configured, and the specs that use the globals of another one. */
 const COMMANDS = {
   Vitest: {
-    args: () => ['node_modules/vitest/vitest.mjs', 'run', '--exclude', '**/*.jest.spec.ts'],
+    args: () => ['node_modules/vitest/vitest.mjs', 'run', '--testTimeout', '30000', '--exclude', '**/*.jest.spec.ts'],
     foreign: '.jest.',
   },
   'jest, ESM': { args: jest('--experimental-vm-modules'), foreign: '.vitest.', config: ({ page }) => page.esm },
@@ -35,7 +35,7 @@ const COMMANDS = {
 function jest(...flags) {
   return (config) => [
     ...flags,
-    ...['node_modules/jest/bin/jest.js', '--config', config, '--runInBand'],
+    ...['node_modules/jest/bin/jest.js', '--config', config, '--runInBand', '--testTimeout', '30000'],
     ...['--testPathIgnorePatterns', '\\.vitest\\.spec\\.ts$', '/node_modules/'],
   ];
 }
