@@ -9,6 +9,7 @@ import { resolve } from 'node:path';
 import { prepare } from './prepare.mjs';
 import { optionsOf } from '../../scripts/options.mjs';
 import { writePart } from '../../scripts/page.mjs';
+import { findRedisServer, versionOfServer } from '../../scripts/redis-servers.mjs';
 
 const { values: options, positionals } = optionsOf({
   allowPositionals: true,
@@ -42,6 +43,11 @@ if (options.svg && !names.includes('cost')) {
 if (options.before) process.env.BENCH_BEFORE = resolve(options.before);
 await prepare();
 const { printChecks, takeTables } = await import('./report.mjs');
+const { pinProcessors } = await import('./measure/pinning.mjs');
+// After the build, which may use all processors.
+const pinned = pinProcessors();
+const machine = `on ${cpus().length} cores (${pinned}), Node ${process.version}, ${await versionOfServer(findRedisServer())}`;
+console.log(`Measured ${machine}`);
 const results = {};
 let broken = 0;
 for (const name of names) {
@@ -71,7 +77,7 @@ function pageOf(name, tables) {
   const command = `npm run bench -- ${name}${options.quick ? ' --quick' : ''} --markdown docs/performance.md`;
   // A comparison with another build is for contributors.
   const published = tables.split('\n').filter((line) => !/^\| before |of before /.test(line));
-  return `Written by \`${command}\`, on ${cpus().length} cores, Node ${process.version}.\n\n${published.join('\n')}`;
+  return `Written by \`${command}\`, ${machine}.\n\n${published.join('\n')}`;
 }
 
 process.exit(options.check && broken > 0 ? 1 : 0);

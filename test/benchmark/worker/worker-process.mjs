@@ -1,13 +1,13 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { asClient } from '../measure/pinning.mjs';
 
 const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url));
 
 /** A process that runs one task after the other. */
 export class WorkerProcess {
-  // With access to the garbage collector, to measure what is left in memory.
-  #process = fork(WORKER, { execArgv: ['--expose-gc'] });
+  #process = start();
   #ended = once(this.#process, 'exit');
   #open = new Map();
   #ids = 0;
@@ -53,4 +53,10 @@ export class WorkerProcess {
   #kill() {
     this.#process.kill('SIGKILL');
   }
+}
+
+function start() {
+  // With access to the garbage collector, to measure what is left in memory.
+  const [execPath, ...execArgv] = asClient([process.execPath, '--expose-gc']);
+  return fork(WORKER, { execPath, execArgv });
 }
