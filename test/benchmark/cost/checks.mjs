@@ -1,3 +1,4 @@
+import { GOALS } from '../goals.mjs';
 import { ratioOf } from '../measure/rounds.mjs';
 import { atLeast, atMost, below, exactly } from '../promises.mjs';
 import { BEFORE, FLOOR, isPeer, LIMIT, OURS, PLAIN } from './contenders.mjs';
@@ -14,9 +15,9 @@ export function checksOf({ masters, commands, throughput }) {
     ...(commands[OURS] === undefined
       ? []
       : [exactly(`${on}: a lock is 2 commands per master`, commands[OURS] / masters, 2)]),
-    ...rateChecks(on, masters, contenders),
+    ...rateChecks(on, contenders),
     ...(contenders[BEFORE] ? throughput.flatMap((found) => beforeChecks(on, found)) : []),
-    ...(masters === 5 ? clientChecks(on, contenders) : []),
+    ...(masters === 5 ? [...clientChecks(on, contenders), ...serverChecks(on, contenders)] : []),
   ];
 }
 
@@ -40,7 +41,7 @@ function beforeChecks(on, { concurrency, contenders }) {
 
 function clientChecks(on, contenders) {
   const against = [
-    ['redlock5', atMost, 'at most', 0.5],
+    ['redlock5', atMost, 'at most', GOALS.clientCpu],
     ['redlock-universal', atMost, 'at most', 0.35],
     [FLOOR, below, 'below', 1],
     [LIMIT, atMost, 'at most', 2.5],
@@ -53,11 +54,17 @@ function clientChecks(on, contenders) {
     });
 }
 
-function rateChecks(on, masters, contenders) {
+function serverChecks(on, { [OURS]: ours, redlock5 }) {
+  if (!ours || !redlock5) return [];
+  const promise = `${on}: server CPU per lock at most ${GOALS.serverCpu} of redlock5`;
+  return [atMost(promise, ratioOf(ours.server, redlock5.server), GOALS.serverCpu)];
+}
+
+function rateChecks(on, contenders) {
   const peers = Object.entries(contenders).filter(([name]) => isPeer(name));
   if (peers.length === 0) return [];
   const [fastest] = peers.map(([, { rate }]) => rate).sort((a, b) => b.median - a.median);
-  const bounds = masters === 1 ? { [OURS]: 1, [PLAIN]: 1 } : { [OURS]: 1.3, [PLAIN]: 1.8 };
+  const bounds = { [OURS]: GOALS.rate, [PLAIN]: GOALS.rate };
   return Object.entries(bounds)
     .filter(([name]) => contenders[name])
     .map(([name, bound]) => {

@@ -1,4 +1,5 @@
 import { OURS } from '../cost/contenders.mjs';
+import { GOALS } from '../goals.mjs';
 import { ratioOf } from '../measure/rounds.mjs';
 import { atMost, exactly, noMore } from '../promises.mjs';
 
@@ -16,7 +17,7 @@ function manyChecks(ours) {
   if (ours.gaveUp) return [{ promise: 'many locks can be held', found: ours.gaveUp, kept: false }];
   const on = `${ours.count} held`;
   return [
-    noMore(`${on}: at most 1.5 KiB each`, ours.bytes / KIB, 'KiB', 1.5),
+    noMore(`${on}: at most ${GOALS.heldKiB} KiB each`, ours.bytes / KIB, 'KiB', GOALS.heldKiB),
     noMore(`${on}: timers are shared, at most a tenth of one each`, ours.timers, '', 0.1),
     noMore(
       `${on}: extensions are batched, at most a tenth of a command per lock, ttl, master`,

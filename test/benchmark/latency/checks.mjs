@@ -1,4 +1,5 @@
 import { BEFORE, isPeer, OURS } from '../cost/contenders.mjs';
+import { GOALS } from '../goals.mjs';
 import { ratioOf } from '../measure/rounds.mjs';
 import { atMost } from '../promises.mjs';
 
@@ -6,11 +7,13 @@ export function checksOf({ masters, contenders }) {
   const peers = Object.entries(contenders).filter(([name]) => isPeer(name));
   if (!contenders[OURS] || peers.length === 0) return [];
   const [[name, fastest]] = peers.sort(([, a], [, b]) => a.both.p50.median - b.both.p50.median);
-  const to = (other) => ratioOf(contenders[OURS].both.p50, other.both.p50);
-  const both = `N = ${masters}: acquire and release p50 at most`;
+  const to = (other, share) => ratioOf(contenders[OURS].both[share], other.both[share]);
+  const both = (share) => `N = ${masters}: acquire and release ${share} at most`;
   const before = contenders[BEFORE];
   return [
-    atMost(`${both} 1.1 of the fastest peer, ${name}`, to(fastest), 1.1),
-    ...(before ? [atMost(`${both} 1.03 of before`, to(before), 1.03)] : []),
+    ...['p50', 'p99'].map((share) =>
+      atMost(`${both(share)} ${GOALS[share]} of the fastest peer, ${name}`, to(fastest, share), GOALS[share]),
+    ),
+    ...(before ? [atMost(`${both('p50')} 1.03 of before`, to(before, 'p50'), 1.03)] : []),
   ];
 }

@@ -16,8 +16,8 @@ export function printCrowds(masters, { callers, subject, others }) {
 
 export function printOneByOne(masters, found) {
   const row = (title, { acquire, both }) => [
-    ...[title, range(acquire.p50), figure(acquire.p99)],
-    ...[range(both.p50), times(ratioOf(both.p50, found[EXCLUSIVE].both.p50)), figure(both.p99)],
+    ...[title, range(acquire.p50), figure(acquire.p99.median)],
+    ...[range(both.p50), times(ratioOf(both.p50, found[EXCLUSIVE].both.p50)), figure(both.p99.median)],
   ];
   printTable(`N = ${masters}, one at a time, each with a key of its own: milliseconds`, [
     ['', 'acquire p50', 'acquire p99', 'and release p50', 'to exclusive', 'and release p99'],
