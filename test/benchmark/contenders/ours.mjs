@@ -28,7 +28,8 @@ export async function connectWith(urls, options, { LockService, RedlockModule } 
   };
 }
 
-async function allVote(locks) {
+/** Waits until all masters vote: those that have just started do not yet. */
+export async function allVote(locks) {
   const deadline = performance.now() + 60_000;
   while (!locks.status().masters.every(({ state }) => state === 'voting')) {
     if (performance.now() > deadline) throw new Error(`no vote: ${JSON.stringify(locks.status())}`);

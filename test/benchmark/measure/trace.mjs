@@ -67,14 +67,17 @@ export class Trace {
     return Math.max(0, ...this.sections.map((section, index) => this.#overtakenBy(section, index)));
   }
 
-  /**
-   * Times from the call of release in one process to the work of the next holder in another process, which was already
-   * waiting.
-   */
+  /** Times from the call of release to the work of the next holder, which was already waiting. */
   get handOffs() {
+    return this.#pairs.filter(isHandOff).map(timeOf);
+  }
+
+  /** Those of {@link handOffs} that went to another process. */
+  get handOffsAway() {
     return this.#pairs
-      .filter(([before, after]) => before.process !== after.process && isHandOff([before, after]))
-      .map(([before, after]) => after.granted - before.releasing);
+      .filter(([before, after]) => before.process !== after.process)
+      .filter(isHandOff)
+      .map(timeOf);
   }
 
   get #pairs() {
@@ -91,6 +94,7 @@ export class Trace {
 }
 
 const isHandOff = ([before, after]) => after.arrived < before.releasing;
+const timeOf = ([before, after]) => after.granted - before.releasing;
 
 export function latencies(values) {
   return { p50: percentile(values, 0.5), p99: percentile(values, 0.99), samples: values.length };

@@ -1,13 +1,17 @@
-import { figure, printTable, range } from '../report.mjs';
+import { ratioOf } from '../measure/rounds.mjs';
+import { figure, printTable, range, times } from '../report.mjs';
 
 const KB = 1024;
 
-export function printDecorator({ decorated, direct, added }) {
-  printTable('One call on a master in memory, microseconds of CPU (smallest-largest batch)', [
-    ['', 'us/call'],
-    ['LockService.withLock', range(direct)],
-    ['@WithLock', range(decorated)],
-    ['what it adds', range(added)],
+/** @param on the master, for the title */
+export function printDecorator(on, { byHand, direct, decorated, added }) {
+  const row = (title, cost) => [title, range(cost), times(ratioOf(cost, byHand))];
+  printTable(`A locked call on ${on}, 64 at a time: microseconds of the client's CPU (smallest-largest round)`, [
+    ['', 'us/call', 'to acquire and release'],
+    row('acquire and release', byHand),
+    row('LockService.withLock', direct),
+    row('@WithLock', decorated),
+    ['@WithLock adds to withLock', range(added), ''],
   ]);
 }
 

@@ -1,31 +1,32 @@
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
 import { FEW, FLOOR, librariesFor } from '../cost/contenders.mjs';
+import { checksOf } from '../nest/checks.mjs';
 import { decoratorOverhead } from '../nest/decorator.mjs';
 import { firstLock } from '../nest/first-lock.mjs';
 import { packageSizes } from '../nest/package-size.mjs';
 import { printDecorator, printFirstLock, printSizes } from '../nest/print.mjs';
-import { noMore } from '../promises.mjs';
 
 const LENGTHS = {
-  usual: { pairs: 80, calls: 500, rounds: 5 },
-  quick: { pairs: 40, calls: 250, rounds: 2 },
+  usual: { rounds: 40, calls: 2_000, starts: 5 },
+  quick: { rounds: 16, calls: 1_000, starts: 2 },
 };
 
 /** Measures what the library adds to an application: to a call, to its start, to its dependencies. */
 export async function run({ quick, only = quick ? FEW : undefined }) {
-  const lengths = quick ? LENGTHS.quick : LENGTHS.usual;
-  const decorator = await decoratorOverhead(lengths);
-  printDecorator(decorator);
+  const { starts, ...lengths } = quick ? LENGTHS.quick : LENGTHS.usual;
+  const found = {};
+  found.memory = await decoratorOverhead('memory', lengths);
+  printDecorator('a master in memory', found.memory);
   const server = await RedisServer.start();
-  let start;
   try {
-    start = await firstLock(server.url, [FLOOR, 'floor-nest', ...librariesFor(1, only)], lengths);
+    found.master = await decoratorOverhead([server.url], lengths);
+    printDecorator('one master', found.master);
+    found.start = await firstLock(server.url, [FLOOR, 'floor-nest', ...librariesFor(1, only)], { rounds: starts });
   } finally {
     await server.stop();
   }
-  printFirstLock(start);
-  const packages = await packageSizes();
-  printSizes(packages);
-  const checks = [noMore('@WithLock adds at most 5 us to LockService.withLock', decorator.added.median, 'us', 5)];
-  return { figures: { decorator, start, packages }, checks };
+  printFirstLock(found.start);
+  found.packages = await packageSizes();
+  printSizes(found.packages);
+  return { figures: found, checks: checksOf(found) };
 }

@@ -2,6 +2,7 @@ import { before } from '../cost/contenders.mjs';
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
 import { checksOf } from '../waiting/checks.mjs';
 import { contention, crowdInOneProcess } from '../waiting/contention.mjs';
+import { handOffsByCrowd } from '../waiting/hand-offs.mjs';
 import { handOffLatency } from '../waiting/latency.mjs';
 import { localHandOff } from '../waiting/local-hand-off.mjs';
 import { LONGEST_TTL, uncontended } from '../waiting/uncontended.mjs';
@@ -32,9 +33,11 @@ export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5] }) {
         uncontended: await uncontended(bench, CONTENDERS),
         contention: [
           await contention(bench, { processes: 8, waiters: 1 }),
+          await contention(bench, { processes: 4, waiters: 2 }),
           await contention(bench, { processes: 4, waiters: 8 }),
         ],
         crowd: await crowdInOneProcess(bench, 128),
+        handOffs: await handOffsByCrowd(bench),
         latency: await handOffLatency(bench),
         localHandOff: count === Math.max(...masters) ? await localHandOff(bench) : undefined,
       };

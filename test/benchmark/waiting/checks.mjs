@@ -1,4 +1,5 @@
-import { atLeast, atMost, exactly } from '../promises.mjs';
+import { GOALS } from '../goals.mjs';
+import { atLeast, atMost, exactly, noMore } from '../promises.mjs';
 
 /** Compares the promises of waiting by notification with the results for one number of masters. */
 export function checksOf(found) {
@@ -40,7 +41,20 @@ function contentionChecks(on, { processes, waiters, contenders }, { masters }) {
     ...(masters > 1
       ? [atMost(`${where}: 1.5 times the uncontended commands`, ours.commands / (2 * masters), 1.5)]
       : []),
+    ...(masters === 5 && processes === 4 && waiters === 2 ? sectionChecks(where, ours, redlock5) : []),
     exactly(`${where}: no failure`, ours.failures, 0),
     exactly(`${where}: no overlap`, ours.overlaps, 0),
+  ];
+}
+
+function sectionChecks(where, ours, redlock5) {
+  const { sectionRate, longestWait } = GOALS;
+  return [
+    atLeast(
+      `${where}: sections/s at least ${sectionRate} of redlock5 with its defaults`,
+      ours.sectionRate / redlock5.sectionRate,
+      sectionRate,
+    ),
+    noMore(`${where}: longest wait at most ${longestWait} ms`, ours.longestWait, 'ms', longestWait),
   ];
 }

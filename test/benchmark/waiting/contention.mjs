@@ -85,7 +85,7 @@ async function contend(bench, contender, scene, duration) {
     overlaps: found.overlaps,
     luck: found.luck,
     mostOvertaken: found.mostOvertaken,
-    handOff: median(found.handOffs),
+    handOff: median(found.handOffsAway),
   };
 }
 

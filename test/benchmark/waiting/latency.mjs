@@ -43,10 +43,10 @@ export async function handOffLatency(bench) {
     hotPings.push(...(await ping(bench, { urls: [one], count, pause: 0 })));
     for (const contender of Object.keys(handOffs)) {
       const duration = count * (SECTION + 3);
-      handOffs[contender].push(...(await trace(bench, contender, scene, duration)).trace.handOffs);
+      handOffs[contender].push(...(await trace(bench, contender, scene, duration)).trace.handOffsAway);
     }
     const wantedAgain = await trace(bench, 'ours', { ...scene, rest: 0 }, count * (SECTION + 1));
-    atOnce.push(...wantedAgain.trace.handOffs);
+    atOnce.push(...wantedAgain.trace.handOffsAway);
   }
   return {
     roundTrip: latencies(roundTrips),

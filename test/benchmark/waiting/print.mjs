@@ -1,4 +1,4 @@
-import { figure, printTable, times } from '../report.mjs';
+import { figure, printTable, range, times } from '../report.mjs';
 
 const masters = (count) => `${count} ${count === 1 ? 'master' : 'masters'}`;
 
@@ -8,6 +8,7 @@ export function printWaiting(found) {
   printUncontended(name, found.uncontended);
   for (const scene of found.contention) printContention(name, scene);
   printCrowd(name, found.crowd);
+  printHandOffs(name, found.handOffs);
   printLatency(name, found.latency);
   if (found.localHandOff) printLocalHandOff(name, found.localHandOff);
 }
@@ -63,6 +64,21 @@ function printCrowd(name, { waiters, handOffRate, longestWait, commands, failure
     ['', 'hand-offs/s', 'longest wait', 'commands', 'failures'],
     ['ours', figure(handOffRate), figure(longestWait), figure(commands), failures],
   ]);
+}
+
+function printHandOffs(name, crowds) {
+  printTable(
+    `${name}, from release to work of the next holder, 1 ms section: milliseconds, medians of the rounds (smallest-largest)`,
+    [
+      ['waiters', '', 'p50', 'p99', 'samples', 'to another process: p50', 'p99', 'samples'],
+      ...crowds.flatMap(({ waiting, contenders }) =>
+        contenders.map(({ name: contender, all, away }, i) => [
+          ...[i === 0 ? waiting : '', contender],
+          ...[all, away].flatMap(({ p50, p99, samples }) => [range(p50), range(p99), samples]),
+        ]),
+      ),
+    ],
+  );
 }
 
 function printLatency(name, { roundTrip, pingToOne, pingToAll, hotPing, ours, atOnce, 'redlock5-10ms': tuned }) {
