@@ -76,7 +76,7 @@ if (options.svg && results.cost.figures) {
 function pageOf(name, tables) {
   const command = `npm run bench -- ${name}${options.quick ? ' --quick' : ''} --markdown docs/performance.md`;
   // A comparison with another build is for contributors.
-  const published = tables.split('\n').filter((line) => !/^\| before |of before /.test(line));
+  const published = tables.split('\n').filter((line) => !/^\|([^|]*\|)? before +\||of before /.test(line));
   return `Written by \`${command}\`, ${machine}.\n\n${published.join('\n')}`;
 }
 

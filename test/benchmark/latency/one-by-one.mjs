@@ -1,14 +1,11 @@
 import { inRounds, spread } from '../measure/rounds.mjs';
 import { latencies } from '../measure/trace.mjs';
 
-/** Locks of each contender before the first round: until then, its code is still being compiled. */
-const WARM_UP = 3_000;
-
-/** Measures how long a lock takes on an idle machine, per contender. */
+/** Measures how long a lock takes on an idle machine, per contender, in the steady state. */
 export async function oneByOne({ crew, ttl }, { rounds, count }) {
-  const cycles = (contender, length) => crew.run(contender, 'cycles', { count: length, ttl });
-  for (const contender of crew.members) await cycles(contender, WARM_UP);
-  const measured = await inRounds({ rounds, warmUps: 1 }, crew.members, (contender) => cycles(contender, count));
+  const measured = await inRounds({ rounds, warmUps: 1 }, crew.members, (contender) =>
+    crew.run(contender, 'cycles', { count, ttl }),
+  );
   const found = {};
   for (const [contender, results] of measured) {
     const of = (name) => {

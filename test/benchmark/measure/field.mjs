@@ -1,16 +1,26 @@
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
+import { DelayingProxy } from '../proxy/delaying-proxy.mjs';
 import { Crew } from '../worker/crew.mjs';
 
-/** Runs `work` with new servers, and with a process per contender (see `Crew`) that is connected to all of them. */
-export async function onField({ masters, contenders, ttl }, work) {
+/**
+ * Runs `work` with new servers, and with a process per contender (see `Crew`) that is connected to all of them.
+ *
+ * @param proxied how many of the masters, the last ones, the contenders reach through a proxy, which adds no delay yet.
+ *   The `urls` for `work` do not lead through it.
+ */
+export async function onField({ masters, contenders, ttl, proxied = 0 }, work) {
   const servers = await Promise.all(Array.from({ length: masters }, () => RedisServer.start()));
   const urls = servers.map(({ url }) => url);
+  const direct = urls.slice(0, masters - proxied);
+  let proxy;
   let crew;
   try {
-    crew = await Crew.connect(contenders, urls, { ttl });
-    return await work({ crew, urls, servers, ttl });
+    if (proxied > 0) proxy = await DelayingProxy.start(urls.slice(direct.length));
+    crew = await Crew.connect(contenders, [...direct, ...(proxy?.urls ?? [])], { ttl });
+    return await work({ crew, urls, servers, ttl, proxy });
   } finally {
     await crew?.end();
+    await proxy?.end();
     await Promise.all(servers.map((server) => server.stop()));
   }
 }

@@ -3,6 +3,7 @@ import { checksOf } from '../latency/checks.mjs';
 import { oneByOne } from '../latency/one-by-one.mjs';
 import { printLatency } from '../latency/print.mjs';
 import { onField } from '../measure/field.mjs';
+import { warmUp } from '../measure/warm-up.mjs';
 
 const TTL = 3_000;
 
@@ -17,7 +18,10 @@ export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5], only })
   const figures = [];
   for (const count of masters) {
     const field = { masters: count, contenders: contendersFor(count, only), ttl: TTL };
-    const contenders = await onField(field, (bench) => oneByOne(bench, lengths));
+    const contenders = await onField(field, async (bench) => {
+      await warmUp(bench, { quick });
+      return oneByOne(bench, lengths);
+    });
     printLatency(count, contenders);
     figures.push({ masters: count, contenders });
   }

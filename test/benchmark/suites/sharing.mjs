@@ -1,5 +1,6 @@
 import { oneByOne } from '../latency/one-by-one.mjs';
 import { onField } from '../measure/field.mjs';
+import { warmUp } from '../measure/warm-up.mjs';
 import { checksOf } from '../sharing/checks.mjs';
 import { crowds, CROWDS, EXCLUSIVE, PERMIT, SHARED } from '../sharing/crowds.mjs';
 import { printCrowds, printOneByOne, printSemaphores } from '../sharing/print.mjs';
@@ -30,13 +31,14 @@ export async function run({ quick, masters = [1, 3], only }) {
   const figures = [];
   for (const count of masters) {
     const field = { masters: count, contenders: [EXCLUSIVE, SHARED, PERMIT], ttl: TTL };
-    figures.push(await onField(field, (bench) => measure(bench, { ...lengths, withPeer })));
+    figures.push(await onField(field, (bench) => measure(bench, { ...lengths, quick, withPeer })));
   }
   return { figures, checks: figures.flatMap(checksOf) };
 }
 
-async function measure(bench, { withPeer, ...lengths }) {
+async function measure(bench, { quick, withPeer, ...lengths }) {
   const masters = bench.urls.length;
+  await warmUp(bench, { quick });
   const permits = await crowds(bench, CROWDS.permits, lengths.crowds);
   printCrowds(masters, permits);
   const shared = await crowds(bench, CROWDS.shared, lengths.crowds);

@@ -6,8 +6,11 @@ import { decorator } from './decorator.mjs';
 import { hold, letGo, rest, timers } from './hold.mjs';
 import { randomKeys, visitKeys } from './key-space.mjs';
 import { load } from './load.mjs';
+import { locks } from './locks.mjs';
+import { requestsDuring } from './sockets.mjs';
 import { strain } from './strain.mjs';
 import { handLocally } from './local-hand-off.mjs';
+import { warmUp } from './warm-up.mjs';
 import { cycle, ping, refuse, setByScript } from './uncontended.mjs';
 
 const connected = {};
@@ -22,6 +25,7 @@ const TASKS = {
   async close() {
     await Promise.all(Object.values(connected).map((contender) => contender.close()));
   },
+  warmUp: (task) => warmUp(connected[task.contender], task),
   cycles: (task) => cycles(connected[task.contender], task),
   decorator: (task) => decorator(task),
   hold: (task) => hold(connected[task.contender], task),
@@ -33,6 +37,8 @@ const TASKS = {
   strain: (task) => strain(connected[task.contender], task),
   crowd: (task) => crowd(connected[task.contender], task),
   load: (task) => load(connected[task.contender], task),
+  countedLoad: (task) => requestsDuring(() => load(connected[task.contender], task)),
+  locks: (task) => locks(connected[task.contender], task),
   contend: (task) => contend(connected[task.contender], task),
   cycle: (task) => cycle(connected[task.contender], task),
   refuse: (task) => refuse(connected[task.contender], task),
