@@ -5,16 +5,23 @@ const MB = 1024 * 1024;
 /** How much the rest of the heap may vary between two collections, in MB. */
 const SLACK = 2;
 
-export function checksOf({ hung, dead, longHung }) {
+export function checksOf({ slow, hung, oneDead, twoDead, longHung }) {
   if (!hung[OURS]) return [];
-  const gaveUp = [hung, dead, longHung].map((scene) => scene[OURS].gaveUp).find(Boolean);
+  const gaveUp = [slow, hung, oneDead, twoDead, longHung].map((scene) => scene[OURS].gaveUp).find(Boolean);
   if (gaveUp) return [{ promise: 'masters that fail can be measured', found: gaveUp, kept: false }];
-  const { up, down } = hung[OURS];
   return [
-    atMost('one hung of five: p99 of ours at most 1.5 of its p99 with all up', down.p99 / up.p99, 1.5),
-    exactly('one hung of five: no failure of ours', down.failures.length, 0),
-    exactly('two dead of five: no failure of ours', dead[OURS].down.failures.length, 0),
+    ...pathChecks('one slow of five', slow[OURS]),
+    ...pathChecks('one hung of five', hung[OURS]),
+    ...pathChecks('one dead of five', oneDead[OURS]),
+    exactly('two dead of five: no failure of ours', twoDead[OURS].down.failures.length, 0),
     memoryCheck(longHung[OURS]),
+  ];
+}
+
+function pathChecks(on, { up, down }) {
+  return [
+    atMost(`${on}: p99 of ours at most 1.5 of its p99 with all up`, down.p99 / up.p99, 1.5),
+    exactly(`${on}: no failure of ours`, down.failures.length, 0),
   ];
 }
 

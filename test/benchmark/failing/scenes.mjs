@@ -8,32 +8,52 @@ const CONCURRENCY = 8;
  */
 const RECOVERY = 300;
 
+/** Milliseconds that a slow master adds to each round trip. */
+export const SLOW = 30;
+
 /** Measures one contender with all masters up and with one that hangs, in turn. */
-export async function hung({ crew, servers, ttl }, contender, { duration, rounds }) {
-  const victim = servers.at(-1);
+export function hung(field, contender, lengths) {
+  const victim = field.servers.at(-1);
+  return inTurn(field, contender, {
+    ...lengths,
+    fail: () => victim.pause(),
+    recover: () => victim.resume(),
+  });
+}
+
+/** Measures one contender with all masters fast and with one that is slow, in turn. The last one is behind a proxy. */
+export function slow(field, contender, lengths) {
+  return inTurn(field, contender, {
+    ...lengths,
+    fail: () => field.proxy.delayBy(SLOW),
+    recover: () => field.proxy.delayBy(0),
+  });
+}
+
+async function inTurn({ crew, ttl }, contender, { duration, rounds, fail, recover }) {
   const strain = (length) => crew.run(contender, 'strain', { concurrency: CONCURRENCY, duration: length, ttl });
   await strain(duration);
   const up = [];
   const down = [];
   for (let round = 0; round < rounds; round++) {
     up.push(await strain(duration));
-    victim.pause();
+    await fail();
     try {
       down.push(await strain(duration));
     } finally {
-      victim.resume();
+      await recover();
     }
     await sleep(RECOVERY);
   }
   return { up: summaryOf(up), down: summaryOf(down) };
 }
 
-/** Measures one contender with all masters up, and after the crash of two. */
-export async function dead({ crew, servers, ttl }, contender, { duration }) {
+/** Measures one contender with all masters up, and after the crash of some. */
+export async function dead({ crew, servers, ttl }, contender, { duration, count }) {
   const strain = (length) => crew.run(contender, 'strain', { concurrency: CONCURRENCY, duration: length, ttl });
   await strain(duration);
   const up = await strain(duration);
-  await Promise.all(servers.slice(-2).map((server) => server.kill()));
+  await Promise.all(servers.slice(-count).map((server) => server.kill()));
   const down = await strain(2 * duration);
   return { up: summaryOf([up]), down: summaryOf([down]) };
 }

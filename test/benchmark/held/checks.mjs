@@ -8,8 +8,8 @@ const MB = KIB * KIB;
 /** The largest ratio that the noise of the machine explains for a cost that should be constant. */
 const CONSTANT = 1.3;
 
-export function checksOf({ many, besideHeld, acrossKeys }) {
-  return [...manyChecks(many[OURS]), ...heldChecks(besideHeld), ...keyChecks(acrossKeys)];
+export function checksOf({ many, most, besideHeld, acrossKeys }) {
+  return [...manyChecks(many[OURS]), ...manyChecks(most), ...heldChecks(besideHeld), ...keyChecks(acrossKeys)];
 }
 
 function manyChecks(ours) {

@@ -15,7 +15,8 @@ export async function holdMany({ crew, urls, ttl }, contender, { count }) {
   const commands = await counter.stop();
   const { failures } = await crew.run(contender, 'letGo');
   return {
-    ...{ count, bytes, share, failures },
+    ...{ count, masters: urls.length, ttl },
+    ...{ bytes, share, failures },
     commandRate: (commands / ttl) * 1000,
     /** Per lock and master, within one ttl. */
     commandsPerTtl: commands / count / urls.length,

@@ -4,12 +4,25 @@ import { figure, printTable, range, times } from '../report.mjs';
 const KIB = 1024;
 const MB = KIB * KIB;
 
-export function printMany(title, contenders) {
-  printTable(title, [
-    ['', 'KiB each', 'timers each', 'commands/s', 'per lock, ttl and master', 'client CPU %', 'lost'],
-    ...Object.entries(contenders).map(([name, found]) => [
+/** @param contenders a name and what was found, for each row */
+export function printMany(contenders) {
+  printTable('Locks held and extended', [
+    [
+      '',
+      'held',
+      'masters',
+      'ttl s',
+      'KiB each',
+      'timers each',
+      'commands/s',
+      'per lock, ttl and master',
+      'client CPU %',
+      'lost',
+    ],
+    ...contenders.map(([name, found]) => [
       ...[
         found.gaveUp ? `${name}: ${found.gaveUp}` : name,
+        ...(found.gaveUp ? ['-', '-', '-'] : [found.count, found.masters, found.ttl / 1_000]),
         figure(found.bytes / KIB),
         figure(found.timers),
         figure(found.commandRate),

@@ -1,7 +1,7 @@
 import { FEW, librariesFor, OURS } from '../cost/contenders.mjs';
 import { checksOf } from '../failing/checks.mjs';
 import { printMemory, printScene } from '../failing/print.mjs';
-import { dead, hung, longHung } from '../failing/scenes.mjs';
+import { dead, hung, longHung, SLOW, slow } from '../failing/scenes.mjs';
 import { onField } from '../measure/field.mjs';
 
 const TTL = 3_000;
@@ -16,11 +16,21 @@ const LENGTHS = {
 export async function run({ quick, only = quick ? FEW : undefined }) {
   const { long, ...lengths } = quick ? LENGTHS.quick : LENGTHS.usual;
   const contenders = librariesFor(MASTERS, only);
-  const found = { hung: {}, dead: {}, longHung: {} };
-  for (const name of contenders) found.hung[name] = await alone(name, (field) => hung(field, name, lengths));
-  printScene('One hung of five, 8 at a time', found.hung);
-  for (const name of contenders) found.dead[name] = await alone(name, (field) => dead(field, name, lengths));
-  printScene('Two dead of five, 8 at a time', found.dead);
+  const found = { longHung: {} };
+  const scenes = [
+    ['slow', `One of five slower by ${SLOW} ms`, slow],
+    ['hung', 'One hung of five', hung],
+    ['oneDead', 'One dead of five', (field, name) => dead(field, name, { ...lengths, count: 1 })],
+    ['twoDead', 'Two dead of five', (field, name) => dead(field, name, { ...lengths, count: 2 })],
+  ];
+  for (const [key, title, scene] of scenes) {
+    found[key] = {};
+    const proxied = scene === slow ? 1 : 0;
+    for (const name of contenders) {
+      found[key][name] = await alone(name, (field) => scene(field, name, lengths), proxied);
+    }
+    printScene(`${title}, 8 at a time`, found[key]);
+  }
   for (const name of contenders) {
     const duration = long[name] ?? long.other;
     const sampled = Array.from({ length: 11 }, (_, i) => ((i + 1) * duration) / 12);
@@ -31,7 +41,7 @@ export async function run({ quick, only = quick ? FEW : undefined }) {
 }
 
 /** Keeps the other libraries measurable, whatever one library does when masters fail. */
-function alone(name, scene) {
-  const field = { masters: MASTERS, contenders: [name], ttl: TTL };
+function alone(name, scene, proxied = 0) {
+  const field = { masters: MASTERS, contenders: [name], ttl: TTL, proxied };
   return onField(field, scene).catch((error) => ({ gaveUp: String(error.message).slice(0, 80) }));
 }
