@@ -1,0 +1,4 @@
+export declare class DelayLine {
+  delay: number;
+  push(deliver: () => void): void;
+}

@@ -1,0 +1,2 @@
+export declare function traffic(): { sent: number; received: number };
+export declare function requestsDuring<T extends object>(work: () => Promise<T>): Promise<T & { requests: number }>;
