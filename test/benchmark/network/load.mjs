@@ -1,21 +1,21 @@
 import { inRounds, spread } from '../measure/rounds.mjs';
 
-/** Locks at a time that are tried. */
-const STEPS = [64, 256, 1_024, 4_096];
 /** With more locks at a time, the rate has to grow by so much: else the client, or the masters, have no more to give. */
 const GROWTH = 1.1;
 
 /**
  * The cost of a lock when the client does as much as it can: CPU of the client and of each master, locks per second, and
  * what went over the network.
+ *
+ * @param steps locks at a time that are tried
  */
-export async function loads(field, { duration, rounds }) {
+export async function loads(field, { steps, duration, rounds }) {
   const { crew, load, ttl } = field;
   const atATime = {};
-  for (const member of crew.members) atATime[member] = await saturating(field, member, duration);
+  for (const member of crew.members) atATime[member] = await saturating(field, member, { steps, duration });
   const measured = await inRounds({ rounds }, crew.members, async (member) => {
     const before = await load.read();
-    const done = await crew.run(member, 'load', { concurrency: atATime[member], duration, ttl });
+    const done = await crew.run(member, 'loadWithTraffic', { concurrency: atATime[member], duration, ttl });
     const after = await load.read();
     return perLock(done, { before, after, own: difference(after, await load.read()) });
   });
@@ -35,9 +35,9 @@ export async function loads(field, { duration, rounds }) {
 }
 
 /** The smallest of the steps from which on more locks at a time hardly give more locks per second. */
-async function saturating({ crew, ttl }, member, duration) {
-  let best = { concurrency: STEPS[0], rate: 0 };
-  for (const concurrency of STEPS) {
+async function saturating({ crew, ttl }, member, { steps, duration }) {
+  let best = { concurrency: steps[0], rate: 0 };
+  for (const concurrency of steps) {
     const { locks, elapsed, failures } = await crew.run(member, 'load', { concurrency, duration, ttl });
     if (Object.keys(failures).length > 0) break;
     if (locks / elapsed > best.rate * GROWTH) best = { concurrency, rate: locks / elapsed };
@@ -75,6 +75,6 @@ function difference(before, after) {
 }
 
 async function requestsPerLock({ crew, ttl }, member, task) {
-  const { requests, locks } = await crew.run(member, 'countedLoad', { ...task, ttl });
+  const { requests, locks } = await crew.run(member, 'loadWithRequests', { ...task, ttl });
   return requests / locks;
 }

@@ -18,6 +18,7 @@ const DECORATORS = ['nest-redlock', 'murlock'];
  */
 const LENGTHS = {
   usual: {
+    steps: [64, 256, 1_024, 4_096],
     scenes: [
       { delay: 0, latency: { callers: 1, count: 3_000, rounds: 5 }, load: { duration: 500, rounds: 5 } },
       { delay: 0.5, latency: { callers: 1, count: 1_000, rounds: 5 }, load: { duration: 500, rounds: 5 } },
@@ -29,6 +30,7 @@ const LENGTHS = {
     ],
   },
   quick: {
+    steps: [64, 1_024],
     scenes: [
       { delay: 0, latency: { callers: 1, count: 1_000, rounds: 3 }, load: { duration: 200, rounds: 3 } },
       { delay: 0.5, latency: { callers: 1, count: 300, rounds: 3 }, load: { duration: 200, rounds: 3 } },
@@ -39,14 +41,14 @@ const LENGTHS = {
 
 /** Measures acquire and release apart, and what a lock costs both sides and the network, by delay of the network. */
 export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5], only = quick ? [OURS, 'redlock5'] : FEW }) {
-  const { scenes } = quick ? LENGTHS.quick : LENGTHS.usual;
+  const { scenes, steps } = quick ? LENGTHS.quick : LENGTHS.usual;
   const figures = [];
   for (const count of masters) {
     const contenders = librariesFor(count, only).filter((name) => !DECORATORS.includes(name));
     const found = [];
     for (const scene of scenes) {
       const field = { masters: count, contenders, ttl: TTL, proxied: scene.delay > 0 ? count : 0 };
-      found.push({ masters: count, ...(await onField(field, (bench) => measure(bench, { quick, ...scene }))) });
+      found.push({ masters: count, ...(await onField(field, (bench) => measure(bench, { quick, steps, ...scene }))) });
     }
     printLatencies(count, found);
     printLoads(count, found);
@@ -56,7 +58,7 @@ export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5], only = 
   return { figures, checks: figures.flatMap(checksOf) };
 }
 
-async function measure(field, { quick, delay, latency, load }) {
+async function measure(field, { quick, steps, delay, latency, load }) {
   await field.proxy?.delayBy(delay);
   await warmUp(field, { quick });
   const servers = await ServerLoad.watch(field.urls);
@@ -65,7 +67,7 @@ async function measure(field, { quick, delay, latency, load }) {
       ...{ delay, callers: latency.callers },
       latencies: await latencies(field, latency),
       ping: await pingOf(field),
-      loads: await loads({ ...field, load: servers }, load),
+      loads: await loads({ ...field, load: servers }, { steps, ...load }),
     };
   } finally {
     servers.close();

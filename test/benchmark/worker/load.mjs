@@ -1,12 +1,9 @@
-import { traffic } from './sockets.mjs';
-
 let keys = 0;
 
 /** Acquires and releases with the given concurrency, for `duration` milliseconds. Every lock has a key of its own. */
 export async function load(contender, { concurrency, duration, ttl }) {
   const failures = new Map();
   let locks = 0;
-  const before = traffic();
   const cpu = process.cpuUsage();
   const start = performance.now();
   const end = start + duration;
@@ -26,10 +23,5 @@ export async function load(contender, { concurrency, duration, ttl }) {
   await Promise.all(Array.from({ length: concurrency }, loop));
   const elapsed = performance.now() - start;
   const { user, system } = process.cpuUsage(cpu);
-  const { sent, received } = traffic();
-  return {
-    ...{ locks, elapsed, cpu: user + system },
-    ...{ sent: sent - before.sent, received: received - before.received },
-    failures: Object.fromEntries(failures),
-  };
+  return { locks, elapsed, cpu: user + system, failures: Object.fromEntries(failures) };
 }

@@ -1,21 +1,31 @@
 import { subscribe } from 'node:diagnostics_channel';
+import { sleep } from '../measure/numbers.mjs';
 
 const REQUEST = /(?:^|\r\n)\*\d+\r\n\$\d+\r\n(?<name>\w+)/g;
 /** What clients send when they connect or idle. */
 const NOT_OF_LOCKS = new Set(['client', 'hello', 'info', 'ping', 'subscribe']);
 
+/** Milliseconds without a reply after which none is on its way, also over a slow network, and the limit for the wait. */
+const QUIET = { for: 80, within: 2_000 };
+
 const sockets = new Set();
 
 subscribe('net.client.socket', ({ socket }) => sockets.add(socket));
 
-/** Bytes that this process has sent and received over all its connections since it started. */
-export function traffic() {
-  let [sent, received] = [0, 0];
-  for (const socket of sockets) {
-    sent += socket.bytesWritten;
-    received += socket.bytesRead;
+/**
+ * Counts the bytes that this process sends and receives over all its connections while `work` runs, and then until
+ * replies that `work` did not wait for have arrived.
+ */
+export async function trafficDuring(work) {
+  const before = traffic();
+  const result = await work();
+  let after = traffic();
+  const end = performance.now() + QUIET.within;
+  for (let last; last !== after.received && performance.now() < end; after = traffic()) {
+    last = after.received;
+    await sleep(QUIET.for);
   }
-  return { sent, received };
+  return { ...result, sent: after.sent - before.sent, received: after.received - before.received };
 }
 
 /**
@@ -33,8 +43,19 @@ export async function requestsDuring(work) {
       return write.call(socket, chunk, ...rest);
     };
   }
-  const result = await work();
-  // Uncovers the method of the class.
-  for (const socket of observed) delete socket.write;
-  return { ...result, requests };
+  try {
+    return { ...(await work()), requests };
+  } finally {
+    // Uncovers the method of the class.
+    for (const socket of observed) delete socket.write;
+  }
+}
+
+function traffic() {
+  let [sent, received] = [0, 0];
+  for (const socket of sockets) {
+    sent += socket.bytesWritten;
+    received += socket.bytesRead;
+  }
+  return { sent, received };
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { requestsDuring, traffic } from './sockets.mjs';
+import { requestsDuring, trafficDuring } from './sockets.mjs';
 
 const request = (...parts: string[]) =>
   `*${parts.length}\r\n${parts.map((part) => `$${part.length}\r\n${part}\r\n`).join('')}`;
@@ -50,10 +50,11 @@ describe('What a process sends to its masters', () => {
   });
 
   it('counts the bytes of both directions', async () => {
-    const before = traffic();
-    client.write('four');
-    await once(client, 'data');
-    const { sent, received } = traffic();
-    expect([sent - before.sent, received - before.received]).toEqual([4, 4]);
+    const { sent, received } = await trafficDuring(async () => {
+      client.write('four');
+      await once(client, 'data');
+      return {};
+    });
+    expect([sent, received]).toEqual([4, 4]);
   });
 });

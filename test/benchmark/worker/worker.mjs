@@ -7,7 +7,7 @@ import { hold, letGo, rest, timers } from './hold.mjs';
 import { randomKeys, visitKeys } from './key-space.mjs';
 import { load } from './load.mjs';
 import { locks } from './locks.mjs';
-import { requestsDuring } from './sockets.mjs';
+import { requestsDuring, trafficDuring } from './sockets.mjs';
 import { strain } from './strain.mjs';
 import { handLocally } from './local-hand-off.mjs';
 import { warmUp } from './warm-up.mjs';
@@ -37,7 +37,8 @@ const TASKS = {
   strain: (task) => strain(connected[task.contender], task),
   crowd: (task) => crowd(connected[task.contender], task),
   load: (task) => load(connected[task.contender], task),
-  countedLoad: (task) => requestsDuring(() => load(connected[task.contender], task)),
+  loadWithRequests: (task) => requestsDuring(() => load(connected[task.contender], task)),
+  loadWithTraffic: (task) => trafficDuring(() => load(connected[task.contender], task)),
   locks: (task) => locks(connected[task.contender], task),
   contend: (task) => contend(connected[task.contender], task),
   cycle: (task) => cycle(connected[task.contender], task),
