@@ -1,7 +1,7 @@
 /** So many at a time that a delayed network does not make it last. */
 const CALLERS = 256;
 /** Locks of each contender after which its code is compiled, and the cost of a lock hardly falls any further. */
-const LOCKS = { usual: 30_000, quick: 8_000 };
+const LOCKS = { usual: 30_000, quick: 5_000 };
 
 /** Lets all contenders run until they are in a steady state. Rounds that count begin after it. */
 export async function warmUp({ crew, ttl }, { quick }) {
