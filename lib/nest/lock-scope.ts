@@ -1,6 +1,8 @@
 import type { Lock } from '../core/lock.js';
 import type { LockContext } from './lock-context.js';
 
+const DONE = Promise.resolve();
+
 /** A lock that is held while some work runs. */
 export class LockScope {
   private ended = false;
@@ -27,11 +29,18 @@ export class LockScope {
     return this.context.run(this, this.lock.observed(work));
   }
 
-  /** Runs the whole work and ends the hold. The work's own error comes first, unchanged and at once. */
-  async during<T>(work: () => T | PromiseLike<T>): Promise<T> {
+  /**
+   * Runs the whole work and ends the hold. The work's own error comes first, unchanged and at once.
+   *
+   * @param check may refuse what the work returns, a promise and its result alike, by throwing
+   */
+  async during<T>(work: () => T | PromiseLike<T>, check: (returned: unknown) => void = accept): Promise<T> {
     let result: T;
     try {
-      result = await this.run(work);
+      const returned = this.run(work);
+      check(returned);
+      result = await returned;
+      check(result);
     } catch (error) {
       void this.end();
       throw error;
@@ -48,9 +57,13 @@ export class LockScope {
   }
 
   /** Releases the lock, unless other work inside it still runs. Idempotent; never rejects. */
-  async end(): Promise<void> {
-    if (this.ended) return;
+  end(): Promise<void> {
+    if (this.ended) return DONE;
     this.ended = true;
-    if (--this.shared.users === 0) await this.lock.release();
+    return --this.shared.users === 0 ? this.lock.release() : DONE;
   }
+}
+
+function accept(): void {
+  // Whatever work returns is right.
 }

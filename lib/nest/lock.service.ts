@@ -319,17 +319,18 @@ export class LockService {
     );
   }
 
-  private async take(
-    resource: LockResource,
-    options: Duration | AcquireOptions | undefined,
-    onHeld: OnHeld,
-  ): Promise<Lock> {
-    const resources = resolveResources('resource', resource);
-    const given = optionsOf<AcquireOptions>(options);
-    if (given === options) checkOptionNames('options', given, ACQUIRE_OPTION_NAMES);
-    const call = resolveCall(this.settings, given);
-    this.refuseReentry(resources, call);
-    return this.redlock().acquire(resources, call, onHeld);
+  /** Not an async function, because each promise between the caller and the masters costs time. */
+  private take(resource: LockResource, options: Duration | AcquireOptions | undefined, onHeld: OnHeld): Promise<Lock> {
+    try {
+      const resources = resolveResources('resource', resource);
+      const given = optionsOf<AcquireOptions>(options);
+      if (given === options) checkOptionNames('options', given, ACQUIRE_OPTION_NAMES);
+      const call = resolveCall(this.settings, given);
+      this.refuseReentry(resources, call);
+      return this.redlock().acquire(resources, call, onHeld);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   private refuseReentry(resources: readonly string[], call: CallSettings, mayJoin = false): void {

@@ -129,15 +129,13 @@ export function WithLock<const Key extends LockKey>(
     declare(target, { method: where, options: given, resources: fixed ?? [] });
     injectProperty(target, host);
 
+    const check = (returned: unknown): void => void refuseStream(where, returned);
     const locked = async (self: object, args: never[]): Promise<unknown> => {
       const service = lockServiceOf(self, host, where);
       const resources = fixed ?? resolveComputedKey(where, Reflect.apply(key as KeyFunction, self, args));
       const hold = await holdOr(service, resources, given, where);
       if ('otherwise' in hold) return hold.otherwise;
-      return hold.during(async () => {
-        const result: unknown = await refuseStream(where, Reflect.apply(method, self, args));
-        return refuseStream(where, result);
-      });
+      return hold.during(() => Reflect.apply(method, self, args), check);
     };
     // A Proxy keeps name, length and own properties of the method; metadata is stored by the identity of the function,
     // so it is copied.
@@ -154,24 +152,28 @@ export function declarationsOf(prototype: object): readonly LockDeclaration[] {
   return (Reflect.getMetadata(DECLARATIONS, prototype) as LockDeclaration[] | undefined) ?? [];
 }
 
+/** What a call returns that does not run. */
+interface Otherwise {
+  readonly otherwise: unknown;
+}
+
 /** Acquires the lock, or applies `onLocked` if another holder has it. */
-export async function holdOr(
+export function holdOr(
   service: LockService,
   resources: readonly string[],
   options: LockedMethodOptions & { signal?: AbortSignal },
   where: string,
-): Promise<LockScope | { otherwise: unknown }> {
+): Promise<LockScope | Otherwise> {
   const { onLocked = 'throw', service: _, ...rest } = options;
-  try {
-    if (onLocked === 'throw') return await service.hold(resources, rest);
-    return await service.hold(resources, onLocked === 'skip' ? { ...rest, wait: rest.wait ?? 0 } : rest, 'skip');
-  } catch (error) {
+  if (onLocked === 'throw') return service.hold(resources, rest);
+  const wanted = onLocked === 'skip' ? { ...rest, wait: rest.wait ?? 0 } : rest;
+  return service.hold(resources, wanted, 'skip').catch(async (error: unknown): Promise<Otherwise> => {
     const isSkipped = onLocked === 'skip' && isStopped(error) && error.wasHeld;
     if (isSkipped) return { otherwise: undefined };
-    if (onLocked === 'throw' || !isNotAcquired(error)) throw error;
+    if (!isNotAcquired(error)) throw error;
     service.noteSkip(where, error);
     return { otherwise: onLocked === 'skip' ? undefined : await onLocked(error) };
-  }
+  });
 }
 
 function declare(target: object, declaration: LockDeclaration): void {
