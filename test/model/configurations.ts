@@ -1,3 +1,4 @@
+import { clusterSections } from './cluster.configurations.js';
 import { GuardModel, type GuardOptions } from './guard.model.js';
 import { MaxTtlModel, type MaxTtlOptions } from './max-ttl.model.js';
 import { ResourceStateModel, type ResourceStateOptions } from './resource-state.model.js';
@@ -621,6 +622,7 @@ export const sections: readonly Section[] = [
   state,
   stateQuestions,
   ...sharedSections,
+  ...clusterSections,
 ];
 
 function guardHolds(name: string, options: GuardOptions, quick = false): Configuration {

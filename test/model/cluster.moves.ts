@@ -1,0 +1,108 @@
+import { C, D, MAX_CLAIMS, SERVERS } from './cluster.layout.js';
+import { type ClusterEvent } from './cluster.options.js';
+import { type ClusterParts, type EmitStep, type Ownership } from './cluster.ownership.js';
+
+const MOVES = ['move', 'forced move', 'aborted move'] as const;
+
+/** The partition moves between the shard of A and B and the primary C: epochs change without votes. */
+export class Moves {
+  private readonly happens: ReadonlySet<ClusterEvent>;
+
+  constructor(
+    private readonly parts: ClusterParts,
+    private readonly ownership: Ownership,
+  ) {
+    this.happens = new Set(parts.options.events);
+  }
+
+  steps(state: Uint8Array, emit: EmitStep): void {
+    this.migrate(state, emit);
+    if (state[this.parts.at.events] === 0) return;
+    this.moveOthers(state, emit);
+    if (state[this.parts.at.last] === MAX_CLAIMS) return;
+    this.reclaim(state, emit);
+    this.begin(state, emit);
+  }
+
+  private begin(state: Uint8Array, emit: EmitStep): void {
+    const { at, copy } = this.parts;
+    const { ownership } = this;
+    const last = state[at.last]!;
+    const owner = ownership.owner(state);
+    const target = owner === C ? ownership.electorate(state, last)[0]! : C;
+    if (state[at.target] !== 0 || target >= at.nodes) return;
+    // A process that still believes that the partition is its own refuses to import it.
+    if (ownership.claim(state, target) !== last) return;
+    for (const event of MOVES) {
+      if (!this.happens.has(event)) continue;
+      const next = copy(state);
+      ownership.happen(next);
+      next[at.source] = owner + 1;
+      next[at.target] = target + 1;
+      emit(next, event, owner, target);
+    }
+    if (!this.happens.has('atomic move')) return;
+    const next = copy(state);
+    ownership.happen(next);
+    at.copyKey(next, owner, target);
+    at.copySeal(next, owner, target);
+    ownership.addClaim(next, target, ownership.bumped(state, target));
+    emit(next, 'atomic move', owner, target);
+  }
+
+  /** Keys migrate also after the target has claimed the slots, until the source hears of that. */
+  private migrate(state: Uint8Array, emit: EmitStep): void {
+    const { at, copy } = this.parts;
+    const source = state[at.source]! - 1;
+    const target = state[at.target]! - 1;
+    if (target < 0) return;
+    const hasKey = state[at.owner(source)] !== 0;
+    const hasSeal = state[at.seal(source)] !== 0;
+    if (hasKey && state[at.owner(target)] === 0) {
+      const next = copy(state);
+      at.copyKey(next, source, target);
+      at.clearKey(next, source);
+      emit(next, 'migrate key', source, target);
+    }
+    if (hasSeal && state[at.seal(target)] === 0) {
+      const next = copy(state);
+      at.copySeal(next, source, target);
+      at.clearSeal(next, source);
+      emit(next, 'migrate seal', source, target);
+    }
+    if (this.ownership.owner(state) !== source) return;
+    const isEmpty = !hasKey && !hasSeal;
+    if (state[at.last] !== MAX_CLAIMS && (isEmpty || this.happens.has('forced move'))) {
+      const next = copy(state);
+      this.ownership.addClaim(next, target, this.ownership.bumped(state, target));
+      emit(next, 'claim', target);
+    }
+    if (!this.happens.has('aborted move')) return;
+    const next = copy(state);
+    at.endMove(next);
+    emit(next, 'abort', source);
+  }
+
+  private reclaim(state: Uint8Array, emit: EmitStep): void {
+    const { at, copy } = this.parts;
+    if (!this.happens.has('reclaim')) return;
+    for (const server of SERVERS) {
+      if (!this.ownership.owns(state, server) || this.ownership.owner(state) === server) continue;
+      const next = copy(state);
+      this.ownership.happen(next);
+      this.ownership.addClaim(next, server, this.ownership.bumped(state, server));
+      at.endMove(next);
+      emit(next, 'reclaim', server);
+    }
+  }
+
+  private moveOthers(state: Uint8Array, emit: EmitStep): void {
+    const { at, copy } = this.parts;
+    if (!this.happens.has('move of other slots')) return;
+    const next = copy(state);
+    this.ownership.happen(next);
+    next[at.epoch(D)]! += 1;
+    next[at.other(D)] = next[at.epoch(D)]!;
+    emit(next, 'move of other slots', D);
+  }
+}

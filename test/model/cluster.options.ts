@@ -1,0 +1,86 @@
+/** What happens to the processes of a cluster, and to the partition that both clients lock. */
+export type ClusterEvent =
+  /** The process that serves the partition comes back without data, within the node timeout. */
+  | 'empty restart'
+  /** The same with a copy of the data in which the lock may be missing. At C it is also a failover to a stale replica. */
+  | 'stale restart'
+  /** The same process drops all keys. */
+  | 'flush'
+  /** A replica asks the primaries for votes. The old primary may have crashed, be paused or partitioned, or be alive. */
+  | 'election'
+  /** A replica claims the slots, with votes or without: `CLUSTER FAILOVER TAKEOVER`. */
+  | 'takeover'
+  /** Lock and seal migrate one by one, in any order, and the target claims the slots when the source has neither. */
+  | 'move'
+  /** The same, and the target may claim the slots before. */
+  | 'forced move'
+  /** The same, and the move may be given up half-way: `CLUSTER SETSLOT STABLE`. */
+  | 'aborted move'
+  /** The target claims the slots with a copy of everything, and the source serves until it hears of that. */
+  | 'atomic move'
+  /** A primary that has not heard that it lost the slots claims them again, with the data of before. */
+  | 'reclaim'
+  /** Another primary takes slots that neither client uses: an epoch without votes. */
+  | 'move of other slots';
+
+/** A rule of section 12, or of the repair of its rule 7, that is left out. */
+export type ClusterWeakening =
+  | 'no guard'
+  | 'votes count without a view'
+  | 'a seal is written on the word of one node'
+  | 'a seal is written on the word of a majority that includes the owner'
+  | 'a seal is written whatever its process claims'
+  | 'a seal is written when the other primaries name the owner'
+  /** Not a weakening but a question: a view compares the owner, and not its config epoch. */
+  | 'a view compares the owner only'
+  | 'a vote counts although the map has changed since'
+  | 'a migration needs no wait'
+  | 'identity is the nonce only'
+  | 'identity without run id'
+  | 'identity without replid'
+  | 'validity counts from the answer'
+  | 'extension of a present key counts in a quarantine'
+  | 'a seal is written without compare-and-set'
+  | '`from` is computed when the data is read';
+
+/**
+ * What a view of rule 7 compares.
+ *
+ * - `claims`: the owner of the partition and its config epoch, and clients write seals only for a claim that enough of
+ *   the other primaries know.
+ * - `epoch`: the current epoch, with a map that a majority gave in that epoch.
+ * - `epoch and claims`: both, with such a map.
+ * - `newest config epoch`: the current epoch, which must be the largest config epoch in the map.
+ * - `none`: nothing. Maps come from one node.
+ */
+export type View = 'claims' | 'epoch' | 'epoch and claims' | 'newest config epoch' | 'none';
+
+export interface ClusterOptions {
+  /** Primaries with slots. */
+  readonly primaries: 1 | 3 | 5;
+  /** Ticks for which a key lives, and for which a client believes in a lock from the start of its round. */
+  readonly ttl: number;
+  /** H: the largest age of a view when a vote is sent, in ticks. */
+  readonly viewAge: number;
+  /** Ticks within which a vote must be answered. */
+  readonly masterTimeout: number;
+  /** W_c, in ticks. */
+  readonly wait: number;
+  readonly view: View;
+  readonly events: readonly ClusterEvent[];
+  readonly maxEvents: number;
+  readonly without?: readonly ClusterWeakening[];
+  /** A seal counts only for the claim under which it was written. */
+  readonly sealHasClaim?: boolean;
+  /** Voters hear of a promotion at once. The process that it replaces does not. */
+  readonly voterMapsAreNew?: boolean;
+  /** Seals are read and written in two steps, and the second one may come at any time. */
+  readonly lateSeals?: boolean;
+  /**
+   * The node timeout, in ticks. Voters elect only when they have missed the primary for that long; it refuses when it
+   * has missed them for one and a half node timeouts. With `pause` the primary may stand still instead.
+   */
+  readonly nodeTimeout?: { readonly ticks: number; readonly pause: boolean };
+  /** All news arrives and all unknown data is sealed before the next tick, and votes must count within `within` ticks. */
+  readonly prompt?: { readonly within: number };
+}

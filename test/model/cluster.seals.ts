@@ -1,0 +1,99 @@
+import { C, type ClusterLayout } from './cluster.layout.js';
+import { type ClusterOptions, type ClusterWeakening } from './cluster.options.js';
+import { type ClusterParts, type EmitStep, type Ownership } from './cluster.ownership.js';
+
+/** Rules 5 and 6: which data is known, and how unknown data is sealed. */
+export class Seals {
+  private readonly options: ClusterOptions;
+  private readonly at: ClusterLayout;
+  private readonly copy: (state: Uint8Array) => Uint8Array;
+  private readonly weak: ReadonlySet<ClusterWeakening>;
+
+  constructor(
+    { options, at, copy }: ClusterParts,
+    private readonly ownership: Ownership,
+  ) {
+    this.options = options;
+    this.at = at;
+    this.copy = copy;
+    this.weak = new Set(options.without);
+  }
+
+  /** Whether the data is that which was acknowledged: run, replid and nonce of the seal. */
+  isKnown(state: Uint8Array, server: number): boolean {
+    const { at } = this;
+    const named = state[at.seal(server)]!;
+    if (this.weak.has('no guard')) return true;
+    if (named === 0 || this.weak.has('identity is the nonce only')) return named !== 0;
+    if (this.options.sealHasClaim && state[at.sealClaim(server)] !== state[at.claim(server)]) return false;
+    if (named === server + 1) return true;
+    // A seal that names a running process of another shard came with a migration.
+    const isMigrated = named <= at.nodes && (named - 1 === C) !== (server === C);
+    return isMigrated && this.weak.has('a migration needs no wait');
+  }
+
+  /** Seals unknown data of the owner in the map of a client. Returns whether there is some. */
+  write(state: Uint8Array, c: number, emit: EmitStep): boolean {
+    const { at } = this;
+    const server = this.ownership.claimant(state, state[at.map(c)]!);
+    if (!this.ownership.serves(state, server) || !this.isAllowed(state, server, state[at.map(c)]!)) return false;
+    // Neither key is present: ASK.
+    if (state[at.seal(server)] === 0 && this.ownership.isMigratingFrom(state, server)) return false;
+    const isUnknown = !this.isKnown(state, server);
+    if (this.options.lateSeals) {
+      if (isUnknown && state[at.pending(c)] === 0) this.read(state, c, server, emit);
+      return isUnknown;
+    }
+    const isYoung = state[at.from(server)]! > 0;
+    if (!isUnknown && !(isYoung && this.isUncompared)) return false;
+    const next = this.copy(state);
+    this.seal(next, server, this.options.wait);
+    emit(next, 'seal', c, server);
+    return isUnknown;
+  }
+
+  private read(state: Uint8Array, c: number, server: number, emit: EmitStep): void {
+    const { at } = this;
+    const next = this.copy(state);
+    next[at.pending(c)] = server + 1;
+    next[at.pendingSeal(c)] = state[at.seal(server)]!;
+    next[at.pendingClaim(c)] = state[at.map(c)]!;
+    emit(next, 'read', c, server);
+  }
+
+  /** A seal that was sent some time ago arrives. It is bound to the run, to what was read, and to the claim. */
+  writeLate(state: Uint8Array, c: number, emit: EmitStep): void {
+    const { at } = this;
+    const server = state[at.pending(c)]! - 1;
+    if (server < 0 || !this.ownership.serves(state, server)) return;
+    const next = this.copy(state);
+    const isSame = state[at.seal(server)] === state[at.pendingSeal(c)];
+    if (this.isAllowed(state, server, state[at.pendingClaim(c)]!) && (isSame || this.isUncompared)) {
+      this.seal(next, server, this.options.wait - state[at.pendingAge(c)]!);
+    }
+    at.clearPending(next, c);
+    emit(next, 'write', c, server);
+  }
+
+  age(next: Uint8Array, c: number): void {
+    const { at } = this;
+    if (!this.weak.has('`from` is computed when the data is read') || next[at.pending(c)] === 0) return;
+    if (next[at.pendingAge(c)]! < this.options.wait) next[at.pendingAge(c)]! += 1;
+  }
+
+  private get isUncompared(): boolean {
+    return this.weak.has('a seal is written without compare-and-set');
+  }
+
+  /** The script that writes a seal compares the claim of its process with that in the map of the client. */
+  private isAllowed(state: Uint8Array, server: number, claim: number): boolean {
+    if (this.options.view !== 'claims' || this.weak.has('a seal is written whatever its process claims')) return true;
+    return state[this.at.claim(server)] === claim;
+  }
+
+  private seal(next: Uint8Array, server: number, wait: number): void {
+    next[this.at.seal(server)] = server + 1;
+    next[this.at.from(server)] = wait;
+    if (this.options.sealHasClaim) next[this.at.sealClaim(server)] = next[this.at.claim(server)]!;
+  }
+}

@@ -1,0 +1,42 @@
+/** The steps of the model of a cluster, by what happens. A step is a number while the model is explored. */
+export const STEPS = [
+  'tick',
+  // Clients.
+  'begin',
+  'ask',
+  'view',
+  'map',
+  'seal',
+  'read',
+  'write',
+  // Data and processes.
+  'empty restart',
+  'stale restart',
+  'stale key',
+  'flush',
+  // Who owns the partition.
+  'election',
+  'vote',
+  'win',
+  'win with the key',
+  'give up',
+  'takeover',
+  'takeover with the key',
+  'move',
+  'forced move',
+  'aborted move',
+  'atomic move',
+  'migrate key',
+  'migrate seal',
+  'claim',
+  'abort',
+  'reclaim',
+  'move of other slots',
+  // The bus.
+  'hear',
+  'cut',
+  'pause',
+  'connect',
+] as const;
+
+export type ModelStep = (typeof STEPS)[number];
