@@ -144,6 +144,12 @@ const moves: Section = {
       sealHasClaim: true,
       events: anyEvent,
     }),
+    clusterHolds('the seal has the claim: three of any event but an aborted move, T = 1', {
+      ...oneTick,
+      maxEvents: 3,
+      sealHasClaim: true,
+      events: ['move', ...anyEvent],
+    }),
     clusterHolds('the seal has the claim: there, a failover to a stale replica, and back, T = 1', {
       ...oneTick,
       maxEvents: 3,
@@ -187,7 +193,7 @@ const moves: Section = {
       events: ['move', 'stale restart'],
       story: 'C has the lock of L and the seal of A; it loses the lock, and A knows its seal when that comes back',
     }),
-    clusterBreaks('a primary that was replaced claims the slots again by hand', {
+    clusterBreaks('a primary that was replaced claims the slots again', {
       ...two,
       slow: true,
       events: ['takeover', 'reclaim'],

@@ -91,7 +91,7 @@ export class Moves {
       const next = copy(state);
       this.ownership.happen(next);
       this.ownership.addClaim(next, server, this.ownership.bumped(state, server));
-      at.endMove(next);
+      if (this.ownership.isMigratingFrom(state, server)) at.endMove(next);
       emit(next, 'reclaim', server);
     }
   }

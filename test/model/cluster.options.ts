@@ -18,7 +18,10 @@ export type ClusterEvent =
   | 'aborted move'
   /** The target claims the slots with a copy of everything, and the source serves until it hears of that. */
   | 'atomic move'
-  /** A primary that has not heard that it lost the slots claims them again, with the data of before. */
+  /**
+   * A primary that has not heard that it lost the slots claims them again, with the data of before: by hand, or because
+   * its config epoch collides with that of another one, and is raised.
+   */
   | 'reclaim'
   /** Another primary takes slots that neither client uses: an epoch without votes. */
   | 'move of other slots';
