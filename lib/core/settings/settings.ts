@@ -98,15 +98,39 @@ export function resolveCall(settings: Settings, options: AcquireOptions, where?:
   const { wait = settings.wait, extend = false, minHold = 0, signal } = options;
   const { maxHold: maxHoldOption = Math.max(settings.maxHold, milliseconds) } = options;
   const maxHold = resolveMaxHold(at('maxHold'), maxHoldOption, milliseconds);
-  return {
+  const { isShared, permits } = resolveSharing(at, options);
+  return shared({
     ttl: milliseconds,
     wait: parseDuration(at('wait'), wait, 0),
     extend: resolveFlag(at('extend'), extend),
     maxHold,
     minHold: resolveMinHold(at('minHold'), settings, minHold, maxHold),
     signal: resolveSignal(at('signal'), signal),
-    ...resolveSharing(at, options),
-  };
+    isShared,
+    permits,
+  });
+}
+
+/** The settings of the last call without a signal: most calls of a program have equal ones, and held locks keep them. */
+let previous: CallSettings | undefined;
+
+function shared(call: CallSettings): CallSettings {
+  if (call.signal) return call;
+  if (!previous || !areEqual(call, previous)) previous = Object.freeze(call);
+  return previous;
+}
+
+function areEqual(one: CallSettings, other: CallSettings): boolean {
+  return (
+    one.ttl === other.ttl &&
+    one.wait === other.wait &&
+    one.extend === other.extend &&
+    one.maxHold === other.maxHold &&
+    one.minHold === other.minHold &&
+    one.signal === other.signal &&
+    one.isShared === other.isShared &&
+    one.permits === other.permits
+  );
 }
 
 /** What is probably wrong with a ttl in milliseconds; `undefined` if nothing is. */

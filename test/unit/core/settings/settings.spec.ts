@@ -160,6 +160,28 @@ describe('The settings of a call', () => {
     });
   });
 
+  it('are one object for calls with equal options, which thousands of held locks then keep together', () => {
+    expect(resolveCall(settings, { ttl: 5_000, extend: true })).toBe(
+      resolveCall(settings, { ttl: '5s', extend: true }),
+    );
+  });
+
+  it.each<AcquireOptions>([
+    ...[{ ttl: 6_000 }, { wait: 1 }, { extend: false }, { maxHold: 9_000 }, { minHold: 1 }],
+    ...[{ mode: 'shared' as const }, { permits: 2 }, { signal: new AbortController().signal }],
+  ])('are not mistaken for those of the call before, which differ in %p', (other) => {
+    const options: AcquireOptions = { ttl: 5_000, extend: true };
+    const call = resolveCall(settings, options);
+    expect(resolveCall(settings, { ...options, ...other })).not.toEqual(call);
+  });
+
+  it('keep no signal for later calls', () => {
+    const { signal } = new AbortController();
+    expect(resolveCall(settings, { signal })).toMatchObject({ signal });
+    expect(resolveCall(settings, {}).signal).toBeUndefined();
+    expect(resolveCall(settings, { signal })).not.toBe(resolveCall(settings, { signal }));
+  });
+
   it.each<[AcquireOptions | Record<string, unknown>, string]>([
     [{ minHold: '31s' }, 'minHold must be at most maxTtl, which is 30000 ms: raise maxTtl for the module, got "31s"'],
     [{ minHold: '15s', maxHold: '12s' }, 'minHold must be at most maxHold, which is 12000 ms, got "15s"'],
