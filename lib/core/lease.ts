@@ -1,13 +1,13 @@
 import { type Clock, elapsedBetween, type Instant, type Timer } from './clock.js';
 import { type LockLostCause, LockLostError, type MasterReport, QuorumUnavailableError } from './errors.js';
-import type { ListNode } from './acquire/linked-list.js';
+import { ListMember } from './acquire/linked-list.js';
 import type { LockObserver } from './observer.js';
 import type { QuorumCall } from './acquire/quorum-call.js';
 import type { Random } from './random.js';
 import type { CallSettings } from './settings/settings.js';
 import type { LeasedKeys } from './acquire/leased-keys.interface.js';
 import { mayPassOn, type Tenure } from './acquire/local-hand-off.js';
-import type { QueueEntry } from './acquire/wait-queue.js';
+import type { QueueEntry } from './acquire/queue-entry.interface.js';
 import type { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import type { Witness } from './witness.interface.js';
 import { LockState } from './state/lock-state.js';
@@ -56,9 +56,7 @@ export interface LeaseContext {
  * Whether the lock is held is computed from the clock on every read, so a stalled event loop cannot make an expired
  * lock appear to be held. One timer serves both the next extension and the end of the validity.
  */
-export class Lease {
-  /** Entry of this lease in the list of all leases of the service. */
-  member: ListNode<Lease> | undefined;
+export class Lease extends ListMember<Lease> {
   readonly acquiredAt: Instant;
   private ttl: number;
   private timer: Timer | undefined;
@@ -89,6 +87,7 @@ export class Lease {
     { resources, leasedKeys, call, recorder, entry, tenure }: AcquiredKeys,
     private readonly context: LeaseContext,
   ) {
+    super();
     this.resources = resources;
     this.quorumLock = leasedKeys;
     this.call = call;
@@ -314,7 +313,7 @@ export class Lease {
     // The timer for the end of the validity fires a little early and is then armed again. Most locks are released
     // before that, and the slack lets their timers share a due time.
     const slack = delay < remaining ? this.nextSlack : Math.floor(delay * TIMER_SLACK);
-    this.timer = clock.schedule(Math.max(0, Math.floor(delay)), () => this.tick(), slack).unref();
+    this.timer = clock.schedule(Math.max(0, Math.floor(delay)), this.tick.bind(this), slack).unref();
   }
 
   private plan(since: Instant, after: number, slack: number): void {

@@ -8,7 +8,7 @@ import { TokenSource } from './holder.js';
 import { type LockInspection, type PermitInspection, summarize, summarizePermits } from './inspection.js';
 import { type KeyNames, Keyspace, NUL } from './keyspace.js';
 import { type AcquiredKeys, Lease, type LeaseContext } from './lease.js';
-import { LinkedList } from './acquire/linked-list.js';
+import { LinkedList, ListMember } from './acquire/linked-list.js';
 import { Lock } from './lock.js';
 import type { Master } from './master.interface.js';
 import { listOwn, type OwnLocks } from './own-locks.js';
@@ -20,7 +20,8 @@ import type { CallSettings, Settings } from './settings/settings.js';
 import { type RedlockStatus, statusOf } from './health/status.js';
 import { PermitBook } from './acquire/permit-book.js';
 import { PermitChoice } from './acquire/permit-choice.js';
-import { type Sharing, WaitQueue } from './acquire/wait-queue.js';
+import type { Sharing } from './acquire/resource-queue.js';
+import { WaitQueue } from './acquire/wait-queue.js';
 import { Waiter } from './acquire/waiter.js';
 import { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import { CircuitBreakerMaster } from './health/circuit-breaker-master.js';
@@ -48,6 +49,16 @@ interface Wanted {
   readonly permits?: PermitChoice;
 }
 
+/** An acquisition under way. */
+class Waiting extends ListMember<Waiting> {
+  constructor(
+    readonly waiter: Waiter,
+    readonly resources: readonly string[],
+  ) {
+    super();
+  }
+}
+
 const SHARED: Sharing = Object.freeze({ isShared: true, places: 1 });
 /** Begins the names of queues for permits, which no resource does. */
 const PERMITS = `${NUL}permits:`;
@@ -65,7 +76,7 @@ export class Redlock {
   private readonly keyspace: Keyspace;
   private readonly queue = new WaitQueue();
   private readonly permitBook: PermitBook;
-  private readonly waiting = new LinkedList<{ readonly waiter: Waiter; readonly resources: readonly string[] }>();
+  private readonly waiting = new LinkedList<Waiting>();
   private readonly held = new LinkedList<Lease>();
   private readonly leases: LeaseContext;
   /** Number of releases that have not been answered yet. */
@@ -156,7 +167,7 @@ export class Redlock {
 
   /** The locks that this process holds, at most `most` of them. */
   ownHeld(most: number): OwnLocks {
-    return listOwn(this.held.values, most, ({ resources, acquiredAt, isShared, slot }) => ({
+    return listOwn(this.held.members, most, ({ resources, acquiredAt, isShared, slot }) => ({
       ...{ resources, since: acquiredAt.wall },
       ...(isShared && { mode: 'shared' }),
       ...(slot !== undefined && { slot }),
@@ -165,7 +176,7 @@ export class Redlock {
 
   /** What this process is acquiring now, at most `most` of it. */
   ownWaiting(most: number): OwnLocks {
-    return listOwn(this.waiting.values, most, ({ resources, waiter }) => ({ resources, since: waiter.since.wall }));
+    return listOwn(this.waiting.members, most, ({ resources, waiter }) => ({ resources, since: waiter.since.wall }));
   }
 
   /**
@@ -188,7 +199,8 @@ export class Redlock {
     // An acquisition that does not wait makes its single attempt without queueing behind those that do.
     const { queues, sharing, permits } = wanted;
     const entry = call.wait > 0 || this.queue.isEmpty(queues) ? this.queue.join(queues, waiter, sharing) : undefined;
-    const waiting = this.waiting.add({ waiter, resources });
+    const waiting = new Waiting(waiter, resources);
+    this.waiting.add(waiting);
     const acquisition = new Acquisition(this.acquisitionContext, {
       ...{ resources, call, waiter, entry, permits },
       names: permits?.all ?? this.keyspace.namesOf(resources),
@@ -205,7 +217,7 @@ export class Redlock {
       entry?.leave();
       throw error;
     } finally {
-      waiting.leave();
+      this.waiting.remove(waiting);
       waiter.end();
       this.tellIfIdle();
     }
@@ -275,7 +287,7 @@ export class Redlock {
 
   /** Ends all held locks this many milliseconds earlier, because the clock of this process stood still. */
   shorten(milliseconds: number): void {
-    for (const lease of this.held.values) lease.shorten(milliseconds);
+    for (const lease of this.held.members) lease.shorten(milliseconds);
   }
 
   /** The source of time of all locks. */
@@ -291,7 +303,7 @@ export class Redlock {
   /** Refuses new acquisitions from now on and ends those that wait. Held locks are kept. */
   stop(): void {
     this.stopped = true;
-    for (const { waiter, resources } of this.waiting.values) waiter.stop(new LockServiceStoppedError(resources));
+    for (const { waiter, resources } of this.waiting.members) waiter.stop(new LockServiceStoppedError(resources));
   }
 
   /**
@@ -308,7 +320,7 @@ export class Redlock {
         };
       });
     }
-    for (const lease of this.held.values) lease.lose('shutdown');
+    for (const lease of this.held.members) lease.lose('shutdown');
   }
 
   /** Closes the connections. Releases under way are given `masterTimeout` to arrive. */
@@ -321,12 +333,13 @@ export class Redlock {
   private hold(acquired: AcquiredKeys): Lock {
     acquired.entry?.becomeHolder();
     const lease = new Lease(acquired, this.leases);
-    lease.member = this.held.add(lease);
+    this.held.add(lease);
     return new Lock(lease, this.settings);
   }
 
-  private letGo({ member, entry, resources, slot }: Lease, released: Promise<void>): void {
-    member?.leave();
+  private letGo(lease: Lease, released: Promise<void>): void {
+    const { entry, resources, slot } = lease;
+    this.held.remove(lease);
     this.track(released);
     const [resource = ''] = resources;
     if (slot !== undefined) this.permitBook.free(resource, slot, true);
@@ -359,7 +372,7 @@ export class Redlock {
   };
 
   private expireLeases(): void {
-    for (const lease of this.held.values) lease.noteTime();
+    for (const lease of this.held.members) lease.noteTime();
   }
 
   /** A master can take requests again, or its votes count from now on. */

@@ -1,26 +1,25 @@
 import type { Timer } from '../core/clock.js';
-import { LinkedList, ListNode } from '../core/acquire/linked-list.js';
+import { LinkedList, ListMember } from '../core/acquire/linked-list.js';
 
 /** Timers that are due in the same millisecond, in the order in which they were added. */
-interface Slot {
-  readonly due: number;
-  readonly timers: LinkedList<QueuedTimer | undefined>;
+class Slot extends LinkedList<QueuedTimer> {
+  constructor(
+    readonly due: number,
+    readonly queue: TimerQueue,
+  ) {
+    super();
+  }
 }
 
-/** A timer that is its own list entry. This saves an object per timer, of which there may be as many as locks. */
-class QueuedTimer extends ListNode<QueuedTimer | undefined> implements Timer {
+class QueuedTimer extends ListMember<QueuedTimer> implements Timer {
   private isRef = true;
-  private callback: (() => void) | undefined;
 
   constructor(
-    { timers }: Slot,
-    callback: () => void,
-    private readonly queue: TimerQueue,
+    private readonly slot: Slot,
+    private callback: (() => void) | undefined,
   ) {
-    super(undefined, timers);
-    this.value = this;
-    this.callback = callback;
-    timers.append(this);
+    super();
+    slot.add(this);
   }
 
   cancel(): void {
@@ -28,7 +27,7 @@ class QueuedTimer extends ListNode<QueuedTimer | undefined> implements Timer {
   }
 
   unref(): this {
-    if (this.isRef && this.callback) this.queue.dropRef();
+    if (this.isRef && this.callback) this.slot.queue.dropRef();
     this.isRef = false;
     return this;
   }
@@ -38,8 +37,8 @@ class QueuedTimer extends ListNode<QueuedTimer | undefined> implements Timer {
     const { callback } = this;
     if (!callback) return undefined;
     this.callback = undefined;
-    this.leave();
-    if (this.isRef) this.queue.dropRef();
+    this.slot.remove(this);
+    if (this.isRef) this.slot.queue.dropRef();
     return callback;
   }
 }
@@ -66,13 +65,13 @@ export class TimerQueue {
 
   /** When the next timer is due; `undefined` if there is none. */
   get nextDue(): number | undefined {
-    while (this.heap[0]?.timers.isEmpty) this.dropFirst();
+    while (this.heap[0]?.isEmpty) this.dropFirst();
     return this.heap[0]?.due;
   }
 
   /** @param due time in whole milliseconds */
   add(due: number, callback: () => void): Timer {
-    const timer = new QueuedTimer(this.slots.get(due) ?? this.open(due), callback, this);
+    const timer = new QueuedTimer(this.slots.get(due) ?? this.open(due), callback);
     if (++this.refs === 1) this.refsChanged(true);
     return timer;
   }
@@ -80,7 +79,7 @@ export class TimerQueue {
   /** Runs the timers that are due, in their order. */
   run(now: number): void {
     for (let due = this.nextDue; due !== undefined && due <= now; due = this.nextDue) {
-      this.heap[0]?.timers.first?.take()?.();
+      this.heap[0]?.first?.take()?.();
     }
   }
 
@@ -90,7 +89,7 @@ export class TimerQueue {
   }
 
   private open(due: number): Slot {
-    const slot: Slot = { due, timers: new LinkedList() };
+    const slot = new Slot(due, this);
     this.slots.set(due, slot);
     const { heap } = this;
     let at = heap.length;

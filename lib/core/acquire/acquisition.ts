@@ -16,7 +16,7 @@ import { HomeQueues } from './home-queues.js';
 import type { PassedLock } from './local-hand-off.js';
 import type { PermitChoice } from './permit-choice.js';
 import { QuorumLock } from './quorum-lock.js';
-import type { QueueEntry } from './wait-queue.js';
+import type { QueueEntry } from './queue-entry.interface.js';
 import { failureOf, type Step, stepAfter, transitionAfter } from './transitions.js';
 import { cutTo, permitFor, whenPermitted } from './ttl-permit.js';
 import type { Waiter } from './waiter.js';

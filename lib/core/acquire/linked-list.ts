@@ -1,23 +1,9 @@
-/** An entry of a list. */
-export class ListNode<T> {
+/** A member of at most one list. Objects of which there may be as many as locks extend it, and need no entry. */
+export class ListMember<M extends ListMember<M>> {
   /** @internal */
-  before: ListNode<T> | undefined;
+  before: M | undefined = undefined;
   /** @internal */
-  after: ListNode<T> | undefined;
-
-  /** @internal */
-  constructor(
-    public value: T,
-    /** The list of this entry, until the entry leaves it. */
-    public list: LinkedList<T> | undefined,
-  ) {}
-
-  /** Removes this entry from its list. Idempotent. */
-  leave(): void {
-    const { list } = this;
-    this.list = undefined;
-    list?.remove(this);
-  }
+  after: M | undefined = undefined;
 }
 
 /**
@@ -26,21 +12,15 @@ export class ListNode<T> {
  * Used instead of a `Set` where members come and go all the time: V8 links the tables that a set or a map has outgrown,
  * and so retains members that were removed long ago until the next full garbage collection.
  */
-export class LinkedList<T> {
-  private head: ListNode<T> | undefined;
-  private tail: ListNode<T> | undefined;
+export class LinkedList<M extends ListMember<M>> {
+  private head: M | undefined;
+  private tail: M | undefined;
 
-  get first(): T | undefined {
-    return this.head?.value;
-  }
-
-  /** @internal */
-  get firstNode(): ListNode<T> | undefined {
+  get first(): M | undefined {
     return this.head;
   }
 
-  /** @internal */
-  get lastNode(): ListNode<T> | undefined {
+  get last(): M | undefined {
     return this.tail;
   }
 
@@ -48,30 +28,25 @@ export class LinkedList<T> {
     return this.head === undefined;
   }
 
-  add(value: T): ListNode<T> {
-    const member = new ListNode(value, this);
-    this.append(member);
-    return member;
-  }
-
-  /** @internal */
-  append(member: ListNode<T>): void {
+  /** Appends a member that is in no list. */
+  add(member: M): void {
     member.before = this.tail;
     if (this.tail) this.tail.after = member;
     else this.head = member;
     this.tail = member;
   }
 
-  /** A snapshot of all values, in their order. */
-  get values(): readonly T[] {
-    const values: T[] = [];
-    for (let member = this.head; member; member = member.after) values.push(member.value);
-    return values;
+  /** A snapshot of all members, in their order. */
+  get members(): readonly M[] {
+    const members: M[] = [];
+    for (let member = this.head; member; member = member.after) members.push(member);
+    return members;
   }
 
-  /** @internal */
-  remove(member: ListNode<T>): void {
+  /** Removes a member of this list. Has no effect if it has left before. */
+  remove(member: M): void {
     const { before, after } = member;
+    if (!before && this.head !== member) return;
     // Otherwise, a remaining reference to the member would keep its neighbours from being freed.
     member.before = member.after = undefined;
     if (before) before.after = after;

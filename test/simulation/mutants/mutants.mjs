@@ -125,7 +125,7 @@ export const MUTANTS = [
   [
     'last come, first served',
     {
-      'last-come-first-served': 'let next = this.lastNode as Place | undefined;',
+      'last-come-first-served': 'let next = this.last;',
     },
   ],
   ['timer of a lock kept', { 'timer-of-a-lock-kept': '' }],

@@ -80,7 +80,7 @@ export class Beliefs {
   /** Records that a process was granted a lock. Returns when its attempt began, in true time. */
   begin(holder: string, node: SimNode, operation: Operation): number {
     const { resources, mode, permits = Infinity } = operation;
-    const lease = node.redlock['held'].values.find((held) => !this.seen.has(held) && held.resources === resources);
+    const lease = node.redlock['held'].members.find((held) => !this.seen.has(held) && held.resources === resources);
     if (!lease) return this.scheduler.now;
     this.seen.add(lease);
     const quorumLocks = quorumLocksOf(lease);

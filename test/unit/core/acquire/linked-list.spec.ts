@@ -1,46 +1,56 @@
 import { describe, expect, it } from '@jest/globals';
 import { fc } from '../../../support/properties.js';
-import { LinkedList, type ListNode } from '../../../../lib/core/acquire/linked-list.js';
+import { LinkedList, ListMember } from '../../../../lib/core/acquire/linked-list.js';
+
+class Named extends ListMember<Named> {
+  constructor(readonly name: string) {
+    super();
+  }
+}
+
+function namesOf({ members }: LinkedList<Named>): string[] {
+  return members.map(({ name }) => name);
+}
 
 describe('A linked list', () => {
   it('keeps the order of its members, whichever of them leaves', () => {
-    const list = new LinkedList<string>();
-    const [a, b, c] = ['a', 'b', 'c'].map((name) => list.add(name)) as [
-      ListNode<string>,
-      ListNode<string>,
-      ListNode<string>,
-    ];
-    expect([list.values, list.first, list.firstNode, list.lastNode?.value]).toEqual([['a', 'b', 'c'], 'a', a, 'c']);
-    b.leave();
-    b.leave();
-    expect([list.values, b.list]).toEqual([['a', 'c'], undefined]);
-    a.leave();
-    expect([list.first, list.firstNode]).toEqual(['c', c]);
-    c.leave();
-    expect([list.values, list.first, list.isEmpty]).toEqual([[], undefined, true]);
-    list.add('d');
-    expect(list.values).toEqual(['d']);
+    const list = new LinkedList<Named>();
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => new Named(name)) as [Named, Named, Named];
+    for (const member of [a, b, c]) list.add(member);
+    expect([namesOf(list), list.first, list.last]).toEqual([['a', 'b', 'c'], a, c]);
+    list.remove(b);
+    list.remove(b);
+    expect([namesOf(list), b.before, b.after]).toEqual([['a', 'c'], undefined, undefined]);
+    list.remove(a);
+    expect([list.first, list.last]).toEqual([c, c]);
+    list.remove(c);
+    list.remove(c);
+    expect([namesOf(list), list.first, list.last, list.isEmpty]).toEqual([[], undefined, undefined, true]);
+    list.add(b);
+    expect(namesOf(list)).toEqual(['b']);
   });
 
   it('does what an array does', () => {
     fc.assert(
       fc.property(fc.array(fc.option(fc.nat(30))), (actions) => {
-        const list = new LinkedList<number>();
-        const members: ListNode<number>[] = [];
-        let expected: number[] = [];
+        const list = new LinkedList<Named>();
+        const all: Named[] = [];
+        let expected: Named[] = [];
         actions.forEach((leaving, i) => {
           if (leaving === null) {
-            members.push(list.add(i));
-            expected.push(i);
+            const member = new Named(`${i}`);
+            all.push(member);
+            expected.push(member);
+            list.add(member);
             return;
           }
-          const member = members[leaving];
-          member?.leave();
-          expected = expected.filter((value) => value !== member?.value);
+          const member = all[leaving];
+          if (member) list.remove(member);
+          expected = expected.filter((other) => other !== member);
         });
-        expect(list.values).toEqual(expected);
+        expect(namesOf(list)).toEqual(expected.map(({ name }) => name));
         expect(list.isEmpty).toBe(expected.length === 0);
-        expect([list.firstNode?.value, list.lastNode?.value]).toEqual([expected[0], expected.at(-1)]);
+        expect([list.first, list.last]).toEqual([expected[0], expected.at(-1)]);
       }),
     );
   });
