@@ -103,11 +103,7 @@ export class Keyspace {
   }
 
   namesOf(resources: readonly string[]): KeyNames {
-    const sorted = resources.length > 1 ? [...resources].sort() : resources;
-    return new DerivedNames(
-      sorted.map((resource) => this.keyOf(resource)),
-      this,
-    );
+    return new DerivedNames(resources.length > 1 ? [...resources].sort() : resources, this);
   }
 
   /** The names of some permits of a resource, which have one queue. */
@@ -125,24 +121,28 @@ export class Keyspace {
   }
 }
 
-/** A held lock stores only its keys; the names of its queues are derived on demand. */
+/** A held lock stores only its resources, sorted; their names are derived on demand. */
 class DerivedNames implements KeyNames {
   constructor(
-    readonly keys: readonly string[],
+    private readonly resources: readonly string[],
     private readonly keyspace: Keyspace,
   ) {}
 
+  get keys(): readonly string[] {
+    return this.resources.map((resource) => this.keyspace.keyOf(resource));
+  }
+
   get queues(): readonly string[] {
-    return this.keys.map((key) => this.keyspace.queueOf(this.keyspace.resourceOf(key)));
+    return this.resources.map((resource) => this.keyspace.queueOf(resource));
   }
 
   get barriers(): readonly string[] {
-    return this.keys.map((key) => this.keyspace.barrierOf(this.keyspace.resourceOf(key)));
+    return this.resources.map((resource) => this.keyspace.barrierOf(resource));
   }
 
   get state(): string | undefined {
-    const [key, other] = this.keys;
-    return key === undefined || other !== undefined ? undefined : this.keyspace.stateOf(this.keyspace.resourceOf(key));
+    const [resource, other] = this.resources;
+    return resource === undefined || other !== undefined ? undefined : this.keyspace.stateOf(resource);
   }
 }
 

@@ -98,6 +98,7 @@ export class Acquisition {
   call: CallSettings;
   private readonly resources: readonly string[];
   private readonly names: KeyNames;
+  private readonly keys: readonly string[];
   private readonly waiter: Waiter;
   private readonly entry: QueueEntry | undefined;
   /** Absent for locks. */
@@ -113,6 +114,7 @@ export class Acquisition {
   ) {
     this.resources = resources;
     this.names = names;
+    this.keys = names.keys;
     this.call = call;
     this.waiter = waiter;
     this.entry = entry;
@@ -165,7 +167,7 @@ export class Acquisition {
           : await whenPermitted(wanted, permitted, { clock, waiter, isGuaranteed });
       if (!call) throw await this.failure();
       this.call = call;
-      step ??= call.wait > 0 && homeMasters.areContended(this.names.keys) ? 'home' : 'all';
+      step ??= call.wait > 0 && homeMasters.areContended(this.keys) ? 'home' : 'all';
       this.attempts = attempt;
       const { quorumLock, quorumCall } = await this.attempt(step, isGuaranteed);
       if (quorumLock) return quorumLock;
@@ -180,7 +182,7 @@ export class Acquisition {
     const { waiter, call, context } = this;
     const full = masterTimeoutFor(context.settings, call.ttl);
     const timeout = isGuaranteed ? full : Math.min(full, waiter.left);
-    const home = context.homeMasters.of(this.names.keys[0] as string);
+    const home = context.homeMasters.of(this.keys[0] as string);
     // Of permits, the home master selects one, if it is asked first.
     const names = this.permits && (!home || step === 'all') ? this.permits.guess() : this.names;
     const quorumLock = this.newQuorumLock(names, home);
@@ -207,7 +209,7 @@ export class Acquisition {
   /** Whether others acquire again and again before this acquisition, because one of its resources is always held. */
   private get isPassedOver(): boolean {
     const isContended = this.wasNotified || this.barrier?.hasSharedHolders === true;
-    return this.names.keys.length > 1 && !this.permits && isContended && this.waiter.waited >= PATIENCE;
+    return this.keys.length > 1 && !this.permits && isContended && this.waiter.waited >= PATIENCE;
   }
 
   /**
@@ -256,7 +258,7 @@ export class Acquisition {
 
   /** Waits until another attempt makes sense, and returns its kind. */
   private async nextStep(step: Step, quorumCall: QuorumCall): Promise<Step> {
-    const { retries, names } = this;
+    const { retries, names, keys } = this;
     const failure = failureOf(quorumCall);
     this.entry?.noteRefusal();
     if (this.permits?.triesAnother(step, failure)) return 'home';
@@ -271,7 +273,7 @@ export class Acquisition {
     if (next !== 'pause') return next;
     this.permits?.beginAnew();
     const { homeMasters } = this.context;
-    const notifies = homeMasters.notifies(homeMasters.of(names.keys[0] as string));
+    const notifies = homeMasters.notifies(homeMasters.of(keys[0] as string));
     // The first one that is refused polls for all of this process, and those behind it are woken when it is granted.
     const isNext = this.entry?.isNext ?? true;
     const poll = isNext ? retries.delay(notifies) : Infinity;
@@ -281,15 +283,15 @@ export class Acquisition {
     if (reason === 'next') this.wasNotified = true;
     if (reason) retries.noteNotification();
     else retries.noteQuiet();
-    const [hasOneKey, isWide] = [names.keys.length === 1, retries.isWide(notifies)];
+    const [hasOneKey, isWide] = [keys.length === 1, retries.isWide(notifies)];
     return stepAfter({ step, failure, reason, hasOneKey, expiry, poll, isWide });
   }
 
   private joinQueue(home: CircuitBreakerMaster, waited: number): QueueTicket {
     if (!this.homeQueues) {
-      const { names, permits, call, context } = this;
+      const { names, keys, permits, call, context } = this;
       const { listener, notified } = context;
-      const queued = permits ? { keys: names.keys.slice(0, 1), queues: names.queues.slice(0, 1) } : names;
+      const queued = permits ? { keys: keys.slice(0, 1), queues: names.queues.slice(0, 1) } : names;
       this.homeQueues = new HomeQueues({ names: queued, isShared: call.isShared, listener, notified });
     }
     return this.homeQueues.join(home, waited);
@@ -336,9 +338,9 @@ export class Acquisition {
   }
 
   private newQuorumLock(names: KeyNames, home: CircuitBreakerMaster | undefined): QuorumLock {
-    const { masters, settings, clock, tokens, witness } = this.context;
-    const token = tokens.next(this.waiter.since.wall); // @mutant token-reused-across-attempts
+    const { context } = this;
+    const token = context.tokens.next(this.waiter.since.wall); // @mutant token-reused-across-attempts
     const { isShared } = this.call;
-    return new QuorumLock({ masters, settings, clock, witness, names, isShared, token, home });
+    return new QuorumLock(context, { names, isShared, token, home });
   }
 }

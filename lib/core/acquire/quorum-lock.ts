@@ -9,18 +9,21 @@ import { type SendRequest, QuorumCall } from './quorum-call.js';
 import { HandOffReservation } from './hand-off-reservation.js';
 import { driftOf, masterTimeoutFor, type Settings } from '../settings/settings.js';
 import type { Witness } from '../witness.interface.js';
-import { Engagement } from './engagement.js';
 import { TokenDraw } from './token-draw.js';
 
 const NEVER: Instant = Object.freeze({ monotonic: 0, wall: 0 });
 const NONE: readonly Master[] = Object.freeze([]);
 
-/** The dependencies of one attempt. */
-export interface QuorumLockOptions {
+/** The dependencies that all attempts of a process have in common. */
+export interface QuorumLockContext {
   readonly masters: readonly Master[];
   readonly settings: Settings;
   readonly clock: Clock;
   readonly witness: Witness;
+}
+
+/** What one attempt is about. */
+export interface QuorumLockOptions {
   readonly names: KeyNames;
   readonly isShared: boolean;
   /** Identifies this attempt. */
@@ -68,8 +71,16 @@ interface Round {
   /** Sends the request to a master, where `master.ask(request)` is not enough. */
   readonly send?: SendRequest | undefined;
   /** The request to the home master, if it differs from `request`. */
-  readonly requestToHome?: AcquireRequest;
+  readonly requestToHome?: AcquireRequest | undefined;
 }
+
+/** A round that some masters have not answered yet. */
+interface SentRound extends Pick<Round, 'request' | 'requestToHome'> {
+  quorumCall: QuorumCall | undefined;
+}
+
+/** An attempt becomes a lock when it is granted and counts. */
+type Phase = 'attempt' | 'lock' | 'released';
 
 /**
  * The keys of one token on the masters: the three rounds of the algorithm (acquire, extend, release), and how long
@@ -84,35 +95,27 @@ export class QuorumLock implements LeasedKeys {
   private validity = 0;
   /** Masters on which there may be something to release. */
   private reached: readonly Master[] = NONE;
-  /** The request of the current round. */
-  private request: AcquireRequest | ExtendRequest | PickRequest | undefined;
-  /** The request to the home master, if it differs from `request`. */
-  private requestToHome: AcquireRequest | undefined;
-  /** The current round; `undefined` once it is decided. */
-  private quorumCall: QuorumCall | undefined;
-  private released = false;
-  /** Present once the fencing token has been requested. */
-  private fencing: TokenDraw | undefined;
+  /** The last round, until every master has answered it. */
+  private sent: SentRound | undefined;
+  private phase: Phase = 'attempt';
+  /** Identifies the attempt to the witness; `undefined` if it does not count or is over. */
+  private attempt: number | undefined;
   /** Longest ttl in milliseconds that was requested: until it ends, there may be something to release. */
   private life = 0;
-
-  /** Present from the first extension on. */
+  /** Present once the fencing token has been requested. */
+  private fencing: TokenDraw | undefined;
+  /** Present from an extension until one succeeds. */
   private replies: ExtensionReplies | undefined;
 
-  private readonly masters: readonly Master[];
-  private readonly settings: Settings;
-  private readonly clock: Clock;
   private names: KeyNames;
   private readonly isShared: boolean;
   private readonly token: string;
   private readonly home: Master | undefined;
-  private readonly engagement: Engagement;
 
-  constructor({ masters, settings, clock, witness, names, isShared, token, home }: QuorumLockOptions) {
-    this.masters = masters;
-    this.settings = settings;
-    this.clock = clock;
-    this.engagement = new Engagement(witness);
+  constructor(
+    private readonly context: QuorumLockContext,
+    { names, isShared, token, home }: QuorumLockOptions,
+  ) {
     this.names = names;
     this.isShared = isShared;
     this.token = token;
@@ -121,12 +124,12 @@ export class QuorumLock implements LeasedKeys {
 
   /** Milliseconds for which the lock can still be relied on; zero or less if it cannot. */
   get remaining(): number {
-    return this.remainingAt(this.clock.read());
+    return this.remainingAt(this.context.clock.read());
   }
 
   /** Like {@link remaining}, at a clock reading that the caller already has. */
   remainingAt(now: Instant): number {
-    return this.released ? 0 : this.validity - elapsedBetween(this.since, now); // @mutant elapsed-ignored
+    return this.phase === 'released' ? 0 : this.validity - elapsedBetween(this.since, now); // @mutant elapsed-ignored
   }
 
   /** Start of the round from which the validity counts. */
@@ -144,7 +147,8 @@ export class QuorumLock implements LeasedKeys {
   }
 
   get stateAccess(): StateAccess | undefined {
-    const { masters, settings, token, names } = this;
+    const { token, names } = this;
+    const { masters, settings } = this.context;
     const { keys, state } = names;
     const [key] = keys;
     if (key === undefined || state === undefined || this.isShared) return undefined;
@@ -154,7 +158,12 @@ export class QuorumLock implements LeasedKeys {
   /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */
   acquire(attempt: AcquireAttempt): Promise<QuorumCall> {
     const { timeout, since } = attempt;
-    return this.runRound({ masters: this.masters, request: this.acquisition(attempt), timeout, countsFrom: since });
+    return this.runRound({
+      masters: this.context.masters,
+      request: this.acquisition(attempt),
+      timeout,
+      countsFrom: since,
+    });
   }
 
   /**
@@ -191,17 +200,18 @@ export class QuorumLock implements LeasedKeys {
     const request = this.acquisition(attempt);
     const reservation = new HandOffReservation(home, requestToHome, request);
     // The home master first: this gives the previous holder's release a little more time to reach the others.
-    const masters = [home, ...this.masters.filter((master) => master !== home)];
+    const masters = [home, ...this.context.masters.filter((master) => master !== home)];
     const send: SendRequest = (master, reply) => reservation.ask(master, reply);
     return this.runRound({ masters, request, timeout, countsFrom: since, send, requestToHome });
   }
 
   /** Tries to renew the keys. It has succeeded if `extended` is true. */
   async extend(ttl: number): Promise<Extension> {
-    const started = this.clock.read();
+    const { masters, settings, clock } = this.context;
+    const started = clock.read();
     // A shorter ttl may take effect on the masters even if their answers never arrive.
     if (this.validityOf(ttl) < this.remaining) this.countFrom(started, ttl);
-    const timeout = Math.min(masterTimeoutFor(this.settings, ttl), Math.max(this.remaining, 0));
+    const timeout = Math.min(masterTimeoutFor(settings, ttl), Math.max(this.remaining, 0));
     const { keys } = this.names;
     const { token, isShared } = this;
     const request: ExtendRequest = { op: 'extend', keys, token, ttl, withdrawn: false, isShared };
@@ -213,7 +223,7 @@ export class QuorumLock implements LeasedKeys {
           noteToken(master, answer);
           reply(answer);
         }));
-    const quorumCall = await this.runRound({ masters: this.masters, request, timeout, send });
+    const quorumCall = await this.runRound({ masters, request, timeout, send });
     // A grant that arrives after the end of the old validity does not count: another holder may have come and gone.
     const extended = quorumCall.outcome === 'granted' && this.remaining > 0; // @mutant extension-counted-after-the-old-validity
     if (extended) {
@@ -225,7 +235,8 @@ export class QuorumLock implements LeasedKeys {
 
   /** Agrees on a fencing token of at least `atLeast`. Resolves with `undefined` if there is no agreement. */
   drawToken(atLeast = 0): Promise<number | undefined> {
-    const { masters, clock, token, names, settings } = this;
+    const { token, names } = this;
+    const { masters, clock, settings } = this.context;
     this.fencing ??= new TokenDraw({
       ...{ masters, clock, token, keys: names.keys, masterTimeout: settings.masterTimeout },
       remaining: () => this.remaining,
@@ -235,7 +246,7 @@ export class QuorumLock implements LeasedKeys {
 
   /** Ends the validity earlier, because the clock of this process stood still while the lock was held. */
   shorten(milliseconds: number): void {
-    this.validity -= milliseconds;
+    this.validity -= Math.ceil(milliseconds);
   }
 
   /**
@@ -243,22 +254,22 @@ export class QuorumLock implements LeasedKeys {
    * answered, or after the master timeout; never rejects.
    */
   release(keepFor: number): Promise<void> {
-    this.released = true;
-    this.engagement.end(keepFor);
+    this.disengage(keepFor);
+    this.phase = 'released';
     this.withdraw();
     if (this.reached.length === 0) return Promise.resolve(); // @mutant nothing-released
     const ttl = Math.max(keepFor, this.life);
     const { keys, queues } = this.names;
     const { token, isShared } = this;
     const request = { op: 'release', keys, queues, token, keepFor, ttl, isShared } as const;
-    const { masterTimeout } = this.settings;
+    const { clock, settings } = this.context;
     const masters = withLast(this.reached, this.home);
-    return new QuorumCall({ masters, request, clock: this.clock, timeout: masterTimeout }).decided.then(nothing);
+    return new QuorumCall({ masters, request, clock, timeout: settings.masterTimeout }).decided.then(nothing);
   }
 
   /** Ends the current round: masters that have not answered count as timed out. */
   giveUp(): void {
-    this.quorumCall?.giveUp();
+    if (this.sent?.quorumCall?.isOpen) this.sent.quorumCall.giveUp();
   }
 
   private acquisition({ ttl, waited }: AcquireAttempt, queue?: QueueTicket): AcquireRequest {
@@ -274,35 +285,54 @@ export class QuorumLock implements LeasedKeys {
     const { timeout, since } = attempt;
     const request = this.acquisition(attempt);
     const send: SendRequest = (master, reply) => (master === home ? reply(answer) : master.ask(request, reply));
-    return this.runRound({ masters: this.masters, request, timeout, countsFrom: since, send });
+    return this.runRound({ masters: this.context.masters, request, timeout, countsFrom: since, send });
   }
 
   private runRound({ masters, request, timeout, countsFrom, send, requestToHome }: Round): Promise<QuorumCall> {
     // Unsent requests of the previous round are obsolete: this round does the same and more.
-    if (this.request) this.request.withdrawn = true; // @mutant an-extension-does-not-withdraw-the-acquisition
-    if (this.requestToHome) this.requestToHome.withdrawn = true;
-    this.request = request;
-    this.requestToHome = requestToHome;
+    if (this.sent) withdraw(this.sent); // @mutant an-extension-does-not-withdraw-the-acquisition
+    const sent: SentRound = { request, requestToHome, quorumCall: undefined };
+    this.sent = sent;
     this.life = Math.max(this.life, request.ttl);
-    if (request.op !== 'extend') this.engagement.begin();
+    if (request.op !== 'extend') this.attempt ??= this.context.witness.beginAttempt();
     const conclude = (quorumCall: QuorumCall): void => {
       // A request without an answer counts as one that may have taken effect: no later answer can add a master.
-      this.quorumCall = undefined;
       this.noteReached(quorumCall);
       if (request.op === 'extend') return;
-      const isGranted = quorumCall.outcome === 'granted' && this.engagement.isCounted;
-      if (!isGranted) this.engagement.end();
+      if (quorumCall.outcome !== 'granted') this.disengage();
       // Without `countsFrom`, the home master alone has granted.
-      else if (countsFrom && this.engagement.confirm()) this.countFrom(countsFrom, request.ttl);
+      else if (countsFrom && this.confirm()) this.countFrom(countsFrom, request.ttl);
     };
     // Every master has answered: no request is left to withdraw.
     const settle = (): void => {
-      if (this.request === request) this.request = this.requestToHome = undefined;
+      if (this.sent === sent) this.sent = undefined;
     };
-    const quorumCall = new QuorumCall({ masters, request, clock: this.clock, timeout, conclude, send, settle });
-    if (quorumCall.isOpen) this.quorumCall = quorumCall;
+    const { clock } = this.context;
+    const quorumCall = new QuorumCall({ masters, request, clock, timeout, conclude, send, settle });
+    sent.quorumCall = quorumCall;
     if (request.op === 'extend') (this.replies ??= new ExtensionReplies()).begin(quorumCall);
     return quorumCall.decided;
+  }
+
+  /** A quorum has granted. Returns whether the witness counts the lock. */
+  private confirm(): boolean {
+    const { attempt } = this;
+    this.attempt = undefined;
+    const isCounted = attempt !== undefined && this.context.witness.confirm(attempt);
+    if (isCounted) this.phase = 'lock';
+    return isCounted;
+  }
+
+  /**
+   * The attempt or the lock has ended.
+   *
+   * @param keptFor milliseconds for which the keys stay taken
+   */
+  private disengage(keptFor = 0): void {
+    const { witness } = this.context;
+    if (this.attempt !== undefined) witness.abandon(this.attempt);
+    this.attempt = undefined;
+    if (this.phase === 'lock') witness.disengage(keptFor);
   }
 
   private countFrom(started: Instant, ttl: number): void {
@@ -311,20 +341,27 @@ export class QuorumLock implements LeasedKeys {
   }
 
   private validityOf(ttl: number): number {
-    return ttl - driftOf(this.settings, ttl); // @mutant drift-ignored
+    // Whole milliseconds, and never more than was computed: a fraction takes memory of its own.
+    return Math.floor(ttl - driftOf(this.context.settings, ttl)); // @mutant drift-ignored
   }
 
   /** Every request that was sent is followed by its release, and no other request may be sent after that. */
   private withdraw(): void {
-    if (this.request) this.request.withdrawn = true; // @mutant sent-again-after-its-release
-    if (this.requestToHome) this.requestToHome.withdrawn = true;
-    if (this.quorumCall) this.noteReached(this.quorumCall);
+    if (!this.sent) return;
+    withdraw(this.sent); // @mutant sent-again-after-its-release
+    if (this.sent.quorumCall?.isOpen) this.noteReached(this.sent.quorumCall);
   }
 
   private noteReached({ reached }: QuorumCall): void {
     if (this.reached.length === 0) this.reached = reached;
-    else if (this.reached.length < this.masters.length) this.reached = [...new Set([...this.reached, ...reached])];
+    else if (this.reached.length < this.context.masters.length)
+      this.reached = [...new Set([...this.reached, ...reached])];
   }
+}
+
+function withdraw({ request, requestToHome }: SentRound): void {
+  request.withdrawn = true;
+  if (requestToHome) requestToHome.withdrawn = true;
 }
 
 /** Puts the home master last, so that the waiter that it wakes finds the keys free on the other masters, too. */

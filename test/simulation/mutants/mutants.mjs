@@ -28,12 +28,14 @@ const FIRST_SEEDS = {
 
 /** Name, and an object with the anchors and the lines that replace theirs. */
 export const MUTANTS = [
-  ['start time taken after replies', { 'start-time-taken-after-replies': 'this.since = this.clock.read();' }],
+  ['start time taken after replies', { 'start-time-taken-after-replies': 'this.since = this.context.clock.read();' }],
   [
     'elapsed ignored',
-    { 'elapsed-ignored': 'return this.released ? 0 : this.validity - 0 * elapsedBetween(this.since, now);' },
+    {
+      'elapsed-ignored': "return this.phase === 'released' ? 0 : this.validity - 0 * elapsedBetween(this.since, now);",
+    },
   ],
-  ['drift ignored', { 'drift-ignored': 'return ttl + 0 * driftOf(this.settings, ttl);' }],
+  ['drift ignored', { 'drift-ignored': 'return ttl + 0 * driftOf(this.context.settings, ttl);' }],
   ['quorum minus one', { 'quorum-minus-one': 'return Math.max(1, Math.floor(masters / 2));' }],
   [
     'unconditional delete',
@@ -93,7 +95,8 @@ export const MUTANTS = [
   [
     'token reused across attempts',
     {
-      'token-reused-across-attempts': 'const token = ((this.names as { reused?: string }).reused ??= random.token());',
+      'token-reused-across-attempts':
+        'const token = ((this.names as { reused?: string }).reused ??= context.random.token());',
     },
   ],
   ['marker not looked at', { 'marker-not-looked-at': 'marked = true' }, 'model'],

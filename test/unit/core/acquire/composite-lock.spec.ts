@@ -16,10 +16,8 @@ async function rig(earlier: readonly number[]) {
   const parts: LeasedKeys[] = [];
   for (const [i, token] of earlier.entries()) {
     const names = { keys: [`key ${i}`], queues: [`queue ${i}`], barriers: [] };
-    const quorumLock = new QuorumLock({
-      ...{ masters, settings, clock, witness: NO_WITNESS, names, isShared: false },
-      token: `secret ${i}`,
-    });
+    const context = { masters, settings, clock, witness: NO_WITNESS };
+    const quorumLock = new QuorumLock(context, { names, isShared: false, token: `secret ${i}` });
     await quorumLock.acquire({ ttl: 10_000, timeout: 50, since: clock.read(), waited: 0 });
     await quorumLock.drawToken(token + 1);
     parts.push(quorumLock);

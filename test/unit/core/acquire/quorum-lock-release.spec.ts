@@ -129,15 +129,10 @@ describe('release()', () => {
     const masters = [1, 2, 3].map((i) => new ScriptedMaster(clock, `m${i}`));
     const names = { keys: ['a'], queues: ['queue of a'], barriers: [] };
     const settings = resolveSettings({}, masters.length);
-    const lock = new QuorumLock({
-      masters,
-      settings,
-      clock,
-      witness: NO_WITNESS,
-      names,
-      isShared: false,
-      token: 'secret',
-    });
+    const lock = new QuorumLock(
+      { masters, settings, clock, witness: NO_WITNESS },
+      { names, isShared: false, token: 'secret' },
+    );
     await lock.acquire({ ttl: 1_000, timeout: 50, since: clock.read(), waited: 0 });
     expect(lock.remaining).toBe(1_000 - 12);
     for (const master of masters) master.behaviour = hangs;
@@ -197,16 +192,10 @@ describe('release()', () => {
     const home = masters[0]!;
     const names = { keys: ['a'], queues: ['queue of a'], barriers: [] };
     const settings = resolveSettings({}, masters.length);
-    const lock = new QuorumLock({
-      masters,
-      settings,
-      clock,
-      witness: NO_WITNESS,
-      names,
-      isShared: false,
-      token: 'secret',
-      home,
-    });
+    const lock = new QuorumLock(
+      { masters, settings, clock, witness: NO_WITNESS },
+      { names, isShared: false, token: 'secret', home },
+    );
     home.behaviour = hangs;
     const ticket = { queues: ['queue of a'], waiter: 'waiter', waited: 0 };
     await lock.acquireReserved({ ttl: 1_000, timeout: 50, since: clock.read(), waited: 0 }, { home, ticket });
