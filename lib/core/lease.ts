@@ -2,13 +2,13 @@ import { type Clock, elapsedBetween, type Instant, type Timer } from './clock.js
 import { type LockLostCause, LockLostError, type MasterReport, QuorumUnavailableError } from './errors.js';
 import { ListMember } from './acquire/linked-list.js';
 import type { LockObserver } from './observer.js';
-import type { QuorumCall } from './acquire/quorum-call.js';
 import type { Random } from './random.js';
-import type { CallSettings } from './settings/settings.js';
-import type { LeasedKeys } from './acquire/leased-keys.interface.js';
+import type { CallSettings, Settings } from './settings/settings.js';
+import type { Extension, LeasedKeys } from './acquire/leased-keys.interface.js';
 import { mayPassOn, type Tenure } from './acquire/local-hand-off.js';
 import type { QueueEntry } from './acquire/queue-entry.interface.js';
 import type { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
+import { FencingToken } from './fencing-token.js';
 import type { Witness } from './witness.interface.js';
 import { LockState } from './state/lock-state.js';
 import { StateRegister } from './state/state-register.js';
@@ -40,6 +40,7 @@ export interface AcquiredKeys {
 
 /** The dependencies of a lease. */
 export interface LeaseContext {
+  readonly settings: Settings;
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: LockObserver;
@@ -48,6 +49,28 @@ export interface LeaseContext {
   readonly masters: number;
   /** Called once, when the lock is released or lost. */
   readonly ended: (lease: Lease, released: Promise<void>) => void;
+}
+
+/** When an extension is due: `after` milliseconds after `since`, or up to `slack` milliseconds earlier. */
+interface Due {
+  readonly since: Instant;
+  readonly after: number;
+  readonly slack: number;
+}
+
+/** The extensions since the last one that succeeded. */
+interface Renewal {
+  /** The round under way. */
+  round: Promise<Extension> | undefined;
+  /** When to try again; `undefined` unless an extension has failed. */
+  retry: Due | undefined;
+  isInDanger: boolean;
+}
+
+/** What the masters know of a holder by its token, so that the next one needs another token. */
+interface Personal {
+  fencing?: FencingToken;
+  state?: LockState;
 }
 
 /**
@@ -61,19 +84,11 @@ export class Lease extends ListMember<Lease> {
   private ttl: number;
   private timer: Timer | undefined;
   private controller: AbortController | undefined;
-  private lost: LockLostError | undefined;
-  private releasing: Promise<void> | undefined;
-  private extending: Promise<unknown> | undefined;
-  private fencing: Promise<number> | undefined;
-  /** Ends the pause between two attempts to agree on a fencing token. */
-  private goOn: (() => void) | undefined;
-  /** The next extension is due this many milliseconds after `nextSince`, or up to `nextSlack` milliseconds earlier. */
-  private nextAfter: number;
-  private nextSince: Instant;
-  private nextSlack: number;
-  private isInDanger = false;
-  /** Whether the masters know something of this holder by its token, so that the next one needs another token. */
-  private isPersonal = false;
+  /** Why it was lost, or its release; `undefined` while it is held. */
+  private end: LockLostError | Promise<void> | undefined;
+  /** Present from the beginning of an extension until one succeeds. */
+  private renewal: Renewal | undefined;
+  private personal: Personal | undefined;
 
   readonly resources: readonly string[];
   readonly recorder: AcquisitionRecorder | undefined;
@@ -96,15 +111,17 @@ export class Lease extends ListMember<Lease> {
     this.tenure = tenure;
     this.acquiredAt = tenure ? context.clock.read() : leasedKeys.validSince;
     this.ttl = call.ttl;
-    this.nextSince = leasedKeys.validSince;
-    this.nextAfter = Math.floor(this.ttl * EXTEND_AFTER);
-    this.nextSlack = Math.floor(this.ttl * TIMER_SLACK);
     this.arm();
   }
 
   /** The number of the permit; `undefined` for a lock. */
   get slot(): number | undefined {
     return this.quorumLock.slot;
+  }
+
+  /** The settings of the service. */
+  get settings(): Settings {
+    return this.context.settings;
   }
 
   /** Whether other shared holders may have the resources, too. */
@@ -133,7 +150,7 @@ export class Lease extends ListMember<Lease> {
 
   /** Whether the lock has been released or lost. */
   get isOver(): boolean {
-    return this.lost !== undefined || this.releasing !== undefined;
+    return this.end !== undefined;
   }
 
   /** Why the lock was lost; `undefined` while it is held and after a release. */
@@ -146,9 +163,9 @@ export class Lease extends ListMember<Lease> {
     let permitted: number | undefined;
     // One round at a time: the answers of two rounds are indistinguishable. Another round may begin while the ttl is
     // announced to the masters.
-    while (this.extending || permitted === undefined) {
-      if (this.extending) {
-        await this.extending;
+    while (this.renewal?.round || permitted === undefined) {
+      if (this.renewal?.round) {
+        await this.renewal.round;
       } else {
         const answer = this.context.witness.permit(ttl);
         permitted = typeof answer === 'number' ? answer : await answer;
@@ -165,22 +182,20 @@ export class Lease extends ListMember<Lease> {
 
   /** The fencing token of the lock. Resolves when a quorum has agreed on it. */
   fencingToken(): Promise<number> {
-    this.isPersonal = true; // @mutant lock-passed-on-with-its-token
-    this.fencing ??= this.agreeOnToken().catch((error: unknown) => {
-      // A later call may succeed.
-      this.fencing = undefined;
-      throw error;
+    const { clock, random } = this.context;
+    this.personal ??= {};
+    this.personal.fencing ??= new FencingToken({
+      ...{ leasedKeys: this.quorumLock, clock, random },
+      longestPause: () => this.ttl * RETRY_AFTER,
+      throwIfLost: () => this.throwIfLost(),
     });
-    return this.fencing;
+    return this.personal.fencing.value;
   }
 
-  /** What the holder leaves for the next one. To be made once. */
-  newState(): LockState {
-    this.isPersonal = true;
-    const { clock, random, masters } = this.context;
-    const { stateAccess } = this.quorumLock;
-    const register = stateAccess && new StateRegister({ ...stateAccess, clock, id: random.token() });
-    return new LockState({ holder: this, clock, masters, register, masterTimeout: stateAccess?.masterTimeout ?? 0 });
+  /** What the holder leaves for the next one. */
+  get state(): LockState {
+    this.personal ??= {};
+    return (this.personal.state ??= this.newState());
   }
 
   /** Ends the validity this many milliseconds earlier, because the clock of this process stood still. */
@@ -203,50 +218,43 @@ export class Lease extends ListMember<Lease> {
   release(): Promise<void> {
     const now = this.context.clock.read();
     // A loss that has not been detected yet must not be reported as a release.
-    if (!this.isHeldAt(now)) return this.releasing ?? Promise.resolve();
-    this.releasing = this.passOn(now) ?? this.end(now);
-    return this.releasing;
+    if (!this.isHeldAt(now)) return this.end instanceof Promise ? this.end : Promise.resolve();
+    const released = this.passOn(now) ?? this.giveBack(now);
+    this.end = released;
+    return released;
   }
 
   /** Ends the lock although its holder still relies on it. */
   lose(cause: LockLostCause, answers: readonly MasterReport[] = [], explanation?: string): void {
     if (this.isOver) return;
-    this.lost = new LockLostError(this.resources, cause, answers, explanation);
-    void this.end(this.context.clock.read());
-    this.controller?.abort(this.lost);
-    this.context.observer.lockLost?.(this.lost);
+    const loss = new LockLostError(this.resources, cause, answers, explanation);
+    this.end = loss;
+    void this.giveBack(this.context.clock.read());
+    this.controller?.abort(loss);
+    this.context.observer.lockLost?.(loss);
+  }
+
+  private get lost(): LockLostError | undefined {
+    return this.end instanceof LockLostError ? this.end : undefined;
+  }
+
+  private newState(): LockState {
+    const { clock, random, masters } = this.context;
+    const { stateAccess } = this.quorumLock;
+    const register = stateAccess && new StateRegister({ ...stateAccess, clock, id: random.token() });
+    return new LockState({ holder: this, clock, masters, register, masterTimeout: stateAccess?.masterTimeout ?? 0 });
   }
 
   /** Ends this lease without a release if the next waiter of this process takes the lock. */
   private passOn(now: Instant): Promise<void> | undefined {
     const { entry, call, quorumLock: leasedKeys, ttl } = this;
-    if (!entry || this.isPersonal || this.extending || call.minHold > 0 || call.isShared) return undefined;
+    if (this.personal) return undefined; // @mutant lock-passed-on-with-its-token
+    if (!entry || this.renewal?.round || call.minHold > 0 || call.isShared) return undefined;
     const { began, sections } = this.tenure ?? { began: this.acquiredAt, sections: 1 };
     const lock = { leasedKeys, ttl, began, sections };
     if (!mayPassOn(lock, now) || !entry.passOn({ ...lock, sections: sections + 1 })) return undefined;
     this.close(PASSED_ON);
     return PASSED_ON;
-  }
-
-  private async agreeOnToken(): Promise<number> {
-    for (;;) {
-      this.throwIfLost();
-      const token = await this.quorumLock.drawToken();
-      // An agreement that is reached after the end of the validity does not count.
-      this.throwIfLost();
-      if (token !== undefined) return token;
-      await this.pause(this.ttl * RETRY_AFTER * this.context.random.fraction());
-    }
-  }
-
-  private pause(delay: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.context.clock.schedule(delay, resolve);
-      this.goOn = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
   }
 
   private isHeldAt(now: Instant): boolean {
@@ -279,15 +287,15 @@ export class Lease extends ListMember<Lease> {
   }
 
   /** An extension has failed. */
-  private noteFailure(): void {
-    if (this.isInDanger) return;
+  private noteFailure(renewal: Renewal): void {
+    if (renewal.isInDanger) return;
     const { remaining } = this;
     if (remaining >= this.ttl * DANGER_BELOW) return;
-    this.isInDanger = true;
+    renewal.isInDanger = true;
     this.context.observer.lockInDanger?.(this.resources, remaining, this.quorumLock.lastReplies);
   }
 
-  private end(now: Instant): Promise<void> {
+  private giveBack(now: Instant): Promise<void> {
     const { minHold } = this.call;
     const keepFor = minHold === 0 ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
     const released = this.quorumLock.release(keepFor);
@@ -298,7 +306,7 @@ export class Lease extends ListMember<Lease> {
 
   private close(released: Promise<void>): void {
     this.timer?.cancel(); // @mutant timer-of-a-lock-kept
-    this.goOn?.();
+    this.personal?.fencing?.end();
     this.recorder?.ended(this.lost);
     this.context.ended(this, released);
   }
@@ -309,28 +317,27 @@ export class Lease extends ListMember<Lease> {
     const { clock } = this.context;
     const now = clock.read();
     const remaining = this.remainingAt(now);
-    const delay = this.call.extend && !this.extending ? Math.min(remaining, this.untilNext(now)) : remaining;
+    const { next } = this;
+    const isExtended = this.call.extend && !this.renewal?.round;
+    const delay = isExtended ? Math.min(remaining, untilDue(next, now)) : remaining;
     // The timer for the end of the validity fires a little early and is then armed again. Most locks are released
     // before that, and the slack lets their timers share a due time.
-    const slack = delay < remaining ? this.nextSlack : Math.floor(delay * TIMER_SLACK);
+    const slack = Math.floor(delay < remaining ? next.slack : delay * TIMER_SLACK);
     this.timer = clock.schedule(Math.max(0, Math.floor(delay)), this.tick.bind(this), slack).unref();
   }
 
-  private plan(since: Instant, after: number, slack: number): void {
-    this.nextSince = since;
-    this.nextAfter = Math.floor(after);
-    this.nextSlack = Math.floor(slack);
-  }
-
-  private untilNext(now: Instant): number {
-    return this.nextAfter - elapsedBetween(this.nextSince, now);
+  /** When the next extension is due. */
+  private get next(): Due {
+    const { ttl, renewal, quorumLock } = this;
+    return renewal?.retry ?? { since: quorumLock.validSince, after: ttl * EXTEND_AFTER, slack: ttl * TIMER_SLACK };
   }
 
   private tick(): void {
     const now = this.context.clock.read();
     if (!this.isHeldAt(now)) return; // @mutant heal-after-the-deadline
-    const isDue = this.untilNext(now) < this.nextSlack + TIMER_RESOLUTION;
-    if (this.call.extend && !this.extending && isDue) void this.extendAsAnnounced();
+    const { next } = this;
+    const isDue = untilDue(next, now) < Math.floor(next.slack) + TIMER_RESOLUTION;
+    if (this.call.extend && !this.renewal?.round && isDue) void this.extendAsAnnounced();
     else this.arm();
   }
 
@@ -339,27 +346,31 @@ export class Lease extends ListMember<Lease> {
     await this.extendOnce(typeof permitted === 'number' ? Math.min(this.ttl, permitted) : this.ttl);
   }
 
-  private async extendOnce(ttl: number): Promise<{ readonly extended: boolean; readonly quorumCall: QuorumCall }> {
-    const round = this.quorumLock.extend(ttl);
-    this.extending = round;
+  private async extendOnce(ttl: number): Promise<Extension> {
+    const renewal = (this.renewal ??= { round: undefined, retry: undefined, isInDanger: false });
+    renewal.round = this.quorumLock.extend(ttl);
     this.arm();
-    const { extended, quorumCall } = await round;
-    this.extending = undefined;
+    const { extended, quorumCall } = await renewal.round;
+    renewal.round = undefined;
     if (this.isOver) return { extended: false, quorumCall };
     if (extended) {
       this.ttl = ttl;
-      this.isInDanger = false;
-      this.plan(this.quorumLock.validSince, ttl * EXTEND_AFTER, ttl * TIMER_SLACK);
+      this.renewal = undefined;
     } else if (quorumCall.ownedByOther) {
       this.lose('owner-changed', this.quorumLock.lastReplies);
     } else {
       const { clock, random } = this.context;
       // The shorter ttl counts: a refused change of the ttl leaves the validity of the previous ttl, or less.
       const bound = Math.min(ttl, this.ttl) * RETRY_AFTER;
-      this.plan(clock.read(), bound * (1 + random.fraction()) * 0.5, bound * TIMER_SLACK);
-      this.noteFailure();
+      const after = bound * (1 + random.fraction()) * 0.5;
+      renewal.retry = { since: clock.read(), after, slack: bound * TIMER_SLACK };
+      this.noteFailure(renewal);
     }
     this.arm();
     return { extended, quorumCall };
   }
+}
+
+function untilDue({ since, after }: Due, now: Instant): number {
+  return Math.floor(after) - elapsedBetween(since, now);
 }

@@ -2,19 +2,16 @@ import type { Duration } from './settings/duration.js';
 import { type LockLostError, RedlockConfigError } from './errors.js';
 import type { LockMode } from './settings/options.js';
 import type { Lease } from './lease.js';
-import { resolveTtl, type Settings } from './settings/settings.js';
+import { resolveTtl } from './settings/settings.js';
 import type { LockState } from './state/lock-state.js';
 
 /** An acquired lock. Reports whether it is still held, and can be extended and released. */
 export class Lock implements AsyncDisposable {
   readonly #lease: Lease;
-  readonly #settings: Settings;
-  #state: LockState | undefined;
 
   /** @internal */
-  constructor(lease: Lease, settings: Settings) {
+  constructor(lease: Lease) {
     this.#lease = lease;
-    this.#settings = settings;
   }
 
   /** The locked resources. */
@@ -72,7 +69,7 @@ export class Lock implements AsyncDisposable {
    * @throws {RedlockConfigError} if the ttl is invalid
    */
   async extend(ttl?: Duration): Promise<void> {
-    await this.#lease.extend(ttl === undefined ? undefined : resolveTtl(this.#settings, ttl));
+    await this.#lease.extend(ttl === undefined ? undefined : resolveTtl(this.#lease.settings, ttl));
   }
 
   /**
@@ -108,7 +105,7 @@ export class Lock implements AsyncDisposable {
    * cost from it.
    */
   get state(): LockState {
-    return (this.#state ??= this.#lease.newState());
+    return this.#lease.state;
   }
 
   /**

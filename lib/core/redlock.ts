@@ -116,7 +116,7 @@ export class Redlock {
       notified: (master, key) => this.wake(master, key),
     };
     this.leases = {
-      ...{ clock, random, observer, witness, quorum: this.quorum, masters: masters.length },
+      ...{ settings, clock, random, observer, witness, quorum: this.quorum, masters: masters.length },
       ended: (lease, released) => this.letGo(lease, released),
     };
   }
@@ -334,7 +334,7 @@ export class Redlock {
     acquired.entry?.becomeHolder();
     const lease = new Lease(acquired, this.leases);
     this.held.add(lease);
-    return new Lock(lease, this.settings);
+    return new Lock(lease);
   }
 
   private letGo(lease: Lease, released: Promise<void>): void {

@@ -117,7 +117,7 @@ export class Beliefs {
         belief.since = lease['quorumLock'].validSince;
         belief.seenAt = this.scheduler.now;
         belief.validity = belief.fullValidity = validityOf(belief.quorumLocks);
-        if (lease['nextSince'] === belief.since) belief.shown = belief.since;
+        if (!lease['renewal']) belief.shown = belief.since;
         if (believes(belief)) this.checkQuorum(belief, 'extended');
         this.watch(belief);
       } else if (validityOf(belief.quorumLocks) < belief.validity - LEAST) {
