@@ -30,16 +30,49 @@ const HOLDER: Occupant = { hasEnded: true, wake: () => undefined };
  */
 type Standing = 'waiting' | 'admitted' | 'refused' | 'left';
 
-/** The place of one acquisition in the queue of one resource. For a single resource, this is the whole entry. */
-export class Place extends ListMember<Place> implements QueueEntry {
+/** The queue of one resource. */
+export interface Queue {
+  /** The waiters that may contend. */
+  readonly contenders: readonly Place[];
+  join(occupant: Occupant, sharing: Sharing): Place;
+}
+
+/** The queues that are not empty, by their resource. */
+export type Queues = Map<string, Queue>;
+
+/**
+ * The place of one acquisition in the queue of one resource. For a single resource, this is the whole entry.
+ *
+ * Most locks have no waiter in their process: a place that has always been alone is its own queue.
+ */
+export class Place extends ListMember<Place> implements QueueEntry, Queue {
   standing: Standing = 'waiting';
 
   constructor(
     public occupant: Occupant,
-    private readonly queue: ResourceQueue,
     readonly sharing: Sharing,
+    readonly resource: string,
+    readonly queues: Queues,
+    /** The queue with other places; absent for a place that has always been alone. */
+    private queue?: ResourceQueue,
   ) {
     super();
+  }
+
+  /** The first place in the queue of a resource. */
+  static first(occupant: Occupant, sharing: Sharing, resource: string, queues: Queues): Place {
+    const place = new Place(occupant, sharing, resource, queues);
+    place.standing = 'admitted';
+    queues.set(resource, place);
+    return place;
+  }
+
+  join(occupant: Occupant, sharing: Sharing): Place {
+    return this.shared.join(occupant, sharing);
+  }
+
+  get contenders(): readonly Place[] {
+    return this.occupant.hasEnded ? [] : [this];
   }
 
   get isAdmitted(): boolean {
@@ -47,24 +80,25 @@ export class Place extends ListMember<Place> implements QueueEntry {
   }
 
   get isNext(): boolean {
-    return this.queue.next === this;
+    return this.queue ? this.queue.next === this : !this.occupant.hasEnded;
   }
 
   get refusal(): Refusal | undefined {
-    return this.queue.refusal;
+    return this.queue?.refusal;
   }
 
   set refusal(refusal: Refusal | undefined) {
-    this.queue.refusal = refusal;
+    if (refusal || this.queue) this.shared.refusal = refusal;
   }
 
   noteRefusal(): void {
-    this.queue.noteRefusal(this);
+    this.shared.noteRefusal(this);
   }
 
   becomeHolder(): void {
     this.refusal = undefined;
-    this.queue.becomeHolder(this);
+    this.occupant = HOLDER;
+    this.queue?.noteHolder(this);
   }
 
   passOn(lock: PassedLock): boolean {
@@ -72,16 +106,27 @@ export class Place extends ListMember<Place> implements QueueEntry {
   }
 
   noteServed(now: Instant): void {
-    this.queue.servedAt = now;
+    if (this.queue) this.queue.servedAt = now;
   }
 
   sinceServed(clock: Clock): number {
-    const { servedAt } = this.queue;
+    const servedAt = this.queue?.servedAt;
     return servedAt ? elapsedSince(clock, servedAt) : Infinity;
   }
 
   leave(): void {
-    if (this.standing !== 'left') this.queue.leave(this);
+    if (this.standing === 'left') return;
+    if (this.queue) this.queue.leave(this);
+    else this.queues.delete(this.resource);
+    this.standing = 'left';
+  }
+
+  get isHolder(): boolean {
+    return this.occupant === HOLDER;
+  }
+
+  private get shared(): ResourceQueue {
+    return (this.queue ??= new ResourceQueue(this));
   }
 }
 
@@ -89,7 +134,7 @@ export class Place extends ListMember<Place> implements QueueEntry {
  * The holders of one resource and its waiters, in the order of their arrival. The first places are admitted: one, as many
  * as there are permits, or all shared ones behind a shared holder, and one exclusive request behind shared holders.
  */
-export class ResourceQueue extends LinkedList<Place> {
+class ResourceQueue extends LinkedList<Place> implements Queue {
   /** The last refusal of an acquisition that was admitted. */
   refusal: Refusal | undefined;
   /** When this process has last released the resource after several sections in a row. */
@@ -101,17 +146,23 @@ export class ResourceQueue extends LinkedList<Place> {
   /** Number of those among them that the masters have refused. They go first. */
   private refused = 0;
 
-  /** @param all the queues that are not empty, by their resource */
-  constructor(
-    private readonly resource: string,
-    private readonly all: Map<string, ResourceQueue>,
-  ) {
+  private readonly resource: string;
+  private readonly queues: Queues;
+
+  /** @param alone the place that has been alone until now */
+  constructor(alone: Place) {
     super();
-    all.set(resource, this);
+    this.resource = alone.resource;
+    this.queues = alone.queues;
+    this.queues.set(this.resource, this);
+    this.add(alone);
+    this.admit(alone);
+    if (alone.isHolder) this.holders++;
   }
 
   join(occupant: Occupant, sharing: Sharing): Place {
-    const place = new Place(occupant, this, sharing);
+    const { resource, queues } = this;
+    const place = new Place(occupant, sharing, resource, queues, this);
     this.add(place);
     if (place.before === this.lastAdmitted && this.mayAdmit(place)) this.admit(place);
     return place;
@@ -130,21 +181,19 @@ export class ResourceQueue extends LinkedList<Place> {
     const { isAdmitted } = place;
     if (isAdmitted) {
       this.admitted--;
-      if (place.occupant === HOLDER) this.holders--;
+      if (place.isHolder) this.holders--;
       this.forgetRefusal(place);
       if (this.lastAdmitted === place) this.lastAdmitted = place.before;
     }
-    place.standing = 'left';
     this.remove(place);
-    if (this.isEmpty) this.all.delete(this.resource);
+    if (this.isEmpty) this.queues.delete(this.resource);
     // Nothing changes for the others when a waiter behind them gives up.
     if (!isAdmitted) return;
     if (this.refused > 0) this.next?.occupant.wake();
     this.admitMore();
   }
 
-  becomeHolder(place: Place): void {
-    place.occupant = HOLDER;
+  noteHolder(place: Place): void {
     this.holders++;
     this.forgetRefusal(place);
     if (this.refused > 0) {

@@ -1,7 +1,7 @@
 import type { Instant } from '../clock.js';
 import type { QueueEntry } from './queue-entry.interface.js';
 import type { Refusal } from './refusal.js';
-import { type Place, ResourceQueue, type Sharing } from './resource-queue.js';
+import { Place, type Queues, type Sharing } from './resource-queue.js';
 import type { Waiter } from './waiter.js';
 
 const ALONE: Sharing = Object.freeze({ isShared: false, places: 1 });
@@ -62,11 +62,11 @@ class Places implements QueueEntry {
  * acquisitions cannot deadlock.
  */
 export class WaitQueue {
-  private readonly queues = new Map<string, ResourceQueue>();
+  private readonly queues: Queues = new Map();
 
   /** Joins the queues of all resources. */
   join(resources: readonly string[], waiter: Waiter, sharing: Sharing = ALONE): QueueEntry {
-    const places = resources.map((resource) => this.queueFor(resource).join(waiter, sharing));
+    const places = resources.map((resource) => this.joinOne(resource, waiter, sharing));
     const [place, another] = places;
     return place && !another ? place : new Places(places);
   }
@@ -104,7 +104,8 @@ export class WaitQueue {
     }
   }
 
-  private queueFor(resource: string): ResourceQueue {
-    return this.queues.get(resource) ?? new ResourceQueue(resource, this.queues);
+  private joinOne(resource: string, waiter: Waiter, sharing: Sharing): Place {
+    const { queues } = this;
+    return queues.get(resource)?.join(waiter, sharing) ?? Place.first(waiter, sharing, resource, queues);
   }
 }
