@@ -69,8 +69,6 @@ export abstract class LockError extends Error {
   }
 }
 
-const IN_THIS_PROCESS = 'held or awaited by another call in this process';
-
 /** Another holder kept the resource until the waiting budget ended. */
 export class LockNotAcquiredError extends LockError {
   readonly code = 'LOCK_NOT_ACQUIRED';
@@ -82,23 +80,43 @@ export class LockNotAcquiredError extends LockError {
     /** The waiting budget in milliseconds. */
     readonly waited: number,
     /**
-     * Milliseconds after which the resource could be free if its holder does not extend the lock; `undefined` if too
-     * few masters reported it.
+     * Milliseconds after which the resource could be free if its holder does not extend the lock; of permits, after which
+     * one of them could be. `undefined` if too few masters reported it.
      */
     readonly retryAfter: number | undefined,
+    /** The number of permits of which none was free; `undefined` for a lock. */
+    readonly permits?: number,
   ) {
     const budget = waited > 0 ? ` within ${waited} ms` : '';
-    const holder = holderIn(answers);
     // Without an answer, it waited in the queue of its process, which asks the masters for its first entry only.
-    const unnamed = answers.length > 0 || waited === 0 ? 'held by another holder' : IN_THIS_PROCESS;
-    const state = holder ? `held by ${holder.instance} since ${holder.since.toISOString()}` : unnamed;
-    super(`${showNames(resources)} is ${state}: not acquired${budget}${tellAll(answers)}`, resources, answers);
+    const isInLine = answers.length === 0 && waited > 0;
+    const names = showNames(resources);
+    const state = permits === undefined ? stateOf(names, answers, isInLine) : stateOfPermits(names, permits, isInLine);
+    super(`${state}: not acquired${budget}${tellAll(answers)}`, resources, answers);
+    if (permits === undefined) hide(this, 'permits');
   }
 
-  /** The holder of the resource, as most masters answered; `undefined` if they named no holder. */
+  /**
+   * The holder of the resource, as most masters answered; `undefined` if they named no holder, and for permits, which have
+   * several.
+   */
   get holder(): LockHolder | undefined {
-    return holderIn(this.answers);
+    return this.permits === undefined ? holderIn(this.answers) : undefined;
   }
+}
+
+function stateOf(names: string, answers: readonly MasterReport[], isInLine: boolean): string {
+  const holder = holderIn(answers);
+  const unnamed = isInLine ? 'held or awaited by another call in this process' : 'held by another holder';
+  return `${names} is ${holder ? `held by ${holder.instance} since ${holder.since.toISOString()}` : unnamed}`;
+}
+
+/** The masters answered for the permits that were tried, so the message names none of their holders. */
+function stateOfPermits(names: string, permits: number, isInLine: boolean): string {
+  const all = permits === 1 ? 'the only permit' : `all ${permits} permits`;
+  if (isInLine) return `${all} of ${names} ${permits === 1 ? 'is' : 'are'} held or awaited by calls in this process`;
+  const none = permits === 1 ? 'the only permit' : `none of the ${permits} permits`;
+  return `${none} of ${names} was ${permits === 1 ? 'not ' : ''}free`;
 }
 
 /** Too few masters could vote. */
@@ -176,6 +194,9 @@ export class LockReentryError extends LockError {
       nested:
         `this call chain already holds ${outer}: the nested call for ${inner} would wait for itself. ` +
         `Pass \`reentrant: true\` to run it inside the lock that is held`,
+      permit:
+        `this call chain already holds a permit of ${outer}: chains that hold one and ask for another would wait for ` +
+        `each other once all are taken. Pass \`reentrant: true\` to run the nested call inside the permit that is held`,
       partial:
         `this call chain holds ${outer}, but not all of ${inner} under one lock: ` +
         `take all of them together in the outer call`,
@@ -188,10 +209,10 @@ export class LockReentryError extends LockError {
 }
 
 /**
- * Why a nested call cannot run inside a lock that the call chain holds: it does not ask for it, the lock does not cover
- * all of its resources, or the lock is shared and the call is not.
+ * Why a nested call cannot run inside a lock or a permit that the call chain holds: it does not ask for it, the lock does
+ * not cover all of its resources, or the lock is shared and the call is not.
  */
-export type ReentryProblem = 'nested' | 'partial' | 'upgrade';
+export type ReentryProblem = 'nested' | 'permit' | 'partial' | 'upgrade';
 
 /** The application is shutting down and acquires no new locks. */
 export class LockServiceStoppedError extends LockError {
@@ -219,8 +240,10 @@ export class RedlockConfigError extends LockError {
     value: unknown,
     /** What the option must be. */
     readonly requirement: string,
+    /** For a mistake that the value alone does not show. */
+    message = `${option} ${requirement}, got ${show(value)}`,
   ) {
-    super(`${option} ${requirement}, got ${show(value)}`);
+    super(message);
     this.#value = value;
     // The message has them. Node prints the properties of an uncaught error, whatever the error wants to print.
     hide(this, 'option', 'requirement', 'code', 'statusCode');

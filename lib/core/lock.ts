@@ -1,5 +1,6 @@
 import type { Duration } from './settings/duration.js';
 import { type LockLostError, RedlockConfigError } from './errors.js';
+import { showNames } from './display.js';
 import type { LockMode } from './settings/options.js';
 import type { Lease } from './lease.js';
 import { resolveTtl } from './settings/settings.js';
@@ -47,14 +48,17 @@ export class Lock implements AsyncDisposable {
     this.#lease.throwIfLost();
   }
 
-  /** Whether other shared holders may have the resources at the same time: `'shared'`, otherwise `'exclusive'`. */
+  /**
+   * Whether other shared holders may have the resources at the same time: `'shared'`, otherwise `'exclusive'`. A permit is
+   * `'exclusive'`, because its {@link slot} has one holder.
+   */
   get mode(): LockMode {
     return this.#lease.isShared ? 'shared' : 'exclusive';
   }
 
   /**
-   * The number of the permit, from 0 to one less than the number of permits; `undefined` for a lock. No other holder has the
-   * same number at the same time.
+   * The slot of the permit, from 0 to one less than the number of permits; `undefined` for a lock. No other holder has the
+   * same slot at the same time.
    */
   get slot(): number | undefined {
     return this.#lease.slot;
@@ -91,18 +95,17 @@ export class Lock implements AsyncDisposable {
    */
   async fencingToken(): Promise<number> {
     if (this.mode === 'shared') {
-      throw new RedlockConfigError(
-        'mode',
-        this.mode,
-        'has no fencing token: only an exclusive lock orders its holders',
-      );
+      const requirement = `must be 'exclusive' to draw a fencing token`;
+      const names = showNames(this.resources);
+      const message = `the shared lock on ${names} has no fencing token: draw it under an exclusive lock`;
+      throw new RedlockConfigError('mode', this.mode, requirement, message);
     }
     return this.#lease.fencingToken();
   }
 
   /**
    * A value that is kept with the resource: what this holder leaves for the next one. A lock that does not use it has no
-   * cost from it.
+   * cost from it. Only an exclusive lock on one resource has a state.
    */
   get state(): LockState {
     return this.#lease.state;

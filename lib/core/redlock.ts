@@ -16,6 +16,7 @@ import type { AcquisitionKind, LockObserver, OnHeld } from './observer.js';
 import { probe } from './health/probe.js';
 import { askAll, quorumOf } from './acquire/quorum-call.js';
 import type { Random } from './random.js';
+import { refuseSeveral } from './settings/resources.js';
 import type { CallSettings, Settings } from './settings/settings.js';
 import { type RedlockStatus, statusOf } from './health/status.js';
 import { PermitBook } from './acquire/permit-book.js';
@@ -226,10 +227,8 @@ export class Redlock {
   /** Where an acquisition queues in this process, and the permits that it can take. */
   private wantedBy(resources: readonly string[], { isShared, permits }: CallSettings): Wanted {
     if (permits === undefined) return { queues: resources, sharing: isShared ? SHARED : undefined };
-    const [resource, other] = resources;
-    if (resource === undefined || other !== undefined) {
-      throw new RedlockConfigError('permits', permits, 'needs one resource, not several');
-    }
+    refuseSeveral(resources, permits);
+    const [resource = ''] = resources;
     return {
       queues: [PERMITS + resource],
       sharing: { isShared: false, places: permits },

@@ -1,10 +1,13 @@
+import { showNames } from '../core/display.js';
 import { RedlockConfigError } from '../core/errors.js';
+import { refuseSeveral } from '../core/settings/resources.js';
 
 /** How a method uses a name. */
 interface Use {
   /** The decorator, the class and the method. */
   readonly method: string;
   readonly permits: number | undefined;
+  readonly isShared: boolean;
 }
 
 /** The names that methods of an application lock, or take permits of, as far as they are known at boot. */
@@ -17,19 +20,31 @@ export class FixedNames {
    * @throws {RedlockConfigError} if two methods use one name in different ways, and for permits of several names
    */
   add(resources: readonly string[], use: Use): void {
-    if (use.permits !== undefined && resources.length > 1) {
-      throw new RedlockConfigError(`${use.method}: permits`, use.permits, 'needs one resource, not several');
-    }
+    refuseSeveral(resources, use.permits, use.method);
     for (const name of resources) {
       const other = this.uses.get(name) ?? use;
       this.uses.set(name, other);
-      if (other.permits === use.permits) continue;
-      throw new RedlockConfigError(`${use.method}: permits`, use.permits, requirementOf(name, other));
+      if (other.permits !== use.permits) throw mismatch(name, use, other);
     }
   }
 }
 
-function requirementOf(name: string, { method, permits }: Use): string {
-  if (permits === undefined) return `cannot be given, because ${method} locks ${JSON.stringify(name)} without permits`;
-  return `must be ${permits} for ${JSON.stringify(name)}, as on ${method}`;
+function mismatch(name: string, use: Use, other: Use): RedlockConfigError {
+  const named = showNames([name]);
+  const requirement = `must be the same in all uses of ${named}`;
+  const consequence =
+    use.permits === undefined || other.permits === undefined
+      ? 'permits and a lock of one name do not exclude each other'
+      : `together they admit ${Math.max(use.permits, other.permits)} holders`;
+  // A shared lock cannot be given permits.
+  const remedy = [use, other].some(({ isShared }) => isShared)
+    ? 'Give one of them another name'
+    : 'Give both the same `permits`, or one of them another name';
+  const message = `${use.method} ${verb(use)} ${named} and ${other.method} ${verb(other)} it: ${consequence}. ${remedy}`;
+  return new RedlockConfigError(`${use.method}: permits`, use.permits, requirement, message);
+}
+
+function verb({ permits, isShared }: Use): string {
+  if (permits === undefined) return isShared ? 'takes a shared lock on' : 'takes a lock on';
+  return permits === 1 ? 'takes the only permit of' : `takes one of ${permits} permits of`;
 }

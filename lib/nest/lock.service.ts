@@ -9,7 +9,14 @@ import { checkOptionNames } from '../core/settings/option-names.js';
 import type { LockInspection, PermitInspection, Redlock } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { ACQUIRE_OPTION_NAMES, type AcquireOptions } from '../core/settings/options.js';
-import { type CallSettings, resolveCall, resolveFlag, type Settings, warningOfTtl } from '../core/settings/settings.js';
+import {
+  type CallSettings,
+  resolveCall,
+  resolveFlag,
+  resolvePermits,
+  type Settings,
+  warningOfTtl,
+} from '../core/settings/settings.js';
 import type { StateSnapshot } from '../core/state/read-state.js';
 import type { RedlockStatus } from '../core/health/status.js';
 import { FixedNames } from './fixed-names.js';
@@ -163,8 +170,7 @@ export class LockService {
    * @throws {RedlockConfigError} unless `resource` is a single resource, and for an invalid number
    */
   async inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
-    const call = resolveCall(this.settings, { permits });
-    return this.redlock().inspectPermits(singleResource(resource), call.permits ?? 1);
+    return this.redlock().inspectPermits(singleResource(resource), resolvePermits('permits', permits));
   }
 
   /**
@@ -299,9 +305,9 @@ export class LockService {
   checkNames(
     where: string,
     resources: readonly string[],
-    { permits }: LockInterceptorOptions | LockedMethodOptions,
+    { permits, mode }: LockInterceptorOptions | LockedMethodOptions,
   ): void {
-    this.fixedNames.add(resources, { method: where, permits });
+    this.fixedNames.add(resources, { method: where, permits, isShared: mode === 'shared' });
   }
 
   /**
@@ -338,7 +344,8 @@ export class LockService {
     if (!held) return;
     const { lock } = held;
     const isUpgrade = lock.mode === 'shared' && !call.isShared;
-    const problem = isUpgrade ? 'upgrade' : mayJoin ? 'partial' : 'nested';
+    const wouldWait = call.permits === undefined ? 'nested' : 'permit';
+    const problem = isUpgrade ? 'upgrade' : mayJoin ? 'partial' : wouldWait;
     throw new LockReentryError(resources, lock.resources, problem);
   }
 

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import type { Duration } from '../core/settings/duration.js';
 import { isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
+import { refuseSeveral } from '../core/settings/resources.js';
 import type { LockScope } from './lock-scope.js';
 import { checkArguments, resolveComputedKey, resolveFixedKey } from './lock-key.js';
 import { checkOnLocked, type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
@@ -165,6 +166,7 @@ export function holdOr(
   where: string,
 ): Promise<LockScope | Otherwise> {
   const { onLocked = 'throw', service: _, ...rest } = options;
+  refuseSeveral(resources, rest.permits, where);
   if (onLocked === 'throw') return service.hold(resources, rest);
   const wanted = onLocked === 'skip' ? { ...rest, wait: rest.wait ?? 0 } : rest;
   return service.hold(resources, wanted, 'skip').catch(async (error: unknown): Promise<Otherwise> => {

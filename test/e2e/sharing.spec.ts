@@ -137,10 +137,22 @@ describe('A shared lock of a decorator', () => {
     expect((await replacing)?.mode).toBe('exclusive');
   });
 
+  it('has no state', async () => {
+    const { locks: service } = (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices);
+    await service.withLock('prices', { mode: 'shared' }, (lock) =>
+      expect(lock.state.get()).rejects.toThrow(
+        'state needs an exclusive lock on one resource, and this is a shared lock on "prices"',
+      ),
+    );
+  });
+
   it('has no fencing token', async () => {
     const { locks: service } = (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices);
     await service.withLock('prices', { mode: 'shared' }, (lock) =>
-      expect(lock.fencingToken()).rejects.toMatchObject({ name: 'RedlockConfigError', option: 'mode' }),
+      expect(lock.fencingToken()).rejects.toMatchObject({
+        ...{ name: 'RedlockConfigError', option: 'mode' },
+        message: 'the shared lock on "prices" has no fencing token: draw it under an exclusive lock',
+      }),
     );
   });
 });
@@ -186,7 +198,10 @@ describe('A nested call', () => {
       service.withLock('stripe', { permits: 2 }, (outer) =>
         service.withLock('stripe', { permits: 2, reentrant }, (inner) => [outer.slot, inner.slot]),
       );
-    await expect(nested(false)).rejects.toThrow('Pass `reentrant: true` to run it inside the lock that is held');
+    await expect(nested(false)).rejects.toThrow(
+      'this call chain already holds a permit of "stripe": chains that hold one and ask for another would wait for each ' +
+        'other once all are taken. Pass `reentrant: true` to run the nested call inside the permit that is held',
+    );
     const [outer, inner] = await nested(true);
     expect([0, 1]).toContain(outer);
     expect(inner).toBe(outer);
@@ -202,6 +217,10 @@ describe('A permit of a decorator', () => {
     const calls = [first.call(), second.call()];
     await gate.arrived(2);
     await expect(first.locks.inspectPermits('stripe', 2)).resolves.toMatchObject({ permits: 2, taken: 2 });
+    // Without types, a call may leave the number out.
+    await expect(first.locks.inspectPermits('stripe', undefined as unknown as number)).rejects.toThrow(
+      'permits must be an integer from 1 to 1000, got undefined',
+    );
     await expect(first.call()).rejects.toThrow(LockNotAcquiredError);
     await expect(second.callUnlessBusy()).resolves.toBeUndefined();
     gate.open();
@@ -303,17 +322,36 @@ describe('At boot', () => {
     expect(await refusalOf([], [Carts])).toBe(`LockInterceptor on Carts.get: ${message}`);
   });
 
+  const NO_EXCLUSION = ': permits and a lock of one name do not exclude each other. ';
+  const SAME = 'Give both the same `permits`, or one of them another name';
+
   it('one name with two numbers of permits is refused', async () => {
-    expect(await refusalOf(locking(['a', { permits: 5 }], ['a', { permits: 4 }]))).toBe(
-      '@WithLock on Job.run: permits must be 5 for "a", as on @WithLock on Job.run, got 4',
+    expect(await refusalOf(locking(['a', { permits: 1 }], ['a', { permits: 4 }]))).toBe(
+      '@WithLock on Job.run takes one of 4 permits of "a" and @WithLock on Job.run takes the only permit of it: ' +
+        `together they admit 4 holders. ${SAME}`,
     );
   });
 
   it.each([
-    ['the lock first', locking(['a'], ['a', { permits: 4 }]), 'because @WithLock on Job.run locks "a" without permits'],
-    ['the permits first', locking(['a', { permits: 4 }], [['b', 'a']]), 'permits must be 4 for "a"'],
-  ])('one name as a lock and with permits is refused: %s', async (_, providers, message) => {
-    expect(await refusalOf(providers)).toContain(message);
+    ['the lock first', [['a'], ['a', { permits: 4 }]], 'takes one of 4 permits of "a"', 'takes a lock on it', SAME],
+    [
+      ...(['the permits first', [['a', { permits: 4 }], [['b', 'a']]]] as const),
+      ...(['takes a lock on "a"', 'takes one of 4 permits of it', SAME] as const),
+    ],
+    [
+      ...([
+        'a shared lock',
+        [
+          ['a', { permits: 4 }],
+          ['a', { mode: 'shared' }],
+        ],
+      ] as const),
+      ...(['takes a shared lock on "a"', 'takes one of 4 permits of it', 'Give one of them another name'] as const),
+    ],
+  ] as const)('one name as a lock and with permits is refused: %s', async (_, declarations, one, other, remedy) => {
+    expect(await refusalOf(locking(...declarations))).toBe(
+      `@WithLock on Job.run ${one} and @WithLock on Job.run ${other}${NO_EXCLUSION}${remedy}`,
+    );
   });
 
   it('one name with permits of a decorator and as the lock of an interceptor is refused', async () => {
@@ -324,13 +362,28 @@ describe('At boot', () => {
       get(): void {}
     }
     expect(await refusalOf(locking(['a', { permits: 4 }]), [Carts])).toBe(
-      '@WithLock on Job.run: permits cannot be given, because LockInterceptor on Carts.get locks "a" without permits, got 4',
+      '@WithLock on Job.run takes one of 4 permits of "a" and LockInterceptor on Carts.get takes a lock on it' +
+        NO_EXCLUSION +
+        SAME,
     );
   });
 
   it('permits of several names are refused', async () => {
     expect(await refusalOf(locking([['a', 'b'], { permits: 4 }]))).toBe(
-      '@WithLock on Job.run: permits needs one resource, not several, got 4',
+      '@WithLock on Job.run: permits belong to one resource, not to several: "a", "b". Give one name, or leave out `permits`',
+    );
+  });
+
+  it('permits of several names are known from a key function when the method is called', async () => {
+    @Injectable()
+    class Job {
+      @WithLock(() => ['a', 'b'], { permits: 4 })
+      async run(): Promise<void> {}
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Job] });
+    await expect(app.get(Job).run()).rejects.toThrow('@WithLock on Job.run: permits belong to one resource');
+    await expect(app.get(LockService).acquire(['a', 'b'], { permits: 4 })).rejects.toThrow(
+      /^permits belong to one resource, not to several: "a", "b"\. /,
     );
   });
 

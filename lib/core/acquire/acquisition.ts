@@ -329,7 +329,7 @@ export class Acquisition {
     waiter.interrupt = undefined;
     waiter.check();
     if (!refusal || refusal.isHeld) {
-      return new LockNotAcquiredError(resources, refusal?.report ?? [], call.wait, refusal?.freeAfter);
+      return new LockNotAcquiredError(resources, refusal?.report ?? [], call.wait, refusal?.freeAfter, call.permits);
     }
     const what = `lock ${showNames(resources)}`;
     const intent = refusal.outcome === 'granted' ? `${what} before its validity has ended` : what;

@@ -19,6 +19,8 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   ttl: ['duration', 'leaseTime', 'expiry', 'expires'],
   wait: ['timeout', 'waitTime', 'waitTimeout', 'acquireTimeout', 'retryCount', 'retries'],
   extend: ['autoExtend', 'renew'],
+  mode: ['shared', 'exclusive'],
+  permits: ['limit', 'max', 'concurrency', 'slots'],
 };
 
 /**

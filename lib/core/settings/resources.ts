@@ -1,4 +1,5 @@
 import { RedlockConfigError } from '../errors.js';
+import { showNames } from '../display.js';
 import { NUL } from '../keyspace.js';
 
 /**
@@ -35,6 +36,20 @@ export function resolveResources(option: string, value: unknown): readonly strin
   const resources = names as string[];
   checkNames(option, resources);
   return [...new Set(resources)];
+}
+
+/**
+ * A permit is of one resource: permits of several could not be taken together or not at all.
+ *
+ * @param where names the method in the message
+ * @throws {RedlockConfigError} for permits of several resources
+ */
+export function refuseSeveral(resources: readonly string[], permits: number | undefined, where?: string): void {
+  if (permits === undefined || resources.length < 2) return;
+  const option = where === undefined ? 'permits' : `${where}: permits`;
+  const requirement = 'belong to one resource, not to several';
+  const message = `${option} ${requirement}: ${showNames(resources)}. Give one name, or leave out \`permits\``;
+  throw new RedlockConfigError(option, permits, requirement, message);
 }
 
 /** @throws {RedlockConfigError} unless the value is a string with which names on the masters can begin */

@@ -49,7 +49,7 @@ const MIN_TTL = 10;
 const SUSPICIOUS_TTL = 250;
 const MAX_DRIFT_FACTOR = 0.5;
 /** A master that has all of them taken looks at each. */
-const MOST_PERMITS = 1_000;
+export const MOST_PERMITS = 1_000;
 /**
  * Resolution with which a server expires keys, in milliseconds. Added to every drift, and to a wait for an expiry: masters
  * set their keys one after the other.
@@ -202,10 +202,15 @@ function resolveSharing(at: (name: string) => string, options: AcquireOptions): 
   }
   if (permits === undefined) return { isShared, permits };
   if (isShared) throw new RedlockConfigError(at('permits'), permits, `cannot be given with mode: 'shared'`);
-  if (!Number.isInteger(permits) || permits < 1 || permits > MOST_PERMITS) {
-    throw new RedlockConfigError(at('permits'), permits, `must be an integer from 1 to ${MOST_PERMITS}`);
+  return { isShared, permits: resolvePermits(at('permits'), permits) };
+}
+
+/** @throws {RedlockConfigError} unless the value is a number of permits */
+export function resolvePermits(option: string, permits: unknown): number {
+  if (typeof permits === 'number' && Number.isInteger(permits) && permits >= 1 && permits <= MOST_PERMITS) {
+    return permits;
   }
-  return { isShared, permits };
+  throw new RedlockConfigError(option, permits, `must be an integer from 1 to ${MOST_PERMITS}`);
 }
 
 function resolveMasterTimeout(value: Duration | undefined, ttl: number): number {

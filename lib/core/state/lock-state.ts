@@ -15,6 +15,9 @@ const PATIENCE = 10;
 /** The lock that a state belongs to. */
 interface StateHolder {
   readonly resources: readonly string[];
+  readonly isShared?: boolean;
+  /** The slot of a permit; absent for a lock. */
+  readonly slot?: number | undefined;
   /** Milliseconds for which the lock can be relied on. */
   readonly remaining: number;
   /** @throws {LockLostError} */
@@ -30,7 +33,7 @@ export interface LockStateOptions {
   readonly masters: number;
   /** Milliseconds. */
   readonly masterTimeout: number;
-  /** Absent for a lock on several resources, which has no state. */
+  /** Absent for a permit, a shared lock, and a lock on several resources, which have no state. */
   readonly register: StateRegister | undefined;
 }
 
@@ -155,8 +158,7 @@ export class LockState {
   /** Opens the state once for this lock. */
   async #open(onUncertain: 'throw' | 'newest', awaitsAll = false): Promise<Opening> {
     const { holder, register, masters } = this.#options;
-    if (!register)
-      throw new RedlockConfigError('state', holder.resources, 'needs an exclusive lock on one resource, and no permit');
+    if (!register) throw withoutState(holder);
     holder.throwIfLost();
     if (this.#opened) return this.#opened;
     const opening = await this.#persist(() => register.open({ awaitsAll }));
@@ -207,6 +209,14 @@ export class LockState {
     this.#last = result.catch(() => undefined);
     return result;
   }
+}
+
+function withoutState({ resources, isShared = false, slot }: StateHolder): RedlockConfigError {
+  const requirement = 'needs an exclusive lock on one resource';
+  const given =
+    slot !== undefined ? 'a permit of' : isShared ? 'a shared lock on' : `a lock on ${resources.length} resources,`;
+  const message = `state ${requirement}, and this is ${given} ${showNames(resources)}`;
+  return new RedlockConfigError('state', resources, requirement, message);
 }
 
 /** Whether too few masters have answered. If a majority has another key in place of the lock's, no repetition helps. */

@@ -90,6 +90,18 @@ describe('A printed error', () => {
     expect(text.match(/8200/g)).toHaveLength(1);
   });
 
+  it.each([
+    [5, [HELD], 0, 'none of the 5 permits of "a" was free: not acquired (a:1: held for 8200 ms more)'],
+    [1, [HELD], 10, 'the only permit of "a" was not free: not acquired within 10 ms (a:1: held for 8200 ms more)'],
+    [5, [], 10, 'all 5 permits of "a" are held or awaited by calls in this process: not acquired within 10 ms'],
+    [1, [], 10, 'the only permit of "a" is held or awaited by calls in this process: not acquired within 10 ms'],
+  ])('names the number of permits, %s, and none of their holders', (permits, answers, waited, message) => {
+    const named = answers.map(({ master, answer }) => ({ master, answer: { ...answer, holder: WEB } }));
+    const error = new LockNotAcquiredError(['a'], named, waited, undefined, permits);
+    expect(error).toMatchObject({ message, permits, holder: undefined });
+    expect(JSON.parse(JSON.stringify(error))).toMatchObject({ permits });
+  });
+
   it('says that an operator released the lock by force', () => {
     const answer = { kind: 'held', remaining: 5_000, revoked: true } as const;
     expect(new LockLostError(['a'], 'owner-changed', [{ master: 'a:1', answer }]).message).toBe(

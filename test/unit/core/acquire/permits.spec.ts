@@ -23,7 +23,10 @@ describe('Permits', () => {
     expect(locks.map(({ slot }) => slot).sort()).toEqual([0, 1, 2, 3, 4]);
     const refused = rig.follow(other.acquire('api', { ...FIVE, wait: 0 }));
     await rig.clock.settle();
-    expect(refused.reason).toMatchObject({ code: 'LOCK_NOT_ACQUIRED', resources: ['api'] });
+    expect(refused.reason).toMatchObject({
+      ...{ code: 'LOCK_NOT_ACQUIRED', resources: ['api'], permits: 5, holder: undefined },
+      message: expect.stringContaining('none of the 5 permits of "api" was free: not acquired'),
+    });
     expect(await rig.redlock.inspectPermits('api', 5)).toMatchObject({ taken: 5, permits: 5 });
     await Promise.all(locks.map((lock) => lock.release()));
     expect(await rig.redlock.inspectPermits('api', 5)).toMatchObject({ taken: 0 });
@@ -130,7 +133,9 @@ describe('Permits', () => {
   it('have fencing tokens, and no state', async () => {
     const lock = await rig.lock('api', TWO);
     expect(await lock.fencingToken()).toBeGreaterThan(0);
-    await expect(lock.state.get()).rejects.toThrow('and no permit');
+    await expect(lock.state.get()).rejects.toThrow(
+      'state needs an exclusive lock on one resource, and this is a permit of "api"',
+    );
   });
 
   it('do not exclude a lock of the same name', async () => {
@@ -139,7 +144,9 @@ describe('Permits', () => {
   });
 
   it('are of one resource', async () => {
-    await expect(rig.acquire(['a', 'b'], TWO)).rejects.toThrow('permits needs one resource, not several');
+    await expect(rig.acquire(['a', 'b'], TWO)).rejects.toThrow(
+      'permits belong to one resource, not to several: "a", "b". Give one name, or leave out `permits`',
+    );
   });
 
   it('are forgotten by a process that neither holds nor wants one', async () => {

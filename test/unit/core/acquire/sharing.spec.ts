@@ -136,7 +136,7 @@ describe('Shared locks', () => {
 
   it('have neither a fencing token nor a state', async () => {
     const lock = await rig.lock('a', SHARED);
-    await expect(lock.fencingToken()).rejects.toThrow('only an exclusive lock orders its holders');
+    await expect(lock.fencingToken()).rejects.toThrow('has no fencing token: draw it under an exclusive lock');
     await expect(lock.state.get()).rejects.toThrow('needs an exclusive lock on one resource');
   });
 

@@ -221,6 +221,16 @@ describe('An option name that does not exist', () => {
     expect(check({ [name]: 1 }).message).toContain(name);
   });
 
+  it.each([
+    ['shared', 'mode'],
+    ['permit', 'permits'],
+    ['limit', 'permits'],
+    ['concurrency', 'permits'],
+  ])('such as %s is answered with what it means here', (name, meant) => {
+    const error = errorOf(() => checkOptionNames('options', { [name]: 5 }, ['wait', 'mode', 'permits']));
+    expect(error.message).toContain(`did you mean ${meant}?`);
+  });
+
   it('that resembles none is answered with all names', () => {
     expect(check({ colour: 3 }).message).toContain('ttl, wait, masterTimeout');
   });

@@ -284,7 +284,7 @@ describe('The state of a lock', () => {
   it('needs a lock on one resource', async () => {
     const lock = await rig.lock(['a', 'b']);
     await expect(lock.state.get()).rejects.toThrow(
-      'state needs an exclusive lock on one resource, and no permit, got an array of 2',
+      'state needs an exclusive lock on one resource, and this is a lock on 2 resources, "a", "b"',
     );
   });
 
