@@ -1,7 +1,5 @@
 import { describeReply, type MasterReport } from '../core/errors.js';
-import type { LockHolder } from '../core/holder.js';
-import type { LockInspection } from '../core/inspection.js';
-import { quorumOf } from '../core/acquire/quorum-call.js';
+import type { LockInspection, TakenPermits } from '../core/inspection.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { showNames } from '../core/display.js';
 import type { Context } from './context.js';
@@ -9,48 +7,53 @@ import { prefixHint } from './prefix-hint.js';
 import { inSession } from './session.js';
 import { duration, type Paint, table } from './table.js';
 import type { Terminal } from './terminal.js';
+import { asJson, sharedByWords, slotsTable, slotsWords, summaryOf, waitingWords } from './words.js';
 
-/** Shows the answer of each master about a resource. Resolves with the exit status: 1 if too few masters answered. */
+/**
+ * Shows the answer of each master about a resource, and which permits of its name are taken: they do not exclude its lock.
+ * Resolves with the exit status: 1 if too few masters answered.
+ */
 export async function inspect(context: Context, key: string): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
-  const inspection = await inSession(context, ({ redlock }) => redlock.inspect(resource));
+  const { inspection, permits } = await inSession(context, async ({ redlock }) => ({
+    inspection: await redlock.inspect(resource),
+    permits: await redlock.takenPermits(resource),
+  }));
+  const taken = permits && permits.slots.length > 0 ? permits : undefined;
   const { terminal, json } = context;
-  if (json) terminal.print(JSON.stringify(asJson(inspection), null, 2));
-  else {
-    const rows = inspection.masters.map((report) => [report.master, wordsOn(report)]);
-    terminal.print(table(['master', 'reply'], rows, paintReply(terminal)));
-    const { holder, sharedBy, waiting } = inspection;
-    if (sharedBy) terminal.print(sharedByWords(sharedBy));
-    if (holder) terminal.print(`held by ${holder.instance} since ${holder.since.toISOString()}`);
-    if (waiting > 0) terminal.print(waitingWords(waiting));
-    terminal.print(terminal.paint('bold', summaryOf(inspection)));
-    const hint = inspection.state === 'free' ? prefixHint(resource, context.settings) : undefined;
+  if (json) {
+    const takenPermits = taken && { ...taken, slots: taken.slots.map(asJson) };
+    terminal.print(JSON.stringify({ ...asJson(inspection), takenPermits }, null, 2));
+  } else {
+    show(inspection, context);
+    if (taken) showPermits(taken, inspection, terminal);
+    const hint = inspection.state === 'free' && !taken ? prefixHint(resource, context.settings) : undefined;
     if (hint !== undefined) terminal.complain(`note: ${hint}`);
+    if (!permits && inspection.state !== 'unknown') {
+      terminal.complain('note: too few masters answered the question whether permits of this name are taken');
+    }
   }
   return inspection.state === 'unknown' ? 1 : 0;
 }
 
-/** How many holders have a shared lock, for people. */
-export function sharedByWords(sharedBy: number): string {
-  return `shared by ${sharedBy} ${sharedBy === 1 ? 'holder' : 'holders'}`;
+function show(inspection: LockInspection, { terminal }: Context): void {
+  const rows = inspection.masters.map((report) => [report.master, wordsOn(report)]);
+  terminal.print(table(['master', 'reply'], rows, paintReply(terminal)));
+  const { holder, sharedBy, waiting } = inspection;
+  if (sharedBy) terminal.print(sharedByWords(sharedBy));
+  if (holder) terminal.print(`held by ${holder.instance} since ${holder.since.toISOString()}`);
+  if (waiting > 0) terminal.print(waitingWords(waiting));
+  terminal.print(terminal.paint('bold', summaryOf(inspection)));
 }
 
-/** The name of a holder, and how long it has held the lock by the clocks of both machines, for people. */
-export function heldBy({ instance, since }: LockHolder): string {
-  return `${instance} for ${duration(Math.max(0, Date.now() - since.getTime()))}`;
-}
-
-/** Summarizes the answers of the masters in one line. */
-export function summaryOf({ resource, state, remaining, masters }: LockInspection): string {
-  const held = masters.filter(({ answer }) => answer?.kind === 'held').length;
-  const count = `${held} of ${masters.length} masters, ${quorumOf(masters.length)} make a lock`;
-  const left = state === 'held' && remaining !== undefined ? `, for ${duration(remaining)} unless it is extended` : '';
-  return `${showNames([resource])} is ${state}${left} (held on ${count})`;
-}
-
-/** How many processes wait, for people. */
-export function waitingWords(waiting: number): string {
-  return `${waiting} ${waiting === 1 ? 'process waits' : 'processes wait'} in line`;
+function showPermits({ slots, waiting }: TakenPermits, { resource, state }: LockInspection, terminal: Terminal): void {
+  const permits = `${slots.length} ${slots.length === 1 ? 'permit' : 'permits'} of ${showNames([resource])}`;
+  const lock = state === 'free' ? 'no lock of this name, but ' : 'beside the lock, ';
+  terminal.print(slotsTable(slots));
+  if (waiting > 0) terminal.print(`${waitingWords(waiting)} for a permit`);
+  const verb = slots.length === 1 ? 'is' : 'are';
+  const line = `${lock}${permits} ${verb} taken: ${slotsWords(slots.map(({ slot }) => slot))}`;
+  terminal.print(terminal.paint('bold', line));
 }
 
 function wordsOn({ answer }: MasterReport): string {
@@ -59,14 +62,6 @@ function wordsOn({ answer }: MasterReport): string {
     return answer.remaining === undefined ? 'held' : `held${sharing}, ${duration(answer.remaining)} left`;
   }
   return answer?.kind === 'granted' ? 'free' : describeReply(answer);
-}
-
-/** To an inspection, `granted` means that the key is free. */
-export function asJson(inspection: LockInspection): object {
-  const masters = inspection.masters.map(({ master, answer }) => {
-    return { master, answer: answer?.kind === 'granted' ? { kind: 'free' } : answer };
-  });
-  return { ...inspection, masters };
 }
 
 function paintReply(terminal: Terminal): Paint {

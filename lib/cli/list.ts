@@ -1,15 +1,16 @@
 import type { Keyspace } from '../core/keyspace.js';
 import type { MasterReport } from '../core/errors.js';
 import { type LockInspection, summarize } from '../core/inspection.js';
-import { heldBy, sharedByWords } from './inspect.js';
 import { type HeldReply, GRANTED } from '../core/master.interface.js';
 import type { Settings } from '../core/settings/settings.js';
 import { showNames } from '../core/display.js';
 import type { Context } from './context.js';
 import { scan } from './scan.js';
 import { answerOf, inSession, type Session } from './session.js';
-import { keyspaceOf, named, type Target, titleOf } from './target.js';
+import { type Target, titleOf } from '../core/target.js';
+import { keyspaceOf, named } from './target.js';
 import { duration, table } from './table.js';
+import { heldBy, sharedByWords } from './words.js';
 
 /**
  * Lists the locks on all masters. Resolves with the exit status: 1 if a master could not be asked.
@@ -34,8 +35,12 @@ export async function list(context: Context, pattern: string): Promise<number> {
   return unasked.length > 0 ? 1 : 0;
 }
 
-/** A lock, or a permit with its number. */
-type Listed = LockInspection & Target;
+/** A lock, or a permit with its slot. */
+type Listed = Omit<LockInspection, 'waiting'> &
+  Target & {
+    /** Absent in all but the first permit of a name: its permits have one queue. */
+    readonly waiting?: number | undefined;
+  };
 
 interface Listing {
   readonly locks: readonly Listed[];
@@ -58,14 +63,19 @@ async function listIn({ members, absent }: Session, settings: Settings, pattern:
     ]),
     ...target,
   }));
-  return { locks, unasked };
+  return { locks: locks.map((lock, index) => countedOnce(lock, locks[index - 1])), unasked };
+}
+
+function countedOnce(listed: Listed, previous: Listed | undefined): Listed {
+  const isLater = previous?.slot !== undefined && previous.resource === listed.resource;
+  return isLater ? { ...listed, waiting: undefined } : listed;
 }
 
 function isFound(found: Awaited<ReturnType<typeof scan>>): found is ReadonlyMap<string, HeldReply> {
   return found instanceof Map;
 }
 
-/** By name, and permits by their numbers. */
+/** By name, and permits by their slots. */
 function targetsOf(keys: readonly string[], keyspace: Keyspace) {
   return keys
     .map((key) => ({ key, target: named(key, keyspace) }))
@@ -79,10 +89,18 @@ function countOf(all: readonly Listed[]): string {
   const permits = all.filter(({ slot }) => slot !== undefined).length;
   const locks = all.length - permits;
   const parts = [
-    ...(locks > 0 || permits === 0 ? [`${locks} ${locks === 1 ? 'lock' : 'locks'}`] : []),
+    ...(locks > 0 || permits === 0 ? [`${locks} ${locks === 1 ? 'lock' : 'locks'}${holdersOf(all)}`] : []),
     ...(permits > 0 ? [`${permits} ${permits === 1 ? 'permit' : 'permits'}`] : []),
   ];
   return parts.join(', ');
+}
+
+/** How many holders the locks have, if some are shared. */
+function holdersOf(all: readonly Listed[]): string {
+  const locks = all.filter(({ slot }) => slot === undefined);
+  if (locks.every(({ sharedBy }) => sharedBy === undefined)) return '';
+  const count = locks.reduce((sum, { state, sharedBy }) => sum + (sharedBy ?? (state === 'held' ? 1 : 0)), 0);
+  return ` with ${count} ${count === 1 ? 'holder' : 'holders'}`;
 }
 
 function rowOf(listed: Listed): string[] {
@@ -93,7 +111,7 @@ function rowOf(listed: Listed): string[] {
   const by = holder ? heldBy(holder) : sharedBy === undefined ? '-' : sharedByWords(sharedBy);
   return [
     ...[titleOf(listed), words, state === 'held' ? duration(remaining) : '-', `${held} of ${masters.length}`],
-    ...[by, String(waiting)],
+    ...[by, waiting === undefined ? '' : String(waiting)],
   ];
 }
 

@@ -57,11 +57,14 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
     .option('--master-timeout <duration>', 'masterTimeout of the applications (default: 50ms)')
     .action((options: CommonOptions & DoctorOptions) => start(options, (context) => doctor(context, options)));
   common(program.command('inspect'))
-    .description('show what each master reports about one lock; exit status 1 if too few masters answer')
+    .description(
+      'show what each master reports about one lock, and which permits of its name are taken; exit status 1 if too few ' +
+        'masters answer',
+    )
     .argument('<key>', KEY)
     .option(
       '--permits <number>',
-      'show the permits of this name, as many as the application gives, in place of its lock',
+      'show all permits of this name, as many as the application gives, in place of its lock',
     )
     .action((key: string, options: CommonOptions & { readonly permits?: string }) => {
       const { permits } = options;
@@ -88,7 +91,7 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
   common(program.command('release'))
     .description('take a lock away from its holder, on all masters, and print a line for the audit')
     .argument('<key>', KEY)
-    .option('--permit <number>', 'the permit with this number, from 0, in place of the lock')
+    .option('--permit <slot>', 'the permit in this slot, from 0, in place of the lock; list shows the slots')
     .option('--yes', 'do not ask')
     .option(
       '--at-once',

@@ -5,16 +5,21 @@ import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { operator, type ReleaseRecord } from './audit.js';
 import { type Context, UsageError } from './context.js';
-import { heldBy, sharedByWords } from './inspect.js';
 import { inSession, type Session } from './session.js';
 import { prefixHint } from './prefix-hint.js';
 import { duration, table } from './table.js';
-import { keyOf, type Target, titleOf } from './target.js';
+import { type Target, titleOf } from '../core/target.js';
+import { keyOf } from './target.js';
 import { find, type Found, free, type HeldKey, revoke } from './taking.js';
+import { heldBy, sharedByWords, slotsWords } from './words.js';
+
+const AT_ONCE =
+  'a holder that is alive takes it back with its next extension, unless another one has acquired it, and calls that wait ' +
+  'in its process are not woken: a release without --at-once prevents both';
 
 /** Options of the command `release`. */
 export interface ReleaseOptions {
-  /** Number of a permit, as typed. */
+  /** Slot of a permit, as typed. */
   readonly permit?: string;
   readonly yes?: boolean;
   readonly atOnce?: boolean;
@@ -30,10 +35,10 @@ export async function release(context: Context, key: string, options: ReleaseOpt
   return inSession(context, (session) => releaseIn(session, context, target, options));
 }
 
-/** @throws {UsageError} unless it is the number of a permit */
+/** @throws {UsageError} unless it is the slot of a permit */
 function slotOf(given: string): number {
   if (/^\d{1,3}$/.test(given)) return Number(given);
-  throw new UsageError('--permit must be the number of a permit, from 0 to 999: list shows the numbers');
+  throw new UsageError('--permit must be the slot of a permit, from 0 to 999: list shows the slots');
 }
 
 async function releaseIn(
@@ -49,7 +54,7 @@ async function releaseIn(
     const refusal = await whyNotShared(session, target);
     if (refusal !== undefined) return refuse(target, refusal, context);
   }
-  if (held.length === 0) return nothingToDo(found, target, context);
+  if (held.length === 0) return nothingToDo(found, { target, taken: await takenSlots(session, target) }, context);
   if (!json) showFound(found, target, context);
   if (!yes && !(await confirm(target, held, atOnce, context))) {
     terminal.complain(`${titleOf(target)} was not released`);
@@ -105,13 +110,35 @@ function refuse(target: Target, problem: string, { terminal, json }: Context): n
   return 1;
 }
 
-function nothingToDo({ revoked, unasked }: Found, target: Target, context: Context): number {
-  const { terminal, json, sources, settings } = context;
+/** The permits of the name that are taken. */
+async function takenSlots({ redlock }: Session, { resource }: Target): Promise<readonly number[]> {
+  const permits = await redlock.takenPermits(resource);
+  return permits?.slots.map(({ slot }) => slot) ?? [];
+}
+
+/** What was not held, and the permits of that name that are taken. */
+interface Missed {
+  readonly target: Target;
+  readonly taken: readonly number[];
+}
+
+/** What the operator may have meant in place of what is not held. */
+function hintFor({ target, taken }: Missed, { settings }: Context): string | undefined {
+  const [first] = taken;
+  if (first === undefined) return prefixHint(target.resource, settings);
+  const permits = taken.length === 1 ? 'the permit' : 'the permits';
+  const verb = taken.length === 1 ? 'is' : 'are';
+  return `${permits} ${slotsWords(taken)} of this name ${verb} taken, and --permit ${first} would release that one`;
+}
+
+function nothingToDo({ revoked, unasked }: Found, missed: Missed, context: Context): number {
+  const { target } = missed;
+  const { terminal, json, sources } = context;
   const enough = sources.length - unasked.length >= quorumOf(sources.length);
   const [first] = revoked;
   const state = first
     ? `was released already, and is free in at most ${duration(first.entry.remaining)}`
-    : ['is not held, so nothing was released', prefixHint(target.resource, settings)].filter(Boolean).join(': ');
+    : ['is not held, so nothing was released', hintFor(missed, context)].filter(Boolean).join(': ');
   const reason = `${titleOf(target)} ${enough ? state : 'may be held: too few masters can be asked'}`;
   if (json) terminal.print(JSON.stringify({ ...target, released: false, reason }, null, 2));
   else terminal.print(reason);
@@ -148,8 +175,8 @@ async function confirm(
       'The work is not undone. Only a fencing token that is checked where it writes keeps it from writing late.',
     ].join('\n'),
   );
-  const answer = await terminal.ask('Release it? Type yes: ');
-  return answer?.trim().toLowerCase() === 'yes';
+  const answer = await terminal.ask('Release it? Type yes or y: ');
+  return ['y', 'yes'].includes(answer?.trim().toLowerCase() ?? '');
 }
 
 function report(record: ReleaseRecord, unreached: readonly MasterReport[], { terminal }: Context): void {
@@ -158,7 +185,9 @@ function report(record: ReleaseRecord, unreached: readonly MasterReport[], { ter
     terminal.complain(`${master} may still have it: ${describeReply(answer)}`);
   }
   const when = mode === 'at-once' ? 'now' : `in at most ${duration(left)}`;
-  if (released) terminal.print(terminal.paint('bold', `${titleOf(record)} is free ${when}`));
-  else terminal.complain('too few masters gave it up: its holder may still rely on it');
+  if (released) {
+    terminal.print(terminal.paint('bold', `${titleOf(record)} is free ${when}`));
+    if (mode === 'at-once') terminal.print(AT_ONCE);
+  } else terminal.complain('too few masters gave it up: its holder may still rely on it');
   terminal.print(auditLine(record));
 }

@@ -25,7 +25,7 @@ export async function scan(member: SessionMaster, settings: Settings, pattern: s
   const found = new Map<string, HeldReply>();
   const passes = [
     { match: literally(startOfKeys) + pattern, isOurs: (key: string) => !key.includes(NUL, startOfKeys.length) },
-    // The number of the permit precedes the name, and both may match any part of the pattern.
+    // The slot of the permit precedes the name, and both may match any part of the pattern.
     {
       match: `${literally(startOfSlots)}*:${pattern}`,
       isOurs: (key: string) => matches(keyspace.permitOf(key)?.resource ?? NUL),

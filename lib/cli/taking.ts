@@ -7,7 +7,8 @@ import type { Settings } from '../core/settings/settings.js';
 import { REVOKE } from '../redis/scripts/revoke.lua.js';
 import { isFailure } from './contact.js';
 import { answerOf, type Entry, type SessionMaster, readEntry, type Session } from './session.js';
-import { keyOf, namesOf, type Target } from './target.js';
+import type { Target } from '../core/target.js';
+import { keyOf, namesOf } from './target.js';
 
 /** A resource on one master. */
 export interface HeldKey {

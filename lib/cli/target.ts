@@ -1,13 +1,6 @@
 import { type KeyNames, Keyspace } from '../core/keyspace.js';
-import { showNames } from '../core/display.js';
+import type { Target } from '../core/target.js';
 import type { Settings } from '../core/settings/settings.js';
-
-/** A lock, or one permit. */
-export interface Target {
-  readonly resource: string;
-  /** The number of the permit; absent for a lock. */
-  readonly slot?: number;
-}
 
 export function keyspaceOf({ keyPrefix }: Settings): Keyspace {
   return new Keyspace(keyPrefix);
@@ -25,9 +18,4 @@ export function namesOf({ resource, slot }: Target, settings: Settings): KeyName
 
 export function keyOf(target: Target, settings: Settings): string {
   return namesOf(target, settings).keys[0] ?? '';
-}
-
-/** For people: `"stripe" #3` is a permit. */
-export function titleOf({ resource, slot }: Target): string {
-  return `${showNames([resource])}${slot === undefined ? '' : ` #${slot}`}`;
 }

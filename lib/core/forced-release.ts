@@ -104,7 +104,11 @@ function isTakenAway(revoked: number, masters: number): boolean {
   return revoked > masters - quorumOf(masters);
 }
 
-function inTime<T>(answer: Promise<T>, { clock, timeout }: OperatorContext): Promise<T | MasterReply> {
+/** The answer of a master, or `TIMED_OUT`. */
+export function inTime<T>(
+  answer: Promise<T>,
+  { clock, timeout }: Pick<OperatorContext, 'clock' | 'timeout'>,
+): Promise<T | MasterReply> {
   return new Promise((resolve) => {
     const timer = clock.schedule(timeout, () => resolve(TIMED_OUT));
     void answer.then((value) => {

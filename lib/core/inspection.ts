@@ -48,6 +48,12 @@ function sharedOn(masters: readonly MasterReport[], quorum: number): number | un
   return shared > 0 ? shared : undefined;
 }
 
+/** One permit as the masters report it. */
+export interface SlotInspection extends Pick<LockInspection, 'state' | 'remaining' | 'holder' | 'masters'> {
+  /** From 0 to one less than the number of permits. */
+  readonly slot: number;
+}
+
 /** The permits of a resource as the masters report them. Advisory: they may have changed by the time they are read. */
 export interface PermitInspection {
   /** The inspected resource. */
@@ -56,19 +62,26 @@ export interface PermitInspection {
   readonly permits: number;
   /** Number of them that are held. Those whose state is unknown are not counted. */
   readonly taken: number;
-  /** Number of processes that wait for one in line. */
+  /** Number of processes that wait for any of them in line. Processes that only poll are not counted. */
   readonly waiting: number;
-  /** Each permit, by its number. */
-  readonly slots: readonly LockInspection[];
+  /** Each permit, in the order of their slots. */
+  readonly slots: readonly SlotInspection[];
 }
 
-/** @param answers for each permit the answers of all masters */
-export function summarizePermits(resource: string, answers: readonly (readonly MasterReport[])[]): PermitInspection {
-  const slots = answers.map((masters) => summarize(resource, masters));
+/** The permits of a resource that are held, however many there are. */
+export type TakenPermits = Pick<PermitInspection, 'waiting' | 'slots'>;
+
+/** @param reports for each permit that was looked at, the answers of all masters */
+export function summarizePermits(
+  resource: string,
+  reports: readonly Pick<SlotInspection, 'slot' | 'masters'>[],
+): PermitInspection {
+  const all = reports.map(({ slot, masters }) => ({ slot, ...summarize(resource, masters) }));
   return {
-    ...{ resource, permits: slots.length, slots },
-    taken: slots.filter(({ state }) => state === 'held').length,
+    ...{ resource, permits: all.length },
+    taken: all.filter(({ state }) => state === 'held').length,
     // All permits have one queue.
-    waiting: Math.max(0, ...slots.map(({ waiting }) => waiting)),
+    waiting: Math.max(0, ...all.map(({ waiting }) => waiting)),
+    slots: all.map(({ slot, state, remaining, holder, masters }) => ({ slot, state, remaining, holder, masters })),
   };
 }

@@ -11,7 +11,7 @@ export interface KeyNames {
   readonly keys: readonly string[];
   /** Queues of the keys, in the order of the keys. */
   readonly queues: readonly string[];
-  /** The number of the permit, for the names of a single one. */
+  /** The slot of the permit, for the names of a single one. */
   readonly slot?: number | undefined;
   /** Names of the barriers of the keys, in the order of the keys; permits have none. */
   readonly barriers: readonly string[];
@@ -36,7 +36,7 @@ export class Keyspace {
   /** The key that a probe writes. */
   readonly probe: string;
   private readonly startOfQueues: string;
-  /** The part of the key of a permit that precedes its number. */
+  /** The part of the key of a permit that precedes its slot. */
   readonly startOfSlots: string;
   private readonly startOfSlotQueues: string;
   private readonly startOfStates: string;
@@ -80,7 +80,7 @@ export class Keyspace {
     return `${this.startOfSlots}${slot}:${resource}`;
   }
 
-  /** The resource and the number of a key that {@link slotOf} names; `undefined` for another key. */
+  /** The resource and the slot of a key that {@link slotOf} names; `undefined` for another key. */
   permitOf(key: string): { readonly resource: string; readonly slot: number } | undefined {
     if (!key.startsWith(this.startOfSlots)) return undefined;
     const [slot, resource] = splitAt(key.slice(this.startOfSlots.length), ':');

@@ -55,10 +55,12 @@ export interface KeyValue {
   readonly remaining: number;
 }
 
-/** What operators do with a key on one master, beside the port of the algorithm. Both methods never reject. */
+/** What operators do with a key on one master, beside the port of the algorithm. Its methods never reject. */
 export interface OperatorMaster {
   /** Resolves with the key, `null` if it is free, or with the reason why the master does not report it. */
   read(key: string): Promise<KeyValue | MasterReply | null>;
+  /** Resolves with the values of keys, `null` for a key that is free or shared, or with the reason why there are none. */
+  values(keys: readonly string[]): Promise<readonly (string | null)[] | MasterReply>;
   /**
    * Replaces the value of the key by `REVOKED` if it is `value`, and keeps its remaining time. Resolves with that
    * time, with `0` if the key has another value, or with the reason why the holder may still have the key.

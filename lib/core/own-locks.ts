@@ -3,10 +3,12 @@ export interface OwnLock {
   readonly resources: readonly string[];
   /** When it was acquired, or when the wait began, in milliseconds since the Unix epoch. */
   readonly since: number;
-  /** Absent for an exclusive lock, and while it is waited for. */
+  /** Absent for an exclusive lock and for a permit. */
   readonly mode?: 'shared';
-  /** The number of the permit; absent for a lock, and while it is waited for. */
+  /** The slot of the permit; absent for a lock, and while it is waited for. */
   readonly slot?: number;
+  /** The number of permits of which one is waited for; absent for a lock, and for what is held. */
+  readonly permits?: number;
 }
 
 /** Some locks, the oldest first. */

@@ -5,7 +5,13 @@ import { isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigErr
 import { findOwners, type ForcedRelease, type OperatorContext, type Owners, revokeOwners } from './forced-release.js';
 import { HomeMasters } from './acquire/home-masters.js';
 import { TokenSource } from './holder.js';
-import { type LockInspection, type PermitInspection, summarize, summarizePermits } from './inspection.js';
+import {
+  type LockInspection,
+  type PermitInspection,
+  summarize,
+  summarizePermits,
+  type TakenPermits,
+} from './inspection.js';
 import { type KeyNames, Keyspace, NUL } from './keyspace.js';
 import { type AcquiredKeys, Lease, type LeaseContext } from './lease.js';
 import { LinkedList, ListMember } from './acquire/linked-list.js';
@@ -27,9 +33,11 @@ import { Waiter } from './acquire/waiter.js';
 import { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import { CircuitBreakerMaster } from './health/circuit-breaker-master.js';
 import { readState, type StateSnapshot } from './state/read-state.js';
+import { findSlots } from './taken-slots.js';
+import type { Target } from './target.js';
 import { NO_WITNESS, type Witness } from './witness.interface.js';
 
-export type { LockInspection, PermitInspection } from './inspection.js';
+export type { LockInspection, PermitInspection, SlotInspection, TakenPermits } from './inspection.js';
 
 /** The dependencies of the algorithm on its environment. */
 export interface RedlockContext {
@@ -40,6 +48,13 @@ export interface RedlockContext {
   readonly witness?: Witness | undefined;
   /** What to do while masters cannot vote: the end of a {@link QuorumUnavailableError}'s message. */
   readonly advice?: string | undefined;
+}
+
+/** An acquisition under way. */
+interface Waiting {
+  readonly waiter: Waiter;
+  readonly resources: readonly string[];
+  readonly call: CallSettings;
 }
 
 /** What an acquisition wants beside its keys. */
@@ -55,6 +70,7 @@ class Waiting extends ListMember<Waiting> {
   constructor(
     readonly waiter: Waiter,
     readonly resources: readonly string[],
+    readonly call: CallSettings,
   ) {
     super();
   }
@@ -177,7 +193,11 @@ export class Redlock {
 
   /** What this process is acquiring now, at most `most` of it. */
   ownWaiting(most: number): OwnLocks {
-    return listOwn(this.waiting.members, most, ({ resources, waiter }) => ({ resources, since: waiter.since.wall }));
+    return listOwn(this.waiting.members, most, ({ resources, waiter, call }) => ({
+      ...{ resources, since: waiter.since.wall },
+      ...(call.isShared && { mode: 'shared' }),
+      ...(call.permits !== undefined && { permits: call.permits }),
+    }));
   }
 
   /**
@@ -200,7 +220,7 @@ export class Redlock {
     // An acquisition that does not wait makes its single attempt without queueing behind those that do.
     const { queues, sharing, permits } = wanted;
     const entry = call.wait > 0 || this.queue.isEmpty(queues) ? this.queue.join(queues, waiter, sharing) : undefined;
-    const waiting = new Waiting(waiter, resources);
+    const waiting = new Waiting(waiter, resources, call);
     this.waiting.add(waiting);
     const acquisition = new Acquisition(this.acquisitionContext, {
       ...{ resources, call, waiter, entry, permits },
@@ -236,24 +256,27 @@ export class Redlock {
     };
   }
 
-  /** Asks all masters for the state of a resource. */
-  async inspect(resource: string): Promise<LockInspection> {
-    const { clock } = this.context;
-    const { keys, queues } = this.keyspace.namesOf([resource]);
-    const request = { op: 'inspect', keys, queues } as const;
-    const masters = await askAll({ masters: this.masters, request, clock, timeout: this.settings.masterTimeout });
-    return summarize(resource, masters);
+  /** Asks all masters for the state of a resource, or of one of its permits. */
+  async inspect(resource: string, slot?: number): Promise<LockInspection> {
+    return summarize(resource, await this.look({ resource, slot }));
   }
 
   /** Asks all masters for the state of the permits of a resource. */
-  async inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
+  inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
+    return this.inspectSlots(
+      resource,
+      Array.from({ length: permits }, (_, slot) => slot),
+    );
+  }
+
+  /** Finds the permits of a resource that are held; `undefined` if too few masters answer. For operators. */
+  async takenPermits(resource: string): Promise<TakenPermits | undefined> {
     const { masters, context, settings, keyspace } = this;
-    const round = { masters, clock: context.clock, timeout: settings.masterTimeout };
-    const answers = Array.from({ length: permits }, (_, slot) => {
-      const { keys, queues } = keyspace.namesOfSlots(resource, [slot]);
-      return askAll({ ...round, request: { op: 'inspect', keys, queues } });
-    });
-    return summarizePermits(resource, await Promise.all(answers));
+    const search = { masters, keyspace, resource, clock: context.clock, timeout: settings.masterTimeout };
+    const found = await findSlots(search);
+    if (!found) return undefined;
+    const { waiting, slots } = await this.inspectSlots(resource, found);
+    return { waiting, slots: slots.filter(({ state }) => state !== 'free') };
   }
 
   /** Reads the state of a resource without its lock. */
@@ -263,14 +286,14 @@ export class Redlock {
     return readState({ masters, resource, key, entry, clock: context.clock, timeout: settings.masterTimeout });
   }
 
-  /** Finds the holders of a resource, for operators. */
-  owners(resource: string): Promise<Owners> {
-    return findOwners(this.operatorContext(resource));
+  /** Finds the holders of a lock or a permit, for operators. */
+  owners(target: Target): Promise<Owners> {
+    return findOwners(this.operatorContext(target));
   }
 
-  /** Takes a lock away from the holders that were found. */
-  revoke(resource: string, owners: Owners): Promise<ForcedRelease> {
-    return revokeOwners(owners, this.operatorContext(resource));
+  /** Takes a lock or a permit away from the holders that were found. */
+  revoke(target: Target, owners: Owners): Promise<ForcedRelease> {
+    return revokeOwners(owners, this.operatorContext(target));
   }
 
   /** Makes all masters write a key that is reserved for this library, and returns their status. */
@@ -347,9 +370,23 @@ export class Redlock {
     this.tellIfIdle();
   }
 
-  private operatorContext(resource: string): OperatorContext {
+  private operatorContext({ resource, slot }: Target): OperatorContext {
     const { context, keyspace, masters, settings } = this;
-    return { masters, key: keyspace.keyOf(resource), clock: context.clock, timeout: settings.masterTimeout };
+    const key = slot === undefined ? keyspace.keyOf(resource) : keyspace.slotOf(resource, slot);
+    return { masters, key, clock: context.clock, timeout: settings.masterTimeout };
+  }
+
+  private async inspectSlots(resource: string, slots: readonly number[]): Promise<PermitInspection> {
+    const reports = slots.map(async (slot) => ({ slot, masters: await this.look({ resource, slot }) }));
+    return summarizePermits(resource, await Promise.all(reports));
+  }
+
+  private look({ resource, slot }: Target): Promise<readonly MasterReport[]> {
+    const { masters, context, settings, keyspace } = this;
+    const { keys, queues } =
+      slot === undefined ? keyspace.namesOf([resource]) : keyspace.namesOfSlots(resource, [slot]);
+    const request = { op: 'inspect', keys, queues } as const;
+    return askAll({ masters, request, clock: context.clock, timeout: settings.masterTimeout });
   }
 
   private get isIdle(): boolean {

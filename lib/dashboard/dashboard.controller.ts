@@ -15,6 +15,7 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import type { Target } from '../core/target.js';
 import { Dashboard } from './dashboard.js';
 import type { DashboardGuard, Placement } from './options.js';
 import { PAGE } from './page.generated.js';
@@ -88,7 +89,7 @@ export function dashboardController({ path, guards }: Placement): Type {
       @Res() response: unknown,
     ): Promise<void> {
       refuseOtherPages(headers, this.dashboard.origins);
-      this.sendJson(response, await this.dashboard.inspect(serviceIn(query), textOf(query, 'resource')));
+      this.sendJson(response, await this.dashboard.inspect(serviceIn(query), targetIn(query)));
     }
 
     @Post('api/release')
@@ -96,9 +97,8 @@ export function dashboardController({ path, guards }: Placement): Type {
       refuseForgedAction(request.headers, this.dashboard.origins);
       const { body } = request;
       if (typeof body !== 'object' || body === null) throw new BadRequestException('the body must be a JSON object');
-      const [resource, ticket, confirm] = [textOf(body, 'resource'), textOf(body, 'ticket'), textOf(body, 'confirm')];
-      const record = await this.dashboard.release(serviceIn(body), request, { resource, ticket, confirm });
-      this.sendJson(response, record);
+      const wanted = { target: targetIn(body), ticket: textOf(body, 'ticket'), confirm: textOf(body, 'confirm') };
+      this.sendJson(response, await this.dashboard.release(serviceIn(body), request, wanted));
     }
 
     private sendJson(response: unknown, value: object): void {
@@ -122,6 +122,14 @@ export function dashboardController({ path, guards }: Placement): Type {
 function textOf(values: object, name: string): string {
   const value: unknown = Reflect.get(values, name);
   return typeof value === 'string' ? value : '';
+}
+
+/** @throws {BadRequestException} for a slot that no permit has */
+function targetIn(values: object): Target {
+  const [resource, slot] = [textOf(values, 'resource'), textOf(values, 'slot')];
+  if (slot === '') return { resource };
+  if (!/^\d{1,3}$/.test(slot)) throw new BadRequestException('slot must be that of a permit, from 0 to 999');
+  return { resource, slot: Number(slot) };
 }
 
 /** The service without a name is sent as an empty string. */

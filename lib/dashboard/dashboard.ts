@@ -12,7 +12,11 @@ import { showNames } from '../core/display.js';
 import { describeReply, isLockError, RedlockConfigError } from '../core/errors.js';
 import { isRevoked } from '../core/forced-release.js';
 import { resolveResources } from '../core/settings/resources.js';
+import type { LockHolder } from '../core/holder.js';
+import type { LockInspection, SlotInspection } from '../core/redlock.js';
+import type { Target } from '../core/target.js';
 import { getLockServiceToken, isLockService } from '../nest/lock-service.token.js';
+import type { LockService } from '../nest/lock.service.js';
 import { SERVICE_NAME } from '../nest/lock.explorer.js';
 import { availabilityOf } from './availability.js';
 import { EventLog } from './event-log.js';
@@ -20,7 +24,7 @@ import { JobWatch } from './job-watch.js';
 import type { Placement, Settings } from './options.js';
 import { ReleaseAction, type ReleaseRequest, ticketOf } from './release.action.js';
 import { ServiceWatch } from './service-watch.js';
-import type { InspectionView, ServiceView, StateView } from './views.js';
+import type { HolderView, InspectionView, PermitView, ServiceView, StateView } from './views.js';
 
 const OFF = 'Locking is off by `enabled: false`: everything runs without locks, and excludes nothing.';
 
@@ -101,19 +105,35 @@ export class Dashboard implements OnModuleInit {
   }
 
   /** @throws {BadRequestException} for a name that no resource can have */
-  async inspect(service: string | null, resource: string): Promise<InspectionView> {
+  async inspect(service: string | null, target: Target): Promise<InspectionView> {
     const { locks } = this.watchOf(service);
-    const { masters, holder, ...inspection } = await this.checked(() => locks.inspect(resource));
-    const owners = this.context.settings.actions ? await locks.owners(resource) : undefined;
+    return this.checked(async () => {
+      const inspection = await inspectTarget(locks, target);
+      if (target.slot !== undefined) return this.describe(locks, target, inspection);
+      // A user may have typed the title of a permit, which can be the name of a lock as well.
+      const permit = inspection.state === 'free' ? permitIn(target.resource) : undefined;
+      const other = permit && (await inspectTarget(locks, permit));
+      if (permit && other && other.state !== 'free') return this.describe(locks, permit, other);
+      const permits = await locks.takenPermits(target.resource);
+      const view = await this.describe(locks, target, inspection);
+      if (!permits || permits.slots.length === 0) return view;
+      return { ...view, permits: { waiting: permits.waiting, slots: permits.slots.map(permitView) } };
+    });
+  }
+
+  private async describe(locks: LockService, target: Target, inspected: LockInspection): Promise<InspectionView> {
+    const { masters, holder, ...inspection } = inspected;
+    const owners = this.context.settings.actions ? await locks.owners(target) : undefined;
     const ticket = owners && ticketOf(owners);
     return {
       ...inspection,
+      ...(target.slot !== undefined && { slot: target.slot }),
       at: Date.now(),
       masters: masters.map(({ master, answer }) => ({
         ...{ master, kind: answer?.kind ?? 'timeout' },
         text: answer?.kind === 'granted' ? 'free' : describeReply(answer),
       })),
-      ...(holder && { holder: { instance: holder.instance, since: holder.since.getTime() } }),
+      ...(holder && { holder: holderView(holder) }),
       ...(ticket !== undefined && { ticket }),
       ...(owners && { revoked: isRevoked(owners, masters.length) }),
     };
@@ -126,7 +146,7 @@ export class Dashboard implements OnModuleInit {
     const watch = this.watchOf(service);
     const by = await this.userOf(request);
     return this.checked(() => {
-      resolveResources('resource', wanted.resource);
+      resolveResources('resource', wanted.target.resource);
       return this.action.run(watch, by, wanted);
     });
   }
@@ -177,6 +197,24 @@ export class Dashboard implements OnModuleInit {
     const can = status.canVote ? 'locks can be taken' : 'no lock can be taken';
     this.events.add(name, status.canVote ? 'good' : 'bad', `at the start ${can}: ${availabilityOf(status).reason}`);
   }
+}
+
+function inspectTarget(locks: LockService, { resource, slot }: Target): Promise<LockInspection> {
+  return slot === undefined ? locks.inspect(resource) : locks.inspectSlot(resource, slot);
+}
+
+/** The permit that a text such as `stripe #3` names; `undefined` if it names none. */
+function permitIn(text: string): Target | undefined {
+  const [, resource, slot] = /^(.+) #(\d{1,3})$/s.exec(text) ?? [];
+  return resource === undefined ? undefined : { resource, slot: Number(slot) };
+}
+
+function permitView({ slot, state, remaining, holder }: SlotInspection): PermitView {
+  return { slot, state, remaining, ...(holder && { holder: holderView(holder) }) };
+}
+
+function holderView({ instance, since }: LockHolder): HolderView {
+  return { instance, since: since.getTime() };
 }
 
 async function viewOf(watch: ServiceWatch): Promise<ServiceView> {

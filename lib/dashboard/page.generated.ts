@@ -156,6 +156,7 @@ export function keep(place, elements, keys, make) {
       content: `import { element, write } from './dom.js';
 import { inspect } from './server.js';
 import { dateAndTime, duration, now, timeOfDay } from './time.js';
+import { titleOf } from './title.js';
 
 const WORDS = { held: 'held', free: 'free', unknown: 'unknown' };
 
@@ -173,7 +174,7 @@ export class Inspection {
     this.#dialog = dialog;
     form.addEventListener('submit', (event) => {
       event.preventDefault();
-      void this.#ask(form.elements.service.value || null, form.elements.resource.value);
+      void this.#ask(form.elements.service.value || null, { resource: form.elements.resource.value });
     });
   }
 
@@ -186,11 +187,12 @@ export class Inspection {
     for (const part of [service, ...service.labels]) part.hidden = names.length < 2;
   }
 
-  pick(service, resource) {
+  /** @param target has a slot if it is a permit */
+  pick(service, target) {
     this.#form.elements.service.value = service ?? '';
-    this.#form.elements.resource.value = resource;
+    this.#form.elements.resource.value = titleOf(target);
     this.#form.elements.resource.focus();
-    void this.#ask(service, resource);
+    void this.#ask(service, target);
   }
 
   tick() {
@@ -199,10 +201,10 @@ export class Inspection {
     write(cell, until <= now() ? 'over: inspect it again' : duration(until - now()));
   }
 
-  async #ask(service, resource) {
+  async #ask(service, target) {
     const asked = ++this.#shown;
     try {
-      const found = await inspect(service, resource);
+      const found = await inspect(service, target);
       if (asked === this.#shown) this.#show(service, found);
     } catch (error) {
       if (asked === this.#shown) this.#place.replaceChildren(element('p', { class: 'problem' }, error.message));
@@ -210,10 +212,16 @@ export class Inspection {
   }
 
   #show(service, found) {
-    const { resource, state, remaining, holder, sharedBy, waiting, at, masters, ticket, revoked } = found;
+    const { resource, slot, state, remaining, holder, sharedBy, waiting, at, masters, permits, ticket, revoked } =
+      found;
     this.#remaining = undefined;
-    const word = revoked ? 'released by force' : WORDS[state];
-    const badge = element('p', { class: 'badge', 'data-lock': revoked ? 'revoked' : state }, word);
+    const isOfPermits = permits && state === 'free';
+    const word = revoked ? 'released by force' : isOfPermits ? 'permits taken' : WORDS[state];
+    const badge = element(
+      'p',
+      { class: 'badge', 'data-lock': revoked ? 'revoked' : isOfPermits ? 'held' : state },
+      word,
+    );
     const facts = element('dl');
     const add = (term, value) => {
       const cell = element('dd', {}, value);
@@ -229,24 +237,43 @@ export class Inspection {
       const cell = add(revoked ? 'free in at most' : 'free, unless it is extended, in', 'it never expires');
       if (remaining !== undefined) this.#remaining = { cell, until: at + remaining };
     }
-    if (waiting !== undefined) add('waiting', String(waiting));
+    if (waiting !== undefined) add(slot === undefined ? 'waiting' : 'waiting for any permit', String(waiting));
     add('as of', timeOfDay(at));
     const replies = masters.map(({ master, kind, text }) =>
       element('li', { 'data-kind': kind }, element('span', { class: 'name' }, master), element('span', {}, text)),
     );
-    const head = element('div', { class: 'title' }, element('h3', {}, resource), badge);
+    const head = element('div', { class: 'title' }, element('h3', {}, titleOf(found)), badge);
     const parts = [head, facts, element('ul', { class: 'replies', 'aria-label': 'Reply of each master' }, ...replies)];
-    if (ticket) parts.push(this.#releaseButton(service, resource, ticket));
+    if (permits) parts.splice(1, 0, this.#permitList(service, found));
+    if (ticket) parts.push(this.#releaseButton(service, { resource, slot }, ticket));
     this.#place.replaceChildren(...parts);
     this.tick();
   }
 
-  #releaseButton(service, resource, ticket) {
+  /** Permits of a name do not exclude its lock, so they are shown beside it. */
+  #permitList(service, { resource, permits }) {
+    const { slots, waiting } = permits;
+    const count = \`\${slots.length} \${slots.length === 1 ? 'permit' : 'permits'} taken, \${waiting} waiting for one\`;
+    const rows = slots.map(({ slot, holder }) => {
+      const button = element('button', { type: 'button', class: 'link', title: 'Inspect this permit' }, \`#\${slot}\`);
+      button.addEventListener('click', () => this.pick(service, { resource, slot }));
+      const words = holder ? \`\${holder.instance} since \${dateAndTime(holder.since)}\` : 'held';
+      return element('li', { 'data-kind': 'held' }, button, element('span', {}, words));
+    });
+    return element(
+      'div',
+      { class: 'permits' },
+      element('p', { class: 'facts' }, count),
+      element('ul', { class: 'replies', 'aria-label': 'Permits that are taken' }, ...rows),
+    );
+  }
+
+  #releaseButton(service, target, ticket) {
     const button = element('button', { type: 'button', class: 'dangerous' }, 'Release by force…');
     button.addEventListener('click', () => {
-      this.#dialog.open(service, resource, ticket, () => {
+      this.#dialog.open(service, target, ticket, () => {
         this.#form.elements.resource.focus();
-        void this.#ask(service, resource);
+        void this.#ask(service, target);
       });
     });
     return button;
@@ -404,7 +431,7 @@ const STEP = matchMedia('(prefers-reduced-motion: reduce)').matches ? 1_000 : 10
 const at = (id) => document.getElementById(id);
 const services = new Services(at('services'));
 const inspection = new Inspection(at('inspect'), at('inspection'), new ReleaseDialog(at('release')));
-const own = new OwnLocks(at('own'), (service, resource) => inspection.pick(service, resource));
+const own = new OwnLocks(at('own'), (service, target) => inspection.pick(service, target));
 const jobs = new Jobs(at('jobs-panel'), at('jobs'));
 const log = new Log(at('log'));
 let seen = { log: '', after: 0 };
@@ -470,13 +497,14 @@ function showConnection(text) {
       type: 'text/javascript; charset=utf-8',
       content: `import { element, keep, write } from './dom.js';
 import { duration, now } from './time.js';
+import { titleOf } from './title.js';
 
 /** What this instance holds and waits for, the oldest first. */
 export class OwnLocks {
   #held;
   #waiting;
 
-  /** @param pick called with the service and the resource that the user wants to inspect */
+  /** @param pick called with the service and the lock or permit that the user wants to inspect */
   constructor(place, pick) {
     this.#held = new LockList('Held', 'for', 'This instance holds no lock.', pick);
     this.#waiting = new LockList('Waited for', 'for', 'No call of this instance waits for a lock.', pick);
@@ -544,15 +572,17 @@ class LockList {
     }
   }
 
-  #rowOf(key, { service, resources, since, mode, slot }, isNamed) {
+  #rowOf(key, { service, resources, since, mode, slot, permits }, isNamed) {
     const names = resources.map((resource) => {
-      // An inspection shows the lock of a name, and not its permits.
-      if (slot !== undefined) return element('span', {}, \`\${resource} #\${slot}\`);
-      const button = element('button', { type: 'button', class: 'link', title: 'Inspect this lock' }, resource);
-      button.addEventListener('click', () => this.#pick(service, resource));
+      const target = { resource, slot };
+      const title = slot === undefined ? 'Inspect this lock' : 'Inspect this permit';
+      const button = element('button', { type: 'button', class: 'link', title }, titleOf(target));
+      button.addEventListener('click', () => this.#pick(service, target));
       return button;
     });
     const tag = isNamed ? [element('span', { class: 'tag' }, service ?? 'default')] : [];
+    if (permits !== undefined)
+      tag.push(element('span', { class: 'tag' }, permits === 1 ? 'a permit' : \`one of \${permits} permits\`));
     if (mode === 'shared') tag.push(element('span', { class: 'tag' }, 'shared'));
     const cell = element('td', { class: 'number' });
     this.#since.set(key, { cell, since });
@@ -1065,13 +1095,14 @@ dd {
       type: 'text/javascript; charset=utf-8',
       content: `import { write, writeOrHide } from './dom.js';
 import { release } from './server.js';
+import { titleOf } from './title.js';
 
 /** Asks for the name of the resource before its lock is taken away. */
 export class ReleaseDialog {
   #dialog;
   #confirm;
   #problem;
-  #target;
+  #wanted;
   #isBusy = false;
 
   constructor(dialog) {
@@ -1085,9 +1116,9 @@ export class ReleaseDialog {
     });
   }
 
-  open(service, resource, ticket, done) {
-    this.#target = { service, resource, ticket, done };
-    write(this.#dialog.querySelector('#release-name'), resource);
+  open(service, target, ticket, done) {
+    this.#wanted = { service, target, ticket, done };
+    write(this.#dialog.querySelector('#release-name'), titleOf(target));
     this.#confirm.value = '';
     writeOrHide(this.#problem, undefined);
     this.#dialog.showModal();
@@ -1096,14 +1127,14 @@ export class ReleaseDialog {
 
   async #release() {
     if (this.#isBusy) return;
-    const { service, resource, ticket, done } = this.#target;
-    if (this.#confirm.value !== resource) {
+    const { service, target, ticket, done } = this.#wanted;
+    if (this.#confirm.value !== titleOf(target)) {
       writeOrHide(this.#problem, 'This is not the name of the resource.');
       return;
     }
     this.#isBusy = true;
     try {
-      const { released } = await release(service, resource, ticket, this.#confirm.value);
+      const { released } = await release(service, target, ticket, this.#confirm.value);
       if (!released) throw new Error('Too few masters gave it up: its holder may still rely on it.');
       this.#dialog.close();
       done();
@@ -1131,13 +1162,14 @@ export function readState(log, after) {
   return ask('state', { log, after });
 }
 
-export function inspect(service, resource) {
-  return ask('inspect', { service: service ?? '', resource });
+/** @param target has a slot if it is a permit */
+export function inspect(service, { resource, slot }) {
+  return ask('inspect', { service: service ?? '', resource, slot: String(slot ?? '') });
 }
 
-export function release(service, resource, ticket, confirm) {
+export function release(service, { resource, slot }, ticket, confirm) {
   const headers = { ...OWN, 'content-type': 'application/json' };
-  const body = JSON.stringify({ service: service ?? '', resource, ticket, confirm });
+  const body = JSON.stringify({ service: service ?? '', resource, slot: String(slot ?? ''), ticket, confirm });
   return answerOf(fetch(new URL('release', API), { method: 'POST', headers, body }));
 }
 
@@ -1461,6 +1493,17 @@ export function timeOfDay(at) {
 /** \`22 November, 14:03:07\` */
 export function dateAndTime(at) {
   return \`\${new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'long' })}, \${timeOfDay(at)}\`;
+}
+`,
+    },
+  ],
+  [
+    'title.js',
+    {
+      type: 'text/javascript; charset=utf-8',
+      content: `/** The name of a lock, or of a permit with its slot. */
+export function titleOf({ resource, slot }) {
+  return slot === undefined ? resource : \`\${resource} #\${slot}\`;
 }
 `,
     },

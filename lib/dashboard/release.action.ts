@@ -2,16 +2,18 @@ import { createHash } from 'node:crypto';
 import { BadRequestException, ConflictException, type LoggerService } from '@nestjs/common';
 import { auditLine, type AuditRecord } from '../core/audit.js';
 import { showNames } from '../core/display.js';
+import { type Target, titleOf } from '../core/target.js';
 import type { Owners } from '../core/forced-release.js';
 import type { EventLog } from './event-log.js';
 import type { ServiceWatch } from './service-watch.js';
 
 /** What a user wants to release. */
 export interface ReleaseRequest {
-  readonly resource: string;
+  /** A lock or a permit. */
+  readonly target: Target;
   /** Of the inspection that the user saw. */
   readonly ticket: string;
-  /** The resource once more, typed by the user. */
+  /** The name of the resource once more, typed by the user; for a permit with its slot, as in `stripe #3`. */
   readonly confirm: string;
 }
 
@@ -33,25 +35,26 @@ export class ReleaseAction {
    * @throws {BadRequestException} unless the user has typed the name of the resource
    * @throws {ConflictException} if the holder is not the one that the user saw any more
    */
-  async run(watch: ServiceWatch, by: string, { resource, ticket, confirm }: ReleaseRequest): Promise<AuditRecord> {
-    if (confirm !== resource) {
-      throw new BadRequestException(this.refuse(watch, by, resource, 'its name was not typed as confirmation'));
+  async run(watch: ServiceWatch, by: string, { target, ticket, confirm }: ReleaseRequest): Promise<AuditRecord> {
+    const { resource, slot } = target;
+    if (confirm !== (slot === undefined ? resource : `${resource} #${slot}`)) {
+      throw new BadRequestException(this.refuse(watch, by, target, 'its name was not typed as confirmation'));
     }
-    const owners = await watch.locks.owners(resource);
+    const owners = await watch.locks.owners(target);
     const found = ticketOf(owners);
     if (found !== ticket) {
       const reason = found === undefined ? 'it is not held any more' : 'another holder has it now';
-      throw new ConflictException(this.refuse(watch, by, resource, reason));
+      throw new ConflictException(this.refuse(watch, by, target, reason));
     }
-    const outcome = await watch.locks.revoke(resource, owners);
+    const outcome = await watch.locks.revoke(target, owners);
     const at = new Date().toISOString();
-    const record: AuditRecord = { ...outcome, at, by, resource, mode: 'revoked' };
+    const record: AuditRecord = { ...outcome, ...target, at, by, mode: 'revoked' };
     this.record(watch, auditLine(record));
     return record;
   }
 
-  private refuse(watch: ServiceWatch, by: string, resource: string, reason: string): string {
-    const names = showNames([resource]);
+  private refuse(watch: ServiceWatch, by: string, target: Target, reason: string): string {
+    const names = titleOf(target);
     this.record(watch, `audit: ${new Date().toISOString()} ${showNames([by])} did not release ${names}: ${reason}`);
     return `${names} was not released: ${reason}`;
   }

@@ -1,7 +1,7 @@
 import type { RedlockStatus } from '../core/health/status.js';
 import type { JobOutcome } from '../core/jobs/job-record.js';
 import type { OwnLocks } from '../core/own-locks.js';
-import type { LockInspection } from '../core/redlock.js';
+import type { LockInspection, SlotInspection } from '../core/redlock.js';
 import type { Availability } from './availability.js';
 import type { DashboardEvent } from './event-log.js';
 
@@ -63,12 +63,28 @@ export interface JobRunView {
   readonly error?: string;
 }
 
-/** One resource. */
+/** The holder of a lock or a permit. */
+export interface HolderView {
+  readonly instance: string;
+  /** Milliseconds since the Unix epoch. */
+  readonly since: number;
+}
+
+/** One permit that is held. */
+export interface PermitView extends Pick<SlotInspection, 'slot' | 'state' | 'remaining'> {
+  readonly holder?: HolderView;
+}
+
+/** One resource, or one of its permits. */
 export interface InspectionView extends Omit<LockInspection, 'masters' | 'holder'> {
+  /** The slot of the permit; absent for a lock. */
+  readonly slot?: number;
   readonly at: number;
   /** The reply of each master, in words. */
   readonly masters: readonly { readonly master: string; readonly kind: string; readonly text: string }[];
-  readonly holder?: { readonly instance: string; readonly since: number };
+  readonly holder?: HolderView;
+  /** The permits of the name that are held, which do not exclude its lock; absent without any, and for a permit. */
+  readonly permits?: { readonly waiting: number; readonly slots: readonly PermitView[] };
   /** Identifies the holder that was found, without its token. Absent if there is nothing to release. */
   readonly ticket?: string;
   /** Whether the lock was released by force and its keys have not expired yet. */

@@ -91,6 +91,7 @@ export class MemoryMaster implements Master {
         if (value === undefined && this.data.exists(key)) return SHARED;
         return value === undefined ? null : { value, remaining: this.data.pttl(key) };
       }),
+    values: (keys) => this.whenUp(() => keys.map((key) => this.data.get(key) ?? null)),
     revoke: (key, value) =>
       this.whenUp(() => {
         if (this.data.get(key) === undefined && this.data.exists(key)) return SHARED;

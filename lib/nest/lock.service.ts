@@ -6,7 +6,7 @@ import type { LockObserver, OnHeld } from '../core/observer.js';
 import { ObserverHub } from '../core/observer-hub.js';
 import type { OwnLocks } from '../core/own-locks.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
-import type { LockInspection, PermitInspection, Redlock } from '../core/redlock.js';
+import type { LockInspection, PermitInspection, Redlock, TakenPermits } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { ACQUIRE_OPTION_NAMES, type AcquireOptions } from '../core/settings/options.js';
 import {
@@ -18,6 +18,7 @@ import {
   warningOfTtl,
 } from '../core/settings/settings.js';
 import type { StateSnapshot } from '../core/state/read-state.js';
+import type { Target } from '../core/target.js';
 import type { RedlockStatus } from '../core/health/status.js';
 import { FixedNames } from './fixed-names.js';
 import type { LockEnvironment } from './lock-environment.interface.js';
@@ -206,11 +207,27 @@ export class LockService {
   }
 
   /**
-   * Finds the holders of a resource on all masters. Their tokens are secrets.
+   * Asks all masters whether one permit is held. Like {@link inspect}, it is advisory, and an outage is no error.
    * @internal
    */
-  owners(resource: string): Promise<Owners> {
-    return this.redlock().owners(resource);
+  inspectSlot(resource: string, slot: number): Promise<LockInspection> {
+    return this.redlock().inspect(resource, slot);
+  }
+
+  /**
+   * Finds the permits of a resource that are held, without their number; `undefined` if too few masters answer.
+   * @internal
+   */
+  takenPermits(resource: string): Promise<TakenPermits | undefined> {
+    return this.redlock().takenPermits(resource);
+  }
+
+  /**
+   * Finds the holders of a lock or a permit on all masters. Their tokens are secrets.
+   * @internal
+   */
+  owners(target: Target): Promise<Owners> {
+    return this.redlock().owners(target);
   }
 
   /**
@@ -218,8 +235,8 @@ export class LockService {
    * passed.
    * @internal
    */
-  revoke(resource: string, owners: Owners): Promise<ForcedRelease> {
-    return this.redlock().revoke(resource, owners);
+  revoke(target: Target, owners: Owners): Promise<ForcedRelease> {
+    return this.redlock().revoke(target, owners);
   }
 
   /**

@@ -246,7 +246,7 @@ export class RedisMaster implements Master, GuardedServer {
   get operator(): OperatorMaster {
     return new RedisOperator({
       problem: () => this.problem(),
-      evaluate: (script, key, args) => this.evaluate(script, [key], args),
+      evaluate: (script, keys, args) => this.evaluate(script, keys, args),
       failure: (error, tokens) => this.failureWithout(error, tokens),
     });
   }

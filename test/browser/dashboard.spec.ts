@@ -183,7 +183,7 @@ async function unreached(page: Page): Promise<string[]> {
   );
 }
 
-describe.each(ADAPTERS)('The page of the dashboard on $platform', ({ adapter }) => {
+describe.each(ADAPTERS)('The page of the dashboard on $platform', ({ platform, adapter }) => {
   it.each(['desktop', 'phone'] as const)(
     'fits a %s in light and dark, can be read, and is reached by the keyboard everywhere',
     async (size) => {
@@ -228,6 +228,41 @@ describe.each(ADAPTERS)('The page of the dashboard on $platform', ({ adapter }) 
       await page.getByRole('log').getByText('"anna" released "order:1"').waitFor();
       await expect(lock.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
       await page.getByRole('log').getByText('lost the lock on "order:1"').waitFor();
+    },
+    TEST,
+  );
+
+  it(
+    'shows the permits of a name, and releases one by force',
+    async () => {
+      const { url, locks } = await start(adapter);
+      // The permit that is released by force stays taken on the masters, which both platforms use.
+      const name = `stripe:${platform}`;
+      const [one, other] = [
+        await locks.acquire(name, { permits: 2, ttl: '5m' }),
+        await locks.acquire(name, { permits: 2, ttl: '5m' }),
+      ];
+      const waiting = locks.acquire(name, { permits: 2, wait: '5m' });
+      const page = await open(`${url}/admin/locks`, 'phone');
+      await page.getByText('one of 2 permits', { exact: true }).waitFor();
+      await page.getByRole('button', { name, exact: true }).click();
+      const inspection = page.locator('#inspection');
+      await inspection.getByText('permits taken', { exact: true }).waitFor();
+      await expect(inspection.getByText('free', { exact: true }).count()).resolves.toBe(3);
+      expect([await misplaced(page), await tooFaint(page)]).toEqual([[], []]);
+      const title = `${name} #${one.slot}`;
+      await inspection.getByRole('button', { name: `#${one.slot}`, exact: true }).click();
+      await inspection.getByRole('heading', { name: title }).waitFor();
+      await expect(page.getByRole('textbox', { name: 'Resource' }).inputValue()).resolves.toBe(title);
+      await page.getByRole('button', { name: 'Release by force…' }).click();
+      await page.getByRole('dialog').getByRole('textbox').fill(title);
+      await page.keyboard.press('Enter');
+      await inspection.getByText('released by force', { exact: true }).waitFor();
+      await expect(one.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
+      await page.getByRole('button', { name: `${name} #${other.slot}`, exact: true }).click();
+      await inspection.getByRole('heading', { name: `${name} #${other.slot}` }).waitFor();
+      await other.release();
+      await (await waiting).release();
     },
     TEST,
   );

@@ -83,8 +83,8 @@ interface Inspection extends Record<string, unknown> {
   readonly ticket?: string;
 }
 
-async function inspectionOf(url: string, resource: string, service = ''): Promise<Inspection> {
-  const query = new URLSearchParams({ resource, service });
+async function inspectionOf(url: string, resource: string, more: Record<string, string> = {}): Promise<Inspection> {
+  const query = new URLSearchParams({ resource, ...more });
   const response = await fetch(`${url}/api/inspect?${query.toString()}`, { headers: PAGE });
   expect(response.status).toBe(200);
   return (await response.json()) as Inspection;
@@ -198,6 +198,38 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     expect(await inspectionOf(url, 'prices')).toMatchObject({ state: 'held', sharedBy: 1 });
   }, 60_000);
 
+  it('shows which permits of a name are taken, and not that its lock is free', async () => {
+    const { url, locks } = await start(GUARDED);
+    const permits = [0, 1].map(() => locks.acquire('stripe', { permits: 2 }));
+    const held = await Promise.all(permits);
+    const { instance } = locks.status();
+    const waiting = locks.acquire('stripe', { permits: 2, wait: '1m' });
+    const expected = held.map(({ slot }) => ({ slot, state: 'held', holder: { instance } }));
+    expected.sort((one, other) => one.slot! - other.slot!);
+    const inspection = await inspectionOf(url, 'stripe');
+    expect(inspection).toMatchObject({ state: 'free', permits: { waiting: 0, slots: expected } });
+    expect(inspection).not.toHaveProperty('slot');
+    const { services } = await stateOf(url);
+    expect(services[0]?.waiting.locks).toEqual([{ resources: ['stripe'], since: expect.any(Number), permits: 2 }]);
+
+    const [slot] = held.map((lock) => lock.slot);
+    const permit = { resource: 'stripe', slot, state: 'held', holder: { instance } };
+    expect(await inspectionOf(url, 'stripe', { slot: String(slot) })).toMatchObject(permit);
+    // As a user types it, who sees it so on the page.
+    expect(await inspectionOf(url, `stripe #${slot}`)).toMatchObject(permit);
+    expect(await inspectionOf(url, 'stripe #7')).toMatchObject({ resource: 'stripe #7', state: 'free' });
+    expect(await inspectionOf(url, 'other')).not.toHaveProperty('permits');
+    await using _lock = await locks.acquire(`stripe #${slot}`, '30s');
+    const named = await inspectionOf(url, `stripe #${slot}`);
+    expect(named).toMatchObject({ resource: `stripe #${slot}`, state: 'held' });
+    for (const wrong of ['-1', '1000', 'x']) {
+      expect(await statusOf('GET', `${url}/api/inspect?resource=a&slot=${wrong}`, PAGE)).toBe(400);
+    }
+    await Promise.all(held.map((lock) => lock.release()));
+    await (await waiting).release();
+    expect(await inspectionOf(url, 'stripe')).not.toHaveProperty('permits');
+  }, 60_000);
+
   it('shows why no lock can be taken, and records that the quorum was lost and restored', async () => {
     await using masters = await startMasters(3);
     const { url } = await start(GUARDED, masters.urls);
@@ -274,6 +306,29 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     expect(after).not.toHaveProperty('ticket');
     const { events } = await stateOf(url);
     expect(events.map(({ kind }) => kind)).toEqual(['good', 'action', 'lost']);
+  }, 60_000);
+
+  it('releases a permit by force, and leaves the other permits and the lock of the name alone', async () => {
+    await using masters = await startMasters(3);
+    const { url, locks } = await start(ACTING, masters.urls);
+    const lock = await locks.acquire('stripe', '30s');
+    const [one, other] = [
+      await locks.acquire('stripe', { permits: 2, ttl: '30s' }),
+      await locks.acquire('stripe', { permits: 2, ttl: '30s' }),
+    ];
+    const [slot, title] = [String(one.slot), `stripe #${one.slot}`];
+    const { ticket } = await inspectionOf(url, 'stripe', { slot });
+    expect((await release(url, { resource: 'stripe', slot, ticket, confirm: 'stripe' })).status).toBe(400);
+    const response = await release(url, { resource: 'stripe', slot, ticket, confirm: title });
+    expect(await response.json()).toMatchObject({ released: true, by: 'anna', resource: 'stripe', slot: one.slot });
+    expect(logs.filter((line) => line.includes('audit: '))).toEqual([
+      expect.stringContaining(`"anna" did not release "stripe" #${slot}: its name was not typed as confirmation`),
+      expect.stringContaining(`"anna" released "stripe" #${slot} (revoked, `),
+    ]);
+    await expect(one.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    await expect(other.extend()).resolves.toBeUndefined();
+    await expect(lock.extend()).resolves.toBeUndefined();
+    expect(await inspectionOf(url, title)).toMatchObject({ slot: one.slot, revoked: true });
   }, 60_000);
 
   it('calls a lock released as soon as no quorum is left that could extend it', async () => {
@@ -435,7 +490,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
       [null, 0],
       ['billing', 1],
     ]);
-    expect(await inspectionOf(dashboard, 'invoice', 'billing')).toMatchObject({ state: 'held' });
+    expect(await inspectionOf(dashboard, 'invoice', { service: 'billing' })).toMatchObject({ state: 'held' });
     expect(await inspectionOf(dashboard, 'invoice')).toMatchObject({ state: 'free' });
   });
 

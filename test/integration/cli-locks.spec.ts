@@ -178,10 +178,27 @@ describe('release', () => {
     await (await waiting).release();
   }, 90_000);
 
+  it('says that a living holder takes a lock back that was freed at once', async () => {
+    await using masters = await startMasters(3);
+    await using contender = await Contender.on(masters.urls, { masterTimeout: 1_000 });
+    const lock = await contender.acquire('job', '30s');
+    const { status, stdout } = await release(masters.urls, 'job', ['--yes', '--at-once']);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^"job" is free now$/m);
+    expect(stdout).toContain('a holder that is alive takes it back with its next extension');
+    await expect(lock.extend()).resolves.toBeUndefined();
+    const { stdout: inspected } = await cli(['inspect', 'job', ...on(masters.urls), ...PATIENTLY, '--json']);
+    expect(JSON.parse(inspected)).toMatchObject({ state: 'held' });
+    const { stdout: revoked } = await release(masters.urls, 'job', ['--yes']);
+    expect(revoked).not.toContain('takes it back');
+    await expect(lock.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
+  }, 90_000);
+
   it.each([
     ['no', 'n\n', 1],
     ['nothing', '', 1],
     ['yes', 'yes\n', 0],
+    ['y', 'Y\n', 0],
   ])(
     'asks for confirmation, and gets the answer: %s',
     async (_, input, expected) => {
@@ -193,7 +210,7 @@ describe('release', () => {
       expect(status).toBe(expected);
       expect(stderr).toContain('a process that may be working');
       expect(stderr).toContain('fencing token');
-      expect(stderr).toContain('Release it? Type yes: ');
+      expect(stderr).toContain('Release it? Type yes or y: ');
       expect(stdout.includes('audit: ')).toBe(expected === 0);
       const after = await command(masters.servers[0]!.port, 'GET', 'lock:order:1');
       expect(after === before).toBe(expected === 1);

@@ -56,8 +56,53 @@ describe('inspect', () => {
     expect(json.slots.map(({ state }) => state)).toEqual(
       [0, 1, 2].map((slot) => (slot === held.slot ? 'held' : 'free')),
     );
+    expect(json.slots.map((slot) => (slot as { slot?: number }).slot)).toEqual([0, 1, 2]);
     const wrong = await cli([...inspect, 'many']);
     expect(wrong).toMatchObject({ status: 2, stderr: expect.stringContaining('permits must be an integer from 1') });
+  }, 60_000);
+});
+
+describe('inspect of a name with permits', () => {
+  it('shows those that are taken, without their number, and not only that the lock is free', async () => {
+    await using masters = await startMasters(3);
+    await using contender = await Contender.on(masters.urls);
+    const inspect = ['inspect', 'stripe', ...on(masters.urls), ...PATIENTLY];
+    expect((await cli(inspect)).stdout).not.toContain('permit');
+    expect(JSON.parse((await cli([...inspect, '--json'])).stdout)).not.toHaveProperty('takenPermits');
+    await contender.acquire('stripe', '30s', { permits: 2, wait: 0 });
+    const two = await contender.acquire('stripe', '30s', { permits: 2, wait: 0 });
+    const { status, stdout, stderr } = await cli(inspect);
+    expect([status, stderr]).toEqual([0, '']);
+    expect(stdout).toContain('"stripe" is free (held on 0 of 3 masters');
+    expect(stdout).toMatch(/#0 +│ held +│ \d+\.\d s +│ 3 of 3/);
+    expect(stdout).toContain('no lock of this name, but 2 permits of "stripe" are taken: #0, #1');
+    const json = JSON.parse((await cli([...inspect, '--json'])).stdout) as object;
+    expect(json).toMatchObject({ state: 'free', takenPermits: { waiting: 0, slots: [{ slot: 0 }, { slot: 1 }] } });
+    await two.release();
+    await contender.acquire('stripe', '30s');
+    expect((await cli(inspect)).stdout).toContain(
+      `beside the lock, 1 permit of "stripe" is taken: #${two.slot === 0 ? 1 : 0}`,
+    );
+    const fewer = await cli([...inspect, '--permits', '1']);
+    expect(fewer.stderr).toContain('note: "stripe" is held as a lock: inspect it without --permits');
+  }, 60_000);
+
+  it('names permits beyond the number that was given, and a lock of that name', async () => {
+    await using masters = await startMasters(3);
+    await using contender = await Contender.on(masters.urls);
+    for (let count = 0; count < 4; count++) await contender.acquire('stripe', '30s', { permits: 4, wait: 0 });
+    await contender.acquire('prices', '30s', SHARED);
+    const options = [...on(masters.urls), ...PATIENTLY];
+    const few = await cli(['inspect', 'stripe', ...options, '--permits', '2']);
+    expect(few.stdout).toContain('"stripe": 2 of 2 permits taken');
+    expect(few.stderr).toBe(
+      'note: more permits of this name are taken: #2, #3. Give the number that the application gives\n',
+    );
+    const json = await cli(['inspect', 'stripe', ...options, '--permits', '2', '--json']);
+    expect(JSON.parse(json.stdout)).toMatchObject({ taken: 2, beyond: [2, 3] });
+    const lock = await cli(['inspect', 'prices', ...options, '--permits', '5']);
+    expect(lock.stdout).toContain('"prices": 0 of 5 permits taken');
+    expect(lock.stderr).toBe('note: "prices" is held as a lock, shared by 1 holder: inspect it without --permits\n');
   }, 60_000);
 });
 
@@ -93,7 +138,7 @@ describe('list', () => {
     const { stdout } = await cli(['list', ...on(masters.urls), ...PATIENTLY]);
     expect(stdout).toMatch(/"stripe" #1 +│ held/);
     expect(stdout).toMatch(/"prices" +│ held .*shared by 1 holder/);
-    expect(stdout).toContain('2 locks, 3 permits');
+    expect(stdout).toContain('2 locks with 2 holders, 3 permits');
     expect(stdout).not.toContain('\0');
   }, 60_000);
 });
@@ -118,6 +163,21 @@ describe('release', () => {
     expect((await next.acquire('stripe', '30s', { permits: 2, wait: 0 })).slot).toBe(two.slot);
   }, 60_000);
 
+  it('names the permits of a name whose lock is not held', async () => {
+    await using masters = await startMasters(3);
+    await using contender = await Contender.on(masters.urls);
+    await contender.acquire('stripe', '30s', { permits: 1, wait: 0 });
+    const release = ['release', 'stripe', '--yes', ...on(masters.urls), ...PATIENTLY];
+    const hint = 'the permit #0 of this name is taken, and --permit 0 would release that one';
+    for (const [args, name] of [
+      [[], '"stripe"'],
+      [['--permit', '7'], '"stripe" #7'],
+    ] as const) {
+      const { status, stdout } = await cli([...release, ...args]);
+      expect([status, stdout]).toEqual([1, `${name} is not held, so nothing was released: ${hint}\n`]);
+    }
+  }, 60_000);
+
   it('refuses to take a shared lock away, and explains what ends it', async () => {
     await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { masterTimeout: 1_000 });
@@ -134,11 +194,11 @@ describe('release', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ resource: 'prices', released: false });
   }, 60_000);
 
-  it('refuses what is not the number of a permit', async () => {
+  it('refuses what is not the slot of a permit', async () => {
     const ended = await cli(['release', 'stripe', '--permit', '-1', '--master', 'redis://127.0.0.1:1']);
     expect(ended).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('--permit must be the number of a permit'),
+      stderr: expect.stringContaining('--permit must be the slot of a permit'),
     });
   }, 60_000);
 });

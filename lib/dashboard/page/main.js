@@ -16,7 +16,7 @@ const STEP = matchMedia('(prefers-reduced-motion: reduce)').matches ? 1_000 : 10
 const at = (id) => document.getElementById(id);
 const services = new Services(at('services'));
 const inspection = new Inspection(at('inspect'), at('inspection'), new ReleaseDialog(at('release')));
-const own = new OwnLocks(at('own'), (service, resource) => inspection.pick(service, resource));
+const own = new OwnLocks(at('own'), (service, target) => inspection.pick(service, target));
 const jobs = new Jobs(at('jobs-panel'), at('jobs'));
 const log = new Log(at('log'));
 let seen = { log: '', after: 0 };

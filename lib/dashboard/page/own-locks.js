@@ -1,12 +1,13 @@
 import { element, keep, write } from './dom.js';
 import { duration, now } from './time.js';
+import { titleOf } from './title.js';
 
 /** What this instance holds and waits for, the oldest first. */
 export class OwnLocks {
   #held;
   #waiting;
 
-  /** @param pick called with the service and the resource that the user wants to inspect */
+  /** @param pick called with the service and the lock or permit that the user wants to inspect */
   constructor(place, pick) {
     this.#held = new LockList('Held', 'for', 'This instance holds no lock.', pick);
     this.#waiting = new LockList('Waited for', 'for', 'No call of this instance waits for a lock.', pick);
@@ -74,15 +75,17 @@ class LockList {
     }
   }
 
-  #rowOf(key, { service, resources, since, mode, slot }, isNamed) {
+  #rowOf(key, { service, resources, since, mode, slot, permits }, isNamed) {
     const names = resources.map((resource) => {
-      // An inspection shows the lock of a name, and not its permits.
-      if (slot !== undefined) return element('span', {}, `${resource} #${slot}`);
-      const button = element('button', { type: 'button', class: 'link', title: 'Inspect this lock' }, resource);
-      button.addEventListener('click', () => this.#pick(service, resource));
+      const target = { resource, slot };
+      const title = slot === undefined ? 'Inspect this lock' : 'Inspect this permit';
+      const button = element('button', { type: 'button', class: 'link', title }, titleOf(target));
+      button.addEventListener('click', () => this.#pick(service, target));
       return button;
     });
     const tag = isNamed ? [element('span', { class: 'tag' }, service ?? 'default')] : [];
+    if (permits !== undefined)
+      tag.push(element('span', { class: 'tag' }, permits === 1 ? 'a permit' : `one of ${permits} permits`));
     if (mode === 'shared') tag.push(element('span', { class: 'tag' }, 'shared'));
     const cell = element('td', { class: 'number' });
     this.#since.set(key, { cell, since });

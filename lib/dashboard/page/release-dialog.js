@@ -1,12 +1,13 @@
 import { write, writeOrHide } from './dom.js';
 import { release } from './server.js';
+import { titleOf } from './title.js';
 
 /** Asks for the name of the resource before its lock is taken away. */
 export class ReleaseDialog {
   #dialog;
   #confirm;
   #problem;
-  #target;
+  #wanted;
   #isBusy = false;
 
   constructor(dialog) {
@@ -20,9 +21,9 @@ export class ReleaseDialog {
     });
   }
 
-  open(service, resource, ticket, done) {
-    this.#target = { service, resource, ticket, done };
-    write(this.#dialog.querySelector('#release-name'), resource);
+  open(service, target, ticket, done) {
+    this.#wanted = { service, target, ticket, done };
+    write(this.#dialog.querySelector('#release-name'), titleOf(target));
     this.#confirm.value = '';
     writeOrHide(this.#problem, undefined);
     this.#dialog.showModal();
@@ -31,14 +32,14 @@ export class ReleaseDialog {
 
   async #release() {
     if (this.#isBusy) return;
-    const { service, resource, ticket, done } = this.#target;
-    if (this.#confirm.value !== resource) {
+    const { service, target, ticket, done } = this.#wanted;
+    if (this.#confirm.value !== titleOf(target)) {
       writeOrHide(this.#problem, 'This is not the name of the resource.');
       return;
     }
     this.#isBusy = true;
     try {
-      const { released } = await release(service, resource, ticket, this.#confirm.value);
+      const { released } = await release(service, target, ticket, this.#confirm.value);
       if (!released) throw new Error('Too few masters gave it up: its holder may still rely on it.');
       this.#dialog.close();
       done();

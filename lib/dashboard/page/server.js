@@ -8,13 +8,14 @@ export function readState(log, after) {
   return ask('state', { log, after });
 }
 
-export function inspect(service, resource) {
-  return ask('inspect', { service: service ?? '', resource });
+/** @param target has a slot if it is a permit */
+export function inspect(service, { resource, slot }) {
+  return ask('inspect', { service: service ?? '', resource, slot: String(slot ?? '') });
 }
 
-export function release(service, resource, ticket, confirm) {
+export function release(service, { resource, slot }, ticket, confirm) {
   const headers = { ...OWN, 'content-type': 'application/json' };
-  const body = JSON.stringify({ service: service ?? '', resource, ticket, confirm });
+  const body = JSON.stringify({ service: service ?? '', resource, slot: String(slot ?? ''), ticket, confirm });
   return answerOf(fetch(new URL('release', API), { method: 'POST', headers, body }));
 }
 

@@ -12,6 +12,9 @@ end
 redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
 return left`;
 
+/** KEYS: the keys. Returns their values; a key that is free or has another type has none. */
+export const VALUES = `return redis.call('MGET', unpack(KEYS))`;
+
 /** KEYS: the key. Returns its value and its remaining milliseconds, or nothing if it is free. */
 export const READ = `
 local value = redis.call('GET', KEYS[1])
