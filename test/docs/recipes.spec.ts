@@ -45,6 +45,7 @@ describe('The recipes', () => {
       'docs/testing.md/plain.spec.ts',
       'docs/testing.md/report.job.spec.ts',
       'docs/testing.md/report.unit.spec.ts',
+      'docs/testing.md/sharing.spec.ts',
     ]);
   });
 });
