@@ -62,10 +62,7 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
         'masters answer',
     )
     .argument('<key>', KEY)
-    .option(
-      '--permits <number>',
-      'show all permits of this name, as many as the application gives, in place of its lock',
-    )
+    .option('--permits <number>', 'show all permits of this name, as many as the application gives, and not its lock')
     .action((key: string, options: CommonOptions & { readonly permits?: string }) => {
       const { permits } = options;
       return start(options, (context) =>
@@ -91,7 +88,10 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
   common(program.command('release'))
     .description('take a lock away from its holder, on all masters, and print a line for the audit')
     .argument('<key>', KEY)
-    .option('--permit <slot>', 'the permit in this slot, from 0, in place of the lock; list shows the slots')
+    .option(
+      '--permit <slot>',
+      'release the permit in this slot, from 0, and not the lock of this name; inspect shows the slots',
+    )
     .option('--yes', 'do not ask')
     .option(
       '--at-once',

@@ -38,7 +38,7 @@ export async function release(context: Context, key: string, options: ReleaseOpt
 /** @throws {UsageError} unless it is the slot of a permit */
 function slotOf(given: string): number {
   if (/^\d{1,3}$/.test(given)) return Number(given);
-  throw new UsageError('--permit must be the slot of a permit, from 0 to 999: list shows the slots');
+  throw new UsageError('--permit must be the slot of a permit, from 0 to 999: inspect shows the slots');
 }
 
 async function releaseIn(
