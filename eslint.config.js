@@ -26,6 +26,8 @@ export default defineConfig(
     languageOptions: { parserOptions: { projectService: true } },
     rules: {
       // A lock whose promise is not awaited is a lock without a holder.
+      // An error that was caught is thrown on as it is.
+      '@typescript-eslint/prefer-promise-reject-errors': ['error', { allowThrowingUnknown: true }],
       '@typescript-eslint/no-floating-promises': ['error', { checkThenables: true }],
       '@typescript-eslint/no-explicit-any': 'error',
       '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],

@@ -50,13 +50,6 @@ export interface RedlockContext {
   readonly advice?: string | undefined;
 }
 
-/** An acquisition under way. */
-interface Waiting {
-  readonly waiter: Waiter;
-  readonly resources: readonly string[];
-  readonly call: CallSettings;
-}
-
 /** What an acquisition wants beside its keys. */
 interface Wanted {
   /** The names of its queues in this process. */
