@@ -121,7 +121,7 @@ export class Keyspace {
   }
 }
 
-/** A held lock stores only its resources, sorted; their names are derived on demand. */
+/** The names of resources, sorted, each made on demand. */
 class DerivedNames implements KeyNames {
   constructor(
     private readonly resources: readonly string[],
@@ -144,15 +144,6 @@ class DerivedNames implements KeyNames {
     const [resource, other] = this.resources;
     return resource === undefined || other !== undefined ? undefined : this.keyspace.stateOf(resource);
   }
-}
-
-/** The names of each single resource. */
-export function eachOf({ keys, queues, barriers }: KeyNames): KeyNames[] {
-  return keys.map((key, i) => ({
-    keys: [key],
-    queues: queues.slice(i, i + 1),
-    barriers: barriers.slice(i, i + 1),
-  }));
 }
 
 function splitAt(text: string, separator: string): readonly [string, string] {

@@ -115,6 +115,7 @@ export class Redlock {
     this.acquisitionContext = {
       masters: this.masters,
       homeMasters: this.homeMasters,
+      keyspace: this.keyspace,
       settings,
       clock,
       random,
@@ -215,10 +216,7 @@ export class Redlock {
     const entry = call.wait > 0 || this.queue.isEmpty(queues) ? this.queue.join(queues, waiter, sharing) : undefined;
     const waiting = new Waiting(waiter, resources, call);
     this.waiting.add(waiting);
-    const acquisition = new Acquisition(this.acquisitionContext, {
-      ...{ resources, call, waiter, entry, permits },
-      names: permits?.all ?? this.keyspace.namesOf(resources),
-    });
+    const acquisition = new Acquisition(this.acquisitionContext, { resources, call, waiter, entry, permits });
     try {
       const leasedKeys = await acquisition.run();
       recorder?.granted(acquisition.attempts, waiter.paused);

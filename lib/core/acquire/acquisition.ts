@@ -10,7 +10,7 @@ import type { TokenSource } from '../holder.js';
 import { type CallSettings, EXPIRY_RESOLUTION, masterTimeoutFor, type Settings } from '../settings/settings.js';
 import { showNames } from '../display.js';
 import type { LeasedKeys } from './leased-keys.interface.js';
-import { eachOf, type KeyNames } from '../keyspace.js';
+import type { KeyNames, Keyspace } from '../keyspace.js';
 import { Barrier } from './barrier.js';
 import { HomeQueues } from './home-queues.js';
 import type { PassedLock } from './local-hand-off.js';
@@ -34,6 +34,7 @@ const PATIENCE = 1_000;
 export interface AcquisitionContext {
   readonly masters: readonly CircuitBreakerMaster[];
   readonly homeMasters: HomeMasters;
+  readonly keyspace: Keyspace;
   readonly settings: Settings;
   readonly clock: Clock;
   readonly random: Random;
@@ -68,7 +69,8 @@ interface Contact {
 /** One call of `acquire`. */
 interface AcquisitionRequest {
   readonly resources: readonly string[];
-  readonly names: KeyNames;
+  /** The one of several resources that it takes; absent if it takes all. */
+  readonly part?: string | undefined;
   readonly call: CallSettings;
   readonly waiter: Waiter;
   /** Its entry in the queues of this process; `undefined` if no other call of this process wants the same resources. */
@@ -97,6 +99,8 @@ export class Acquisition {
   /** The settings of this call. Its ttl and `minHold` are cut to the largest ttl that all masters know. */
   call: CallSettings;
   private readonly resources: readonly string[];
+  /** All of them, or the one that it takes. */
+  private readonly taken: readonly string[];
   private readonly names: KeyNames;
   private readonly keys: readonly string[];
   private readonly waiter: Waiter;
@@ -110,11 +114,12 @@ export class Acquisition {
 
   constructor(
     private readonly context: AcquisitionContext,
-    { resources, names, call, waiter, entry, permits }: AcquisitionRequest,
+    { resources, part, call, waiter, entry, permits }: AcquisitionRequest,
   ) {
     this.resources = resources;
-    this.names = names;
-    this.keys = names.keys;
+    this.taken = part === undefined ? resources : [part];
+    this.names = permits?.all ?? context.keyspace.namesOf(this.taken);
+    this.keys = this.names.keys;
     this.call = call;
     this.waiter = waiter;
     this.entry = entry;
@@ -184,8 +189,8 @@ export class Acquisition {
     const timeout = isGuaranteed ? full : Math.min(full, waiter.left);
     const home = context.homeMasters.of(this.keys[0] as string);
     // Of permits, the home master selects one, if it is asked first.
-    const names = this.permits && (!home || step === 'all') ? this.permits.guess() : this.names;
-    const quorumLock = this.newQuorumLock(names, home);
+    const permit = !home || step === 'all' ? this.permits?.guess() : this.permits?.all;
+    const quorumLock = this.newQuorumLock(home, permit);
     waiter.interrupt = quorumLock;
     const since = context.clock.read();
     const quorumCall = await this.contact({ quorumLock, step, home, timeout, since });
@@ -222,10 +227,10 @@ export class Acquisition {
     // A notification could not be used while the keys are collected one by one. The place in this process is kept.
     this.leaveQueues();
     try {
-      for (const names of eachOf(this.names)) {
-        const part = new Acquisition(context, { resources, names, call, waiter, entry });
-        sequence.add(await part.run('home'));
-        if (part.call.ttl < this.call.ttl) this.call = part.call;
+      for (const part of [...resources].sort()) {
+        const acquisition = new Acquisition(context, { resources, part, call, waiter, entry });
+        sequence.add(await acquisition.run('home'));
+        if (acquisition.call.ttl < this.call.ttl) this.call = acquisition.call;
       }
       waiter.interrupt = sequence;
       const leasedKeys = await sequence.complete();
@@ -337,10 +342,10 @@ export class Acquisition {
     return new QuorumUnavailableError(intent, resources, refusal.report, quorumOf(length), length, advice);
   }
 
-  private newQuorumLock(names: KeyNames, home: CircuitBreakerMaster | undefined): QuorumLock {
-    const { context } = this;
+  private newQuorumLock(home: CircuitBreakerMaster | undefined, permit: KeyNames | undefined): QuorumLock {
+    const { context, taken } = this;
     const token = context.tokens.next(this.waiter.since.wall); // @mutant token-reused-across-attempts
     const { isShared } = this.call;
-    return new QuorumLock(context, { names, isShared, token, home });
+    return new QuorumLock(context, { resources: taken, permit, isShared, token, home });
   }
 }

@@ -2,7 +2,7 @@ import { type Clock, elapsedBetween, type Instant } from '../clock.js';
 import { ExtensionReplies } from './extension-replies.js';
 import type { MasterReport } from '../errors.js';
 import type { Extension, LeasedKeys, StateAccess } from './leased-keys.interface.js';
-import type { KeyNames } from '../keyspace.js';
+import type { KeyNames, Keyspace } from '../keyspace.js';
 import type { PermitChoice } from './permit-choice.js';
 import type { AcquireRequest, ExtendRequest, Master, PickRequest, QueueTicket } from '../master.interface.js';
 import { type SendRequest, QuorumCall } from './quorum-call.js';
@@ -17,6 +17,7 @@ const NONE: readonly Master[] = Object.freeze([]);
 /** The dependencies that all attempts of a process have in common. */
 export interface QuorumLockContext {
   readonly masters: readonly Master[];
+  readonly keyspace: Keyspace;
   readonly settings: Settings;
   readonly clock: Clock;
   readonly witness: Witness;
@@ -24,7 +25,9 @@ export interface QuorumLockContext {
 
 /** What one attempt is about. */
 export interface QuorumLockOptions {
-  readonly names: KeyNames;
+  readonly resources: readonly string[];
+  /** The names of the permit that it takes; absent for a lock. */
+  readonly permit?: KeyNames | undefined;
   readonly isShared: boolean;
   /** Identifies this attempt. */
   readonly token: string;
@@ -107,16 +110,19 @@ export class QuorumLock implements LeasedKeys {
   /** Present from an extension until one succeeds. */
   private replies: ExtensionReplies | undefined;
 
-  private names: KeyNames;
+  private readonly resources: readonly string[];
+  /** The names of the permit, or of all until the home master has selected one; `undefined` for a lock. */
+  private permit: KeyNames | undefined;
   private readonly isShared: boolean;
   private readonly token: string;
   private readonly home: Master | undefined;
 
   constructor(
     private readonly context: QuorumLockContext,
-    { names, isShared, token, home }: QuorumLockOptions,
+    { resources, permit, isShared, token, home }: QuorumLockOptions,
   ) {
-    this.names = names;
+    this.resources = resources;
+    this.permit = permit;
     this.isShared = isShared;
     this.token = token;
     this.home = home;
@@ -143,7 +149,7 @@ export class QuorumLock implements LeasedKeys {
 
   /** The number of the permit; `undefined` for a lock. */
   get slot(): number | undefined {
-    return this.names.slot;
+    return this.permit?.slot;
   }
 
   get stateAccess(): StateAccess | undefined {
@@ -181,12 +187,12 @@ export class QuorumLock implements LeasedKeys {
     const { ttl, timeout } = attempt;
     const { order } = permits;
     // Until one is taken, the key to release is not known.
-    this.names = permits.all;
+    this.permit = permits.all;
     const request: PickRequest = { op: 'pick', keys: order, token: this.token, ttl, withdrawn: false, queue: ticket };
     const first = await this.runRound({ masters: [home], request, timeout });
     const [answer] = first.answered;
     const picked = answer?.kind === 'granted' ? order[answer.picked ?? -1] : undefined;
-    if (picked !== undefined) this.names = permits.namesOf(picked);
+    if (picked !== undefined) this.permit = permits.namesOf(picked);
     return this.acquireAfter(first, home, attempt);
   }
 
@@ -270,6 +276,11 @@ export class QuorumLock implements LeasedKeys {
   /** Ends the current round: masters that have not answered count as timed out. */
   giveUp(): void {
     if (this.sent?.quorumCall?.isOpen) this.sent.quorumCall.giveUp();
+  }
+
+  /** Derived when a round needs them: most of the time, a lock is only held. */
+  private get names(): KeyNames {
+    return this.permit ?? this.context.keyspace.namesOf(this.resources);
   }
 
   private acquisition({ ttl, waited }: AcquireAttempt, queue?: QueueTicket): AcquireRequest {

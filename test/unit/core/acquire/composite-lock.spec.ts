@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LeasedKeys } from '../../../../lib/core/acquire/leased-keys.interface.js';
 import { QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
+import { Keyspace } from '../../../../lib/core/keyspace.js';
 import { NO_WITNESS } from '../../../../lib/core/witness.interface.js';
 import { CompositeLock } from '../../../../lib/core/acquire/composite-lock.js';
 import { resolveSettings } from '../../../../lib/core/settings/settings.js';
@@ -12,18 +13,18 @@ async function rig(earlier: readonly number[]) {
   const clock = new TestClock();
   const settings = resolveSettings({});
   const masters = [1, 2, 3].map((i) => new MemoryMaster(clock, `m${i}`));
+  const keyspace = new Keyspace('lock:');
+  const context = { masters, keyspace, settings, clock, witness: NO_WITNESS };
   const set = new CompositeLock();
   const parts: LeasedKeys[] = [];
   for (const [i, token] of earlier.entries()) {
-    const names = { keys: [`key ${i}`], queues: [`queue ${i}`], barriers: [] };
-    const context = { masters, settings, clock, witness: NO_WITNESS };
-    const quorumLock = new QuorumLock(context, { names, isShared: false, token: `secret ${i}` });
+    const quorumLock = new QuorumLock(context, { resources: [`r${i}`], isShared: false, token: `secret ${i}` });
     await quorumLock.acquire({ ttl: 10_000, timeout: 50, since: clock.read(), waited: 0 });
     await quorumLock.drawToken(token + 1);
     parts.push(quorumLock);
     set.add(quorumLock);
   }
-  return { clock, masters, set, parts };
+  return { clock, masters, keyspace, set, parts };
 }
 
 /** A part whose answers never change. */
@@ -86,24 +87,18 @@ describe('A lock of several parts', () => {
   });
 
   it('lives as long as the part that ends first, and is extended as a whole or not', async () => {
-    const { clock, masters, set, parts } = await rig([0, 0]);
+    const { clock, masters, keyspace, set, parts } = await rig([0, 0]);
     await parts[1]!.extend(2_000);
     expect(set.remaining).toBe(2_000 - 22);
     await clock.advance(100);
     expect((await set.extend(5_000)).extended).toBe(true);
     expect(set.remaining).toBe(5_000 - 52);
     expect(set.validSince.monotonic).toBe(100);
-    const stolen = {
-      op: 'release',
-      keys: ['key 1'],
-      queues: ['queue 1'],
-      token: 'secret 1',
-      keepFor: 0,
-      ttl: 1,
-    } as const;
+    const { keys, queues } = keyspace.namesOf(['r1']);
+    const stolen = { op: 'release', keys, queues, token: 'secret 1', keepFor: 0, ttl: 1 } as const;
     for (const master of masters) {
       master.ask(stolen, () => undefined);
-      const request = { op: 'acquire', keys: ['key 1'], token: 'other', ttl: 5_000 } as const;
+      const request = { op: 'acquire', keys, token: 'other', ttl: 5_000 } as const;
       master.ask({ ...request, withdrawn: false }, () => undefined);
     }
     const { extended, quorumCall } = await set.extend(5_000);

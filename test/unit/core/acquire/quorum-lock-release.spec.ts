@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
+import { Keyspace } from '../../../../lib/core/keyspace.js';
 import { resolveSettings } from '../../../../lib/core/settings/settings.js';
 import { NO_WITNESS } from '../../../../lib/core/witness.interface.js';
 import { Rig } from '../../support/rig.js';
@@ -127,11 +128,11 @@ describe('release()', () => {
   it('ends the validity at once, before any master has answered', async () => {
     const clock = new TestClock();
     const masters = [1, 2, 3].map((i) => new ScriptedMaster(clock, `m${i}`));
-    const names = { keys: ['a'], queues: ['queue of a'], barriers: [] };
+    const keyspace = new Keyspace('lock:');
     const settings = resolveSettings({}, masters.length);
     const lock = new QuorumLock(
-      { masters, settings, clock, witness: NO_WITNESS },
-      { names, isShared: false, token: 'secret' },
+      { masters, keyspace, settings, clock, witness: NO_WITNESS },
+      { resources: ['a'], isShared: false, token: 'secret' },
     );
     await lock.acquire({ ttl: 1_000, timeout: 50, since: clock.read(), waited: 0 });
     expect(lock.remaining).toBe(1_000 - 12);
@@ -190,11 +191,11 @@ describe('release()', () => {
     const clock = new TestClock();
     const masters = [1, 2, 3].map((i) => new ScriptedMaster(clock, `m${i}`));
     const home = masters[0]!;
-    const names = { keys: ['a'], queues: ['queue of a'], barriers: [] };
+    const keyspace = new Keyspace('lock:');
     const settings = resolveSettings({}, masters.length);
     const lock = new QuorumLock(
-      { masters, settings, clock, witness: NO_WITNESS },
-      { names, isShared: false, token: 'secret', home },
+      { masters, keyspace, settings, clock, witness: NO_WITNESS },
+      { resources: ['a'], isShared: false, token: 'secret', home },
     );
     home.behaviour = hangs;
     const ticket = { queues: ['queue of a'], waiter: 'waiter', waited: 0 };
