@@ -1,12 +1,19 @@
 import { millisecondsOf } from './key-content.js';
 import type { OperationContext } from './operation-context.interface.js';
 
-/** When the last entry of a barrier ends that precedes this waiter; `undefined` if there is none. */
-export function deferredTill(
+/** The entries of a barrier that precede a waiter. */
+export interface Deferral {
+  /** When the last of them ends. */
+  readonly till: number;
+  readonly waiters: ReadonlySet<string | undefined>;
+}
+
+/** The entries of a barrier that precede this waiter; `undefined` if there is none. */
+export function deferralOf(
   server: OperationContext,
   barrier: string,
   { waiter, since }: { readonly waiter: string | undefined; readonly since: number },
-): number | undefined {
+): Deferral | undefined {
   const entries = server.data.zrange(barrier);
   if (entries.length === 0) return undefined;
   const now = millisecondsOf(server);
@@ -14,7 +21,9 @@ export function deferredTill(
     const arrival = arrivalIn(entry);
     return end > now && arrival.waiter !== waiter && arrival.since <= since; // @mutant barriers-not-looked-at-in-memory
   };
-  return entries.findLast(isBefore)?.[1];
+  const before = entries.filter(isBefore);
+  const till = before.at(-1)?.[1];
+  return till === undefined ? undefined : { till, waiters: new Set(before.map(([entry]) => arrivalIn(entry).waiter)) };
 }
 
 /** The entry of a barrier consists of the moment at which the waiter arrived, and its name. */

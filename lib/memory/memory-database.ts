@@ -106,12 +106,6 @@ export class MemoryDatabase implements Commands {
     return [...this.scoresOf(key)].sort(([, one], [, other]) => one - other);
   }
 
-  zpopmin(key: string): string | undefined {
-    const [member] = this.zrange(key)[0] ?? [];
-    if (member !== undefined) this.zrem(key, member);
-    return member;
-  }
-
   /** Removes some of the keys that have expired. */
   sweep(): void {
     for (let i = 0; i < SWEEP; i++) {

@@ -23,8 +23,6 @@ export interface Commands {
   zrange(key: string): readonly (readonly [member: string, score: number])[];
   /** Number of members. */
   zcard(key: string): number;
-  /** Removes the member with the smallest score. */
-  zpopmin(key: string): string | undefined;
 }
 
 /** A server that carries out the operations. */

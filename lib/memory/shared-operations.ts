@@ -11,7 +11,7 @@ import {
 import { contentOf, granted, heldFor, type KeyContent, millisecondsOf, reservedFor } from './key-content.js';
 import { longestOf, settle, sharedMember } from './key-content.js';
 import type { OperationContext } from './operation-context.interface.js';
-import { arrivalIn, deferredTill } from './barriers.js';
+import { arrivalIn, deferralOf } from './barriers.js';
 import { leaveQueues, MOST_HOLDERS, queueUp, wake } from './waiting.js';
 
 // What the scripts do with shared keys and barriers, as in operations.ts.
@@ -148,7 +148,7 @@ function refusalOf(
   if (owner !== undefined) return isOurs ? undefined : { remaining: server.data.pttl(key), content };
   if (shared?.ends.has(sharedMember(token))) return undefined;
   const now = millisecondsOf(server);
-  const till = deferredTill(server, barrier, { waiter: queue?.waiter, since: now - sharing.waited });
+  const till = deferralOf(server, barrier, { waiter: queue?.waiter, since: now - sharing.waited })?.till;
   const isInvited = reservation !== undefined && (shared?.ends.has(reservation) ?? false);
   const size = (shared?.ends.size ?? 0) - (isInvited ? 1 : 0);
   if (till === undefined && size < MOST_HOLDERS) return undefined;

@@ -1,5 +1,5 @@
 import { BARRIER } from '../core/keyspace.js';
-import { deferredTill } from './barriers.js';
+import { deferralOf } from './barriers.js';
 import { contentOf, millisecondsOf, reservedFor, settle, sharedMember } from './key-content.js';
 import type { OperationContext } from './operation-context.interface.js';
 
@@ -19,7 +19,10 @@ interface Arrival extends Place {
   readonly waited: number;
 }
 
-/** Joins the queues of the held keys. The reservation of another key is useless meanwhile: the next waiter gets it. */
+/**
+ * Joins the queues of the held keys. The reservation of another key is useless meanwhile: the next waiter gets it. So is
+ * that of a key for which the waiter is deferred.
+ */
 export function queueUp(
   server: OperationContext,
   keys: readonly string[],
@@ -31,6 +34,7 @@ export function queueUp(
   keys.forEach((key, index) => {
     const queue = arrival.queues[index] as string;
     if (isHeld[index]) {
+      if (arrival.isShared) dropReservation(server, key, arrival);
       attempt(() => data.zaddNew(queue, memberOf(arrival), since));
       attempt(() => data.pexpire(queue, lives.queue));
     } else if (dropReservation(server, key, arrival)) {
@@ -84,23 +88,43 @@ export function wake(server: OperationContext, key: string, queue: string): bool
   let members = shared?.ends.size ?? 0;
   let isHeard = false;
   for (let skipped = 0; skipped < MOST_SKIPPED; skipped++) {
-    const [head, since = 0] = data.zrange(queue)[0] ?? [];
-    if (head === undefined) return isHeard;
-    const [, reader] = /^shared (.*)$/s.exec(head) ?? [];
-    const isBlocked = reader === undefined ? members > 0 : owner !== undefined || members >= MOST_HOLDERS;
-    if (isBlocked) return true;
-    const isDeferred =
-      reader !== undefined && deferredTill(server, queue + BARRIER, { waiter: reader, since }) !== undefined;
-    if (isDeferred) return true;
-    if (attempt(() => data.zpopmin(queue)) === undefined) return isHeard;
+    const next = nextIn(server, queue);
+    if (next === 'none') return isHeard;
+    if (next === 'notified') return true;
+    const { member, reader } = next;
+    if (members >= (reader === undefined ? 1 : MOST_HOLDERS)) return true;
+    const isPopped = attempt(() => (data.zrem(queue, member), true));
+    if (!isPopped) return isHeard;
     if (reader === undefined) {
-      if (offer(server, key, head)) return true;
-    } else if (invite(server, key, reader)) {
+      if (offer(server, key, member)) return true;
+    } else if (invite(server, key, { waiter: reader, isKept: owner !== undefined })) {
       isHeard = true; // @mutant wake-chain-broken-2-in-memory
       members++;
     }
   }
   return isHeard;
+}
+
+interface NextWaiter {
+  /** Its member of the queue. */
+  readonly member: string;
+  /** The waiter, if it waits for a shared key. */
+  readonly reader: string | undefined;
+}
+
+/**
+ * The waiter of a queue that is next, unless those before it have been notified. Each request of a waiter measures its age
+ * anew, so a waiter that precedes the head at the barrier may be behind it in the queue.
+ */
+function nextIn(server: OperationContext, queue: string): NextWaiter | 'none' | 'notified' {
+  const members = server.data.zrange(queue);
+  const [head, since] = members[0] ?? [undefined, 0];
+  if (head === undefined) return 'none';
+  const [, reader] = /^shared (.*)$/s.exec(head) ?? [];
+  const deferral = reader === undefined ? undefined : deferralOf(server, queue + BARRIER, { waiter: reader, since });
+  if (!deferral) return { member: head, reader };
+  const writer = members.find(([member]) => deferral.waiters.has(member));
+  return writer ? { member: writer[0], reader: undefined } : 'notified';
 }
 
 /** Offers an exclusive key to a waiter. Returns whether it listens. */
@@ -111,17 +135,28 @@ function offer({ data, lives, publish, attempt }: OperationContext, key: string,
   return false;
 }
 
-/** Offers a place among the shared holders of a key to a waiter. Returns whether it listens. */
-function invite(server: OperationContext, key: string, waiter: string): boolean {
+/**
+ * Offers a place among the shared holders of a key to a waiter. Returns whether it listens. A key that is kept for a while
+ * after its release gets no reservation: the waiter asks when it ends, as it then knows.
+ */
+function invite(
+  server: OperationContext,
+  key: string,
+  { waiter, isKept }: { readonly waiter: string; readonly isKept: boolean },
+): boolean {
   const { data, lives, publish, attempt } = server;
-  attempt(() => {
-    data.zadd(key, reservedFor(waiter), millisecondsOf(server) + lives.reservation);
-    settle(server, key);
-  });
+  if (!isKept) {
+    attempt(() => {
+      data.zadd(key, reservedFor(waiter), millisecondsOf(server) + lives.reservation);
+      settle(server, key);
+    });
+  }
   if (publish(waiter, key) > 0) return true;
-  attempt(() => {
-    data.zrem(key, reservedFor(waiter));
-    settle(server, key);
-  });
+  if (!isKept) {
+    attempt(() => {
+      data.zrem(key, reservedFor(waiter));
+      settle(server, key);
+    });
+  }
   return false;
 }

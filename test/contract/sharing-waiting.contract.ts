@@ -130,6 +130,53 @@ export function sharedWaitingContract(
       await first.leaveShared(key);
     });
 
+    it('wakes an exclusive waiter that precedes the first shared one at the barrier and follows it in the queue', async () => {
+      await ask(master, acquiring([key], 'writer'));
+      await first.share([key], 20_000);
+      await second.take([key], 10_000);
+      await second.want([key], 30_000);
+      await ask(master, releasing([key], 'writer'));
+      await eventually(() => second.woken.length > 0);
+      expect(first.woken).toEqual([]);
+      await second.want([key], undefined);
+      expect(await second.take([key], 10_000)).toEqual(GRANTED_AMONG_OTHERS);
+      await first.leaveShared(key);
+      await second.give(key);
+    });
+
+    it('gives the key of a woken shared waiter to an exclusive one, if the former is deferred when it asks', async () => {
+      await ask(master, acquiring([key], 'writer'));
+      await first.share([key], 30_000);
+      await second.take([key], 20_000);
+      await second.want([key], 20_000);
+      await ask(master, releasing([key], 'writer'));
+      await eventually(() => first.woken.length > 0);
+      // Its request was slow, so that it seems to have come later.
+      expect(await first.share([key], 10_000)).toMatchObject({ kind: 'held' });
+      await eventually(() => second.woken.length > 0);
+      await second.want([key], undefined);
+      expect(await second.take([key], 20_000)).toEqual(GRANTED_AMONG_OTHERS);
+      await second.give(key);
+      expect(await first.share([key], 10_000)).toEqual(GRANTED);
+      await first.unshare(key);
+    });
+
+    it('notifies the leading shared waiters of a key that is kept after its release, without reserving it', async () => {
+      await ask(master, acquiring([key], 'writer'));
+      await first.share([key], 30_000);
+      await second.share([key], 20_000);
+      await third.take([key], 10_000);
+      expect(await ask(master, releasing([key], 'writer', 5_000))).toEqual(GRANTED_AMONG_OTHERS);
+      await eventually(() => first.woken.length > 0 && second.woken.length > 0);
+      expect(third.woken).toEqual([]);
+      const refusal = await first.share([key], 30_000);
+      expect(refusal).toMatchObject({ kind: 'held' });
+      expect((refusal as { remaining: number }).remaining).toBeLessThanOrEqual(5_000);
+      await third.leave(key);
+      await first.leaveShared(key);
+      await second.leaveShared(key);
+    });
+
     it('keeps an exclusive process out while the key is reserved for a shared one', async () => {
       await eventually(async () => {
         await ask(master, acquiring([key], 'writer'));

@@ -118,7 +118,11 @@ const permits: Section = {
 };
 
 const five: WakeUpsOptions = { processes: ['shared', 'shared', 'shared', 'exclusive', 'exclusive'] };
+const readerAndWriters: WakeUpsOptions = { processes: ['shared', 'exclusive', 'exclusive'] };
 const four: WakeUpsOptions = { processes: ['shared', 'shared', 'exclusive', 'exclusive'] };
+
+/** As the scripts do it. */
+const MEASURED = { measured: true, without: ['a reservation does not pass the barrier'] } as const;
 
 const wakeUps: Section = {
   title: 'Wake-ups at the home master: none is lost (rules 11.5 to 11.7)',
@@ -126,6 +130,8 @@ const wakeUps: Section = {
     wakeUpsHold('two shared and two exclusive', four, true),
     wakeUpsHold('three shared and two exclusive', five, true),
     wakeUpsHold('four shared and two exclusive', { processes: ['shared', ...five.processes] }),
+    wakeUpsHold('one shared and two exclusive, ages measured anew', { ...readerAndWriters, ...MEASURED }, true),
+    wakeUpsHold('two shared and two exclusive, ages measured anew', { ...four, ...MEASURED }),
   ],
   breaks: [
     wakeUpsBreak('a leave wakes only if it had a reservation', {
@@ -159,6 +165,18 @@ const wakeUps: Section = {
       ...four,
       without: ['an unheard reservation stays'],
       story: 'S crashes in the queue, and its reservation hides the free key from Y; nothing happens when it expires',
+    }),
+    wakeUpsBreak('a shared head of the queue that is deferred ends the wake-up', {
+      ...readerAndWriters,
+      measured: true,
+      without: [...MEASURED.without, 'a deferred head ends the wake-up'],
+      story: 'S waits behind X, whose next request is slow: X is behind S in the queue and before it at the barrier',
+    }),
+    wakeUpsBreak('a shared waiter that is deferred keeps its reservation', {
+      ...four,
+      measured: true,
+      without: [...MEASURED.without, 'a deferred waiter keeps its reservation'],
+      story: 'T is woken before Y, but is deferred for it when it asks; nothing happens when its reservation expires',
     }),
     wakeUpsBreak('no barrier', {
       ...four,

@@ -1,10 +1,15 @@
 // Where the model of wake-ups keeps what, and the canonical form of its states.
+import { bitCount } from './states.js';
 
 const PHASE = 0;
 /** The order of arrival, from one; 0 for a process that does not wait. */
 const AGE = 1;
 const FLAGS = 2;
-const PROCESS = 3;
+/** Its age in the queue, and at the barrier; 0 if it is not there. */
+const SCORE = 3;
+const STANDS = 4;
+const PROCESS = 5;
+const AGES = [AGE, SCORE, STANDS];
 
 /** Offsets of the fields of a state: processes, and the broken property. */
 export class WaitersLayout {
@@ -30,11 +35,34 @@ export class WaitersLayout {
     return p * PROCESS + FLAGS;
   }
 
+  /** Its age in the queue. */
+  score(p: number): number {
+    return p * PROCESS + SCORE;
+  }
+
+  /** Its age at the barrier. */
+  stands(p: number): number {
+    return p * PROCESS + STANDS;
+  }
+
   /** Makes a process the youngest. */
   join(next: Uint8Array, p: number): void {
-    let youngest = 0;
-    for (let other = 0; other < this.processes; other += 1) youngest = Math.max(youngest, next[this.age(other)]!);
-    next[this.age(p)] = youngest + 1;
+    next[this.age(p)] = 32 - Math.clz32(this.ages(next) | 1);
+  }
+
+  /** All ages from this one on. */
+  agesFrom(state: Uint8Array, first: number): readonly number[] {
+    const ages: number[] = [];
+    for (let left = this.ages(state) >> first, age = first; left > 0; left >>= 1, age += 1)
+      if (left & 1) ages.push(age);
+    return ages;
+  }
+
+  /** The ages that occur, as bits. */
+  private ages(state: Uint8Array): number {
+    let ages = 0;
+    for (let p = 0; p < this.processes; p += 1) for (const field of AGES) ages |= 1 << state[p * PROCESS + field]!;
+    return ages;
   }
 
   /** Gives a process this phase. It does not wait any more. */
@@ -42,19 +70,18 @@ export class WaitersLayout {
     next[this.phase(p)] = phase;
     next[this.age(p)] = 0;
     next[this.flags(p)] = 0;
+    next[this.score(p)] = 0;
+    next[this.stands(p)] = 0;
   }
 
   /** Only the order of ages matters. */
   renumber(next: Uint8Array): void {
-    for (let rank = 1, from = 0; ; rank += 1) {
-      let lowest = 0;
-      for (let p = 0; p < this.processes; p += 1) {
-        const age = next[this.age(p)]!;
-        if (age > from && (lowest === 0 || age < lowest)) lowest = age;
+    const ages = this.ages(next) | 1;
+    for (let p = 0; p < this.processes; p += 1) {
+      for (const field of AGES) {
+        const at = p * PROCESS + field;
+        next[at] = bitCount(ages & ((1 << next[at]!) - 1));
       }
-      if (lowest === 0) return;
-      for (let p = 0; p < this.processes; p += 1) if (next[this.age(p)] === lowest) next[this.age(p)] = rank;
-      from = rank;
     }
   }
 

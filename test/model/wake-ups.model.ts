@@ -11,6 +11,8 @@ export type WakeUpsWeakening =
   | 'a waiter that does not listen ends the wake-up'
   | 'an unheard reservation stays'
   | 'no barrier'
+  | 'a deferred waiter keeps its reservation'
+  | 'a deferred head ends the wake-up'
   /** Not a weakening but a stronger property: nothing passes an exclusive waiter, whether it has written `want` or not. */
   | 'every exclusive waiter is a barrier'
   /** Its repair: a shared request at the home master looks at the queue, too. */
@@ -27,7 +29,18 @@ export interface WakeUpsOptions {
   readonly processes: readonly Mode[];
   /** Processes of one mode are interchangeable: fewer states, and counter-examples that are harder to read. */
   readonly sorted?: boolean;
+  /**
+   * Whether the masters measure the age of a waiter with each request anew: a request that is slow makes it as young as
+   * one that came later. Where two are as old, the reader is before the writer in the queue, and behind it at the barrier.
+   */
+  readonly measured?: boolean;
   readonly without?: readonly WakeUpsWeakening[];
+}
+
+/** The ages that the home master and the other masters measure. */
+interface Measured {
+  readonly since: number;
+  readonly stands: number;
 }
 
 const OUT = 0;
@@ -89,6 +102,8 @@ export class WakeUpsModel implements Model {
     const sleeps = (p: number): boolean => this.phase(state, p) === QUEUED;
     if (this.isFree(state) && this.some(sleeps)) return LOST;
     const writer = this.oldest(state, true);
+    // Of two ages, either may be the one that counts.
+    if (this.options.measured && (writer >= 0 || this.some((p) => this.has(state, p, WANT)))) return undefined;
     const reader = this.some((p) => sleeps(p) && !this.exclusive[p] && (writer < 0 || this.older(state, p, writer)));
     return reader ? LEFT_BEHIND : undefined;
   }
@@ -115,46 +130,69 @@ export class WakeUpsModel implements Model {
 
   /** A first request, a poll, or the request after a wake-up. */
   private ask(state: Uint8Array, p: number, emit: Emit): void {
-    const next = this.copy(state);
-    const waited = this.phase(next, p) !== OUT;
-    if (!waited) this.at.join(next, p);
+    const hasWaited = this.phase(state, p) !== OUT;
+    const { measured } = this.options;
+    const ages = measured && hasWaited ? this.at.agesFrom(state, state[this.at.age(p)]!) : [undefined];
+    for (const since of ages) {
+      // The entry of a barrier is written by a request of its own.
+      for (const stands of this.exclusive[p] ? ages : [since]) {
+        const next = this.copy(state);
+        if (!hasWaited) this.at.join(next, p);
+        const age = next[this.at.age(p)]!;
+        this.answer(next, p, { since: since ?? age, stands: stands ?? age });
+        this.emit(next, 'ask', p, emit);
+      }
+    }
+  }
+
+  private answer(next: Uint8Array, p: number, { since, stands }: Measured): void {
+    const hasWaited = this.phase(next, p) !== OUT;
+    const flags = this.at.flags(p);
     const reserved = this.has(next, p, RESERVED);
-    next[this.at.flags(p)]! &= ~(RESERVED | DUE);
+    next[flags]! &= ~(RESERVED | DUE);
     const others = !this.isFree(next);
-    if (this.exclusive[p] ? others : this.isString(next) || this.deferred(next, p, reserved)) {
+    const deferred = !this.exclusive[p] && !this.isString(next) && this.deferred(next, p, { since, reserved });
+    if (this.exclusive[p] ? others : this.isString(next) || deferred) {
+      if (this.phase(next, p) !== QUEUED) next[this.at.score(p)] = since;
       next[this.at.phase(p)] = QUEUED;
       // Refused by a set.
-      if (this.exclusive[p] && !this.isString(next)) next[this.at.flags(p)]! |= WANT;
-      // The refusal carries the remaining time of a reservation.
-      if (others && !this.isHeld(next)) next[this.at.flags(p)]! |= DUE;
-      if (!others && !this.weak.has('no wake after a deferral')) this.wake(next);
-    } else {
-      const excused = reserved && !this.weak.has('a reservation is no excuse');
-      if (!this.exclusive[p] && !excused && this.passes(next, p)) next[this.at.broken] = PROPERTIES.indexOf(PASSED);
-      this.at.set(next, p, HOLDS);
-      const chain =
-        !this.weak.has('no wake after a shared grant') && !this.weak.has('one shared waiter without the chain');
-      if (!this.exclusive[p] && waited && chain) this.wake(next);
+      if (this.exclusive[p] && !this.isString(next)) next[flags]! |= WANT;
+      if (this.has(next, p, WANT)) next[this.at.stands(p)] = stands;
+      // The refusal carries the remaining time of a reservation; of a deferred request, that of `want`.
+      if (others && !deferred && !this.isHeld(next)) next[flags]! |= DUE;
+      if (deferred && reserved && this.weak.has('a deferred waiter keeps its reservation')) next[flags]! |= RESERVED;
+      if (this.isFree(next) && !this.weak.has('no wake after a deferral')) this.wake(next);
+      return;
     }
-    this.emit(next, 'ask', p, emit);
+    const excused = reserved && !this.weak.has('a reservation is no excuse');
+    if (!this.exclusive[p] && !excused && this.passes(next, p, since))
+      next[this.at.broken] = PROPERTIES.indexOf(PASSED);
+    this.at.set(next, p, HOLDS);
+    const chain =
+      !this.weak.has('no wake after a shared grant') && !this.weak.has('one shared waiter without the chain');
+    if (!this.exclusive[p] && hasWaited && chain) this.wake(next);
   }
 
   /** Rule 6: a shared request that is not older than an entry of `want`. */
-  private deferred(state: Uint8Array, p: number, reserved: boolean): boolean {
+  private deferred(
+    state: Uint8Array,
+    p: number,
+    { since, reserved }: { readonly since: number; readonly reserved: boolean },
+  ): boolean {
     if (this.weak.has('no barrier')) return false;
     if (reserved && !this.weak.has('a reservation does not pass the barrier')) return false;
     const queue = this.weak.has('the queue is a barrier');
     return this.some((x) => {
       const waits = this.has(state, x, WANT) || (queue && (this.phase(state, x) === QUEUED || this.isQueued(state, x)));
-      return this.exclusive[x]! && waits && this.older(state, x, p);
+      return this.exclusive[x]! && waits && this.precedes(state, x, since);
     });
   }
 
-  private passes(state: Uint8Array, p: number): boolean {
+  private passes(state: Uint8Array, p: number, since: number): boolean {
     const each = this.weak.has('every exclusive waiter is a barrier');
     return this.some((x) => {
       const phase = this.phase(state, x);
-      if (!this.exclusive[x] || !this.older(state, x, p)) return false;
+      if (!this.exclusive[x] || !this.precedes(state, x, since)) return false;
       return phase === QUEUED ? each || this.has(state, x, WANT) : phase === WOKEN && this.has(state, x, WANT);
     });
   }
@@ -178,24 +216,29 @@ export class WakeUpsModel implements Model {
   private wake(next: Uint8Array): void {
     while (!this.isString(next)) {
       const reader = this.oldest(next, false);
-      const writer = this.oldest(next, true);
-      if (reader >= 0 && (writer < 0 || this.older(next, reader, writer))) {
-        if (!this.mayWake(next, reader)) return;
-        const heard = this.pop(next, reader);
-        if (heard && this.weak.has('one shared waiter without the chain')) return;
-        if (!heard && this.weak.has('a waiter that does not listen ends the wake-up')) return;
-      } else {
-        if (writer < 0 || !this.isFree(next)) return;
-        const heard = this.pop(next, writer);
-        if (heard || this.weak.has('a waiter that does not listen ends the wake-up')) return;
+      let writer = this.oldest(next, true);
+      if (reader >= 0 && (writer < 0 || next[this.at.score(reader)]! <= next[this.at.score(writer)]!)) {
+        if (this.mayWake(next, reader)) {
+          const heard = this.pop(next, reader);
+          if (heard && this.weak.has('one shared waiter without the chain')) return;
+          if (!heard && this.weak.has('a waiter that does not listen ends the wake-up')) return;
+          continue;
+        }
+        writer = this.weak.has('a deferred head ends the wake-up')
+          ? -1
+          : this.oldest(next, true, this.score(next, reader));
       }
+      if (writer < 0 || !this.isFree(next)) return;
+      const heard = this.pop(next, writer);
+      if (heard || this.weak.has('a waiter that does not listen ends the wake-up')) return;
     }
   }
 
   /** A writer that was woken and is slow is not in its queue, but its `want` stands. */
   private mayWake(state: Uint8Array, reader: number): boolean {
     if (this.weak.has('a wake-up compares the queues only')) return true;
-    return !this.some((x) => this.exclusive[x]! && this.has(state, x, WANT) && this.older(state, x, reader));
+    const since = this.score(state, reader);
+    return !this.some((x) => this.exclusive[x]! && this.has(state, x, WANT) && this.precedes(state, x, since));
   }
 
   /** Pops a waiter, reserves the key for it and notifies it. Returns whether it listens. */
@@ -203,8 +246,10 @@ export class WakeUpsModel implements Model {
     const heard = this.phase(next, p) === QUEUED;
     const flags = this.at.flags(p);
     next[flags]! &= ~DUE;
+    const score = this.score(next, p);
+    next[this.at.score(p)] = 0;
     if (heard) {
-      if (!this.exclusive[p] && this.passes(next, p)) next[this.at.broken] = PROPERTIES.indexOf(PASSED);
+      if (!this.exclusive[p] && this.passes(next, p, score)) next[this.at.broken] = PROPERTIES.indexOf(PASSED);
       next[this.at.phase(p)] = WOKEN;
       next[flags]! |= RESERVED;
       return true;
@@ -219,6 +264,7 @@ export class WakeUpsModel implements Model {
     const phase = this.phase(state, p);
     next[this.at.phase(p)] = phase === QUEUED ? DEAD_QUEUED : phase === WOKEN ? GONE : DEAD_HOLDS;
     next[this.at.flags(p)]! &= ~DUE;
+    if (phase !== QUEUED) next[this.at.score(p)] = 0;
     // A process that was woken takes its wake-up with it.
     if (phase === WOKEN && !this.has(state, p, RESERVED)) this.makeDue(next);
     this.emit(next, 'crash', p, emit);
@@ -229,12 +275,13 @@ export class WakeUpsModel implements Model {
     if (this.has(state, p, RESERVED)) {
       const next = this.copy(state);
       next[this.at.flags(p)]! &= ~(RESERVED | UNHEARD);
-      if (phase !== WOKEN && !this.has(state, p, UNHEARD)) this.makeDue(next);
+      if (this.isDead(phase) && !this.has(state, p, UNHEARD)) this.makeDue(next);
       this.emit(next, 'reservation', p, emit);
     }
     if (this.has(state, p, WANT) && this.isDead(phase)) {
       const next = this.copy(state);
       next[this.at.flags(p)]! &= ~WANT;
+      next[this.at.stands(p)] = 0;
       this.makeDue(next);
       this.emit(next, 'want', p, emit);
     }
@@ -249,11 +296,12 @@ export class WakeUpsModel implements Model {
     for (const p of this.exclusive.keys()) if (this.phase(next, p) === QUEUED) next[this.at.flags(p)]! |= DUE;
   }
 
-  /** The oldest waiter in one of the queues, or -1. */
-  private oldest(state: Uint8Array, exclusive: boolean): number {
+  /** The oldest waiter in one of the queues, or -1; of those that precede an age at the barrier, if there is one. */
+  private oldest(state: Uint8Array, exclusive: boolean, age?: number): number {
     let oldest = -1;
     for (const p of this.exclusive.keys()) {
       if (this.exclusive[p] !== exclusive || !this.isQueued(state, p)) continue;
+      if (age !== undefined && !(this.has(state, p, WANT) && this.precedes(state, p, age))) continue;
       if (oldest < 0 || this.older(state, p, oldest)) oldest = p;
     }
     return oldest;
@@ -285,7 +333,17 @@ export class WakeUpsModel implements Model {
   }
 
   private older(state: Uint8Array, left: number, right: number): boolean {
-    return state[this.at.age(left)]! < state[this.at.age(right)]!;
+    return this.score(state, left) < this.score(state, right);
+  }
+
+  /** Whether an exclusive waiter is as old as a shared one. */
+  private precedes(state: Uint8Array, writer: number, since: number): boolean {
+    const stands = this.has(state, writer, WANT);
+    return state[stands ? this.at.stands(writer) : this.at.age(writer)]! <= since;
+  }
+
+  private score(state: Uint8Array, p: number): number {
+    return state[this.at.score(p)]!;
   }
 
   private phase(state: Uint8Array, p: number): number {
@@ -344,7 +402,13 @@ export class WakeUpsModel implements Model {
     const processes = this.names.map((process, p) => {
       const age = state[this.at.age(p)]!;
       const set = flags.filter((_, bit) => this.has(state, p, 1 << bit));
-      return [process, phases[this.phase(state, p)]!, ...(age > 0 ? [`#${age}`] : []), ...set].join(' ');
+      const [score, stands] = [this.score(state, p), state[this.at.stands(p)]!];
+      const ages = [
+        age > 0 ? `#${age}` : '',
+        score > age ? `queued as #${score}` : '',
+        stands > age ? `stands as #${stands}` : '',
+      ];
+      return [process, phases[this.phase(state, p)]!, ...ages, ...set].filter((word) => word !== '').join(' ');
     });
     return processes.join(' | ');
   }

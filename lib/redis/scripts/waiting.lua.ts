@@ -15,15 +15,19 @@ const MOST_SKIPPED = 100;
  * exclusive key, as a member for each that waits for a shared one. A waiter that is dead does not listen, and is skipped.
  */
 export const QUEUES = `
+-- When the last entry of a barrier ends that precedes this waiter, and the waiters of these entries; nil if there is none.
 local function deferred_till(barrier, waiter, since)
-  local entries, till = pcall_redis('ZRANGE', barrier, 0, -1, 'WITHSCORES'), nil
+  local entries, till, others = pcall_redis('ZRANGE', barrier, 0, -1, 'WITHSCORES'), nil, {}
   for i = 1, #entries, 2 do
     local arrived, other = string.match(entries[i], '^(%-?%d+) (.*)$')
     local stays = tonumber(entries[i + 1])
     local precedes = arrived and stays > milliseconds() and other ~= waiter and tonumber(arrived) <= since -- @mutant barriers-not-looked-at
-    if precedes then till = stays end
+    if precedes then
+      till = stays
+      others[other] = true
+    end
   end
-  return till
+  return till, others
 end
 
 local function offer(key, waiter)
@@ -34,12 +38,31 @@ local function offer(key, waiter)
   return false
 end
 
-local function invite(key, waiter)
-  pcall(put, key, ${RESERVED} .. waiter, milliseconds() + ${RESERVATION_LIFE})
+-- A key with a string is kept for a while after its release: the waiter asks when it ends, as it then knows.
+local function invite(key, waiter, is_kept)
+  if not is_kept then pcall(put, key, ${RESERVED} .. waiter, milliseconds() + ${RESERVATION_LIFE}) end
   ${NOTIFY}
   if is_heard then return true end
-  pcall_redis('ZREM', key, ${RESERVED} .. waiter)
-  settle(key)
+  if not is_kept then
+    pcall_redis('ZREM', key, ${RESERVED} .. waiter)
+    settle(key)
+  end
+  return false
+end
+
+-- The member of a queue that is next, and the waiter in it if it waits for a shared key. False if those before it have
+-- been notified; nil if the queue is empty. Each request of a waiter measures its age anew, so a waiter that precedes
+-- the head at the barrier may be behind it in the queue.
+local function next_in(queue)
+  local first = pcall_redis('ZRANGE', queue, 0, 0, 'WITHSCORES')
+  local head, since = first[1], tonumber(first[2])
+  local reader = head and string.match(head, '^' .. ${SHARED} .. '(.*)$')
+  if not reader then return head end
+  local till, others = deferred_till(queue .. '${BARRIER_IN_LUA}', reader, since)
+  if not till then return head, reader end
+  for _, member in ipairs(pcall_redis('ZRANGE', queue, 0, -1)) do
+    if others[member] then return member end
+  end
   return false
 end
 
@@ -49,17 +72,13 @@ local function wake(key, queue)
   if trouble then return false end
   local members, is_heard = shared and shared.size or 0, false
   for _ = 1, ${MOST_SKIPPED} do
-    local first = pcall_redis('ZRANGE', queue, 0, 0, 'WITHSCORES')
-    local head, since = first[1], tonumber(first[2])
-    if not head then return is_heard end
-    local reader = string.match(head, '^' .. ${SHARED} .. '(.*)$')
-    if reader and (value or members >= ${MOST_HOLDERS}) then return true end
-    if not reader and members > 0 then return true end
-    if reader and deferred_till(queue .. '${BARRIER_IN_LUA}', reader, since) then return true end
-    if pcall_redis('ZPOPMIN', queue)[1] ~= head then return is_heard end
+    local head, reader = next_in(queue)
+    if head == nil then return is_heard end
+    if not head or members >= (reader and ${MOST_HOLDERS} or 1) then return true end
+    if pcall_redis('ZREM', queue, head) ~= 1 then return is_heard end
     if not reader then
       if offer(key, head) then return true end
-    elseif invite(key, reader) then
+    elseif invite(key, reader, value) then
       is_heard = true -- @mutant wake-chain-broken-2
       members = members + 1
     end
@@ -81,12 +100,13 @@ local function drop_reservation(key, waiter, is_shared)
   return true
 end
 
--- A waiter takes its place before it is refused. Its reservation is of no use while another key is held.
+-- A waiter takes its place before it is refused. Its reservation is of no use while it is deferred, or another key is held.
 local function queue_up(keys, held, place)
   local since = milliseconds() - place.waited
   for i, key in ipairs(keys) do
     local queue = place.queues[i]
     if held[i] then
+      if place.is_shared then drop_reservation(key, place.waiter, true) end
       pcall_redis('ZADD', queue, 'NX', text(since), member_of(place.waiter, place.is_shared))
       pcall_redis('PEXPIRE', queue, ${QUEUE_LIFE})
     elseif drop_reservation(key, place.waiter, place.is_shared) then

@@ -159,18 +159,6 @@ export class Database {
     return (this.scoresOf(key)?.get(member) ?? 0) > this.wall();
   }
 
-  /** Removes and returns the member with the smallest score; among equals, the first by name. */
-  zpopmin(key: string): string | undefined {
-    this.write();
-    const scores = this.scoresOf(key);
-    let first: [string, number] | undefined;
-    for (const entry of scores ?? []) if (!first || isBefore(entry, first)) first = entry;
-    if (!scores || !first) return undefined;
-    scores.delete(first[0]);
-    if (scores.size === 0) this.entries.delete(key);
-    return first[0];
-  }
-
   private scoresOf(key: string): Map<string, number> | undefined {
     const value = this.alive(key);
     return typeof value === 'string' ? undefined : (value as Map<string, number> | undefined);
