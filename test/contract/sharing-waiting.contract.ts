@@ -229,5 +229,19 @@ export function sharedWaitingContract(
       expect(await second.pick([key, slot], 20_000)).toEqual({ kind: 'granted', picked: 1, hasWaiters: true });
       await first.leave(key);
     });
+
+    it('offers the key that is reserved for a process that leaves to the next one that waits for any of them', async () => {
+      await ask(master, picking([key], 'one'));
+      await ask(master, picking([slot], 'two'));
+      const queues = [`queue:${key}`, `queue:${key}`];
+      await first.pick([key, slot], 20_000);
+      await second.pick([key, slot], 10_000);
+      await ask(master, { ...releasing([slot], 'two'), queues: queues.slice(0, 1) });
+      await eventually(() => first.woken.length > 0);
+      await ask(first.master, { op: 'leave', keys: [key, slot], queues, waiter: first.name });
+      await eventually(() => second.woken.length > 0);
+      expect([first.woken, second.woken]).toEqual([[slot], [slot]]);
+      expect(await second.pick([key, slot], 10_000)).toEqual({ kind: 'granted', picked: 1 });
+    });
   });
 }

@@ -294,10 +294,10 @@ export class Acquisition {
 
   private joinQueue(home: CircuitBreakerMaster, waited: number): QueueTicket {
     if (!this.homeQueues) {
-      const { names, keys, permits, call, context } = this;
+      const { names, permits, call, context } = this;
       const { listener, notified } = context;
-      const queued = permits ? { keys: keys.slice(0, 1), queues: names.queues.slice(0, 1) } : names;
-      this.homeQueues = new HomeQueues({ names: queued, isShared: call.isShared, listener, notified });
+      const hasOneQueue = permits !== undefined;
+      this.homeQueues = new HomeQueues({ names, hasOneQueue, isShared: call.isShared, listener, notified });
     }
     return this.homeQueues.join(home, waited);
   }

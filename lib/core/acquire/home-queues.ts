@@ -4,8 +4,10 @@ import type { QueueTicket } from '../master.interface.js';
 import type { QuorumCall } from './quorum-call.js';
 
 interface HomeQueuesOptions {
-  /** The names of the keys and queues; of permits, which have one queue, those of one of them. */
+  /** Of permits, the names of all: any of them may be reserved for this process. */
   readonly names: Pick<KeyNames, 'keys' | 'queues'>;
+  /** Whether all keys have one queue, as those of permits. */
+  readonly hasOneQueue: boolean;
   readonly isShared: boolean;
   /** The name under which this process listens. */
   readonly listener: string;
@@ -20,10 +22,10 @@ export class HomeQueues {
 
   /** The entry for a queue, in case that the master refuses. */
   join(home: CircuitBreakerMaster, waited: number): QueueTicket {
-    const { names, listener, notified } = this.options;
+    const { names, hasOneQueue, listener, notified } = this.options;
     (this.queuedAt ??= new Set()).add(home);
     home.listen(listener, (key) => notified(home, key));
-    return { queues: names.queues, waiter: listener, waited };
+    return { queues: hasOneQueue ? names.queues.slice(0, 1) : names.queues, waiter: listener, waited };
   }
 
   /** A grant by the home master removes this process from its queue. */

@@ -147,6 +147,20 @@ describe('Permits', () => {
     expect(few.value?.slot).toBe(0);
   });
 
+  it('are passed on by a waiter that is notified of any of them when its budget has ended', async () => {
+    const held = [await rig.lock('api', TWO), await rig.lock('api', TWO)];
+    const hasty = rig.follow(other.acquire('api', { ...TWO, wait: 100 }));
+    await rig.clock.settle();
+    const next = rig.follow(new Rig({}, rig).acquire('api', TWO));
+    await rig.clock.settle();
+    rig.clock.stall(100);
+    await held.find(({ slot }) => slot === 1)?.release();
+    await rig.clock.settle();
+    expect([hasty.state, next.value?.slot]).toEqual(['rejected', 1]);
+    // Time has stood still: no poll and no end of a reservation has helped.
+    await held.find(({ slot }) => slot === 0)?.release();
+  });
+
   it('have fencing tokens, and no state', async () => {
     const lock = await rig.lock('api', TWO);
     expect(await lock.fencingToken()).toBeGreaterThan(0);
