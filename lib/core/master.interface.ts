@@ -249,6 +249,11 @@ export interface LeaveRequest extends KeyRequest {
   readonly waiter: string;
   /** Whether it waits for shared keys. */
   readonly isShared?: boolean | undefined;
+  /**
+   * Milliseconds that another waiter of the process has waited for the same keys, which takes over its place; absent if
+   * there is none.
+   */
+  readonly nextWaited?: number | undefined;
 }
 
 /** Asks whether one of the keys is held. */

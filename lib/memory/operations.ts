@@ -17,7 +17,7 @@ import { contentOf, granted, longestOf, reservedFor } from './key-content.js';
 import type { OperationContext } from './operation-context.interface.js';
 import { pick } from './permit-operations.js';
 import { prolong, share, unshare, want } from './shared-operations.js';
-import { dropReservation, leaveQueues, memberOf, queueUp, wake } from './waiting.js';
+import { dropReservation, enqueue, leaveQueues, memberOf, queueUp, wake } from './waiting.js';
 
 // The operations of the scripts in lib/redis/scripts, written a second time in another language. Masters in memory and
 // the servers of the simulation share them. A change of a script must change its operation here, too: on the same
@@ -130,12 +130,15 @@ export function release(
 
 export function leave(
   server: OperationContext,
-  { keys, queues, waiter, isShared = false }: Pick<LeaveRequest, 'keys' | 'queues' | 'waiter' | 'isShared'>,
+  { keys, queues, waiter, isShared = false, nextWaited: waited }: Omit<LeaveRequest, 'op'>,
 ): GrantedReply {
   const { data, attempt } = server;
   keys.forEach((key, index) => {
     const queue = queues[index] as string;
-    attempt(() => data.zrem(queue, memberOf({ waiter, isShared })));
+    const member = memberOf({ waiter, isShared });
+    // The place of a process whose next waiter takes it over is empty at no moment.
+    if (waited === undefined) attempt(() => data.zrem(queue, member));
+    else enqueue(server, queue, { member, waited, isNew: false });
     dropReservation(server, key, { waiter, isShared });
     // Those behind it may be able to take the key, even if it had no reservation.
     if (data.get(key) === undefined) wake(server, key, queue);

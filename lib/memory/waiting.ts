@@ -29,18 +29,31 @@ export function queueUp(
   isHeld: readonly boolean[],
   arrival: Arrival,
 ): void {
-  const { data, attempt, lives } = server;
-  const since = millisecondsOf(server) - arrival.waited;
   keys.forEach((key, index) => {
     const queue = arrival.queues[index] as string;
     if (isHeld[index]) {
       if (arrival.isShared) dropReservation(server, key, arrival);
-      attempt(() => data.zaddNew(queue, memberOf(arrival), since));
-      attempt(() => data.pexpire(queue, lives.queue));
+      enqueue(server, queue, { member: memberOf(arrival), waited: arrival.waited, isNew: true });
     } else if (dropReservation(server, key, arrival)) {
       wake(server, key, queue);
     }
   });
+}
+
+interface Enqueued {
+  readonly member: string;
+  /** Milliseconds. */
+  readonly waited: number;
+  /** Whether a member that is in the queue already keeps its age. */
+  readonly isNew: boolean;
+}
+
+/** Puts a member into a queue. */
+export function enqueue(server: OperationContext, queue: string, { member, waited, isNew }: Enqueued): void {
+  const { data, attempt, lives } = server;
+  const since = millisecondsOf(server) - waited;
+  attempt(() => (isNew ? data.zaddNew(queue, member, since) : data.zadd(queue, member, since)));
+  attempt(() => data.pexpire(queue, lives.queue));
 }
 
 /** Returns whether others wait in one of the queues. */

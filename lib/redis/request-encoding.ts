@@ -71,8 +71,11 @@ function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
     case 'release':
       if (request.isShared) return ['unshare', keys, request.token, request.queues];
       return [op, keys, request.token, text(request.keepFor), request.queues];
-    case 'leave':
-      return [op, keys, request.waiter, request.queues, request.isShared ? 1 : 0];
+    case 'leave': {
+      const { waiter, queues, isShared, nextWaited } = request;
+      const next = nextWaited === undefined ? [] : [Math.floor(nextWaited)];
+      return [op, keys, waiter, queues, isShared ? 1 : 0, ...next];
+    }
     case 'inspect':
       return [op, keys, request.queues ?? []];
     case 'probe':

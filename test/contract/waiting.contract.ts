@@ -75,6 +75,20 @@ export function waitingContract(
       await first.leave(key);
     });
 
+    it('gives the place of a process that leaves to its next waiter, with the age of that one', async () => {
+      await first.take([key], 30_000);
+      await second.take([key], 20_000);
+      const leaving = { op: 'leave', keys: [key], queues: [`queue:${key}`], waiter: first.name } as const;
+      await ask(first.master, { ...leaving, nextWaited: 10_000 });
+      await ask(master, releasing([key], 'holder'));
+      await eventually(() => second.woken.length > 0);
+      expect(await second.take([key], 20_000)).toEqual(GRANTED_AMONG_OTHERS);
+      expect(first.woken).toEqual([]);
+      await second.give(key);
+      await eventually(() => first.woken.length > 0);
+      await first.leave(key);
+    });
+
     it('keeps the place of a process that asks again', async () => {
       await first.take([key], 100);
       await second.take([key], 50);

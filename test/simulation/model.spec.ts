@@ -145,7 +145,10 @@ class Trace {
       case 'release':
         return { op: 'release', keys, queues, token, keepFor: chance.pick([0, 0, LONG]), ttl };
       case 'leave':
-        return { op: 'leave', keys, queues, waiter, isShared: chance.happens(0.5) };
+        return {
+          ...{ op: 'leave', keys, queues, waiter, isShared: chance.happens(0.5) },
+          nextWaited: chance.happens(0.3) ? waited : undefined,
+        };
       case 'inspect':
         return { op: 'inspect', keys, queues };
       case 'probe':

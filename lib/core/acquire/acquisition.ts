@@ -19,7 +19,7 @@ import { QuorumLock } from './quorum-lock.js';
 import type { QueueEntry } from './queue-entry.interface.js';
 import { failureOf, type Step, stepAfter, transitionAfter } from './transitions.js';
 import { cutTo, permitFor, whenPermitted } from './ttl-permit.js';
-import type { Waiter } from './waiter.js';
+import type { PlacesOnMasters, Waiter } from './waiter.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
 import type { QueueTicket } from '../master.interface.js';
 import type { Witness } from '../witness.interface.js';
@@ -126,6 +126,9 @@ export class Acquisition {
     this.permits = permits;
     const isPlain = !permits && !call.isShared && call.minHold === 0 && resources.length === 1;
     if (entry && isPlain) waiter.takesTtl = call.ttl;
+    if (entry && !permits && !call.isShared && resources.length === 1) {
+      waiter.takesPlaces = (places) => this.takePlaces(places);
+    }
   }
 
   /** Whether another holder keeps a resource, according to the last answers of the masters or the queue of this process. */
@@ -140,13 +143,16 @@ export class Acquisition {
    * @throws the reason with which the waiter was stopped
    */
   async run(step?: Step): Promise<LeasedKeys> {
+    let leasedKeys: LeasedKeys | undefined;
     try {
-      return await this.contend(step);
+      leasedKeys = await this.contend(step);
+      return leasedKeys;
     } finally {
       // It was passed on while this acquisition was stopped.
       const unused = this.waiter.takeOffered();
       if (unused) this.context.releasing(unused.leasedKeys.release(0));
-      this.leaveQueues();
+      if (leasedKeys) this.leaveQueues();
+      else this.passPlaces();
       this.permits?.giveBack();
     }
   }
@@ -172,7 +178,8 @@ export class Acquisition {
           : await whenPermitted(wanted, permitted, { clock, waiter, isGuaranteed });
       if (!call) throw await this.failure();
       this.call = call;
-      step ??= call.wait > 0 && homeMasters.areContended(this.keys) ? 'home' : 'all';
+      const isContended = this.homeQueues !== undefined || homeMasters.areContended(this.keys);
+      step ??= call.wait > 0 && isContended ? 'home' : 'all';
       this.attempts = attempt;
       const { quorumLock, quorumCall } = await this.attempt(step, isGuaranteed);
       if (quorumLock) return quorumLock;
@@ -195,7 +202,7 @@ export class Acquisition {
     const since = context.clock.read();
     const quorumCall = await this.contact({ quorumLock, step, home, timeout, since });
     waiter.interrupt = undefined;
-    this.homeQueues?.note(home, quorumCall);
+    if (step !== 'all') this.homeQueues?.note(home, quorumCall);
     const isGranted = quorumCall.outcome === 'granted' && quorumLock.remaining > 0;
     if (isGranted && !waiter.isStopped) {
       this.permits?.keep();
@@ -319,6 +326,28 @@ export class Acquisition {
     this.homeQueues?.leave();
   }
 
+  /** Gives up: leaves all queues and barriers, or lets the next waiter of this process take its places. */
+  private passPlaces(): void {
+    const { homeQueues, barrier, entry, permits, call } = this;
+    const isWaiting = (homeQueues ?? barrier) !== undefined && !permits && !call.isShared;
+    if (!isWaiting || !entry?.passPlaces({ homeQueues, barrier })) {
+      this.leaveQueues();
+      return;
+    }
+    this.homeQueues = this.barrier = undefined;
+  }
+
+  /** Takes over the places of a waiter that gives up, so that no later request of another process passes this one. */
+  private takePlaces({ homeQueues, barrier }: PlacesOnMasters): boolean {
+    // It contends already.
+    if (this.homeQueues || this.barrier) return false;
+    this.homeQueues = homeQueues;
+    this.barrier = barrier;
+    barrier?.passTo(this.waited);
+    homeQueues?.passTo(this.waited);
+    return true;
+  }
+
   private note(attempt: FailedAttempt): void {
     this.refusal = new Refusal(this.context.masters, attempt, this.refusal ?? this.entry?.refusal);
     if (this.entry) this.entry.refusal = this.refusal;
@@ -329,7 +358,7 @@ export class Acquisition {
     const { masters, clock, advice } = this.context;
     const refusal = this.refusal ?? this.entry?.refusal;
     // This acquisition takes nothing any more: a release in the meantime must wake the next process.
-    this.leaveQueues();
+    this.passPlaces();
     await refusal?.settle(clock, (giveUp) => (waiter.interrupt = { giveUp }));
     waiter.interrupt = undefined;
     waiter.check();

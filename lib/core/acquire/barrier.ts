@@ -30,6 +30,11 @@ export class Barrier {
     this.ask(waited);
   }
 
+  /** The next waiter of this process takes over the entry, with its age. */
+  passTo(waited: number): void {
+    if (this.isStanding) this.ask(waited);
+  }
+
   leave(): void {
     if (this.isStanding) this.ask(undefined);
     this.isStanding = false;

@@ -33,6 +33,14 @@ export class HomeQueues {
     if (home && this.queuedAt && quorumCall.isGrantedBy(home)) this.queuedAt.delete(home);
   }
 
+  /** The next waiter of this process takes over the entry, with its age. */
+  passTo(waited: number): void {
+    const { names, isShared, listener } = this.options;
+    const { keys, queues } = names;
+    const request = { op: 'leave', keys, queues, waiter: listener, isShared, nextWaited: waited } as const;
+    for (const master of this.queuedAt ?? []) master.ask(request, () => undefined);
+  }
+
   leave(): void {
     if (!this.queuedAt) return;
     const { names, isShared, listener } = this.options;

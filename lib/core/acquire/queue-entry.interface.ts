@@ -1,6 +1,7 @@
 import type { Clock, Instant } from '../clock.js';
 import type { PassedLock } from './local-hand-off.js';
 import type { Refusal } from './refusal.js';
+import type { PlacesOnMasters } from './waiter.js';
 
 /** One acquisition in the queues of its resources in this process, and then the lock that it has acquired. */
 export interface QueueEntry {
@@ -16,6 +17,11 @@ export interface QueueEntry {
   becomeHolder(): void;
   /** The holder offers its lock to the next one in its only queue. Returns whether that takes it. */
   passOn(lock: PassedLock): boolean;
+  /**
+   * A waiter that gives up offers its places on the masters to the next one of its only queue that can take them, in front
+   * of the first shared one. Returns whether one does.
+   */
+  passPlaces(places: PlacesOnMasters): boolean;
   /** The holder releases its lock after several sections of this process in a row: now it is the turn of others. */
   noteServed(now: Instant): void;
   /** Milliseconds since the last turn of this process that had several sections; `Infinity` if there was none. */

@@ -3,7 +3,7 @@ import { LinkedList, ListMember } from './linked-list.js';
 import type { PassedLock } from './local-hand-off.js';
 import type { QueueEntry } from './queue-entry.interface.js';
 import type { Refusal } from './refusal.js';
-import type { WakeReason } from './waiter.js';
+import type { PlacesOnMasters, WakeReason } from './waiter.js';
 
 /** The waiter or the holder of a resource. */
 export interface Occupant {
@@ -11,6 +11,8 @@ export interface Occupant {
   wake(why?: WakeReason): void;
   /** Offers the lock of the holder before it. Returns whether it takes it. */
   offer?(lock: PassedLock): boolean;
+  /** Offers the places on the masters of a waiter before it. Returns whether it takes them. */
+  offerPlaces?(places: PlacesOnMasters): boolean;
 }
 
 /** How an acquisition shares its resources with others of this process. */
@@ -103,6 +105,13 @@ export class Place extends ListMember<Place> implements QueueEntry, Queue {
 
   passOn(lock: PassedLock): boolean {
     return this.after?.occupant.offer?.(lock) ?? false;
+  }
+
+  passPlaces(places: PlacesOnMasters): boolean {
+    for (let place = this.after; place && !place.sharing.isShared; place = place.after) {
+      if (place.occupant.offerPlaces?.(places)) return true;
+    }
+    return false;
   }
 
   noteServed(now: Instant): void {

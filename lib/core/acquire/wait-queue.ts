@@ -40,6 +40,11 @@ class Places implements QueueEntry {
     return false;
   }
 
+  /** As with {@link passOn}. */
+  passPlaces(): boolean {
+    return false;
+  }
+
   noteServed(now: Instant): void {
     for (const place of this.places) place.noteServed(now);
   }

@@ -1,8 +1,16 @@
 import type { Clock, Instant, Timer } from '../clock.js';
+import type { Barrier } from './barrier.js';
+import type { HomeQueues } from './home-queues.js';
 import type { PassedLock } from './local-hand-off.js';
 
 /** Why a waiter is woken: a master has reserved a key (`next`), or another change is worth an attempt (`retry`). */
 export type WakeReason = 'next' | 'retry';
+
+/** Where an acquisition waits on the masters. */
+export interface PlacesOnMasters {
+  readonly homeQueues: HomeQueues | undefined;
+  readonly barrier: Barrier | undefined;
+}
 
 /**
  * One acquisition that may have to wait.
@@ -22,6 +30,8 @@ export class Waiter {
   /** The ttl of a lock that it would take from its previous holder in this process; `undefined` if it would take none. */
   takesTtl: number | undefined;
   private offered: PassedLock | undefined;
+  /** Takes over the places of another waiter on the masters; `undefined` if it would take none. Returns whether it does. */
+  takesPlaces: ((places: PlacesOnMasters) => boolean) | undefined;
   /** The work that this waiter does outside its pauses. It is given up when the waiter is stopped. */
   interrupt: { giveUp(): void } | undefined;
 
@@ -77,6 +87,12 @@ export class Waiter {
     this.offered = lock;
     this.wake();
     return true;
+  }
+
+  /** Offers the places of a waiter before it, which gives up. Returns whether this waiter takes them. */
+  offerPlaces(places: PlacesOnMasters): boolean {
+    if (this.ended || this.isStopped || this.isOver) return false;
+    return this.takesPlaces?.(places) ?? false;
   }
 
   /** The lock that was offered, once. */

@@ -155,11 +155,13 @@ function operations.release(keys, token, keep_for, queues)
   return trouble or (contended and ${FREE_WITH_WAITERS}) or ${FREE}
 end
 
--- Those behind it may be able to take the key, even if it had no reservation.
-function operations.leave(keys, waiter, queues, is_shared)
+-- Those behind it may be able to take the key, even if it had no reservation. The place of a process whose next waiter
+-- takes it over is empty at no moment: that waiter could be passed by others that have come later.
+function operations.leave(keys, waiter, queues, is_shared, next_waited)
   is_shared = is_shared == 1
   for i, key in ipairs(keys) do
-    pcall_redis('ZREM', queues[i], member_of(waiter, is_shared))
+    local member = member_of(waiter, is_shared)
+    if next_waited then enqueue(queues[i], member, next_waited) else pcall_redis('ZREM', queues[i], member) end
     drop_reservation(key, waiter, is_shared)
     if type(pcall_redis('GET', key)) ~= 'string' then wake(key, queues[i]) end
   end

@@ -100,15 +100,20 @@ local function drop_reservation(key, waiter, is_shared)
   return true
 end
 
+-- A waiter keeps the age that it has in the queue, unless another one of its process takes its place.
+local function enqueue(queue, member, waited, only_new)
+  local since = text(milliseconds() - waited)
+  if only_new then pcall_redis('ZADD', queue, 'NX', since, member) else pcall_redis('ZADD', queue, since, member) end
+  pcall_redis('PEXPIRE', queue, ${QUEUE_LIFE})
+end
+
 -- A waiter takes its place before it is refused. Its reservation is of no use while it is deferred, or another key is held.
 local function queue_up(keys, held, place)
-  local since = milliseconds() - place.waited
   for i, key in ipairs(keys) do
     local queue = place.queues[i]
     if held[i] then
       if place.is_shared then drop_reservation(key, place.waiter, true) end
-      pcall_redis('ZADD', queue, 'NX', text(since), member_of(place.waiter, place.is_shared))
-      pcall_redis('PEXPIRE', queue, ${QUEUE_LIFE})
+      enqueue(queue, member_of(place.waiter, place.is_shared), place.waited, true)
     elseif drop_reservation(key, place.waiter, place.is_shared) then
       wake(key, queue)
     end

@@ -164,8 +164,8 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
       return statusOf(operations.release(context, { keys, queues, token, keepFor: Number(keepFor) }));
     }
     case 'leave': {
-      const [waiter, queues, isShared] = rest as [string, readonly string[], number];
-      return statusOf(operations.leave(context, { keys, queues, waiter, isShared: isShared === 1 }));
+      const [waiter, queues, isShared, nextWaited] = rest as [string, readonly string[], number, number?];
+      return statusOf(operations.leave(context, { keys, queues, waiter, isShared: isShared === 1, nextWaited }));
     }
     case 'share':
     case 'prolong':

@@ -102,6 +102,36 @@ describe('Shared locks', () => {
     expect(writer.state).toBe('pending');
   });
 
+  it('do not pass an exclusive request that waits behind one of its process that gives up', async () => {
+    const first = await rig.lock('a', SHARED);
+    const hasty = rig.follow(other.acquire('a', { ...EXCLUSIVE, wait: 100 }));
+    await rig.clock.advance(10);
+    const writer = rig.follow(other.acquire('a', EXCLUSIVE));
+    await rig.clock.advance(10);
+    const third = new Rig({}, rig);
+    const readers = [rig, third].map((by) => rig.follow(by.acquire('a', SHARED)));
+    await rig.clock.advance(80);
+    expect([hasty, writer, ...readers].map(({ state }) => state)).toEqual(['rejected', ...Array(3).fill('pending')]);
+    await first.release();
+    await rig.clock.settle();
+    expect([writer, ...readers].map(({ state }) => state)).toEqual(['fulfilled', 'pending', 'pending']);
+    await writer.value?.release();
+    await rig.clock.settle();
+    expect(readers.map(({ state }) => state)).toEqual(['fulfilled', 'fulfilled']);
+  });
+
+  it('are granted when an exclusive request gives up that has taken the places of another one', async () => {
+    await rig.lock('a', { ...SHARED, extend: true });
+    const writers = [100, 200].map((wait) => rig.follow(other.acquire('a', { ...EXCLUSIVE, wait })));
+    await rig.clock.advance(10);
+    const reader = rig.follow(new Rig({}, rig).acquire('a', SHARED));
+    await rig.clock.advance(150);
+    expect(reader.state).toBe('pending');
+    await rig.clock.advance(40);
+    expect([...writers, reader].map(({ state }) => state)).toEqual(['rejected', 'rejected', 'fulfilled']);
+    expect(rig.masters.map(({ memory }) => memory.queued)).toEqual([0, 0, 0]);
+  });
+
   it('may be taken again after the exclusive request has given up', async () => {
     const first = await rig.lock('a', { ...SHARED, extend: true });
     const writer = rig.follow(other.acquire('a', { ...EXCLUSIVE, wait: 500 }));
