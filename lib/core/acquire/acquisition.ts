@@ -126,9 +126,6 @@ export class Acquisition {
     this.permits = permits;
     const isPlain = !permits && !call.isShared && call.minHold === 0 && resources.length === 1;
     if (entry && isPlain) waiter.takesTtl = call.ttl;
-    if (entry && !permits && !call.isShared && resources.length === 1) {
-      waiter.takesPlaces = (places) => this.takePlaces(places);
-    }
   }
 
   /** Whether another holder keeps a resource, according to the last answers of the masters or the queue of this process. */
@@ -160,7 +157,10 @@ export class Acquisition {
   private async contend(first?: Step): Promise<LeasedKeys> {
     const { waiter, entry, call: wanted } = this;
     const { witness, clock, homeMasters } = this.context;
-    const hasOthersAhead = first !== undefined || (entry !== undefined && !entry.isAdmitted);
+    const isBehind = entry !== undefined && !entry.isAdmitted;
+    const hasOthersAhead = first !== undefined || isBehind;
+    const mayTakePlaces = isBehind && !this.permits && !wanted.isShared && this.resources.length === 1;
+    if (mayTakePlaces) waiter.takesPlaces = (places) => this.takePlaces(places);
     let step = first;
     for (let attempt = 1; ; attempt++) {
       while (entry && !entry.isAdmitted && !waiter.isOver) await waiter.pause();

@@ -132,6 +132,19 @@ describe('Shared locks', () => {
     expect(rig.masters.map(({ memory }) => memory.queued)).toEqual([0, 0, 0]);
   });
 
+  it('find no entry of an exclusive request that was granted by a poll of all masters', async () => {
+    await rig.lock('a', { ...EXCLUSIVE, ttl: 30_000 });
+    const writer = rig.follow(other.acquire('a', EXCLUSIVE));
+    await rig.clock.settle();
+    // The masters lose the lock and keep the queues, so that nothing notifies the waiter.
+    for (const { memory } of rig.masters) memory.flush();
+    await rig.clock.advance(1_000);
+    expect(writer.state).toBe('fulfilled');
+    expect(rig.masters.map(({ memory }) => memory.queued)).toEqual([0, 0, 0]);
+    await writer.value?.release();
+    expect((await new Rig({}, rig).lock('a', SHARED)).isHeld).toBe(true);
+  });
+
   it('may be taken again after the exclusive request has given up', async () => {
     const first = await rig.lock('a', { ...SHARED, extend: true });
     const writer = rig.follow(other.acquire('a', { ...EXCLUSIVE, wait: 500 }));
