@@ -66,11 +66,12 @@ describe('A request for shared keys', () => {
     expect(new RequestEncoder().encode([shared], false)).toEqual(['join', 'a', 'secret', '1000', barrier, '13']);
   });
 
-  it('leaves the queue as the waiter that it is', () => {
+  it('leaves the queue as the waiter that it is, or leaves its place to the next waiter of its process', () => {
     const leave = { op: 'leave', keys: ['a'], queues: ['queue of a'], waiter: 'me' } as const;
-    expect(encoded(leave, { ...leave, isShared: true })).toEqual([
+    expect(encoded(leave, { ...leave, isShared: true }, { ...leave, nextWaited: 12.3 })).toEqual([
       ['leave', ['a'], 'me', ['queue of a'], 0],
       ['leave', ['a'], 'me', ['queue of a'], 1],
+      ['leave', ['a'], 'me', ['queue of a'], 0, 12],
     ]);
   });
 
