@@ -24,7 +24,7 @@ const TIMER_SLACK = 1 / 50;
 /** Timers have a resolution of one millisecond: a shorter remaining validity cannot be relied on. */
 const TIMER_RESOLUTION = 1;
 /** The masters are not asked for a lock that the next waiter of the process has taken. */
-const PASSED_ON = Promise.resolve();
+export const PASSED_ON = Promise.resolve();
 
 /** The keys that an acquisition has taken, and what it was asked for. */
 export interface AcquiredKeys {

@@ -13,7 +13,7 @@ import {
   type TakenPermits,
 } from './inspection.js';
 import { type KeyNames, Keyspace, NUL } from './keyspace.js';
-import { type AcquiredKeys, Lease, type LeaseContext } from './lease.js';
+import { type AcquiredKeys, Lease, type LeaseContext, PASSED_ON } from './lease.js';
 import { LinkedList, ListMember } from './acquire/linked-list.js';
 import { Lock } from './lock.js';
 import type { Master } from './master.interface.js';
@@ -355,7 +355,7 @@ export class Redlock {
     this.held.remove(lease);
     this.track(released);
     const [resource = ''] = resources;
-    if (slot !== undefined) this.permitBook.free(resource, slot, true);
+    if (slot !== undefined && released !== PASSED_ON) this.permitBook.free(resource, slot, true);
     if (entry) entry.leave();
     else this.queue.wakeFirst(slot === undefined ? resources : [PERMITS + resource]);
     this.tellIfIdle();

@@ -124,7 +124,7 @@ export class Acquisition {
     this.waiter = waiter;
     this.entry = entry;
     this.permits = permits;
-    const isPlain = !permits && !call.isShared && call.minHold === 0 && resources.length === 1;
+    const isPlain = !call.isShared && call.minHold === 0 && resources.length === 1;
     if (entry && isPlain) waiter.takesTtl = call.ttl;
   }
 
@@ -147,7 +147,10 @@ export class Acquisition {
     } finally {
       // It was passed on while this acquisition was stopped.
       const unused = this.waiter.takeOffered();
-      if (unused) this.context.releasing(unused.leasedKeys.release(0));
+      if (unused) {
+        this.context.releasing(unused.leasedKeys.release(0));
+        this.permits?.free(unused.leasedKeys.slot);
+      }
       if (leasedKeys) this.leaveQueues();
       else this.passPlaces();
       this.permits?.giveBack();

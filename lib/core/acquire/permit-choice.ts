@@ -68,6 +68,11 @@ export class PermitChoice {
     this.canGoOn = false;
   }
 
+  /** A permit that was passed on to this acquisition is not used. */
+  free(slot: number | undefined): void {
+    if (slot !== undefined) this.book.free(this.resource, slot, true);
+  }
+
   giveBack(): void {
     if (this.claimed !== undefined) this.book.free(this.resource, this.claimed, false);
     this.claimed = undefined;

@@ -11,6 +11,8 @@ export interface Occupant {
   wake(why?: WakeReason): void;
   /** Offers the lock of the holder before it. Returns whether it takes it. */
   offer?(lock: PassedLock): boolean;
+  /** Whether it has taken a lock that was offered, and does not hold it yet. */
+  readonly hasOffer?: boolean;
   /** Offers the places on the masters of a waiter before it. Returns whether it takes them. */
   offerPlaces?(places: PlacesOnMasters): boolean;
 }
@@ -104,7 +106,9 @@ export class Place extends ListMember<Place> implements QueueEntry, Queue {
   }
 
   passOn(lock: PassedLock): boolean {
-    return this.after?.occupant.offer?.(lock) ?? false;
+    const { slot = 0 } = lock.leasedKeys;
+    const next = this.queue?.nextWaiter;
+    return next !== undefined && slot < next.sharing.places && (next.occupant.offer?.(lock) ?? false);
   }
 
   passPlaces(places: PlacesOnMasters): boolean {
@@ -217,6 +221,13 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
     if (place.standing !== 'admitted') return;
     place.standing = 'refused';
     this.refused++;
+  }
+
+  /** The first one that neither holds the resource nor is about to. */
+  get nextWaiter(): Place | undefined {
+    let place = this.first;
+    while (place && (place.isHolder || place.occupant.hasOffer === true)) place = place.after;
+    return place;
   }
 
   /** The first one that may contend. */

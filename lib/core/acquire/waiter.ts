@@ -83,7 +83,9 @@ export class Waiter {
 
   /** Offers a lock that its holder in this process passes on. Returns whether this waiter takes it. */
   offer(lock: PassedLock): boolean {
-    if (lock.ttl !== this.takesTtl || this.ended || this.isStopped || this.isOver) return false;
+    // During an attempt it asks the masters, and may get a lock of its own.
+    const isPausing = this.resume !== undefined && !this.hasOffer;
+    if (!isPausing || lock.ttl !== this.takesTtl || this.ended || this.isStopped || this.isOver) return false;
     this.offered = lock;
     this.wake();
     return true;
@@ -93,6 +95,11 @@ export class Waiter {
   offerPlaces(places: PlacesOnMasters): boolean {
     if (this.ended || this.isStopped || this.isOver) return false;
     return this.takesPlaces?.(places) ?? false;
+  }
+
+  /** Whether it has taken a lock that was offered, and has not noticed yet. */
+  get hasOffer(): boolean {
+    return this.offered !== undefined;
   }
 
   /** The lock that was offered, once. */

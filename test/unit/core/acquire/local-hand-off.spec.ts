@@ -156,9 +156,46 @@ describe('A lock with waiters in its process', () => {
     expect(second!.state).toBe('fulfilled');
   });
 
-  it('does not pass on a permit, which has a number of its own', async () => {
+  it('passes on a permit with its slot, to one waiter each', async () => {
+    const permits = { ...OPTIONS, permits: 3 };
+    const holders = [await rig.lock('a', permits), await rig.lock('a', permits), await rig.lock('a', permits)];
+    const [fourth, fifth, sixth] = waiters(3, { permits: 3 });
+    const before = requests();
+    await Promise.all([holders[2]!.release(), holders[0]!.release()]);
+    await rig.clock.settle();
+    expect(requests()).toEqual(before);
+    expect([fourth!.value!.slot, fifth!.value!.slot]).toEqual([holders[2]!.slot, holders[0]!.slot]);
+    expect(sixth!.state).toBe('pending');
+    await fourth!.value!.release();
+    await rig.clock.settle();
+    expect(sixth!.value!.slot).toBe(holders[2]!.slot);
+    await Promise.all([holders[1]!.release(), fifth!.value!.release(), sixth!.value!.release()]);
+    await rig.clock.settle();
+    expect(rig.keys).toEqual([0, 0, 0]);
+    expect(rig.redlock['permitBook']['usages'].size).toBe(0);
+  });
+
+  it('does not pass on a permit that does not exist for the next one', async () => {
+    const holders = await Promise.all([0, 1, 2].map(() => rig.lock('a', { ...OPTIONS, permits: 3 })));
+    const last = holders.find(({ slot }) => slot === 2)!;
+    const waiter = rig.follow(rig.acquire('a', { ...OPTIONS, permits: 2 }));
+    await rig.clock.settle();
+    const before = rig.masters.map((master) => master.times('release').length);
+    await last.release();
+    expect(rig.masters.map((master) => master.times('release').length)).toEqual(before.map((count) => count + 1));
+    expect(waiter.state).toBe('pending');
+  });
+
+  it('frees a permit that was passed on to a waiter that is aborted at the same moment', async () => {
     const first = await rig.lock('a', { ...OPTIONS, permits: 1 });
-    expect(await countPassed(first, waiters(1, { permits: 1 }))).toBe(0);
+    const aborted = new AbortController();
+    const [second] = waiters(1, { permits: 1, signal: aborted.signal });
+    void first.release();
+    aborted.abort(new Error('not wanted any more'));
+    await rig.clock.settle();
+    expect(second!.state).toBe('rejected');
+    expect(rig.keys).toEqual([0, 0, 0]);
+    expect(rig.redlock['permitBook']['usages'].size).toBe(0);
   });
 
   it('gives every holder that asks for one a fencing token of its own', async () => {
