@@ -119,8 +119,9 @@ export function sharedWaitingContract(
 
     it('wakes a process that waits for an exclusive key, when a shared request is deferred although the key is free', async () => {
       await second.want([key], 60_000);
-      await ask(master, acquiring([key], 'writer', { ttl: 1 }));
+      await ask(master, acquiring([key], 'writer'));
       await second.take([key], 60_000);
+      await ask(master, extending([key], 'writer', 1));
       await eventually(async () => {
         await first.share([key], 10_000);
         return second.woken.length > 0;
