@@ -70,7 +70,10 @@ export async function findOwners(context: OperatorContext): Promise<Owners> {
   return { held: kept.filter((one) => !isRevoked(one)), revoked: kept.filter(isRevoked), unasked };
 }
 
-/** Keeps the holders that were found from extending their lock. The lock of a later holder is left alone. */
+/**
+ * Keeps the holders that were found from extending their lock. The lock of a later holder is left alone, unless the holder
+ * that was found has passed its own on to it within its process.
+ */
 export async function revokeOwners(
   { held, revoked, unasked }: Owners,
   context: OperatorContext,

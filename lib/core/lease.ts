@@ -198,11 +198,12 @@ export class Lease extends ListMember<Lease> {
     return (this.personal.state ??= this.newState());
   }
 
-  /** Ends the validity this many milliseconds earlier, because the clock of this process stood still. */
+  /**
+   * Ends the validity this many milliseconds earlier, because the clock of this process stood still. To be followed by
+   * {@link noteTime}, once all leases are shorter: what the loss of one causes may release another, which is passed on.
+   */
   shorten(milliseconds: number): void {
-    if (this.isOver) return;
-    this.quorumLock.shorten(milliseconds);
-    this.noteTime();
+    if (!this.isOver) this.quorumLock.shorten(milliseconds);
   }
 
   /** Checks the clock and rearms the timer, because time may have passed while no timer ran. */
@@ -219,9 +220,7 @@ export class Lease extends ListMember<Lease> {
     const now = this.context.clock.read();
     // A loss that has not been detected yet must not be reported as a release.
     if (!this.isHeldAt(now)) return this.end instanceof Promise ? this.end : Promise.resolve();
-    const released = this.passOn(now) ?? this.giveBack(now);
-    this.end = released;
-    return released;
+    return this.passOn(now) ?? this.giveBack(now);
   }
 
   /** Ends the lock although its holder still relies on it. */
@@ -253,6 +252,7 @@ export class Lease extends ListMember<Lease> {
     const { began, sections } = this.tenure ?? { began: this.acquiredAt, sections: 1 };
     const lock = { leasedKeys, ttl, began, sections };
     if (!mayPassOn(lock, now) || !entry.passOn({ ...lock, sections: sections + 1 })) return undefined;
+    this.end = PASSED_ON;
     this.close(PASSED_ON);
     return PASSED_ON;
   }
@@ -300,6 +300,7 @@ export class Lease extends ListMember<Lease> {
     const keepFor = minHold === 0 ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
     const released = this.quorumLock.release(keepFor);
     if (this.tenure) this.entry?.noteServed(now);
+    this.end ??= released;
     this.close(released);
     return released;
   }

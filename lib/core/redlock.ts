@@ -301,6 +301,7 @@ export class Redlock {
   /** Ends all held locks this many milliseconds earlier, because the clock of this process stood still. */
   shorten(milliseconds: number): void {
     for (const lease of this.held.members) lease.shorten(milliseconds);
+    this.expireLeases();
   }
 
   /** The source of time of all locks. */

@@ -150,6 +150,7 @@ export class Acquisition {
       if (unused) {
         this.context.releasing(unused.leasedKeys.release(0));
         this.permits?.free(unused.leasedKeys.slot);
+        this.entry?.noteServed(this.context.clock.read());
       }
       if (leasedKeys) this.leaveQueues();
       else this.passPlaces();
@@ -181,7 +182,8 @@ export class Acquisition {
           : await whenPermitted(wanted, permitted, { clock, waiter, isGuaranteed });
       if (!call) throw await this.failure();
       this.call = call;
-      const isContended = this.homeQueues !== undefined || homeMasters.areContended(this.keys);
+      const isForgotten = isBehind && homeMasters.mayForgetIn(waiter.waited);
+      const isContended = isForgotten || this.homeQueues !== undefined || homeMasters.areContended(this.keys);
       step ??= call.wait > 0 && isContended ? 'home' : 'all';
       this.attempts = attempt;
       const { quorumLock, quorumCall } = await this.attempt(step, isGuaranteed);
@@ -362,6 +364,8 @@ export class Acquisition {
     const refusal = this.refusal ?? this.entry?.refusal;
     // This acquisition takes nothing any more: a release in the meantime must wake the next process.
     this.passPlaces();
+    // The next one asks in its place, also while the last answers are awaited.
+    this.entry?.leave();
     await refusal?.settle(clock, (giveUp) => (waiter.interrupt = { giveUp }));
     waiter.interrupt = undefined;
     waiter.check();

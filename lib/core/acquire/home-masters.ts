@@ -51,6 +51,15 @@ export class HomeMasters {
     return home;
   }
 
+  /**
+   * Whether a key may have ceased to count as contended although processes wait for it, while a call waited this many
+   * milliseconds behind another one of its process. The release by that one has woken one of them, which must not meet this call
+   * on the other masters.
+   */
+  mayForgetIn(waited: number): boolean {
+    return waited >= CONTENDED_FOR / 2;
+  }
+
   /** Whether a master is known to notify this process: it has done so over the current connection. */
   notifies(master: CircuitBreakerMaster | undefined): boolean {
     return master !== undefined && this.calling.has(master);

@@ -223,11 +223,12 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
     this.refused++;
   }
 
-  /** The first one that neither holds the resource nor is about to. */
+  /** The first one that neither holds the resource nor is about to, unless it knows too few permits to be admitted. */
   get nextWaiter(): Place | undefined {
     let place = this.first;
     while (place && (place.isHolder || place.occupant.hasOffer === true)) place = place.after;
-    return place;
+    const isInTurn = place && (place.isAdmitted || this.admitted <= place.sharing.places);
+    return isInTurn ? place : undefined;
   }
 
   /** The first one that may contend. */

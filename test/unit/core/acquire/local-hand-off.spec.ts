@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Lock } from '../../../../lib/core/lock.js';
 import { type Followed, Rig } from '../../support/rig.js';
-import { hangs, only } from '../../support/scripted-master.js';
+import { after, hangs, only, tellsAfter } from '../../support/scripted-master.js';
 
 const TTL = 1_000;
 const OPTIONS = { ttl: TTL, wait: 60_000 };
@@ -248,4 +248,89 @@ describe('A lock with waiters in its process', () => {
     expect(second!.state).toBe('rejected');
     expect(rig.keys).toEqual([0, 0, 0]);
   });
+
+  it('is not passed on to a waiter whose turn has not come, because it knows fewer permits', async () => {
+    const three = { ...OPTIONS, permits: 3, extend: true };
+    const holders = await Promise.all([0, 1, 2].map(() => rig.lock('a', three)));
+    const [zero, one] = [0, 1].map((slot) => holders.find((holder) => holder.slot === slot)!);
+    const [waiter] = waiters(1, { permits: 2, extend: true });
+    await rig.clock.settle();
+    await zero!.release();
+    await rig.clock.advance(2 * TTL);
+    expect([waiter!.state, rig.keys]).toEqual(['pending', [2, 2, 2]]);
+    await one!.release();
+    await rig.clock.settle();
+    expect([waiter!.value!.isHeld, waiter!.value!.slot]).toEqual([true, 1]);
+  });
+
+  it('is shortened with all others if a loss because of that releases it', async () => {
+    const lost = await rig.lock('b', { ttl: 300 });
+    await rig.clock.advance(250);
+    const first = await rig.lock('a', OPTIONS);
+    const [second] = waiters(1);
+    const before = first.remaining();
+    lost.signal.addEventListener('abort', () => void first.release());
+    rig.redlock.shorten(100);
+    await rig.clock.settle();
+    expect(second!.value!.remaining()).toBe(before - 100);
+  });
+
+  it('ends the turn of its process if the waiter that was to take it is aborted', async () => {
+    const others = [new Rig({}, rig), new Rig({}, rig)];
+    const first = await rig.lock('a', OPTIONS);
+    const aborted = new AbortController();
+    const [second] = waiters(1);
+    const [third] = waiters(1, { signal: aborted.signal });
+    const [fourth] = waiters(1);
+    await rig.clock.advance(5);
+    const [theirs, last] = others.map((other) => other.follow(other.acquire('a', OPTIONS)));
+    await first.release();
+    await rig.clock.settle();
+    void second!.value!.release();
+    aborted.abort(new Error('not wanted any more'));
+    await rig.clock.settle();
+    expect([third!.state, theirs!.state]).toEqual(['rejected', 'fulfilled']);
+    await theirs!.value!.release();
+    await rig.clock.settle();
+    expect([last!.state, fourth!.state]).toEqual(['fulfilled', 'pending']);
+  });
+
+  it('is over for an observer of its end, and is passed on once if that releases it again', async () => {
+    const seen: boolean[] = [];
+    const held: Lock[] = [];
+    const ended = (): void => {
+      seen.push(held[0]!.isHeld);
+      void held[0]!.release();
+    };
+    rig = new Rig({ observer: { acquiring: () => ({ ended }) } });
+    held.push(await rig.lock('a', OPTIONS));
+    const [second, third] = waiters(2);
+    await held[0]!.release();
+    await rig.clock.settle();
+    expect(seen).toEqual([false]);
+    expect([second!.value!.isHeld, third!.state]).toEqual([true, 'pending']);
+  });
+});
+
+describe('A process whose waiters always want the lock again', () => {
+  it.each([[[900]], [[1_100]], [[1, 1, 1, 1, 1_100]]])(
+    'lets another process in between sections of %p ms',
+    async (sections) => {
+      const other = new Rig({}, rig);
+      rig.scriptAll(after(1, tellsAfter(1)));
+      let count = 0;
+      const work = async (): Promise<void> => {
+        while (count < 100) {
+          const lock = await rig.acquire('a', { ttl: 10_000, wait: 600_000 });
+          await new Promise<void>((resolve) => void rig.clock.schedule(sections[count++ % sections.length]!, resolve));
+          await lock.release();
+        }
+      };
+      for (let worker = 0; worker < 3; worker++) void work();
+      await rig.clock.advance(50);
+      const theirs = other.follow(other.acquire('a', { ttl: 10_000, wait: 5_000 }));
+      await rig.clock.advance(5_000);
+      expect(theirs.state).toBe('fulfilled');
+    },
+  );
 });
