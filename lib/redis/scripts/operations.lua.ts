@@ -3,7 +3,7 @@ import { CONTENTS } from './contents.lua.js';
 import { PERMITS } from './permits.lua.js';
 import { SHARING } from './sharing.lua.js';
 import { FREE, FREE_WITH_WAITERS, HEALED, NOT_THE_HOLDER, UNMARKED } from './statuses.js';
-import { CHECK_MARKER, GIVE, RESERVED, TAKE } from './usual.lua.js';
+import { CHECK_MARKER, RESERVED } from './usual.lua.js';
 import { QUEUES } from './waiting.lua.js';
 
 /**
@@ -186,35 +186,12 @@ function operations.probe(keys)
     call('DEL', key)
   end
   return ${FREE}
-end
-
-function operations.take(key, token, ttl, queue, waiter, waited)
-  local answer
-  ${TAKE}
-  return answer or operations.acquire({ key }, token, ttl, { queue }, waiter, waited)
-end
-
-function operations.give(key, token, queue)
-  local answer
-  ${GIVE}
-  return answer or operations.release({ key }, token, '0', { queue })
 end`;
 
-/** Answers each request. An error of one request becomes its answer and does not affect the others. */
-const ANSWER_ALL = `
-local answers = {}
-local requests = operations[what] and { { what, unpack(ARGV, 6) } } or cjson.decode(what)
-for i, request in ipairs(requests) do
-  local done, answer = pcall(operations[request[1]], unpack(request, 2))
-  -- Before Redis 7 an error is a text that begins with its place.
-  if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
-  answers[i] = answer
-end
-answers[#answers + 1] = time
-return answers`;
-
-/** All operations of the script. */
-export const EVERYTHING = [
+/** Defines all operations. */
+export const DEFINE_OPERATIONS = [
+  'local function define_operations()',
   ...[COMMON, CONTENTS, QUEUES, FENCES, ANNOUNCEMENTS],
-  ...['local operations = {}', OPERATIONS, SHARING, PERMITS, ANSWER_ALL],
+  ...['local operations = {}', OPERATIONS, SHARING, PERMITS],
+  'return operations\nend',
 ].join('\n');

@@ -172,3 +172,42 @@ elseif what == 'part' then
   ${PART}
   if answer then return { answer, time } end
 end`;
+
+/**
+ * Answers each request. An error of one request becomes its answer and does not affect the others.
+ *
+ * The other operations are defined when a request needs the first of them: to define them takes longer than a dozen
+ * usual requests.
+ */
+export const ANSWER_ALL = `
+local operations
+local function general(name)
+  operations = operations or define_operations()
+  return operations[name]
+end
+
+local function take(key, token, ttl, queue, waiter, waited)
+  local answer
+  ${TAKE}
+  return answer or general('acquire')({ key }, token, ttl, { queue }, waiter, waited)
+end
+
+local function give(key, token, queue)
+  local answer
+  ${GIVE}
+  return answer or general('release')({ key }, token, '0', { queue })
+end
+
+local answers = {}
+local is_list = string.sub(what, 1, 1) == '['
+local requests = is_list and cjson.decode(what) or { { what, unpack(ARGV, 6) } }
+for i, request in ipairs(requests) do
+  local name = request[1]
+  local operation = name == 'take' and take or name == 'give' and give or general(name)
+  local done, answer = pcall(operation, unpack(request, 2))
+  -- Before Redis 7 an error is a text that begins with its place.
+  if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
+  answers[i] = answer
+end
+answers[#answers + 1] = time
+return answers`;
