@@ -29,27 +29,6 @@ export class LockScope {
     return this.context.run(this, this.lock.observed(work));
   }
 
-  /**
-   * Runs the whole work and ends the hold. The work's own error comes first, unchanged and at once.
-   *
-   * @param check may refuse what the work returns, a promise and its result alike, by throwing
-   */
-  async during<T>(work: () => T | PromiseLike<T>, check: (returned: unknown) => void = accept): Promise<T> {
-    let result: T;
-    try {
-      const returned = this.run(work);
-      check(returned);
-      result = await returned;
-      check(result);
-    } catch (error) {
-      void this.end();
-      throw error;
-    }
-    this.throwIfLost();
-    await this.end();
-    return result;
-  }
-
   /** @throws {LockLostError} if the lock was lost: the work must not be reported as a success. */
   throwIfLost(): void {
     const { loss } = this.lock;
@@ -62,8 +41,4 @@ export class LockScope {
     this.ended = true;
     return --this.shared.users === 0 ? this.lock.release() : DONE;
   }
-}
-
-function accept(): void {
-  // Whatever work returns is right.
 }

@@ -23,6 +23,7 @@ import type { RedlockStatus } from '../core/health/status.js';
 import { FixedNames } from './fixed-names.js';
 import type { LockEnvironment } from './lock-environment.interface.js';
 import { LockScope } from './lock-scope.js';
+import { rejectOnThrow } from './rejection.js';
 import { IS_LOCK_SERVICE } from './lock-service.token.js';
 import { LockContext } from './lock-context.js';
 import {
@@ -47,6 +48,17 @@ const WITH_LOCK_OPTION_NAMES: readonly string[] = [
 
 /** Work that runs under a lock. */
 export type LockedWork<T> = (lock: Lock) => T | PromiseLike<T>;
+
+/** What to run under a lock. */
+export interface LockedRun<T> {
+  readonly work: LockedWork<T>;
+  /** May refuse what the work returns, a promise and its result alike, by throwing. */
+  readonly check?: (returned: unknown) => void;
+  /** What a refusal means to the caller, for observers. */
+  readonly onHeld?: OnHeld | undefined;
+  /** The result of a call that does not run, because the lock was not acquired; default: its error. */
+  readonly otherwise?: ((error: unknown) => Promise<T>) | undefined;
+}
 
 /**
  * Distributed locks. Inject it into any provider.
@@ -124,22 +136,23 @@ export class LockService {
    * @throws all errors of {@link acquire}
    */
   withLock<T>(resource: LockResource, options: Duration | WithLockOptions | undefined, work: LockedWork<T>): Promise<T>;
-  async withLock<T>(
+  withLock<T>(
     resource: LockResource,
     options: Duration | WithLockOptions | undefined | LockedWork<T>,
     work?: LockedWork<T>,
   ): Promise<T> {
-    if (typeof resource === 'function' || (typeof options === 'function' && work !== undefined)) {
-      const misplaced = typeof resource === 'function' ? resource : work;
-      throw new RedlockConfigError('work', misplaced, 'must be the last argument: withLock(resource, options, work)');
-    }
-    if (typeof options === 'function') return this.withLock(resource, undefined, options);
-    const resources = resolveResources('resource', resource);
-    if (typeof work !== 'function') {
-      throw new RedlockConfigError('work', work, 'must be a function: withLock(resource, options, work)');
-    }
-    const hold = await this.hold(resources, optionsOf(options));
-    return hold.during(() => work(hold.lock));
+    return rejectOnThrow(() => {
+      if (typeof options === 'function' && work === undefined) return this.withLock(resource, undefined, options);
+      if (typeof resource === 'function' || typeof options === 'function') {
+        const misplaced = typeof resource === 'function' ? resource : work;
+        throw new RedlockConfigError('work', misplaced, 'must be the last argument: withLock(resource, options, work)');
+      }
+      const resources = resolveResources('resource', resource);
+      if (typeof work !== 'function') {
+        throw new RedlockConfigError('work', work, 'must be a function: withLock(resource, options, work)');
+      }
+      return this.runLocked(resources, optionsOf(options), { work });
+    });
   }
 
   /**
@@ -278,16 +291,41 @@ export class LockService {
    * @internal
    */
   async hold(resources: readonly string[], options: WithLockOptions, onHeld: OnHeld = 'fail'): Promise<LockScope> {
-    checkOptionNames('options', options, WITH_LOCK_OPTION_NAMES);
-    const { reentrant = false, ...rest } = options;
-    const call = resolveCall(this.settings, { ...rest, extend: rest.extend ?? true });
-    // A shared lock inside of another lock would add nothing, and wait for an exclusive request that waits for the other.
-    if (resolveFlag('reentrant', reentrant) || call.isShared) {
-      const outer = this.heldInChain(call, (lock) => resources.every((resource) => lock.resources.includes(resource)));
-      if (outer && (call.isShared || outer.lock.mode === 'exclusive')) return outer.join();
+    const entered = this.enter(resources, options, onHeld);
+    return entered instanceof LockScope ? entered : LockScope.of(await entered, this.context);
+  }
+
+  /**
+   * Runs work under a lock. The error of the work comes first, unchanged and at once. One function, because each promise
+   * between the caller and the work costs time.
+   * @internal
+   */
+  async runLocked<T>(
+    resources: readonly string[],
+    options: WithLockOptions,
+    { work, check, onHeld = 'fail', otherwise }: LockedRun<T>,
+  ): Promise<T> {
+    let scope: LockScope;
+    try {
+      const entered = this.enter(resources, options, onHeld);
+      scope = entered instanceof LockScope ? entered : LockScope.of(await entered, this.context);
+    } catch (error) {
+      if (otherwise) return otherwise(error);
+      throw error;
     }
-    this.refuseReentry(resources, call, reentrant || call.isShared);
-    return LockScope.of(await this.redlock().acquire(resources, call, onHeld), this.context);
+    let result: T;
+    try {
+      const returned = scope.run(() => work(scope.lock));
+      check?.(returned);
+      result = await returned;
+      check?.(result);
+    } catch (error) {
+      void scope.end();
+      throw error;
+    }
+    scope.throwIfLost();
+    await scope.end();
+    return result;
   }
 
   /**
@@ -342,18 +380,29 @@ export class LockService {
     );
   }
 
-  /** Not an async function, because each promise between the caller and the masters costs time. */
+  /** The lock of the call chain that the work joins, or an acquisition. */
+  private enter(resources: readonly string[], options: WithLockOptions, onHeld: OnHeld): LockScope | Promise<Lock> {
+    checkOptionNames('options', options, WITH_LOCK_OPTION_NAMES);
+    const { reentrant = false, ...rest } = options;
+    const call = resolveCall(this.settings, { ...rest, extend: rest.extend ?? true });
+    // A shared lock inside of another lock would add nothing, and wait for an exclusive request that waits for the other.
+    if (resolveFlag('reentrant', reentrant) || call.isShared) {
+      const outer = this.heldInChain(call, (lock) => resources.every((resource) => lock.resources.includes(resource)));
+      if (outer && (call.isShared || outer.lock.mode === 'exclusive')) return outer.join();
+    }
+    this.refuseReentry(resources, call, reentrant || call.isShared);
+    return this.redlock().acquire(resources, call, onHeld);
+  }
+
   private take(resource: LockResource, options: Duration | AcquireOptions | undefined, onHeld: OnHeld): Promise<Lock> {
-    try {
+    return rejectOnThrow(() => {
       const resources = resolveResources('resource', resource);
       const given = optionsOf<AcquireOptions>(options);
       if (given === options) checkOptionNames('options', given, ACQUIRE_OPTION_NAMES);
       const call = resolveCall(this.settings, given);
       this.refuseReentry(resources, call);
       return this.redlock().acquire(resources, call, onHeld);
-    } catch (error) {
-      return Promise.reject(error);
-    }
+    });
   }
 
   private refuseReentry(resources: readonly string[], call: CallSettings, mayJoin = false): void {

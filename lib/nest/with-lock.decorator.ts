@@ -1,12 +1,20 @@
 import 'reflect-metadata';
 import type { Duration } from '../core/settings/duration.js';
 import { isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
+import type { OnHeld } from '../core/observer.js';
 import { refuseSeveral } from '../core/settings/resources.js';
 import type { LockScope } from './lock-scope.js';
 import { checkArguments, resolveComputedKey, resolveFixedKey } from './lock-key.js';
-import { checkOnLocked, type LockedMethodOptions, type LockResource, optionsOf } from './lock-options.js';
+import {
+  checkOnLocked,
+  type LockedMethodOptions,
+  type LockResource,
+  optionsOf,
+  type WithLockOptions,
+} from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
+import { rejectOnThrow } from './rejection.js';
 import { injectProperty, methodOf, misuse, nameOf, refuseStream } from './lockable-method.js';
 
 /** What to lock: fixed, or computed from the arguments of the method. */
@@ -130,17 +138,21 @@ export function WithLock<const Key extends LockKey>(
     declare(target, { method: where, options: given, resources: fixed ?? [] });
     injectProperty(target, host);
 
+    const { wanted, onLocked, onHeld } = askedFor(given);
     const check = (returned: unknown): void => void refuseStream(where, returned);
-    const locked = async (self: object, args: never[]): Promise<unknown> => {
+    const locked = (self: object, args: never[]): Promise<unknown> => {
       const service = lockServiceOf(self, host, where);
       const resources = fixed ?? resolveComputedKey(where, Reflect.apply(key as KeyFunction, self, args));
-      const hold = await holdOr(service, resources, given, where);
-      if ('otherwise' in hold) return hold.otherwise;
-      return hold.during(() => Reflect.apply(method, self, args), check);
+      refuseSeveral(resources, wanted.permits, where);
+      const work = (): unknown => Reflect.apply(method, self, args);
+      const otherwise = onLocked && ((error: unknown) => insteadOf(where, service, { error, onLocked }));
+      return service.runLocked(resources, wanted, { work, check, onHeld, otherwise });
     };
     // A Proxy keeps name, length and own properties of the method; metadata is stored by the identity of the function,
     // so it is copied.
-    const proxy = new Proxy(method, { apply: (_, self: object, args: never[]) => locked(self, args) });
+    const proxy = new Proxy(method, {
+      apply: (_, self: object, args: never[]) => rejectOnThrow(() => locked(self, args)),
+    });
     for (const metadata of Reflect.getOwnMetadataKeys(method)) {
       Reflect.defineMetadata(metadata, Reflect.getOwnMetadata(metadata, method), proxy);
     }
@@ -158,24 +170,57 @@ interface Otherwise {
   readonly otherwise: unknown;
 }
 
+type Handled = Exclude<LockedMethodOptions['onLocked'], 'throw' | undefined>;
+
+/** What a declaration asks of the service, and what it does itself if another holder has the lock. */
+interface Asked {
+  readonly wanted: WithLockOptions;
+  /** Absent if the call rejects. */
+  readonly onLocked: Handled | undefined;
+  readonly onHeld: OnHeld;
+}
+
+function askedFor({
+  onLocked = 'throw',
+  service: _,
+  ...wanted
+}: LockedMethodOptions & { signal?: AbortSignal }): Asked {
+  if (onLocked === 'throw') return { wanted, onLocked: undefined, onHeld: 'fail' };
+  const isSkipped = onLocked === 'skip';
+  return { wanted: isSkipped ? { ...wanted, wait: wanted.wait ?? 0 } : wanted, onLocked, onHeld: 'skip' };
+}
+
+/**
+ * The result of a call that does not run.
+ *
+ * @throws the error, unless another holder has the lock
+ */
+async function insteadOf(
+  where: string,
+  service: LockService,
+  { error, onLocked }: { readonly error: unknown; readonly onLocked: Handled },
+): Promise<unknown> {
+  if (onLocked === 'skip' && isStopped(error) && error.wasHeld) return undefined;
+  if (!isNotAcquired(error)) throw error;
+  service.noteSkip(where, error);
+  return onLocked === 'skip' ? undefined : await onLocked(error);
+}
+
 /** Acquires the lock, or applies `onLocked` if another holder has it. */
-export function holdOr(
+export async function holdOr(
   service: LockService,
   resources: readonly string[],
   options: LockedMethodOptions & { signal?: AbortSignal },
   where: string,
 ): Promise<LockScope | Otherwise> {
-  const { onLocked = 'throw', service: _, ...rest } = options;
-  refuseSeveral(resources, rest.permits, where);
-  if (onLocked === 'throw') return service.hold(resources, rest);
-  const wanted = onLocked === 'skip' ? { ...rest, wait: rest.wait ?? 0 } : rest;
-  return service.hold(resources, wanted, 'skip').catch(async (error: unknown): Promise<Otherwise> => {
-    const isSkipped = onLocked === 'skip' && isStopped(error) && error.wasHeld;
-    if (isSkipped) return { otherwise: undefined };
-    if (!isNotAcquired(error)) throw error;
-    service.noteSkip(where, error);
-    return { otherwise: onLocked === 'skip' ? undefined : await onLocked(error) };
-  });
+  const { wanted, onLocked, onHeld } = askedFor(options);
+  refuseSeveral(resources, wanted.permits, where);
+  try {
+    return await service.hold(resources, wanted, onHeld);
+  } catch (error) {
+    if (!onLocked) throw error;
+    return { otherwise: await insteadOf(where, service, { error, onLocked }) };
+  }
 }
 
 function declare(target: object, declaration: LockDeclaration): void {
