@@ -24,7 +24,7 @@ const TIMER_SLACK = 1 / 50;
 /** Timers have a resolution of one millisecond: a shorter remaining validity cannot be relied on. */
 const TIMER_RESOLUTION = 1;
 /** The masters are not asked for a lock that the next waiter of the process has taken. */
-export const PASSED_ON = Promise.resolve();
+const PASSED_ON = Promise.resolve();
 
 /** The keys that an acquisition has taken, and what it was asked for. */
 export interface AcquiredKeys {
@@ -47,8 +47,8 @@ export interface LeaseContext {
   readonly witness: Witness;
   readonly quorum: number;
   readonly masters: number;
-  /** Called once, when the lock is released or lost. */
-  readonly ended: (lease: Lease, released: Promise<void>) => void;
+  /** Called once, when the lock is released, lost or passed on. */
+  readonly ended: (lease: Lease) => void;
 }
 
 /** When an extension is due: `after` milliseconds after `since`, or up to `slack` milliseconds earlier. */
@@ -153,6 +153,11 @@ export class Lease extends ListMember<Lease> {
     return this.end !== undefined;
   }
 
+  /** Whether the next waiter of this process has taken the lock. */
+  get isPassedOn(): boolean {
+    return this.end === PASSED_ON;
+  }
+
   /** Why the lock was lost; `undefined` while it is held and after a release. */
   get loss(): LockLostError | undefined {
     return this.isHeld ? undefined : this.lost;
@@ -253,7 +258,7 @@ export class Lease extends ListMember<Lease> {
     const lock = { leasedKeys, ttl, began, sections };
     if (!mayPassOn(lock, now) || !entry.passOn({ ...lock, sections: sections + 1 })) return undefined;
     this.end = PASSED_ON;
-    this.close(PASSED_ON);
+    this.close();
     return PASSED_ON;
   }
 
@@ -301,15 +306,15 @@ export class Lease extends ListMember<Lease> {
     const released = this.quorumLock.release(keepFor);
     if (this.tenure) this.entry?.noteServed(now);
     this.end ??= released;
-    this.close(released);
+    this.close();
     return released;
   }
 
-  private close(released: Promise<void>): void {
+  private close(): void {
     this.timer?.cancel(); // @mutant timer-of-a-lock-kept
     this.personal?.fencing?.end();
     this.recorder?.ended(this.lost);
-    this.context.ended(this, released);
+    this.context.ended(this);
   }
 
   private arm(): void {

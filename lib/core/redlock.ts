@@ -13,7 +13,7 @@ import {
   type TakenPermits,
 } from './inspection.js';
 import { type KeyNames, Keyspace, NUL } from './keyspace.js';
-import { type AcquiredKeys, Lease, type LeaseContext, PASSED_ON } from './lease.js';
+import { type AcquiredKeys, Lease, type LeaseContext } from './lease.js';
 import { LinkedList, ListMember } from './acquire/linked-list.js';
 import { Lock } from './lock.js';
 import type { Master } from './master.interface.js';
@@ -25,6 +25,7 @@ import type { Random } from './random.js';
 import { refuseSeveral } from './settings/resources.js';
 import type { CallSettings, Settings } from './settings/settings.js';
 import { type RedlockStatus, statusOf } from './health/status.js';
+import { PendingReleases } from './acquire/pending-releases.js';
 import { PermitBook } from './acquire/permit-book.js';
 import { PermitChoice } from './acquire/permit-choice.js';
 import type { Sharing } from './acquire/resource-queue.js';
@@ -89,9 +90,7 @@ export class Redlock {
   private readonly waiting = new LinkedList<Waiting>();
   private readonly held = new LinkedList<Lease>();
   private readonly leases: LeaseContext;
-  /** Number of releases that have not been answered yet. */
-  private releasing = 0;
-  private released: (() => void) | undefined;
+  private readonly releases = new PendingReleases();
   private stopped = false;
   private idle: (() => void) | undefined;
 
@@ -123,12 +122,12 @@ export class Redlock {
       witness,
       advice,
       listener: this.keyspace.channelOf(random.token()),
-      releasing: (released) => this.track(released),
+      releases: this.releases,
       notified: (master, key) => this.wake(master, key),
     };
     this.leases = {
       ...{ settings, clock, random, observer, witness, quorum: this.quorum, masters: masters.length },
-      ended: (lease, released) => this.letGo(lease, released),
+      ended: (lease) => this.letGo(lease),
     };
   }
 
@@ -339,7 +338,7 @@ export class Redlock {
 
   /** Closes the connections. Releases under way are given `masterTimeout` to arrive. */
   async close(): Promise<void> {
-    if (this.releasing > 0) await new Promise<void>((resolve) => (this.released = resolve));
+    await this.releases.settled();
     for (const master of this.masters) master.listen(this.acquisitionContext.listener, undefined);
     await Promise.all(this.masters.map((master) => master.close()));
   }
@@ -351,12 +350,11 @@ export class Redlock {
     return new Lock(lease);
   }
 
-  private letGo(lease: Lease, released: Promise<void>): void {
+  private letGo(lease: Lease): void {
     const { entry, resources, slot } = lease;
     this.held.remove(lease);
-    this.track(released);
     const [resource = ''] = resources;
-    if (slot !== undefined && released !== PASSED_ON) this.permitBook.free(resource, slot, true);
+    if (slot !== undefined && !lease.isPassedOn) this.permitBook.free(resource, slot, true);
     if (entry) entry.leave();
     else this.queue.wakeFirst(slot === undefined ? resources : [PERMITS + resource]);
     this.tellIfIdle();
@@ -388,16 +386,6 @@ export class Redlock {
   private tellIfIdle(): void {
     if (this.isIdle) this.idle?.();
   }
-
-  /** Counts a release until it has been answered. */
-  private track(released: Promise<void>): void {
-    this.releasing++;
-    void released.then(this.endRelease);
-  }
-
-  private readonly endRelease = (): void => {
-    if (--this.releasing === 0) this.released?.();
-  };
 
   private expireLeases(): void {
     for (const lease of this.held.members) lease.noteTime();

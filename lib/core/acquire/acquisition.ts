@@ -14,6 +14,7 @@ import type { KeyNames, Keyspace } from '../keyspace.js';
 import { Barrier } from './barrier.js';
 import { HomeQueues } from './home-queues.js';
 import type { PassedLock } from './local-hand-off.js';
+import type { PendingReleases } from './pending-releases.js';
 import type { PermitChoice } from './permit-choice.js';
 import { QuorumLock } from './quorum-lock.js';
 import type { QueueEntry } from './queue-entry.interface.js';
@@ -25,8 +26,8 @@ import type { QueueTicket } from '../master.interface.js';
 import type { Witness } from '../witness.interface.js';
 
 /**
- * An acquisition of several resources that has waited for this many milliseconds, and was notified without success, takes
- * them one by one.
+ * An acquisition of several resources that was notified without success takes them one by one once it has waited for this
+ * many milliseconds.
  */
 const PATIENCE = 1_000;
 
@@ -44,25 +45,20 @@ export interface AcquisitionContext {
   readonly advice?: string | undefined;
   /** The name under which this process listens for notifications. */
   readonly listener: string;
-  /** Called with each release that starts. */
-  readonly releasing: (released: Promise<void>) => void;
+  readonly releases: PendingReleases;
   /** Called when a master reports that this process is next or, without a key, that notifications may have been lost. */
   readonly notified: (master: CircuitBreakerMaster, key: string | undefined) => void;
 }
 
 /** One attempt. */
 interface Attempt {
-  /** The lock, if the attempt succeeded. */
-  readonly quorumLock?: QuorumLock;
-  readonly quorumCall: QuorumCall;
-}
-
-/** The first requests of an attempt. */
-interface Contact {
   readonly quorumLock: QuorumLock;
   readonly step: Step;
   readonly home: CircuitBreakerMaster | undefined;
+  /** Milliseconds. */
   readonly timeout: number;
+  /** Whether the waiting budget has not shortened the timeout. */
+  readonly isFull: boolean;
   readonly since: Instant;
 }
 
@@ -93,8 +89,8 @@ export class Acquisition {
   private schedule: RetrySchedule | undefined;
   /** The lock that its previous holder in this process has passed on: then there was no attempt. */
   passed: PassedLock | undefined;
-  /** Whether a master has notified this acquisition. If it still waits after that, the notification was in vain. */
-  private wasNotified = false;
+  /** How often a master has notified this acquisition. While it waits, each notification but the last was in vain. */
+  private notifications = 0;
 
   /** The settings of this call. Its ttl and `minHold` are cut to the largest ttl that all masters know. */
   call: CallSettings;
@@ -105,6 +101,8 @@ export class Acquisition {
   private readonly keys: readonly string[];
   private readonly waiter: Waiter;
   private readonly entry: QueueEntry | undefined;
+  /** Whether others of this process were before it when it began. */
+  private readonly isBehind: boolean;
   /** Absent for locks. */
   private readonly permits: PermitChoice | undefined;
   /** Present once it has asked a home master. */
@@ -123,6 +121,7 @@ export class Acquisition {
     this.call = call;
     this.waiter = waiter;
     this.entry = entry;
+    this.isBehind = entry !== undefined && !entry.isAdmitted;
     this.permits = permits;
     const isPlain = !call.isShared && call.minHold === 0 && resources.length === 1;
     if (entry && isPlain) waiter.takesTtl = call.ttl;
@@ -139,63 +138,56 @@ export class Acquisition {
    * @throws {LockError} if the budget ends
    * @throws the reason with which the waiter was stopped
    */
-  async run(step?: Step): Promise<LeasedKeys> {
+  async run(first?: Step): Promise<LeasedKeys> {
+    const { waiter, entry, call: wanted, isBehind } = this;
+    const { witness, clock } = this.context;
+    if (isBehind && this.mayTakePlaces) waiter.takesPlaces = (places) => this.takePlaces(places);
     let leasedKeys: LeasedKeys | undefined;
     try {
-      leasedKeys = await this.contend(step);
-      return leasedKeys;
-    } finally {
-      // It was passed on while this acquisition was stopped.
-      const unused = this.waiter.takeOffered();
-      if (unused) {
-        this.context.releasing(unused.leasedKeys.release(0));
-        this.permits?.free(unused.leasedKeys.slot);
-        this.entry?.noteServed(this.context.clock.read());
+      let step = first;
+      for (let attempt = 1; ; attempt++) {
+        while (entry && !entry.isAdmitted && !waiter.isOver) await waiter.pause();
+        waiter.check();
+        this.passed = waiter.takeOffered();
+        if (this.passed) return (leasedKeys = this.passed.leasedKeys);
+        // An acquisition that finds no other ahead of it makes one full attempt, however small its budget.
+        const hasOthersAhead = first !== undefined || isBehind;
+        const isGuaranteed = !hasOthersAhead && (attempt === 1 || (this.permits?.isFirstTry ?? false));
+        if (!isGuaranteed && waiter.isOver) throw await this.failure();
+
+        const permitted = permitFor(wanted, witness);
+        const call =
+          typeof permitted === 'number'
+            ? cutTo(permitted, wanted)
+            : await whenPermitted(wanted, permitted, { clock, waiter, isGuaranteed });
+        if (!call) throw await this.failure();
+        this.call = call;
+        this.attempts = attempt;
+        const current = this.beginAttempt(step ?? this.firstStep, isGuaranteed);
+        const quorumCall = await this.contact(current);
+        if (this.hasTaken(current, quorumCall)) return (leasedKeys = current.quorumLock);
+        leasedKeys = this.isPassedOver ? await this.acquireOneByOne() : undefined;
+        if (leasedKeys) return leasedKeys;
+        step = await this.nextStep(current.step, quorumCall);
       }
-      if (leasedKeys) this.leaveQueues();
-      else this.passPlaces();
-      this.permits?.giveBack();
+    } finally {
+      this.end(leasedKeys !== undefined);
     }
   }
 
-  private async contend(first?: Step): Promise<LeasedKeys> {
-    const { waiter, entry, call: wanted } = this;
-    const { witness, clock, homeMasters } = this.context;
-    const isBehind = entry !== undefined && !entry.isAdmitted;
-    const hasOthersAhead = first !== undefined || isBehind;
-    const mayTakePlaces = isBehind && !this.permits && !wanted.isShared && this.resources.length === 1;
-    if (mayTakePlaces) waiter.takesPlaces = (places) => this.takePlaces(places);
-    let step = first;
-    for (let attempt = 1; ; attempt++) {
-      while (entry && !entry.isAdmitted && !waiter.isOver) await waiter.pause();
-      waiter.check();
-      this.passed = waiter.takeOffered();
-      if (this.passed) return this.passed.leasedKeys;
-      // An acquisition that finds no other ahead of it makes one full attempt, however small its budget.
-      const isGuaranteed = !hasOthersAhead && (attempt === 1 || (this.permits?.isFirstTry ?? false));
-      if (!isGuaranteed && waiter.isOver) throw await this.failure();
-
-      const permitted = permitFor(wanted, witness);
-      const call =
-        typeof permitted === 'number'
-          ? cutTo(permitted, wanted)
-          : await whenPermitted(wanted, permitted, { clock, waiter, isGuaranteed });
-      if (!call) throw await this.failure();
-      this.call = call;
-      const isForgotten = isBehind && homeMasters.mayForgetIn(waiter.waited);
-      const isContended = isForgotten || this.homeQueues !== undefined || homeMasters.areContended(this.keys);
-      step ??= call.wait > 0 && isContended ? 'home' : 'all';
-      this.attempts = attempt;
-      const { quorumLock, quorumCall } = await this.attempt(step, isGuaranteed);
-      if (quorumLock) return quorumLock;
-      const sequential = this.isPassedOver ? await this.acquireOneByOne() : undefined;
-      if (sequential) return sequential;
-      step = await this.nextStep(step, quorumCall);
-    }
+  /** The kind of an attempt that follows no other. */
+  private get firstStep(): Step {
+    const { homeMasters } = this.context;
+    const isForgotten = this.isBehind && homeMasters.mayForgetIn(this.waiter.waited);
+    const isContended = isForgotten || this.homeQueues !== undefined || homeMasters.areContended(this.keys);
+    return this.call.wait > 0 && isContended ? 'home' : 'all';
   }
 
-  /** Makes one attempt. Without a `quorumLock` in the result, it has failed, and what it acquired is being released. */
-  private async attempt(step: Step, isGuaranteed: boolean): Promise<Attempt> {
+  private get mayTakePlaces(): boolean {
+    return !this.permits && !this.call.isShared && this.resources.length === 1;
+  }
+
+  private beginAttempt(step: Step, isGuaranteed: boolean): Attempt {
     const { waiter, call, context } = this;
     const full = masterTimeoutFor(context.settings, call.ttl);
     const timeout = isGuaranteed ? full : Math.min(full, waiter.left);
@@ -204,29 +196,48 @@ export class Acquisition {
     const permit = !home || step === 'all' ? this.permits?.guess() : this.permits?.all;
     const quorumLock = this.newQuorumLock(home, permit);
     waiter.interrupt = quorumLock;
-    const since = context.clock.read();
-    const quorumCall = await this.contact({ quorumLock, step, home, timeout, since });
+    return { quorumLock, step, home, timeout, isFull: timeout === full, since: context.clock.read() };
+  }
+
+  /** Whether the attempt has succeeded. Otherwise, what it acquired is being released. */
+  private hasTaken({ quorumLock, step, home, timeout, isFull, since }: Attempt, quorumCall: QuorumCall): boolean {
+    const { waiter } = this;
     waiter.interrupt = undefined;
     if (step !== 'all') this.homeQueues?.note(home, quorumCall);
     const isGranted = quorumCall.outcome === 'granted' && quorumLock.remaining > 0;
     if (isGranted && !waiter.isStopped) {
       this.permits?.keep();
-      return { quorumLock, quorumCall };
+      return true;
     }
     // There is nothing to release if the home master alone was contacted and refused.
     const wasAlone = home !== undefined && step === 'home';
-    if (!wasAlone || failureOf(quorumCall) !== 'refused') context.releasing(quorumLock.release(0));
+    if (!wasAlone || failureOf(quorumCall) !== 'refused') void quorumLock.release(0);
     waiter.check();
     // An attempt that the deadline cut short is less informative than the previous one.
     const isTelling = quorumCall.outcome === 'held' && !quorumCall.isUncertain;
-    if (isTelling || timeout === full) this.note({ quorumCall, since, timeout });
-    return { quorumCall };
+    if (isTelling || isFull) this.note({ quorumCall, since, timeout });
+    return false;
+  }
+
+  private end(isGranted: boolean): void {
+    // It was passed on while this acquisition was stopped.
+    const unused = this.waiter.takeOffered();
+    if (unused) {
+      void unused.leasedKeys.release(0);
+      this.permits?.free(unused.leasedKeys.slot);
+      this.entry?.noteServed(this.context.clock.read());
+    }
+    if (isGranted) this.leaveQueues();
+    else this.passPlaces();
+    this.permits?.giveBack();
   }
 
   /** Whether others acquire again and again before this acquisition, because one of its resources is always held. */
   private get isPassedOver(): boolean {
-    const isContended = this.wasNotified || this.barrier?.hasSharedHolders === true;
-    return this.keys.length > 1 && !this.permits && isContended && this.waiter.waited >= PATIENCE;
+    const { notifications, barrier, keys, permits, waiter } = this;
+    const isContended = notifications > 0 || barrier?.hasSharedHolders === true;
+    if (keys.length === 1 || permits || !isContended) return false;
+    return waiter.waited >= PATIENCE;
   }
 
   /**
@@ -250,16 +261,16 @@ export class Acquisition {
       waiter.check();
       if (leasedKeys) return leasedKeys;
     } catch (error) {
-      context.releasing(sequence.release());
+      void sequence.release();
       throw error;
     }
-    context.releasing(sequence.release());
+    void sequence.release();
     return undefined;
   }
 
-  private contact({ quorumLock, step, home, timeout, since }: Contact): Promise<QuorumCall> {
+  private contact({ quorumLock, step, home, timeout, since }: Attempt): Promise<QuorumCall> {
     const { permits } = this;
-    const { waited } = this;
+    const waited = this.waitedAt(since);
     const attempt = { ttl: this.call.ttl, timeout, since, waited };
     if (!home || step === 'all') return quorumLock.acquire(attempt);
     // Without a waiting budget, the first try of permits asks a home master, too.
@@ -297,7 +308,7 @@ export class Acquisition {
     const freeAfter = isNext ? quorumCall.freeAfter : undefined;
     const expiry = freeAfter === undefined ? Infinity : freeAfter + EXPIRY_RESOLUTION;
     const reason = await this.waiter.pause(Math.min(poll, expiry)); // @mutant notification-trusted-without-the-timer
-    if (reason === 'next') this.wasNotified = true;
+    if (reason === 'next') this.notifications++;
     if (reason) retries.noteNotification();
     else retries.noteQuiet();
     const [hasOneKey, isWide] = [keys.length === 1, retries.isWide(notifies)];
@@ -316,9 +327,13 @@ export class Acquisition {
 
   /** Milliseconds for which this acquisition has waited, among those of all processes. */
   private get waited(): number {
+    return this.waitedAt(this.context.clock.read());
+  }
+
+  private waitedAt(now: Instant): number {
     // Processes take turns: after several sections in a row, this one waits as if its waiters had come only then.
-    const sinceServed = this.entry?.sinceServed(this.context.clock) ?? Infinity;
-    return Math.floor(Math.min(this.waiter.waited, sinceServed));
+    const sinceServed = this.entry?.sinceServed(now) ?? Infinity;
+    return Math.floor(Math.min(now.monotonic - this.waiter.since.monotonic, sinceServed));
   }
 
   private get retries(): RetrySchedule {

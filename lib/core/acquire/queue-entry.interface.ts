@@ -1,4 +1,4 @@
-import type { Clock, Instant } from '../clock.js';
+import type { Instant } from '../clock.js';
 import type { PassedLock } from './local-hand-off.js';
 import type { Refusal } from './refusal.js';
 import type { PlacesOnMasters } from './waiter.js';
@@ -25,7 +25,7 @@ export interface QueueEntry {
   /** The holder releases its lock after several sections of this process in a row: now it is the turn of others. */
   noteServed(now: Instant): void;
   /** Milliseconds since the last turn of this process that had several sections; `Infinity` if there was none. */
-  sinceServed(clock: Clock): number;
+  sinceServed(now: Instant): number;
   /** Leaves all queues. Idempotent. */
   leave(): void;
 }

@@ -53,8 +53,6 @@ export type Outcome = 'granted' | 'held' | 'unavailable';
  * impossible. It does not wait for slow masters, and a master that does not answer within the timeout counts as a no.
  */
 export class QuorumCall {
-  /** Resolves with this call once the result is certain. Never rejects. */
-  readonly decided: Promise<this>;
   private readonly answers: (MasterReply | undefined)[] = [];
   private readonly quorum: number;
   private timer: Timer | undefined;
@@ -62,7 +60,7 @@ export class QuorumCall {
   private counted: number[] | undefined;
   private grants = 0;
   private pending: number;
-  private decide!: (quorumCall: this) => void;
+  private decide: ((quorumCall: this) => void) | undefined;
   private completed: (() => void) | undefined;
 
   private readonly masters: readonly Voter[];
@@ -75,7 +73,6 @@ export class QuorumCall {
     this.settle = settle;
     this.quorum = quorumOf(masters.length);
     this.pending = masters.length;
-    this.decided = new Promise((resolve) => (this.decide = resolve));
     for (let index = 0; index < masters.length; index++) this.answers.push(undefined);
     masters.forEach((master, index) => {
       const reply = (answer: MasterReply): void => this.count(index, answer);
@@ -84,6 +81,12 @@ export class QuorumCall {
     });
     // Last, so that the requests do not wait for it.
     if (this.open) this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()));
+  }
+
+  /** Resolves with this call once the result is certain; never rejects. To be read once. */
+  get decided(): Promise<this> {
+    if (!this.open) return Promise.resolve(this);
+    return new Promise((resolve) => (this.decide = resolve));
   }
 
   /** Whether the result is not certain yet. */
@@ -214,7 +217,7 @@ export class QuorumCall {
     this.open = false;
     this.timer?.cancel();
     this.conclude?.(this);
-    this.decide(this);
+    this.decide?.(this);
   }
 }
 

@@ -3,6 +3,7 @@ import { ExtensionReplies } from './extension-replies.js';
 import type { MasterReport } from '../errors.js';
 import type { Extension, LeasedKeys, StateAccess } from './leased-keys.interface.js';
 import type { KeyNames, Keyspace } from '../keyspace.js';
+import type { PendingReleases } from './pending-releases.js';
 import type { PermitChoice } from './permit-choice.js';
 import type { AcquireRequest, ExtendRequest, Master, PickRequest, QueueTicket } from '../master.interface.js';
 import { type SendRequest, QuorumCall } from './quorum-call.js';
@@ -21,6 +22,7 @@ export interface QuorumLockContext {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly witness: Witness;
+  readonly releases: PendingReleases;
 }
 
 /** What one attempt is about. */
@@ -268,9 +270,16 @@ export class QuorumLock implements LeasedKeys {
     const { keys, queues } = this.names;
     const { token, isShared } = this;
     const request = { op: 'release', keys, queues, token, keepFor, ttl, isShared } as const;
-    const { clock, settings } = this.context;
+    const { clock, settings, releases } = this.context;
     const masters = withLast(this.reached, this.home);
-    return new QuorumCall({ masters, request, clock, timeout: settings.masterTimeout }).decided.then(nothing);
+    releases.begin();
+    return new Promise((resolve) => {
+      const conclude = (): void => {
+        releases.end();
+        resolve();
+      };
+      new QuorumCall({ masters, request, clock, timeout: settings.masterTimeout, conclude });
+    });
   }
 
   /** Ends the current round: masters that have not answered count as timed out. */
@@ -379,8 +388,4 @@ function withdraw({ request, requestToHome }: SentRound): void {
 function withLast(masters: readonly Master[], last: Master | undefined): readonly Master[] {
   if (last === undefined || masters.at(-1) === last || !masters.includes(last)) return masters;
   return [...masters.filter((master) => master !== last), last];
-}
-
-function nothing(): void {
-  // The answers to a release have no consequence.
 }

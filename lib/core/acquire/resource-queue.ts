@@ -1,4 +1,4 @@
-import { type Clock, elapsedSince, type Instant } from '../clock.js';
+import { elapsedBetween, type Instant } from '../clock.js';
 import { LinkedList, ListMember } from './linked-list.js';
 import type { PassedLock } from './local-hand-off.js';
 import type { QueueEntry } from './queue-entry.interface.js';
@@ -122,9 +122,9 @@ export class Place extends ListMember<Place> implements QueueEntry, Queue {
     if (this.queue) this.queue.servedAt = now;
   }
 
-  sinceServed(clock: Clock): number {
+  sinceServed(now: Instant): number {
     const servedAt = this.queue?.servedAt;
-    return servedAt ? elapsedSince(clock, servedAt) : Infinity;
+    return servedAt ? elapsedBetween(servedAt, now) : Infinity;
   }
 
   leave(): void {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LeasedKeys } from '../../../../lib/core/acquire/leased-keys.interface.js';
+import { PendingReleases } from '../../../../lib/core/acquire/pending-releases.js';
 import { QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
 import { Keyspace } from '../../../../lib/core/keyspace.js';
 import { NO_WITNESS } from '../../../../lib/core/witness.interface.js';
@@ -14,7 +15,7 @@ async function rig(earlier: readonly number[]) {
   const settings = resolveSettings({});
   const masters = [1, 2, 3].map((i) => new MemoryMaster(clock, `m${i}`));
   const keyspace = new Keyspace('lock:');
-  const context = { masters, keyspace, settings, clock, witness: NO_WITNESS };
+  const context = { masters, keyspace, settings, clock, witness: NO_WITNESS, releases: new PendingReleases() };
   const set = new CompositeLock();
   const parts: LeasedKeys[] = [];
   for (const [i, token] of earlier.entries()) {

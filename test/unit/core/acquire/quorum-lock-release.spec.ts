@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { PendingReleases } from '../../../../lib/core/acquire/pending-releases.js';
 import { QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
 import { Keyspace } from '../../../../lib/core/keyspace.js';
 import { resolveSettings } from '../../../../lib/core/settings/settings.js';
@@ -131,7 +132,7 @@ describe('release()', () => {
     const keyspace = new Keyspace('lock:');
     const settings = resolveSettings({}, masters.length);
     const lock = new QuorumLock(
-      { masters, keyspace, settings, clock, witness: NO_WITNESS },
+      { masters, keyspace, settings, clock, witness: NO_WITNESS, releases: new PendingReleases() },
       { resources: ['a'], isShared: false, token: 'secret' },
     );
     await lock.acquire({ ttl: 1_000, timeout: 50, since: clock.read(), waited: 0 });
@@ -194,7 +195,7 @@ describe('release()', () => {
     const keyspace = new Keyspace('lock:');
     const settings = resolveSettings({}, masters.length);
     const lock = new QuorumLock(
-      { masters, keyspace, settings, clock, witness: NO_WITNESS },
+      { masters, keyspace, settings, clock, witness: NO_WITNESS, releases: new PendingReleases() },
       { resources: ['a'], isShared: false, token: 'secret', home },
     );
     home.behaviour = hangs;
