@@ -30,6 +30,11 @@ import type { Witness } from '../witness.interface.js';
  * many milliseconds.
  */
 const PATIENCE = 1_000;
+/**
+ * The same after this many notifications without success: acquisitions that each have a reservation that another one
+ * needs would otherwise hand them round as fast as the masters answer.
+ */
+const MOST_IN_VAIN = 100;
 
 /** The dependencies of an acquisition. */
 export interface AcquisitionContext {
@@ -237,7 +242,7 @@ export class Acquisition {
     const { notifications, barrier, keys, permits, waiter } = this;
     const isContended = notifications > 0 || barrier?.hasSharedHolders === true;
     if (keys.length === 1 || permits || !isContended) return false;
-    return waiter.waited >= PATIENCE;
+    return notifications > MOST_IN_VAIN || waiter.waited >= PATIENCE;
   }
 
   /**
