@@ -49,6 +49,13 @@ const WITH_LOCK_OPTION_NAMES: readonly string[] = [
 /** Work that runs under a lock. */
 export type LockedWork<T> = (lock: Lock) => T | PromiseLike<T>;
 
+/** How to acquire the lock of some work. */
+export interface WorkSettings {
+  readonly call: CallSettings;
+  /** Whether the work may run inside a lock that its call chain has. */
+  readonly mayJoin: boolean;
+}
+
 /** What to run under a lock. */
 export interface LockedRun<T> {
   readonly work: LockedWork<T>;
@@ -151,7 +158,7 @@ export class LockService {
       if (typeof work !== 'function') {
         throw new RedlockConfigError('work', work, 'must be a function: withLock(resource, options, work)');
       }
-      return this.runLocked(resources, optionsOf(options), { work });
+      return this.runLocked(resources, this.workSettings(optionsOf(options)), { work });
     });
   }
 
@@ -291,8 +298,22 @@ export class LockService {
    * @internal
    */
   async hold(resources: readonly string[], options: WithLockOptions, onHeld: OnHeld = 'fail'): Promise<LockScope> {
-    const entered = this.enter(resources, options, onHeld);
+    const entered = this.enter(resources, this.workSettings(options), onHeld);
     return entered instanceof LockScope ? entered : LockScope.of(await entered, this.context);
+  }
+
+  /**
+   * Resolves options for work that runs under a lock.
+   *
+   * @throws {RedlockConfigError} for an invalid option
+   * @internal
+   */
+  workSettings(options: WithLockOptions): WorkSettings {
+    checkOptionNames('options', options, WITH_LOCK_OPTION_NAMES);
+    const { reentrant = false, ...rest } = options;
+    const call = resolveCall(this.settings, { ...rest, extend: rest.extend ?? true });
+    // A shared lock inside of another lock would add nothing, and wait for an exclusive request that waits for the other.
+    return { call, mayJoin: resolveFlag('reentrant', reentrant) || call.isShared };
   }
 
   /**
@@ -302,12 +323,12 @@ export class LockService {
    */
   async runLocked<T>(
     resources: readonly string[],
-    options: WithLockOptions,
+    settings: WorkSettings,
     { work, check, onHeld = 'fail', otherwise }: LockedRun<T>,
   ): Promise<T> {
     let scope: LockScope;
     try {
-      const entered = this.enter(resources, options, onHeld);
+      const entered = this.enter(resources, settings, onHeld);
       scope = entered instanceof LockScope ? entered : LockScope.of(await entered, this.context);
     } catch (error) {
       if (otherwise) return otherwise(error);
@@ -381,16 +402,16 @@ export class LockService {
   }
 
   /** The lock of the call chain that the work joins, or an acquisition. */
-  private enter(resources: readonly string[], options: WithLockOptions, onHeld: OnHeld): LockScope | Promise<Lock> {
-    checkOptionNames('options', options, WITH_LOCK_OPTION_NAMES);
-    const { reentrant = false, ...rest } = options;
-    const call = resolveCall(this.settings, { ...rest, extend: rest.extend ?? true });
-    // A shared lock inside of another lock would add nothing, and wait for an exclusive request that waits for the other.
-    if (resolveFlag('reentrant', reentrant) || call.isShared) {
+  private enter(
+    resources: readonly string[],
+    { call, mayJoin }: WorkSettings,
+    onHeld: OnHeld,
+  ): LockScope | Promise<Lock> {
+    if (mayJoin) {
       const outer = this.heldInChain(call, (lock) => resources.every((resource) => lock.resources.includes(resource)));
       if (outer && (call.isShared || outer.lock.mode === 'exclusive')) return outer.join();
     }
-    this.refuseReentry(resources, call, reentrant || call.isShared);
+    this.refuseReentry(resources, call, mayJoin);
     return this.redlock().acquire(resources, call, onHeld);
   }
 

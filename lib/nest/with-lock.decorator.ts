@@ -13,7 +13,7 @@ import {
   type WithLockOptions,
 } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
-import type { LockService } from './lock.service.js';
+import type { LockService, WorkSettings } from './lock.service.js';
 import { rejectOnThrow } from './rejection.js';
 import { injectProperty, methodOf, misuse, nameOf, refuseStream } from './lockable-method.js';
 
@@ -139,6 +139,12 @@ export function WithLock<const Key extends LockKey>(
     injectProperty(target, host);
 
     const { wanted, onLocked, onHeld } = askedFor(given);
+    const settings = new WeakMap<LockService, WorkSettings>();
+    const settingsOf = (service: LockService): WorkSettings => {
+      const known = settings.get(service) ?? service.workSettings(wanted);
+      settings.set(service, known);
+      return known;
+    };
     const check = (returned: unknown): void => void refuseStream(where, returned);
     const locked = (self: object, args: never[]): Promise<unknown> => {
       const service = lockServiceOf(self, host, where);
@@ -146,7 +152,7 @@ export function WithLock<const Key extends LockKey>(
       refuseSeveral(resources, wanted.permits, where);
       const work = (): unknown => Reflect.apply(method, self, args);
       const otherwise = onLocked && ((error: unknown) => insteadOf(where, service, { error, onLocked }));
-      return service.runLocked(resources, wanted, { work, check, onHeld, otherwise });
+      return service.runLocked(resources, settingsOf(service), { work, check, onHeld, otherwise });
     };
     // A Proxy keeps name, length and own properties of the method; metadata is stored by the identity of the function,
     // so it is copied.
