@@ -158,7 +158,7 @@ export class LockService {
       if (typeof work !== 'function') {
         throw new RedlockConfigError('work', work, 'must be a function: withLock(resource, options, work)');
       }
-      return this.runLocked(resources, this.workSettings(optionsOf(options)), { work });
+      return this.runLocked(resources, this.workSettings(options), { work });
     });
   }
 
@@ -308,10 +308,11 @@ export class LockService {
    * @throws {RedlockConfigError} for an invalid option
    * @internal
    */
-  workSettings(options: WithLockOptions): WorkSettings {
-    checkOptionNames('options', options, WITH_LOCK_OPTION_NAMES);
-    const { reentrant = false, ...rest } = options;
-    const call = resolveCall(this.settings, { ...rest, extend: rest.extend ?? true });
+  workSettings(options: Duration | WithLockOptions | undefined): WorkSettings {
+    const given = optionsOf<WithLockOptions>(options);
+    if (given === options) checkOptionNames('options', given, WITH_LOCK_OPTION_NAMES);
+    const { reentrant = false } = given;
+    const call = resolveCall(this.settings, given, { extend: true });
     // A shared lock inside of another lock would add nothing, and wait for an exclusive request that waits for the other.
     return { call, mayJoin: resolveFlag('reentrant', reentrant) || call.isShared };
   }
@@ -367,7 +368,7 @@ export class LockService {
     checkOptionNames(where, options, LOCKED_METHOD_OPTION_NAMES);
     const { onLocked: _onLocked, reentrant = false, service: _service, ...rest } = options;
     resolveFlag(`${where}: reentrant`, reentrant);
-    const { ttl } = resolveCall(this.settings, rest, where);
+    const { ttl } = resolveCall(this.settings, rest, { where });
     const warning = rest.ttl === undefined ? undefined : warningOfTtl(ttl);
     if (warning !== undefined) this.warn(`${where}: ${warning}`);
   }

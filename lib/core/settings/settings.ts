@@ -86,16 +86,24 @@ export function resolveSettings(options: RedlockOptions, masters = 1): Settings 
   });
 }
 
+/** What resolving options depends on beside them. */
+interface CallDefaults {
+  /** Put before the name of an option in error messages. */
+  readonly where?: string;
+  /** @default false */
+  readonly extend?: boolean;
+}
+
 /**
  * Validates the options of one call, whose names are known, and fills in the settings of the service.
  *
- * @param where put before the name of an option in error messages
  * @throws {RedlockConfigError} for the first invalid option
  */
-export function resolveCall(settings: Settings, options: AcquireOptions, where?: string): CallSettings {
+export function resolveCall(settings: Settings, options: AcquireOptions, defaults: CallDefaults = {}): CallSettings {
+  const { where } = defaults;
   const at = (name: string): string => (where === undefined ? name : `${where}: ${name}`);
   const milliseconds = resolveTtl(settings, options.ttl, at('ttl'));
-  const { wait = settings.wait, extend = false, minHold = 0, signal } = options;
+  const { wait = settings.wait, extend = defaults.extend ?? false, minHold = 0, signal } = options;
   const { maxHold: maxHoldOption = Math.max(settings.maxHold, milliseconds) } = options;
   const maxHold = resolveMaxHold(at('maxHold'), maxHoldOption, milliseconds);
   const { isShared, permits } = resolveSharing(at, options);
