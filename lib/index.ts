@@ -42,7 +42,7 @@ export type {
   OnHeld,
   AcquisitionProgress,
 } from './core/observer.js';
-export type { LockInspection, PermitInspection, SlotInspection } from './core/redlock.js';
+export type { LockInspection, PermitInspection, SlotInspection } from './core/inspection.js';
 export type { MasterState, MasterStatus, RedlockStatus } from './core/health/status.js';
 export type { AcquireOptions, LockMode, RedlockOptions } from './core/settings/options.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';

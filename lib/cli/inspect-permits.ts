@@ -17,9 +17,9 @@ export async function inspectPermits(context: Context, key: string, given: strin
   const { terminal, json } = context;
   const permits = resolvePermits('permits', Number(given));
   const { inspection, lock, taken } = await inSession(context, async ({ redlock }) => ({
-    inspection: await redlock.inspectPermits(resource, permits),
-    lock: await redlock.inspect(resource),
-    taken: await redlock.takenPermits(resource),
+    inspection: await redlock.inspector.inspectPermits(resource, permits),
+    lock: await redlock.inspector.inspect(resource),
+    taken: await redlock.inspector.takenPermits(resource),
   }));
   const { slots, waiting } = inspection;
   const beyond = (taken?.slots ?? []).map(({ slot }) => slot).filter((slot) => slot >= permits);

@@ -16,8 +16,8 @@ import { asJson, sharedByWords, slotsTable, slotsWords, summaryOf, waitingWords 
 export async function inspect(context: Context, key: string): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
   const { inspection, permits } = await inSession(context, async ({ redlock }) => ({
-    inspection: await redlock.inspect(resource),
-    permits: await redlock.takenPermits(resource),
+    inspection: await redlock.inspector.inspect(resource),
+    permits: await redlock.inspector.takenPermits(resource),
   }));
   const taken = permits && permits.slots.length > 0 ? permits : undefined;
   const { terminal, json } = context;

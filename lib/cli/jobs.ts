@@ -87,7 +87,7 @@ function showRuns(standing: JobStanding, terminal: Terminal): void {
 async function standingOf(session: Session, name: string, keys: JobKeys): Promise<JobStanding | undefined> {
   const found = await readJob(session, name, keys);
   if (found?.record.state !== 'started') return found && { ...found, isHeld: false };
-  const { state } = await session.redlock.inspect(jobResource(name));
+  const { state } = await session.redlock.inspector.inspect(jobResource(name));
   if (state !== 'free') return { ...found, isHeld: true };
   // The tick may have ended between the two answers: then there is another record now.
   const later = await readJob(session, name, keys);

@@ -93,7 +93,7 @@ function isWrongType({ answer }: MasterReport): boolean {
 
 /** What to do in place of releasing a shared lock; `undefined` if it is not shared. */
 async function whyNotShared({ redlock }: Session, { resource }: Target): Promise<string | undefined> {
-  const { sharedBy, remaining } = await redlock.inspect(resource);
+  const { sharedBy, remaining } = await redlock.inspector.inspect(resource);
   // A leftover on a minority of masters is not shared.
   if (sharedBy === undefined || sharedBy === 0) return undefined;
   const left = remaining === undefined ? '' : `, in at most ${duration(remaining)}`;
@@ -112,7 +112,7 @@ function refuse(target: Target, problem: string, { terminal, json }: Context): n
 
 /** The permits of the name that are taken. */
 async function takenSlots({ redlock }: Session, { resource }: Target): Promise<readonly number[]> {
-  const permits = await redlock.takenPermits(resource);
+  const permits = await redlock.inspector.takenPermits(resource);
   return permits?.slots.map(({ slot }) => slot) ?? [];
 }
 

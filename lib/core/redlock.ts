@@ -2,17 +2,10 @@ import { Acquisition, type AcquisitionContext } from './acquire/acquisition.js';
 import type { Clock } from './clock.js';
 import { connectMasters } from './health/connect.js';
 import { isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
-import { findOwners, type ForcedRelease, type OperatorContext, type Owners, revokeOwners } from './forced-release.js';
 import { HomeMasters } from './acquire/home-masters.js';
 import { TokenSource } from './holder.js';
-import {
-  type LockInspection,
-  type PermitInspection,
-  summarize,
-  summarizePermits,
-  type TakenPermits,
-} from './inspection.js';
-import { type KeyNames, Keyspace, NUL } from './keyspace.js';
+import { Inspector } from './inspector.js';
+import { Keyspace } from './keyspace.js';
 import { type AcquiredKeys, Lease, type LeaseContext } from './lease.js';
 import { LinkedList, ListMember } from './acquire/linked-list.js';
 import { Lock } from './lock.js';
@@ -20,25 +13,21 @@ import type { Master } from './master.interface.js';
 import { listOwn, type OwnLocks } from './own-locks.js';
 import type { AcquisitionKind, LockObserver, OnHeld } from './observer.js';
 import { probe } from './health/probe.js';
-import { askAll, quorumOf } from './acquire/quorum-call.js';
+import { quorumOf } from './acquire/quorum-call.js';
 import type { Random } from './random.js';
 import { refuseSeveral } from './settings/resources.js';
 import type { CallSettings, Settings } from './settings/settings.js';
 import { type RedlockStatus, statusOf } from './health/status.js';
 import { PendingReleases } from './acquire/pending-releases.js';
 import { PermitBook } from './acquire/permit-book.js';
-import { PermitChoice } from './acquire/permit-choice.js';
+import { PermitChoice, queueOfPermits } from './acquire/permit-choice.js';
 import type { Sharing } from './acquire/resource-queue.js';
 import { WaitQueue } from './acquire/wait-queue.js';
+import { WakeUps } from './acquire/wake-ups.js';
 import { Waiter } from './acquire/waiter.js';
 import { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import { CircuitBreakerMaster } from './health/circuit-breaker-master.js';
-import { readState, type StateSnapshot } from './state/read-state.js';
-import { findSlots } from './taken-slots.js';
-import type { Target } from './target.js';
 import { NO_WITNESS, type Witness } from './witness.interface.js';
-
-export type { LockInspection, PermitInspection, SlotInspection, TakenPermits } from './inspection.js';
 
 /** The dependencies of the algorithm on its environment. */
 export interface RedlockContext {
@@ -71,8 +60,6 @@ class Waiting extends ListMember<Waiting> {
 }
 
 const SHARED: Sharing = Object.freeze({ isShared: true, places: 1 });
-/** Begins the names of queues for permits, which no resource does. */
-const PERMITS = `${NUL}permits:`;
 
 /**
  * Distributed locks over N independent masters.
@@ -80,6 +67,8 @@ const PERMITS = `${NUL}permits:`;
  * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
  */
 export class Redlock {
+  /** Reads what the masters hold. */
+  readonly inspector: Inspector;
   private readonly masters: readonly CircuitBreakerMaster[];
   private readonly quorum: number;
   private readonly homeMasters: HomeMasters;
@@ -111,6 +100,15 @@ export class Redlock {
     this.quorum = quorumOf(masters.length);
     this.keyspace = new Keyspace(settings.keyPrefix);
     this.permitBook = new PermitBook(this.keyspace, random);
+    this.inspector = new Inspector({
+      masters: this.masters,
+      keyspace: this.keyspace,
+      clock,
+      timeout: settings.masterTimeout,
+    });
+    const listener = this.keyspace.channelOf(random.token());
+    const { keyspace, homeMasters, queue } = this;
+    const wakeUps = new WakeUps({ keyspace, homeMasters, queue, listener });
     this.acquisitionContext = {
       masters: this.masters,
       homeMasters: this.homeMasters,
@@ -121,9 +119,9 @@ export class Redlock {
       tokens: new TokenSource(random, settings.instance),
       witness,
       advice,
-      listener: this.keyspace.channelOf(random.token()),
+      listener,
       releases: this.releases,
-      notified: (master, key) => this.wake(master, key),
+      notified: (master, key) => wakeUps.wake(master, key),
     };
     this.leases = {
       ...{ settings, clock, random, observer, witness, quorum: this.quorum, masters: masters.length },
@@ -230,7 +228,7 @@ export class Redlock {
     } finally {
       this.waiting.remove(waiting);
       waiter.end();
-      this.tellIfIdle();
+      this.noteIdle();
     }
   }
 
@@ -240,50 +238,10 @@ export class Redlock {
     refuseSeveral(resources, permits);
     const [resource = ''] = resources;
     return {
-      queues: [PERMITS + resource],
+      queues: [queueOfPermits(resource)],
       sharing: { isShared: false, places: permits },
       permits: new PermitChoice(this.permitBook, resource, permits),
     };
-  }
-
-  /** Asks all masters for the state of a resource, or of one of its permits. */
-  async inspect(resource: string, slot?: number): Promise<LockInspection> {
-    return summarize(resource, await this.look({ resource, slot }));
-  }
-
-  /** Asks all masters for the state of the permits of a resource. */
-  inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
-    return this.inspectSlots(
-      resource,
-      Array.from({ length: permits }, (_, slot) => slot),
-    );
-  }
-
-  /** Finds the permits of a resource that are held; `undefined` if too few masters answer. For operators. */
-  async takenPermits(resource: string): Promise<TakenPermits | undefined> {
-    const { masters, context, settings, keyspace } = this;
-    const search = { masters, keyspace, resource, clock: context.clock, timeout: settings.masterTimeout };
-    const found = await findSlots(search);
-    if (!found) return undefined;
-    const { waiting, slots } = await this.inspectSlots(resource, found);
-    return { waiting, slots: slots.filter(({ state }) => state !== 'free') };
-  }
-
-  /** Reads the state of a resource without its lock. */
-  readState(resource: string): Promise<StateSnapshot> {
-    const { masters, context, keyspace, settings } = this;
-    const [key, entry] = [keyspace.keyOf(resource), keyspace.stateOf(resource)];
-    return readState({ masters, resource, key, entry, clock: context.clock, timeout: settings.masterTimeout });
-  }
-
-  /** Finds the holders of a lock or a permit, for operators. */
-  owners(target: Target): Promise<Owners> {
-    return findOwners(this.operatorContext(target));
-  }
-
-  /** Takes a lock or a permit away from the holders that were found. */
-  revoke(target: Target, owners: Owners): Promise<ForcedRelease> {
-    return revokeOwners(owners, this.operatorContext(target));
   }
 
   /** Makes all masters write a key that is reserved for this library, and returns their status. */
@@ -320,8 +278,8 @@ export class Redlock {
   }
 
   /**
-   * Waits at most `timeout` milliseconds, or not at all if that is 0, until all locks are released and no acquisition is under way. Locks that are
-   * still held after that are lost with the cause `shutdown`.
+   * Waits at most `timeout` milliseconds, or not at all if that is 0, until all locks are released and no acquisition is
+   * under way. Locks that are still held after that are lost with the cause `shutdown`.
    */
   async drain(timeout: number): Promise<void> {
     if (timeout > 0 && !this.isIdle) {
@@ -333,7 +291,7 @@ export class Redlock {
         };
       });
     }
-    for (const lease of this.held.members) lease.lose('shutdown');
+    this.loseAll();
   }
 
   /** Closes the connections. Releases under way are given `masterTimeout` to arrive. */
@@ -341,6 +299,10 @@ export class Redlock {
     await this.releases.settled();
     for (const master of this.masters) master.listen(this.acquisitionContext.listener, undefined);
     await Promise.all(this.masters.map((master) => master.close()));
+  }
+
+  private loseAll(): void {
+    for (const lease of this.held.members) lease.lose('shutdown');
   }
 
   private hold(acquired: AcquiredKeys): Lock {
@@ -356,34 +318,15 @@ export class Redlock {
     const [resource = ''] = resources;
     if (slot !== undefined && !lease.isPassedOn) this.permitBook.free(resource, slot, true);
     if (entry) entry.leave();
-    else this.queue.wakeFirst(slot === undefined ? resources : [PERMITS + resource]);
-    this.tellIfIdle();
-  }
-
-  private operatorContext({ resource, slot }: Target): OperatorContext {
-    const { context, keyspace, masters, settings } = this;
-    const key = slot === undefined ? keyspace.keyOf(resource) : keyspace.slotOf(resource, slot);
-    return { masters, key, clock: context.clock, timeout: settings.masterTimeout };
-  }
-
-  private async inspectSlots(resource: string, slots: readonly number[]): Promise<PermitInspection> {
-    const reports = slots.map(async (slot) => ({ slot, masters: await this.look({ resource, slot }) }));
-    return summarizePermits(resource, await Promise.all(reports));
-  }
-
-  private look({ resource, slot }: Target): Promise<readonly MasterReport[]> {
-    const { masters, context, settings, keyspace } = this;
-    const { keys, queues } =
-      slot === undefined ? keyspace.namesOf([resource]) : keyspace.namesOfSlots(resource, [slot]);
-    const request = { op: 'inspect', keys, queues } as const;
-    return askAll({ masters, request, clock: context.clock, timeout: settings.masterTimeout });
+    else this.queue.wakeFirst(slot === undefined ? resources : [queueOfPermits(resource)]);
+    this.noteIdle();
   }
 
   private get isIdle(): boolean {
     return this.held.isEmpty && this.waiting.isEmpty;
   }
 
-  private tellIfIdle(): void {
+  private noteIdle(): void {
     if (this.isIdle) this.idle?.();
   }
 
@@ -406,32 +349,6 @@ export class Redlock {
       const twin = first === index ? undefined : this.masters[first];
       master.exclude(twin && `it is the same server as ${twin.name}`);
     });
-  }
-
-  /** A master reports that this process is next for `key` or, without a key, that notifications may have been lost. */
-  private wake(master: CircuitBreakerMaster, key: string | undefined): void {
-    if (key === undefined) {
-      this.homeMasters.noteLostNotifications(master);
-      this.queue.wakeAll();
-      return;
-    }
-    this.homeMasters.noteNotification(master);
-    const { keyspace, queue } = this;
-    const permit = keyspace.permitOf(key);
-    if (permit) {
-      const { resource, slot } = permit;
-      if (!queue.notify(PERMITS + resource, slot)) this.passOn(master, keyspace.namesOfSlots(resource, [slot]));
-      return;
-    }
-    const resource = keyspace.resourceOf(key);
-    if (!queue.notify(resource)) this.passOn(master, keyspace.namesOf([resource]));
-  }
-
-  /** The waiter has given up in the meantime: passes its turn to the next process. */
-  private passOn(master: CircuitBreakerMaster, { keys, queues }: KeyNames): void {
-    const request = { op: 'leave', keys, queues, waiter: this.acquisitionContext.listener } as const;
-    // It is not known for which of the two this process was next.
-    for (const isShared of [false, true]) master.ask({ ...request, isShared }, () => undefined);
   }
 }
 

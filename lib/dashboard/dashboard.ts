@@ -13,7 +13,7 @@ import { describeReply, isLockError, RedlockConfigError } from '../core/errors.j
 import { isRevoked } from '../core/forced-release.js';
 import { resolveResources } from '../core/settings/resources.js';
 import type { LockHolder } from '../core/holder.js';
-import type { LockInspection, SlotInspection } from '../core/redlock.js';
+import type { LockInspection, SlotInspection } from '../core/inspection.js';
 import type { Target } from '../core/target.js';
 import { getLockServiceToken, isLockService } from '../nest/lock-service.token.js';
 import type { LockService } from '../nest/lock.service.js';

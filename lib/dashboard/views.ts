@@ -1,7 +1,7 @@
 import type { RedlockStatus } from '../core/health/status.js';
 import type { JobOutcome } from '../core/jobs/job-record.js';
 import type { OwnLocks } from '../core/own-locks.js';
-import type { LockInspection, SlotInspection } from '../core/redlock.js';
+import type { LockInspection, SlotInspection } from '../core/inspection.js';
 import type { Availability } from './availability.js';
 import type { DashboardEvent } from './event-log.js';
 

@@ -6,7 +6,8 @@ import type { LockObserver, OnHeld } from '../core/observer.js';
 import { ObserverHub } from '../core/observer-hub.js';
 import type { OwnLocks } from '../core/own-locks.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
-import type { LockInspection, PermitInspection, Redlock, TakenPermits } from '../core/redlock.js';
+import type { LockInspection, PermitInspection, TakenPermits } from '../core/inspection.js';
+import type { Redlock } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { ACQUIRE_OPTION_NAMES, type AcquireOptions } from '../core/settings/options.js';
 import {
@@ -181,7 +182,7 @@ export class LockService {
    * @throws {RedlockConfigError} unless `resource` is a single resource
    */
   async inspect(resource: string): Promise<LockInspection> {
-    return this.redlock().inspect(singleResource(resource));
+    return this.redlock().inspector.inspect(singleResource(resource));
   }
 
   /**
@@ -191,7 +192,7 @@ export class LockService {
    * @throws {RedlockConfigError} unless `resource` is a single resource, and for an invalid number
    */
   async inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
-    return this.redlock().inspectPermits(singleResource(resource), resolvePermits('permits', permits));
+    return this.redlock().inspector.inspectPermits(singleResource(resource), resolvePermits('permits', permits));
   }
 
   /**
@@ -203,7 +204,7 @@ export class LockService {
    * @throws {RedlockConfigError} unless `resource` is a single resource
    */
   async readState<T = unknown>(resource: string): Promise<StateSnapshot<T>> {
-    return (await this.redlock().readState(singleResource(resource))) as StateSnapshot<T>;
+    return (await this.redlock().inspector.readState(singleResource(resource))) as StateSnapshot<T>;
   }
 
   /**
@@ -231,7 +232,7 @@ export class LockService {
    * @internal
    */
   inspectSlot(resource: string, slot: number): Promise<LockInspection> {
-    return this.redlock().inspect(resource, slot);
+    return this.redlock().inspector.inspect(resource, slot);
   }
 
   /**
@@ -239,7 +240,7 @@ export class LockService {
    * @internal
    */
   takenPermits(resource: string): Promise<TakenPermits | undefined> {
-    return this.redlock().takenPermits(resource);
+    return this.redlock().inspector.takenPermits(resource);
   }
 
   /**
@@ -247,7 +248,7 @@ export class LockService {
    * @internal
    */
   owners(target: Target): Promise<Owners> {
-    return this.redlock().owners(target);
+    return this.redlock().inspector.owners(target);
   }
 
   /**
@@ -256,7 +257,7 @@ export class LockService {
    * @internal
    */
   revoke(target: Target, owners: Owners): Promise<ForcedRelease> {
-    return this.redlock().revoke(target, owners);
+    return this.redlock().inspector.revoke(target, owners);
   }
 
   /**

@@ -78,7 +78,7 @@ describe('Extension', () => {
       locks++;
       const lock = await contender.acquire('short', 100, { extend: true });
       while ((passed() < 1_000 || counting[0]?.asked.extend === 0) && lock.isHeld)
-        await contender.redlock.inspect('short');
+        await contender.redlock.inspector.inspect('short');
       await lock.release();
     }
     const ttls = passed() / 100;

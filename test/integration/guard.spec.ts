@@ -83,7 +83,7 @@ describe('Three restarted masters', () => {
     await b!.kill();
     await c!.kill();
     await eventually(() => states(contender).join() === 'quarantined,down,down');
-    const { masters: answers } = await contender.redlock.inspect('x');
+    const { masters: answers } = await contender.redlock.inspector.inspect('x');
     expect(answers[0]?.answer).toMatchObject({ kind: 'held' });
     await lock.release();
     await eventually(async () => (await command(a!.port, 'EXISTS', 'lock:x')) === 0);

@@ -35,7 +35,7 @@ describe('Odd names on a real server', () => {
       fc.asyncProperty(fc.uniqueArray(names, { minLength: 2, maxLength: 4 }), async ([first = '', ...others]) => {
         await using lock = await one.acquire(first, '30s', { wait: 0 });
         await expect(other.acquire(first, '30s', { wait: 0 })).rejects.toThrow(LockNotAcquiredError);
-        expect(await other.redlock.inspect(first)).toMatchObject({ state: 'held' });
+        expect(await other.redlock.inspector.inspect(first)).toMatchObject({ state: 'held' });
         await using rest = await other.acquire(others, '30s', { wait: 0 });
         expect([lock.isHeld, rest.isHeld]).toEqual([true, true]);
         const held = (await keys()).filter((key) => !key.includes('\0'));

@@ -50,7 +50,7 @@ describe('Shared locks on servers', () => {
     );
     expect(crowd).toMatchObject({ mostWriters: 1, mixed: 0, readers: 0, writers: 0 });
     expect(crowd.mostReaders).toBeGreaterThan(1);
-    expect(await one.redlock.inspect('prices')).toMatchObject({ state: 'free', waiting: 0 });
+    expect(await one.redlock.inspector.inspect('prices')).toMatchObject({ state: 'free', waiting: 0 });
   });
 
   it('let an exclusive request pass that came before them', async () => {
@@ -63,8 +63,8 @@ describe('Shared locks on servers', () => {
       order.push('writer');
       return lock.release();
     });
-    await eventually(async () => (await reader.redlock.inspect('prices')).waiting === 1);
-    expect(await reader.redlock.inspect('prices')).toMatchObject({ state: 'held', sharedBy: 1 });
+    await eventually(async () => (await reader.redlock.inspector.inspect('prices')).waiting === 1);
+    expect(await reader.redlock.inspector.inspect('prices')).toMatchObject({ state: 'held', sharedBy: 1 });
     const reading = reader.acquire('prices', '5s', SHARED).then((lock) => {
       order.push('reader');
       return lock.release();
@@ -96,6 +96,6 @@ describe('Permits on servers', () => {
     };
     await Promise.all([one, two].flatMap((contender) => Array.from({ length: 8 }, () => work(contender))));
     expect(crowd.mostReaders).toBe(3);
-    expect(await one.redlock.inspectPermits('stripe', 3)).toMatchObject({ taken: 0, waiting: 0 });
+    expect(await one.redlock.inspector.inspectPermits('stripe', 3)).toMatchObject({ taken: 0, waiting: 0 });
   });
 });

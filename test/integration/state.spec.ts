@@ -80,11 +80,11 @@ describe('The state of a lock on three guarded masters', () => {
     expect(String(error)).toContain(
       "read it with { onUncertain: 'newest' } to go on with the newest value that is left",
     );
-    expect(await contender.redlock.readState('job')).toEqual({ value: 'old', settled: false });
+    expect(await contender.redlock.inspector.readState('job')).toEqual({ value: 'old', settled: false });
     expect(await get({ onUncertain: 'newest' })).toBe('old');
     // It was written to all masters, so it is certain from now on.
     expect(await get()).toBe('old');
-    expect(await contender.redlock.readState('job')).toEqual({ value: 'old', settled: true });
+    expect(await contender.redlock.inspector.readState('job')).toEqual({ value: 'old', settled: true });
   });
 
   it('is set on the other masters if one loses its data while the lock is held', async () => {
@@ -116,6 +116,6 @@ describe('The state of a lock on three guarded masters', () => {
       `1 ${old} 1 ${old} 0 ${Date.now()} 2592000000 ${old}@1\n"old"`,
     );
     expect(await get()).toBe('new');
-    expect(await contender.redlock.readState('job')).toEqual({ value: 'new', settled: true });
+    expect(await contender.redlock.inspector.readState('job')).toEqual({ value: 'new', settled: true });
   });
 });

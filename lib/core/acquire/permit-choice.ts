@@ -1,9 +1,14 @@
-import type { KeyNames } from '../keyspace.js';
+import { type KeyNames, NUL } from '../keyspace.js';
 import type { PermitBook } from './permit-book.js';
 import type { Failure, Step } from './transitions.js';
 
 /** After a refusal of the other masters, another permit is tried at most so many times. */
 const MOST_PICKS = 4;
+
+/** The queue in which the calls of this process wait for permits of a resource. No resource has such a name. */
+export function queueOfPermits(resource: string): string {
+  return `${NUL}permits:${resource}`;
+}
 
 /** Which permits of a resource one acquisition tries to take, one after the other. */
 export class PermitChoice {

@@ -8,7 +8,7 @@ const heldFor = (remaining?: number): MasterReply => ({ kind: 'held', remaining 
 async function inspect(answers: MasterReply[]) {
   const rig = new Rig({ masters: answers.length });
   rig.masters.forEach((master, i) => (master.behaviour = says(answers[i]!)));
-  const { state, remaining } = await rig.redlock.inspect('a');
+  const { state, remaining } = await rig.redlock.inspector.inspect('a');
   return [state, remaining];
 }
 
@@ -17,7 +17,7 @@ describe('inspect()', () => {
     const rig = new Rig();
     await rig.lock('a', { ttl: 9_000 });
     await rig.clock.advance(1_000);
-    expect(await rig.redlock.inspect('a')).toEqual({
+    expect(await rig.redlock.inspector.inspect('a')).toEqual({
       resource: 'a',
       state: 'held',
       remaining: 8_000,
@@ -33,12 +33,12 @@ describe('inspect()', () => {
     const earlier = { instance: 'web:1', since: new Date(4) };
     const answers = [{ holder: earlier, waiting: 1 }, { holder, waiting: 3 }, { holder }];
     rig.masters.forEach((master, i) => (master.behaviour = says({ kind: 'held', remaining: 5, ...answers[i] })));
-    expect(await rig.redlock.inspect('a')).toMatchObject({ state: 'held', holder, waiting: 3 });
+    expect(await rig.redlock.inspector.inspect('a')).toMatchObject({ state: 'held', holder, waiting: 3 });
   });
 
   it('reports that a resource is free', async () => {
     const rig = new Rig();
-    expect(await rig.redlock.inspect('a')).toMatchObject({ state: 'free', remaining: 0 });
+    expect(await rig.redlock.inspector.inspect('a')).toMatchObject({ state: 'free', remaining: 0 });
   });
 
   it.each<[string, MasterReply[], [string, number | undefined]]>([
@@ -58,7 +58,7 @@ describe('inspect()', () => {
   it('waits no longer than masterTimeout for a hung master', async () => {
     const rig = new Rig();
     rig.script(1, hangs);
-    const inspection = rig.follow(rig.redlock.inspect('a'));
+    const inspection = rig.follow(rig.redlock.inspector.inspect('a'));
     await rig.clock.advance(100);
     expect(inspection.at).toBe(50);
     expect(inspection.value).toMatchObject({ state: 'free' });

@@ -302,7 +302,7 @@ describe('minHold', () => {
     await rig.clock.advance(500);
     await lock.release();
     expect(lock.isHeld).toBe(false);
-    const { remaining } = await rig.redlock.inspect('a');
+    const { remaining } = await rig.redlock.inspector.inspect('a');
     expect(remaining).toBe(1_500);
     await rig.clock.advance(1_499);
     await expect(rig.acquire('a', { wait: 0 })).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });

@@ -27,13 +27,13 @@ describe('Permits', () => {
       ...{ code: 'LOCK_NOT_ACQUIRED', resources: ['api'], permits: 5, holder: undefined },
       message: expect.stringContaining('none of the 5 permits of "api" was free: not acquired'),
     });
-    const inspection = await rig.redlock.inspectPermits('api', 5);
+    const inspection = await rig.redlock.inspector.inspectPermits('api', 5);
     expect(inspection).toMatchObject({ taken: 5, permits: 5 });
     expect(inspection.slots.map(({ slot, state }) => [slot, state])).toEqual(
       [0, 1, 2, 3, 4].map((slot) => [slot, 'held']),
     );
     await Promise.all(locks.map((lock) => lock.release()));
-    expect(await rig.redlock.inspectPermits('api', 5)).toMatchObject({ taken: 0 });
+    expect(await rig.redlock.inspector.inspectPermits('api', 5)).toMatchObject({ taken: 0 });
     expect(rig.masters.map(({ memory }) => [memory.size, memory.queued])).toEqual([
       [0, 0],
       [0, 0],
@@ -62,7 +62,7 @@ describe('Permits', () => {
     const waiting = rig.follow(other.acquire('api', TWO));
     await rig.clock.settle();
     expect(other.redlock.ownWaiting(1)).toMatchObject({ count: 1, locks: [{ resources: ['api'], permits: 2 }] });
-    const inspection = await rig.redlock.inspectPermits('api', 2);
+    const inspection = await rig.redlock.inspector.inspectPermits('api', 2);
     expect(inspection.waiting).toBe(1);
     expect(inspection.slots.map((slot) => 'waiting' in slot)).toEqual([false, false]);
     await rig.clock.advance(TWO.wait);

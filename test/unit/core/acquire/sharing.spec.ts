@@ -17,9 +17,9 @@ describe('Shared locks', () => {
   it('are held by many at the same time, in one process and in several', async () => {
     const locks = await Promise.all([rig, rig, other, other].map((by) => by.lock('a', SHARED)));
     expect(locks.map(({ isHeld, mode }) => [isHeld, mode])).toEqual(Array.from(locks, () => [true, 'shared']));
-    expect(await rig.redlock.inspect('a')).toMatchObject({ state: 'held', sharedBy: 4 });
+    expect(await rig.redlock.inspector.inspect('a')).toMatchObject({ state: 'held', sharedBy: 4 });
     await Promise.all(locks.map((lock) => lock.release()));
-    expect(await rig.redlock.inspect('a')).toMatchObject({ state: 'free', sharedBy: undefined });
+    expect(await rig.redlock.inspector.inspect('a')).toMatchObject({ state: 'free', sharedBy: undefined });
     expect(rig.masters.map(({ memory }) => memory.size)).toEqual([0, 0, 0]);
   });
 
@@ -36,7 +36,7 @@ describe('Shared locks', () => {
     await second.release();
     await rig.clock.settle();
     expect(writer.state).toBe('fulfilled');
-    expect(await rig.redlock.inspect('a')).toMatchObject({ state: 'held', sharedBy: undefined });
+    expect(await rig.redlock.inspector.inspect('a')).toMatchObject({ state: 'held', sharedBy: undefined });
   });
 
   it('wait for an exclusive holder, and are all granted without a timer when it releases', async () => {
@@ -173,7 +173,7 @@ describe('Shared locks', () => {
     first?.memory.flush();
     await rig.clock.advance(5_000);
     expect(lock.isHeld).toBe(true);
-    expect(await rig.redlock.inspect('a')).toMatchObject({ sharedBy: 1 });
+    expect(await rig.redlock.inspector.inspect('a')).toMatchObject({ sharedBy: 1 });
     expect(first?.memory.size).toBe(1);
   });
 

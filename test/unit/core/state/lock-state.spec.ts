@@ -89,16 +89,16 @@ describe('The state of a lock', () => {
 
   it('is read without the lock, and is not settled while only one master has it', async () => {
     const lock = await locked();
-    expect(await rig.redlock.readState('job')).toEqual({ value: undefined, settled: true });
+    expect(await rig.redlock.inspector.readState('job')).toEqual({ value: undefined, settled: true });
     await lock.state.set('old');
     for (const number of [2, 3]) master(number).behaviour = only('write-state', says(cutOff));
     const outcome = rig.follow(lock.state.set('new'));
     await rig.clock.advance(1_000);
     expect(outcome.reason).toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
-    expect(await rig.redlock.readState('job')).toEqual({ value: 'new', settled: false });
+    expect(await rig.redlock.inspector.readState('job')).toEqual({ value: 'new', settled: false });
     rig.scriptAll(obeys);
     expect(await lock.state.get()).toBe('new');
-    expect(await rig.redlock.readState('job')).toEqual({ value: 'new', settled: true });
+    expect(await rig.redlock.inspector.readState('job')).toEqual({ value: 'new', settled: true });
   });
 
   it('has the time of most clocks if it is read with all masters, also of those that answer late', async () => {
@@ -142,7 +142,7 @@ describe('The state of a lock', () => {
     await askAll({ op: 'acquire', keys: ['lock:job'], token, ttl: HOUR, withdrawn: false });
     await expect(first.state.set('late')).rejects.toMatchObject({ code: 'LOCK_LOST', cause: 'owner-changed' });
     expect(first.signal.aborted).toBe(true);
-    expect(await rig.redlock.readState('job')).toEqual({ value: 'first', settled: true });
+    expect(await rig.redlock.inspector.readState('job')).toEqual({ value: 'first', settled: true });
   });
 
   it('is not set on a master where the key of the lock has another holder', async () => {
@@ -150,7 +150,7 @@ describe('The state of a lock', () => {
     await first.state.get();
     await usurped();
     await expect(first.state.set('late')).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
-    expect((await rig.redlock.readState('job')).value).toBeUndefined();
+    expect((await rig.redlock.inspector.readState('job')).value).toBeUndefined();
   });
 
   it('that one master alone has stored is found by a later holder, or never again after a get without it', async () => {
@@ -248,9 +248,9 @@ describe('The state of a lock', () => {
     await first.state.set('old', { expireAfter: '72h' });
     await first.release();
     rig.clock.stall(2 * DAY - 1_000);
-    expect(await rig.redlock.readState('job')).toMatchObject({ value: 'old' });
+    expect(await rig.redlock.inspector.readState('job')).toMatchObject({ value: 'old' });
     rig.clock.stall(2_000);
-    expect(await rig.redlock.readState('job')).toMatchObject({ value: undefined });
+    expect(await rig.redlock.inspector.readState('job')).toMatchObject({ value: undefined });
     const second = await locked();
     expect(await second.state.get()).toBeUndefined();
   });
@@ -261,7 +261,7 @@ describe('The state of a lock', () => {
     await first.state.set('short', { expireAfter: '72h' });
     await first.release();
     rig.clock.stall(30 * DAY);
-    expect(await rig.redlock.readState('job')).toMatchObject({ value: 'short' });
+    expect(await rig.redlock.inspector.readState('job')).toMatchObject({ value: 'short' });
   });
 
   it('is kept for another period by each reading', async () => {
