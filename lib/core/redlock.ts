@@ -82,6 +82,7 @@ export class Redlock {
   private readonly releases = new PendingReleases();
   private stopped = false;
   private idle: (() => void) | undefined;
+  private noneWaits: (() => void) | undefined;
 
   constructor(
     masters: readonly Master[],
@@ -228,6 +229,7 @@ export class Redlock {
     } finally {
       this.waiting.remove(waiting);
       waiter.end();
+      if (this.waiting.isEmpty) this.noneWaits?.();
       this.noteIdle();
     }
   }
@@ -294,8 +296,12 @@ export class Redlock {
     this.loseAll();
   }
 
-  /** Closes the connections. Releases under way are given `masterTimeout` to arrive. */
+  /** Ends all acquisitions and closes the connections. Releases under way are given `masterTimeout` to arrive. */
   async close(): Promise<void> {
+    this.stop();
+    // A lock that was just granted or passed on belongs to a call that is about to notice that it was stopped.
+    if (!this.waiting.isEmpty) await new Promise<void>((resolve) => (this.noneWaits = resolve));
+    this.loseAll();
     await this.releases.settled();
     for (const master of this.masters) master.listen(this.acquisitionContext.listener, undefined);
     await Promise.all(this.masters.map((master) => master.close()));

@@ -333,4 +333,18 @@ describe('A process whose waiters always want the lock again', () => {
       expect(theirs.state).toBe('fulfilled');
     },
   );
+
+  it.each([0, 1, 2, 3, 4, 5])('is released if the process closes %i microtasks after the release', async (turns) => {
+    const first = await rig.lock('a', OPTIONS);
+    const [second] = waiters(1);
+    await rig.clock.advance(3);
+    void first.release();
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    void rig.redlock.drain(0);
+    await rig.redlock.close();
+    await rig.clock.settle();
+    expect(rig.keys).toEqual([0, 0, 0]);
+    if (second!.state === 'fulfilled') expect(second!.value!.isHeld).toBe(false);
+    else expect(second!.state).toBe('rejected');
+  });
 });
