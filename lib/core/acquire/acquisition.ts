@@ -1,28 +1,25 @@
 import type { Clock, Instant } from '../clock.js';
-import { type LockError, LockNotAcquiredError, QuorumUnavailableError } from '../errors.js';
+import type { LockError } from '../errors.js';
 import type { HomeMasters } from './home-masters.js';
-import { type QuorumCall, quorumOf } from './quorum-call.js';
-import { type FailedAttempt, Refusal } from './refusal.js';
+import type { QuorumCall } from './quorum-call.js';
+import { errorOf, type FailedAttempt, Refusal } from './refusal.js';
 import { SequentialAcquisition } from './sequential-acquisition.js';
 import { RetrySchedule } from './retry-schedule.js';
 import type { Random } from '../random.js';
 import type { TokenSource } from '../holder.js';
 import { type CallSettings, EXPIRY_RESOLUTION, masterTimeoutFor, type Settings } from '../settings/settings.js';
-import { showNames } from '../display.js';
 import type { LeasedKeys } from './leased-keys.interface.js';
 import type { KeyNames, Keyspace } from '../keyspace.js';
-import { Barrier } from './barrier.js';
-import { HomeQueues } from './home-queues.js';
 import type { PassedLock } from './local-hand-off.js';
 import type { PendingReleases } from './pending-releases.js';
 import type { PermitChoice } from './permit-choice.js';
+import { PlacesOnMasters } from './places-on-masters.js';
 import { QuorumLock } from './quorum-lock.js';
 import type { QueueEntry } from './queue-entry.interface.js';
 import { failureOf, type Step, stepAfter, transitionAfter } from './transitions.js';
 import { cutTo, permitFor, whenPermitted } from './ttl-permit.js';
-import type { PlacesOnMasters, Waiter } from './waiter.js';
+import type { Waiter } from './waiter.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
-import type { QueueTicket } from '../master.interface.js';
 import type { Witness } from '../witness.interface.js';
 
 /**
@@ -110,10 +107,8 @@ export class Acquisition {
   private readonly isBehind: boolean;
   /** Absent for locks. */
   private readonly permits: PermitChoice | undefined;
-  /** Present once it has asked a home master. */
-  private homeQueues: HomeQueues | undefined;
-  /** Present once it was refused. */
-  private barrier: Barrier | undefined;
+  /** Where it waits; absent until it has asked a home master or was refused. */
+  private places: PlacesOnMasters | undefined;
 
   constructor(
     private readonly context: AcquisitionContext,
@@ -184,7 +179,7 @@ export class Acquisition {
   private get firstStep(): Step {
     const { homeMasters } = this.context;
     const isForgotten = this.isBehind && homeMasters.mayForgetIn(this.waiter.waited);
-    const isContended = isForgotten || this.homeQueues !== undefined || homeMasters.areContended(this.keys);
+    const isContended = isForgotten || this.places !== undefined || homeMasters.areContended(this.keys);
     return this.call.wait > 0 && isContended ? 'home' : 'all';
   }
 
@@ -208,7 +203,7 @@ export class Acquisition {
   private hasTaken({ quorumLock, step, home, timeout, isFull, since }: Attempt, quorumCall: QuorumCall): boolean {
     const { waiter } = this;
     waiter.interrupt = undefined;
-    if (step !== 'all') this.homeQueues?.note(home, quorumCall);
+    if (step !== 'all') this.places?.noteReply(home, quorumCall);
     const isGranted = quorumCall.outcome === 'granted' && quorumLock.remaining > 0;
     if (isGranted && !waiter.isStopped) {
       this.permits?.keep();
@@ -232,15 +227,15 @@ export class Acquisition {
       this.permits?.free(unused.leasedKeys.slot);
       this.entry?.noteServed(this.context.clock.read());
     }
-    if (isGranted) this.leaveQueues();
+    if (isGranted) this.places?.leave();
     else this.passPlaces();
     this.permits?.giveBack();
   }
 
   /** Whether others acquire again and again before this acquisition, because one of its resources is always held. */
   private get isPassedOver(): boolean {
-    const { notifications, barrier, keys, permits, waiter } = this;
-    const isContended = notifications > 0 || barrier?.hasSharedHolders === true;
+    const { notifications, places, keys, permits, waiter } = this;
+    const isContended = notifications > 0 || places?.hasSharedHolders === true;
     if (keys.length === 1 || permits || !isContended) return false;
     return notifications > MOST_IN_VAIN || waiter.waited >= PATIENCE;
   }
@@ -253,7 +248,7 @@ export class Acquisition {
     const { context, resources, call, waiter, entry } = this;
     const sequence = new SequentialAcquisition(context.clock, context.witness, call);
     // A notification could not be used while the keys are collected one by one. The place in this process is kept.
-    this.leaveQueues();
+    this.places?.leave();
     try {
       for (const part of [...resources].sort()) {
         const acquisition = new Acquisition(context, { resources, part, call, waiter, entry });
@@ -280,10 +275,10 @@ export class Acquisition {
     if (!home || step === 'all') return quorumLock.acquire(attempt);
     // Without a waiting budget, the first try of permits asks a home master, too.
     if (permits) {
-      const ticket = this.call.wait > 0 ? this.joinQueue(home, waited) : undefined;
+      const ticket = this.call.wait > 0 ? this.placesOnMasters.join(home, waited) : undefined;
       return quorumLock.acquireOneOf(attempt, { permits, home, ticket });
     }
-    const ticket = this.joinQueue(home, waited);
+    const ticket = this.placesOnMasters.join(home, waited);
     return step === 'reservation'
       ? quorumLock.acquireReserved(attempt, { home, ticket })
       : quorumLock.acquireThrough(attempt, { home, ticket });
@@ -291,14 +286,12 @@ export class Acquisition {
 
   /** Waits until another attempt makes sense, and returns its kind. */
   private async nextStep(step: Step, quorumCall: QuorumCall): Promise<Step> {
-    const { retries, names, keys } = this;
+    const { retries, keys } = this;
     const failure = failureOf(quorumCall);
     this.entry?.noteRefusal();
     if (this.permits?.triesAnother(step, failure)) return 'home';
     if (!this.call.isShared && !this.permits && !this.waiter.isOver) {
-      const { masters, listener } = this.context;
-      this.barrier ??= new Barrier(masters, names, listener);
-      this.barrier.note(quorumCall, this.waited);
+      this.placesOnMasters.deferShared(quorumCall, this.waited);
     }
     const { schedule, next } = transitionAfter(step, failure, retries.isFailing);
     if (schedule === 'refusal') retries.noteRefusal();
@@ -320,14 +313,14 @@ export class Acquisition {
     return stepAfter({ step, failure, reason, hasOneKey, expiry, poll, isWide });
   }
 
-  private joinQueue(home: CircuitBreakerMaster, waited: number): QueueTicket {
-    if (!this.homeQueues) {
+  private get placesOnMasters(): PlacesOnMasters {
+    if (!this.places) {
       const { names, permits, call, context } = this;
-      const { listener, notified } = context;
-      const hasOneQueue = permits !== undefined;
-      this.homeQueues = new HomeQueues({ names, hasOneQueue, isShared: call.isShared, listener, notified });
+      const { masters, listener, notified } = context;
+      const options = { masters, names, listener, notified, isShared: call.isShared };
+      this.places = new PlacesOnMasters({ ...options, hasOneQueue: permits !== undefined });
     }
-    return this.homeQueues.join(home, waited);
+    return this.places;
   }
 
   /** Milliseconds for which this acquisition has waited, among those of all processes. */
@@ -345,31 +338,20 @@ export class Acquisition {
     return (this.schedule ??= new RetrySchedule(this.context.random));
   }
 
-  private leaveQueues(): void {
-    // First the barrier: it would keep those that are woken from taking the key.
-    this.barrier?.leave();
-    this.homeQueues?.leave();
-  }
-
   /** Gives up: leaves all queues and barriers, or lets the next waiter of this process take its places. */
   private passPlaces(): void {
-    const { homeQueues, barrier, entry, permits, call } = this;
-    const isWaiting = (homeQueues ?? barrier) !== undefined && !permits && !call.isShared;
-    if (!isWaiting || !entry?.passPlaces({ homeQueues, barrier })) {
-      this.leaveQueues();
-      return;
-    }
-    this.homeQueues = this.barrier = undefined;
+    const { places, entry, permits, call } = this;
+    const isTaken = places && !permits && !call.isShared && entry?.passPlaces(places);
+    if (isTaken) this.places = undefined;
+    else places?.leave();
   }
 
   /** Takes over the places of a waiter that gives up, so that no later request of another process passes this one. */
-  private takePlaces({ homeQueues, barrier }: PlacesOnMasters): boolean {
+  private takePlaces(places: PlacesOnMasters): boolean {
     // It contends already.
-    if (this.homeQueues || this.barrier) return false;
-    this.homeQueues = homeQueues;
-    this.barrier = barrier;
-    barrier?.passTo(this.waited);
-    homeQueues?.passTo(this.waited);
+    if (this.places) return false;
+    this.places = places;
+    places.passTo(this.waited);
     return true;
   }
 
@@ -389,13 +371,7 @@ export class Acquisition {
     await refusal?.settle(clock, (giveUp) => (waiter.interrupt = { giveUp }));
     waiter.interrupt = undefined;
     waiter.check();
-    if (!refusal || refusal.isHeld) {
-      return new LockNotAcquiredError(resources, refusal?.report ?? [], call.wait, refusal?.freeAfter, call.permits);
-    }
-    const what = `lock ${showNames(resources)}`;
-    const intent = refusal.outcome === 'granted' ? `${what} before its validity has ended` : what;
-    const { length } = masters;
-    return new QuorumUnavailableError(intent, resources, refusal.report, quorumOf(length), length, advice);
+    return errorOf(refusal, { resources, wait: call.wait, permits: call.permits, advice, masters: masters.length });
   }
 
   private newQuorumLock(home: CircuitBreakerMaster | undefined, permit: KeyNames | undefined): QuorumLock {

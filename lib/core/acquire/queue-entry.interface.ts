@@ -1,7 +1,7 @@
 import type { Instant } from '../clock.js';
 import type { PassedLock } from './local-hand-off.js';
 import type { Refusal } from './refusal.js';
-import type { PlacesOnMasters } from './waiter.js';
+import type { PlacesOnMasters } from './places-on-masters.js';
 
 /** One acquisition in the queues of its resources in this process, and then the lock that it has acquired. */
 export interface QueueEntry {

@@ -1,5 +1,6 @@
 import { type Clock, elapsedSince, type Instant } from '../clock.js';
-import type { MasterReport } from '../errors.js';
+import { showNames } from '../display.js';
+import { type LockError, LockNotAcquiredError, type MasterReport, QuorumUnavailableError } from '../errors.js';
 import { type MasterReply, NOT_ASKED } from '../master.interface.js';
 import { type QuorumCall, type Outcome, quorumOf } from './quorum-call.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
@@ -90,4 +91,28 @@ export class Refusal {
   private mayVote(master: CircuitBreakerMaster, answer: MasterReply | undefined): boolean {
     return answer ? answer.kind === 'granted' || answer.kind === 'held' : master.isUsable;
   }
+}
+
+/** What was wanted, for the error. */
+interface Unfulfilled {
+  readonly resources: readonly string[];
+  /** The waiting budget, in milliseconds. */
+  readonly wait: number;
+  readonly permits: number | undefined;
+  /** Number of masters. */
+  readonly masters: number;
+  readonly advice: string | undefined;
+}
+
+/** @param refusal absent if the acquisition made no attempt, because others of its process were before it */
+export function errorOf(
+  refusal: Refusal | undefined,
+  { resources, wait, permits, masters, advice }: Unfulfilled,
+): LockError {
+  if (!refusal || refusal.isHeld) {
+    return new LockNotAcquiredError(resources, refusal?.report ?? [], wait, refusal?.freeAfter, permits);
+  }
+  const what = `lock ${showNames(resources)}`;
+  const intent = refusal.outcome === 'granted' ? `${what} before its validity has ended` : what;
+  return new QuorumUnavailableError(intent, resources, refusal.report, quorumOf(masters), masters, advice);
 }

@@ -3,7 +3,8 @@ import { LinkedList, ListMember } from './linked-list.js';
 import type { PassedLock } from './local-hand-off.js';
 import type { QueueEntry } from './queue-entry.interface.js';
 import type { Refusal } from './refusal.js';
-import type { PlacesOnMasters, WakeReason } from './waiter.js';
+import type { PlacesOnMasters } from './places-on-masters.js';
+import type { WakeReason } from './waiter.js';
 
 /** The waiter or the holder of a resource. */
 export interface Occupant {

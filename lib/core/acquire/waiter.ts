@@ -1,16 +1,9 @@
 import type { Clock, Instant, Timer } from '../clock.js';
-import type { Barrier } from './barrier.js';
-import type { HomeQueues } from './home-queues.js';
 import type { PassedLock } from './local-hand-off.js';
+import type { PlacesOnMasters } from './places-on-masters.js';
 
 /** Why a waiter is woken: a master has reserved a key (`next`), or another change is worth an attempt (`retry`). */
 export type WakeReason = 'next' | 'retry';
-
-/** Where an acquisition waits on the masters. */
-export interface PlacesOnMasters {
-  readonly homeQueues: HomeQueues | undefined;
-  readonly barrier: Barrier | undefined;
-}
 
 /**
  * One acquisition that may have to wait.
