@@ -1,7 +1,15 @@
+// A Redis Cluster of real servers, and the faults that it can have:
+//
+//   await using cluster = await startCluster({ partitions: true });
+//   const primary = await cluster.primaryOf(await cluster.slotOf('lock:{tag}a'));
+//   await cluster.kill(primary); // restart, pause and resume, flush, failover, moveSlot, partition and heal
+//   await cluster.waitUntil((lines) => owns(line(lines, replica), slot));
+//
+// Faults take effect and return; only failover, the last step of a move, join and remove wait for what they lead to.
 import { setTimeout } from 'node:timers/promises';
-import { ClusterNode, type ClusterNodeOptions } from './cluster-node.js';
-import { moveSlot, type MoveOptions } from './cluster-moves.js';
 import { line, type NodeLine, ownLine, owns } from './cluster-lines.js';
+import { moveSlot, type MoveOptions } from './cluster-moves.js';
+import { ClusterNode, type ClusterNodeOptions } from './cluster-node.js';
 import { startViewpoint, type Viewpoint } from './cluster-viewpoint.js';
 import { eventually } from './eventually.js';
 
