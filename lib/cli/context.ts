@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseDuration } from '../core/settings/duration.js';
 import { resolveSettings, type Settings } from '../core/settings/settings.js';
 import { refuseTwins, redisClient } from '../redis/master-source.js';
+import { addressesIn } from '../redis/url-parts.js';
 import { defaultInstance } from '../runtime/instance.js';
 import type { Terminal } from './terminal.js';
 
@@ -57,23 +58,17 @@ export function contextOf(options: CommonOptions, terminal: Terminal): Context {
 
 function sourcesOf({ master = [], mastersFile }: CommonOptions): readonly string[] {
   const named = [...master, ...(mastersFile === undefined ? [] : linesOf(mastersFile))];
-  const sources = named.length > 0 ? named : splitAt(',', process.env[MASTERS_VARIABLE] ?? '');
+  const sources = named.length > 0 ? named : addressesIn(process.env[MASTERS_VARIABLE] ?? '');
   if (sources.length > 0) return sources;
   throw new UsageError(`no masters: give --master <url> for each, --masters-file <path>, or ${MASTERS_VARIABLE}`);
 }
 
 function linesOf(path: string): string[] {
   try {
-    return splitAt('\n', readFileSync(path, 'utf8')).filter((line) => !line.startsWith('#'));
+    const lines = readFileSync(path, 'utf8').split('\n');
+    return lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
     throw new UsageError(`the file of --masters-file cannot be read: ${code}`);
   }
-}
-
-function splitAt(separator: string, text: string): string[] {
-  return text
-    .split(separator)
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
 }

@@ -114,7 +114,11 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
 
 function common(command: Command): Command {
   return command
-    .option('-m, --master <url>', 'redis:// or rediss:// URL, or path of a unix socket (repeatable)', append)
+    .option(
+      '-m, --master <url>',
+      'redis://, rediss:// or redis+sentinel:// URL, or path of a unix socket (repeatable)',
+      append,
+    )
     .option('--masters-file <path>', 'a file with one URL on each line; lines that begin with # are comments')
     .option('--prefix <text>', 'keyPrefix of the locks (default: "lock:")')
     .option('--timeout <duration>', 'how long one answer may take', '2s')

@@ -7,11 +7,39 @@ const PLAIN = /^[\w.:/@%+=-]+$/;
 /** The URL of a server for the command line, with placeholders in place of credentials. */
 export function placeholderUrlOf(options: RedisClientOptions): string {
   const { host = 'localhost', port = 6379, path, sentinels, tls, username, password, db } = options;
+  if (sentinels && canBeUrl(options)) return sentinelUrlOf(options, sentinels);
   if (path) return path;
+  const address = sentinels ? 'PRIMARY:6379' : addressOf(host, port);
+  return `${tls ? 'rediss' : 'redis'}://${loginOf(username, password)}${address}${db ? `/${db}` : ''}`;
+}
+
+/** A URL cannot say that only the sentinels, or only the servers, speak TLS. */
+function canBeUrl({ tls, enableTLSForSentinelMode, sentinelTLS, name }: RedisClientOptions): boolean {
+  return Boolean(tls && enableTLSForSentinelMode) === Boolean(sentinelTLS) && Boolean(name);
+}
+
+function sentinelUrlOf(
+  { name, sentinelTLS, username, password, db, sentinelUsername, sentinelPassword }: RedisClientOptions,
+  sentinels: NonNullable<RedisClientOptions['sentinels']>,
+): string {
+  const addresses = sentinels.map(({ host = 'localhost', port = 26_379 }) => addressOf(host, port));
+  const query = new URLSearchParams({
+    ...(db && { db: String(db) }),
+    ...(sentinelUsername && { sentinelUsername: 'USER' }),
+    ...(sentinelPassword && { sentinelPassword: 'PASSWORD' }),
+  });
+  const scheme = sentinelTLS ? 'rediss+sentinel' : 'redis+sentinel';
+  const path = `${encodeURIComponent(name ?? '')}${query.size > 0 ? `?${query.toString()}` : ''}`;
+  return `${scheme}://${loginOf(username, password)}${addresses.join(',')}/${path}`;
+}
+
+function loginOf(username: string | null | undefined, password: string | null | undefined): string {
   const user = username && username !== 'default' ? 'USER' : '';
-  const login = password ? `${user}:PASSWORD@` : '';
-  const address = sentinels ? 'PRIMARY:6379' : `${host.includes(':') ? `[${host}]` : host}:${port}`;
-  return `${tls ? 'rediss' : 'redis'}://${login}${address}${db ? `/${db}` : ''}`;
+  return password ? `${user}:PASSWORD@` : '';
+}
+
+function addressOf(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** The command that examines these masters, for the operator to type. */

@@ -9,8 +9,9 @@ import { RedisMaster } from './redis-master.js';
 import { settingsOfUrl } from './redis-url.js';
 
 /**
- * The address of a master: a `redis://` or `rediss://` URL, the path of a unix socket, the options of an ioredis
- * client, or such a client (of ioredis 5 or 6), whose settings are copied.
+ * The address of a master: a `redis://` or `rediss://` URL, the path of a unix socket, a `redis+sentinel://` or
+ * `rediss+sentinel://` URL with the sentinels that watch it and its name, the options of an ioredis client, or such a
+ * client (of ioredis 5 or 6), whose settings are copied.
  */
 export type RedisMasterSource = string | (RedisOptions & DurableOption) | RedisClientSource;
 

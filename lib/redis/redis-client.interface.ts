@@ -26,7 +26,11 @@ export interface RedisClientOptions {
   readonly tls?: object | undefined;
   readonly username?: string | null | undefined;
   readonly password?: string | null | undefined;
+  readonly sentinelUsername?: string | null | undefined;
   readonly sentinelPassword?: string | null | undefined;
+  readonly sentinelTLS?: object | undefined;
+  /** Whether `tls` holds for the servers that sentinels name. */
+  readonly enableTLSForSentinelMode?: boolean | undefined;
   /** The name by which the server lists the connection; read when it is opened. */
   connectionName?: string | null | undefined;
 }

@@ -1,4 +1,6 @@
 import type { RedisOptions } from 'ioredis';
+import { namesSentinels, settingsOfSentinelUrl } from './sentinel-url.js';
+import { credentialsOf, databaseOf, decoded, familyOf, refuseUnknown, UrlError } from './url-parts.js';
 
 /** Parameters that a URL may have. Everything else is given as options, where it has a type. */
 const PARAMETERS = ['db', 'family'] as const;
@@ -10,52 +12,56 @@ const ONE_ADDRESS = "must be one address: split a list of them at its commas, .s
  * fails.
  */
 export function settingsOfUrl(text: string): RedisOptions | string {
-  if (text.startsWith('/') && !text.startsWith('//')) return settingsOfPath(text);
-  if (text === '') return 'must be a redis:// or rediss:// URL and not empty: an environment variable may be missing';
-  if (text === 'memory') return "must be an address: 'memory' stands in place of the whole list, { masters: 'memory' }";
-  let url: URL;
   try {
-    url = new URL(text);
-  } catch {
-    if (text.includes(',')) return ONE_ADDRESS;
-    return 'must be a redis:// or rediss:// URL that can be parsed, or the path of a unix socket';
+    if (text.startsWith('/') && !text.startsWith('//')) return settingsOfPath(text);
+    return namesSentinels(text) ? settingsOfSentinelUrl(text) : settingsOfServerUrl(text);
+  } catch (error) {
+    if (error instanceof UrlError) return error.message;
+    throw error;
   }
-  if (url.hostname.includes(',') || (url.hostname === '' && text.includes(','))) return ONE_ADDRESS;
+}
+
+function settingsOfServerUrl(text: string): RedisOptions {
+  const url = parsed(text);
+  if (url.hostname.includes(',') || (url.hostname === '' && text.includes(','))) throw new UrlError(ONE_ADDRESS);
   if (url.protocol !== 'redis:' && url.protocol !== 'rediss:') {
-    return 'must begin with redis:// or rediss://, or be the path of a unix socket';
+    throw new UrlError('must begin with redis:// or rediss://, or be the path of a unix socket');
   }
   // For an unknown scheme, the parser accepts nearly everything.
-  if (url.hostname === '') return 'must name a host';
-  if (url.port === '0') return 'must have a port from 1 to 65535';
-  if (url.hash !== '') return 'must have no fragment: a # in a password is written %23';
-  return withParameters(url.searchParams, url.pathname.slice(1), () => ({
-    host: decodeURIComponent(url.hostname).replace(/^\[|\]$/g, ''),
+  if (url.hostname === '') throw new UrlError('must name a host');
+  if (url.port === '0') throw new UrlError('must have a port from 1 to 65535');
+  if (url.hash !== '') throw new UrlError('must have no fragment: a # in a password is written %23');
+  return {
+    ...parametersOf(url.searchParams, url.pathname.slice(1)),
+    host: decoded(url.hostname).replace(/^\[|\]$/g, ''),
     port: url.port === '' ? 6379 : Number(url.port),
     ...credentialsOf(url),
     ...(url.protocol === 'rediss:' && { tls: {} }),
-  }));
+  };
 }
 
-function settingsOfPath(text: string): RedisOptions | string {
-  const [path = '', query] = text.split('?', 2);
-  return withParameters(new URLSearchParams(query), '', () => ({ path }));
-}
-
-function withParameters(query: URLSearchParams, path: string, rest: () => RedisOptions): RedisOptions | string {
-  const unknown = [...query.keys()].find((name) => !PARAMETERS.some((known) => known === name));
-  if (unknown !== undefined) return `must have no parameter but ${PARAMETERS.join(' and ')}: give options instead`;
-  const db = query.get('db') ?? path;
-  if (!/^\d*$/.test(db)) return 'must have the number of a database as its path, or no path';
-  const family = query.get('family');
-  if (family !== null && !/^[046]$/.test(family)) return 'must have 0, 4 or 6 as its family';
+function parsed(text: string): URL {
+  if (text === '') {
+    throw new UrlError('must be a redis:// or rediss:// URL and not empty: an environment variable may be missing');
+  }
+  if (text === 'memory') {
+    throw new UrlError("must be an address: 'memory' stands in place of the whole list, { masters: 'memory' }");
+  }
   try {
-    return { ...rest(), ...(db !== '' && { db: Number(db) }), ...(family !== null && { family: Number(family) }) };
+    return new URL(text);
   } catch {
-    return 'must have a % in user or password written as %25';
+    if (text.includes(',')) throw new UrlError(ONE_ADDRESS);
+    throw new UrlError('must be a redis:// or rediss:// URL that can be parsed, or the path of a unix socket');
   }
 }
 
-function credentialsOf({ username, password }: URL): RedisOptions {
-  if (username === '' && password === '') return {};
-  return { username: decodeURIComponent(username), password: decodeURIComponent(password) };
+function settingsOfPath(text: string): RedisOptions {
+  const [path = '', query] = text.split('?', 2);
+  return { ...parametersOf(new URLSearchParams(query), ''), path };
+}
+
+function parametersOf(query: URLSearchParams, path: string): RedisOptions {
+  refuseUnknown(query, PARAMETERS);
+  const db = databaseOf(query, path, 'must have the number of a database as its path, or no path');
+  return { ...db, ...familyOf(query) };
 }

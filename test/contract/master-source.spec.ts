@@ -25,6 +25,8 @@ describe('The source of a master', () => {
     [{ path: '/run/redis.sock' }, '/run/redis.sock'],
     [{ sentinels: [{ host: 'b', port: 1 }, { host: 'a' }], name: 'm' }, 'm of sentinels a:26379, b:1'],
     [{ sentinels: [{}], name: 'm' }, 'm of sentinels localhost:26379'],
+    ['redis+sentinel://b:1,a/m', 'm of sentinels a:26379, b:1'],
+    ['REDISS+SENTINEL://user:secret@A,[::1]:7/m?db=2&sentinelPassword=secret', 'm of sentinels [::1]:7, a:26379'],
     [new Redis(7000, 'six', { lazyConnect: true, password: 'secret' }), 'six:7000'],
     [new Redis5(7000, 'five', { lazyConnect: true, password: 'secret' }), 'five:7000'],
   ])('gives %s the name %s', (source, name) => {
@@ -46,6 +48,11 @@ describe('The source of a master', () => {
     ['redis://host?enableOfflineQueue=true', /no parameter but db and family/],
     ['redis://u:100%@host', /%25/],
     ['redis://host#x', /%23/],
+    ['redis+sentinel://a:1', /must end with the name of the master .* not to be split at its commas/],
+    ['redis+sentinel://a:x/m', /must list sentinels as host:port, separated by commas/],
+    ['redis+sentinel://a:70000/m', /masters\[1\]\.sentinels\[0\]\.port must be from 1 to 65535/],
+    ['redis+sentinel://a?password=p', /no parameter but db, family, sentinelUsername and sentinelPassword/],
+    ['redis-sentinel://a/m', /must begin with redis\+sentinel:\/\/ or rediss\+sentinel:\/\//],
     [undefined, /got undefined/],
     [6379, /got 6379/],
     [[], /got \[\]/],
@@ -83,6 +90,12 @@ describe('The source of a master', () => {
     'redis://user:secret/x@host',
     'host?password=secret',
     '/run/redis.sock?password=secret',
+    'redis+sentinel://user:secret@a:x/m',
+    'redis+sentinel://user:se/cret@secret/m',
+    'redis+sentinel://user:1/secret@a/m',
+    'redis+sentinel://a/m?sentinelPassword=secret&x=1',
+    'redis+sentinel://a/m?sentinelPassword=secret@1#secret',
+    'sentinel://:secret@a;sentinel://:secret@b',
   ])('never shows a password: %s', (url) => {
     try {
       redisMaster('masters[0]', url, contextOf());
@@ -97,6 +110,7 @@ describe('The source of a master', () => {
     ['redis://host', 'redis://HOST:6379/1'],
     ['redis://u:p@host:1', { host: 'host', port: 1, db: 4 }],
     ['/run/a.sock', { path: '/run/a.sock' }],
+    ['redis+sentinel://a,b/m', { sentinels: [{ host: 'b' }, { host: 'a' }], name: 'm' }],
   ])('treats %j and %j as one server', (one, same) => {
     const attempt = (): unknown => redisMasters('masters', ['redis://x', one, same], contextOf());
     expect(attempt).toThrow(RedlockConfigError);

@@ -18,22 +18,22 @@ export class Sentinel implements AsyncDisposable {
     private readonly end: () => Promise<void>,
   ) {}
 
-  /** Resolves when the sentinel knows the primary and its replica. */
-  static async watch(name: string, primary: number): Promise<Sentinel> {
+  /** Resolves when the sentinel knows the primary and its replica. `config` has more lines of its configuration. */
+  static async watch(name: string, primary: number, config: readonly string[] = []): Promise<Sentinel> {
     const port = await freePort();
     const folder = await mkdtemp(join(tmpdir(), 'redlock-sentinel-'));
-    const config = join(folder, 'sentinel.conf');
+    const file = join(folder, 'sentinel.conf');
     const lines = [
       ...['bind 127.0.0.1', `port ${port}`, `dir ${folder}`],
       ...[`sentinel monitor ${name} 127.0.0.1 ${primary} 1`, `sentinel down-after-milliseconds ${name} 500`],
-      `sentinel failover-timeout ${name} 5000`,
+      ...[`sentinel failover-timeout ${name} 5000`, ...config],
     ];
-    await writeFile(config, lines.join('\n'));
+    await writeFile(file, lines.join('\n'));
     // The binary acts according to its file name, and some packages install it under the name of another program.
     const binary = findRedisServer() ?? 'redis-server';
     const program = join(folder, binary.includes('valkey') ? 'valkey-server' : 'redis-server');
     await symlink(binary, program);
-    const shell = spawn('/bin/sh', ['-c', SCRIPT, 'sentinel', program, config], {
+    const shell = spawn('/bin/sh', ['-c', SCRIPT, 'sentinel', program, file], {
       stdio: ['pipe', 'ignore', 'ignore'],
     });
     const ended = once(shell, 'exit');
@@ -67,7 +67,8 @@ export class Sentinel implements AsyncDisposable {
   }
 }
 
-async function freePort(): Promise<number> {
+/** A port that nothing listened on a moment ago. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -2,6 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { resolveSettings } from '../../../lib/core/settings/settings.js';
 import { doctorCommand, placeholderUrlOf } from '../../../lib/redis/doctor-command.js';
 
+const GROUP = { sentinels: [{ host: 'a' }, { host: '::1', port: 1 }], name: 'my locks' };
+const TLS = { tls: {}, enableTLSForSentinelMode: true, sentinelTLS: {} };
+
 describe('The URL of a master for the command line', () => {
   it.each([
     [{ host: '10.0.0.1', port: 6379 }, 'redis://10.0.0.1:6379'],
@@ -9,6 +12,17 @@ describe('The URL of a master for the command line', () => {
     [{ host: 'h', port: 1, username: 'app', password: 'hunter2' }, 'redis://USER:PASSWORD@h:1'],
     [{ host: 'h', port: 1, username: 'default', password: 'hunter2' }, 'redis://:PASSWORD@h:1'],
     [{ path: '/run/redis.sock', port: 1 }, '/run/redis.sock'],
+    [{ ...GROUP, host: 'localhost', port: 6379 }, 'redis+sentinel://a:26379,[::1]:1/my%20locks'],
+    [
+      { ...GROUP, ...TLS, db: 2, sentinelPassword: 'p' },
+      'rediss+sentinel://a:26379,[::1]:1/my%20locks?db=2&sentinelPassword=PASSWORD',
+    ],
+    [
+      { ...GROUP, password: 'p', sentinelUsername: 'u' },
+      'redis+sentinel://:PASSWORD@a:26379,[::1]:1/my%20locks?sentinelUsername=USER',
+    ],
+    [{ ...GROUP, tls: {} }, 'redis+sentinel://a:26379,[::1]:1/my%20locks'],
+    [{ ...GROUP, sentinelTLS: {} }, 'redis://PRIMARY:6379'],
     [{ sentinels: [{ host: 's' }], host: 'localhost', port: 6379 }, 'redis://PRIMARY:6379'],
   ])('has placeholders in place of credentials: %j', (options, url) => {
     expect(placeholderUrlOf(options)).toBe(url);

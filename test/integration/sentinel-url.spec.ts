@@ -1,0 +1,89 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { RedisServer } from '../../scripts/redis-servers.mjs';
+import { createCertificates, type Certificates } from '../support/certificates.js';
+import { cli } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
+import { Contender } from '../support/redlocks.js';
+import { freePort, Sentinel } from '../support/sentinel.js';
+
+const GROUP = 'locks';
+const USER = ['--user', 'app', 'on', '>secret', '~*', '&*', '+@all'];
+
+describe('A master that is given as the URL of its sentinels', () => {
+  let primary: RedisServer;
+  let replica: RedisServer;
+  let sentinel: Sentinel;
+
+  beforeEach(async () => {
+    primary = await RedisServer.start({ args: USER });
+    replica = await RedisServer.start({ args: [...USER, '--replicaof', `127.0.0.1 ${primary.port}`] });
+    sentinel = await Sentinel.watch(GROUP, primary.port, ['user watcher on >hunter2 ~* &* +@all']);
+  }, 60_000);
+
+  afterEach(async () => {
+    await sentinel[Symbol.asyncDispose]();
+    await Promise.all([primary.stop(), replica.stop()]);
+  });
+
+  const url = (sentinelPassword: string): string =>
+    `redis+sentinel://app:secret@127.0.0.1:${sentinel.port}/${GROUP}?db=2` +
+    `&sentinelUsername=watcher&sentinelPassword=${sentinelPassword}`;
+
+  it('logs in to sentinel and server, selects the database, and follows a failover', async () => {
+    await using contender = await Contender.on([url('hunter2')], { masterTimeout: 1_000 }, {}, { within: 30_000 });
+    const lock = await contender.acquire('a');
+    const reader = new Redis(primary.port, { db: 2 });
+    try {
+      expect(await reader.keys('lock:a')).toEqual(['lock:a']);
+      expect(await reader.client('LIST')).toContain('user=app');
+    } finally {
+      reader.disconnect();
+    }
+    await lock.release();
+
+    await primary.kill();
+    await eventually(async () => (await sentinel.primary(GROUP)) === replica.port, 30_000);
+    await using next = await contender.acquire('a', undefined, { wait: '30s' });
+    expect(next.isHeld).toBe(true);
+  }, 120_000);
+
+  it('does not connect with a wrong password of the sentinel, and says so without showing it', async () => {
+    const attempt = Contender.on([url('wrong-one')], { masterTimeout: 1_000 }, {}, { within: 1_000 });
+    await expect(attempt).rejects.toThrow(/WRONGPASS/);
+    await expect(attempt).rejects.not.toThrow(/wrong-one/);
+  }, 60_000);
+});
+
+describe('A master that is given as the URL of sentinels with TLS', () => {
+  let certificates: Certificates;
+
+  beforeAll(async () => {
+    certificates = await createCertificates();
+  }, 60_000);
+
+  afterAll(async () => {
+    await certificates[Symbol.asyncDispose]();
+  });
+
+  it('is reached with TLS at the sentinel and at the server', async () => {
+    const tls = (port: number): string[] => [...certificates.argsFor('valid', port), '--tls-replication', 'yes'];
+    const primary = await RedisServer.start({ args: tls });
+    const replica = await RedisServer.start({
+      args: (port) => [...tls(port), '--replicaof', `127.0.0.1 ${primary.port}`],
+    });
+    const port = await freePort();
+    // The sentinel keeps its port without TLS for the questions of this test.
+    const config = tls(port).join(' ').split(' --').slice(1);
+    try {
+      await using sentinel = await Sentinel.watch(GROUP, primary.port, config);
+      expect(await sentinel.primary(GROUP)).toBe(primary.port);
+      const url = `rediss+sentinel://127.0.0.1:${port}/${GROUP}`;
+      const args = ['doctor', '--master', url, '--no-restart-guard', '--timeout', '10s', '--json'];
+      const { stdout } = await cli(args, { env: { NODE_EXTRA_CA_CERTS: certificates.ca } });
+      expect(JSON.parse(stdout)).toMatchObject({ voters: [`${GROUP} of sentinels 127.0.0.1:${port}`] });
+    } finally {
+      await Promise.all([primary.stop(), replica.stop()]);
+    }
+  }, 120_000);
+});
