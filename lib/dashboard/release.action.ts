@@ -24,7 +24,7 @@ export function ticketOf({ held }: Owners): string | undefined {
   return createHash('sha256').update(JSON.stringify(tokens)).digest('hex');
 }
 
-/** Takes locks away from their holders, and records who did so. */
+/** Takes locks away from their holders, and records the operator. */
 export class ReleaseAction {
   constructor(
     private readonly logger: LoggerService,

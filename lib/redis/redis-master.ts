@@ -39,7 +39,7 @@ import { NotificationChannel } from './notification-channel.js';
 
 /** How long `close` waits for answers that are under way, in milliseconds. */
 const CLOSE_WITHIN = 500;
-/** A server that hangs is asked so many times who it is, and then no more. */
+/** The identity of a server that hangs is requested so many times, and then no more. */
 const MOST_READINGS = 3;
 
 const NO_ANSWER = 'the connection broke before the answer came';
@@ -70,7 +70,7 @@ type NotKnown = (unknown: readonly PendingRequest[], why: MasterReply) => void;
 /**
  * One master: a Redis or Valkey server, over a connection that is used for nothing else.
  *
- * What is asked in one turn of the event loop goes to the server in one command. Time limits for answers are not its
+ * The requests of one turn of the event loop go to the server in one command. Time limits for answers are not its
  * business: it answers when the server does, or when the connection ends.
  */
 export class RedisMaster implements Master, GuardedServer {

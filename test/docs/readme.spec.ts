@@ -138,12 +138,14 @@ describe('The documentation', () => {
       (value) => typeof value === 'function' && value.prototype instanceof api.LockError,
     );
     expect(new Set(ERRORS.map(({ constructor }) => constructor))).toEqual(new Set(classes));
-    const told = tableUnder(errorsPage, 'Error classes').map(([name, code, , status]) => [
+    const reported = tableUnder(errorsPage, 'Error classes').map(([name, code, , status]) => [
       ...inCode(name!),
       ...inCode(code!),
       /\b\d{3}\b/.exec(status!)?.[0],
     ]);
-    expect(told.sort()).toEqual(ERRORS.map(({ name, code, statusCode }) => [name, code, String(statusCode)]).sort());
+    expect(reported.sort()).toEqual(
+      ERRORS.map(({ name, code, statusCode }) => [name, code, String(statusCode)]).sort(),
+    );
   });
 
   it('repeats options and errors in the short tables of the README as the pages state them', () => {
@@ -170,14 +172,14 @@ describe('The documentation', () => {
       createUpDownCounter: maker('up-down counter'),
       createObservableGauge: maker('gauge'),
     } as unknown as Meter);
-    const told = tableUnder(operationsPage, 'Metrics and spans')
+    const reported = tableUnder(operationsPage, 'Metrics and spans')
       .filter(([name]) => !name!.startsWith('span'))
       .flatMap(([name, kind]) => inCode(name!).map((each) => `${each}: ${kind!.replace('counters', 'counter')}`));
-    expect(told.sort()).toEqual(made.sort());
+    expect(reported.sort()).toEqual(made.sort());
   });
 
   it('lists all events of an observer', () => {
-    const told = tableUnder(operationsPage, 'Events and log lines').flatMap(([name]) => inCode(name!));
-    expect(told.sort()).toEqual(Object.keys(EVENTS).sort());
+    const reported = tableUnder(operationsPage, 'Events and log lines').flatMap(([name]) => inCode(name!));
+    expect(reported.sort()).toEqual(Object.keys(EVENTS).sort());
   });
 });

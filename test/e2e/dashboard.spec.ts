@@ -215,7 +215,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     const [slot] = held.map((lock) => lock.slot);
     const permit = { resource: 'stripe', slot, state: 'held', holder: { instance } };
     expect(await inspectionOf(url, 'stripe', { slot: String(slot) })).toMatchObject(permit);
-    // As a user types it, who sees it so on the page.
+    // As a user types it, and as the page shows it.
     expect(await inspectionOf(url, `stripe #${slot}`)).toMatchObject(permit);
     expect(await inspectionOf(url, 'stripe #7')).toMatchObject({ resource: 'stripe #7', state: 'free' });
     expect(await inspectionOf(url, 'other')).not.toHaveProperty('permits');

@@ -227,7 +227,7 @@ describe('A fencing token, on real servers', () => {
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
   }, 30_000);
 
-  it('is not drawn from a master that is still being asked who it is: its floor would be outdated', async () => {
+  it('is not drawn from a master whose identity is still being checked: its floor would be outdated', async () => {
     await using masters = await startMasters(1);
     await using proxy = await TcpProxy.to(masters.servers[0]!.port);
     await using contender = await Contender.on([proxy.url], { ttl: 200, maxTtl: 200, restartGuard: true });

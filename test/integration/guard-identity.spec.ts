@@ -152,21 +152,21 @@ describe('A master whose clock is stepped forward', () => {
         );
         return;
       }
-      const told: string[] = [];
-      const observer = { masterQuarantined: (_: string, reason: string) => void told.push(reason) };
+      const reported: string[] = [];
+      const observer = { masterQuarantined: (_: string, reason: string) => void reported.push(reason) };
       await using contender = await Contender.on(masters.urls, OPTIONS, observer);
       await using idle = await Contender.on(masters.urls, OPTIONS);
       await eventually(() => [0, 1, 2].every((index) => stateOf(contender, index) === 'voting'));
       await eventually(() => [0, 1, 2].every((index) => stateOf(idle, index) === 'voting'));
       await (await contender.acquire('before', TTL)).release();
-      told.length = 0;
+      reported.length = 0;
       masters.step(step);
       await eventually(async () => {
         await (await contender.acquire('after', TTL, { wait: '5s' })).release();
         return stateOf(contender, 0) === 'quarantined';
       });
-      await eventually(() => told.length > 0);
-      expect(told).toEqual([expect.stringMatching(/^its clock jumped forward by \d+ ms$/)]);
+      await eventually(() => reported.length > 0);
+      expect(reported).toEqual([expect.stringMatching(/^its clock jumped forward by \d+ ms$/)]);
       const nonce = await command(masters.servers[0]!.port, 'HGET', MARKER, 'nonce');
       await using late = await Contender.on(masters.urls, OPTIONS);
       expect(stateOf(late, 0)).toBe('quarantined');

@@ -62,8 +62,8 @@ describe('Three restarted masters', () => {
     const error = await contender.acquire('x', SHORT, { wait: 0 }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(QuorumUnavailableError);
     for (const { port } of [a!, b!]) {
-      const told = `127\\.0\\.0\\.1:${port}: does not vote for up to \\d+ ms more, it lost its data \\(see restartGuard\\)`;
-      expect(String(error)).toMatch(new RegExp(told));
+      const reported = `127\\.0\\.0\\.1:${port}: does not vote for up to \\d+ ms more, it lost its data \\(see restartGuard\\)`;
+      expect(String(error)).toMatch(new RegExp(reported));
     }
     expect(contender.redlock.status()).toMatchObject({ canVote: false, quorum: 2 });
     const lock = await contender.acquire('x', SHORT, { wait: '10s' });
@@ -101,21 +101,21 @@ describe('Three restarted masters', () => {
 
 describe('Masters without a marker', () => {
   it('vote within 3 s of the first contact with the defaults, so that the first call succeeds', async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     await using masters = await startMasters(3);
     const observer = {
-      masterQuarantined: (master: string, reason: string) => void told.push(`${master} waits: ${reason}`),
-      masterVotesAgain: (master: string) => void told.push(`${master} votes`),
+      masterQuarantined: (master: string, reason: string) => void reported.push(`${master} waits: ${reason}`),
+      masterVotesAgain: (master: string) => void reported.push(`${master} votes`),
     };
     await using contender = await Contender.on(masters.urls, { restartGuard: true }, observer);
     const lock = await contender.acquire('x');
     expect(lock.isHeld).toBe(true);
-    await eventually(() => told.length === 6);
+    await eventually(() => reported.length === 6);
     const expected = masters.servers.flatMap(({ port }) => [
       `127.0.0.1:${port} waits: its data is new to all processes`,
       `127.0.0.1:${port} votes`,
     ]);
-    expect(told.sort()).toEqual(expected.sort());
+    expect(reported.sort()).toEqual(expected.sort());
     await using second = await Contender.on(masters.urls, { restartGuard: true });
     await expect(second.acquire('x', 1_000, { wait: 0 })).rejects.toThrow(/held/);
     await lock.release();

@@ -15,7 +15,7 @@ const SENTINEL = 'sentinel-password-to-hide';
 const TOKEN_LIKE = /\b[0-9a-f]{40}\b/;
 
 /** Collects everything that the library outputs: log lines, console output, errors and return values. */
-class Told implements LoggerService {
+class Transcript implements LoggerService {
   readonly lines: string[] = [];
   log = (...args: unknown[]): void => this.keep(...args);
   warn = (...args: unknown[]): void => this.keep(...args);
@@ -41,26 +41,26 @@ class Told implements LoggerService {
   }
 }
 
-let told: Told;
+let transcript: Transcript;
 let servers: RedisServer[];
 let apps: INestApplicationContext[];
 
 beforeEach(() => {
-  told = new Told();
+  transcript = new Transcript();
   [servers, apps] = [[], []];
   for (const method of ['log', 'warn', 'error', 'info', 'debug'] as const) {
-    jest.spyOn(console, method).mockImplementation((...args) => told.keep(...args));
+    jest.spyOn(console, method).mockImplementation((...args) => transcript.keep(...args));
   }
 });
 afterEach(async () => {
   await Promise.all(apps.map((app) => app.close()));
   await Promise.all(servers.map((server) => server.stop()));
   jest.restoreAllMocks();
-  expect(told.lines.length).toBeGreaterThan(0);
+  expect(transcript.lines.length).toBeGreaterThan(0);
   for (const secret of [PASSWORD, encoded, encoded.toLowerCase(), encodeURI(PASSWORD), USER, SENTINEL]) {
-    expect(told.text).not.toContain(secret);
+    expect(transcript.text).not.toContain(secret);
   }
-  expect(told.text).not.toMatch(TOKEN_LIKE);
+  expect(transcript.text).not.toMatch(TOKEN_LIKE);
 });
 
 async function serve(...args: string[]): Promise<RedisServer> {
@@ -77,7 +77,7 @@ async function start(masters: readonly MasterSource[], options: object = {}): Pr
   const module = RedlockModule.forRoot({ masters, connectTimeout: '10s', wait: 0, ...options });
   const app = await (
     await Test.createTestingModule({ imports: [module] })
-      .setLogger(told)
+      .setLogger(transcript)
       .compile()
   ).init();
   apps.push(app);
@@ -91,7 +91,7 @@ async function failure(call: Promise<unknown>): Promise<Error> {
     (reason: unknown) => reason,
   );
   expect(error).toBeInstanceOf(Error);
-  told.keep(error);
+  transcript.keep(error);
   return error as Error;
 }
 
@@ -110,7 +110,7 @@ const tokenOf = (server: RedisServer, resource: string) =>
   operate(server, 'GET', `lock:${resource}`) as Promise<string>;
 
 async function lookAround(service: LockService, ...locks: Lock[]): Promise<void> {
-  told.keep(service.status(), await service.inspect('a'), service, ...locks);
+  transcript.keep(service.status(), await service.inspect('a'), service, ...locks);
 }
 
 describe('No secret is disclosed', () => {
@@ -123,9 +123,9 @@ describe('No secret is disclosed', () => {
     await failure(service.acquire('a', '10s'));
     await lookAround(service, lock);
     await apps.pop()?.close();
-    told.keep(lock.loss);
+    transcript.keep(lock.loss);
     expect(lock.loss).toMatchObject({ cause: 'shutdown' });
-    expect(told.text).not.toContain(token);
+    expect(transcript.text).not.toContain(token);
   }, 30_000);
 
   it.each<[string, (server: RedisServer) => MasterSource]>([
@@ -145,7 +145,7 @@ describe('No secret is disclosed', () => {
       const service = await start([source(server)], { lazyConnect: true });
       await eventually(() => {
         const status = service.status();
-        told.keep(status);
+        transcript.keep(status);
         return /WRONGPASS/.test(status.masters[0]?.reason ?? '');
       });
     },
@@ -213,13 +213,13 @@ describe('No secret is disclosed', () => {
     await eventually(() => lock.loss !== undefined);
     server.pause();
     await eventually(() => expiring.loss !== undefined);
-    told.keep(lock.loss, expiring.loss, lock.signal.reason);
+    transcript.keep(lock.loss, expiring.loss, lock.signal.reason);
     expect([lock.loss?.cause, expiring.loss?.cause]).toEqual(['owner-changed', 'expired']);
     const error = await failure(service.acquire('c'));
     expect(error.message).toMatch(/no answer|silent|unreachable/);
     await lookAround(service, lock, expiring);
     server.resume();
-    for (const secret of [token, other]) expect(told.text).not.toContain(secret);
+    for (const secret of [token, other]) expect(transcript.text).not.toContain(secret);
   }, 30_000);
 
   it('by masters in quarantine after a flush', async () => {

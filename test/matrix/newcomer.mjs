@@ -28,7 +28,7 @@ export function newcomerCell({ tarball, node, version, masters }) {
       const env = { PATH: [dirname(node), process.env.PATH].join(delimiter) };
       const readme = await readFile(join(root, 'README.md'), 'utf8');
       const app = await scaffold(env);
-      await installAsTold(app, readme, tarball);
+      await installAsDocumented(app, readme, tarball);
       await writeJob(app, sectionOf(readme, 'A cron job on several instances'), masters);
       await outputOf('npm', ['run', 'build'], { cwd: app, env });
       await watchTicks(app, node);
@@ -49,11 +49,11 @@ async function scaffold(env) {
   return app;
 }
 
-async function installAsTold(app, readme, tarball) {
-  const told = ['Install', 'A cron job on several instances'].map((heading) =>
+async function installAsDocumented(app, readme, tarball) {
+  const blocks = ['Install', 'A cron job on several instances'].map((heading) =>
     codeOf(sectionOf(readme, heading), 'sh').trim(),
   );
-  const packages = told.flatMap((line) => {
+  const packages = blocks.flatMap((line) => {
     const [npm, command, ...names] = line.split(' ');
     equal(`${npm} ${command}`, 'npm install');
     return names;

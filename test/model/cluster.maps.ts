@@ -2,7 +2,7 @@ import { type ClusterLayout } from './cluster.layout.js';
 import { type ClusterOptions, type ClusterWeakening } from './cluster.options.js';
 import { type ClusterParts, type Ownership } from './cluster.ownership.js';
 
-/** A map that a client may use: who has the partition, and the epoch that belongs to that, if epochs count. */
+/** A map that a client may use: the owner of the partition, and the epoch that belongs to that, if epochs count. */
 export interface ClusterMap {
   readonly claim: number;
   readonly epoch: number;

@@ -14,7 +14,7 @@ export const STEPS = [
   'stale restart',
   'stale key',
   'flush',
-  // Who owns the partition.
+  // Owner of the partition.
   'election',
   'vote',
   'win',

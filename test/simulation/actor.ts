@@ -85,7 +85,9 @@ export class Actor {
     );
     // For the trace only: signals are expensive, and nothing else depends on them.
     if (world.isTraced) {
-      lock.signal.addEventListener('abort', () => world.trace(this.name, () => `is told: ${lock.loss?.message ?? ''}`));
+      lock.signal.addEventListener('abort', () =>
+        world.trace(this.name, () => `is notified: ${lock.loss?.message ?? ''}`),
+      );
     }
     if (tokenAt !== undefined) world.later(node, tokenAt * work, () => this.askForToken(lock, began));
     if (newTtl !== undefined) world.later(node, work / 2, () => this.extend(lock, newTtl));
@@ -162,7 +164,7 @@ export class Actor {
     this.world.trace(this.name, () => `gets nothing: ${String(error)}`);
     if (this.operation.permits !== undefined) this.world.sometimes.reached('all permits were taken');
     if (this.abortedAt !== undefined) {
-      if (this.abortedAt < this.world.scheduler.now) this.fail('was not told at once that its waiting was over');
+      if (this.abortedAt < this.world.scheduler.now) this.fail('was not notified at once that its waiting was over');
       return;
     }
     const { node, operation, asked } = this;
@@ -199,8 +201,8 @@ export class Actor {
 
   private expect(error: unknown, kinds: readonly (new (...args: never[]) => Error)[]): void {
     if (kinds.some((kind) => error instanceof kind)) return;
-    const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.world.report(new Violation('no unexpected error', this.world.scheduler.now, `${this.name}: ${told}`));
+    const reported = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.world.report(new Violation('no unexpected error', this.world.scheduler.now, `${this.name}: ${reported}`));
   }
 
   private fail(message: string): never {

@@ -29,7 +29,7 @@ export interface NodePlan {
 
 /** What a process reports. */
 export interface NodeListener {
-  readonly told: (event: keyof LockObserver, words: string) => void;
+  readonly reported: (event: keyof LockObserver, words: string) => void;
   readonly lost: (node: SimNode, error: LockLostError) => void;
   readonly quarantined: (node: SimNode, master: string, reason: string, milliseconds: number) => void;
 }
@@ -119,17 +119,17 @@ export class SimNode {
     await this.redlock.close();
   }
 
-  private observerFor({ told, lost, quarantined }: NodeListener): LockObserver {
+  private observerFor({ reported, lost, quarantined }: NodeListener): LockObserver {
     return {
       lockLost: (error) => lost(this, error),
       masterQuarantined: (master, reason, milliseconds) => {
-        told('masterQuarantined', reason);
+        reported('masterQuarantined', reason);
         quarantined(this, master, reason, milliseconds);
       },
-      masterRefused: (_, reason) => told('masterRefused', reason),
-      masterVotesAgain: (master) => told('masterVotesAgain', master),
-      masterSilent: (master) => told('masterSilent', master),
-      masterAnswersAgain: (master) => told('masterAnswersAgain', master),
+      masterRefused: (_, reason) => reported('masterRefused', reason),
+      masterVotesAgain: (master) => reported('masterVotesAgain', master),
+      masterSilent: (master) => reported('masterSilent', master),
+      masterAnswersAgain: (master) => reported('masterAnswersAgain', master),
     };
   }
 }

@@ -86,11 +86,12 @@ function attempt(action: () => void): unknown {
 }
 
 function resultOf({ assumptions, scheduler, actors, inflicted, sometimes }: World, error: unknown): Result {
-  const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const reported = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const isViolation = error instanceof Violation;
   return {
     property: error === undefined ? undefined : isViolation ? error.property : 'no unexpected error',
-    message: error === undefined ? undefined : isViolation ? `${error.message} (at ${error.at.toFixed(3)} ms)` : told,
+    message:
+      error === undefined ? undefined : isViolation ? `${error.message} (at ${error.at.toFixed(3)} ms)` : reported,
     broken: [...assumptions.broken],
     ailments: assumptions.ailments,
     reached: sometimes.states,

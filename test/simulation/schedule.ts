@@ -125,7 +125,7 @@ export type Fault =
   | (OnLink & { readonly kind: 'slow'; readonly latency: number; readonly least?: number; readonly lasts: number })
   /** What is sent over the connections of this moment arrives `lasts` ms later. New connections are not affected. */
   | (OnLink & { readonly kind: 'late'; readonly direction: 'out' | 'in' | 'both'; readonly lasts: number })
-  /** From now on, packets of the connections to these servers vanish in both directions, and neither side is told. */
+  /** From now on, packets of the connections to these servers vanish in both directions, and neither side notices. */
   | (OnProcess & { readonly kind: 'halfOpen'; readonly servers: readonly number[] })
   /**
    * Many other processes announce their ttl, each to all masters: one of them just before each request that arrives

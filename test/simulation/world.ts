@@ -151,7 +151,7 @@ export class World {
 
   private listener(): NodeListener {
     return {
-      told: (event, words) => this.sometimes.told(event, words),
+      reported: (event, words) => this.sometimes.reported(event, words),
       lost: (node, error) => this.lost(node, error),
       quarantined: (node, master, reason, milliseconds) => {
         if (node.process.hasStumbled) {
@@ -165,7 +165,7 @@ export class World {
 
   private lost(node: SimNode, { cause }: LockLostError): void {
     if (cause === 'expired') this.sometimes.reached('a lock expired');
-    if (node.process.resumedAt > this.scheduler.now - 2) this.sometimes.reached('a loss was told after a resume');
+    if (node.process.resumedAt > this.scheduler.now - 2) this.sometimes.reached('a loss was reported after a resume');
   }
 
   /** The last command that wrote a marker with a new name. */

@@ -32,8 +32,8 @@ export function lateLosses({ workers }: Evidence): Violation[] {
       if ((event.kind !== 'lost' && event.kind !== 'left') || event.due === undefined) return [];
       const late = event.at - event.due - event.stalled;
       if (late <= LOSS_SLACK) return [];
-      const told = event.kind === 'lost' ? 'was told of its loss' : 'was not told of its loss';
-      return [{ at: event.at, message: `${event.section} ${told} ${late.toFixed()} ms after its validity had ended` }];
+      const how = event.kind === 'lost' ? 'was notified of its loss' : 'was not notified of its loss';
+      return [{ at: event.at, message: `${event.section} ${how} ${late.toFixed()} ms after its validity had ended` }];
     }),
   );
 }

@@ -66,7 +66,7 @@ export class Orders {
     // @ts-expect-error one resource at a time
     await this.locks.inspect(['a', 'b']);
     const lock = await this.locks.acquire('a');
-    // @ts-expect-error is asked for, not told
+    // @ts-expect-error is a question, not a statement
     lock.isHeld = true;
     // @ts-expect-error only the library makes locks
     new LockService();

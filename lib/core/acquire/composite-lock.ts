@@ -34,8 +34,8 @@ export class CompositeLock implements LeasedKeys {
   async extend(ttl: number): Promise<Extension> {
     const extensions = await Promise.all(this.parts.map((part) => part.extend(ttl)));
     const failed = extensions.filter(({ extended }) => !extended);
-    const told = failed.find(({ quorumCall }) => quorumCall.ownedByOther) ?? failed[0] ?? extensions[0];
-    return told as Extension;
+    const telling = failed.find(({ quorumCall }) => quorumCall.ownedByOther) ?? failed[0] ?? extensions[0];
+    return telling as Extension;
   }
 
   /** Agrees on one token for all parts: the largest of their tokens, to which every part then has to agree. */

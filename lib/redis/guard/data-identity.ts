@@ -129,7 +129,7 @@ export class DataIdentity {
   /** Like {@link mistrust}, for the time of a check, during which the server is not reported as quarantined. */
   check(): void {
     this.isChecked ||= this.votes;
-    this.mistrust('it is asked who it is');
+    this.mistrust('its identity is being checked');
   }
 
   /** Like {@link mistrust}, for a server that must never vote. */

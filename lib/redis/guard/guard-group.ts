@@ -58,7 +58,7 @@ export class GuardGroup {
     return voting;
   }
 
-  /** Number of masters that have lost nothing, as far as is known: also those that are asked again who they are. */
+  /** Number of masters that have lost nothing, as far as is known: also those whose identity is being checked again. */
   get trusted(): number {
     return this.identities.filter(({ votes, isChecked }) => votes || isChecked).length;
   }

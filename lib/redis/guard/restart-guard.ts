@@ -112,7 +112,7 @@ export class RestartGuard implements Witness {
     return this.ttls.permit(ttl);
   }
 
-  /** A server reported who it is, over a new connection or after a doubt. */
+  /** A server reported its identity, over a new connection or after a doubt. */
   meet(identity: DataIdentity, report: ServerIdentity, asked: Instant): void {
     this.ttls.repeat();
     this.rounds.accept(identity, report, asked);

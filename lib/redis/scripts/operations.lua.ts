@@ -58,12 +58,12 @@ const ANNOUNCEMENTS = `
 local function announce(ttl, lengthens, factor, known)
   local now, kept = milliseconds(), {}
   local mine = math.ceil(now + ttl * factor + ${ANNOUNCED_FOR})
-  local told = tonumber(call('HGET', marker, 'known')) or 0
-  if known > told then
+  local known_before = tonumber(call('HGET', marker, 'known')) or 0
+  if known > known_before then
     call('HSET', marker, 'known', text(known))
-    told = known
+    known_before = known
   end
-  if ttl == 0 then return told end
+  if ttl == 0 then return known_before end
   for other, till in string.gmatch(call('HGET', marker, 'ttls') or '', '(%d+):(%d+)') do
     other, till = tonumber(other), tonumber(till)
     if till > now then
@@ -81,7 +81,7 @@ local function announce(ttl, lengthens, factor, known)
   local wait = call('HMGET', marker, 'from', 'at')
   local from, longer = tonumber(wait[1]) or 0, (tonumber(wait[2]) or 0) + math.ceil(ttl * factor) + ${EXPIRY_RESOLUTION}
   if lengthens == 1 and from > now and longer > from then call('HSET', marker, 'from', text(longer)) end
-  return told
+  return known_before
 end`;
 
 /**

@@ -22,10 +22,10 @@ export class Log {
   }
 
   add(event) {
-    const told = describe(event);
-    if (!told) return;
+    const line = describe(event);
+    if (!line) return;
     const time = element('time', { datetime: new Date(event.at).toISOString() }, timeOfDay(event.at));
-    this.#place.prepend(element('li', { 'data-kind': told.kind }, time, element('span', {}, ...told.parts)));
+    this.#place.prepend(element('li', { 'data-kind': line.kind }, time, element('span', {}, ...line.parts)));
     if (this.#place.childElementCount > KEPT) this.#place.lastElementChild.remove();
   }
 }

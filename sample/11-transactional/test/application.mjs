@@ -18,9 +18,9 @@ const database = {
   transaction: (work) =>
     real.transaction(async (sql) => {
       const result = await work({ query: (...statement) => queryAndTell(sql, statement) });
-      const told = once(orders, 'commit');
+      const committed = once(orders, 'commit');
       send('wants to commit');
-      await told;
+      await committed;
       return result;
     }),
 };

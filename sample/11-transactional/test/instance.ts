@@ -32,7 +32,7 @@ export class Instance {
   /** Resolves when the instance next reports one of these events; rejects if it ends before. */
   async hear(...events: InstanceEvent[]): Promise<string> {
     const ended = this.ended.then(() => {
-      throw new Error(`The instance ended before it told that it ${events.join(' or ')}`);
+      throw new Error(`The instance ended before it reported that it ${events.join(' or ')}`);
     });
     const [detail] = (await Promise.race([...events.map((event) => once(this.events, event)), ended])) as [string];
     return detail;

@@ -30,8 +30,8 @@ export async function exerciseOptionalPeers(masters: readonly string[], keyPrefi
   const app = await start({ masters, keyPrefix, observers: [openTelemetry({ tracerProvider })] }, [HealthModule]);
   try {
     await app.get(Accounts).deposit('b', 1);
-    const told = spans.getFinishedSpans().map(({ name, attributes }) => [name, attributes['redlock.resource']]);
-    deepEqual(told, [
+    const reported = spans.getFinishedSpans().map(({ name, attributes }) => [name, attributes['redlock.resource']]);
+    deepEqual(reported, [
       ['redlock.acquire', 'account:*'],
       ['redlock.hold', 'account:*'],
     ]);

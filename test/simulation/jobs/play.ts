@@ -115,10 +115,11 @@ function checkSettled(world: JobsWorld, within: number): void {
 function resultOf(world: JobsWorld, error: unknown): JobsResult {
   const { states, scheduler, ledger } = world;
   const isViolation = error instanceof JobViolation;
-  const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const reported = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return {
     property: error === undefined ? undefined : isViolation ? error.property : 'no unexpected error',
-    message: error === undefined ? undefined : isViolation ? `${error.message} (at ${error.at.toFixed(3)} ms)` : told,
+    message:
+      error === undefined ? undefined : isViolation ? `${error.message} (at ${error.at.toFixed(3)} ms)` : reported,
     reached: [...states],
     events: scheduler.steps,
     ticks: ledger.ticks.size,

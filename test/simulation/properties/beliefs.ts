@@ -168,7 +168,7 @@ export class Beliefs {
     if (overtakenBy !== undefined && this.assumptions.broken.size === 0) {
       this.fail('mutual exclusion', `${holder} believes again in what ${overtakenBy} had meanwhile`);
     }
-    this.fail('a loss is told in time', `${holder} believes again after its validity had ended`);
+    this.fail('a loss is reported in time', `${holder} believes again after its validity had ended`);
   }
 
   private overtake({ claims, holder, isShared }: Belief): void {
@@ -219,8 +219,8 @@ export class Beliefs {
 
   private failTold({ holder }: Belief, late: number): never {
     return this.fail(
-      'a loss is told in time',
-      `${holder} was told nothing ${late.toFixed(1)} ms after its validity had ended`,
+      'a loss is reported in time',
+      `${holder} was not notified ${late.toFixed(1)} ms after its validity had ended`,
     );
   }
 

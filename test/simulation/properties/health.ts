@@ -131,7 +131,7 @@ export class Health {
     const { assumptions, scheduler, schedule } = this.world;
     if (!reason.includes('jumped') || !assumptions.ratesAreNormal) return;
     if (!schedule.faults.every(({ kind }) => CLOCKS_KEPT.has(kind))) return;
-    // A client that was ahead for a while, and has too few answers of that while, cannot tell its clock from the master's:
+    // A client that was ahead for a while, and has too few answers of that while, cannot distinguish its clock from the master's:
     // it accuses, because exclusion comes first.
     const wasAhead = schedule.faults.some((fault) => fault.kind === 'stumble' && fault.lasts > 0);
     if (wasAhead && schedule.faults.length > 1) return;
@@ -253,7 +253,7 @@ export class Health {
       const others = actors.filter((other) => other !== waiter && other.operation.resources.some(isOneOf(resources)));
       if (!waiter.isWaiting || others.some((other) => other.askedAt > askedAt && other.askedAt < Infinity)) return;
       const message = `${waiter.name} still waits ${WOKEN_WITHIN} ms after the release by ${released.name}`;
-      this.world.report(new Violation('a waiter is told of a release', scheduler.now, message));
+      this.world.report(new Violation('a waiter is notified of a release', scheduler.now, message));
     });
   }
 
@@ -299,7 +299,7 @@ export class Health {
     );
     if (woken.size < 2 || isOdd) return;
     const message = `${woken.size} processes are woken for one release of ${resource}`;
-    this.world.report(new Violation('a waiter is told of a release', scheduler.now, message));
+    this.world.report(new Violation('a waiter is notified of a release', scheduler.now, message));
   }
 
   /** When something last happened to a master, in true time. */

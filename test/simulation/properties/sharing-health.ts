@@ -43,7 +43,7 @@ export class SharingHealth {
         );
         if (!waiter.isWaiting || isDisturbed) return;
         const message = `${waiter.name} still waits ${WOKEN_WITHIN} ms after the release by ${released.name}`;
-        this.world.report(new Violation('a waiter is told of a release', scheduler.now, message));
+        this.world.report(new Violation('a waiter is notified of a release', scheduler.now, message));
       });
     }
   }

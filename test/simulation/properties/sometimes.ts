@@ -22,7 +22,7 @@ export const RARE_STATES = [
   'a master fell silent',
   'a master answered again',
   'a lock expired',
-  'a loss was told after a resume',
+  'a loss was reported after a resume',
   'a healthy client held a lock beside a sick one',
   'a process with a larger maxTtl came or went',
   'all masters lost their data',
@@ -51,7 +51,7 @@ export const RARE_STATES = [
 export type RareState = (typeof RARE_STATES)[number];
 
 /** Reports to an observer, and the states that their words indicate. */
-const TOLD: readonly (readonly [keyof LockObserver, RegExp, RareState])[] = [
+const REPORTED: readonly (readonly [keyof LockObserver, RegExp, RareState])[] = [
   ['masterQuarantined', /clock/, `a master's clock was accused`],
   ['masterQuarantined', /another history/, 'a history was unlike the one before, without a promotion'],
   ['masterQuarantined', /./, 'a quarantine began'],
@@ -71,8 +71,8 @@ export class Sometimes {
   }
 
   /** Records a report of the library to its observer. */
-  told(event: keyof LockObserver, words: string): void {
-    for (const [name, pattern, state] of TOLD) if (name === event && pattern.test(words)) this.seen.add(state);
+  reported(event: keyof LockObserver, words: string): void {
+    for (const [name, pattern, state] of REPORTED) if (name === event && pattern.test(words)) this.seen.add(state);
   }
 
   get states(): readonly RareState[] {

@@ -56,9 +56,9 @@ export function announce({ data, time }: Surface, marker: string, announcement: 
   const now = Math.floor(time() / 1_000);
   const mine = Math.ceil(now + ttl * factor + ANNOUNCED_FOR);
   const before = Number(data.hget(marker, 'known') ?? 0);
-  const told = Math.max(known, before);
+  const reported = Math.max(known, before);
   if (known > before) data.hset(marker, 'known', whole(known));
-  if (ttl === 0) return String(told);
+  if (ttl === 0) return String(reported);
   const pairs = [...(data.hget(marker, 'ttls') ?? '').matchAll(/(\d+):(\d+)/g)];
   const alive = pairs.map(([, level, till]) => [Number(level), Number(till)] as [number, number]);
   const current = alive.filter(([, till]) => till > now);
@@ -74,7 +74,7 @@ export function announce({ data, time }: Surface, marker: string, announcement: 
   const from = Number(data.hget(marker, 'from') ?? 0);
   const longer = Number(data.hget(marker, 'at') ?? 0) + Math.ceil(ttl * factor) + EXPIRY_RESOLUTION;
   if (lengthens && from > now && longer > from) data.hset(marker, 'from', whole(longer));
-  return String(told);
+  return String(reported);
 }
 
 export interface Announcement {

@@ -50,7 +50,7 @@ let isOver = false;
 /** Receives the name of the instance that begins a run. */
 let announceRun = () => undefined;
 
-/** Starts an instance. Its name has the number of its process, so that two runs of it can be told apart. */
+/** Starts an instance. Its name has the number of its process, so that two runs of it can be distinguished. */
 async function start(name) {
   const instance = `${name}${(workers.get(name)?.generation ?? 0) + 1}`;
   const child = fork(WORKER, [servers.map(({ url }) => url).join(','), file, instance], {

@@ -126,12 +126,12 @@ describe('A master in memory', () => {
 
   it('notifies every service that shares it when it is up again', () => {
     const { master } = setUp();
-    const told: string[] = [];
-    master.onReady(() => told.push('one'));
-    master.onReady(() => told.push('two'));
+    const reported: string[] = [];
+    master.onReady(() => reported.push('one'));
+    master.onReady(() => reported.push('two'));
     master.takeDown();
     master.bringUp();
-    expect(told).toEqual(['one', 'two']);
+    expect(reported).toEqual(['one', 'two']);
   });
 
   it('loses its keys in a flush', async () => {

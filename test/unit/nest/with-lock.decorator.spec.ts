@@ -5,7 +5,7 @@ import { holdOr } from '../../../lib/nest/with-lock.decorator.js';
 
 const WHERE = '@WithLock on Jobs.run';
 
-/** A service that refuses every lock, what the refusals were to count as, and which skips it was told of. */
+/** A service that refuses every lock, what the refusals were to count as, and the skips that were reported to it. */
 function refusing() {
   const asked: OnHeld[] = [];
   const skips: unknown[] = [];

@@ -52,7 +52,7 @@ export class Instance {
   carryOut(command: InstanceCommand): void {
     const [wanted, next]: ProcessState[] = command === 'pause' ? ['running', 'paused'] : ['paused', 'running'];
     if (this.state !== wanted) {
-      throw new ConflictException(`an instance that is ${this.state} cannot be told to ${command}`);
+      throw new ConflictException(`an instance that is ${this.state} cannot ${command}`);
     }
     this.child.kill(SIGNALS[command]);
     this.isPaused = next === 'paused';

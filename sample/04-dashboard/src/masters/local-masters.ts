@@ -90,7 +90,7 @@ export class LocalMaster {
 
   private async doNow(command: MasterCommand): Promise<void> {
     if (!COMMANDS[command].some((state) => state === this.state)) {
-      throw new ConflictException(`a master that is ${this.state} cannot be told to ${command}`);
+      throw new ConflictException(`a master that is ${this.state} cannot ${command}`);
     }
     await this.server[command]();
     this.isPaused = command === 'pause';

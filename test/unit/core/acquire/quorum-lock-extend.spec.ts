@@ -106,15 +106,15 @@ describe('extend()', () => {
   });
 
   it('can be called many times at once while the ttl is announced: the rounds follow each other', async () => {
-    const told = 5;
+    const reported = 5;
     const rig = new Rig({
       witness: {
         ...NO_WITNESS,
-        permit: (ttl) => new Promise((resolve) => rig.clock.schedule(told, () => resolve(ttl))),
+        permit: (ttl) => new Promise((resolve) => rig.clock.schedule(reported, () => resolve(ttl))),
       },
     });
     const acquired = rig.follow(rig.acquire('a', { ttl: 1_000 }));
-    await rig.clock.advance(told);
+    await rig.clock.advance(reported);
     rig.scriptAll(tellsAfter(10));
     const all = [1, 2, 3].map(() => rig.follow(acquired.value!.extend()));
     await rig.clock.advance(100);

@@ -222,7 +222,7 @@ const CASES: readonly Case[] = [
     policy: { catchUp: true },
     decision: run(9),
   },
-  { title: 'does not catch up unless told to', situation: { record: after(1), time: T(9, HOUR / 2) }, decision: REST },
+  { title: 'does not catch up by default', situation: { record: after(1), time: T(9, HOUR / 2) }, decision: REST },
   {
     title: 'rests if nothing was missed',
     situation: { record: after(9), time: T(9, HOUR / 2) },

@@ -157,7 +157,7 @@ describe('DataIdentity', () => {
     const identity = identityOf(server);
     identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
     identity.mistrust('it was restarted');
-    identity.mistrust('it is asked who it is');
+    identity.mistrust('its identity is being checked');
     expect(identity.quarantineAt(clock.read())).toMatchObject({ reason: 'it was restarted' });
   });
 

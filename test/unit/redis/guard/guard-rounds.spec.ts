@@ -63,7 +63,7 @@ describe('GuardRounds', () => {
     expect([a, b].map((server) => parts.identityOf(server).wasMetEngaged)).toEqual([true, false]);
   });
 
-  it('lets an attempt count although the masters are being asked again who they are', async () => {
+  it('lets an attempt count although the identity of the masters is being checked again', async () => {
     for (const server of servers) server.mark();
     const parts = new GuardParts(clock, servers);
     const reports = parts.read();

@@ -321,7 +321,7 @@ describe('The wait for a server whose data is unknown', () => {
     expect([a.marker, b.marker]).toEqual([undefined, undefined]);
   });
 
-  it('goes on when the server is only asked again who it is', async () => {
+  it('goes on when only the identity of the server is checked again', async () => {
     const [a, b, c] = servers as [FakeServer, FakeServer, FakeServer];
     c.isDown = true;
     const process = await started('process', [a, b, c]);
