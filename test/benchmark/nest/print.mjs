@@ -22,6 +22,10 @@ export function printFirstLock(contenders) {
       ...[name, range(imported), range(connected), range(locked)],
     ]),
   ]);
+  printTable('The first 1,000 locks of a process, one at a time, N = 1 (smallest-largest)', [
+    ['', 'client us/lock', 'p50 ms', 'p99 ms'],
+    ...Object.entries(contenders).map(([name, { cpu, p50, p99 }]) => [name, range(cpu), range(p50), range(p99)]),
+  ]);
 }
 
 export function printSizes(packages) {

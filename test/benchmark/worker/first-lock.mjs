@@ -1,12 +1,24 @@
-// A process that takes one lock, and reports the time of each step since its start, in milliseconds.
-const [contender, url, ttl] = process.argv.slice(2);
+// A process that takes its first locks, one at a time, and reports the time of each step since its start in milliseconds,
+// the client's CPU of the locks in microseconds, and their times.
+const [contender, url, ttl, locks] = process.argv.slice(2);
 
 const { connect } = await import(`../contenders/${contender}.mjs`);
 const imported = performance.now();
 const found = await connect([url], { ttl: Number(ttl) });
 const connected = performance.now();
-if (found.acquire) await (await found.acquire('first', Number(ttl)))();
-else await found.cycle('first', Number(ttl));
+const take = async (key) => {
+  if (found.acquire) await (await found.acquire(key, Number(ttl)))();
+  else await found.cycle(key, Number(ttl));
+};
+const before = process.cpuUsage();
+await take('first');
 const locked = performance.now();
-process.stdout.write(JSON.stringify({ imported, connected, locked }));
+const durations = [];
+for (let i = 1; i < Number(locks); i++) {
+  const began = performance.now();
+  await take(`first:${i}`);
+  durations.push(performance.now() - began);
+}
+const { user, system } = process.cpuUsage(before);
+process.stdout.write(JSON.stringify({ imported, connected, locked, cpu: (user + system) / Number(locks), durations }));
 await found.close();
