@@ -138,21 +138,23 @@ export function WithLock<const Key extends LockKey>(
     declare(target, { method: where, options: given, resources: fixed ?? [] });
     injectProperty(target, host);
 
-    const { wanted, onLocked, onHeld } = askedFor(given);
+    // At the first call: boot reads the options before, and names one that cannot be read.
+    let asked: Asked | undefined;
     const settings = new WeakMap<LockService, WorkSettings>();
-    const settingsOf = (service: LockService): WorkSettings => {
+    const settingsOf = (service: LockService, wanted: WithLockOptions): WorkSettings => {
       const known = settings.get(service) ?? service.workSettings(wanted);
       settings.set(service, known);
       return known;
     };
     const check = (returned: unknown): void => void refuseStream(where, returned);
     const locked = (self: object, args: never[]): Promise<unknown> => {
+      const { wanted, onLocked, onHeld } = (asked ??= askedFor(given));
       const service = lockServiceOf(self, host, where);
       const resources = fixed ?? resolveComputedKey(where, Reflect.apply(key as KeyFunction, self, args));
       refuseSeveral(resources, wanted.permits, where);
       const work = (): unknown => Reflect.apply(method, self, args);
       const otherwise = onLocked && ((error: unknown) => insteadOf(where, service, { error, onLocked }));
-      return service.runLocked(resources, settingsOf(service), { work, check, onHeld, otherwise });
+      return service.runLocked(resources, settingsOf(service, wanted), { work, check, onHeld, otherwise });
     };
     // A Proxy keeps name, length and own properties of the method; metadata is stored by the identity of the function,
     // so it is copied.
