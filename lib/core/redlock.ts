@@ -83,6 +83,7 @@ export class Redlock {
   private stopped = false;
   private idle: (() => void) | undefined;
   private noneWaits: (() => void) | undefined;
+  private closing: Promise<void> | undefined;
 
   constructor(
     masters: readonly Master[],
@@ -297,7 +298,11 @@ export class Redlock {
   }
 
   /** Ends all acquisitions and closes the connections. Releases under way are given `masterTimeout` to arrive. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return (this.closing ??= this.end());
+  }
+
+  private async end(): Promise<void> {
     this.stop();
     // A lock that was just granted or passed on belongs to a call that is about to notice that it was stopped.
     if (!this.waiting.isEmpty) await new Promise<void>((resolve) => (this.noneWaits = resolve));
