@@ -1,5 +1,6 @@
 import { Acquisition, type AcquisitionContext } from './acquire/acquisition.js';
 import type { Clock } from './clock.js';
+import { Condition } from './condition.js';
 import { connectMasters } from './health/connect.js';
 import { isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
 import { HomeMasters } from './acquire/home-masters.js';
@@ -81,8 +82,8 @@ export class Redlock {
   private readonly leases: LeaseContext;
   private readonly releases = new PendingReleases();
   private stopped = false;
-  private idle: (() => void) | undefined;
-  private noneWaits: (() => void) | undefined;
+  private readonly noneWaits = new Condition(() => this.waiting.isEmpty);
+  private readonly idle = new Condition(() => this.held.isEmpty && this.waiting.isEmpty);
   private closing: Promise<void> | undefined;
 
   constructor(
@@ -230,8 +231,8 @@ export class Redlock {
     } finally {
       this.waiting.remove(waiting);
       waiter.end();
-      if (this.waiting.isEmpty) this.noneWaits?.();
-      this.noteIdle();
+      this.noneWaits.check();
+      this.idle.check();
     }
   }
 
@@ -285,15 +286,7 @@ export class Redlock {
    * under way. Locks that are still held after that are lost with the cause `shutdown`.
    */
   async drain(timeout: number): Promise<void> {
-    if (timeout > 0 && !this.isIdle) {
-      await new Promise<void>((resolve) => {
-        const timer = this.context.clock.schedule(timeout, resolve);
-        this.idle = () => {
-          timer.cancel();
-          resolve();
-        };
-      });
-    }
+    if (timeout > 0) await this.idle.metWithin(timeout, this.context.clock);
     this.loseAll();
   }
 
@@ -305,7 +298,7 @@ export class Redlock {
   private async end(): Promise<void> {
     this.stop();
     // A lock that was just granted or passed on belongs to a call that is about to notice that it was stopped.
-    if (!this.waiting.isEmpty) await new Promise<void>((resolve) => (this.noneWaits = resolve));
+    await this.noneWaits.met();
     this.loseAll();
     await this.releases.settled();
     for (const master of this.masters) master.listen(this.acquisitionContext.listener, undefined);
@@ -330,15 +323,7 @@ export class Redlock {
     if (slot !== undefined && !lease.isPassedOn) this.permitBook.free(resource, slot, true);
     if (entry) entry.leave();
     else this.queue.wakeFirst(slot === undefined ? resources : [queueOfPermits(resource)]);
-    this.noteIdle();
-  }
-
-  private get isIdle(): boolean {
-    return this.held.isEmpty && this.waiting.isEmpty;
-  }
-
-  private noteIdle(): void {
-    if (this.isIdle) this.idle?.();
+    this.idle.check();
   }
 
   private expireLeases(): void {

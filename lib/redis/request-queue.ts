@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.js';
+import { Condition } from '../core/condition.js';
 import type { ReplyCallback } from '../core/master.interface.js';
 import { MOST_NAMES, MOST_CHARACTERS } from '../core/settings/resources.js';
 import type { ServerRequest } from './beat-request.interface.js';
@@ -32,7 +33,7 @@ export class RequestQueue {
   private unanswered = 0;
   /** Whether the last command held one request only. */
   private wasAlone = true;
-  private drained: (() => void) | undefined;
+  private readonly answered = new Condition(() => this.unanswered === 0);
 
   constructor(private readonly options: RequestQueueOptions) {
     this.mostAtOnce = options.isAlone ? MOST_AT_ONCE_ALONE : MOST_AT_ONCE;
@@ -66,19 +67,13 @@ export class RequestQueue {
 
   /** To be called once for each request that was added. */
   noteAnswer(): void {
-    if (--this.unanswered === 0) this.drained?.();
+    this.unanswered--;
+    this.answered.check();
   }
 
   /** Resolves when every request is answered, or after the limit, in milliseconds. */
   drain(limit: number): Promise<void> {
-    if (this.unanswered === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = this.options.clock.schedule(limit, resolve);
-      this.drained = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
+    return this.answered.metWithin(limit, this.options.clock);
   }
 
   /** A request that does not fit into the next command goes into the one after it. */

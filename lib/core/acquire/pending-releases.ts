@@ -1,18 +1,21 @@
+import { Condition } from '../condition.js';
+
 /** Counts the releases of a process that the masters have not answered yet. */
 export class PendingReleases {
   private pending = 0;
-  private done: (() => void) | undefined;
+  private readonly none = new Condition(() => this.pending === 0);
 
   begin(): void {
     this.pending++;
   }
 
   end(): void {
-    if (--this.pending === 0) this.done?.();
+    this.pending--;
+    this.none.check();
   }
 
   /** Resolves when none is pending. */
-  async settled(): Promise<void> {
-    if (this.pending > 0) await new Promise<void>((resolve) => (this.done = resolve));
+  settled(): Promise<void> {
+    return this.none.met();
   }
 }
