@@ -33,7 +33,7 @@ interface OwedRelease {
  *
  * While the master is silent, requests are answered with {@link NOT_ASKED} at once. From time to time, a request also
  * triggers a probe, which changes nothing however late it takes effect. Releases that could not be delivered are kept
- * for as long as there can be something to release, and are sent when the master answers or connects again.
+ * for as long as there can be something to release, and are sent when the master answers or connects again, or is closed.
  */
 export class CircuitBreakerMaster implements Master {
   private readonly owed = new Map<string, OwedRelease>();
@@ -149,6 +149,8 @@ export class CircuitBreakerMaster implements Master {
   }
 
   close(): Promise<void> {
+    // A silent master that resumes carries out the requests that were sent to it, and then these.
+    this.deliver();
     this.owed.clear();
     return this.inner.close();
   }

@@ -1,5 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { Rig } from '../support/rig.js';
+import { type Behaviour, obeys, says, unreachable } from '../support/scripted-master.js';
+
+/** Nothing arrives over a closed connection. */
+const untilClosed: Behaviour = (request, reply, master) =>
+  (master.closed ? says(unreachable) : obeys)(request, reply, master);
 
 describe('Draining a process', () => {
   it('ends for every caller when the last lock is released', async () => {
@@ -36,5 +41,24 @@ describe('Draining a process', () => {
     expect([...drains, ...closes].map(({ at }) => at)).toEqual([0, 0, 0, 0]);
     expect(rig.keys).toEqual([0, 0, 0]);
     expect(rig.clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('Closing a process', () => {
+  it('leaves no key on masters that hung by then, and answer later', async () => {
+    const rig = new Rig();
+    rig.scriptAll(untilClosed);
+    await rig.lock('a');
+    const hung = rig.masters.slice(1);
+    for (const { memory } of hung) memory.pause();
+    for (const resource of ['b', 'c', 'd', 'e']) rig.follow(rig.acquire(resource, { wait: 1_000 }));
+    await rig.clock.advance(200);
+    expect(rig.silences).toHaveLength(2);
+    const closed = rig.follow(rig.redlock.close());
+    await rig.clock.advance(100);
+    expect(closed.state).toBe('fulfilled');
+    for (const { memory } of hung) memory.resume();
+    await rig.clock.settle();
+    expect(rig.keys).toEqual([0, 0, 0]);
   });
 });

@@ -268,13 +268,13 @@ describe('A release for a master without a connection', () => {
     expect(inner.requests('release').filter(({ token }) => token === '2')).toHaveLength(2);
   });
 
-  it('is forgotten when the master is closed', async () => {
+  it('is sent once more when the master is closed, and then forgotten', async () => {
     const { inner, master, ask, release } = setUp();
     inner.behaviour = says(unreachable);
     ask(release('1'));
     await master.close();
     inner.becomeReady();
-    expect(inner.requests('release')).toHaveLength(1);
+    expect(inner.requests('release')).toHaveLength(2);
     expect(inner.closed).toBe(true);
   });
 });
