@@ -40,7 +40,10 @@ export interface Master {
    * @param listener `undefined` ends the subscription
    */
   listen(waiter: string, listener: NotificationListener | undefined): void;
-  /** Closes the connection. Pending requests are answered with `unreachable`. */
+  /**
+   * Closes the connection, within a bounded time that leaves requests under way a chance to arrive. Pending requests are
+   * answered with `unreachable`.
+   */
   close(): Promise<void>;
   /**
    * What operators do with a key. Absent if they cannot release the locks of this master by force.

@@ -290,7 +290,10 @@ export class Redlock {
     this.loseAll();
   }
 
-  /** Ends all acquisitions and closes the connections. Releases under way are given `masterTimeout` to arrive. */
+  /**
+   * Ends all acquisitions and locks, and closes the connections. Acquisitions end at once, and all releases are given
+   * `masterTimeout` to be answered by a quorum. Then each master closes, within a time of its own: see {@link Master.close}.
+   */
   close(): Promise<void> {
     return (this.closing ??= this.end());
   }

@@ -271,6 +271,7 @@ export class RedisMaster implements Master, GuardedServer {
     this.listener = listener;
   }
 
+  /** Takes 1.5 seconds at most: half a second for answers under way, and a second for the connection to close. */
   close(): Promise<void> {
     this.closing ??= this.end();
     return this.closing;

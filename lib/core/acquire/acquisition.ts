@@ -255,8 +255,11 @@ export class Acquisition {
         sequence.add(await acquisition.run('home'));
         if (acquisition.call.ttl < this.call.ttl) this.call = acquisition.call;
       }
+      // The masters may permit less by now than when the first part was acquired.
+      const permitted = Promise.resolve(permitFor(call, context.witness));
+      const completed = await whenPermitted(call, permitted, { clock: context.clock, waiter, isGuaranteed: true });
       waiter.interrupt = sequence;
-      const leasedKeys = await sequence.complete();
+      const leasedKeys = completed && (await sequence.complete(completed.ttl));
       waiter.interrupt = undefined;
       waiter.check();
       if (leasedKeys) return leasedKeys;

@@ -84,8 +84,8 @@ interface SentRound extends Pick<Round, 'request' | 'requestToHome'> {
   quorumCall: QuorumCall | undefined;
 }
 
-/** An attempt becomes a lock when it is granted and counts. */
-type Phase = 'attempt' | 'lock' | 'released';
+/** An attempt becomes a lock when it is granted and counts, unless it is given up before. */
+type Phase = 'attempt' | 'given up' | 'lock' | 'released';
 
 /**
  * The keys of one token on the masters: the three rounds of the algorithm (acquire, extend, release), and how long
@@ -282,8 +282,9 @@ export class QuorumLock implements LeasedKeys {
     });
   }
 
-  /** Ends the current round: masters that have not answered count as timed out. */
+  /** Ends the current round: masters that have not answered count as timed out. An attempt begins no other round. */
   giveUp(): void {
+    if (this.phase === 'attempt') this.phase = 'given up';
     if (this.sent?.quorumCall?.isOpen) this.sent.quorumCall.giveUp();
   }
 
@@ -301,7 +302,7 @@ export class QuorumLock implements LeasedKeys {
   /** The round to all masters after the one to the home master alone, if that has granted. */
   private acquireAfter(first: QuorumCall, home: Master, attempt: AcquireAttempt): Promise<QuorumCall> {
     const [answer] = first.answered;
-    if (first.outcome !== 'granted' || !answer) return Promise.resolve(first);
+    if (this.phase === 'given up' || first.outcome !== 'granted' || !answer) return Promise.resolve(first);
     const { timeout, since } = attempt;
     const request = this.acquisition(attempt);
     const send: SendRequest = (master, reply) => (master === home ? reply(answer) : master.ask(request, reply));

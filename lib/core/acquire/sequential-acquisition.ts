@@ -17,6 +17,7 @@ export class SequentialAcquisition {
   private timer: Timer | undefined;
   private extending: Promise<unknown> | undefined;
   private ended = false;
+  private isGivenUp = false;
 
   constructor(
     private readonly clock: Clock,
@@ -31,18 +32,21 @@ export class SequentialAcquisition {
     this.keepAfter(this.call.ttl * EXTEND_AFTER);
   }
 
-  /** Makes one lock of all parts, whose validity counts from now. `undefined` if a part is lost or not extended. */
-  async complete(): Promise<LeasedKeys | undefined> {
+  /**
+   * Makes one lock of all parts, whose validity of `ttl` milliseconds counts from now. `undefined` if a part is lost or not
+   * extended.
+   */
+  async complete(ttl: number): Promise<LeasedKeys | undefined> {
     this.end();
     await this.extending;
-    // The masters may permit less by now than when the first part was acquired.
-    const permitted = await this.witness.permit(this.call.ttl);
-    const { extended } = await this.leasedKeys.extend(Math.min(this.call.ttl, permitted));
+    if (this.isGivenUp) return undefined;
+    const { extended } = await this.leasedKeys.extend(ttl);
     return extended && this.leasedKeys.remaining > 0 ? this.leasedKeys : undefined;
   }
 
-  /** Ends the current round. */
+  /** Ends the current round, and begins no other. */
   giveUp(): void {
+    this.isGivenUp = true;
     this.leasedKeys.giveUp();
   }
 
@@ -58,10 +62,7 @@ export class SequentialAcquisition {
 
   private keepAfter(delay: number): void {
     if (this.ended) return;
-    this.timer = this.clock.schedule(delay, () => {
-      this.extending = this.keep();
-    });
-    this.timer.unref();
+    this.timer = this.clock.schedule(delay, () => void this.keep()).unref();
   }
 
   private async keep(): Promise<void> {
@@ -71,7 +72,9 @@ export class SequentialAcquisition {
     // Released or completed meanwhile: nothing may be extended after that.
     if (this.ended) return;
     const ttl = Math.min(this.call.ttl, permitted);
-    const { extended } = await this.leasedKeys.extend(ttl);
+    const extending = this.leasedKeys.extend(ttl);
+    this.extending = extending;
+    const { extended } = await extending;
     if (extended || this.leasedKeys.remaining > 0) this.keepAfter(ttl * (extended ? EXTEND_AFTER : RETRY_AFTER));
   }
 }

@@ -5,6 +5,11 @@ import type { PlacesOnMasters } from './places-on-masters.js';
 /** Why a waiter is woken: a master has reserved a key (`next`), or another change is worth an attempt (`retry`). */
 export type WakeReason = 'next' | 'retry';
 
+/** What can be interrupted. */
+interface Work {
+  giveUp(): void;
+}
+
 /**
  * One acquisition that may have to wait.
  *
@@ -25,8 +30,7 @@ export class Waiter {
   private offered: PassedLock | undefined;
   /** Takes over the places of another waiter on the masters; `undefined` if it would take none. Returns whether it does. */
   takesPlaces: ((places: PlacesOnMasters) => boolean) | undefined;
-  /** The work that this waiter does outside its pauses. It is given up when the waiter is stopped. */
-  interrupt: { giveUp(): void } | undefined;
+  private work: Work | undefined;
 
   constructor(
     private readonly clock: Clock,
@@ -102,10 +106,16 @@ export class Waiter {
     return offered;
   }
 
+  /** The work that this waiter does outside its pauses. It is given up when the waiter is stopped, or has been. */
+  set interrupt(work: Work | undefined) {
+    this.work = work;
+    if (this.stopped) work?.giveUp();
+  }
+
   /** Interrupts this waiter. The current pause and every later one throw `reason`. */
   stop(reason: unknown): void {
     this.stopped ??= { reason };
-    this.interrupt?.giveUp();
+    this.work?.giveUp();
     this.resume?.();
   }
 

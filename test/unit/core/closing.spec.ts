@@ -1,10 +1,65 @@
 import { describe, expect, it } from '@jest/globals';
-import { Rig } from '../support/rig.js';
+import type { Lock } from '../../../lib/core/lock.js';
+import { type Followed, Rig } from '../support/rig.js';
 import { type Behaviour, obeys, says, unreachable } from '../support/scripted-master.js';
 
 /** Nothing arrives over a closed connection. */
 const untilClosed: Behaviour = (request, reply, master) =>
   (master.closed ? says(unreachable) : obeys)(request, reply, master);
+
+/** A process that needs several rounds for a lock: as soon as another process releases what it has. */
+interface Contention {
+  readonly rig: Rig;
+  readonly lock: Followed<Lock>;
+  readonly begin: () => Promise<void>;
+}
+
+/** A notified waiter asks the masters all at once. */
+async function notified(): Promise<Contention> {
+  const other = new Rig();
+  const rig = new Rig({}, other);
+  const held = await other.lock('a');
+  const lock = rig.follow(rig.acquire('a', { wait: 60_000 }));
+  await rig.clock.advance(100);
+  return { rig, lock, begin: () => held.release() };
+}
+
+/** A waiter for a permit asks its home master first, and then the others. */
+async function homeFirst(): Promise<Contention> {
+  const other = new Rig();
+  const rig = new Rig({}, other);
+  const held = await other.lock('a', { permits: 1 });
+  const lock = rig.follow(rig.acquire('a', { permits: 1, wait: 60_000 }));
+  await rig.clock.advance(100);
+  return { rig, lock, begin: () => held.release() };
+}
+
+/** A waiter that takes its resources one by one has the first of them. */
+async function oneByOne(): Promise<Contention> {
+  const rig = new Rig();
+  const [left, right] = [new Rig({}, rig), new Rig({}, rig)];
+  const [a, b] = [await left.lock('a'), await right.lock('b', { extend: true })];
+  const lock = rig.follow(rig.acquire(['b', 'a'], { ttl: 3_000, wait: 60_000 }));
+  await rig.clock.advance(1_000);
+  await a.release();
+  await rig.clock.advance(1_000);
+  return { rig, lock, begin: () => b.release() };
+}
+
+/** A holder draws its fencing token. */
+async function drawing(): Promise<Contention> {
+  const rig = new Rig();
+  const lock = rig.follow(rig.acquire('a'));
+  await rig.clock.settle();
+  const begin = async (): Promise<void> => {
+    await lock.value!.fencingToken().catch(() => undefined);
+  };
+  return { rig, lock, begin };
+}
+
+const MASTER_TIMEOUT = 50;
+/** More steps between two promises than any of them takes. */
+const STEPS = 60;
 
 describe('Draining a process', () => {
   it('ends for every caller when the last lock is released', async () => {
@@ -45,6 +100,32 @@ describe('Draining a process', () => {
 });
 
 describe('Closing a process', () => {
+  it.each([
+    ['a waiter that was notified', notified],
+    ['a waiter that asks its home master first', homeFirst],
+    ['a waiter that takes its resources one by one', oneByOne],
+    ['a holder that draws its fencing token', drawing],
+  ])('at any step of %s takes one master timeout at most, and leaves no key', async (_, contention) => {
+    for (let steps = 0; steps <= STEPS; steps++) {
+      for (const drains of [false, true]) {
+        const { rig, lock, begin } = await contention();
+        void begin();
+        for (let step = 0; step < steps; step++) await Promise.resolve();
+        if (steps === STEPS) expect(lock.state).toBe('fulfilled');
+        for (const { memory } of rig.masters) memory.pause();
+        rig.scriptAll(untilClosed);
+        const since = rig.clock.now;
+        if (drains) void rig.redlock.drain(0);
+        const closed = rig.follow(rig.redlock.close());
+        await rig.clock.advance(1_000);
+        expect({ steps, closed: closed.at! - since <= MASTER_TIMEOUT }).toEqual({ steps, closed: true });
+        for (const { memory } of rig.masters) memory.resume();
+        await rig.clock.settle();
+        expect({ steps, keys: rig.keys }).toEqual({ steps, keys: [0, 0, 0] });
+      }
+    }
+  });
+
   it('leaves no key on masters that hung by then, and answer later', async () => {
     const rig = new Rig();
     rig.scriptAll(untilClosed);

@@ -117,6 +117,30 @@ describe('A waiter for several resources', () => {
     await lock.value!.release();
   });
 
+  it('gives everything back at once when it is stopped while its ttl is announced a last time', async () => {
+    const rig = new Rig();
+    let permits = Infinity;
+    // As slow as a master that hangs makes it.
+    const permit = (ttl: number): number | Promise<number> => (--permits >= 0 ? ttl : new Promise(() => undefined));
+    const pair = new Rig({ witness: { ...NO_WITNESS, permit } }, rig);
+    const [left, right] = [new Rig({}, rig), new Rig({}, rig)];
+    const rightLock = await right.lock('b', { ttl: 10_000, extend: true });
+    const leftLock = await left.lock('a', { ttl: 10_000 });
+    const lock = rig.follow(pair.acquire(['b', 'a'], { ttl: 3_000, wait: 60_000 }));
+    await rig.clock.advance(PATIENCE);
+    await leftLock.release();
+    await rig.clock.advance(100);
+    // One for the attempt on `b`.
+    permits = 1;
+    await rightLock.release();
+    await rig.clock.settle();
+    expect(rig.keys).toEqual([2, 2, 2]);
+    pair.redlock.stop();
+    await rig.clock.settle();
+    expect(lock.reason).toBeInstanceOf(LockServiceStoppedError);
+    expect(rig.keys).toEqual([0, 0, 0]);
+  });
+
   it.each(['its signal aborts', 'it is stopped', 'its time is over'])('gives everything back when %s', async (how) => {
     const aborter = new AbortController();
     const wait = how === 'its time is over' ? 12_000 : 60_000;
