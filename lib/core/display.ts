@@ -3,6 +3,8 @@ const SHOWN_LENGTH = 100;
 const MOST_SHOWN = 10;
 /** Matches a string that may be an address with credentials. */
 const ADDRESS = /@|%40|:\/\//i;
+/** Matches parameters after a wrong separator. */
+const MISPLACED = /(?:[&;]|(?<![^/,])[^/,&;]*=).*/s;
 /** Characters that a terminal or a log viewer could misinterpret. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 /** Units and the number of milliseconds from which each is used, largest first. */
@@ -29,7 +31,7 @@ export function showNames(names: readonly string[]): string {
   return names.slice(0, MOST_SHOWN).map(showText).join(', ') + more || 'nothing';
 }
 
-/** Formats a URL for a message: without user, password and parameters. */
+/** Formats a URL for a message: without user, password and parameters, even after a wrong separator. */
 export function redactUrl(text: string): string {
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? '';
   const rest = text.slice(scheme.length);
@@ -37,7 +39,8 @@ export function redactUrl(text: string): string {
   const host = rest.slice(start);
   // It is undecidable whether an @ precedes the host or belongs to a password or a parameter.
   if (/[/?#]/.test(rest.slice(0, start)) || /%40/i.test(host)) return `${scheme}***`;
-  return `${scheme}${start > 0 ? '***@' : ''}${host.replace(/[?#].*/s, '')}`;
+  const shown = host.replace(/[?#].*/s, '').replace(MISPLACED, '***');
+  return `${scheme}${start > 0 ? '***@' : ''}${shown}`;
 }
 
 /** Formats milliseconds for people. */

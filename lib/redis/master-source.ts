@@ -1,12 +1,12 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { RedlockConfigError } from '../core/errors.js';
 import { resolveFlag } from '../core/settings/settings.js';
-import { redactUrl } from '../core/display.js';
 import { OWN_SETTINGS } from './own-settings.js';
 import type { RedisClient, RedisClientOptions, RedisClientSource } from './redis-client.interface.js';
 import type { RedisMasterContext } from './redis-master-context.interface.js';
 import { RedisMaster } from './redis-master.js';
 import { settingsOfUrl } from './redis-url.js';
+import { redactAddress } from './url-parts.js';
 
 /**
  * The address of a master: a `redis://` or `rediss://` URL, the path of a unix socket, a `redis+sentinel://` or
@@ -113,7 +113,7 @@ function copyOf(option: string, source: unknown): RedisClient {
 
 function clientFromUrl(option: string, url: string): RedisClient {
   const settings = settingsOfUrl(url);
-  if (typeof settings === 'string') throw new RedlockConfigError(option, redactUrl(url), settings);
+  if (typeof settings === 'string') throw new RedlockConfigError(option, redactAddress(url), settings);
   return new Redis({ ...settings, ...OWN_SETTINGS });
 }
 
@@ -165,7 +165,7 @@ function checkEndpoint(option: string, host: unknown, port: unknown): void {
   }
   if (!HOST.test(host)) {
     // The host names the master in every log: a value that is not an address could be a password.
-    throw new RedlockConfigError(`${option}.host`, redactUrl(host), 'must be the name or address of a host alone');
+    throw new RedlockConfigError(`${option}.host`, redactAddress(host), 'must be the name or address of a host alone');
   }
   if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535) {
     throw new RedlockConfigError(`${option}.port`, port, 'must be from 1 to 65535');

@@ -1,6 +1,6 @@
 import type { RedisOptions } from 'ioredis';
 import { namesSentinels, settingsOfSentinelUrl } from './sentinel-url.js';
-import { credentialsOf, databaseOf, decoded, familyOf, refuseUnknown, UrlError } from './url-parts.js';
+import { credentialsOf, databaseOf, decoded, familyOf, isSocketPath, refuseUnknown, UrlError } from './url-parts.js';
 
 /** Parameters that a URL may have. Everything else is given as options, where it has a type. */
 const PARAMETERS = ['db', 'family'] as const;
@@ -13,7 +13,7 @@ const ONE_ADDRESS = "must be one address: split a list of them at its commas, .s
  */
 export function settingsOfUrl(text: string): RedisOptions | string {
   try {
-    if (text.startsWith('/') && !text.startsWith('//')) return settingsOfPath(text);
+    if (isSocketPath(text)) return settingsOfPath(text);
     return namesSentinels(text) ? settingsOfSentinelUrl(text) : settingsOfServerUrl(text);
   } catch (error) {
     if (error instanceof UrlError) return error.message;
@@ -56,8 +56,10 @@ function parsed(text: string): URL {
 }
 
 function settingsOfPath(text: string): RedisOptions {
-  const [path = '', query] = text.split('?', 2);
-  return { ...parametersOf(new URLSearchParams(query), ''), path };
+  const [path = '', ...query] = text.split('?');
+  // The path is shown in every log.
+  if (path.includes('=')) throw new UrlError('must have its parameters after a ?: give a path with a = as options');
+  return { ...parametersOf(new URLSearchParams(query.join('?')), ''), path };
 }
 
 function parametersOf(query: URLSearchParams, path: string): RedisOptions {

@@ -8,6 +8,8 @@ const PORT = 26_379;
 const PARTS = /^(rediss?)\+sentinel:\/\/(?:([^/?#]*)@)?([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/is;
 /** A name, an IPv4 address, or an IPv6 address in brackets, and a port. */
 const SENTINEL = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/;
+/** Every log shows the name. With one of these characters, a part of it could be a password in the wrong place. */
+const NAME = /^[^?&;,=:@#/]+$/;
 
 /** Whether the address names sentinels, with the scheme of this library or of another one. */
 export function namesSentinels(address: string): boolean {
@@ -60,14 +62,21 @@ function sentinelOf(text: string): { host: string; port: number } {
 }
 
 function pathOf(path: string): { name: string; db: string } {
-  const [name = '', db = '', ...more] = path.slice(1).split('/');
-  if (name === '' || name.includes('@') || more.length > 0) {
+  const [encoded = '', db = '', ...more] = path.slice(1).split('/');
+  if (encoded === '' || encoded.includes('@') || more.length > 0) {
     throw new UrlError(
       'must end with the name of the master that the sentinels watch, as in ' +
         'redis+sentinel://host:26379,host:26379/mymaster: it is one address, not to be split at its commas',
     );
   }
-  return { name: decoded(name), db };
+  const name = decoded(encoded);
+  if (!NAME.test(name)) {
+    throw new UrlError(
+      'must have its parameters after a ?, and none of ? & ; , = : @ # / in the name of the master: ' +
+        'give a name that has one of them as options',
+    );
+  }
+  return { name, db };
 }
 
 function loginOf(login: string): RedisOptions {

@@ -1,4 +1,11 @@
 import type { RedisOptions } from 'ioredis';
+import { redactUrl } from '../core/display.js';
+
+const SCHEME = String.raw`(?:[a-z][a-z\d+.-]*://)?`;
+const SERVER = String.raw`(?:[\p{L}\p{M}\p{N}._-]+|\[[\da-f:.]+\])(?::\d+)?(?=[,/]|$)`;
+const DATABASE = String.raw`(?:/\d*(?=,|$))?`;
+/** The beginning of an address without credentials that contains no secret, even if a character is wrong. */
+const SHOWN = new RegExp(String.raw`^${SCHEME}(?:\*{3}@)?(?:(?:,\s*${SCHEME})?${SERVER}${DATABASE})*`, 'iu');
 
 /** Thrown with the violated requirement. */
 export class UrlError extends Error {}
@@ -12,6 +19,22 @@ export function addressesIn(list: string): string[] {
     .split(/,(?=\s*(?:$|,|\/|[a-z][a-z\d+.-]*:\/\/))/i)
     .map((address) => address.trim())
     .filter((address) => address !== '');
+}
+
+/**
+ * Formats the address of a master for a message. After a wrong separator, a password is in the place of a path, a host or
+ * a port.
+ */
+export function redactAddress(address: string): string {
+  const text = redactUrl(address);
+  const [shown = ''] = SHOWN.exec(text) ?? [];
+  if (shown === text || isSocketPath(text)) return text;
+  return text[shown.length] === '/' ? `${shown}/***` : `${shown}***`;
+}
+
+/** Whether the address is the path of a unix socket. */
+export function isSocketPath(address: string): boolean {
+  return address.startsWith('/') && !address.startsWith('//');
 }
 
 /** @throws {UrlError} for a parameter that is not among the known ones */

@@ -96,6 +96,36 @@ describe('The source of a master', () => {
     'redis+sentinel://a/m?sentinelPassword=secret&x=1',
     'redis+sentinel://a/m?sentinelPassword=secret@1#secret',
     'sentinel://:secret@a;sentinel://:secret@b',
+    'redis+sentinel://a:1/m&sentinelPassword=secret',
+    'redis+sentinel://a:1/m;sentinelPassword=secret',
+    'redis+sentinel://a:1/m,sentinelPassword=secret',
+    'redis+sentinel://a:1/m,secret',
+    'redis+sentinel://a:1/m%26sentinelPassword=secret',
+    'redis+sentinel://a:1/m:secret',
+    'redis+sentinel://a:1/m/0&sentinelPassword=secret',
+    'redis+sentinel://a:1/m/secret',
+    'redis+sentinel://a:1/secret/m',
+    'redis+sentinel://a:1&sentinelPassword=secret/m',
+    'redis+sentinel://a:1,sentinelPassword=secret/m',
+    'redis+sentinel://a;secret/m',
+    'redis+sentinel://u:secret,a/m',
+    'redis://a/0&password=secret',
+    'redis://a/secret',
+    'redis://a/:secret',
+    'redis://a&password=secret',
+    'redis://a;password=secret',
+    'redis://a,password=secret',
+    'redis://a%26password=secret',
+    'redis://a:1&password=secret',
+    'redis://u:1secret',
+    'redis://a password=secret',
+    'redis:/a/secret',
+    'a:6379,password=secret,ssl=true',
+    'a:6379&password=secret',
+    '/run/redis.sock&password=secret',
+    '/run/redis.sock;password=secret',
+    '/run/redis.sock,password=secret',
+    '/run/redis.sock?db=1?password=secret',
   ])('never shows a password: %s', (url) => {
     try {
       redisMaster('masters[0]', url, contextOf());
@@ -104,6 +134,27 @@ describe('The source of a master', () => {
       expect(error).toBeInstanceOf(RedlockConfigError);
       expect(JSON.stringify([String(error), error])).not.toMatch(/secret/);
     }
+  });
+
+  it.each([
+    ['redis://user:secret@host:1/x', 'redis://***@host:1/***'],
+    ['redis://host/0?family=5', 'redis://host/0'],
+    ['rediss://[::1]:7/1?family=5', 'rediss://[::1]:7/1'],
+    ['redis://a:1,redis://b:2/0', 'redis://a:1,redis://b:2/0'],
+    ['redis+sentinel://a:1,b:2/m?family=5', 'redis+sentinel://a:1,b:2/***'],
+    ['redis://a/0&password=secret', 'redis://a/***'],
+    ['redis://a:1&password=secret', 'redis://***'],
+    ['redis://a;password=secret', '***'],
+    ['redis://a,password=secret', 'redis://a***'],
+    ['redis://u:1secret', 'redis://***'],
+    ['localhost:6379', 'localhost:6379'],
+    ['/run/redis.sock?family=5', '/run/redis.sock'],
+    ['/run/redis.sock&password=secret', '/run/redis.sock***'],
+    ['/run/redis.sock,password=secret', '/run/redis.sock,***'],
+  ])('is shown as far as it is an address: %s', (url, shown) => {
+    const attempt = (): unknown => redisMaster('masters[0]', url, contextOf());
+    expect(attempt).toThrow(`got ${JSON.stringify(shown)}`);
+    expect(attempt).toThrow(expect.objectContaining({ value: shown }));
   });
 
   it.each<[RedisMasterSource, RedisMasterSource]>([
