@@ -330,8 +330,9 @@ export class LockService {
   ): Promise<T> {
     let scope: LockScope;
     try {
-      const entered = this.enter(resources, settings, onHeld);
-      scope = entered instanceof LockScope ? entered : LockScope.of(await entered, this.context);
+      // Awaited in both cases: work inside a lock would otherwise begin in the call, and nested calls fill the stack.
+      const entered = await this.enter(resources, settings, onHeld);
+      scope = entered instanceof LockScope ? entered : LockScope.of(entered, this.context);
     } catch (error) {
       if (otherwise) return otherwise(error);
       throw error;

@@ -23,6 +23,29 @@ describe('Work under a lock', () => {
   });
 });
 
+describe('Work inside a lock of its call chain', () => {
+  const reentrant = { reentrant: true };
+
+  it('begins after the call has returned, like work that acquires a lock', async () => {
+    const locks = memoryLockService();
+    const steps: string[] = [];
+    await locks.withLock('a', async () => {
+      const nested = locks.withLock('a', reentrant, () => steps.push('began'));
+      steps.push('called');
+      await nested;
+    });
+    expect(steps).toEqual(['called', 'began']);
+  });
+
+  it('may be nested far deeper than the stack', async () => {
+    const locks = memoryLockService();
+    const nest = (depth: number): Promise<number> =>
+      locks.withLock('a', reentrant, async () => (depth === 0 ? 0 : 1 + (await nest(depth - 1))));
+    expect(await nest(20_000)).toBe(20_000);
+    expect(await locks.tryAcquire('a')).not.toBeNull();
+  });
+});
+
 describe('A service whose application has shut down', () => {
   it('no longer follows the promises of the process', () => {
     const disable = jest.spyOn(AsyncLocalStorage.prototype, 'disable');
