@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it, jest } from '@jest/globals';
-import { LockLostError } from 'nestjs-redlock';
-import { ManualClock, memoryLockService } from 'nestjs-redlock/testing';
+import { type Lock, type LockedMethodOptions, LockLostError, RedlockConfigError, WithLock } from 'nestjs-redlock';
+import { ManualClock, memoryLockService, withLocks } from 'nestjs-redlock/testing';
 
 describe('Work under a lock', () => {
   it.each([
@@ -43,6 +43,47 @@ describe('Work inside a lock of its call chain', () => {
       locks.withLock('a', reentrant, async () => (depth === 0 ? 0 : 1 + (await nest(depth - 1))));
     expect(await nest(20_000)).toBe(20_000);
     expect(await locks.tryAcquire('a')).not.toBeNull();
+  });
+});
+
+describe('Options of a call that have no prototype', () => {
+  type Options = Omit<LockedMethodOptions, 'onLocked' | 'service'>;
+  const bare = (options: object): Options => Object.assign(Object.create(null) as Options, options);
+
+  /** Locks with the options, and returns how long the lock can be relied on. */
+  async function decorated(options: Options): Promise<number> {
+    const locks = memoryLockService({ clock: new ManualClock() });
+    class Jobs {
+      @WithLock('a', options)
+      run(): Promise<number> {
+        return Promise.resolve(locks.current('a')?.remaining() ?? 0);
+      }
+    }
+    return withLocks(new Jobs(), locks).run();
+  }
+  const locks = memoryLockService({ clock: new ManualClock() });
+  const remainingOf = async (lock: Lock | null): Promise<number> => {
+    await using held = lock;
+    return held?.remaining() ?? 0;
+  };
+  const CALLS: [string, (options: Options) => Promise<number>][] = [
+    ['acquire', async (options) => remainingOf(await locks.acquire('a', options))],
+    ['tryAcquire', async (options) => remainingOf(await locks.tryAcquire('a', options))],
+    ['withLock', (options) => locks.withLock('a', options, (lock) => lock.remaining())],
+    ['@WithLock', decorated],
+  ];
+
+  it.each(CALLS)('are read like any others: %s', async (_, call) => {
+    expect(await call(bare({ ttl: 1_000, extend: false, mode: 'exclusive' }))).toBe(988);
+    expect(await call(bare({}))).toBe(9_898);
+  });
+
+  it.each(CALLS)('are refused by name, like their values: %s', async (_, call) => {
+    for (const options of [{ ttI: 1_000 }, { ttl: bare({}) }, { extend: bare({}) }, { mode: bare({}) }]) {
+      const [name = ''] = Object.keys(options);
+      await expect(call(bare(options))).rejects.toBeInstanceOf(RedlockConfigError);
+      await expect(call(bare(options))).rejects.toThrow(name);
+    }
   });
 });
 
