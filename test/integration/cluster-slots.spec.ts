@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { slotOf, TAGS } from '../../lib/redis/cluster/slots.js';
+import { startCluster, type TestCluster } from '../support/cluster.js';
+
+jest.setTimeout(120_000);
+
+describe('The slot of a key', () => {
+  let cluster: TestCluster;
+  let client: Redis;
+
+  beforeAll(async () => {
+    cluster = await startCluster({ primaries: 1, replicas: 0 });
+    client = new Redis(cluster.urls[0]!);
+  });
+
+  afterAll(async () => {
+    client.disconnect();
+    await cluster[Symbol.asyncDispose]();
+  });
+
+  const slotsOnServer = (keys: readonly string[]): Promise<number[]> =>
+    Promise.all(keys.map((key) => client.cluster('KEYSLOT', key)));
+
+  it.each([
+    ...['', 'a', '{}', '{}}', 'a{}{b}', '{a}{b}', '{a}b}', '}{a}', '{{a}}', '{', '}', 'a{b', 'a}b{c'],
+    ...['Ä', '{€}', 'x{€}y', 'é{foo}', '{}é', '🔒', '{🔒}', '\ud800', 'a\udc00{b}', '\0', 'p:\0key:{a\0b}'],
+  ])('is what the server says: %j', async (key) => {
+    expect([slotOf(key)]).toEqual(await slotsOnServer([key]));
+  });
+
+  it('is what the server says of keys at random', async () => {
+    const part = fc.oneof(fc.constantFrom('{', '}', '{}', ':', '\0'), fc.string(), fc.string({ unit: 'binary' }));
+    const key = fc.array(part, { maxLength: 6 }).map((parts) => parts.join(''));
+    await fc.assert(
+      fc.asyncProperty(fc.array(key, { minLength: 50, maxLength: 50 }), async (keys) => {
+        expect(keys.map(slotOf)).toEqual(await slotsOnServer(keys));
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('is the first of the partition for each of its tags', async () => {
+    const slots = TAGS.map((_, partition) => 64 * partition);
+    expect(await slotsOnServer(TAGS)).toEqual(slots);
+    expect(await slotsOnServer(TAGS.map((tag) => `lock:{${tag}}a{b}`))).toEqual(slots);
+  });
+});
