@@ -31,6 +31,7 @@ export type {
   Quarantine,
   QuarantinedReply,
   RefusedReply,
+  ShardStatus,
   TimedOutReply,
   UnreachableReply,
 } from './core/master.interface.js';
@@ -56,8 +57,10 @@ export type {
   WithLockOptions,
 } from './nest/lock-options.js';
 export { type LockedWork, LockService } from './nest/lock.service.js';
-export type { DurableOption, RedisMasterSource } from './redis/master-source.js';
+export type { DurableOption } from './redis/durable-option.js';
+export type { RedisMasterSource } from './redis/master-source.js';
 export type { RedisClientSource } from './redis/redis-client.interface.js';
+export type { RedisClusterNatMap, RedisClusterOptions, RedisClusterSource } from './redis/cluster/cluster-source.js';
 export type {
   DisabledModuleOptions,
   LockingModuleOptions,

@@ -23,6 +23,11 @@ export const GROUPS = [
     text: 'Run',
     pages: [
       ['deployment.md', 'docs/deployment.md', 'Deployment'],
+      ['three-masters.md', 'docs/three-masters.md', 'Three masters'],
+      ['one-redis.md', 'docs/one-redis.md', 'One Redis'],
+      ['sentinel.md', 'docs/sentinel.md', 'Sentinel'],
+      ['cluster.md', 'docs/cluster.md', 'Cluster'],
+      ['managed-services.md', 'docs/managed-services.md', 'Managed services'],
       ['operations.md', 'docs/operations.md', 'Operations'],
       ['dashboard.md', 'docs/dashboard.md', 'Dashboard'],
       ['errors.md', 'docs/errors.md', 'Errors and log messages'],

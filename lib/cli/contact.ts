@@ -5,8 +5,7 @@ import {
   type ProblemContext,
   problemWith,
 } from '../redis/connection-problem.js';
-import type { RedisMasterSource } from '../redis/master-source.js';
-import { redisClient } from '../redis/master-source.js';
+import type { NamedClient } from '../redis/master-source.js';
 import { languageOf } from '../redis/port-language.js';
 import type { RedisClient } from '../redis/redis-client.interface.js';
 import { isReply, refusalFrom, redactedMessageOf } from '../redis/replies.js';
@@ -37,11 +36,9 @@ export class Contact {
   private trouble: unknown;
 
   constructor(
-    option: string,
-    source: RedisMasterSource,
+    { name, client }: NamedClient,
     private readonly timeout: number,
   ) {
-    const { name, client } = redisClient(option, source);
     this.name = name;
     // No ready check: a server that is loading its data reports that in its answers.
     this.client = client.duplicate({ enableReadyCheck: false, retryStrategy: null });

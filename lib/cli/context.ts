@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseDuration } from '../core/settings/duration.js';
 import { resolveSettings, type Settings } from '../core/settings/settings.js';
+import { clusterSettings, isClusterSource } from '../redis/cluster/cluster-source.js';
 import { refuseTwins, redisClient } from '../redis/master-source.js';
 import { addressesIn } from '../redis/url-parts.js';
 import { defaultInstance } from '../runtime/instance.js';
@@ -42,8 +43,11 @@ export class UsageError extends Error {}
 export function contextOf(options: CommonOptions, terminal: Terminal): Context {
   const timeout = parseDuration('--timeout', options.timeout, 1, 60_000);
   const sources = sourcesOf(options);
-  const clients = sources.map((source, index) => redisClient(`masters[${index}]`, source));
-  refuseTwins('masters', clients);
+  const masters = sources.map((source, index) => {
+    const option = `masters[${index}]`;
+    return isClusterSource(source) ? clusterSettings(option, source) : redisClient(option, source);
+  });
+  refuseTwins('masters', masters);
   // Without the restart guard, which would write a marker on each master.
   const settings = resolveSettings({
     ...{ ttl: Math.max(10_000, 4 * timeout), maxTtl: Math.max(30_000, 4 * timeout), masterTimeout: timeout },

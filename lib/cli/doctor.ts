@@ -1,9 +1,23 @@
 import { parseDuration } from '../core/settings/duration.js';
+import { clusterSettings, isClusterSource } from '../redis/cluster/cluster-source.js';
+import { redisClient } from '../redis/master-source.js';
+import { examineCluster, type ShardFacts } from './cluster-examination.js';
 import { Contact } from './contact.js';
 import type { Context } from './context.js';
 import { middleOf } from './clock-offset.js';
 import { type Examination, examine, type Persistence } from './examination.js';
-import { clockErrorOf, evidenceOf, type Finding, isGuarded, judge, twinOf, type Verdict } from './findings.js';
+import type { Finding } from './finding.js';
+import {
+  canVote,
+  clockErrorOf,
+  evidenceOf,
+  isGuarded,
+  judge,
+  serversOf,
+  twinOf,
+  type Verdict,
+  waitOf,
+} from './findings.js';
 import { isVital } from './permissions.js';
 import { standingOf } from './standing.js';
 import { duration, type Paint, plain, table } from './table.js';
@@ -29,8 +43,14 @@ export async function doctor(
   { restartGuard = true, masterTimeout: given }: DoctorOptions = {},
 ): Promise<number> {
   const masterTimeout = given === undefined ? undefined : parseDuration('--master-timeout', given, 1);
-  const contacts = sources.map((source, index) => new Contact(`masters[${index}]`, source, timeout));
-  const examined = await Promise.all(contacts.map((contact) => examine(contact, settings)));
+  const examined = await Promise.all(
+    sources.map((source, index) => {
+      const option = `masters[${index}]`;
+      return isClusterSource(source)
+        ? examineCluster(clusterSettings(option, source), settings, timeout)
+        : examine(new Contact(redisClient(option, source), timeout), settings);
+    }),
+  );
   const guarded = restartGuard && isGuarded(examined);
   const verdict = judge(examined, { guarded, masterTimeout });
   if (json) terminal.print(JSON.stringify(asJson(examined, verdict), null, 2));
@@ -39,32 +59,35 @@ export async function doctor(
 }
 
 function asJson(examined: readonly Examination[], verdict: Verdict): object {
+  return { ...verdict, examined: examined.map((one) => examinationAsJson(one, examined, verdict)) };
+}
+
+function examinationAsJson(one: Examination, examined: readonly Examination[], verdict: Verdict): object {
+  const { cluster, shard, master, unreachable, report, fault, persistence, missing, refusal, clock, latency } = one;
+  const { version, run, role, mode, uptime, eviction } = report ?? {};
+  const offset = clock && { ...clock, fromOthers: clockErrorOf(one, examined) };
+  const server = { version, run, role, mode, uptime, eviction, persistence };
   return {
-    ...verdict,
-    examined: examined.map((one) => {
-      const { master, unreachable, report, fault, persistence, missing, refusal, clock, latency } = one;
-      const { version, run, role, mode, uptime, eviction } = report ?? {};
-      const offset = clock && { ...clock, fromOthers: clockErrorOf(one, examined) };
-      const server = { version, run, role, mode, uptime, eviction, persistence };
-      return {
-        master,
-        votes: verdict.voters.includes(master),
-        unreachable,
-        fault,
-        data: dataAsJson(one),
-        ...server,
-        missing: missing.map(({ rule }) => rule),
-        refusal,
-        offset,
-        latency,
-      };
+    master,
+    ...(!shard && { votes: verdict.voters.includes(master) }),
+    unreachable,
+    fault,
+    data: dataAsJson(one),
+    ...server,
+    missing: missing.map(({ rule }) => rule),
+    refusal,
+    offset,
+    latency,
+    ...shard,
+    ...(cluster && {
+      cluster: { ...cluster, shards: cluster.shards.map((each) => examinationAsJson(each, examined, verdict)) },
     }),
   };
 }
 
 function dataAsJson(one: Examination): object | undefined {
   const evidence = evidenceOf(one);
-  if (!evidence) return undefined;
+  if (!evidence || one.shard) return undefined;
   const { data, wait, reason } = standingOf(evidence);
   const { marker } = evidence.report;
   const { writtenBy, writtenAt, reason: why, from, isVetoed, knownTtl: maxTtl, isDurable } = marker ?? {};
@@ -81,8 +104,9 @@ interface Shown extends Verdict {
 }
 
 function show(examined: readonly Examination[], verdict: Shown, terminal: Terminal): void {
-  for (let first = 0; first < examined.length; first += MASTERS_IN_TABLE) {
-    const some = examined.slice(first, first + MASTERS_IN_TABLE);
+  const servers = serversOf(examined);
+  for (let first = 0; first < servers.length; first += MASTERS_IN_TABLE) {
+    const some = servers.slice(first, first + MASTERS_IN_TABLE);
     const columns = some.map((one) => columnOf(one, examined, verdict));
     const names = Object.keys(columns[0] ?? {});
     const rows = names.map((name) => [name, ...columns.map((column) => column[name] ?? '-')]);
@@ -103,8 +127,9 @@ function paintVotes(terminal: Terminal): Paint {
 function columnOf(one: Examination, examined: readonly Examination[], verdict: Shown): Record<string, string> {
   const { report, persistence, missing, latency, clock, unreachable } = one;
   return {
-    votes: verdict.voters.includes(one.master) ? 'yes' : `no: ${reasonOf(one, examined)}`,
+    votes: votes(one, verdict) ? 'yes' : `no: ${reasonOf(one, examined)}`,
     ...(verdict.guarded && markerOf(one, examined)),
+    ...(examined.some(({ cluster }) => cluster) && shardOf(one)),
     version: report?.version ?? '-',
     role: report?.role ?? '-',
     run: report?.run.slice(0, SHOWN_OF_RUN) || '-',
@@ -117,12 +142,31 @@ function columnOf(one: Examination, examined: readonly Examination[], verdict: S
   };
 }
 
+/** Whether the votes of a master, or of a primary of a cluster, count now. */
+function votes(one: Examination, { voters, guarded }: Shown): boolean {
+  if (!one.shard) return voters.includes(one.master);
+  return canVote(one, [one]) && (!guarded || waitOf(one) === 0);
+}
+
+function shardOf({ shard }: Examination): Record<string, string> {
+  return {
+    partitions: shard ? `${shard.partitions} of 256` : '-',
+    replicas: shard ? String(shard.replicas) : '-',
+    'node timeout': duration(shard?.nodeTimeout),
+  };
+}
+
+function dataOf({ standing }: ShardFacts): string {
+  if (!standing) return '-';
+  return standing.wait === undefined ? 'unknown' : 'known';
+}
+
 /** The fields of the marker, by which processes agree on whether a master votes. */
 function markerOf(one: Examination, examined: readonly Examination[]): Record<string, string> {
   const evidence = evidenceOf(one);
   const marker = evidence?.report.marker;
   const written = evidence && marker && `${duration(evidence.report.time - marker.writtenAt)} ago`;
-  const data = evidence ? standingOf(evidence).data : '-';
+  const data = one.shard ? dataOf(one.shard) : evidence ? standingOf(evidence).data : '-';
   if (!examined.some(({ report }) => report?.marker)) return { data };
   return {
     data,
@@ -140,8 +184,7 @@ function reasonOf(one: Examination, examined: readonly Examination[]): string {
   if (one.fault !== undefined) return 'unsuitable';
   if (one.refusal) return one.refusal.code;
   if (one.missing.some(isVital)) return 'permissions';
-  const evidence = evidenceOf(one);
-  const wait = evidence && standingOf(evidence).wait;
+  const wait = waitOf(one);
   return wait === undefined ? 'not met yet' : `waits for ${duration(wait)}`;
 }
 

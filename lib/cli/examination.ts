@@ -3,12 +3,17 @@ import { SystemRandom } from '../runtime/system-random.js';
 import type { Settings } from '../core/settings/settings.js';
 import { faultOf, parseServerIdentity, parseInfo, type ServerIdentity } from '../redis/identity.js';
 import { REPORT } from '../redis/scripts/report.lua.js';
+import type { ClusterExamination, ShardFacts } from './cluster-examination.js';
 import { type ClockOffset, type ClockSample, offsetOf } from './clock-offset.js';
 import { type Contact, type Failure, isFailure } from './contact.js';
 import { type MissingPermission, missingPermissions } from './permissions.js';
 
 /** The findings of the doctor about one master. */
 export interface Examination {
+  /** The primaries of a cluster, which are examined in its place; absent for a server. */
+  readonly cluster?: ClusterExamination;
+  /** Present for a primary of a cluster. */
+  readonly shard?: ShardFacts;
   /** Address, without credentials. */
   readonly master: string;
   /** Why the master could not be examined; `undefined` if it was. */
@@ -43,28 +48,42 @@ const TRIAL_LIFE = 1_000;
 export async function examine(contact: Contact, settings: Settings): Promise<Examination> {
   try {
     const unreachable = await contact.open();
-    return unreachable ? nothingKnown(contact.name, unreachable) : await examineOpen(contact, settings);
+    return unreachable ? nothingKnown(contact.name, unreachable) : await examineServer(contact, settings);
   } finally {
     contact.close();
   }
 }
 
-async function examineOpen(contact: Contact, settings: Settings): Promise<Examination> {
+/** What differs on a node of a cluster. */
+export interface NodeRules {
+  /** The name as it is stored there. */
+  readonly stored: (name: string) => string;
+  readonly faultOf: (report: ServerIdentity) => string | undefined;
+  /** The subcommands of CLUSTER that locks need. */
+  readonly subcommands: readonly string[];
+  /** Looks at the data of a node that has reported its identity. */
+  readonly reported: (report: ServerIdentity) => Promise<void>;
+}
+
+/** Examines a server, or a node of a cluster, over an open connection, which only listens afterwards. */
+export async function examineServer(contact: Contact, settings: Settings, rules?: NodeRules): Promise<Examination> {
+  const { stored = (name: string) => name } = rules ?? {};
   // One step after the other, so that the round trips are not measured while the server executes other commands.
   const trips = await measure(contact);
-  const report = await askReport(contact, settings);
-  const fault = report && faultOf(report);
+  const report = await askReport(contact, rules ? [] : [new Keyspace(settings.keyPrefix).marker]);
+  const fault = report && (rules ?? { faultOf }).faultOf(report);
+  if (report && fault === undefined) await rules?.reported(report);
   const persistence = await askPersistence(contact);
   const unused = new SystemRandom().token();
   // A server that must not vote may have good reasons to refuse writes.
   const refusal =
-    fault === undefined ? await tryLock(contact, new Keyspace(settings.keyPrefix).trialOf(unused)) : undefined;
+    fault === undefined ? await tryLock(contact, stored(new Keyspace(settings.keyPrefix).trialOf(unused))) : undefined;
   // Last, because the connection can only listen after it.
-  const missing = await missingPermissions(contact, settings, unused);
+  const missing = await missingPermissions(contact, settings, { unused, stored, subcommands: rules?.subcommands });
   return { ...nothingKnown(contact.name), ...trips, report, fault, persistence, refusal, missing };
 }
 
-function nothingKnown(master: string, unreachable?: Failure): Examination {
+export function nothingKnown(master: string, unreachable?: Failure): Examination {
   const unknown = { report: undefined, fault: undefined, persistence: undefined, refusal: undefined };
   return { master, unreachable, ...unknown, missing: [], clock: undefined, latency: undefined };
 }
@@ -85,8 +104,8 @@ async function measure(contact: Contact): Promise<Pick<Examination, 'clock' | 'l
   return { clock: offsetOf(samples), latency: { fastest, median } };
 }
 
-async function askReport(contact: Contact, settings: Settings): Promise<ServerIdentity | undefined> {
-  const outcome = await contact.call('EVAL', REPORT, 1, new Keyspace(settings.keyPrefix).marker);
+async function askReport(contact: Contact, marker: readonly string[]): Promise<ServerIdentity | undefined> {
+  const outcome = await contact.call('EVAL', REPORT, marker.length, ...marker);
   if (!isFailure(outcome)) return parseServerIdentity(outcome.value);
   // A user without the permission for scripts may still have the one for INFO.
   const info = await contact.call('INFO');

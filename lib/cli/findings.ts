@@ -3,22 +3,13 @@ import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveSettings } from '../core/settings/settings.js';
 import { EARLY_AFTER } from '../redis/guard/early-vote.js';
 import { certainDistance, type ClockOffset, medianOf, middleOf } from './clock-offset.js';
+import { onCluster, onShard } from './cluster-findings.js';
 import type { Failure } from './contact.js';
+import { type Finding, note, problem, type Unplaced } from './finding.js';
 import type { Examination } from './examination.js';
 import { isVital } from './permissions.js';
 import { type Evidence, mayVoteEarly, quarantineFor, standingOf, waitForQuorum } from './standing.js';
 import { duration, plain } from './table.js';
-
-/** A problem, or a fact that is good to know. */
-export interface Finding {
-  /** A `problem` needs a change; a `note` may describe what is intended. */
-  readonly level: 'problem' | 'note';
-  /** Address of the master that the finding is about; `undefined` if it is about all of them. */
-  readonly master: string | undefined;
-  readonly what: string;
-  /** What to change. */
-  readonly advice: string;
-}
 
 /** The summary of all findings. */
 export interface Verdict {
@@ -31,8 +22,6 @@ export interface Verdict {
   readonly locksIn: number | null;
   readonly findings: readonly Finding[];
 }
-
-type Unplaced = Omit<Finding, 'master'>;
 
 /** Clocks that are synchronized over a network differ by less than this many milliseconds. */
 const CLOCK_TOLERANCE = 1_000;
@@ -73,14 +62,32 @@ export function judge(
  * Whether markers count: the guard is on by default with this number of masters, or an application has left a marker.
  */
 export function isGuarded(examined: readonly Examination[]): boolean {
-  return examined.length >= GUARDED_FROM || examined.some(({ report }) => report?.marker !== undefined);
+  return examined.length >= GUARDED_FROM || serversOf(examined).some(isMet);
+}
+
+/** The servers: the primaries in place of each cluster. */
+export function serversOf(examined: readonly Examination[]): readonly Examination[] {
+  return examined.flatMap((one) => one.cluster?.shards ?? [one]);
+}
+
+/** Whether an application has connected to it. */
+function isMet({ report, shard }: Examination): boolean {
+  return report?.marker !== undefined || shard?.standing?.isMet === true;
 }
 
 /** The first master that is the same server; `undefined` if it is this one. */
 export function twinOf(one: Examination, examined: readonly Examination[]): Examination | undefined {
-  const identity = identityOf(one);
-  const first = examined.find((other) => identity !== undefined && identityOf(other) === identity);
+  const first = examined.find((other) => other === one || isSame(one, other));
   return first === one ? undefined : first;
+}
+
+function isSame(one: Examination, other: Examination): boolean {
+  if (one.cluster && other.cluster) {
+    const ids = new Set(one.cluster.ids);
+    return other.cluster.ids.some((id) => ids.has(id));
+  }
+  const identity = identityOf(one);
+  return identity !== undefined && identityOf(other) === identity;
 }
 
 /** Without the permission for INFO, equal nonces at two addresses show that they are one server. */
@@ -93,19 +100,28 @@ export function evidenceOf({ report, persistence }: Examination): Evidence | und
   return report && { report, syncsAlways: persistence?.fsync === 'always' };
 }
 
-function waitOf(one: Examination): number | undefined {
+/** Milliseconds until its votes count, 0 if they count now; `undefined` if a process has to connect to it first. */
+export function waitOf(one: Examination): number | undefined {
+  if (one.shard) return one.shard.standing?.wait;
+  if (one.cluster) {
+    const waits = one.cluster.shards.map((shard) => waitOf(shard) ?? Infinity);
+    const wait = Math.max(...waits);
+    return wait === Infinity ? undefined : wait;
+  }
   const evidence = evidenceOf(one);
   return evidence && standingOf(evidence).wait;
 }
 
 /** The certain distance of a master's clock from the median of all clocks, in milliseconds. */
 export function clockErrorOf({ clock }: Examination, examined: readonly Examination[]): number | undefined {
-  const reference = medianOf(examined.flatMap((one) => one.clock ?? []));
+  const reference = medianOf(serversOf(examined).flatMap((one) => one.clock ?? []));
   return clock && reference && certainDistance(clock, reference);
 }
 
-function canVote(one: Examination, examined: readonly Examination[]): boolean {
-  const { unreachable, fault, refusal, missing } = one;
+/** Whether its votes would count if the restart guard let them. Those of a cluster count if each primary votes. */
+export function canVote(one: Examination, examined: readonly Examination[]): boolean {
+  const { unreachable, fault, refusal, missing, cluster } = one;
+  if (cluster && (cluster.unserved > 0 || !cluster.shards.every((shard) => canVote(shard, [shard])))) return false;
   if (unreachable ?? fault ?? refusal ?? twinOf(one, examined)) return false;
   return !missing.some(isVital);
 }
@@ -121,9 +137,26 @@ function onOne(one: Examination, { examined, masterTimeout }: Surroundings): Fin
   if (one.unreachable) return at([onContact(one.unreachable)]);
   const twin = twinOf(one, examined);
   if (twin) {
-    const what = `it is the same server as ${twin.master}: one server has one vote`;
-    return at([problem(what, 'give the address of another, independent server in place of one of the two')]);
+    const kind = one.cluster ? 'cluster' : 'server';
+    const what = `it is the same ${kind} as ${twin.master}: one ${kind} has one vote`;
+    return at([problem(what, `give the address of another, independent ${kind} in place of one of the two`)]);
   }
+  const { cluster } = one;
+  if (cluster) {
+    const onShards = cluster.shards.flatMap((shard) => {
+      const findings = onShard(shard, cluster).map((finding) => ({ ...finding, master: shard.master }));
+      return [...onServer(shard, { examined, masterTimeout }), ...findings];
+    });
+    return [...at(onCluster(cluster)), ...onShards];
+  }
+  return onServer(one, { examined, masterTimeout });
+}
+
+/** Findings about one server, or one primary of a cluster. */
+function onServer(one: Examination, { examined, masterTimeout }: Surroundings): Finding[] {
+  const at = (findings: (Unplaced | undefined)[]): Finding[] =>
+    findings.flatMap((finding) => (finding ? [{ ...finding, master: one.master }] : []));
+  if (one.unreachable) return at([onContact(one.unreachable)]);
   if (one.fault !== undefined) return at([problem(one.fault, adviceOnFault(one))]);
   return at([onRefusal(one), onEviction(one), onPermissions(one), onDisk(one)]).concat(
     at([onClock(one, examined), onLatency(one, masterTimeout)]),
@@ -136,6 +169,7 @@ function onContact({ reason, advice, isPermanent }: Failure): Unplaced {
 }
 
 function adviceOnFault({ report }: Examination): string {
+  if (report?.mode === 'cluster') return 'give the whole cluster as one master: redis+cluster://host:port,host:port';
   if (report?.role === 'slave') return 'give the address of a master; replicas add no vote, and none is needed';
   return 'give the address of an independent server of Redis 7.0 or newer, or Valkey, that is no node of a cluster';
 }
@@ -202,15 +236,15 @@ interface Votes {
 /** Findings about the restart guard of the applications on these masters. */
 function onGuard(votes: Votes): Finding[] {
   const { able, voters, examined } = votes;
-  const isMet = examined.some(({ report }) => report?.marker !== undefined);
   // One line about all masters is enough if no application has ever connected to them.
-  const notes = isMet ? able.flatMap(onStanding) : [];
+  const notes = serversOf(examined).some(isMet) ? serversOf(able).flatMap(onStanding) : [];
   // Every other cause that keeps a master from voting has its own finding.
   const isShort = able.length >= quorumOf(examined.length) && voters.length < quorumOf(examined.length);
   return isShort ? [...notes, { ...onShortage(votes), master: undefined }] : notes;
 }
 
 function onStanding(one: Examination): Finding[] {
+  if (one.shard) return onSeals(one);
   const evidence = evidenceOf(one);
   if (!evidence) return [];
   const { data, wait, reason } = standingOf(evidence);
@@ -228,6 +262,20 @@ function onStanding(one: Examination): Finding[] {
       ? 'the next process that meets it lets it vote at once'
       : `the next process that meets it lets it wait, for up to maxTtl (${duration(quarantineFor(DEFAULTS.maxTtl))} by default)`;
   return [{ ...note(`its votes do not count: ${plain(reason)}`, effect), master }];
+}
+
+function onSeals({ master, shard }: Examination): Finding[] {
+  const { standing } = shard ?? {};
+  if (!standing || standing.wait === 0) return [];
+  const { wait, reason } = standing;
+  if (wait !== undefined) {
+    const what = `the votes of some of its partitions do not count for ${duration(wait)}: ${plain(reason)}`;
+    return [{ ...note(what, 'wait: every lock from before ends in this time'), master }];
+  }
+  const what = `the votes of some of its partitions do not count: ${plain(reason)}`;
+  return [
+    { ...note(what, 'the next process that meets them lets them wait until every older lock has ended'), master },
+  ];
 }
 
 function onShortage({ examined, voters, locksIn }: Votes): Unplaced {
@@ -261,9 +309,16 @@ function onAll(examined: readonly Examination[]): Finding[] {
     const what = `${length} masters survive no more failures than ${length - 1}`;
     findings.push(about(note(what, `use ${length + 1}, or ${length - 1}`)));
   }
-  if (length < GUARDED_FROM && examined.some(({ persistence }) => persistence && !keepsEveryWrite(persistence))) {
-    const what = 'a master that restarts forgets its locks, and with fewer than three there is no restart guard';
-    findings.push(about(note(what, 'appendonly yes with appendfsync always, or delay restarts by maxTtl')));
+  if (
+    length < GUARDED_FROM &&
+    serversOf(examined).some(({ persistence }) => persistence && !keepsEveryWrite(persistence))
+  ) {
+    const what =
+      'a master that restarts forgets its locks, and with fewer than three the restart guard is off by default';
+    const advice = examined.some(({ cluster }) => cluster)
+      ? 'restartGuard: true, or fencing tokens: a failover of a cluster may lose locks, whatever is kept on disk'
+      : 'appendonly yes with appendfsync always, or delay restarts by maxTtl';
+    findings.push(about(note(what, advice)));
   }
   return findings;
 }
@@ -272,7 +327,7 @@ function onAll(examined: readonly Examination[]): Finding[] {
  * Compares the local clock with the masters, because a fencing token starts at the clock of the process that draws it.
  */
 function onOwnClock(examined: readonly Examination[]): Unplaced[] {
-  const reference = medianOf(examined.flatMap(({ clock }) => clock ?? []));
+  const reference = medianOf(serversOf(examined).flatMap(({ clock }) => clock ?? []));
   const distance = reference ? certainDistance(reference, HERE) : 0;
   if (!reference || Math.abs(distance) <= CLOCK_TOLERANCE) return [];
   const side = distance > 0 ? 'behind' : 'ahead of';
@@ -282,12 +337,4 @@ function onOwnClock(examined: readonly Examination[]): Unplaced[] {
 
 function keepsEveryWrite({ appendOnly, fsync }: NonNullable<Examination['persistence']>): boolean {
   return appendOnly && fsync === 'always';
-}
-
-function problem(what: string, advice: string): Unplaced {
-  return { level: 'problem', what, advice };
-}
-
-function note(what: string, advice: string): Unplaced {
-  return { level: 'note', what, advice };
 }

@@ -4,12 +4,10 @@ import { type Keyspace } from '../core/keyspace.js';
 import type { MasterReply } from '../core/master.interface.js';
 import { snapshotOf } from '../core/state/read-state.js';
 import { runStateRequest } from '../redis/redis-state.js';
-import { type Contact, type Failure, isFailure } from './contact.js';
+import { type Failure, isFailure } from './contact.js';
+import type { LockContact } from './lock-contact.js';
 import { literally } from './pattern.js';
 import { answerOf, type Session } from './session.js';
-
-/** Number of keys that a server scans before it serves other clients. */
-const SCANNED_AT_ONCE = 500;
 
 /** Where records are, and how they are marked. */
 export interface JobKeys {
@@ -65,28 +63,32 @@ export async function readJob(
   return record && { name, record, isSettled: settled };
 }
 
-/** SCAN may return a key twice, and a key that has expired meanwhile. */
-async function scan(contact: Contact, keyspace: Keyspace): Promise<readonly string[] | Failure> {
-  const match = `${literally(keyspace.stateOf(jobResource('')))}*`;
+async function scan(contact: LockContact, keyspace: Keyspace): Promise<readonly string[] | Failure> {
   const names: string[] = [];
-  let cursor = '0';
-  do {
-    const page = await contact.call('SCAN', cursor, 'MATCH', match, 'COUNT', SCANNED_AT_ONCE, 'TYPE', 'string');
-    if (isFailure(page)) return page;
-    const [next, entries] = page.value as [string, string[]];
-    names.push(...entries.map((entry) => jobOfResource(keyspace.resourceOfState(entry)) ?? ''));
-    cursor = next;
-  } while (cursor !== '0');
-  return names;
+  const failure = await contact.scan(
+    `${literally(keyspace.stateOf(jobResource('')))}*`,
+    (entries) => {
+      names.push(...entries.map((entry) => jobOfResource(keyspace.resourceOfState(entry)) ?? ''));
+      return Promise.resolve(undefined);
+    },
+    'string',
+  );
+  return failure ?? names;
 }
 
 /** The request of an application, with the marker that the session itself does not use, because it must write none. */
-async function readEntryOf(contact: Contact, resource: string, { keyspace, isGuarded }: JobKeys): Promise<MasterReply> {
-  const request = { op: 'read-state', keys: [keyspace.keyOf(resource)], entry: keyspace.stateOf(resource) } as const;
-  const server = { marker: isGuarded ? keyspace.marker : '', run: '', replid: '' };
+async function readEntryOf(
+  contact: LockContact,
+  resource: string,
+  { keyspace, isGuarded }: JobKeys,
+): Promise<MasterReply> {
+  const place = contact.at(keyspace.keyOf(resource));
+  const entry = place.stored(keyspace.stateOf(resource));
+  const request = { op: 'read-state', keys: [place.stored(keyspace.keyOf(resource))], entry } as const;
+  const server = { marker: isGuarded ? place.marker : '', run: '', replid: '' };
   let failure: Failure | undefined;
   const answer = await runStateRequest(request, server, async (script, args) => {
-    const outcome = await contact.call('EVAL', script, 0, ...args);
+    const outcome = await place.call('EVAL', script, 2, place.marker, entry, ...args);
     if (!isFailure(outcome)) return outcome.value;
     failure = outcome;
     return [];

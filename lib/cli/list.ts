@@ -1,7 +1,7 @@
 import type { Keyspace } from '../core/keyspace.js';
 import type { MasterReport } from '../core/errors.js';
 import { type LockInspection, summarize } from '../core/inspection.js';
-import { type HeldReply, GRANTED } from '../core/master.interface.js';
+import { GRANTED } from '../core/master.interface.js';
 import type { Settings } from '../core/settings/settings.js';
 import { showNames } from '../core/display.js';
 import type { Context } from './context.js';
@@ -52,27 +52,24 @@ async function listIn({ members, absent }: Session, settings: Settings, pattern:
   const scans = await Promise.all(
     members.map(async (member) => ({ master: member.contact.name, found: await scan(member, settings, pattern) })),
   );
-  const failed = scans.flatMap(({ master, found }) => (isFound(found) ? [] : [{ master, answer: answerOf(found) }]));
-  const unasked = [...absent, ...failed];
-  const asked = scans.flatMap(({ master, found }) => (isFound(found) ? [{ master, found }] : []));
-  const keys = [...new Set(asked.flatMap(({ found }) => [...found.keys()]))];
+  const asked = scans.map(({ master, found: { held, failure } }) => {
+    return { master, held, missing: failure && answerOf(failure) };
+  });
+  const failed = asked.flatMap(({ master, missing }) => (missing ? [{ master, answer: missing }] : []));
+  const keys = [...new Set(asked.flatMap(({ held }) => [...held.keys()]))];
   const locks = targetsOf(keys, keyspace).map(({ key, target }) => ({
     ...summarize(target.resource, [
-      ...asked.map(({ master, found }) => ({ master, answer: found.get(key) ?? GRANTED })),
-      ...unasked,
+      ...asked.map(({ master, held, missing }) => ({ master, answer: held.get(key) ?? missing ?? GRANTED })),
+      ...absent,
     ]),
     ...target,
   }));
-  return { locks: locks.map((lock, index) => countedOnce(lock, locks[index - 1])), unasked };
+  return { locks: locks.map((lock, index) => countedOnce(lock, locks[index - 1])), unasked: [...absent, ...failed] };
 }
 
 function countedOnce(listed: Listed, previous: Listed | undefined): Listed {
   const isLater = previous?.slot !== undefined && previous.resource === listed.resource;
   return isLater ? { ...listed, waiting: undefined } : listed;
-}
-
-function isFound(found: Awaited<ReturnType<typeof scan>>): found is ReadonlyMap<string, HeldReply> {
-  return found instanceof Map;
 }
 
 /** By name, and permits by their slots. */

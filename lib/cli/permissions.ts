@@ -28,6 +28,16 @@ export function isVital({ rule }: MissingPermission): boolean {
   return !DISPENSABLE.includes(rule) && !rule.startsWith('&');
 }
 
+/** What is tried. */
+export interface Trial {
+  /** A name that no lock has. */
+  readonly unused: string;
+  /** The name as the server stores it. */
+  readonly stored: (name: string) => string;
+  /** The subcommands of CLUSTER that locks need. */
+  readonly subcommands?: readonly string[] | undefined;
+}
+
 /**
  * The permissions that locks need and the user of a connection lacks.
  *
@@ -38,24 +48,24 @@ export function isVital({ rule }: MissingPermission): boolean {
 export async function missingPermissions(
   contact: Contact,
   settings: Settings,
-  unused: string,
+  trial: Trial,
 ): Promise<readonly MissingPermission[]> {
   const keyspace = new Keyspace(settings.keyPrefix);
   const outcomes = await Promise.all(
-    trialsOf(keyspace, unused).map(async ([command, ...args]) => ({
-      command,
+    trialsOf(keyspace, trial).map(async ([command, ...args]) => ({
+      command: command === 'cluster' ? `cluster|${String(args[0]).toLowerCase()}` : command,
       outcome: await contact.call(command, ...args),
     })),
   );
-  const channel = keyspace.channelOf(unused);
+  const channel = keyspace.channelOf(trial.unused);
   outcomes.push({ command: 'subscribe', outcome: await contact.subscribe(channel) });
   const missing = outcomes.flatMap(({ command, outcome }) => missingIn(command, outcome, settings));
   return [...new Map(missing.map((one) => [one.rule, one])).values()];
 }
 
-function trialsOf(keyspace: Keyspace, unused: string): [string, ...(string | number)[]][] {
-  const key = keyspace.keyOf(unused);
-  const own = keyspace.trialOf(unused);
+function trialsOf(keyspace: Keyspace, { unused, stored, subcommands = [] }: Trial): [string, ...(string | number)[]][] {
+  const key = stored(keyspace.keyOf(unused));
+  const own = stored(keyspace.trialOf(unused));
   return [
     // The command refuses both options together.
     ['set', key, '', 'NX', 'XX'],
@@ -80,6 +90,7 @@ function trialsOf(keyspace: Keyspace, unused: string): [string, ...(string | num
     ['eval', 'return 1', 0],
     ['evalsha', '0'.repeat(40), 0],
     ['script', 'LOAD', 'return 1'],
+    ...subcommands.map((subcommand): [string, string] => ['cluster', subcommand]),
   ];
 }
 

@@ -116,7 +116,7 @@ function common(command: Command): Command {
   return command
     .option(
       '-m, --master <url>',
-      'redis://, rediss:// or redis+sentinel:// URL, or path of a unix socket (repeatable)',
+      'redis://, rediss://, redis+sentinel:// or redis+cluster:// URL, or path of a unix socket (repeatable)',
       append,
     )
     .option('--masters-file <path>', 'a file with one URL on each line; lines that begin with # are comments')

@@ -6,16 +6,17 @@ import type { KeyNames } from '../core/keyspace.js';
 import type { MasterReply } from '../core/master.interface.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { Redlock } from '../core/redlock.js';
-import { redisMasters } from '../redis/master-source.js';
+import { redisClient, redisMasters, type ServerMaster } from '../redis/master-source.js';
 import { languageOf } from '../redis/port-language.js';
-import type { RedisMaster } from '../redis/redis-master.js';
+import { clusterSettings, isClusterSource } from '../redis/cluster/cluster-source.js';
 import { Contact, type Failure, isFailure } from './contact.js';
 import type { Context } from './context.js';
+import { ClusterContact, type LockContact, ServerContact } from './lock-contact.js';
 
-/** One master as an application uses it, and a connection for commands that no application sends. */
+/** One master as an application uses it, and connections for commands that no application sends. */
 export interface SessionMaster {
-  readonly master: RedisMaster;
-  readonly contact: Contact;
+  readonly master: ServerMaster;
+  readonly contact: LockContact;
 }
 
 /** All masters of a command that reads locks. Masters that an application would refuse do not count here, either. */
@@ -43,7 +44,12 @@ export class Session {
       if (!(error instanceof QuorumUnavailableError || error instanceof RedlockConfigError)) throw error;
     });
     const { masters: states } = redlock.status();
-    const contacts = sources.map((source, index) => new Contact(`masters[${index}]`, source, timeout));
+    const contacts = sources.map((source, index) => {
+      const option = `masters[${index}]`;
+      return isClusterSource(source)
+        ? new ClusterContact(clusterSettings(option, source), settings.keyPrefix, timeout)
+        : new ServerContact(new Contact(redisClient(option, source), timeout), settings.keyPrefix);
+    });
     const reports = await Promise.all(
       contacts.map(async (contact, index): Promise<MasterReport> => {
         const { state = 'down', reason = 'not connected' } = states[index] ?? {};
@@ -104,8 +110,10 @@ export interface Entry {
   readonly remaining: number | undefined;
 }
 
-export async function readEntry(contact: Contact, key: string): Promise<Entry | Failure | undefined> {
-  const [value, left] = await Promise.all([contact.call('GET', key), contact.call('PTTL', key)]);
+export async function readEntry(contact: LockContact, key: string): Promise<Entry | Failure | undefined> {
+  const place = contact.at(key);
+  const stored = place.stored(key);
+  const [value, left] = await Promise.all([place.call('GET', stored), place.call('PTTL', stored)]);
   if (isFailure(value)) return value;
   if (isFailure(left)) return left;
   if (typeof value.value !== 'string') return undefined;

@@ -49,7 +49,9 @@ export async function find({ members, absent }: Session, target: Target, setting
 /** Keeps the holder that was found from extending the lock. The lock of a later holder is left alone. */
 export async function revoke({ member, entry }: HeldKey, target: Target, settings: Settings): Promise<Taking> {
   const { contact } = member;
-  const outcome = await contact.call('EVAL', REVOKE, 1, keyOf(target, settings), entry.value, REVOKED);
+  const key = keyOf(target, settings);
+  const place = contact.at(key);
+  const outcome = await place.call('EVAL', REVOKE, 1, place.stored(key), entry.value, REVOKED);
   if (isFailure(outcome)) return { master: contact.name, answer: answerOf(outcome), left: undefined };
   return { master: contact.name, answer: undefined, left: Number(outcome.value) };
 }

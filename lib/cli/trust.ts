@@ -6,6 +6,7 @@ import { faultOf, parseServerIdentity } from '../redis/identity.js';
 import { REPORT } from '../redis/scripts/report.lua.js';
 import { MARK } from '../redis/scripts/mark.lua.js';
 import { announcementOf, markArguments, type MarkerChange } from '../redis/guard/marker.js';
+import { clusterSettings, isClusterSource } from '../redis/cluster/cluster-source.js';
 import { redisClient } from '../redis/master-source.js';
 import { operator, trustLine, type TrustRecord } from './audit.js';
 import { Contact, type Failure, isFailure, type Outcome } from './contact.js';
@@ -37,7 +38,9 @@ interface Known extends Evidence {
  */
 export async function trust(context: Context, name: string, { yes = false }: TrustOptions): Promise<number> {
   const { sources, timeout } = context;
-  const contacts = sources.map((source, index) => new Contact(`masters[${index}]`, source, timeout));
+  refuseCluster(name, sources);
+  const servers = sources.filter((source) => !isClusterSource(source));
+  const contacts = servers.map((source) => new Contact(redisClient('master', source), timeout));
   const contact = named(name, contacts);
   const others = contacts.filter((other) => other !== contact);
   try {
@@ -45,6 +48,13 @@ export async function trust(context: Context, name: string, { yes = false }: Tru
   } finally {
     for (const each of contacts) each.close();
   }
+}
+
+/** @throws {UsageError} for a cluster: each of its partitions waits on its own */
+function refuseCluster(name: string, sources: readonly string[]): void {
+  const clusters = sources.filter(isClusterSource).map((source) => clusterSettings('master', source).name);
+  const isCluster = isClusterSource(name) || clusters.includes(name) || clusters.length === sources.length;
+  if (isCluster) throw new UsageError('a cluster cannot be trusted: each of its partitions votes when its wait ends');
 }
 
 function named(name: string, contacts: readonly Contact[]): Contact {

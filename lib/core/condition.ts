@@ -19,7 +19,7 @@ export class Condition {
   }
 
   /** Resolves when the condition holds or, at the latest, after `limit` milliseconds. */
-  async metWithin(limit: number, clock: Clock): Promise<void> {
+  async metWithin(limit: number, clock: Pick<Clock, 'schedule'>): Promise<void> {
     if (this.holds()) return;
     await new Promise<void>((resolve) => {
       const end = (): void => {

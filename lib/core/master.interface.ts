@@ -27,8 +27,12 @@ export interface Master {
   problem(): UnreachableReply | undefined;
   /** What is known about the server. */
   identity(): MasterIdentity;
+  /** The parts of a master that consists of several servers; absent if it is one server. */
+  shards?(): readonly ShardStatus[] | undefined;
   /** Whether `identity()` has a quarantine, without the cost of describing it. */
   readonly isQuarantined: boolean;
+  /** Whether none of its servers answers; absent if it is one server. A server that hangs must not count for the others. */
+  readonly isSilent?: boolean;
   /** Drops the connection and opens a new one. Called when the master has not answered for a long time. */
   reconnect(): void;
   /** Registers a callback for each time this master can take requests again, or its votes count again. */
@@ -88,6 +92,24 @@ export interface MasterIdentity {
   readonly fault?: string | undefined;
   /** The quarantine during which its votes do not count; `undefined` if there is none. */
   readonly quarantine?: Quarantine | undefined;
+}
+
+/** The status of one of the servers that a master consists of: of a primary of a Redis Cluster. */
+export interface ShardStatus {
+  /** `host:port`, by which this process reaches it. */
+  readonly address: string;
+  /**
+   * - `voting`: its votes count
+   * - `quarantined`: the votes of some or all of its partitions do not count for a while
+   * - `down`: there is no connection, or it does not answer
+   */
+  readonly state: 'voting' | 'quarantined' | 'down';
+  /** Why it does not vote, without secrets. */
+  readonly reason?: string;
+  /** Milliseconds until all of its quarantines end at the latest. */
+  readonly remaining?: number;
+  /** Number of partitions that it serves, of 256 in the cluster. Each lock belongs to one of them. */
+  readonly partitions: number;
 }
 
 /** A period in which the votes of a master do not count. */

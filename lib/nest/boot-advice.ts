@@ -6,10 +6,10 @@ import { Keyspace } from '../core/keyspace.js';
 import type { Redlock } from '../core/redlock.js';
 import type { Settings } from '../core/settings/settings.js';
 import { doctorCommand } from '../redis/doctor-command.js';
-import type { RedisMaster } from '../redis/redis-master.js';
+import type { ServerMaster } from '../redis/master-source.js';
 
 /** The end of errors about masters that cannot vote; `undefined` without servers to examine. */
-export function adviceFor(servers: readonly RedisMaster[], settings: Settings): string | undefined {
+export function adviceFor(servers: readonly ServerMaster[], settings: Settings): string | undefined {
   if (servers.length === 0) return undefined;
   const urls = servers.map(({ placeholderUrl }) => placeholderUrl);
   return `To examine them: ${doctorCommand(urls, settings)}`;
@@ -33,7 +33,7 @@ interface Measuring {
 
 /** Measures the servers, and warns if `masterTimeout` is shorter than a round trip. Never rejects. */
 export async function warnOfRoundTrips(
-  servers: readonly RedisMaster[],
+  servers: readonly ServerMaster[],
   { clock, settings: { masterTimeout, keyPrefix }, all, warn }: Measuring,
 ): Promise<void> {
   const key = new Keyspace(keyPrefix).probe;
@@ -43,7 +43,7 @@ export async function warnOfRoundTrips(
 }
 
 /** Measures once, as soon as a quorum of the servers is connected, which may be now. */
-export function measureOnce(redlock: Redlock, servers: readonly RedisMaster[], measure: () => Promise<void>): void {
+export function measureOnce(redlock: Redlock, servers: readonly ServerMaster[], measure: () => Promise<void>): void {
   let isDone = false;
   const check = (): void => {
     if (isDone || redlock.isStopped) return;

@@ -1,7 +1,8 @@
 import { RedlockConfigError } from '../core/errors.js';
 import type { Master } from '../core/master.interface.js';
 import { MemoryMaster } from '../memory/memory-master.js';
-import { redisMaster, refuseTwins } from '../redis/master-source.js';
+import { ClusterTwins } from '../redis/cluster/cluster-twins.js';
+import { masterFrom, refuseTwins } from '../redis/master-source.js';
 import type { RedisMasterContext } from '../redis/redis-master-context.interface.js';
 import type { MasterSource } from './redlock-module-options.interface.js';
 
@@ -20,10 +21,12 @@ export function createMasters(sources: unknown, context: RedisMasterContext): Ma
   if (count === undefined) {
     throw new RedlockConfigError('masters', sources, `must be a list of at least one master, or 'memory'`);
   }
+  const clusters = new ClusterTwins();
   // Not by `map`, which skips the holes of an array.
   const masters = Array.from({ length: count }, (_, index) =>
     createMaster(`masters[${index}]`, (sources as MasterSource[])[index] as MasterSource, {
       ...context,
+      clusters,
       isAlone: count === 1,
     }),
   );
@@ -41,7 +44,7 @@ export function countOf(sources: unknown): number | undefined {
 }
 
 function createMaster(option: string, source: MasterSource, context: RedisMasterContext): Master {
-  if (!hasMethods(source, ['ask'])) return redisMaster(option, source, context);
+  if (!hasMethods(source, ['ask'])) return masterFrom(option, source, context);
   if (hasMethods(source, MASTER) && typeof Reflect.get(source, 'name') === 'string') return source as Master;
   throw new RedlockConfigError(option, source, `must have a name and the methods ${MASTER.join(', ')}`);
 }

@@ -7,7 +7,8 @@ import type { RedisMasterSource } from '../redis/master-source.js';
 
 /**
  * One master: a URL (`redis://`, `rediss://`), the path of a unix socket, the options of an ioredis client, or an
- * ioredis client, whose settings are copied: the library opens its own connections and never uses the client's. Tests
+ * ioredis client, whose settings are copied: the library opens its own connections and never uses the client's. A
+ * Redis Cluster is one master, too: a `redis+cluster://` URL, options with `cluster`, or an ioredis `Cluster`. Tests
  * may pass a `MemoryMaster` of `nestjs-redlock/testing`.
  */
 export type MasterSource = RedisMasterSource | Master;

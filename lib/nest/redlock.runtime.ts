@@ -12,7 +12,7 @@ import { type Settings, warningOfTtl } from '../core/settings/settings.js';
 import { MemoryMaster } from '../memory/memory-master.js';
 import { RestartGuard } from '../redis/guard/restart-guard.js';
 import { languageOf } from '../redis/port-language.js';
-import { RedisMaster } from '../redis/redis-master.js';
+import { isServerMaster } from '../redis/master-source.js';
 import { RequestEncoder } from '../redis/request-encoding.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { adviceFor, adviceOnBoot, measureOnce, warnOfRoundTrips } from './boot-advice.js';
@@ -96,7 +96,7 @@ export async function createRedlockRuntime(
     throw error;
   }
   const witness = guard?.isNeeded ? guard : undefined;
-  const servers = masters.filter((master) => master instanceof RedisMaster);
+  const servers = masters.filter(isServerMaster);
   const advice = adviceFor(servers, settings);
   const redlock: Redlock = new Redlock(masters, settings, { ...dependencies, witness, advice });
   const service = new LockService(() => redlock, settings, warn, hub);

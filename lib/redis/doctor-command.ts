@@ -1,4 +1,5 @@
 import type { Settings } from '../core/settings/settings.js';
+import type { ClusterSettings } from './cluster/cluster-source.js';
 import type { RedisClientOptions } from './redis-client.interface.js';
 
 /** Strings that a shell takes as they are. */
@@ -31,6 +32,17 @@ function sentinelUrlOf(
   const scheme = sentinelTLS ? 'rediss+sentinel' : 'redis+sentinel';
   const path = `${encodeURIComponent(name ?? '')}${query.size > 0 ? `?${query.toString()}` : ''}`;
   return `${scheme}://${loginOf(username, password)}${addresses.join(',')}/${path}`;
+}
+
+/** The URL of a cluster for the command line, with placeholders in place of credentials. */
+export function placeholderClusterUrlOf({ seeds, clientFor, nodeTimeout, usesTls }: ClusterSettings): string {
+  const [first] = seeds;
+  // It is not connected: it only has the settings that apply to all nodes.
+  const { username, password } = first ? clientFor(first).options : {};
+  const scheme = usesTls ? 'rediss+cluster' : 'redis+cluster';
+  const addresses = seeds.map(({ host, port }) => addressOf(host, port)).join(',');
+  const query = nodeTimeout === undefined ? '' : `?clusterNodeTimeout=${nodeTimeout}`;
+  return `${scheme}://${loginOf(username, password)}${addresses}${query}`;
 }
 
 function loginOf(username: string | null | undefined, password: string | null | undefined): string {

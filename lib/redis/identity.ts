@@ -71,7 +71,8 @@ export function parseInfo(info: string, time: number): ServerIdentity {
 /** Why a server must never vote; `undefined` if it may. */
 export function faultOf({ role, mode, version }: ServerIdentity): string | undefined {
   if (role === 'slave') return 'it is a replica, whose data may be older than what its primary has acknowledged';
-  if (mode === 'cluster') return 'it is a node of a cluster, which is not an independent master';
+  if (mode === 'cluster')
+    return 'it is a node of a cluster, which is not an independent master: give the whole cluster as redis+cluster://host:port';
   if (version !== undefined && Number.parseInt(version, 10) < OLDEST) {
     return `its version ${version} is older than ${OLDEST}.0: upgrade the server, or use another one`;
   }

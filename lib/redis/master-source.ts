@@ -1,33 +1,43 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { RedlockConfigError } from '../core/errors.js';
-import { resolveFlag } from '../core/settings/settings.js';
+import type { Master } from '../core/master.interface.js';
+import { type DurableOption, resolveDurable } from './durable-option.js';
+import { checkEndpoint, endpointOf } from './endpoint.js';
 import { OWN_SETTINGS } from './own-settings.js';
+import { isPlainObject } from './plain-object.js';
 import type { RedisClient, RedisClientOptions, RedisClientSource } from './redis-client.interface.js';
 import type { RedisMasterContext } from './redis-master-context.interface.js';
+import { ClusterMaster } from './cluster/cluster-master.js';
+import {
+  clusterSettings,
+  isClusterSource,
+  type RedisClusterOptions,
+  type RedisClusterSource,
+} from './cluster/cluster-source.js';
+import { ClusterTwins } from './cluster/cluster-twins.js';
 import { RedisMaster } from './redis-master.js';
 import { settingsOfUrl } from './redis-url.js';
 import { redactAddress } from './url-parts.js';
 
 /**
  * The address of a master: a `redis://` or `rediss://` URL, the path of a unix socket, a `redis+sentinel://` or
- * `rediss+sentinel://` URL with the sentinels that watch it and its name, the options of an ioredis client, or such a
- * client (of ioredis 5 or 6), whose settings are copied.
+ * `rediss+sentinel://` URL with the sentinels that watch it and its name, a `redis+cluster://` or `rediss+cluster://` URL
+ * with nodes of a cluster, the options of an ioredis client, the nodes of a cluster with such options, or a client or a
+ * `Cluster` (of ioredis 5 or 6), whose settings are copied. A cluster is one master.
  */
-export type RedisMasterSource = string | (RedisOptions & DurableOption) | RedisClientSource;
+export type RedisMasterSource =
+  string | (RedisOptions & DurableOption) | RedisClusterOptions | RedisClientSource | RedisClusterSource;
 
-/** What can be declared for one master in addition to its connection settings. */
-export interface DurableOption {
-  /**
-   * Declares that this master keeps each acknowledged write across restarts and failovers.
-   * @default the module's `durable`
-   */
-  readonly durable?: boolean;
+/** A master on a server or on a cluster, which the command line can examine. */
+export type ServerMaster = RedisMaster | ClusterMaster;
+
+export function isServerMaster(master: Master): master is ServerMaster {
+  return master instanceof RedisMaster || master instanceof ClusterMaster;
 }
 
 const DEFAULT_HOST = 'localhost';
+const PORT = 6379;
 const SENTINEL_PORT = 26_379;
-/** Host names, and IPv4 and IPv6 addresses, optionally with a zone. */
-const HOST = /^(?:[\p{L}\p{M}\p{N}._-]+|[0-9a-f:.]+(?:%[\w.-]+)?)$/iu;
 const PRINTABLE = /^\P{C}+$/u;
 
 const REQUIREMENT =
@@ -43,8 +53,9 @@ export function redisMasters(
   option: string,
   sources: readonly RedisMasterSource[],
   context: RedisMasterContext,
-): RedisMaster[] {
-  const masters = sources.map((source, index) => redisMaster(`${option}[${index}]`, source, context));
+): ServerMaster[] {
+  const clusters = context.clusters ?? new ClusterTwins();
+  const masters = sources.map((source, index) => masterFrom(`${option}[${index}]`, source, { ...context, clusters }));
   refuseTwins(option, masters);
   return masters;
 }
@@ -60,6 +71,26 @@ export function refuseTwins(option: string, masters: readonly { readonly name: s
 }
 
 /**
+ * Creates a master on a Redis server or on a cluster. It is not connected yet.
+ *
+ * @param option name of the source in error messages
+ * @throws {RedlockConfigError} if the source is invalid
+ */
+export function masterFrom(option: string, source: RedisMasterSource, context: RedisMasterContext): ServerMaster {
+  return isCluster(option, source)
+    ? new ClusterMaster(clusterSettings(option, source), context)
+    : redisMaster(option, source, context);
+}
+
+function isCluster(option: string, source: unknown): boolean {
+  try {
+    return isClusterSource(source);
+  } catch {
+    throw new RedlockConfigError(option, source, REQUIREMENT);
+  }
+}
+
+/**
  * Creates a master on a Redis server. It is not connected yet. Two masters with one name are the same server.
  *
  * @param option name of the source in error messages
@@ -72,8 +103,7 @@ export function redisMaster(option: string, source: RedisMasterSource, context: 
 }
 
 function durableOf(option: string, source: RedisMasterSource): boolean | undefined {
-  const durable: unknown = typeof source === 'object' && 'durable' in source ? source.durable : undefined;
-  return durable === undefined ? undefined : resolveFlag(`${option}.durable`, durable);
+  return resolveDurable(option, typeof source === 'object' && 'durable' in source ? source.durable : undefined);
 }
 
 /** A client that is not connected yet, and the address of its server. */
@@ -102,12 +132,8 @@ function clientFrom(option: string, source: unknown): RedisClient {
 function copyOf(option: string, source: unknown): RedisClient {
   if (typeof source === 'string') return clientFromUrl(option, source);
   if (typeof source !== 'object' || source === null) throw new RedlockConfigError(option, source, REQUIREMENT);
-  if ('isCluster' in source && source.isCluster === true) {
-    const requirement = 'must be one independent server: the nodes of a Redis Cluster are not independent masters';
-    throw new RedlockConfigError(option, source, requirement);
-  }
   if (isClient(source)) return source.duplicate(OWN_SETTINGS) as RedisClient;
-  if (!isPlainObject(source)) throw new RedlockConfigError(option, source, REQUIREMENT);
+  if (!isPlainObject(source) || 'duplicate' in source) throw new RedlockConfigError(option, source, REQUIREMENT);
   return clientFromOptions(option, source);
 }
 
@@ -159,41 +185,13 @@ function checkPath(option: string, path: unknown): void {
   }
 }
 
-function checkEndpoint(option: string, host: unknown, port: unknown): void {
-  if (typeof host !== 'string' || host === '') {
-    throw new RedlockConfigError(`${option}.host`, host, 'must be a non-empty string');
-  }
-  if (!HOST.test(host)) {
-    // The host names the master in every log: a value that is not an address could be a password.
-    throw new RedlockConfigError(`${option}.host`, redactAddress(host), 'must be the name or address of a host alone');
-  }
-  if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535) {
-    throw new RedlockConfigError(`${option}.port`, port, 'must be from 1 to 65535');
-  }
-}
-
 /** The address of a server. It does not contain the number of the database, because all databases are lost together. */
-function addressOf({ host, port, path, sentinels, name }: RedisClientOptions): string {
-  if (sentinels) return `${name ?? 'master'} of sentinels ${sentinels.map(endpointOf).sort().join(', ')}`;
-  return path ? path : endpointOf({ host, port });
-}
-
-function endpointOf({
-  host = DEFAULT_HOST,
-  port = SENTINEL_PORT,
-}: {
-  host?: string | undefined;
-  port?: number | undefined;
-}): string {
-  const lowerCased = host.toLowerCase();
-  return `${lowerCased.includes(':') ? `[${lowerCased}]` : lowerCased}:${port}`;
+function addressOf({ host = DEFAULT_HOST, port = PORT, path, sentinels, name }: RedisClientOptions): string {
+  if (!sentinels) return path ? path : endpointOf({ host, port });
+  const addresses = sentinels.map(({ host = DEFAULT_HOST, port = SENTINEL_PORT }) => endpointOf({ host, port }));
+  return `${name ?? 'master'} of sentinels ${addresses.sort().join(', ')}`;
 }
 
 function isClient(source: object): source is RedisClientSource {
   return 'duplicate' in source && typeof source.duplicate === 'function' && 'isCluster' in source && 'status' in source;
-}
-
-/** Recognizes plain objects of any realm. */
-function isPlainObject(value: object): boolean {
-  return Object.prototype.toString.call(value) === '[object Object]' && !('duplicate' in value);
 }

@@ -25,7 +25,7 @@ export class NotificationChannel {
 
   constructor(
     private readonly client: RedisClient,
-    private readonly channel: string,
+    readonly channel: string,
     private readonly listener: NotificationListener,
     private readonly clock: Clock,
   ) {

@@ -5,6 +5,8 @@
 export interface RedisClient {
   readonly status: string;
   readonly options: RedisClientOptions;
+  /** The socket, while there is one. */
+  readonly stream?: { cork(): void; uncork(): void } | undefined;
   call(command: string, args: (string | number)[]): Promise<unknown>;
   connect(): Promise<void>;
   subscribe(channel: string): Promise<unknown>;

@@ -25,10 +25,34 @@ export class RequestEncoder {
     this.mayQueue = mayQueue;
     const [alone] = requests;
     this.last = (requests.length === 1 && alone && usual(alone, mayQueue)) || [
-      JSON.stringify(requests.map((request) => usual(request, mayQueue) ?? partsOf(request, mayQueue))),
+      JSON.stringify(requests.map((request) => encoded(request, mayQueue))),
     ];
     return this.last;
   }
+}
+
+/** Requests that share a marker, which is empty where none is needed. */
+export interface RequestGroup {
+  readonly marker: string;
+  readonly nonce: string;
+  /** Empty if the history of the data is not to be compared. */
+  readonly history: string;
+  readonly counters: string;
+  readonly requests: readonly ServerRequest[];
+}
+
+/** Encodes requests with several markers. */
+export function encodeGroups(groups: readonly RequestGroup[], mayQueue: boolean): string {
+  return JSON.stringify({
+    groups: groups.map(({ marker, nonce, history, counters, requests }) => [
+      ...[marker, nonce, history, counters],
+      requests.map((request) => encoded(request, mayQueue)),
+    ]),
+  });
+}
+
+function encoded(request: ServerRequest, mayQueue: boolean): readonly unknown[] {
+  return usual(request, mayQueue) ?? partsOf(request, mayQueue);
 }
 
 /** Encodes the requests of nearly every lock; `undefined` for all others. */

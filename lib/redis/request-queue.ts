@@ -16,7 +16,7 @@ export interface PendingRequest {
 }
 
 interface RequestQueueOptions {
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, 'afterTurn' | 'schedule'>;
   /** Whether there is no other master. */
   readonly isAlone: boolean;
   /** Sends requests in one command. */

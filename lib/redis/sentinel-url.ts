@@ -1,64 +1,39 @@
 import type { RedisOptions } from 'ioredis';
-import { credentialsOf, databaseOf, decoded, familyOf, refuseUnknown, UrlError } from './url-parts.js';
+import { hasForm, type HostListForm, splitHostListUrl } from './host-list-url.js';
+import { databaseOf, decoded, UrlError } from './url-parts.js';
 
-const PARAMETERS = ['db', 'family', 'sentinelUsername', 'sentinelPassword'] as const;
-const PORT = 26_379;
+const FORM: HostListForm = {
+  scheme: 'sentinel',
+  names: ['a sentinel', 'sentinels'],
+  defaultPort: 26_379,
+  parameters: ['db', 'family', 'sentinelUsername', 'sentinelPassword'],
+  insteadOfFragment: 'the name of the master is the path, a # in a password is written %23',
+};
 
-/** Scheme, user and password, list of sentinels, path, parameters, fragment. */
-const PARTS = /^(rediss?)\+sentinel:\/\/(?:([^/?#]*)@)?([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/is;
-/** A name, an IPv4 address, or an IPv6 address in brackets, and a port. */
-const SENTINEL = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/;
 /** Every log shows the name. With one of these characters, a part of it could be a password in the wrong place. */
 const NAME = /^[^?&;,=:@#/]+$/;
 
 /** Whether the address names sentinels, with the scheme of this library or of another one. */
 export function namesSentinels(address: string): boolean {
-  return /^[a-z+-]*sentinel[a-z+-]*:\/\//i.test(address);
+  return hasForm(address, FORM);
 }
 
 /**
- * Parses the URL of a master that sentinels watch. No URL parser accepts a list of hosts with ports.
+ * Parses the URL of a master that sentinels watch.
  *
  * @throws {UrlError}
  */
 export function settingsOfSentinelUrl(address: string): RedisOptions {
-  if (/,\s*[a-z][a-z+-]*:\/\//i.test(address)) {
-    throw new UrlError('must be one address: give several as a list, and the scheme of a sentinel only once');
-  }
-  const [, scheme, login = '', hosts = '', path = '', parameters, fragment] = PARTS.exec(address) ?? [];
-  if (scheme === undefined) {
-    throw new UrlError('must begin with redis+sentinel:// or rediss+sentinel:// if it names sentinels');
-  }
-  if (fragment !== undefined) {
-    throw new UrlError('must have no fragment: the name of the master is the path, a # in a password is written %23');
-  }
-  const query = new URLSearchParams(parameters);
-  refuseUnknown(query, PARAMETERS);
-  const sentinels = hosts.split(',').map(sentinelOf);
+  const { hosts, settings, usesTls, path, query } = splitHostListUrl(address, FORM);
   const { name, db } = pathOf(path);
-  const tls = scheme.toLowerCase() === 'rediss';
   return {
-    sentinels,
+    sentinels: [...hosts],
     name,
-    ...loginOf(login),
+    ...settings,
     ...databaseOf(query, db, 'must have the number of a database after the name of the master, or none'),
-    ...familyOf(query),
     ...sentinelLoginOf(query),
-    ...(tls && { tls: {}, enableTLSForSentinelMode: true, sentinelTLS: {} }),
+    ...(usesTls && { tls: {}, enableTLSForSentinelMode: true, sentinelTLS: {} }),
   };
-}
-
-function sentinelOf(text: string): { host: string; port: number } {
-  const [, address, name, port] = SENTINEL.exec(text.trim()) ?? [];
-  const host = address ?? name;
-  if (host === undefined) {
-    // The text could be a part of a password.
-    throw new UrlError(
-      'must list sentinels as host:port, separated by commas; ' +
-        'in user and password / is written %2F, ? %3F, # %23 and @ %40',
-    );
-  }
-  return { host: decoded(host), port: port === undefined ? PORT : Number(port) };
 }
 
 function pathOf(path: string): { name: string; db: string } {
@@ -77,12 +52,6 @@ function pathOf(path: string): { name: string; db: string } {
     );
   }
   return { name, db };
-}
-
-function loginOf(login: string): RedisOptions {
-  const colon = login.indexOf(':');
-  if (colon === -1) return credentialsOf({ username: login, password: '' });
-  return credentialsOf({ username: login.slice(0, colon), password: login.slice(colon + 1) });
 }
 
 function sentinelLoginOf(query: URLSearchParams): RedisOptions {

@@ -11,8 +11,8 @@ const SHOWN = new RegExp(String.raw`^${SCHEME}(?:\*{3}@)?(?:(?:,\s*${SCHEME})?${
 export class UrlError extends Error {}
 
 /**
- * Splits a list of addresses at its commas, except for those between the sentinels of one URL: there no new scheme and
- * no path follows.
+ * Splits a list of addresses at its commas, except for those between the hosts of one URL: there no new scheme and no
+ * path follows.
  */
 export function addressesIn(list: string): string[] {
   return list

@@ -57,10 +57,14 @@ export class RedlockHealthIndicator {
 }
 
 function rounded(status: MasterStatus): MasterStatus {
-  const { remaining, latency } = status;
+  const { latency, shards } = status;
   return {
-    ...status,
-    ...(remaining !== undefined && { remaining: Math.ceil(remaining) }),
+    ...withWholeWait(status),
     ...(latency !== undefined && { latency: Math.round(latency * 100) / 100 }),
+    ...(shards && { shards: shards.map(withWholeWait) }),
   };
+}
+
+function withWholeWait<T extends { readonly remaining?: number }>(status: T): T {
+  return status.remaining === undefined ? status : { ...status, remaining: Math.ceil(status.remaining) };
 }

@@ -3,7 +3,7 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { RedlockConfigError } from '../../lib/core/errors.js';
 import { contextOf } from '../support/context.js';
-import { redisMaster, redisMasters, type RedisMasterSource } from '../../lib/redis/master-source.js';
+import { masterFrom, redisMaster, redisMasters, type RedisMasterSource } from '../../lib/redis/master-source.js';
 
 const cluster = new Cluster(['redis://127.0.0.1:1'], { lazyConnect: true });
 
@@ -27,10 +27,13 @@ describe('The source of a master', () => {
     [{ sentinels: [{}], name: 'm' }, 'm of sentinels localhost:26379'],
     ['redis+sentinel://b:1,a/m', 'm of sentinels a:26379, b:1'],
     ['REDISS+SENTINEL://user:secret@A,[::1]:7/m?db=2&sentinelPassword=secret', 'm of sentinels [::1]:7, a:26379'],
+    ['redis+cluster://b:1,a', 'cluster of a:6379, b:1'],
+    [{ cluster: ['B:1', 'a'] }, 'cluster of a:6379, b:1'],
+    [cluster, 'cluster of 127.0.0.1:1'],
     [new Redis(7000, 'six', { lazyConnect: true, password: 'secret' }), 'six:7000'],
     [new Redis5(7000, 'five', { lazyConnect: true, password: 'secret' }), 'five:7000'],
   ])('gives %s the name %s', (source, name) => {
-    expect(redisMaster('masters[0]', source, contextOf()).name).toBe(name);
+    expect(masterFrom('masters[0]', source, contextOf()).name).toBe(name);
   });
 
   it.each<[unknown, RegExp]>([
@@ -72,7 +75,6 @@ describe('The source of a master', () => {
     [{ sentinels: [{}], name: 1 }, /masters\[1\]\.name must be a printable text/],
     [{ sentinels: [{}], name: 'a\nb' }, /masters\[1\]\.name must be a printable text/],
     [new Map(), /ioredis options or an ioredis client/],
-    [cluster, /must be one independent server: the nodes of a Redis Cluster/],
   ])('refuses %j', (source, message) => {
     const attempt = (): unknown => redisMaster('masters[1]', source as RedisMasterSource, contextOf());
     expect(attempt).toThrow(RedlockConfigError);

@@ -40,8 +40,8 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
       await stage.end();
     });
     beforeEach(() => {
-      key = `contract:${++count}:a`;
-      other = `contract:${count}:b`;
+      key = `{contract:${++count}}:a`;
+      other = `{contract:${count}}:b`;
     });
 
     it('has a name and no problem once it is connected', () => {

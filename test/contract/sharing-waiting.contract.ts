@@ -35,8 +35,8 @@ export function sharedWaitingContract(
       await stage.end();
     });
     beforeEach(() => {
-      key = `shared waiting:${++count}:a`;
-      slot = `shared waiting:${count}:b`;
+      key = `{shared waiting:${++count}}:a`;
+      slot = `{shared waiting:${count}}:b`;
       for (const process of [first, second, third]) process.woken.length = 0;
     });
 

@@ -37,8 +37,8 @@ export function sharingContract(
       await stage.end();
     });
     beforeEach(() => {
-      key = `sharing:${++count}:a`;
-      other = `sharing:${count}:b`;
+      key = `{sharing:${++count}}:a`;
+      other = `{sharing:${count}}:b`;
     });
 
     describe('acquire', () => {

@@ -29,8 +29,8 @@ export function stateContract(kind: string, prepare: () => Promise<Pick<MasterSt
       await stage.end();
     });
     beforeEach(async () => {
-      key = `state contract:${++count}`;
-      entry = `lock:\0state:${count}`;
+      key = `{state contract:${++count}}`;
+      entry = `{state contract:${count}}\0state`;
       await ask(master, acquiring([key], 'mine'));
     });
 

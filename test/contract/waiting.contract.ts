@@ -33,8 +33,8 @@ export function waitingContract(
       await stage.end();
     });
     beforeEach(async () => {
-      key = `waiting:${++count}:a`;
-      other = `waiting:${count}:b`;
+      key = `{waiting:${++count}}:a`;
+      other = `{waiting:${count}}:b`;
       first.woken.length = second.woken.length = 0;
       await ask(master, acquiring([key], 'holder'));
     });

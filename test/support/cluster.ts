@@ -13,7 +13,7 @@ import { ClusterNode, type ClusterNodeOptions } from './cluster-node.js';
 import { startViewpoint, type Viewpoint } from './cluster-viewpoint.js';
 import { eventually } from './eventually.js';
 
-export { line, owns, type NodeLine } from './cluster-lines.js';
+export { line, ownLine, owns, type NodeLine } from './cluster-lines.js';
 export { ClusterNode } from './cluster-node.js';
 export type { MoveOptions, MoveStep } from './cluster-moves.js';
 export type { Viewpoint } from './cluster-viewpoint.js';

@@ -9,6 +9,7 @@ import type {
   UnreachableReply,
   NotificationListener,
   OperatorMaster,
+  ShardStatus,
 } from '../master.interface.js';
 import { NOT_ASKED } from '../master.interface.js';
 import type { LockObserver } from '../observer.js';
@@ -37,6 +38,7 @@ interface OwedRelease {
  */
 export class CircuitBreakerMaster implements Master {
   private readonly owed = new Map<string, OwedRelease>();
+  private deliveredAt: Instant | undefined;
   private unanswered = 0;
   /** When the first request after the last answer was sent; `undefined` if there was none. */
   private waitingSince: Instant | undefined;
@@ -57,6 +59,7 @@ export class CircuitBreakerMaster implements Master {
   ) {
     this.probedAt = clock.read();
     inner.onReady(() => {
+      this.deliveredAt = undefined;
       this.noteReply();
       for (const listener of this.listeners) listener();
     });
@@ -136,6 +139,10 @@ export class CircuitBreakerMaster implements Master {
     return this.excluded === undefined ? identity : { ...identity, fault: this.excluded };
   }
 
+  shards(): readonly ShardStatus[] | undefined {
+    return this.inner.shards?.();
+  }
+
   listen(waiter: string, listener: NotificationListener | undefined): void {
     this.inner.listen(waiter, listener);
   }
@@ -197,7 +204,7 @@ export class CircuitBreakerMaster implements Master {
     };
     const judge = (): void => {
       acquit();
-      if (this.isOverdue) this.trip();
+      if (this.isOverdue && this.inner.isSilent !== false) this.trip();
     };
     this.clock.afterTurn(() => (this.isOverdue ? this.clock.afterInput(judge) : acquit()));
   }
@@ -222,9 +229,15 @@ export class CircuitBreakerMaster implements Master {
     this.waitingSince = undefined;
     if (this.open) {
       this.open = false;
+      this.deliveredAt = undefined;
       this.observer.masterAnswersAgain?.(this.name);
     }
-    if (this.owed.size > 0) this.deliver();
+    if (this.owed.size > 0 && this.deliveryIsDue) this.deliver();
+  }
+
+  /** A cluster may answer for one key for long, and not for another one: each answer would send all releases again. */
+  private get deliveryIsDue(): boolean {
+    return !this.deliveredAt || elapsedSince(this.clock, this.deliveredAt) >= PROBE_INTERVAL;
   }
 
   /** Earlier requests to a silent master may take effect only when it resumes, and no ttl bounds when that is. */
@@ -241,6 +254,7 @@ export class CircuitBreakerMaster implements Master {
   }
 
   private deliver(): void {
+    this.deliveredAt = this.clock.read();
     const releases = [...this.owed.values()];
     this.owed.clear();
     for (const release of releases) {

@@ -1,4 +1,5 @@
 import { quorumOf } from '../acquire/quorum-call.js';
+import type { ShardStatus } from '../master.interface.js';
 import type { CircuitBreakerMaster } from './circuit-breaker-master.js';
 
 /**
@@ -27,6 +28,11 @@ export interface MasterStatus {
   readonly version?: string;
   /** Time in milliseconds until it answered, if it was probed. */
   readonly latency?: number;
+  /**
+   * The primaries of a cluster; absent for a single server. Each votes for the locks of its partitions, so `state` is
+   * `voting` while any of them does.
+   */
+  readonly shards?: readonly ShardStatus[];
 }
 
 /** The status of all masters. */
@@ -71,7 +77,8 @@ export function summarize(instance: string, masters: readonly MasterStatus[]): R
 
 function statusOfMaster(watched: CircuitBreakerMaster): MasterStatus {
   const { version, fault, quarantine } = watched.identity();
-  const known = { master: watched.name, ...(version !== undefined && { version }) };
+  const shards = watched.shards();
+  const known = { master: watched.name, ...(version !== undefined && { version }), ...(shards && { shards }) };
   const problem = watched.problem();
   if (fault !== undefined) return { ...known, state: 'refused', reason: fault };
   if (problem) return { ...known, state: problem.isPermanent ? 'refused' : 'down', reason: problem.reason };

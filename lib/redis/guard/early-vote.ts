@@ -49,6 +49,7 @@ export class EarlyVote {
     const all = [...reports];
     const isQuiet =
       group.identities.length >= EARLY_FROM &&
+      group.clusters.length === 0 &&
       all.length === group.identities.length &&
       !group.isEngaged &&
       all.every(([{ nonce }, { marker }]) => marker && !marker.isVetoed && marker.nonce === nonce);

@@ -39,6 +39,8 @@ export class GuardGroup {
   /** Until when keys of a released lock stay taken, as `minHold` demands. */
   private engagedUntil = -Infinity;
   private awaited = 0;
+  /** Whether each cluster votes. Clusters guard themselves. */
+  readonly clusters: (() => boolean)[] = [];
 
   constructor(readonly context: RestartGuardContext) {}
 
@@ -47,20 +49,23 @@ export class GuardGroup {
     return this.context.clock.read().monotonic;
   }
 
+  /** Number of all masters that must vote. */
   get quorum(): number {
-    return quorumOf(this.identities.length);
+    return quorumOf(this.identities.length + this.clusters.length);
   }
 
   /** Number of masters whose votes count. */
   get voting(): number {
     let voting = 0;
     for (const { votes } of this.identities) if (votes) voting++;
+    for (const votes of this.clusters) if (votes()) voting++;
     return voting;
   }
 
   /** Number of masters that have lost nothing, as far as is known: also those whose identity is being checked again. */
   get trusted(): number {
-    return this.identities.filter(({ votes, isChecked }) => votes || isChecked).length;
+    const clusters = this.clusters.filter((votes) => votes()).length;
+    return clusters + this.identities.filter(({ votes, isChecked }) => votes || isChecked).length;
   }
 
   /** Whether this process holds a lock or keeps its keys taken, or has an attempt under way that counts. */

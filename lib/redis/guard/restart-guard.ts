@@ -78,6 +78,11 @@ export class RestartGuard implements Witness {
     return identity;
   }
 
+  /** One more cluster, which guards itself. @param votes whether any of its partitions votes */
+  addCluster(votes: () => boolean): void {
+    this.group.clusters.push(votes);
+  }
+
   /** Whether there is a server to guard: masters in memory cannot restart without their process. */
   get isNeeded(): boolean {
     return this.group.identities.length > 0;

@@ -105,9 +105,9 @@ export class TtlAnnouncements {
    * until a quorum is known.
    */
   private get ttlKnownToAll(): number | undefined {
-    const { identities, quorum, context } = this.group;
+    const { identities, clusters, quorum, context } = this.group;
     const known = identities.flatMap(({ marker, knownTtl }) => (marker ? [knownTtl] : []));
-    if (known.length < quorum) return undefined;
+    if (known.length + clusters.length < quorum) return undefined;
     const smallest = known.length < identities.length ? 0 : Math.min(...known);
     return Math.max(context.settings.ttl, smallest);
   }

@@ -174,7 +174,8 @@ elseif what == 'part' then
 end`;
 
 /**
- * Answers each request. An error of one request becomes its answer and does not affect the others.
+ * Answers each request. An error of one request becomes its answer and does not affect the others. Requests to several
+ * partitions of a cluster come in groups, each with a marker of its own.
  *
  * The other operations are defined when a request needs the first of them: to define them takes longer than a dozen
  * usual requests.
@@ -199,15 +200,21 @@ local function give(key, token, queue)
 end
 
 local answers = {}
-local is_list = string.sub(what, 1, 1) == '['
-local requests = is_list and cjson.decode(what) or { { what, unpack(ARGV, 6) } }
-for i, request in ipairs(requests) do
-  local name = request[1]
-  local operation = name == 'take' and take or name == 'give' and give or general(name)
-  local done, answer = pcall(operation, unpack(request, 2))
-  -- Before Redis 7 an error is a text that begins with its place.
-  if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
-  answers[i] = answer
+local first = string.sub(what, 1, 1)
+local alone = first == '[' and cjson.decode(what) or { { what, unpack(ARGV, 6) } }
+local groups = first == '{' and cjson.decode(what).groups or { { marker, nonce, history, counters, alone } }
+for _, group in ipairs(groups) do
+  local requests
+  marker, nonce, history, counters, requests = unpack(group)
+  marked = nil
+  for _, request in ipairs(requests) do
+    local name = request[1]
+    local operation = name == 'take' and take or name == 'give' and give or general(name)
+    local done, answer = pcall(operation, unpack(request, 2))
+    -- Before Redis 7 an error is a text that begins with its place.
+    if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
+    answers[#answers + 1] = answer
+  end
 end
 answers[#answers + 1] = time
 return answers`;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Examination } from '../../../lib/cli/examination.js';
-import { type Finding, judge } from '../../../lib/cli/findings.js';
+import type { Finding } from '../../../lib/cli/finding.js';
+import { judge } from '../../../lib/cli/findings.js';
 import { certainDistance, medianOf, offsetOf } from '../../../lib/cli/clock-offset.js';
 import type { ServerIdentity } from '../../../lib/redis/identity.js';
 import { type Marker, markerFrom } from '../../../lib/redis/guard/marker.js';
@@ -75,6 +76,15 @@ describe('The verdict', () => {
     expect(brief(four.findings)).toEqual([['note', undefined, '4 masters survive no more failures than 3']]);
     expect(judge([examination('a')]).findings).toHaveLength(1);
     expect(judge(beside(forgetful)).findings).toEqual([]);
+  });
+
+  it('does not advise to keep every write to the owner of a cluster, whose failovers lose them', () => {
+    const persistence = { appendOnly: true, fsync: 'everysec', snapshots: true, failing: false };
+    const shards = [examination('127.0.0.1:7001', { persistence })];
+    const cluster = { ids: [], shards, unserved: 0, unreachable: [], nodeTimeout: undefined };
+    const { findings } = judge([examination('cluster of 127.0.0.1:7001', { cluster })]);
+    const note = findings.find(({ what }) => what.includes('forgets its locks'));
+    expect(note?.advice).toContain('restartGuard: true');
   });
 
   it.each<[string, Partial<Examination>, string]>([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isPlain, RequestEncoder } from '../../../lib/redis/request-encoding.js';
+import { encodeGroups, isPlain, RequestEncoder } from '../../../lib/redis/request-encoding.js';
 import { acquiring, extending, picking, sharing, barriersOf } from '../../support/ask.js';
 
 const QUEUE = { queues: ['queue of a'], waiter: 'me', waited: 12.3 };
@@ -90,5 +90,18 @@ describe('A request for one of several keys', () => {
     const [text = ''] = new RequestEncoder().encode([request], true);
     expect(JSON.parse(text)).toEqual([['pick', ['b', 'a'], 'secret', '5', ['queue of a'], 'me', 12]]);
     expect(isPlain(picking(['a'], 'secret'))).toBe(false);
+  });
+});
+
+describe('encodeGroups', () => {
+  it('gives each group its marker, before its requests', () => {
+    const group = { marker: 'seal', nonce: 'n', history: '', counters: 'c', requests: [acquiring(['key'], 'token')] };
+    const text = encodeGroups([group, { ...group, marker: 'other' }], false);
+    expect(JSON.parse(text)).toEqual({
+      groups: [
+        ['seal', 'n', '', 'c', [['take', 'key', 'token', '60000']]],
+        ['other', 'n', '', 'c', [['take', 'key', 'token', '60000']]],
+      ],
+    });
   });
 });

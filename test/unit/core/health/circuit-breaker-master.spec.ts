@@ -8,6 +8,7 @@ import {
   hangs,
   obeys,
   obeysAfter,
+  only,
   refused,
   says,
   ScriptedMaster,
@@ -212,6 +213,23 @@ describe('A release for a master without a connection', () => {
       ['1', 700],
       ['1', 600],
     ]);
+  });
+
+  it('is tried once a second while the master answers for other keys only', async () => {
+    const { clock, inner, ask, release } = setUp();
+    inner.behaviour = only('release', says(unreachable));
+    ask(release('1'));
+    for (let i = 0; i < 100; i++) {
+      ask();
+      await clock.advance(20);
+    }
+    expect(inner.requests('release').length).toBeGreaterThan(1);
+    expect(inner.requests('release').length).toBeLessThanOrEqual(4);
+    inner.behaviour = obeys;
+    inner.becomeReady();
+    const sent = inner.requests('release').length;
+    inner.becomeReady();
+    expect(inner.requests('release')).toHaveLength(sent);
   });
 
   it('is dropped when there can be nothing left to release', async () => {

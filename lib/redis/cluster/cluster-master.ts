@@ -1,0 +1,372 @@
+import type { Clock, Timer } from '../../core/clock.js';
+import { RedlockConfigError } from '../../core/errors.js';
+import type {
+  Master,
+  MasterIdentity,
+  MasterReply,
+  MasterRequest,
+  NotificationListener,
+  OperatorMaster,
+  Quarantine,
+  ReplyCallback,
+  ShardStatus,
+  UnreachableReply,
+} from '../../core/master.interface.js';
+import { placeholderClusterUrlOf } from '../doctor-command.js';
+import type { RedisMasterContext } from '../redis-master-context.interface.js';
+import { RequestQueue } from '../request-queue.js';
+import { ClusterNames } from './cluster-names.js';
+import type { ClusterNode } from './cluster-node.js';
+import { ClusterOperator } from './cluster-operator.js';
+import type { ClusterSettings } from './cluster-source.js';
+import { PartitionCalls } from './partition-calls.js';
+import { isVote, type PartitionedRequest } from './partition-request.js';
+import { PartitionGuard } from './partition-guard.js';
+import { shardsOf } from './shards.js';
+import { type PartitionRequest, split, SplitRequest } from './split-request.js';
+import { Topology } from './topology.js';
+import { Turn } from './turn.js';
+
+/** How long `close` waits for answers that are under way, in milliseconds. */
+const CLOSE_WITHIN = 500;
+/** Bounds of the time limit for one answer of a node about itself, in milliseconds. */
+const LEAST_PATIENCE = 100;
+const MOST_PATIENCE = 1_000;
+/** Between these bounds, the time limit is this many timeouts of a vote. */
+const TIMEOUTS = 4;
+
+/** The answer to a probe while no primary that is connected serves a partition. */
+const NO_PRIMARY: MasterReply = Object.freeze({
+  ...{ kind: 'unreachable', reason: 'no primary is known', sent: false },
+} as const);
+
+/**
+ * One master: a cluster of Redis or Valkey servers. Its vote for a key comes from the primary that serves the partition of
+ * the key. Replicas are never asked.
+ *
+ * @see https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
+ */
+export class ClusterMaster implements Master {
+  readonly name: string;
+  private readonly clock: Clock;
+  private readonly names: ClusterNames;
+  private readonly topology: Topology;
+  private readonly guard: PartitionGuard | undefined;
+  private readonly calls: PartitionCalls;
+  private readonly turn: Turn;
+  /** By partition or, where partitions share commands, by owner. */
+  private readonly queues = new Map<number | string, RequestQueue>();
+  private readonly batchesPartitions: boolean;
+  private listener: (() => void) | undefined;
+  private listening: { readonly waiter: string; readonly listener: NotificationListener } | undefined;
+  private isOpened = false;
+  /** Whether the observer was notified that the cluster is unreachable, or that partitions do not vote. */
+  private isLost = false;
+  private isReported = false;
+  /** Number of partitions that voted at the last look. */
+  private voting = 0;
+  private readonly warnings = new Set<string>();
+  /** Whether the owners of partitions are known by `clusterNodeTimeout` alone. */
+  private readonly isTimed: boolean;
+  private nextVote: Timer | undefined;
+  private closing: Promise<void> | undefined;
+
+  constructor(
+    private readonly cluster: ClusterSettings,
+    private readonly context: RedisMasterContext,
+  ) {
+    const { clock, settings, guard, random } = context;
+    if (/[{}]/.test(settings.keyPrefix)) {
+      throw new RedlockConfigError(
+        'keyPrefix',
+        settings.keyPrefix,
+        'must contain no brace: on a cluster, a tag follows it',
+      );
+    }
+    this.name = cluster.name;
+    this.batchesPartitions = cluster.batchesPartitions;
+    this.clock = clock;
+    this.turn = new Turn(clock);
+    this.names = new ClusterNames(settings.keyPrefix);
+    const patience = Math.min(MOST_PATIENCE, Math.max(LEAST_PATIENCE, TIMEOUTS * settings.masterTimeout));
+    const topology: Topology = new Topology({
+      ...context,
+      ...{ cluster, patience },
+      ready: (node, isLate) => this.welcome(node, isLate),
+      lost: () => this.noteLoss(),
+      moved: (partitions) => this.noteMoved(partitions),
+      asked: async () => {
+        await this.guard?.check();
+        this.noteVotes();
+      },
+      isSettled: () => this.isSettled,
+    });
+    this.topology = topology;
+    const { names } = this;
+    const { nodeTimeout } = cluster;
+    this.isTimed = nodeTimeout !== undefined;
+    this.guard =
+      guard &&
+      new PartitionGuard({
+        ...{ clock, random, settings, names, map: topology.map, nodeTimeout, patience },
+        nodes: () => topology.primaries,
+      });
+    guard?.addCluster(() => !this.isQuarantined);
+    context.clusters?.add(this);
+    this.calls = new PartitionCalls({
+      ...{ clock, names, topology, guard: this.guard, masterTimeout: settings.masterTimeout },
+      needsView: !this.isTimed,
+    });
+  }
+
+  /** Ids of the nodes that it has named. */
+  get ids(): ReadonlySet<string> {
+    return this.topology.ids;
+  }
+
+  /** Its URL for the command line, with placeholders in place of credentials. */
+  get placeholderUrl(): string {
+    return placeholderClusterUrlOf(this.cluster);
+  }
+
+  ask(request: MasterRequest, reply: ReplyCallback): void {
+    const problem = this.problem();
+    if (problem) {
+      reply(problem);
+      return;
+    }
+    const parts = this.partsOf(request);
+    const [only] = parts;
+    if (only && parts.length === 1) {
+      this.askPartition(only, reply);
+      return;
+    }
+    if (!only) {
+      reply(NO_PRIMARY);
+      return;
+    }
+    const send = (part: PartitionRequest, answer: ReplyCallback): void => this.askPartition(part, answer);
+    const isRetry = request.op === 'acquire' && request.queue !== undefined;
+    new SplitRequest(request, parts, this.names, send, reply).run(isRetry);
+  }
+
+  private partsOf(request: MasterRequest): readonly PartitionRequest[] {
+    // Each primary has to show that it can write.
+    if (request.op === 'probe') {
+      return this.topology.primaries.flatMap(({ id }) => {
+        const [partition] = this.topology.map.partitionsOf(id);
+        return partition === undefined
+          ? []
+          : [{ partition, request: { op: 'probe', keys: [this.names.probeOf(partition)] } as const }];
+      });
+    }
+    return split(
+      request,
+      this.names,
+      (partition, waiter) => this.topology.ownerOf(partition)?.channelOf(waiter) ?? waiter,
+    );
+  }
+
+  private askPartition({ partition, request }: PartitionRequest, reply: ReplyCallback): void {
+    // What would be a new lock is not even sent to a partition that does not vote: it could be granted there later.
+    const state = isVote(request) ? this.guard?.states[partition] : undefined;
+    const quarantine = state?.quarantineAt(this.clock.read(), this.guard?.longest ?? 0);
+    if (quarantine && (request.op !== 'extend' || !state?.seal)) {
+      reply({ kind: 'quarantined', sent: false, ...quarantine });
+      if (!state?.seal && !this.guard?.isForbidden) this.topology.hurry();
+      return;
+    }
+    const queue = this.queueFor(partition, request);
+    const answered = (answer: MasterReply): void => {
+      reply(answer);
+      queue.noteAnswer();
+    };
+    const pending: PartitionedRequest = { partition, request, reply: answered };
+    queue.add(pending);
+  }
+
+  /** Gathers what goes into one command. */
+  private queueFor(partition: number, { op }: MasterRequest): RequestQueue {
+    const isTogether = this.batchesPartitions && op !== 'probe' && !op.endsWith('-state');
+    const name = isTogether ? (this.topology.map.claimOf(partition)?.owner ?? '') : partition;
+    const known = this.queues.get(name);
+    if (known) return known;
+    const queue = new RequestQueue({
+      clock: this.turn,
+      isAlone: this.context.isAlone ?? false,
+      send: (asked) =>
+        isTogether
+          ? this.calls.sendTogether(asked as readonly PartitionedRequest[])
+          : this.calls.send(partition, asked),
+    });
+    this.queues.set(name, queue);
+    return queue;
+  }
+
+  identity(): MasterIdentity {
+    const [node] = this.topology.primaries;
+    const fault = this.topology.primaries.length > 0 ? undefined : this.topology.all.find((one) => one.fault)?.fault;
+    return {
+      run: this.context.clusters?.idOf(this) ?? [...this.ids][0],
+      data: undefined,
+      generation: this.guard && String(this.guard.changes),
+      version: node?.identity?.version,
+      fault,
+      quarantine: this.quarantine,
+    };
+  }
+
+  shards(): readonly ShardStatus[] {
+    return shardsOf(this.topology, this.guard, this.clock.read());
+  }
+
+  /** Of the whole cluster: while any partition votes, there is none. */
+  private get quarantine(): Quarantine | undefined {
+    const { guard } = this;
+    if (!guard || !this.isQuarantined) return undefined;
+    const now = this.clock.read();
+    const remaining = guard.firstVote(now);
+    const soonest = guard.states
+      .flatMap((state) => state.quarantineAt(now, guard.longest) ?? [])
+      .sort((one, other) => one.remaining - other.remaining)[0];
+    const { reason = 'its data is being looked at' } = soonest ?? {};
+    return { reason, remaining: remaining ?? guard.longest };
+  }
+
+  /** Whether all of its primaries leave requests unanswered. */
+  get isSilent(): boolean {
+    return this.topology.primaries.every((node) => node.isSilent);
+  }
+
+  get isQuarantined(): boolean {
+    return this.guard !== undefined && !this.guard.votesAnywhere(this.clock.read());
+  }
+
+  async connect(): Promise<void> {
+    await this.topology.open();
+    this.isOpened = true;
+    this.noteVotes();
+  }
+
+  problem(): UnreachableReply | undefined {
+    if (this.closing) return { kind: 'unreachable', reason: 'closed', sent: false };
+    const { fault: foreign } = this.topology.map;
+    if (foreign !== undefined) return { kind: 'unreachable', reason: foreign, sent: false, isPermanent: true };
+    if (this.topology.hasPrimary) return undefined;
+    const problems = this.topology.all.flatMap((node) => node.problem() ?? []);
+    // Waiting can help as long as it can help one of the nodes.
+    const hopeful = problems.find(({ isPermanent }) => !isPermanent) ?? problems[0];
+    if (hopeful) return hopeful;
+    const { fault } = this.topology;
+    if (fault !== undefined) return { kind: 'unreachable', reason: fault, sent: false, isPermanent: true };
+    const reason = this.isOpened ? 'most of its primaries do not answer' : 'not connected yet';
+    return { kind: 'unreachable', reason, sent: false };
+  }
+
+  reconnect(): void {
+    for (const node of this.topology.all) if (!node.isConnected || node.questions > 0) node.reconnect();
+    this.topology.hurry();
+  }
+
+  onReady(listener: () => void): void {
+    this.listener = listener;
+  }
+
+  listen(waiter: string, listener: NotificationListener | undefined): void {
+    if (listener && !this.closing) {
+      this.listening ??= {
+        waiter,
+        listener: (stored) => listener(stored === undefined ? undefined : this.names.withoutTag(stored)),
+      };
+    } else {
+      this.listening = undefined;
+    }
+    for (const node of this.topology.all) node.listen(waiter, this.listening?.listener);
+  }
+
+  get operator(): OperatorMaster {
+    return new ClusterOperator(this.names, this.topology);
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.end();
+    return this.closing;
+  }
+
+  private async end(): Promise<void> {
+    this.nextVote?.cancel();
+    await Promise.all([...this.queues.values()].map((queue) => queue.drain(CLOSE_WITHIN)));
+    await this.topology.close();
+  }
+
+  private welcome(node: ClusterNode, isLate: boolean): void {
+    this.guard?.forget(node);
+    if (this.listening) node.listen(this.listening.waiter, this.listening.listener);
+    if (isLate && this.isLost) this.context.observer.masterFound?.(this.name);
+    this.isLost = false;
+    this.warnOf(node);
+    this.listener?.();
+  }
+
+  /** Reports each risk once. */
+  private warnOf({ identity }: ClusterNode): void {
+    const { guard, context } = this;
+    const risks = [
+      identity?.eviction && `maxmemory-policy ${identity.eviction} drops locks when memory is full: use noeviction`,
+      guard &&
+        this.isTimed &&
+        'with clusterNodeTimeout, a primary that was paused and replaced may grant what another holder has',
+    ];
+    for (const risk of risks) {
+      if (!risk || this.warnings.has(risk)) continue;
+      this.warnings.add(risk);
+      context.observer.masterAtRisk?.(this.name, risk);
+    }
+  }
+
+  private noteLoss(): void {
+    const problem = this.problem();
+    if (!problem || this.closing || this.isLost) return;
+    this.isLost = true;
+    const { observer } = this.context;
+    if (problem.isPermanent) observer.masterRefused?.(this.name, problem.reason);
+    else if (this.isOpened) observer.masterLost?.(this.name, problem.reason);
+  }
+
+  private noteMoved(partitions: readonly number[]): void {
+    for (const partition of partitions) this.guard?.disown(partition);
+    // What was published while an owner changed was missed.
+    if (this.isOpened) this.listening?.listener(undefined);
+  }
+
+  /** Notices which partitions vote now, and looks again when the next one does. */
+  private noteVotes(): void {
+    const { guard, clock, context } = this;
+    if (!guard || this.problem()) return;
+    const now = clock.read();
+    const waits = guard.states.flatMap((state) => state.quarantineAt(now, guard.longest) ?? []);
+    const voting = guard.states.length - waits.length;
+    if (waits.length > 0 && !this.isReported && this.isOpened) {
+      const [longest] = [...waits].sort((one, other) => other.remaining - one.remaining);
+      const share = `${waits.length} of ${guard.states.length} partitions: ${longest?.reason ?? ''}`;
+      context.observer.masterQuarantined?.(this.name, share, longest?.remaining ?? guard.longest);
+      this.isReported = true;
+    } else if (waits.length === 0 && this.isReported) {
+      context.observer.masterVotesAgain?.(this.name);
+      this.isReported = false;
+    }
+    if (voting > this.voting) this.listener?.();
+    this.voting = voting;
+    this.nextVote?.cancel();
+    const ends = guard.states.flatMap((state) => (state.seal ? (state.quarantineAt(now, 0)?.remaining ?? []) : []));
+    if (ends.length === 0) return;
+    this.nextVote = clock.schedule(Math.ceil(Math.min(...ends)), () => this.noteVotes()).unref();
+  }
+
+  /** Whether each partition has an owner that is connected, and known data, or asking again would not help. */
+  private get isSettled(): boolean {
+    const { map, primaries } = this.topology;
+    const isConnected = map.primaries.size > 0 && primaries.length >= map.primaries.size;
+    return isConnected && (!this.guard || this.guard.isComplete || this.guard.isForbidden);
+  }
+}

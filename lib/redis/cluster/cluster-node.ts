@@ -1,0 +1,280 @@
+import { type Clock, elapsedSince, type Instant } from '../../core/clock.js';
+import type { MasterReply, NotificationListener, UnreachableReply } from '../../core/master.interface.js';
+import type { LockObserver } from '../../core/observer.js';
+import { Connection } from '../connection.js';
+import { reasonOf } from '../connection-problem.js';
+import { parseInfo, type ServerIdentity } from '../identity.js';
+import { NotificationChannel } from '../notification-channel.js';
+import type { Endpoint } from '../port-language.js';
+import type { Language } from '../connection-problem.js';
+import type { RedisClient } from '../redis-client.interface.js';
+import { isReply, millisecondsFrom, refusalFrom } from '../replies.js';
+import { boundScript, type Script } from '../scripts/bound-script.js';
+import type { NodeAddress } from './cluster-source.js';
+import { type NodeView, parseNodes, viewFromSlots } from './node-view.js';
+
+const OLDEST = 7;
+/** This many unanswered commands make a node suspect; fewer may simply be on their way. */
+const OVERDUE_ANSWERS = 3;
+const NO_ANSWER = 'the connection broke before the answer came';
+/** For a node whose run is not known yet. */
+const UNBOUND = boundScript('');
+
+interface ClusterNodeContext {
+  readonly address: NodeAddress;
+  readonly client: RedisClient;
+  readonly clock: Clock;
+  readonly observer: LockObserver;
+  readonly languageOf?: ((endpoint: Endpoint) => Promise<Language | undefined>) | undefined;
+  /** Whether to ask for CLUSTER SLOTS, because the service forbids CLUSTER NODES. */
+  readonly asksSlots: boolean;
+  /** Milliseconds after which an answer is overdue. */
+  readonly patience: number;
+  /** Whether the restart guard is on, which has to know the run and the history of each node. */
+  readonly isGuarded: boolean;
+  /** Called when the node can be used, with its view. */
+  readonly ready: (node: ClusterNode, isLate: boolean) => void;
+  /** Called when a connection that could be used is lost, or none could be opened. */
+  readonly lost: (node: ClusterNode) => void;
+}
+
+/** One node of a cluster, over a connection that is used for nothing else. */
+export class ClusterNode {
+  /** Id of the node; empty until it is known. */
+  id = '';
+  /** The script of the operations, bound to the run of the process: another run does not know it. */
+  script: Script = UNBOUND;
+  identity: ServerIdentity | undefined;
+  /** Why the node must not be used at all. */
+  fault: string | undefined;
+  /** Number of answers to questions about the cluster that are under way. */
+  questions = 0;
+  private readonly client: RedisClient;
+  private readonly connection: Connection;
+  private notifications: NotificationChannel | undefined;
+  private listening: { readonly waiter: string; readonly listener: NotificationListener } | undefined;
+  private unanswered = 0;
+  /** When the first command after the last answer was sent. */
+  private waitingSince: Instant | undefined;
+  private isFoundSilent = false;
+  private isJudging = false;
+  private isCorked = false;
+  private isClosed = false;
+
+  constructor(private readonly context: ClusterNodeContext) {
+    const { client, clock } = context;
+    this.client = client;
+    this.connection = new Connection(client, clock, {
+      greet: () => this.recognize(),
+      serve: (isLate) => {
+        this.subscribe();
+        context.ready(this, isLate);
+      },
+      despair: () => context.lost(this),
+      lose: () => context.lost(this),
+      languageOf: context.languageOf,
+    });
+  }
+
+  /** The address at which this process reaches it. */
+  get address(): NodeAddress {
+    return this.context.address;
+  }
+
+  /** `host:port`. */
+  get name(): string {
+    const { host, port } = this.address;
+    return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  }
+
+  get isConnected(): boolean {
+    return !this.isClosed && this.connection.problem === undefined;
+  }
+
+  /** Why it cannot be asked; `undefined` if it can. */
+  get trouble(): string | undefined {
+    const { problem } = this.connection;
+    if (problem) return reasonOf(problem);
+    return this.isClosed ? 'closed' : undefined;
+  }
+
+  problem(): UnreachableReply | undefined {
+    const { trouble } = this;
+    if (trouble === undefined) return undefined;
+    const isPermanent = this.connection.problem?.isPermanent;
+    return {
+      kind: 'unreachable',
+      reason: `${this.name}: ${trouble}`,
+      sent: false,
+      ...(isPermanent && { isPermanent }),
+    };
+  }
+
+  /** Whether this process would receive a notification of the node. */
+  get isListening(): boolean {
+    return this.notifications?.isListening ?? false;
+  }
+
+  /**
+   * The name under which a process waits at this node. Each run of a node has its own: all nodes receive what one
+   * publishes, but only its own subscribers are counted.
+   */
+  channelOf(waiter: string): string {
+    return `${waiter}@${this.identity?.run ?? ''}`;
+  }
+
+  open(): Promise<void> {
+    return this.connection.open();
+  }
+
+  /** Finds out which process this is. Resolves with whether it may be used. */
+  async recognize(): Promise<boolean> {
+    const { asksSlots, isGuarded } = this.context;
+    const [time, info, again] = await Promise.all([
+      this.call('time', []),
+      this.info(),
+      isGuarded ? this.info() : undefined,
+    ]);
+    const run = this.identity?.run;
+    this.identity = parseInfo(info, millisecondsFrom(time));
+    this.fault = faultOfNode(this.identity) ?? (isGuarded ? faultOfIdentity(this.identity, again) : undefined);
+    if (this.fault !== undefined) {
+      this.connection.refuse(this.fault);
+      return false;
+    }
+    const [view, id] = await Promise.all([this.ask(), asksSlots ? this.call('cluster', ['MYID']) : undefined]);
+    this.id = asksSlots ? String(id) : view.self;
+    this.script = boundScript(this.identity.run);
+    // No answer is awaited: the node loads it before it reads what is sent afterwards.
+    void this.client.call('script', ['LOAD', this.script.text]).catch(() => undefined);
+    if (run !== undefined && run !== this.identity.run) this.subscribe();
+    return true;
+  }
+
+  /** Empty without the permission. */
+  private async info(): Promise<string> {
+    try {
+      return String(await this.call('info', []));
+    } catch (error) {
+      if (isReply(error)) return '';
+      throw error;
+    }
+  }
+
+  /** What the node knows about the cluster. */
+  async ask(): Promise<NodeView> {
+    this.questions++;
+    try {
+      if (this.context.asksSlots) return viewFromSlots(await this.call('cluster', ['SLOTS']));
+      return parseNodes(String(await this.call('cluster', ['NODES'])));
+    } finally {
+      this.questions--;
+    }
+  }
+
+  call(command: string, args: (string | number)[]): Promise<unknown> {
+    this.cork();
+    this.unanswered++;
+    this.waitingSince ??= this.context.clock.read();
+    const answer = this.client.call(command, args);
+    answer.then(this.noteAnswer, this.noteAnswer);
+    return answer;
+  }
+
+  listen(waiter: string, listener: NotificationListener | undefined): void {
+    this.listening = listener && { waiter, listener };
+    this.subscribe();
+    this.notifications?.test();
+  }
+
+  /** Whether it leaves commands unanswered, while other nodes may answer. */
+  get isSilent(): boolean {
+    if (!this.isFoundSilent && !this.isJudging && this.isOverdue) {
+      this.isJudging = true;
+      // Answers may have arrived while this process was busy: it reads its input before the verdict.
+      this.context.clock.afterInput(() => {
+        this.isJudging = false;
+        this.isFoundSilent = this.isOverdue;
+      });
+    }
+    return this.isFoundSilent;
+  }
+
+  /** Milliseconds since the first command that was left unanswered. */
+  get silence(): number {
+    return this.waitingSince ? elapsedSince(this.context.clock, this.waitingSince) : 0;
+  }
+
+  private get isOverdue(): boolean {
+    return this.unanswered >= OVERDUE_ANSWERS && this.silence > this.context.patience;
+  }
+
+  private readonly noteAnswer = (): void => {
+    this.waitingSince = --this.unanswered > 0 ? this.context.clock.read() : undefined;
+    this.isFoundSilent = false;
+  };
+
+  reconnect(): void {
+    this.connection.reopen();
+    this.notifications?.reconnect();
+  }
+
+  /** Converts an error into an answer that contains neither secrets nor these tokens. */
+  failure(error: unknown, tokens: readonly string[]): MasterReply {
+    if (isReply(error)) return refusalFrom(error, [...this.connection.secrets, ...tokens]);
+    const { problem } = this.connection;
+    return { kind: 'unreachable', reason: `${this.name}: ${problem ? reasonOf(problem) : NO_ANSWER}`, sent: true };
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    this.notifications?.close();
+    await this.connection.close();
+  }
+
+  /** All commands of one turn go to the node in one write. */
+  private cork(): void {
+    const { stream } = this.client;
+    if (this.isCorked || !stream) return;
+    this.isCorked = true;
+    stream.cork();
+    process.nextTick(() => {
+      this.isCorked = false;
+      stream.uncork();
+    });
+  }
+
+  private subscribe(): void {
+    const { listening, identity } = this;
+    const isWanted = listening && identity && !this.isClosed;
+    const channel = isWanted ? this.channelOf(listening.waiter) : undefined;
+    if (this.notifications?.channel === channel) return;
+    this.notifications?.close();
+    this.notifications =
+      channel === undefined || !listening
+        ? undefined
+        : new NotificationChannel(this.client.duplicate(), channel, listening.listener, this.context.clock);
+  }
+}
+
+/** Why a node must never be used; `undefined` if it may. */
+export function faultOfNode({ mode, version }: ServerIdentity): string | undefined {
+  if (mode !== undefined && mode !== 'cluster') {
+    return 'it is not a node of a cluster: give it as redis://host:port, without `cluster`';
+  }
+  if (version !== undefined && Number.parseInt(version, 10) < OLDEST) {
+    return `its version ${version} is older than ${OLDEST}.0: upgrade the server, or use another one`;
+  }
+  return undefined;
+}
+
+/** Why its restarts would go unnoticed; `undefined` if they do not. */
+function faultOfIdentity({ run, replid }: ServerIdentity, again: string | undefined): string | undefined {
+  if (run === '' || replid === '') {
+    return 'it does not report which process it is, so that restarts go unnoticed: permit INFO, or set `restartGuard: false`';
+  }
+  if (again !== undefined && parseInfo(again, 0).run !== run) {
+    return 'it reports another process with each answer, so that restarts go unnoticed: connect to the nodes and not to a proxy, or set `restartGuard: false`';
+  }
+  return undefined;
+}

@@ -1,0 +1,323 @@
+import type { Clock, Instant } from '../../core/clock.js';
+import type { MasterReply, Quarantine } from '../../core/master.interface.js';
+import { COMPARISON_INTERVAL } from '../guard/data-identity.js';
+import type { PendingRequest } from '../request-queue.js';
+import { encodeGroups, RequestEncoder, type RequestGroup } from '../request-encoding.js';
+import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from '../redis-state.js';
+import { isReply, replyFrom } from '../replies.js';
+import { UNMARKED } from '../scripts/statuses.js';
+import type { ClusterNames } from './cluster-names.js';
+import type { ClusterNode } from './cluster-node.js';
+import type { PartitionGuard } from './partition-guard.js';
+import { isChecked, isVote, keysOf, type PartitionedRequest, tokensOf } from './partition-request.js';
+import { releaseOneByOne } from './release-in-migration.js';
+import type { Topology } from './topology.js';
+import { VIEW_AGE } from './views.js';
+
+const UNCONFIRMED: Quarantine = Object.freeze({
+  reason: 'most primaries do not confirm which node serves it',
+  remaining: 1,
+});
+const CHANGED: Quarantine = Object.freeze({ reason: 'its owner or its data has changed meanwhile', remaining: 1 });
+const LOST_DATA: MasterReply = Object.freeze({
+  kind: 'refused',
+  code: 'UNMARKED',
+  reason: 'its data was lost or replaced',
+});
+
+const MOVED_AWAY: MasterReply = Object.freeze({
+  kind: 'refused',
+  code: 'MOVED',
+  reason: 'its partition is being moved to another node',
+});
+export const SILENT = 'it leaves requests unanswered';
+/** The error of a command in a script whose key is not in a slot of the node. */
+const NOT_LOCAL = /non[ -]local key/;
+
+/** What was sent to one partition in one command. */
+interface Batch {
+  readonly node: ClusterNode;
+  readonly partition: number;
+  readonly asked: readonly PendingRequest[];
+  readonly sent: Instant;
+  /** Whether the script compared the history of the data. */
+  readonly compares: boolean;
+  /** Of the data that the requests were meant for. */
+  readonly epoch: number;
+  /** Whether a doubt about the owner or the data may be settled, and the requests sent once more. */
+  readonly isFirst: boolean;
+}
+
+interface PartitionCallsContext {
+  readonly clock: Clock;
+  readonly names: ClusterNames;
+  readonly topology: Topology;
+  /** `undefined` where the restart guard is off. */
+  readonly guard: PartitionGuard | undefined;
+  /** Whether a vote needs a view that confirms the owner. */
+  readonly needsView: boolean;
+  readonly masterTimeout: number;
+}
+
+/** Sends requests to the owners of their partitions: one command per partition, with all its keys declared. */
+export class PartitionCalls {
+  private readonly encoder = new RequestEncoder();
+
+  constructor(private readonly context: PartitionCallsContext) {}
+
+  /** Sends requests to one partition. */
+  send(partition: number, asked: readonly PendingRequest[], isFirst = true): void {
+    const batch = this.batch(partition, asked, isFirst);
+    if (!batch) return;
+    const [first] = asked;
+    if (first && isStateRequest(first.request)) this.sendState(batch, first.request, first);
+    else this.run(batch, isFirst ? 'evalsha' : 'eval');
+  }
+
+  /** Sends requests to several partitions of one primary in one command. */
+  sendTogether(asked: readonly PartitionedRequest[]): void {
+    const byPartition = new Map<number, PartitionedRequest[]>();
+    for (const one of asked) {
+      const known = byPartition.get(one.partition);
+      if (known) known.push(one);
+      else byPartition.set(one.partition, [one]);
+    }
+    const [[only] = []] = byPartition;
+    if (only !== undefined && byPartition.size === 1) {
+      this.send(only, asked);
+      return;
+    }
+    const batches = [...byPartition].flatMap(([partition, requests]) => this.batch(partition, requests, true) ?? []);
+    const [first] = batches;
+    const elsewhere = batches.filter(({ node }) => node !== first?.node);
+    for (const batch of elsewhere) this.run(batch, 'evalsha');
+    if (first)
+      this.runTogether(
+        first.node,
+        batches.filter(({ node }) => node === first.node),
+      );
+  }
+
+  /** What is to be sent to the owner of a partition. Without one that can be asked, answers and returns `undefined`. */
+  private batch(partition: number, asked: readonly PendingRequest[], isFirst: boolean): Batch | undefined {
+    const { topology, guard, clock, needsView } = this.context;
+    const node = topology.ownerOf(partition);
+    const problem: MasterReply | undefined = node ? node.problem() : noOwnerOf(partition);
+    if (!node || problem) {
+      topology.hurry();
+      this.answerAll(asked, () => problem);
+      return undefined;
+    }
+    if (node.isSilent) {
+      topology.hurry();
+      asked = this.releasesOf(asked, node);
+      if (asked.length === 0) return undefined;
+    }
+    const state = guard?.states[partition];
+    const sent = clock.read();
+    const compares = state?.needsComparison(sent, COMPARISON_INTERVAL) ?? false;
+    if (guard && needsView && asked.some(({ request }) => isVote(request))) topology.views.refresh(sent);
+    return { node, partition, asked, sent, compares, epoch: state?.epoch ?? 0, isFirst };
+  }
+
+  /** What undoes earlier requests follows them, also to a node that hangs. The rest is answered. */
+  private releasesOf(asked: readonly PendingRequest[], node: ClusterNode): readonly PendingRequest[] {
+    const silent: MasterReply = { kind: 'unreachable', reason: `${node.name}: ${SILENT}`, sent: false };
+    this.answerAll(asked, ({ request }) => (request.op === 'release' ? undefined : silent));
+    return asked.filter(({ request }) => request.op === 'release');
+  }
+
+  private run(batch: Batch, command: 'evalsha' | 'eval'): void {
+    const { node } = batch;
+    const { marker, nonce, history, counters, requests } = this.groupOf(batch);
+    const keys = keysOf(requests, [marker, counters]);
+    const parts = this.encoder.encode(requests, node.isListening);
+    const script = command === 'eval' ? node.script.text : node.script.sha1;
+    node.call(command, [script, keys.length, ...keys, marker, nonce, history, counters, ...parts]).then(
+      (values) => this.read(batch, values as readonly unknown[]),
+      (error: unknown) => this.fail(batch, error),
+    );
+  }
+
+  /** Declares one key only: the server checks for each command that its keys are its own. */
+  private runTogether(node: ClusterNode, batches: readonly Batch[]): void {
+    const [key = ''] = batches[0]?.asked[0]?.request.keys ?? [];
+    const groups = encodeGroups(
+      batches.map((batch) => this.groupOf(batch)),
+      node.isListening,
+    );
+    node.call('evalsha', [node.script.sha1, 1, key, '', '', '', '', groups]).then(
+      (values) => {
+        let from = 0;
+        for (const batch of batches) {
+          const to = from + batch.asked.length;
+          this.read(batch, (values as readonly unknown[]).slice(from, to));
+          from = to;
+        }
+      },
+      (error: unknown) => {
+        for (const batch of batches) this.fail(batch, error);
+      },
+    );
+  }
+
+  private groupOf({ node, partition, asked, compares }: Batch): RequestGroup {
+    const { names, guard } = this.context;
+    const requests = asked.map(({ request }) => request);
+    const needsSeal = guard !== undefined && requests.some(isChecked);
+    return {
+      marker: needsSeal ? names.sealOf(partition) : '',
+      // A nonce that no seal has: what needs known data is refused.
+      nonce: guard?.states[partition]?.seal?.nonce ?? '-',
+      history: compares && needsSeal ? (node.identity?.replid ?? '') : '',
+      counters: requests.some(({ op }) => op === 'draw') ? names.countersOf(partition) : '',
+      requests,
+    };
+  }
+
+  private read(batch: Batch, values: readonly unknown[]): void {
+    const { node, partition, asked, sent, compares, epoch } = batch;
+    const { guard } = this.context;
+    const state = guard?.states[partition];
+    if (state && compares && !values.includes(UNMARKED) && asked.some(({ request }) => isChecked(request))) {
+      state.noteComparison(sent);
+    }
+    const waiting = guard && state?.quarantineAt(this.context.clock.read(), guard.longest);
+    const quarantine = waiting ?? (epoch === (state?.epoch ?? 0) ? undefined : CHANGED);
+    const unknown: PendingRequest[] = [];
+    const moved: PendingRequest[] = [];
+    this.answerAll(asked, (one, index) => {
+      const value = values[index];
+      if (value === UNMARKED) {
+        unknown.push(one);
+        return undefined;
+      }
+      // Of the keys that were not declared, one is not here, or not here any more.
+      if (isReply(value) && NOT_LOCAL.test(value.message)) {
+        moved.push(one);
+        return undefined;
+      }
+      const answer = isReply(value) ? node.failure(value, tokensOf([one])) : replyFrom(value);
+      if (answer.kind !== 'granted' || !isVote(one.request)) return answer;
+      if (quarantine) return { kind: 'quarantined', sent: true, ...quarantine };
+      return this.confirmed(batch, one, answer);
+    });
+    if (unknown.length > 0) this.lookAgain(batch, unknown, LOST_DATA, true);
+    if (moved.length > 0) this.lookAgain(batch, moved, MOVED_AWAY, false);
+  }
+
+  /** A vote counts if the primaries confirm that the process is still the owner. Answers later, unless that is known. */
+  private confirmed(
+    { partition, sent, epoch }: Batch,
+    one: PendingRequest,
+    answer: MasterReply,
+  ): MasterReply | undefined {
+    const { guard, needsView, topology } = this.context;
+    if (!guard || !needsView) return answer;
+    let now: MasterReply | undefined;
+    let isLate = false;
+    topology.views.confirm(partition, sent.monotonic - VIEW_AGE, (isConfirmed) => {
+      const isSame = guard.states[partition]?.epoch === epoch;
+      const counted: MasterReply =
+        isConfirmed && isSame ? answer : { kind: 'quarantined', sent: true, ...(isConfirmed ? CHANGED : UNCONFIRMED) };
+      if (!isConfirmed) topology.hurry();
+      if (isLate) one.reply(counted);
+      else now = counted;
+    });
+    isLate = true;
+    return now;
+  }
+
+  private fail(batch: Batch, error: unknown): void {
+    const { node, asked, isFirst } = batch;
+    const { topology } = this.context;
+    const answer = node.failure(error, tokensOf(asked));
+    const code = answer.kind === 'refused' ? answer.code : '';
+    if (code === 'ASK' || code === 'TRYAGAIN') releaseOneByOne(topology, batch);
+    if (isFirst && (code === 'MOVED' || code === 'NOSCRIPT')) {
+      this.lookAgain(batch, asked, answer, code === 'NOSCRIPT');
+      return;
+    }
+    if (['MOVED', 'CLUSTERDOWN', 'READONLY', 'LOADING', 'ASK', 'TRYAGAIN'].includes(code)) topology.hurry();
+    this.answerAll(asked, () => answer);
+  }
+
+  /** Settles a doubt about the owner or its data, and sends once more what may still be answered in time. */
+  private lookAgain(batch: Batch, asked: readonly PendingRequest[], why: MasterReply, isOtherData: boolean): void {
+    const { node, partition, sent, isFirst } = batch;
+    const { topology, guard, clock, masterTimeout } = this.context;
+    if (isOtherData) guard?.states[partition]?.doubt('its data was lost or replaced');
+    if (isOtherData) guard?.forget(node);
+    const recognized = isOtherData ? node.recognize().catch(() => false) : Promise.resolve(true);
+    const goOn = (): void => {
+      const state = guard?.states[partition];
+      const now = clock.read();
+      const quarantine = guard && state?.quarantineAt(now, guard.longest);
+      const isLate = now.monotonic - sent.monotonic > masterTimeout;
+      const again: PendingRequest[] = [];
+      this.answerAll(asked, (one) => {
+        const { request } = one;
+        // What has been withdrawn was followed by its release already: sent again, it would come after it.
+        if ('withdrawn' in request && request.withdrawn) return why;
+        if (quarantine && isVote(request)) return { kind: 'quarantined', sent: true, ...quarantine };
+        if (!isFirst || (isLate && request.op !== 'release')) return why;
+        again.push(one);
+        return undefined;
+      });
+      if (again.length > 0) this.send(partition, again, false);
+    };
+    recognized.then(() => topology.refresh()).then(goOn, goOn);
+  }
+
+  private sendState(batch: Batch, request: StateRequest, asked: PendingRequest): void {
+    const { node, partition } = batch;
+    const { names, guard, topology } = this.context;
+    const state = guard?.states[partition];
+    const marker = guard ? names.sealOf(partition) : '';
+    const { run = '', replid = '' } = node.identity ?? {};
+    let meant = request;
+    if (state && request.op !== 'read-state') {
+      // The number of changes in the whole cluster that the holder knew.
+      if (!state.seal || state.changedAt > Number(request.generation)) {
+        asked.reply(OTHER_DATA);
+        return;
+      }
+      meant = { ...request, generation: state.seal.generation };
+    }
+    const evaluate = (script: string, args: readonly (string | number)[]): Promise<unknown> => {
+      const keys = keysOf([request], [marker]);
+      return node.call('eval', [script, keys.length, ...keys, ...args]);
+    };
+    runStateRequest(meant, { marker, run, replid }, evaluate).then(
+      (answer) => {
+        if (answer === OTHER_DATA) {
+          guard?.forget(node);
+          state?.doubt('its data was lost or replaced');
+          topology.hurry();
+        }
+        const counted =
+          answer.kind === 'granted' && request.op !== 'read-state' ? this.confirmed(batch, asked, answer) : answer;
+        if (counted) asked.reply(counted);
+      },
+      (error: unknown) => {
+        topology.hurry();
+        asked.reply(node.failure(error, tokensOf([asked])));
+      },
+    );
+  }
+
+  /** @param answerTo gives `undefined` for a request that is not answered yet */
+  private answerAll(
+    asked: readonly PendingRequest[],
+    answerTo: (one: PendingRequest, index: number) => MasterReply | undefined,
+  ): void {
+    asked.forEach((one, index) => {
+      const answer = answerTo(one, index);
+      if (answer) one.reply(answer);
+    });
+  }
+}
+
+function noOwnerOf(partition: number): MasterReply {
+  return { kind: 'unreachable', reason: `no primary is known for slot ${partition * 64}`, sent: false };
+}

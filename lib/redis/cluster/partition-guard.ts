@@ -1,0 +1,268 @@
+import type { Clock, Instant } from '../../core/clock.js';
+import type { Random } from '../../core/random.js';
+import { driftOf, type Settings } from '../../core/settings/settings.js';
+import { generationFrom } from '../../core/state/generation.js';
+import { isReply, millisecondsFrom } from '../replies.js';
+import { RAISE, SEAL } from '../scripts/seal.lua.js';
+import type { ClusterMap } from './cluster-map.js';
+import type { ClusterNames } from './cluster-names.js';
+import type { ClusterNode } from './cluster-node.js';
+import { PARTITIONS } from './node-view.js';
+import { PartitionState } from './partition-state.js';
+import { reasonForSeal, type Seal, SEAL_FIELDS, sealFrom } from './seal.js';
+import { VIEW_AGE } from './views.js';
+
+/** How often another client may write seals between a reading and a writing of this one. */
+const MOST_RACES = 10;
+
+interface PartitionGuardContext {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly settings: Settings;
+  readonly names: ClusterNames;
+  readonly map: ClusterMap;
+  /** The primaries that can be asked. */
+  readonly nodes: () => readonly ClusterNode[];
+  /** `clusterNodeTimeout`: views do not protect, and the wait is longer. */
+  readonly nodeTimeout: number | undefined;
+  /** Milliseconds that a node gets to answer. */
+  readonly patience: number;
+}
+
+interface Reading {
+  readonly node: ClusterNode;
+  readonly partition: number;
+  readonly seal: Seal | undefined;
+  /** Clock of the process after the reading, in milliseconds. */
+  readonly time: number;
+}
+
+/**
+ * Keeps partitions from voting whose data may lack what was acknowledged: the restart guard of a cluster.
+ *
+ * A seal in the data of each partition names the process that the data belongs to. Where it names another one, the data is
+ * unknown: it gets a new seal, and does not vote until every lock from before has ended.
+ */
+export class PartitionGuard {
+  readonly states: readonly PartitionState[] = Array.from({ length: PARTITIONS }, () => new PartitionState());
+  /** Number of times that the generation of a partition has changed. */
+  changes = 0;
+  /** Whether a permission is missing, as far as the last check shows: then another one at once would not help. */
+  isForbidden = false;
+  /** The largest ttl in any seal, in milliseconds. */
+  private maxTtl: number;
+  private readonly unread = new Set<ClusterNode>();
+  /** Nodes where a script has found other values than this client knows. */
+  private readonly mistaken = new Set<ClusterNode>();
+  private checking: Promise<void> | undefined;
+  private again = false;
+
+  constructor(private readonly context: PartitionGuardContext) {
+    this.maxTtl = context.settings.maxTtl;
+  }
+
+  /** The longest quarantine, in milliseconds. */
+  get longest(): number {
+    const { settings, nodeTimeout = 0 } = this.context;
+    const locks = this.maxTtl + driftOf(settings, this.maxTtl);
+    return Math.ceil(locks + 2 * nodeTimeout + VIEW_AGE + settings.masterTimeout);
+  }
+
+  /** Whether any partition votes. */
+  votesAnywhere(now: Instant): boolean {
+    return this.states.some((state) => state.votesAt(now));
+  }
+
+  /** Milliseconds until the first partition votes; `undefined` if one does, or if that is unknown. */
+  firstVote(now: Instant): number | undefined {
+    const waits = this.states.flatMap((state) => (state.seal ? [state.quarantineAt(now, 0)?.remaining ?? 0] : []));
+    const soonest = Math.min(...waits, Infinity);
+    return soonest > 0 && soonest < Infinity ? soonest : undefined;
+  }
+
+  /** Whether the data of every partition with an owner is known. */
+  get isComplete(): boolean {
+    return this.states.every(({ seal }) => seal !== undefined);
+  }
+
+  /** The seals on a node have to be read again. */
+  forget(node: ClusterNode): void {
+    this.unread.add(node);
+  }
+
+  /** The owner of a partition, or its claim, has changed. */
+  disown(partition: number): void {
+    this.states[partition]?.doubt('another node serves it now');
+  }
+
+  /** Reads the seals that are not known, and seals unknown data. One check at a time. */
+  check(): Promise<void> {
+    this.again = true;
+    this.checking ??= this.checkWhileNeeded().finally(() => (this.checking = undefined));
+    return this.checking;
+  }
+
+  private async checkWhileNeeded(): Promise<void> {
+    for (let round = 0; this.again && round < MOST_RACES; round++) {
+      this.again = false;
+      this.isForbidden = false;
+      const readings = await this.read();
+      if (readings.some((reading) => this.reasonToSeal(reading) !== undefined)) await this.learnLongest(readings);
+      // After all readings: one of them may know of longer locks.
+      const written = await Promise.all(readings.map((reading) => this.attend(reading, readings)));
+      await this.recognizeMistaken();
+      if (written.includes(true)) this.again = true;
+    }
+  }
+
+  /** The history of the data changes without a new connection, for example when the first replica attaches. */
+  private async recognizeMistaken(): Promise<void> {
+    const nodes = [...this.mistaken];
+    this.mistaken.clear();
+    await Promise.all(nodes.map((node) => this.within(node.recognize()).catch(() => undefined)));
+  }
+
+  private async read(): Promise<readonly Reading[]> {
+    const readings = await Promise.all(
+      this.context.nodes().map(async (node) => {
+        const isUnread = this.unread.delete(node);
+        const partitions = this.context.map
+          .partitionsOf(node.id)
+          .filter((partition) => isUnread || this.states[partition]?.seal === undefined);
+        if (!node.isConnected || partitions.length === 0) return [];
+        const found = await this.within(this.readFrom(node, partitions)).catch((error: unknown) => {
+          if (isReply(error)) for (const partition of partitions) this.refuse(partition, error);
+        });
+        if (!found) this.unread.add(node);
+        return found ?? [];
+      }),
+    );
+    const all = readings.flat();
+    for (const { seal } of all) if (seal) this.maxTtl = Math.max(this.maxTtl, seal.maxTtl);
+    return all;
+  }
+
+  private reasonToSeal({ node, partition, seal }: Reading): string | undefined {
+    const claim = this.context.map.claimOf(partition);
+    return node.identity && claim?.owner === node.id ? reasonForSeal(seal, node.identity, claim) : undefined;
+  }
+
+  /**
+   * Another process may have raised the largest ttl since this client read the seals, and the data that was lost may have
+   * had a lock that long. The seals of the other primaries still have that ttl.
+   */
+  private async learnLongest(readings: readonly Reading[]): Promise<void> {
+    const { map, names, nodes } = this.context;
+    const isRead = new Set(readings.filter(({ seal }) => seal).map(({ partition }) => partition));
+    const asked = nodes().flatMap((node) =>
+      map.partitionsOf(node.id).flatMap((partition) => (isRead.has(partition) ? [] : [{ node, partition }])),
+    );
+    const found = await Promise.all(
+      asked.map(({ node, partition }) =>
+        this.within(node.call('hget', [names.sealOf(partition), 'max'])).catch(() => undefined),
+      ),
+    );
+    this.maxTtl = found.reduce<number>((longest, one) => Math.max(longest, Number(one ?? 0)), this.maxTtl);
+  }
+
+  private async readFrom(node: ClusterNode, partitions: readonly number[]): Promise<readonly Reading[]> {
+    const { names } = this.context;
+    const answers = partitions.map((partition) =>
+      node.call('hmget', [names.sealOf(partition), ...SEAL_FIELDS]).then(
+        (values): Seal | 'absent' => sealFrom(values as (string | null)[]) ?? 'absent',
+        (error: unknown) => {
+          if (isReply(error)) this.refuse(partition, error);
+          return undefined;
+        },
+      ),
+    );
+    const [time, seals] = await Promise.all([node.call('time', []), Promise.all(answers)]);
+    return partitions.flatMap((partition, index) => {
+      const seal = seals[index];
+      const known = seal === 'absent' ? undefined : seal;
+      return seal === undefined ? [] : [{ node, partition, seal: known, time: millisecondsFrom(time) }];
+    });
+  }
+
+  /** Returns whether the seal was changed, or may have been. */
+  private async attend(reading: Reading, readings: readonly Reading[]): Promise<boolean> {
+    const { node, partition, seal, time } = reading;
+    const { map, clock, settings, names } = this.context;
+    const state = this.states[partition];
+    const claim = map.claimOf(partition);
+    if (!state || !node.identity || claim?.owner !== node.id) return false;
+    const reason = reasonForSeal(seal, node.identity, claim);
+    if (reason === undefined && seal) {
+      if (seal.maxTtl < settings.maxTtl) {
+        return this.change(reading, [RAISE, 1, names.sealOf(partition), seal.nonce, settings.maxTtl]);
+      }
+      if (seal.generation !== state.seal?.generation) state.changedAt = ++this.changes;
+      state.accept(seal, clock.read(), { left: seal.from - time, longest: this.longest });
+      return false;
+    }
+    state.doubt(reason ?? '');
+    if (!map.maySeal(partition)) {
+      state.doubt('too few other primaries confirm which node serves it');
+      return false;
+    }
+    return this.write(reading, reason ?? '', readings);
+  }
+
+  private async write(
+    { node, partition, seal, time }: Reading,
+    reason: string,
+    readings: readonly Reading[],
+  ): Promise<boolean> {
+    const { map, names, random, settings, nodeTimeout } = this.context;
+    const claim = map.claimOf(partition);
+    if (!node.identity || !claim) return false;
+    const { run, replid } = node.identity;
+    const [owner, epoch] = nodeTimeout === undefined ? [claim.owner, claim.epoch] : ['', ''];
+    // Partitions that never had a seal have never had a state, either.
+    const isNew = readings.length === PARTITIONS && readings.every((other) => other.seal === undefined);
+    const fields = [
+      ...['nonce', random.token(), 'max', this.maxTtl, 'why', reason, 'by', settings.instance],
+      ...['generation', generationFrom(random.token(), time), 'first', isNew ? '1' : ''],
+    ];
+    const basis = [run, replid, owner, epoch, seal?.nonce ?? '', this.longest];
+    return this.change({ node, partition }, [SEAL, 1, names.sealOf(partition), ...basis, ...fields]);
+  }
+
+  /** Runs a script that changes a seal. Returns whether it may have changed it. */
+  private async change(
+    { node, partition }: Pick<Reading, 'node' | 'partition'>,
+    parameters: (string | number)[],
+  ): Promise<boolean> {
+    try {
+      if ((await this.within(node.call('eval', parameters))) === 0) this.mistaken.add(node);
+      return true;
+    } catch (error) {
+      if (isReply(error)) this.refuse(partition, error);
+      return false;
+    }
+  }
+
+  private refuse(partition: number, error: Error): void {
+    this.states[partition]?.doubt(`its seal cannot be read or written: ${error.message}`);
+    if (/^NOPERM|can't run|no permissions/.test(error.message)) this.isForbidden = true;
+  }
+
+  /** Resolves with `undefined` if there is no answer in time. */
+  private within<T>(promise: Promise<T>): Promise<T | undefined> {
+    const { clock, patience } = this.context;
+    return new Promise((resolve, reject) => {
+      const timer = clock.schedule(patience, () => resolve(undefined)).unref();
+      promise.then(
+        (value) => {
+          timer.cancel();
+          resolve(value);
+        },
+        (error: unknown) => {
+          timer.cancel();
+          if (isReply(error)) reject(error);
+          else resolve(undefined);
+        },
+      );
+    });
+  }
+}

@@ -1,0 +1,109 @@
+import type { Clock, Instant } from '../../core/clock.js';
+import type { ClusterNode } from './cluster-node.js';
+import type { NodeView } from './node-view.js';
+import { PARTITIONS } from './node-view.js';
+
+/** A vote counts if a view that confirms its owner was sent at most this many milliseconds before it. */
+export const VIEW_AGE = 1_000;
+/** While votes are asked for, a view is sent this often, in milliseconds. */
+const VIEW_INTERVAL = VIEW_AGE / 2;
+/** A node that hangs is asked so many times, and then no more. */
+export const MOST_QUESTIONS = 3;
+
+interface ViewsContext {
+  readonly clock: Clock;
+  /** Milliseconds after which a round ends without the answers that are missing. */
+  readonly patience: number;
+  /** The nodes to ask. */
+  readonly nodes: () => readonly ClusterNode[];
+  /** Takes the answers of a round so far. Returns the partitions whose claims they confirm. */
+  readonly learn: (views: readonly NodeView[]) => ReadonlySet<number>;
+}
+
+interface Pending {
+  readonly partition: number;
+  /** The view must have been sent then or later. Monotonic. */
+  readonly since: number;
+  readonly reply: (isConfirmed: boolean) => void;
+}
+
+/**
+ * Asks the primaries who owns the partitions: an old primary that was paused grants after its replica was promoted, and
+ * nothing in its answer shows that.
+ */
+export class Views {
+  /** When the last view that confirmed each partition was sent. Monotonic. */
+  private readonly confirmedAt = new Float64Array(PARTITIONS).fill(-Infinity);
+  private sentAt = -Infinity;
+  private pending: Pending[] = [];
+  private rounds = new Set<number>();
+
+  constructor(private readonly context: ViewsContext) {}
+
+  /** Sends a view if the last one is not fresh. */
+  refresh({ monotonic }: Instant): void {
+    if (monotonic - this.sentAt >= VIEW_INTERVAL) void this.ask();
+  }
+
+  /** Sends a view. Resolves when all nodes have answered, or have not within the time limit. */
+  async ask(): Promise<void> {
+    const { clock, nodes, learn, patience } = this.context;
+    const sent = clock.read().monotonic;
+    this.sentAt = sent;
+    this.rounds.add(sent);
+    const views: NodeView[] = [];
+    const asked = nodes().filter(({ questions }) => questions < MOST_QUESTIONS);
+    let isOver = false;
+    const answers = asked.map(async (node) => {
+      const view = await node.ask();
+      if (isOver) return;
+      views.push(view);
+      for (const partition of learn(views)) {
+        this.confirmedAt[partition] = Math.max(this.confirmedAt[partition] ?? -Infinity, sent);
+      }
+      this.settle();
+    });
+    await new Promise<void>((resolve) => {
+      const timer = clock.schedule(patience, resolve).unref();
+      void Promise.allSettled(answers).then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+    isOver = true;
+    this.rounds.delete(sent);
+    this.settle();
+  }
+
+  /** Calls `reply` once it is known whether a view confirms the owner of a partition that was sent at `since` or later. */
+  confirm(partition: number, since: number, reply: (isConfirmed: boolean) => void): void {
+    if ((this.confirmedAt[partition] ?? -Infinity) >= since) {
+      reply(true);
+      return;
+    }
+    this.pending.push({ partition, since, reply });
+    if (!this.mayConfirm(since)) void this.ask();
+  }
+
+  /** What was confirmed of these partitions concerns other claims. */
+  forget(partitions: readonly number[]): void {
+    for (const partition of partitions) this.confirmedAt[partition] = -Infinity;
+  }
+
+  private settle(): void {
+    if (this.pending.length === 0) return;
+    const { pending } = this;
+    this.pending = [];
+    for (const one of pending) {
+      const isConfirmed = (this.confirmedAt[one.partition] ?? -Infinity) >= one.since;
+      if (isConfirmed || !this.mayConfirm(one.since)) one.reply(isConfirmed);
+      else this.pending.push(one);
+    }
+  }
+
+  /** Whether a view is under way that is late enough. */
+  private mayConfirm(since: number): boolean {
+    for (const sent of this.rounds) if (sent >= since) return true;
+    return false;
+  }
+}

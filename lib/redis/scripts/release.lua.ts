@@ -1,0 +1,15 @@
+import { SHARED } from './usual.lua.js';
+
+/**
+ * KEYS: one key. ARGV: the token of its holder, and for how many milliseconds the key is kept. No waiter is notified: its
+ * queue may be on another node.
+ */
+export const RELEASE_ALONE = `
+if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then
+  redis.pcall('ZREM', KEYS[1], ${SHARED} .. ARGV[1])
+elseif ARGV[2] == '0' then
+  redis.call('DEL', KEYS[1])
+else
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return 1`.trim();
