@@ -5,10 +5,28 @@ import { command } from '../support/command.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import type { GhostKey } from './evidence.js';
 
-/** Keys that outlive all locks: a hash of bounded size, and the marker of the master. */
-const LASTING = /\0(?:fences|incarnation)$/;
+/** Keys that outlive all locks: a hash of bounded size, and the marker of the master or of a partition. */
+const LASTING = /\0(?:fences|incarnation|seal)$/;
 /** Queues are short, and expire by themselves. */
 const QUEUE = /\0(?:queue|permits):/;
+
+type StoredKey = Omit<GhostKey, 'master'>;
+
+export async function keysAt(port: number): Promise<StoredKey[]> {
+  const client = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
+  try {
+    const keys = await client.keys('*');
+    return await Promise.all(keys.map(async (key) => ({ key, ttl: await client.pttl(key) })));
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** Whether a key should be gone when every lock has ended. */
+export function isGhost({ key, ttl }: StoredKey): boolean {
+  // -2: it expired between the two commands.
+  return ttl !== -2 && !LASTING.test(key) && !(QUEUE.test(key) && ttl >= 0);
+}
 
 /** One master: a server, its proxy, and its clock. */
 export class Node {
@@ -41,14 +59,8 @@ export class Node {
     this.shim?.step(this.offset);
   }
 
-  async keys(): Promise<{ readonly key: string; readonly ttl: number }[]> {
-    const client = new Redis(this.server.port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
-    try {
-      const keys = await client.keys('*');
-      return await Promise.all(keys.map(async (key) => ({ key, ttl: await client.pttl(key) })));
-    } finally {
-      client.disconnect();
-    }
+  keys(): Promise<StoredKey[]> {
+    return keysAt(this.server.port);
   }
 
   async stop(): Promise<void> {
@@ -82,12 +94,7 @@ export class Cluster implements AsyncDisposable {
   /** Keys that should be gone when every lock has ended. */
   async ghosts(): Promise<GhostKey[]> {
     const keys = await Promise.all(this.nodes.map((node) => node.keys()));
-    return keys.flatMap((list, master) =>
-      list
-        // -2: it expired between the two commands.
-        .filter(({ key, ttl }) => ttl !== -2 && !LASTING.test(key) && !(QUEUE.test(key) && ttl >= 0))
-        .map((key) => ({ master, ...key })),
-    );
+    return keys.flatMap((list, master) => list.filter(isGhost).map((key) => ({ master, ...key })));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -51,7 +51,12 @@ export class Crew implements AsyncDisposable {
     const late = once(timer.signal, 'abort', { signal: AbortSignal.timeout(READY_WITHIN) }).catch(() => {
       throw new Error(`Not all workers met all masters within ${READY_WITHIN} ms`);
     });
-    await Promise.race([Promise.all(this.active.map(({ ready }) => ready)), late]);
+    const ends = this.active.map(({ exit, isReady, task }) =>
+      exit.then((how) => {
+        if (!isReady()) throw new Error(`Worker ${task.name} ended with ${how} before it had met all masters`);
+      }),
+    );
+    await Promise.race([Promise.all(this.active.map(({ ready }) => ready)), late, Promise.all(ends).then(() => late)]);
     late.catch(() => undefined);
   }
 

@@ -1,11 +1,10 @@
-import type { FaultKind } from './kinds.js';
 import type { PlannedPhase } from './plan.js';
 import type { Write } from './register.js';
 import type { TraceEvent } from './trace.js';
 
 /** A fault as it was carried out. Times are milliseconds of the machine's monotonic clock. */
 export interface AppliedFault {
-  readonly kind: FaultKind;
+  readonly kind: string;
   readonly targets: readonly number[];
   readonly at: number;
   readonly until: number;
@@ -36,6 +35,8 @@ export interface GhostKey {
 
 /** Everything that a run leaves behind for the checks. */
 export interface Evidence {
+  /** Names of all kinds of faults that the run could have had. */
+  readonly kinds: readonly string[];
   readonly keys: readonly string[];
   readonly phases: readonly Phase[];
   readonly faults: readonly AppliedFault[];

@@ -6,7 +6,6 @@ import type { PlannedFault } from './plan.js';
 import type { Register } from './register.js';
 
 export interface World {
-  readonly cluster: Cluster;
   readonly crew: Crew;
   readonly register: Register;
   readonly keys: readonly string[];
@@ -17,7 +16,7 @@ const PERMIT = /\0permit:/;
 
 /** Acts on one target from the start of the fault until it is healed. */
 type OnMaster = (node: Node, fault: PlannedFault) => Promise<void>;
-type OnWorker = (world: World, worker: number, fault: PlannedFault) => Promise<void>;
+type OnWorker = (world: World, worker: number, fault: Pick<PlannedFault, 'lasts'>) => Promise<void>;
 
 const ON_MASTER = {
   'kill -9, back at once': ({ server }) => server.restart(),
@@ -98,7 +97,7 @@ const ON_MASTER = {
   },
 } as const satisfies Partial<Record<FaultKind, OnMaster>>;
 
-const ON_WORKER = {
+export const ON_WORKER = {
   'worker stopped': ({ crew }, worker, { lasts }) => stop(crew, worker, lasts),
   'holder stopped before its write': async ({ crew, register }, worker, { lasts }) => {
     // A worker that has written at the beginning of its section writes again at its end.
@@ -108,9 +107,9 @@ const ON_WORKER = {
 } as const satisfies Partial<Record<FaultKind, OnWorker>>;
 
 /** Carries out a fault and heals it. */
-export async function carryOut(world: World, fault: PlannedFault): Promise<void> {
+export async function carryOut(cluster: Cluster, world: World, fault: PlannedFault): Promise<true> {
   const { kind, targets } = fault;
-  const nodes = targets.map((index) => world.cluster.nodes[index] as Node);
+  const nodes = targets.map((index) => cluster.nodes[index] as Node);
   if (kind === 'FLUSHALL met by a new process') {
     await Promise.all([...nodes.map((node) => node.command('FLUSHALL')), world.crew.replace(0)]);
   } else if (kind in ON_WORKER) {
@@ -120,6 +119,7 @@ export async function carryOut(world: World, fault: PlannedFault): Promise<void>
     const act: OnMaster = ON_MASTER[kind as keyof typeof ON_MASTER];
     await Promise.all(nodes.map((node) => act(node, fault)));
   }
+  return true;
 }
 
 async function killFor({ server }: Node, { lasts }: PlannedFault): Promise<void> {

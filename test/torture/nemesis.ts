@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/eventually.js';
 import type { AppliedFault, Phase } from './evidence.js';
-import { carryOut, type World } from './faults.js';
-import { type Kind, KINDS } from './kinds.js';
+import type { World } from './faults.js';
+import type { Kind } from './kinds.js';
 import { now } from './now.js';
 import type { Plan, PlannedFault } from './plan.js';
 
@@ -12,8 +12,15 @@ import type { Plan, PlannedFault } from './plan.js';
  */
 const RECOVERED_WITHIN = 30_000;
 
+/** What a nemesis can do to the servers and processes of a run. */
+export interface Arsenal<Name extends string> {
+  readonly kinds: Readonly<Record<Name, Kind>>;
+  /** Carries out a fault and heals it. Resolves with `false` if it could not be carried out. */
+  readonly carryOut: (world: World, fault: PlannedFault<Name>) => Promise<boolean>;
+}
+
 /** Carries out a plan, and records what happened when. */
-export class Nemesis {
+export class Nemesis<Name extends string> {
   readonly faults: AppliedFault[] = [];
   readonly phases: Phase[] = [];
   /** The work in progress at each target: a slow machine may need longer than planned. */
@@ -22,7 +29,8 @@ export class Nemesis {
 
   constructor(
     private readonly world: World,
-    private readonly plan: Plan,
+    private readonly arsenal: Arsenal<Name>,
+    private readonly plan: Plan<Name>,
     private readonly enter: (phase: Phase) => void,
   ) {}
 
@@ -65,9 +73,9 @@ export class Nemesis {
     await eventually(() => keys.every((key) => sectionsOn(key) >= 2), RECOVERED_WITHIN).catch(() => undefined);
   }
 
-  private async apply(fault: PlannedFault): Promise<void> {
+  private async apply(fault: PlannedFault<Name>): Promise<void> {
     const { kind, targets } = fault;
-    const { target, needsWitnesses, newWorker }: Kind = KINDS[kind];
+    const { target, needsWitnesses, newWorker } = this.arsenal.kinds[kind];
     const names = targets.map((index) => `${target === 'worker' ? 'worker' : 'master'} ${index}`);
     const before = Promise.all([this.restarting, ...names.map((name) => this.busy.get(name))]);
     const act = async (): Promise<void> => {
@@ -75,8 +83,7 @@ export class Nemesis {
       // The plan allows enough time for most machines, but not for all.
       if (needsWitnesses) await eventually(() => this.world.crew.areReady, 60_000);
       const at = now();
-      await carryOut(this.world, fault);
-      this.faults.push({ kind, targets, at, until: now() });
+      if (await this.arsenal.carryOut(this.world, fault)) this.faults.push({ kind, targets, at, until: now() });
     };
     const acting = act();
     if (newWorker) this.restarting = acting;

@@ -19,10 +19,10 @@ const SETTLING = 3_000;
 const CALM = 1_500;
 const CYCLE = 30_000;
 
-export interface PlannedFault {
+export interface PlannedFault<Name extends string = FaultKind> {
   /** Milliseconds from the start. */
   readonly at: number;
-  readonly kind: FaultKind;
+  readonly kind: Name;
   /** Numbers of masters or of workers. */
   readonly targets: readonly number[];
   /** Milliseconds until it is healed. */
@@ -37,9 +37,9 @@ export interface PlannedPhase {
   readonly to: number;
 }
 
-export interface Plan {
+export interface Plan<Name extends string = FaultKind> {
   readonly phases: readonly PlannedPhase[];
-  readonly faults: readonly PlannedFault[];
+  readonly faults: readonly PlannedFault<Name>[];
 }
 
 export interface PlanOptions {

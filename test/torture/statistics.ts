@@ -1,11 +1,10 @@
 import { overlaps } from './check-exclusion.js';
 import type { Evidence } from './evidence.js';
-import { type FaultKind, KINDS } from './kinds.js';
 import { beliefsOf } from './sections.js';
 
 /** A run in numbers. */
 export interface Statistics {
-  readonly faults: Readonly<Record<FaultKind, number>>;
+  readonly faults: Readonly<Record<string, number>>;
   /** How often each operation had which outcome. */
   readonly operations: ReadonlyMap<string, number>;
   readonly sections: number;
@@ -21,8 +20,9 @@ export interface Statistics {
 
 export function statisticsOf(evidence: Evidence): Statistics {
   const { workers, writes } = evidence;
-  const faults = Object.fromEntries(Object.keys(KINDS).map((kind) => [kind, 0])) as Record<FaultKind, number>;
-  for (const { kind } of evidence.faults) faults[kind]++;
+  const faults = Object.fromEntries(
+    evidence.kinds.map((name) => [name, evidence.faults.filter(({ kind }) => kind === name).length]),
+  );
   const operations: string[] = [];
   const losses: string[] = [];
   for (const { events } of workers) {

@@ -28,7 +28,7 @@ function worker(...events: (TraceEvent | readonly TraceEvent[])[]): WorkerRecord
 }
 
 function evidence(more: Partial<Evidence>): Evidence {
-  return { keys: ['a'], phases: [QUIET], faults: [], workers: [], writes: [], ghosts: [], ...more };
+  return { kinds: [], keys: ['a'], phases: [QUIET], faults: [], workers: [], writes: [], ghosts: [], ...more };
 }
 
 function write(section: string, at: number, more: Partial<Write> = {}): Write {
