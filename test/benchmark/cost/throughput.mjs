@@ -6,9 +6,9 @@ export async function throughput({ crew, load, ttl }, { concurrency, duration, r
   const noise = [];
   const measured = await inRounds({ rounds, warmUps }, crew.members, async (contender, round) => {
     if (round >= 0) noise.push(fixedWork());
-    const before = await load.cpu();
+    const before = await load.cpu(contender);
     const { locks, elapsed, cpu, failures } = await crew.run(contender, 'load', { concurrency, duration, ttl });
-    const server = (await load.cpu()) - before;
+    const server = (await load.cpu(contender)) - before;
     return { rate: (locks / elapsed) * 1000, client: cpu / locks, server: server / locks, failures };
   });
   const contenders = {};
