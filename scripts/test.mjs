@@ -12,8 +12,8 @@ import { ensureRedisServer } from './redis-servers.mjs';
 import { optionsOf } from './options.mjs';
 import { root, run } from './run.mjs';
 
-/** Many tests wait for a server or a timer: on a machine with two processors, jest would use only one of them. */
-const WORKERS = 2;
+/** Many tests wait for a server or a timer: with a worker for each processor, both would often be idle. */
+const WORKERS = 3;
 const NODE_FLAGS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
 
 /** The parts that can be run alone: `npm run test:e2e`. */
