@@ -196,7 +196,7 @@ export class PartitionGuard {
       if (seal.maxTtl < settings.maxTtl) {
         return this.change(reading, [RAISE, 1, names.sealOf(partition), seal.nonce, settings.maxTtl]);
       }
-      if (seal.generation !== state.seal?.generation) state.changedAt = ++this.changes;
+      if (seal.generation !== state.generation) state.changedAt = ++this.changes;
       state.accept(seal, clock.read(), { left: seal.from - time, longest: this.longest });
       return false;
     }

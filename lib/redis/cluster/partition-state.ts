@@ -8,6 +8,8 @@ export class PartitionState {
   epoch = 0;
   /** The seal of known data; `undefined` while the data is unknown. */
   seal: Seal | undefined;
+  /** The generation of the data that was known last; empty if none was. */
+  generation = '';
   /** When the generation of its data last changed: the number of changes in the cluster until then. */
   changedAt = 0;
   private reason = 'its owner is not known yet';
@@ -49,6 +51,7 @@ export class PartitionState {
     if (!isSame) this.epoch++;
     if (!isSame) this.comparedAt = -Infinity;
     this.seal = seal;
+    this.generation = seal.generation;
     this.reason = seal.reason;
   }
 
