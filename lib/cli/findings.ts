@@ -105,7 +105,7 @@ export function waitOf(one: Examination): number | undefined {
   if (one.shard) return one.shard.standing?.wait;
   if (one.cluster) {
     const waits = one.cluster.shards.map((shard) => waitOf(shard) ?? Infinity);
-    const wait = Math.max(...waits);
+    const wait = Math.min(...waits, Infinity);
     return wait === Infinity ? undefined : wait;
   }
   const evidence = evidenceOf(one);
@@ -118,10 +118,10 @@ export function clockErrorOf({ clock }: Examination, examined: readonly Examinat
   return clock && reference && certainDistance(clock, reference);
 }
 
-/** Whether its votes would count if the restart guard let them. Those of a cluster count if each primary votes. */
+/** Whether its votes would count if the restart guard let them. A cluster votes for what any of its primaries serves. */
 export function canVote(one: Examination, examined: readonly Examination[]): boolean {
   const { unreachable, fault, refusal, missing, cluster } = one;
-  if (cluster && (cluster.unserved > 0 || !cluster.shards.every((shard) => canVote(shard, [shard])))) return false;
+  if (cluster && !cluster.shards.some((shard) => canVote(shard, [shard]))) return false;
   if (unreachable ?? fault ?? refusal ?? twinOf(one, examined)) return false;
   return !missing.some(isVital);
 }
