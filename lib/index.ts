@@ -59,8 +59,14 @@ export type {
 export { type LockedWork, LockService } from './nest/lock.service.js';
 export type { DurableOption } from './redis/durable-option.js';
 export type { RedisMasterSource } from './redis/master-source.js';
+export type { NodeAddress } from './redis/endpoint.js';
 export type { RedisClientSource } from './redis/redis-client.interface.js';
-export type { RedisClusterNatMap, RedisClusterOptions, RedisClusterSource } from './redis/cluster/cluster-source.js';
+export type {
+  RedisClusterNatMap,
+  RedisClusterNode,
+  RedisClusterOptions,
+  RedisClusterSource,
+} from './redis/cluster/cluster-source.js';
 export type {
   DisabledModuleOptions,
   LockingModuleOptions,

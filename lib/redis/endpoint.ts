@@ -3,7 +3,9 @@ import { redactAddress } from './url-parts.js';
 
 /** The address of a server. IPv6 addresses are without brackets. */
 export interface NodeAddress {
+  /** Name or address of the host. */
   readonly host: string;
+  /** From 1 to 65535. */
   readonly port: number;
 }
 

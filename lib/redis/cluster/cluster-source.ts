@@ -15,7 +15,12 @@ import { namesCluster, optionsOfClusterUrl } from './cluster-url.js';
 import { translationBy } from './nat-map.js';
 
 export type { NodeAddress } from '../endpoint.js';
-export type { RedisClusterNatMap, RedisClusterOptions, RedisClusterSource } from './redis-cluster.interface.js';
+export type {
+  RedisClusterNatMap,
+  RedisClusterNode,
+  RedisClusterOptions,
+  RedisClusterSource,
+} from './redis-cluster.interface.js';
 
 const PORT = 6379;
 const NODE = 'host:port, a redis:// or rediss:// URL, or { host, port }';

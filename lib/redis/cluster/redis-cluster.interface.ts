@@ -15,7 +15,7 @@ export interface RedisClusterOptions extends Omit<
    * 6379 by default and IPv6 addresses in brackets. The others are read from these. All URLs have the same scheme, user,
    * password and family, which apply to all nodes.
    */
-  readonly cluster: readonly (string | { readonly host: string; readonly port?: number })[];
+  readonly cluster: readonly (string | RedisClusterNode)[];
   /**
    * The addresses by which this process reaches the nodes, if they announce others: an object with the announced
    * addresses as its keys, `{ '10.0.0.1:6379': { host: 'example.com', port: 7000 } }`, or a function that is called with
@@ -41,6 +41,17 @@ export interface RedisClusterOptions extends Omit<
   readonly db?: 0;
 }
 
+/** One node of a cluster. */
+export interface RedisClusterNode {
+  /** Its name or address. */
+  readonly host: string;
+  /**
+   * Its port.
+   * @default 6379
+   */
+  readonly port?: number;
+}
+
 /** The addresses to use in place of those that nodes announce, as ioredis takes them. */
 export type RedisClusterNatMap =
   Readonly<Record<string, NodeAddress>> | ((announced: string) => NodeAddress | null | undefined);
@@ -50,10 +61,15 @@ export type RedisClusterNatMap =
  * `redisOptions` and its `natMap`, and does not use the client itself.
  */
 export interface RedisClusterSource {
+  /** Distinguishes a `Cluster` from a client of one server. */
   readonly isCluster: boolean;
+  /** The settings of the client. */
   readonly options: {
+    /** Settings of the connections to the nodes. */
     readonly redisOptions?: object | undefined;
+    /** The addresses to use in place of those that nodes announce. */
     readonly natMap?: RedisClusterNatMap | undefined;
+    /** Must be off: the startup nodes are contacted by their own names. */
     readonly useSRVRecords?: boolean | undefined;
   };
   /** The nodes that the client knows. A client of one server has no such method. */
