@@ -31,8 +31,8 @@ export interface RedisClusterOptions extends Omit<
    */
   readonly clusterNodeTimeout?: Duration;
   /**
-   * Whether requests to all partitions of one primary share a command, in place of a command for each partition: several
-   * times cheaper where many locks are taken at a time. The command declares one of its keys only. Servers of Redis and
+   * Whether requests to all partitions of one primary share a command, in place of a command for each partition: cheaper
+   * where many locks are taken at a time. The command declares one of its keys only. Servers of Redis and
    * Valkey check the others themselves; a service that refuses keys that are not declared needs `false`.
    * @default false
    */
