@@ -1,38 +1,7 @@
-import { sleep } from '../measure/numbers.mjs';
+import { connectBuild } from './build.mjs';
 import * as library from './library.mjs';
 
 /** With every safety feature on. A short `maxTtl` shortens the quarantine of masters that have just started. */
 export const connect = (urls, { ttl } = {}) => connectWith(urls, { ttl, maxTtl: ttl });
 
-/** @param build the library; by default, the build of this checkout */
-export async function connectWith(urls, options, { LockService, RedlockModule } = library) {
-  const module = RedlockModule.forRoot({ masters: urls, wait: '5m', ...options });
-  const app = await library.NestFactory.createApplicationContext(module, { logger: false });
-  const locks = app.get(LockService);
-  await allVote(locks);
-  return {
-    /** @param options the ttl, or all options of the call */
-    async acquire(key, options) {
-      const lock = await locks.acquire(key, options);
-      return () => lock.release();
-    },
-    async tryAcquire(key, ttl) {
-      const lock = await locks.tryAcquire(key, ttl);
-      return lock && (() => lock.release());
-    },
-    async hold(key, ttl) {
-      const lock = await locks.acquire(key, { ttl, extend: true });
-      return () => lock.release();
-    },
-    close: () => app.close(),
-  };
-}
-
-/** Waits until all masters vote: those that have just started do not yet. */
-export async function allVote(locks) {
-  const deadline = performance.now() + 60_000;
-  while (!locks.status().masters.every(({ state }) => state === 'voting')) {
-    if (performance.now() > deadline) throw new Error(`no vote: ${JSON.stringify(locks.status())}`);
-    await sleep(20);
-  }
-}
+export const connectWith = (urls, options) => connectBuild(library, urls, options);

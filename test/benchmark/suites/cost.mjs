@@ -1,6 +1,6 @@
 import { checksOf, PROMISED } from '../cost/checks.mjs';
 import { commandsPerLock } from '../cost/commands.mjs';
-import { contendersFor } from '../cost/contenders.mjs';
+import { before, contendersFor } from '../cost/contenders.mjs';
 import { printCommands, printThroughput } from '../cost/print.mjs';
 import { throughput } from '../cost/throughput.mjs';
 import { onField } from '../measure/field.mjs';
@@ -17,11 +17,13 @@ const LENGTHS = {
     { concurrency: 256, duration: 250, rounds: 3, warmUps: 1 },
   ],
   quick: [{ concurrency: PROMISED, duration: 160, rounds: 5, warmUps: 1 }],
+  // Two rounds of the same build differ by a fifth, and what is asked is whether two builds differ by 3 %.
+  comparison: [16, PROMISED, 256].map((concurrency) => ({ concurrency, duration: 100, rounds: 101, warmUps: 3 })),
 };
 
 /** Measures the cost of an uncontended lock: CPU of the client and of the servers, locks per second, and commands. */
 export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5], only }) {
-  const scenes = quick ? LENGTHS.quick : LENGTHS.usual;
+  const scenes = quick ? LENGTHS.quick : before.length > 0 ? LENGTHS.comparison : LENGTHS.usual;
   const figures = [];
   for (const count of masters) {
     const contenders = contendersFor(count, only);

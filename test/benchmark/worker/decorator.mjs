@@ -1,6 +1,7 @@
 import { decorate } from '../contenders/decorate.mjs';
-import { LockService, Module, NestFactory, RedlockModule, WithLock } from '../contenders/library.mjs';
-import { allVote } from '../contenders/ours.mjs';
+import { allVote } from '../contenders/build.mjs';
+import { LockService, RedlockModule, WithLock } from '../contenders/library.mjs';
+import { Module, NestFactory } from '../contenders/nest.mjs';
 
 const TTL = '10s';
 /** A short one shortens the quarantine of masters that have just started. */

@@ -2,7 +2,6 @@
 import { contend } from './contend.mjs';
 import { crowd } from './crowd.mjs';
 import { cycles } from './cycles.mjs';
-import { decorator } from './decorator.mjs';
 import { hold, letGo, rest, timers } from './hold.mjs';
 import { randomKeys, visitKeys } from './key-space.mjs';
 import { load } from './load.mjs';
@@ -27,7 +26,11 @@ const TASKS = {
   },
   warmUp: (task) => warmUp(connected[task.contender], task),
   cycles: (task) => cycles(connected[task.contender], task),
-  decorator: (task) => decorator(task),
+  // Loaded when it is needed, because it loads the build of this checkout.
+  async decorator(task) {
+    const { decorator } = await import('./decorator.mjs');
+    return decorator(task);
+  },
   hold: (task) => hold(connected[task.contender], task),
   rest: (task) => rest(connected[task.contender], task),
   letGo,
