@@ -1,7 +1,5 @@
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Compiled, compileLibrary } from '../support/compiled.js';
+import { describe, expect, it } from '@jest/globals';
+import { compileForTorture, SEED, SHORT, WITHIN } from '../support/torture-runs.js';
 import { check, type Verdict } from '../torture/checker.js';
 import type { Evidence } from '../torture/evidence.js';
 import { complaints } from '../torture/report.js';
@@ -10,26 +8,12 @@ import type { ShardFault } from '../torture/sharded/kinds.js';
 import type { PlannedFault } from '../torture/plan.js';
 import { statisticsOf } from '../torture/statistics.js';
 
-/** For another schedule: `TORTURE_SEED=2`. What the faults hit depends on the machine. */
-const seed = Number(process.env['TORTURE_SEED'] ?? 1);
-/** Length of the plan, in milliseconds. A slow machine takes longer. */
-const SHORT = 20_000;
-/** Additional time that a run may take beyond its plan, in milliseconds. */
-const WITHIN = 240_000;
-
-let compiled: Compiled;
-beforeAll(async () => {
-  compiled = await compileLibrary();
-}, 60_000);
-afterAll(async () => {
-  await compiled[Symbol.asyncDispose]();
-});
+const files = compileForTorture();
 
 function run(options: Partial<ShardedOptions> = {}): Promise<Evidence> {
   return tortureCluster({
-    ...{ seed, milliseconds: SHORT, workers: 3 },
-    program: join(compiled.folder, 'test/torture/worker.js'),
-    library: pathToFileURL(join(compiled.folder, 'lib/index.js')).href,
+    ...{ seed: SEED, milliseconds: SHORT, workers: 3 },
+    ...files(),
     ...options,
   });
 }
@@ -41,7 +25,7 @@ describe('A cluster of six servers, three processes, and faults of every kind', 
       const evidence = await run();
       const verdict = check(evidence);
       const violations = Object.values(verdict).flat();
-      if (violations.length > 0) process.stdout.write(`seed ${seed}${complaints(evidence, verdict).join('\n')}\n`);
+      if (violations.length > 0) process.stdout.write(`seed ${SEED}${complaints(evidence, verdict).join('\n')}\n`);
       expect(countsOf(verdict)).toEqual(Object.fromEntries(Object.keys(verdict).map((name) => [name, 0])));
 
       const { sections, writesAccepted } = statisticsOf(evidence);

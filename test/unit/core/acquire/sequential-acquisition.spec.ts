@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockNotAcquiredError, LockServiceStoppedError } from '../../../../lib/core/errors.js';
 import type { Lock } from '../../../../lib/core/lock.js';
-import { NO_WITNESS } from '../../../../lib/core/witness.interface.js';
+import { NO_WITNESS, type Witness } from '../../../../lib/core/witness.interface.js';
 import { Rig } from '../../support/rig.js';
 
 const SECTION = 20;
@@ -34,17 +34,24 @@ function busy() {
   return { rig, pair: new Rig({}, rig), turns, end };
 }
 
-/** A holder keeps `b` for long while `a` is busy, and a waiter for both has begun to collect. */
-async function collecting(options: { wait?: number; signal?: AbortSignal } = {}) {
+/** A holder keeps `b` for long while `a` is busy, and a waiter for both is passed over. */
+async function passedOver(options: { wait?: number; signal?: AbortSignal } = {}, witness: Partial<Witness> = {}) {
   const rig = new Rig();
-  const [pair, left, right] = [new Rig({}, rig), new Rig({}, rig), new Rig({}, rig)];
+  const pair = new Rig({ witness: { ...NO_WITNESS, ...witness } }, rig);
+  const [left, right] = [new Rig({}, rig), new Rig({}, rig)];
   const rightLock = await right.lock('b', { ttl: 10_000, extend: true });
   const leftLock = await left.lock('a', { ttl: 10_000 });
   const lock = rig.follow(pair.acquire(['b', 'a'], { ttl: 3_000, wait: 60_000, ...options }));
   await rig.clock.advance(PATIENCE);
   await leftLock.release();
-  await rig.clock.advance(10_000);
   return { rig, pair, left, lock, rightLock };
+}
+
+/** As {@link passedOver}, and the waiter has begun to collect. */
+async function collecting(options?: { wait?: number; signal?: AbortSignal }) {
+  const scene = await passedOver(options);
+  await scene.rig.clock.advance(10_000);
+  return scene;
 }
 
 describe('A waiter for several resources', () => {
@@ -95,15 +102,8 @@ describe('A waiter for several resources', () => {
   });
 
   it('keeps to the shortest ttl that was permitted while it collected', async () => {
-    const rig = new Rig();
     let most = 3_000;
-    const pair = new Rig({ witness: { ...NO_WITNESS, permit: (ttl) => Math.min(ttl, most) } }, rig);
-    const [left, right] = [new Rig({}, rig), new Rig({}, rig)];
-    const rightLock = await right.lock('b', { ttl: 10_000, extend: true });
-    const leftLock = await left.lock('a', { ttl: 10_000 });
-    const lock = rig.follow(pair.acquire(['b', 'a'], { ttl: 3_000, wait: 60_000 }));
-    await rig.clock.advance(PATIENCE);
-    await leftLock.release();
+    const { rig, lock, rightLock } = await passedOver({}, { permit: (ttl) => Math.min(ttl, most) });
     await rig.clock.advance(1_000);
     most = 1_000;
     await rig.clock.advance(10_000);
@@ -118,17 +118,10 @@ describe('A waiter for several resources', () => {
   });
 
   it('gives everything back at once when it is stopped while its ttl is announced a last time', async () => {
-    const rig = new Rig();
     let permits = Infinity;
     // As slow as a master that hangs makes it.
     const permit = (ttl: number): number | Promise<number> => (--permits >= 0 ? ttl : new Promise(() => undefined));
-    const pair = new Rig({ witness: { ...NO_WITNESS, permit } }, rig);
-    const [left, right] = [new Rig({}, rig), new Rig({}, rig)];
-    const rightLock = await right.lock('b', { ttl: 10_000, extend: true });
-    const leftLock = await left.lock('a', { ttl: 10_000 });
-    const lock = rig.follow(pair.acquire(['b', 'a'], { ttl: 3_000, wait: 60_000 }));
-    await rig.clock.advance(PATIENCE);
-    await leftLock.release();
+    const { rig, pair, lock, rightLock } = await passedOver({}, { permit });
     await rig.clock.advance(100);
     // One for the attempt on `b`.
     permits = 1;
