@@ -1,4 +1,4 @@
-import type { Random } from './random.js';
+import { type Random, TOKEN_LENGTH } from './random.js';
 
 /** The holder of a lock, as it is stored on the masters. */
 export interface LockHolder {
@@ -8,8 +8,10 @@ export interface LockHolder {
   readonly since: Date;
 }
 
-/** A secret, the time in the digits of base 36, and the name of the process, as `settings.ts` allows it. */
-const TOKEN = /^[0-9a-f]+@([0-9a-z]{1,9})@([!-~]{1,100})$/;
+/** Digits of base64url. */
+const SECRET = /^[\w-]+$/;
+/** The time in the digits of base 36, and the name of the process, as `settings.ts` allows it. */
+const SIGNATURE = /^@([0-9a-z]{1,9})@([!-~]{1,100})$/;
 /** What replaces the token of a holder whose lock an operator releases by force: the masters refuse its extension. */
 export const REVOKED = 'released by force';
 
@@ -36,7 +38,12 @@ export class TokenSource {
 
 /** The holder that a token names; `undefined` if it is not a token of this library. */
 export function holderFrom(token: string): LockHolder | undefined {
-  const [, since = '', instance] = TOKEN.exec(token) ?? [];
+  return SECRET.test(token.slice(0, TOKEN_LENGTH)) ? holderIn(token.slice(TOKEN_LENGTH)) : undefined;
+}
+
+/** As {@link holderFrom}, from the part of a token that is not secret. */
+export function holderIn(signature: string): LockHolder | undefined {
+  const [, since = '', instance] = SIGNATURE.exec(signature) ?? [];
   return instance === undefined ? undefined : { instance, since: new Date(parseInt(since, 36)) };
 }
 

@@ -14,7 +14,7 @@ import {
   NOT_THE_HOLDER,
   PICKED,
 } from './scripts/statuses.js';
-import { holderFrom } from '../core/holder.js';
+import { holderIn } from '../core/holder.js';
 
 /** Held, by a key whose remaining time is unknown, or which does not expire by itself. */
 export const HELD: HeldReply = Object.freeze({ kind: 'held', remaining: undefined });
@@ -49,7 +49,7 @@ function fromText(reply: string): MasterReply {
     return { kind: 'granted', picked: Number(number), ...(signature === '!' && { hasWaiters: true }) };
   }
   const [, sharedBy] = /^\+(\d+)$/.exec(signature) ?? [];
-  const holder = holderFrom(`0${signature}`);
+  const holder = holderIn(signature);
   return {
     kind: 'held',
     remaining: Number(status) === ENDLESS ? undefined : Number(status),

@@ -1,23 +1,24 @@
 import type { Random } from '../core/random.js';
 
-const TOKEN_BYTES = 20;
+// Multiples of three bytes, each of which is four digits: so every token begins with a digit of its own.
+const TOKEN_BYTES = 21;
+const FRACTION_BYTES = 3;
 const TOKENS_PER_FILL = 64;
 
 /** Randomness of the operating system, drawn for many tokens at once because each call into it is expensive. */
 export class SystemRandom implements Random {
   private readonly pool = Buffer.alloc(TOKEN_BYTES * TOKENS_PER_FILL);
-  /** The bytes of the pool as hexadecimal digits, from which tokens are cut. */
+  /** The bytes of the pool as digits of base64url, from which tokens are cut. */
   private text = '';
   private next = this.pool.length;
 
   token(): string {
     const start = this.take(TOKEN_BYTES);
-    return this.text.slice(2 * start, 2 * (start + TOKEN_BYTES));
+    return this.text.slice((start / 3) * 4, ((start + TOKEN_BYTES) / 3) * 4);
   }
 
   fraction(): number {
-    const i = this.take(4);
-    return this.pool.readUInt32BE(i) / 2 ** 32;
+    return this.pool.readUIntBE(this.take(FRACTION_BYTES), FRACTION_BYTES) / 2 ** (8 * FRACTION_BYTES);
   }
 
   private take(bytes: number): number {
@@ -29,7 +30,7 @@ export class SystemRandom implements Random {
 
   private fill(): void {
     globalThis.crypto.getRandomValues(this.pool);
-    this.text = this.pool.toString('hex');
+    this.text = this.pool.toString('base64url');
     this.next = 0;
   }
 }

@@ -67,7 +67,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
 
       it('names the holder that its token names', async () => {
         const since = 1_790_000_000_000;
-        await ask(master, acquiring([key], `ab12${signatureOf('web-1@host:7', since)}`));
+        await ask(master, acquiring([key], `${'ab12'.repeat(7)}${signatureOf('web-1@host:7', since)}`));
         const holder = { instance: 'web-1@host:7', since: new Date(since) };
         expect(await ask(master, acquiring([key], 'yours'))).toMatchObject({ kind: 'held', holder });
         expect(await ask(master, acquiring([key, other], 'yours'))).toMatchObject({ kind: 'held', holder });

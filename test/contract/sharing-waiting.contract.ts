@@ -213,7 +213,7 @@ export function sharedWaitingContract(
     it('answers with the shortest remaining time and its holder when all keys are held', async () => {
       const since = 1_790_000_000_000;
       await ask(master, picking([key], 'one', { ttl: 50_000 }));
-      await ask(master, picking([slot], `ab12@${since.toString(36)}@web:1`, { ttl: 20_000 }));
+      await ask(master, picking([slot], `${'ab12'.repeat(7)}@${since.toString(36)}@web:1`, { ttl: 20_000 }));
       const refusal = await ask(master, picking([key, slot], 'three'));
       expect(refusal).toMatchObject({ kind: 'held', holder: { instance: 'web:1', since: new Date(since) } });
       expect((refusal as { remaining: number }).remaining).toBeLessThanOrEqual(20_000);

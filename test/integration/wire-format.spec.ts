@@ -20,7 +20,7 @@ describe('The wire format that versions of this library share on a master', () =
     await eventually(async () => (await redis.exists('lock:\0queue:order:1')) === 1);
 
     const [waiter, since] = await redis.zrange('lock:\0queue:order:1', '0', '-1', 'WITHSCORES');
-    expect(waiter).toMatch(/^lock:\0wake:[0-9a-f]{40}$/);
+    expect(waiter).toMatch(/^lock:\0wake:[\w-]{28}$/);
     expect(Math.abs(Number(since) - Date.now())).toBeLessThan(60_000);
     await expect(redis.pubsub('CHANNELS')).resolves.toContain(waiter);
 
@@ -35,7 +35,7 @@ describe('The wire format that versions of this library share on a master', () =
       ['lock:\0incarnation', 'hash'],
       ['lock:order:1', 'string'],
     ]);
-    await expect(redis.get('lock:order:1')).resolves.toMatch(/^[0-9a-f]{40}@[0-9a-z]+@unnamed$/);
+    await expect(redis.get('lock:order:1')).resolves.toMatch(/^[\w-]{28}@[0-9a-z]+@unnamed$/);
     await lock.release();
   });
 
@@ -68,7 +68,7 @@ describe('The wire format that versions of this library share on a master', () =
     const id = expect.stringMatching(/^[0-9a-f]{40}$/);
     expect(marker).toMatchObject({ run: id, replid: id, durable: '0', known: '500' });
     expect(marker['ttls']).toMatch(/^500:\d{13}$/);
-    expect(marker).toMatchObject({ first: '1', generation: expect.stringMatching(/^[0-9a-f]{40}@\d{13}$/) });
+    expect(marker).toMatchObject({ first: '1', generation: expect.stringMatching(/^[\w-]{28}@\d{13}$/) });
     await lock.release();
   });
 

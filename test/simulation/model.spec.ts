@@ -14,7 +14,7 @@ import { ModelPair } from './model-pair.js';
 import { rawMarker } from './server/operations.js';
 
 const KEYS = ['a', 'b'];
-const TOKENS = ['token1', 'token2', `ab12${signatureOf('one:1', 1_790_000_000_000)}`, REVOKED];
+const TOKENS = ['token1', 'token2', `${'ab12'.repeat(7)}${signatureOf('one:1', 1_790_000_000_000)}`, REVOKED];
 /** The last waiter listens to no channel. */
 const WAITERS = ['wake1', 'wake2', 'deaf'];
 const LISTENING = 2;

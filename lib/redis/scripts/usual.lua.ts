@@ -1,5 +1,6 @@
 import { REVOKED } from '../../core/holder.js';
 import { RESERVATION_LIFE } from '../../core/master.interface.js';
+import { TOKEN_LENGTH } from '../../core/random.js';
 import { FREE, FREE_WITH_WAITERS } from './statuses.js';
 
 /** How long a queue lives after a waiter has joined it, in milliseconds: waiters join again before that. */
@@ -38,11 +39,13 @@ export const RESERVED = `'reserved for '`;
  */
 export const SHARED = `'shared '`;
 
+/** Lua's patterns have no count. */
+const DIGITS = '[%w_-]'.repeat(TOKEN_LENGTH);
 /**
  * The part of a holder's token that is not secret: see `core/holder.ts`. `!` for a lock that was released by force, and
  * empty for the value of another program.
  */
-export const SIGNATURE = `(owner == '${REVOKED}' and '!' or string.match(owner, '^[0-9a-f]+(@[0-9a-z]+@[!-~]+)$') or '')`;
+export const SIGNATURE = `(owner == '${REVOKED}' and '!' or string.match(owner, '^${DIGITS}(@[0-9a-z]+@[!-~]+)$') or '')`;
 
 /**
  * Notifies a waiter that it is next, and determines whether it listens. PUBLISH also counts clients that subscribe to a

@@ -1,4 +1,4 @@
-import type { Random } from '../../../lib/core/random.js';
+import { type Random, TOKEN_LENGTH } from '../../../lib/core/random.js';
 
 /** Seeded randomness (sfc32): the same seed gives the same numbers on every machine. */
 export class Chance implements Random {
@@ -27,9 +27,9 @@ export class Chance implements Random {
     return this.next() / 2 ** 32;
   }
 
-  /** Shorter than a real token, which makes no difference in a simulation. */
+  /** As long as a real token, with fewer digits that differ. */
   token(): string {
-    return `${this.next().toString(16).padStart(8, '0')}${this.next().toString(16).padStart(8, '0')}`;
+    return (this.next().toString(16) + this.next().toString(16).padStart(8, '0')).padStart(TOKEN_LENGTH, '0');
   }
 
   /** A whole number from `least` to `most`. */

@@ -4,6 +4,8 @@ import { SystemRandom } from '../../../lib/runtime/system-random.js';
 
 const tokensOf = (instance: string): TokenSource => new TokenSource(new SystemRandom(), instance);
 
+const SECRET = '-_aZ09x'.repeat(4);
+
 describe('A token', () => {
   it('says which process holds the lock, and since when', () => {
     const token = tokensOf('web-7d9f:1').next(1_790_000_000_000.9);
@@ -24,14 +26,16 @@ describe('A token', () => {
   it.each([
     '',
     'another program',
-    '00ff',
-    '00ff@',
-    '00ff@k@',
+    SECRET,
+    `${SECRET}@`,
+    `${SECRET}@k@`,
+    `${SECRET}0@k@x`,
+    `${SECRET.slice(1)}@k@x`,
     'reserved for 1@k@x',
     'released by force',
     '@k@x',
-    '5f3a@productionhost@eu',
-    'ab@k@two words',
-    'ab@k@a\nb',
+    `${SECRET}@productionhost@eu`,
+    `${SECRET}@k@two words`,
+    `${SECRET}@k@a\nb`,
   ])('of another program names no holder: %j', (value) => expect(holderFrom(value)).toBeUndefined());
 });

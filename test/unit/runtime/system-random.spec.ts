@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { SystemRandom } from '../../../lib/runtime/system-random.js';
 
 describe('Randomness', () => {
-  it('gives unique tokens of 20 bytes', () => {
+  it('gives unique tokens of 21 bytes', () => {
     const random = new SystemRandom();
     const tokens = new Set(Array.from({ length: 10_000 }, () => random.token()));
     expect(tokens.size).toBe(10_000);
-    for (const token of tokens) expect(token).toMatch(/^[0-9a-f]{40}$/);
+    for (const token of tokens) expect(token).toMatch(/^[\w-]{28}$/);
   });
 
   it('gives evenly distributed fractions from 0 to 1', () => {
