@@ -14,6 +14,7 @@ import {
   sourceOf,
   TTL,
 } from '../support/cluster-locks.js';
+import { compileLibrary, start } from '../support/compiled.js';
 import { eventually } from '../support/eventually.js';
 import { startMasters } from '../support/masters.js';
 import { Monitor } from '../support/monitor.js';
@@ -67,6 +68,32 @@ describe('The seal of a partition', () => {
     await using late = await contenderOn(cluster);
     await allGranted(late, [resource]);
     expect(await nonceOf(resource)).toBe(agreed);
+  });
+
+  it('is kept where a process was killed that had sealed some partitions, and written where it had not', async () => {
+    await using large = await startCluster({ primaries: 5, replicas: 0, nodeTimeout: 15_000 });
+    await using compiled = await compileLibrary();
+    const resources = await Promise.all(large.nodes.map((one) => resourceOn(one)));
+    const nonces = (): Promise<unknown[]> =>
+      Promise.all(large.nodes.map((one, i) => one.command('HGET', sealOf(resources[i] ?? ''), 'nonce')));
+    const last = large.nodes[4]!;
+    large.pause(last);
+    const url = `redis+cluster://${large.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
+    const sealer = start(compiled, 'wait', { urls: [url], resource: 'any', ttl: TTL, options: SETTINGS });
+    const sealed = (): Promise<unknown[]> =>
+      Promise.all(large.nodes.slice(0, 4).map((one, i) => one.command('HGET', sealOf(resources[i] ?? ''), 'nonce')));
+    await eventually(async () => !(await sealed()).includes(null), 60_000);
+    sealer.kill();
+    await sealer.ended;
+    large.resume(last);
+    const before = await nonces();
+    expect(before[4]).toBeNull();
+
+    const began = performance.now();
+    await using contender = await contenderOn(large);
+    await allGranted(contender, resources);
+    expect(performance.now() - began).toBeGreaterThan(TTL);
+    expect((await nonces()).slice(0, 4)).toEqual(before.slice(0, 4));
   });
 
   it('is not read or written without a permission, and the refusal names it', async () => {

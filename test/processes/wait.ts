@@ -1,5 +1,6 @@
 // Waits for a lock, prints a line when it has the lock, and releases it after `hold` milliseconds.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { RedlockOptions } from '../../lib/core/settings/options.js';
 import { Contender } from '../support/redlocks.js';
 
 interface Task {
@@ -8,10 +9,11 @@ interface Task {
   readonly ttl: number;
   /** Milliseconds for which to hold the lock; by default twelve days, longer than any test. */
   readonly hold?: number;
+  readonly options?: RedlockOptions;
 }
 
-const { urls, resource, ttl, hold } = JSON.parse(process.argv[2] ?? '') as Task;
-const contender = await Contender.on(urls);
+const { urls, resource, ttl, hold, options } = JSON.parse(process.argv[2] ?? '') as Task;
+const contender = await Contender.on(urls, options);
 const lock = await contender.acquire(resource, ttl, { wait: '60s' });
 process.stdout.write('held\n');
 await sleep(hold ?? 2 ** 30);

@@ -8,7 +8,7 @@ import { busSource, replicationSource, SidedProxy } from './sided-proxy.js';
 export interface ClusterNodeOptions {
   readonly nodeTimeout: number;
   /** More arguments of the server. They override the defaults. */
-  readonly args: readonly string[];
+  readonly args: readonly string[] | ((port: number) => readonly string[]);
   readonly env: Readonly<Record<string, string>>;
   /** Puts proxies in front of the bus and of replication. */
   readonly partitions: boolean;
@@ -36,7 +36,8 @@ export class ClusterNode implements AsyncDisposable {
         ...(proxies ? ['--cluster-announce-port', String(proxies.data.port)] : []),
         ...(proxies ? ['--cluster-announce-bus-port', String(proxies.bus.port)] : []),
         // Replicas are fit to be promoted at once, and connect again without a pause of seconds.
-        ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', ...args],
+        ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'],
+        ...(typeof args === 'function' ? args(port) : args),
       ],
     });
     if (proxies) {

@@ -32,7 +32,7 @@ export interface ClusterOptions extends Partial<ClusterNodeOptions> {
   /** `cluster-node-timeout` in milliseconds. @default 2000 */
   readonly nodeTimeout?: number;
   /** More arguments of each server, e.g. `['--cluster-require-full-coverage', 'no']`. They override the defaults. */
-  readonly args?: readonly string[];
+  readonly args?: ClusterNodeOptions['args'];
   /** Needed for {@link TestCluster.partition}: the nodes announce proxies instead of themselves. @default false */
   readonly partitions?: boolean;
 }
@@ -130,6 +130,21 @@ export class TestCluster implements AsyncDisposable {
     const { from = await this.primaryOf(slot) } = options;
     await moveSlot({ ...options, slot, from, to, nodes: this.up() });
     if (options.steps && !options.steps.includes('node')) return;
+    await this.waitUntil((lines) => owns(line(lines, to), slot));
+  }
+
+  /** Moves a slot as a whole, where the server can: Valkey 9. Step by step otherwise. */
+  async moveSlotAtOnce(slot: number, to: ClusterNode): Promise<void> {
+    const from = await this.primaryOf(slot);
+    const range = ['SLOTSRANGE', slot, slot, 'NODE', to.id];
+    const isMoving = await from.command('CLUSTER', 'MIGRATESLOTS', ...range).then(
+      () => true,
+      (error: unknown) => {
+        if (!/unknown subcommand/i.test(String(error))) throw error;
+        return false;
+      },
+    );
+    if (!isMoving) await moveSlot({ slot, from, to, nodes: this.up() });
     await this.waitUntil((lines) => owns(line(lines, to), slot));
   }
 

@@ -9,6 +9,8 @@ export class Wire {
   blackHole = false;
   /** Bytes that pass per millisecond. A longer chunk is forwarded in pieces of this size. */
   pace = Infinity;
+  /** Replaces each chunk, as a proxy that understands the protocol may. */
+  rewrite = (chunk: Buffer): Buffer => chunk;
   /** Sockets whose data is discarded. */
   readonly lost = new WeakSet<Socket>();
   private leasedKeys: Promise<void> | undefined;
@@ -35,7 +37,7 @@ export class Wire {
         await leasedKeys;
         const left = arrived + delay - performance.now();
         if (left > 0) await new Promise<void>((resolve) => setTimeout(resolve, left));
-        await this.deliver(chunk, to);
+        await this.deliver(this.rewrite(chunk), to);
       });
     });
     from.once('end', () => void last.then(() => to.end()));
