@@ -23,7 +23,8 @@ import { PartitionCalls } from './partition-calls.js';
 import { isVote, type PartitionedRequest } from './partition-request.js';
 import { PartitionGuard } from './partition-guard.js';
 import { shardsOf } from './shards.js';
-import { type PartitionRequest, split, SplitRequest } from './split-request.js';
+import { type PartitionRequest, split } from './request-parts.js';
+import { SplitRequest } from './split-request.js';
 import { Topology } from './topology.js';
 import { Turn } from './turn.js';
 

@@ -173,12 +173,29 @@ export class ClusterNode {
   }
 
   call(command: string, args: (string | number)[]): Promise<unknown> {
+    return new Promise((resolve, reject) => this.request(command, args, resolve, reject));
+  }
+
+  /** As {@link call}, without a promise: each takes a part of what a lock costs. */
+  request(
+    command: string,
+    args: (string | number)[],
+    answered: (value: unknown) => void,
+    failed: (error: unknown) => void,
+  ): void {
     this.cork();
     this.unanswered++;
     this.waitingSince ??= this.context.clock.read();
-    const answer = this.client.call(command, args);
-    answer.then(this.noteAnswer, this.noteAnswer);
-    return answer;
+    this.client.call(command, args).then(
+      (value) => {
+        this.noteAnswer();
+        answered(value);
+      },
+      (error: unknown) => {
+        this.noteAnswer();
+        failed(error);
+      },
+    );
   }
 
   listen(waiter: string, listener: NotificationListener | undefined): void {
@@ -209,10 +226,10 @@ export class ClusterNode {
     return this.unanswered >= OVERDUE_ANSWERS && this.silence > this.context.patience;
   }
 
-  private readonly noteAnswer = (): void => {
+  private noteAnswer(): void {
     this.waitingSince = --this.unanswered > 0 ? this.context.clock.read() : undefined;
     this.isFoundSilent = false;
-  };
+  }
 
   reconnect(): void {
     this.connection.reopen();

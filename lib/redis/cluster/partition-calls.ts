@@ -133,9 +133,11 @@ export class PartitionCalls {
     const keys = keysOf(requests, [marker, counters]);
     const parts = this.encoder.encode(requests, node.isListening);
     const script = command === 'eval' ? node.script.text : node.script.sha1;
-    node.call(command, [script, keys.length, ...keys, marker, nonce, history, counters, ...parts]).then(
+    node.request(
+      command,
+      [script, keys.length, ...keys, marker, nonce, history, counters, ...parts],
       (values) => this.read(batch, values as readonly unknown[]),
-      (error: unknown) => this.fail(batch, error),
+      (error) => this.fail(batch, error),
     );
   }
 
@@ -146,7 +148,9 @@ export class PartitionCalls {
       batches.map((batch) => this.groupOf(batch)),
       node.isListening,
     );
-    node.call('evalsha', [node.script.sha1, 1, key, '', '', '', '', groups]).then(
+    node.request(
+      'evalsha',
+      [node.script.sha1, 1, key, '', '', '', '', groups],
       (values) => {
         let from = 0;
         for (const batch of batches) {
@@ -155,7 +159,7 @@ export class PartitionCalls {
           from = to;
         }
       },
-      (error: unknown) => {
+      (error) => {
         for (const batch of batches) this.fail(batch, error);
       },
     );

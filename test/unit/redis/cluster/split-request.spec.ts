@@ -3,7 +3,8 @@ import type { MasterReply, MasterRequest, ReplyCallback } from '../../../../lib/
 import { GRANTED } from '../../../../lib/core/master.interface.js';
 import { Keyspace } from '../../../../lib/core/keyspace.js';
 import { ClusterNames } from '../../../../lib/redis/cluster/cluster-names.js';
-import { type PartitionRequest, split, SplitRequest } from '../../../../lib/redis/cluster/split-request.js';
+import { type PartitionRequest, split } from '../../../../lib/redis/cluster/request-parts.js';
+import { SplitRequest } from '../../../../lib/redis/cluster/split-request.js';
 import { acquiring, drawing, extending } from '../../../support/ask.js';
 
 const names = new ClusterNames('lock:');
