@@ -21,7 +21,7 @@ const FINE: readonly Outcome[] = ['granted', 'skipped', 'aborted'];
 export class ObservedAcquisition implements AcquisitionObserver {
   private readonly caller: Context;
   private readonly acquiring: Span;
-  private leasedKeys: Span | undefined;
+  private holding: Span | undefined;
 
   constructor(
     private readonly tracer: Tracer,
@@ -38,7 +38,7 @@ export class ObservedAcquisition implements AcquisitionObserver {
   granted(progress: AcquisitionProgress): void {
     this.conclude('granted', progress);
     const { attributes } = this;
-    this.leasedKeys = this.tracer.startSpan('redlock.hold', { attributes }, this.caller);
+    this.holding = this.tracer.startSpan('redlock.hold', { attributes }, this.caller);
     this.instruments.held.add(1, attributes);
   }
 
@@ -50,22 +50,22 @@ export class ObservedAcquisition implements AcquisitionObserver {
   }
 
   ended(held: number, loss: LockLostError | undefined): void {
-    const { attributes, instruments, leasedKeys } = this;
+    const { attributes, instruments, holding } = this;
     const outcome = { 'redlock.outcome': loss ? 'lost' : 'released' };
     instruments.held.add(-1, attributes);
     instruments.holdDuration.record(held / 1_000, { ...attributes, ...outcome });
-    leasedKeys?.setAttributes(outcome);
+    holding?.setAttributes(outcome);
     if (loss) {
       const cause = { 'redlock.loss.cause': loss.cause };
       instruments.lost.add(1, { ...attributes, ...cause });
-      leasedKeys?.setAttributes({ ...cause, 'error.type': loss.code }).setStatus({ code: SpanStatusCode.ERROR });
+      holding?.setAttributes({ ...cause, 'error.type': loss.code }).setStatus({ code: SpanStatusCode.ERROR });
     }
-    leasedKeys?.end();
+    holding?.end();
   }
 
   within<T>(work: () => T): T {
-    if (!this.leasedKeys) return work();
-    return context.with(trace.setSpan(context.active(), this.leasedKeys), work);
+    if (!this.holding) return work();
+    return context.with(trace.setSpan(context.active(), this.holding), work);
   }
 
   private conclude(outcome: Outcome, { attempts, taken, waited }: AcquisitionProgress): void {

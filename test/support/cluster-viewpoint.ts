@@ -8,7 +8,10 @@ export interface Viewpoint extends AsyncDisposable {
   /** For the option `natMap` of a client: from the announced addresses to those of this viewpoint. */
   readonly natMap: Readonly<Record<string, { readonly host: string; readonly port: number }>>;
   proxy(node: ClusterNode): TcpProxy;
-  /** Discards what passes between the client and all other nodes; with all nodes, ends that. */
+  /**
+   * Holds back what passes between the client and all other nodes. What these nodes are sent arrives when they are reached
+   * again, as TCP repeats it: a connection that has lost something in its middle would be none.
+   */
   reachOnly(nodes: readonly ClusterNode[]): void;
 }
 
@@ -26,7 +29,15 @@ export async function startViewpoint(current: readonly ClusterNode[]): Promise<V
       nodes.map((node) => [`127.0.0.1:${node.port}`, { host: '127.0.0.1', port: proxy(node).port }]),
     ),
     proxy,
-    reachOnly: (reached) => nodes.forEach((node) => proxy(node).blackHole(!reached.includes(node))),
+    reachOnly: (reached) => {
+      for (const node of nodes) {
+        const { requests, replies } = proxy(node);
+        for (const wire of [requests, replies]) {
+          if (reached.includes(node)) wire.pass();
+          else wire.hold();
+        }
+      }
+    },
     [Symbol.asyncDispose]: async () => {
       await Promise.all(proxies.map((one) => one.close()));
     },

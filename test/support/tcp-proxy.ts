@@ -13,17 +13,17 @@ export class Wire {
   rewrite = (chunk: Buffer): Buffer => chunk;
   /** Sockets whose data is discarded. */
   readonly lost = new WeakSet<Socket>();
-  private leasedKeys: Promise<void> | undefined;
+  private gate: Promise<void> | undefined;
   private letGo: (() => void) | undefined;
 
   /** Holds everything that arrives until `pass` forwards it, in order. */
   hold(): void {
-    this.leasedKeys ??= new Promise((resolve) => (this.letGo = resolve));
+    this.gate ??= new Promise((resolve) => (this.letGo = resolve));
   }
 
   pass(): void {
     this.letGo?.();
-    this.leasedKeys = undefined;
+    this.gate = undefined;
   }
 
   /** Forwards `from` to `to`, in order, whatever the delays are. */
@@ -32,9 +32,9 @@ export class Wire {
     from.on('data', (chunk) => {
       if (this.blackHole || this.lost.has(from)) return;
       const arrived = performance.now();
-      const { delay, leasedKeys } = this;
+      const { delay, gate } = this;
       last = last.then(async () => {
-        await leasedKeys;
+        await gate;
         const left = arrived + delay - performance.now();
         if (left > 0) await new Promise<void>((resolve) => setTimeout(resolve, left));
         await this.deliver(this.rewrite(chunk), to);
