@@ -4,6 +4,7 @@ import {
   allGranted,
   contenderOn,
   keyOf,
+  keysAt,
   PATIENT,
   queueOf,
   resourcesOn,
@@ -36,10 +37,6 @@ afterAll(async () => {
   await Promise.all([holder.close(), rival.close()]);
   await cluster[Symbol.asyncDispose]();
 });
-
-async function keysAt(node: ClusterNode, resource: string): Promise<string[]> {
-  return (await node.command('CLUSTER', 'GETKEYSINSLOT', slotOf(resource), 100)) as string[];
-}
 
 describe('A slot that is moved as a whole', () => {
   it('costs the lock, which a waiter gets when its holder has lost it', async () => {

@@ -5,6 +5,7 @@ import {
   allGranted,
   contenderOn,
   keyOf,
+  keysAt,
   PATIENT,
   queueOf,
   resourceOn,
@@ -53,10 +54,6 @@ function move(resource: string, ...steps: readonly MoveStep[]): Promise<void> {
 
 function migrate(resource: string, ...keys: readonly string[]): Promise<void> {
   return cluster.moveSlot(slotOf(resource), to, { from, steps: ['keys'], keys });
-}
-
-async function keysAt(node: ClusterNode, resource: string): Promise<string[]> {
-  return (await node.command('CLUSTER', 'GETKEYSINSLOT', slotOf(resource), 100)) as string[];
 }
 
 /** Resolves when a process waits in the queue of a resource. */

@@ -74,15 +74,13 @@ describe('The seal of a partition', () => {
     await using large = await startCluster({ primaries: 5, replicas: 0, nodeTimeout: 15_000 });
     await using compiled = await compileLibrary();
     const resources = await Promise.all(large.nodes.map((one) => resourceOn(one)));
-    const nonces = (): Promise<unknown[]> =>
-      Promise.all(large.nodes.map((one, i) => one.command('HGET', sealOf(resources[i] ?? ''), 'nonce')));
+    const nonces = (nodes = large.nodes): Promise<unknown[]> =>
+      Promise.all(nodes.map((one, i) => one.command('HGET', sealOf(resources[i] ?? ''), 'nonce')));
     const last = large.nodes[4]!;
     large.pause(last);
     const url = `redis+cluster://${large.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
     const sealer = start(compiled, 'wait', { urls: [url], resource: 'any', ttl: TTL, options: SETTINGS });
-    const sealed = (): Promise<unknown[]> =>
-      Promise.all(large.nodes.slice(0, 4).map((one, i) => one.command('HGET', sealOf(resources[i] ?? ''), 'nonce')));
-    await eventually(async () => !(await sealed()).includes(null), 60_000);
+    await eventually(async () => !(await nonces(large.nodes.slice(0, 4))).includes(null), 60_000);
     sealer.kill();
     await sealer.ended;
     large.resume(last);

@@ -43,6 +43,11 @@ export function keyOf(resource: string): string {
   return `lock:{${TAGS[partitionOf(resource)]}}${resource}`;
 }
 
+/** The stored keys in the slot of a resource that a node has. */
+export async function keysAt(node: ClusterNode, resource: string): Promise<string[]> {
+  return (await node.command('CLUSTER', 'GETKEYSINSLOT', slotOf(resource), 100)) as string[];
+}
+
 export function queueOf(resource: string): string {
   return `lock:{${TAGS[partitionOf(resource)]}}\0queue:${resource}`;
 }

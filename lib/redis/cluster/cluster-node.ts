@@ -176,7 +176,7 @@ export class ClusterNode {
     return new Promise((resolve, reject) => this.request(command, args, resolve, reject));
   }
 
-  /** As {@link call}, without a promise: each takes a part of what a lock costs. */
+  /** As {@link call}, for what nearly every lock needs: a callback costs less than one more promise. */
   request(
     command: string,
     args: (string | number)[],
