@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   BadRequestException,
+  type CanActivate,
   Controller,
+  type ExecutionContext,
   Get,
   Inject,
+  Injectable,
   NotFoundException,
   Param,
   Post,
@@ -41,13 +44,24 @@ interface HttpRequest {
   readonly body?: unknown;
 }
 
+/** Comes before the guards of the dashboard. */
+@Injectable()
+class HostGuard implements CanActivate {
+  constructor(@Inject(Dashboard) private readonly dashboard: Dashboard) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    this.dashboard.checkHost(context.switchToHttp().getRequest<HttpRequest>().headers);
+    return true;
+  }
+}
+
 /**
  * Creates the controller of one dashboard. All its addresses are relative to its path, which neither a global prefix nor
  * a proxy in front of the application changes.
  */
 export function dashboardController({ path, guards }: Placement): Type {
   @Controller({ path, version: VERSION_NEUTRAL })
-  @UseGuards(...(guards as DashboardGuard[]))
+  @UseGuards(HostGuard, ...(guards as DashboardGuard[]))
   class RedlockDashboardController {
     constructor(
       @Inject(Dashboard) private readonly dashboard: Dashboard,

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import {
   BadRequestException,
   ForbiddenException,
@@ -20,6 +21,7 @@ import type { LockService } from '../nest/lock.service.js';
 import { SERVICE_NAME } from '../nest/lock.explorer.js';
 import { availabilityOf } from './availability.js';
 import { EventLog } from './event-log.js';
+import { refuseOtherHosts } from './hosts.js';
 import { JobWatch } from './job-watch.js';
 import type { Placement, Settings } from './options.js';
 import { ReleaseAction, type ReleaseRequest, ticketOf } from './release.action.js';
@@ -58,6 +60,16 @@ export class Dashboard implements OnModuleInit {
     return this.context.settings.origins;
   }
 
+  /**
+   * Refuses what was sent to a host under whose name the page is not served.
+   *
+   * @throws {ForbiddenException}
+   */
+  checkHost(headers: IncomingHttpHeaders): void {
+    const { settings, placement } = this.context;
+    if (placement.guards.length === 0 || settings.hosts) refuseOtherHosts(headers, settings.hosts ?? []);
+  }
+
   onModuleInit(): void {
     const { discovery, modules, placement, settings } = this.context;
     const names = discovery.getProviders().filter(({ token }) => token === SERVICE_NAME);
@@ -85,7 +97,10 @@ export class Dashboard implements OnModuleInit {
     const does = settings.actions ? 'locks can be released by force there' : 'read-only';
     this.logger.log(`the dashboard of locks is at /${placement.path} below the global prefix: ${does}`);
     if (placement.guards.length > 0) return;
-    this.logger.warn(`the dashboard of locks has no guard of its own, because of guards: 'none'`);
+    const hosts = ['IP addresses', 'localhost', ...(settings.hosts ?? [])].join(', ');
+    this.logger.warn(
+      `the dashboard of locks has no guard of its own, because of guards: 'none': it is served under ${hosts} only`,
+    );
   }
 
   async state({ log, after }: StateRequest): Promise<StateView> {

@@ -1,6 +1,7 @@
 import type { CanActivate, FactoryProvider, ModuleMetadata, Type } from '@nestjs/common';
 import { RedlockConfigError } from '../core/errors.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
+import { resolveHosts } from './hosts.js';
 
 /** A guard of Nest: its class, which is created with its dependencies, or an instance. */
 export type DashboardGuard = Type<CanActivate> | CanActivate;
@@ -15,7 +16,8 @@ export interface RedlockDashboardPlacement {
   /**
    * Guards of the page, its data and its actions, in this order, after the global guards of the application. `'none'`
    * leaves the protection to these global guards or to a proxy: without them, every client that reaches the application
-   * sees the names of locks and the addresses of masters.
+   * sees the names of locks and the addresses of masters. The page is then served under IP addresses, `localhost` and
+   * {@link RedlockDashboardSettings.hosts} only.
    */
   guards: readonly DashboardGuard[] | 'none';
   /**
@@ -44,6 +46,14 @@ export interface RedlockDashboardSettings {
    * @default []
    */
   origins?: readonly string[];
+  /**
+   * Names of the hosts under which browsers and proxies ask for the page, such as `['admin.example.com']`, without
+   * ports. Under every other name the answer is 403, except for IP addresses, `localhost` and names that end with
+   * `.localhost`. Without guards this always holds, because otherwise a page of another site whose name is bound to the
+   * address of the server (DNS rebinding) could read and act; with guards, if this option is given.
+   * @default none
+   */
+  hosts?: readonly string[];
 }
 
 /** Options of {@link RedlockDashboardModule.forRoot}. */
@@ -65,6 +75,7 @@ export interface Settings {
   readonly actions: boolean;
   readonly actor: ((request: object) => string | Promise<string>) | undefined;
   readonly origins: readonly string[];
+  readonly hosts: readonly string[] | undefined;
 }
 
 /** Checked placement. */
@@ -75,7 +86,7 @@ export interface Placement {
 }
 
 const DEFAULT_PATH = 'redlock';
-const SETTINGS = ['actions', 'actor', 'origins'] as const satisfies (keyof RedlockDashboardSettings)[];
+const SETTINGS = ['actions', 'actor', 'origins', 'hosts'] as const satisfies (keyof RedlockDashboardSettings)[];
 const PLACEMENT = ['path', 'guards', 'imports'] as const satisfies (keyof RedlockDashboardPlacement)[];
 const FACTORY = ['inject', 'useFactory'] as const satisfies (keyof RedlockDashboardAsyncOptions)[];
 /** Segments without characters that routers give a meaning. */
@@ -104,15 +115,16 @@ export function resolveSettings(settings: RedlockDashboardSettings): Settings {
     actions = false,
     actor,
     origins = [],
+    hosts,
   }: Record<keyof Settings, unknown> = {
-    ...{ actions: undefined, actor: undefined, origins: undefined },
+    ...{ actions: undefined, actor: undefined, origins: undefined, hosts: undefined },
     ...settings,
   };
   if (typeof actions !== 'boolean') throw new RedlockConfigError('actions', actions, 'must be true or false');
   if (actor !== undefined && typeof actor !== 'function') {
     throw new RedlockConfigError('actor', actor, 'must be a function that names the user of a request');
   }
-  return { actions, actor: actor as Settings['actor'], origins: resolveOrigins(origins) };
+  return { actions, actor: actor as Settings['actor'], origins: resolveOrigins(origins), hosts: resolveHosts(hosts) };
 }
 
 function resolveOrigins(origins: unknown): readonly string[] {

@@ -36,7 +36,7 @@ export class RedlockDashboardModule {
   }
 
   /**
-   * Like {@link forRoot}, with `actions`, `actor` and `origins` from a factory.
+   * Like {@link forRoot}, with `actions`, `actor`, `origins` and `hosts` from a factory.
    *
    * @throws {RedlockConfigError} for an invalid option, and without `guards`
    */

@@ -1,5 +1,6 @@
 import { ForbiddenException, UnsupportedMediaTypeException } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
+import { hostOf } from './hosts.js';
 
 /** The page sends it with each request. Another site cannot without the permission of this server (a CORS preflight). */
 export const PAGE_HEADER = 'x-redlock-dashboard';
@@ -14,11 +15,11 @@ export function refuseOtherPages(headers: IncomingHttpHeaders, origins: readonly
   if (headers[PAGE_HEADER] === undefined) {
     throw new ForbiddenException(`only the page of the dashboard may ask, with the header ${PAGE_HEADER}`);
   }
-  const { origin, host, 'sec-fetch-site': site } = headers;
+  const { origin, 'sec-fetch-site': site } = headers;
   // Browsers send it on HTTPS and to the own machine, and no page can change it.
   if (site !== undefined) {
     if (site !== 'same-origin') throw new ForbiddenException('only the page of the dashboard may ask');
-  } else if (origin !== undefined && !isOwn(origin, host, origins)) {
+  } else if (origin !== undefined && !isOwn(origin, hostOf(headers), origins)) {
     throw new ForbiddenException(
       'only the page of the dashboard may ask: behind a proxy that changes Host, its origin belongs into the option origins',
     );

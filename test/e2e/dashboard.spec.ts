@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { request as requestOf } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   type CanActivate,
@@ -95,11 +96,14 @@ async function release(url: string, body: object, headers: Record<string, string
 }
 
 /** Unlike `fetch`, this function can send any header. */
-async function statusOf(method: string, url: string, headers: Record<string, string>, body = ''): Promise<number> {
-  const sent = requestOf(url, { method, headers }).end(body);
-  const [response] = (await once(sent, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
-  response.resume();
-  return response.statusCode;
+async function answerTo(method: string, url: string, headers: Record<string, string>, sent = '') {
+  const request = requestOf(url, { method, headers }).end(sent);
+  const [response] = (await once(request, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
+  return { status: response.statusCode, body: await text(response) };
+}
+
+async function statusOf(...request: Parameters<typeof answerTo>): Promise<number> {
+  return (await answerTo(...request)).status;
 }
 
 afterEach(closeAll);
@@ -420,6 +424,71 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     expect((await release(url, body, { ...JSON_ACTION, origin: 'https://ops.example' })).status).toBe(200);
   });
 
+  it.each([
+    ['without a guard, under another host name', { guards: 'none' }, 'evil.example'],
+    [
+      'without a guard, under a name that is not in the option hosts',
+      { guards: 'none', hosts: ['ops.example'] },
+      'x.ops.example',
+    ],
+    ['with a guard, under a name that is not in the option hosts', { hosts: ['ops.example'] }, 'evil.example'],
+  ] as const)('is neither shown nor acts %s', async (_, more, host) => {
+    const { url, locks } = await start({ ...ACTING, ...more });
+    const lock = await locks.acquire('a', '30s');
+    const { ticket } = await inspectionOf(url, 'a');
+    const rebound = {
+      ...JSON_ACTION,
+      host: `${host}:3000`,
+      origin: `http://${host}:3000`,
+      'x-forwarded-host': 'localhost',
+    };
+    const length = (body: string) => ({ 'content-length': String(Buffer.byteLength(body)) });
+    for (const path of [
+      '',
+      '/page/index.html',
+      '/page/main.js',
+      '/page/none',
+      '/api/state',
+      '/api/inspect?resource=a',
+    ]) {
+      const { status, body } = await answerTo('GET', url + path, rebound);
+      expect([path, status]).toEqual([path, 403]);
+      expect(JSON.parse(body)).toMatchObject({
+        message: expect.stringContaining('option hosts of RedlockDashboardModule'),
+      });
+      // A proxy passes on which host it was asked for.
+      const proxied = { ...rebound, host: '10.0.0.1', 'x-forwarded-host': `${host}:3000` };
+      expect([path, await statusOf('GET', url + path, proxied)]).toEqual([path, 403]);
+    }
+    const action = JSON.stringify({ resource: 'a', ticket, confirm: 'a' });
+    expect(await statusOf('POST', `${url}/api/release`, { ...rebound, ...length(action) }, action)).toBe(403);
+    await lock.extend();
+  });
+
+  it('is served without a guard under addresses, localhost and what the option hosts names, with any port', async () => {
+    const { url } = await start({ path: 'admin/locks', guards: 'none', hosts: ['ops.example'] });
+    for (const host of [
+      '127.0.0.1:1',
+      '[::1]:3000',
+      'localhost',
+      'app.localhost:80',
+      'ops.example',
+      'OPS.example:8443',
+    ]) {
+      for (const path of ['/page/index.html', '/api/state']) {
+        expect([host, path, await statusOf('GET', url + path, { ...PAGE, host })]).toEqual([host, path, 200]);
+      }
+    }
+    expect(logs.some((line) => line.endsWith('it is served under IP addresses, localhost, ops.example only'))).toBe(
+      true,
+    );
+  });
+
+  it('is served under any host name with a guard and without the option hosts', async () => {
+    const { url } = await start(GUARDED);
+    expect(await statusOf('GET', `${url}/api/state`, { ...PAGE, host: 'admin.example' })).toBe(200);
+  });
+
   it('gives no data to a request that an image of another site could send', async () => {
     const { url } = await start(GUARDED);
     for (const path of ['state', 'inspect?resource=a']) {
@@ -577,7 +646,10 @@ describe('The dashboard', () => {
   it('warns at boot if it has no guard of its own', async () => {
     const dashboard = RedlockDashboardModule.forRoot({ guards: 'none' });
     const { url } = await listen({ imports: [RedlockModule.forRoot({ masters: memoryMasters(1) }), dashboard] });
-    expect(logs).toContain("warn the dashboard of locks has no guard of its own, because of guards: 'none'");
+    expect(logs).toContain(
+      "warn the dashboard of locks has no guard of its own, because of guards: 'none': " +
+        'it is served under IP addresses, localhost only',
+    );
     expect(await statusOf('GET', `${url}/redlock/page/index.html`, {})).toBe(200);
   });
 

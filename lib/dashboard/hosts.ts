@@ -1,0 +1,84 @@
+import { ForbiddenException } from '@nestjs/common';
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
+import { RedlockConfigError } from '../core/errors.js';
+
+/** A name or an address, and a port. */
+const HOST = /^(\[[\da-f:.]+\]|[\p{L}\p{M}\p{N}._-]+)(?::\d*)?$/iu;
+/** The host in an element of `Forwarded`. */
+const FORWARDED_HOST = /(?:^|[;,\s])host\s*=\s*("[^"]*"|[^;,\s]*)/gi;
+
+/**
+ * Reads the option `hosts` into names in lower case.
+ *
+ * @throws {RedlockConfigError}
+ */
+export function resolveHosts(hosts: unknown): readonly string[] | undefined {
+  if (hosts === undefined) return undefined;
+  if (!Array.isArray(hosts) || hosts.length === 0) {
+    const requirement = "must be a list of at least one host name, such as ['admin.example.com']";
+    throw new RedlockConfigError('hosts', hosts, requirement);
+  }
+  // Not by `map`, which skips the holes of an array.
+  return Array.from(hosts, (host: unknown, index) => {
+    // A dot at the beginning is meant as a pattern.
+    const isAlone = typeof host === 'string' && (isAddress(host) || !/^\.|:/.test(host));
+    const name = isAlone ? nameIn(host) : undefined;
+    if (name !== undefined) return name;
+    const requirement =
+      "must be the name of a host alone, such as 'admin.example.com', without scheme, port, path and wildcard: any port counts";
+    throw new RedlockConfigError(`hosts[${index}]`, host, requirement);
+  });
+}
+
+/**
+ * A page of another site whose name is bound to the address of this server counts as its own for a browser (DNS
+ * rebinding). Only the name in `Host` shows it, which no page can change. An address cannot be bound to another one, and
+ * `localhost` is a name that cannot be registered. What proxies forward can only refuse, because a page can set it.
+ *
+ * @param hosts the option `hosts`
+ * @throws {ForbiddenException} if the request is for another host
+ */
+export function refuseOtherHosts(headers: IncomingHttpHeaders, hosts: readonly string[]): void {
+  const asked = hostOf(headers);
+  for (const host of [asked, ...forwardedHosts(headers)]) {
+    const name = host === undefined ? undefined : nameIn(host);
+    if (name !== undefined && (isOfNoSite(name) || hosts.includes(name))) continue;
+    throw new ForbiddenException(
+      `the dashboard is not served under the host name of this request: name it in the option hosts of ` +
+        `RedlockDashboardModule, as in hosts: ['admin.example.com'], or open the page by an IP address or localhost`,
+    );
+  }
+}
+
+/** The host that a request is for: HTTP/2 has it in a header of its own. */
+export function hostOf(headers: IncomingHttpHeaders): string | undefined {
+  const authority = headers[':authority'];
+  return typeof authority === 'string' ? authority : headers.host;
+}
+
+/** The hosts that proxies have received. */
+function forwardedHosts(headers: IncomingHttpHeaders): string[] {
+  const { 'x-forwarded-host': hosts = [], forwarded = '' } = headers;
+  const standard = [...forwarded.matchAll(FORWARDED_HOST)].map(([, host = '']) => host.replace(/^"|"$/g, ''));
+  const usual = [hosts].flat().flatMap((list) => list.split(','));
+  return [...usual, ...standard].map((host) => host.trim()).filter((host) => host !== '');
+}
+
+/** The name without its port, as a browser would write it; `undefined` if it is none. */
+function nameIn(host: string): string | undefined {
+  const bracketed = isIP(host) === 6 ? `[${host}]` : host;
+  const [, name] = HOST.exec(bracketed) ?? [];
+  if (name === undefined || !URL.canParse(`http://${name}`)) return undefined;
+  return new URL(`http://${name}`).hostname.replace(/\.$/, '') || undefined;
+}
+
+/** Whether no site can have this name. */
+function isOfNoSite(name: string): boolean {
+  return isAddress(name) || /^(?:.+\.)?localhost$/.test(name);
+}
+
+/** Whether it is an IP address, with or without brackets. */
+function isAddress(name: string): boolean {
+  return isIP(name.replace(/^\[(.*)\]$/, '$1')) > 0;
+}
