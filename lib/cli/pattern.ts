@@ -1,7 +1,4 @@
-/** Escapes a string, so that as a pattern of SCAN or of an ACL rule it matches only itself. */
-export function literally(text: string): string {
-  return text.replace(/[*?[\]\\]/g, '\\$&');
-}
+export { literally } from '../redis/permissions.js';
 
 /** Whether a text matches a pattern of SCAN, which compares bytes. */
 export function matcherOf(pattern: string): (text: string) => boolean {

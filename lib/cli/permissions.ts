@@ -1,7 +1,13 @@
 import { Keyspace } from '../core/keyspace.js';
 import type { Settings } from '../core/settings/settings.js';
-import { type Contact, type Failure, isFailure, type Outcome } from './contact.js';
-import { literally } from './pattern.js';
+import { type Contact, isFailure, type Outcome } from './contact.js';
+import {
+  ruleFor,
+  ruleForNames,
+  type Trial as CommandTrial,
+  trialNames,
+  trialsInScripts,
+} from '../redis/permissions.js';
 
 /** A permission that locks need and the user lacks. */
 export interface MissingPermission {
@@ -19,9 +25,6 @@ const DISPENSABLE = [
   ...['+info', '+publish', '+pubsub|numsub', '+subscribe', '+zadd', '+zcard', '+zrem', '+zpopmin'],
   ...['+zrange', '+zremrangebyscore', '+pexpireat', '+mget'],
 ];
-
-/** The only subcommand that is needed of each of these commands. */
-const SUBCOMMANDS: Readonly<Record<string, string>> = { script: 'load', pubsub: 'numsub' };
 
 /** Whether no exclusive lock can be acquired without it. */
 export function isVital({ rule }: MissingPermission): boolean {
@@ -63,48 +66,22 @@ export async function missingPermissions(
   return [...new Map(missing.map((one) => [one.rule, one])).values()];
 }
 
-function trialsOf(keyspace: Keyspace, { unused, stored, subcommands = [] }: Trial): [string, ...(string | number)[]][] {
-  const key = stored(keyspace.keyOf(unused));
-  const own = stored(keyspace.trialOf(unused));
+function trialsOf(keyspace: Keyspace, { unused, stored, subcommands = [] }: Trial): CommandTrial[] {
+  const names = trialNames(keyspace, unused);
   return [
-    // The command refuses both options together.
-    ['set', key, '', 'NX', 'XX'],
-    ...['get', 'del', 'exists', 'pttl'].map((command): [string, string] => [command, key]),
-    ['pexpire', key, 1],
-    ['zadd', own, 'XX', 0, 'absent'],
-    ['zrem', own, 'absent'],
-    ['zcard', own],
-    ['zpopmin', own],
-    ['zrange', own, 0, 0],
-    ['zremrangebyscore', own, 0, 0],
-    ['pexpireat', own, 1],
-    ['mget', own],
-    ['hget', own, 'nonce'],
-    ['hmget', own, 'nonce'],
-    // The command refuses a field without a value.
-    ['hset', own, 'nonce', '', 'max'],
-    ['publish', keyspace.channelOf(unused), ''],
-    ['pubsub', 'NUMSUB', keyspace.channelOf(unused)],
-    ['time'],
-    ['info', 'server'],
+    ...trialsInScripts({ ...names, key: stored(names.key) }),
     ['eval', 'return 1', 0],
     ['evalsha', '0'.repeat(40), 0],
     ['script', 'LOAD', 'return 1'],
-    ...subcommands.map((subcommand): [string, string] => ['cluster', subcommand]),
+    ...subcommands.map((subcommand): CommandTrial => ['cluster', subcommand]),
   ];
 }
 
 function missingIn(command: string, outcome: Outcome, { keyPrefix }: Settings): MissingPermission[] {
   if (!isFailure(outcome)) return [];
-  const subcommand = SUBCOMMANDS[command];
-  const rule = `+${command}${subcommand === undefined ? '' : `|${subcommand}`}`;
+  const rule = ruleFor(command);
   if (/^unknown command/i.test(outcome.reason)) return [{ rule, disabled: true }];
   if (outcome.code !== 'NOPERM') return [];
-  return [{ rule: isAboutName(outcome) ?? rule, disabled: false }];
-
-  function isAboutName({ reason }: Failure): string | undefined {
-    if (/\bto run the\b/.test(reason)) return undefined;
-    const pattern = `${literally(keyPrefix)}*`;
-    return /\bchannels?\b/.test(reason) ? `&${pattern}` : `~${pattern}`;
-  }
+  const isAboutCommand = /\bto run the\b/.test(outcome.reason);
+  return [{ rule: (isAboutCommand ? undefined : ruleForNames(outcome, keyPrefix)) ?? rule, disabled: false }];
 }

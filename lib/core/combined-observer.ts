@@ -6,7 +6,7 @@ type Listening = LockObserver | AcquisitionObserver;
 const EVENTS = [
   ...(['stopped', 'firstStatus', 'lockInDanger', 'skipped'] as const),
   ...(['lockLost', 'masterAnswered', 'masterSilent', 'masterQuarantined'] as const),
-  ...(['masterRefused', 'masterVotesAgain', 'masterAtRisk', 'masterAnswersAgain'] as const),
+  ...(['masterRefused', 'masterVotesAgain', 'masterAtRisk', 'masterRiskEnded', 'masterAnswersAgain'] as const),
   ...(['masterLost', 'masterFound', 'quorumLost', 'quorumRestored', 'clientClockLagged', 'ttlCut'] as const),
 ] as const satisfies (keyof LockObserver)[];
 

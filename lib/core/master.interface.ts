@@ -308,6 +308,12 @@ export interface GrantedReply {
   /** Which of the keys was taken, counted from 0, in the answer to a {@link PickRequest}. */
   readonly picked?: number;
   /**
+   * The permissions that are missing although locks can be taken, and what does not work without them, in the answer to a
+   * {@link ProbeRequest}; empty if none is.
+   * @internal
+   */
+  readonly lacks?: string;
+  /**
    * What is stored, in the answer to a request for the state.
    * @internal
    */
@@ -363,6 +369,11 @@ export interface RefusedReply {
   readonly code: string;
   /** The rest of the error, without secrets. */
   readonly reason: string;
+  /**
+   * Whether no lock can be taken on this master without the permission that is missing; absent if that is unknown.
+   * @internal
+   */
+  readonly isVital?: boolean;
 }
 
 /** The vote of the master does not count, because the master may have lost what it granted before. */

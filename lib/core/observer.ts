@@ -69,8 +69,10 @@ export interface LockObserver {
   masterRefused?(master: string, reason: string): void;
   /** The votes of a master that was quarantined or refused count again. */
   masterVotesAgain?(master: string): void;
-  /** A master works, but its configuration can cost locks. */
+  /** A master works, but its configuration can cost locks, or it refuses something, for lack of a permission. */
   masterAtRisk?(master: string, risk: string): void;
+  /** A risk that `masterAtRisk` has reported is over: its user has the permission now. */
+  masterRiskEnded?(master: string, risk: string): void;
   /** The clock of this process turned out to be behind: its locks end this many milliseconds earlier. */
   clientClockLagged?(milliseconds: number): void;
   /** A ttl is cut until the missing masters know it. Both ttls are in milliseconds. */

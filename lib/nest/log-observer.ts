@@ -55,6 +55,7 @@ export function logTo(logger: LoggerService, clock: Pick<Clock, 'read'>): LockOb
     },
     masterVotesAgain: (master) => void logger.log(`master ${master} votes again`),
     masterAtRisk: (master, risk) => void logger.warn(`master ${master}: ${risk}`),
+    masterRiskEnded: (master, risk) => void logger.log(`master ${master}: this is over: ${risk}`),
     masterLost: (master, reason) => {
       lost.add(master);
       logger.warn(`lost the connection to ${master}: ${reason}`);

@@ -113,6 +113,7 @@ export class OpenTelemetryObserver implements LockObserver {
   readonly masterRefused = this.counting('master-refused');
   readonly masterVotesAgain = this.counting('master-votes-again');
   readonly masterAtRisk = this.counting('master-at-risk');
+  readonly masterRiskEnded = this.counting('master-risk-ended');
 
   quorumLost(): void {
     this.count('quorum-lost');

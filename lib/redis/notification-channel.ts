@@ -28,6 +28,8 @@ export class NotificationChannel {
     readonly channel: string,
     private readonly listener: NotificationListener,
     private readonly clock: Clock,
+    /** Called with the error of each subscription, `undefined` for one that has succeeded. */
+    private readonly noteSubscription: (error: unknown) => void = () => undefined,
   ) {
     client.on('connect', () => this.expect(READY_WITHIN));
     client.on('ready', () => this.subscribe());
@@ -103,13 +105,17 @@ export class NotificationChannel {
     this.client.subscribe(this.channel).then(
       () => {
         this.hear();
+        this.noteSubscription(undefined);
         if (this.subscribed) return;
         this.subscribed = true;
         // Notifications before the subscription were missed.
         this.listener(undefined);
       },
       // Without the permission to subscribe there are no notifications.
-      () => (this.owing = undefined),
+      (error: unknown) => {
+        this.owing = undefined;
+        this.noteSubscription(error);
+      },
     );
   }
 }

@@ -23,6 +23,7 @@ import type { Announcement, GuardedServer } from './guard/guarded-server.interfa
 import { placeholderUrlOf } from './doctor-command.js';
 import { faultOf, parseServerIdentity, type ServerIdentity } from './identity.js';
 import { markArguments, type MarkerChange } from './guard/marker.js';
+import { MissingPermissions } from './missing-permissions.js';
 import { Recognition } from './recognition.js';
 import { RedisOperator } from './redis-operator.js';
 import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from './redis-state.js';
@@ -33,6 +34,7 @@ import { isPlain, type RequestEncoder } from './request-encoding.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 import { type PendingRequest, RequestQueue } from './request-queue.js';
 import { MARK } from './scripts/mark.lua.js';
+import { PERMISSIONS } from './scripts/permissions.lua.js';
 import { REPORT } from './scripts/report.lua.js';
 import { UNMARKED } from './scripts/statuses.js';
 import { NotificationChannel } from './notification-channel.js';
@@ -84,6 +86,9 @@ export class RedisMaster implements Master, GuardedServer {
   private readonly queue: RequestQueue;
   private listener: (() => void) | undefined;
   private readonly recognition: Recognition;
+  private readonly permissions: MissingPermissions;
+  /** Whether the server has refused the last request of the guard itself. */
+  private isGuardRefused = false;
   /** Number of readings of its identity for the guard that are under way. */
   private readings = 0;
   private notifications: NotificationChannel | undefined;
@@ -105,13 +110,26 @@ export class RedisMaster implements Master, GuardedServer {
     this.counters = new Keyspace(context.settings.keyPrefix).counters;
     this.guard = context.guard;
     this.data = context.guard?.add(this);
+    this.permissions = new MissingPermissions({
+      ...{ keyPrefix: context.settings.keyPrefix, marker: this.guard?.markerName },
+      run: (trials) => this.evaluate(PERMISSIONS, [], [JSON.stringify(trials)]),
+      refusalOf: (error) => (isReply(error) ? refusalFrom(error, this.connection.secrets) : undefined),
+    });
     this.recognition = new Recognition({
       ...{ name, clock: context.clock, observer: context.observer, guard: this.guard, data: this.data },
       report: async () => {
         const marker = this.guard ? [this.guard.markerName] : [];
-        return parseServerIdentity(await this.evaluate(REPORT, [], marker));
+        try {
+          return parseServerIdentity(await this.evaluate(REPORT, [], marker));
+        } catch (error) {
+          throw await this.permissions.named(error);
+        }
       },
-      load: (script) => void client.call('script', ['LOAD', script.text]).catch(() => undefined),
+      load: (script) =>
+        void client.call('script', ['LOAD', script.text]).then(
+          () => this.permissions.note('script', undefined),
+          (error: unknown) => this.permissions.note('script', error),
+        ),
       refuse: (fault) => this.connection.refuse(fault),
       isConnected: () => this.isConnected,
       votes: () => !this.quarantine,
@@ -137,7 +155,11 @@ export class RedisMaster implements Master, GuardedServer {
       return;
     }
     if (this.isNewLock(request)) this.askForLock(request, reply);
-    else this.queue.add({ request, reply });
+    else this.queue.add({ request, reply: request.op === 'probe' ? this.judged(reply) : reply });
+  }
+
+  private judged(reply: ReplyCallback): ReplyCallback {
+    return (answer) => void this.permissions.judge(answer).then(reply);
   }
 
   /** What would be a new lock is not even sent to a master that does not vote: it could be granted there later. */
@@ -153,7 +175,9 @@ export class RedisMaster implements Master, GuardedServer {
       };
       this.recognition.current.then(again, again);
     } else {
-      reply({ kind: 'quarantined', sent: false, ...(this.quarantine ?? RECOGNIZED_ANEW) });
+      const quarantined = { kind: 'quarantined', sent: false, ...(this.quarantine ?? RECOGNIZED_ANEW) } as const;
+      if (this.isGuardRefused) void this.permissions.causeOf(quarantined).then(reply);
+      else reply(quarantined);
     }
   }
 
@@ -190,6 +214,9 @@ export class RedisMaster implements Master, GuardedServer {
     try {
       const report = parseServerIdentity(await this.evaluate(REPORT, [], [this.guard.markerName]));
       if (faultOf(report) === undefined) return report;
+    } catch (error) {
+      this.isGuardRefused ||= isReply(error);
+      throw error;
     } finally {
       this.readings--;
     }
@@ -199,10 +226,14 @@ export class RedisMaster implements Master, GuardedServer {
 
   async mark(report: ServerIdentity, change: MarkerChange): Promise<boolean | undefined> {
     if (!this.isConnected || !this.guard) return undefined;
-    const reply: unknown = await this.evaluate(MARK, [this.guard.markerName], markArguments(report, change)).catch(
-      () => undefined,
-    );
-    return reply === undefined ? undefined : reply === 1;
+    try {
+      const reply = await this.evaluate(MARK, [this.guard.markerName], markArguments(report, change));
+      this.isGuardRefused = false;
+      return reply === 1;
+    } catch (error) {
+      this.isGuardRefused ||= isReply(error);
+      return undefined;
+    }
   }
 
   beat(announcement: Announcement): Promise<number | undefined> {
@@ -214,7 +245,11 @@ export class RedisMaster implements Master, GuardedServer {
       ...announcement,
     };
     return new Promise((resolve) => {
-      this.queue.add({ request, reply: (answer) => resolve(answer.kind === 'granted' ? answer.fence : undefined) });
+      const reply: ReplyCallback = (answer) => {
+        if (answer.kind === 'granted') this.isGuardRefused = false;
+        resolve(answer.kind === 'granted' ? answer.fence : undefined);
+      };
+      this.queue.add({ request, reply });
       // Before what asks for a lock with this ttl.
       this.queue.flush();
     });
@@ -235,7 +270,9 @@ export class RedisMaster implements Master, GuardedServer {
 
   listen(waiter: string, listener: NotificationListener | undefined): void {
     if (listener && !this.closing) {
-      this.notifications ??= new NotificationChannel(this.client.duplicate(), waiter, listener, this.clock);
+      this.notifications ??= new NotificationChannel(this.client.duplicate(), waiter, listener, this.clock, (error) =>
+        this.permissions.note('subscribe', error),
+      );
       this.notifications.test();
     } else {
       this.notifications?.close();
@@ -465,9 +502,23 @@ export class RedisMaster implements Master, GuardedServer {
     });
   }
 
-  private answer({ reply }: PendingRequest, answer: MasterReply): void {
+  private answer(one: PendingRequest, answer: MasterReply): void {
+    const cause = answer.kind === 'granted' || answer.kind === 'held' ? undefined : this.causeOf(one.request, answer);
+    if (cause) void cause.then((found) => this.deliver(one, found));
+    else this.deliver(one, answer);
+  }
+
+  private deliver({ reply }: PendingRequest, answer: MasterReply): void {
     reply(answer);
     this.queue.noteAnswer();
+  }
+
+  /** The missing permission behind an answer, which is found out; `undefined` if the answer needs no explanation. */
+  private causeOf({ op }: ServerRequest, answer: MasterReply): Promise<MasterReply> | undefined {
+    if (answer.kind === 'refused' && op === 'beat') this.isGuardRefused = true;
+    if (answer.kind === 'refused' && answer.code === 'NOPERM') return this.permissions.explain(answer);
+    const isSymptom = answer === LOST_DATA || (answer.kind === 'quarantined' && this.isGuardRefused);
+    return isSymptom ? this.permissions.causeOf(answer) : undefined;
   }
 }
 

@@ -40,6 +40,7 @@ const EVENTS: Record<keyof api.LockObserver, true> = {
   masterAnswered: true,
   masterAnswersAgain: true,
   masterAtRisk: true,
+  masterRiskEnded: true,
   masterFound: true,
   masterLost: true,
   masterQuarantined: true,

@@ -93,14 +93,11 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     const server = await serve('--user', 'app', 'on', `>${PASSWORD}`, '~*', '+@all', '-set');
     const master = await connect(server, { username: 'app', password: PASSWORD });
     const answer = await ask(master, acquiring(['k'], TOKEN));
-    expect(answer).toEqual({ kind: 'refused', code: 'NOPERM', reason: expect.stringMatching(/permission/) });
+    const reason = 'its user lacks the permission +set: ACL SETUSER <its user> +set';
+    expect(answer).toEqual({ kind: 'refused', code: 'NOPERM', reason, isVital: true });
     // In a script, the server answers with another code, and adds the position in the script.
     const inScript = await ask(master, acquiring(['k'], TOKEN, QUEUED));
-    expect(inScript).toEqual({
-      kind: 'refused',
-      code: 'NOPERM',
-      reason: expect.stringMatching(/can't run|permission/),
-    });
+    expect(inScript).toEqual(answer);
     expect(JSON.stringify(inScript)).not.toMatch(/\bapp\b|script: /);
     expect(await ask(master, releasing(['k'], TOKEN))).toEqual({ kind: 'granted' });
   });

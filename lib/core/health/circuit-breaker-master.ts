@@ -47,6 +47,9 @@ export class CircuitBreakerMaster implements Master {
   private judging = false;
   private excluded: string | undefined;
   private readonly refusal = new Refusal();
+  private isRefused = false;
+  /** What the master was last reported to refuse although it votes. */
+  private restriction: string | undefined;
   private readonly listeners: (() => void)[] = [];
 
   constructor(
@@ -105,6 +108,11 @@ export class CircuitBreakerMaster implements Master {
   /** Why this master refuses what locks need, as its last answers say. It is asked all the same. */
   get refusalReason(): string | undefined {
     return this.refusal.reason;
+  }
+
+  /** What this master refuses although locks can be taken there. */
+  get restrictionReason(): string | undefined {
+    return this.refusal.restriction;
   }
 
   /** Whether there is a connection, even if this master is excluded. */
@@ -183,9 +191,18 @@ export class CircuitBreakerMaster implements Master {
   }
 
   private reportRefusal(): void {
-    const { reason } = this.refusal;
-    if (reason === undefined) this.observer.masterVotesAgain?.(this.name);
-    else this.observer.masterRefused?.(this.name, reason);
+    const { refusal, observer, name } = this;
+    const { reason, restriction } = refusal;
+    if (this.isRefused !== (reason !== undefined)) {
+      this.isRefused = reason !== undefined;
+      if (reason === undefined) observer.masterVotesAgain?.(name);
+      else observer.masterRefused?.(name, reason);
+    }
+    if (restriction === this.restriction) return;
+    const before = this.restriction ?? '';
+    this.restriction = restriction;
+    if (restriction === undefined) observer.masterRiskEnded?.(name, before);
+    else observer.masterAtRisk?.(name, restriction);
   }
 
   private get isOverdue(): boolean {

@@ -20,7 +20,7 @@ export interface MasterStatus {
   readonly master: string;
   /** Whether it votes, and if not, what keeps it from that. */
   readonly state: MasterState;
-  /** Why it does not vote. */
+  /** Why it does not vote. Of one that votes: what it refuses all the same, such as extensions, and the missing permission. */
   readonly reason?: string;
   /** Milliseconds until its quarantine ends at the latest. */
   readonly remaining?: number;
@@ -86,5 +86,6 @@ function statusOfMaster(watched: CircuitBreakerMaster): MasterStatus {
   const refusal = watched.refusalReason;
   if (refusal !== undefined) return { ...known, state: 'refused', reason: refusal };
   if (quarantine) return { ...known, state: 'quarantined', ...quarantine };
-  return { ...known, state: 'voting' };
+  const restriction = watched.restrictionReason;
+  return { ...known, state: 'voting', ...(restriction !== undefined && { reason: restriction }) };
 }

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { MARK } from '../../../lib/redis/scripts/mark.lua.js';
+import { PERMISSIONS } from '../../../lib/redis/scripts/permissions.lua.js';
 import { REPORT } from '../../../lib/redis/scripts/report.lua.js';
 import { STATE } from '../../../lib/redis/scripts/state.lua.js';
 import { boundScript } from '../../../lib/redis/scripts/bound-script.js';
 
-export type ScriptName = 'requests' | 'report' | 'mark' | 'state';
+export type ScriptName = 'requests' | 'report' | 'mark' | 'state' | 'permissions';
 
 /** A script that some simulated server has received. */
 export interface SeenScript {
@@ -24,6 +25,7 @@ const names = new Map<string, ScriptName>([
   [REPORT, 'report'],
   [MARK, 'mark'],
   [STATE, 'state'],
+  [PERMISSIONS, 'permissions'],
 ]);
 
 /** The script with this source. The whole source must match: a changed script has no model. */

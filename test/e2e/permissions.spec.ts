@@ -1,0 +1,129 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { LockService, RedlockModule } from 'nestjs-redlock';
+import { command } from '../support/command.js';
+import { eventually } from '../support/eventually.js';
+import { type Masters, startMasters } from '../support/masters.js';
+import { boot, closeAll, logs } from './support/applications.js';
+
+/** Words that send an operator to look for lost data and clocks, while a permission is missing. */
+const WRONG_TRACK = /has not confirmed|lost or replaced|identity changed|0 ms more|1 ms more/;
+
+let masters: Masters;
+let locks: LockService;
+
+beforeAll(async () => {
+  masters = await startMasters(3);
+}, 60_000);
+afterAll(() => masters.stop());
+
+beforeEach(async () => {
+  const app = await boot({
+    imports: [
+      RedlockModule.forRoot({
+        masters: [...masters.urls],
+        masterTimeout: '500ms',
+        connectTimeout: '20s',
+        drainTimeout: 0,
+      }),
+    ],
+  });
+  locks = app.get(LockService);
+  await eventually(() => locks.status().canVote, 30_000);
+  await eventually(() => logs.some((line) => line.includes('locks are available')), 30_000);
+  logs.length = 0;
+}, 60_000);
+afterEach(async () => {
+  await change('+@all', 'allkeys', 'allchannels');
+  await closeAll();
+});
+
+/** Changes what the user of the application may do, on all masters. */
+async function change(...rules: readonly string[]): Promise<void> {
+  await Promise.all(masters.servers.map(({ port }) => command(port, 'ACL', 'SETUSER', 'default', ...rules)));
+}
+
+/** Uses most of the library once. Returns the messages of what failed. */
+async function useAll(name: string): Promise<string[]> {
+  const messages: string[] = [];
+  const attempt = async (work: () => Promise<unknown>): Promise<void> => {
+    await work().catch((error: unknown) => messages.push(String(error)));
+  };
+  await attempt(async () => {
+    const lock = await locks.acquire(name, { ttl: '2s', wait: 0 });
+    await attempt(() => lock.extend());
+    await attempt(() => lock.fencingToken());
+    await lock.release();
+  });
+  await attempt(async () => (await locks.acquire(`${name}:shared`, { ttl: '2s', wait: 0, mode: 'shared' })).release());
+  await attempt(async () => (await locks.acquire(`${name}:permit`, { ttl: '2s', wait: 0, permits: 2 })).release());
+  return messages;
+}
+
+const risks = (): string[] => logs.filter((line) => /^(?:warn|error|log) (?:master|no lock|locks)/.test(line));
+
+describe('A permission that all masters refuse while the application runs', () => {
+  it.each(['set', 'hget', 'hset', 'hmget', 'time', 'evalsha'])(
+    'is named by the error, the status, the probe and one line of the log, if no lock can be taken without it: %s',
+    async (name) => {
+      await change(`-${name}`);
+      const messages: string[] = [];
+      // The ttl that the masters have confirmed is good for some seconds.
+      await eventually(async () => {
+        messages.push(...(await useAll(`vital:${name}`)));
+        return !locks.status().canVote;
+      }, 30_000);
+      for (let i = 0; i < 3; i++) messages.push(...(await useAll(`vital:${name}`)));
+      const last = messages.at(-1);
+      expect(last).toContain(`ACL SETUSER <its user> +${name}`);
+      expect(messages.filter((message) => WRONG_TRACK.test(message))).toEqual([]);
+      for (const status of [await locks.probe(), locks.status()]) {
+        expect(status.canVote).toBe(false);
+        const reason = expect.stringMatching(new RegExp(`^NOPERM its user lacks the permission \\+${name}\\b`));
+        expect(status.masters).toMatchObject([1, 2, 3].map(() => ({ state: 'refused', reason })));
+      }
+      expect(risks().filter((line) => line.startsWith('error no lock can be taken'))).toHaveLength(1);
+      expect(risks().filter((line) => line.includes('does not vote'))).toHaveLength(3);
+      expect(risks().every((line) => line.includes(`+${name}`))).toBe(true);
+
+      logs.length = 0;
+      await change(`+${name}`);
+      await eventually(async () => (await locks.probe()).canVote, 30_000);
+      await eventually(async () => (await useAll(`again:${name}`)).length === 0, 30_000);
+      expect(locks.status().masters.map(({ state, reason }) => [state, reason])).toEqual(
+        Array(3).fill(['voting', undefined]),
+      );
+      expect(risks().filter((line) => line.startsWith('log locks can be taken again'))).toHaveLength(1);
+      expect(risks().filter((line) => line.endsWith('votes again'))).toHaveLength(3);
+    },
+    120_000,
+  );
+
+  it.each([
+    ...['get', 'del', 'exists', 'pexpire', 'pttl', 'zadd', 'zrem', 'zcard', 'zpopmin', 'zrange', 'zremrangebyscore'],
+    ...['pexpireat', 'mget', 'publish', 'pubsub|numsub', 'info', 'eval'],
+  ])(
+    'is named by the status, the probe and one line of the log for each master, while locks can be taken: %s',
+    async (name) => {
+      await change(`-${name.split('|')[0]}`);
+      for (let i = 0; i < 3; i++) {
+        await useAll(`minor:${name}:${i}`);
+        const { canVote, masters: each } = await locks.probe();
+        expect(canVote).toBe(true);
+        const reason = expect.stringMatching(
+          new RegExp(`^NOPERM its user lacks the permission \\+${name.replace('|', '\\|')} `),
+        );
+        expect(each).toMatchObject([1, 2, 3].map(() => ({ state: 'voting', reason })));
+        await (await locks.acquire(`any:${name}:${i}`, { ttl: '2s', wait: 0 })).release();
+      }
+      expect(risks().filter((line) => line.includes(`+${name}`))).toHaveLength(3);
+      expect(risks().filter((line) => line.startsWith('error'))).toEqual([]);
+      expect(risks().filter((line) => line.includes('does not vote'))).toEqual([]);
+
+      await change(`+${name.split('|')[0]}`);
+      await eventually(async () => (await locks.probe()).masters.every(({ reason }) => reason === undefined), 30_000);
+      await useAll(`again:${name}`);
+      expect(risks().filter((line) => line.includes('this is over'))).toHaveLength(3);
+    },
+    60_000,
+  );
+});
