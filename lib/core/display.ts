@@ -5,6 +5,8 @@ const MOST_SHOWN = 10;
 const ADDRESS = /@|%40|:\/\//i;
 /** Matches parameters after a wrong separator. */
 const MISPLACED = /(?:[&;]|(?<![^/,])[^/,&;]*=).*/s;
+/** What user and password of a URL contain only encoded, and the connection strings of other ecosystems between parts. */
+const FOREIGN = /[\s,;=&"'{}]|^[^:]*:\d+:/;
 /** Characters that a terminal or a log viewer could misinterpret. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 /** Units and the number of milliseconds from which each is used, largest first. */
@@ -38,7 +40,8 @@ export function redactUrl(text: string): string {
   const start = rest.lastIndexOf('@') + 1;
   const host = rest.slice(start);
   // It is undecidable whether an @ precedes the host or belongs to a password or a parameter.
-  if (/[/?#]/.test(rest.slice(0, start)) || /%40/i.test(host)) return `${scheme}***`;
+  const login = rest.slice(0, start);
+  if (/[/?#]/.test(login) || /%40/i.test(host) || FOREIGN.test(login)) return `${scheme}***`;
   const shown = host.replace(/[?#].*/s, '').replace(MISPLACED, '***');
   return `${scheme}${start > 0 ? '***@' : ''}${shown}`;
 }

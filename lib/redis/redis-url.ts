@@ -1,9 +1,22 @@
 import type { RedisOptions } from 'ioredis';
 import { namesSentinels, settingsOfSentinelUrl } from './sentinel-url.js';
-import { credentialsOf, databaseOf, decoded, familyOf, isSocketPath, refuseUnknown, UrlError } from './url-parts.js';
+import {
+  credentialsOf,
+  databaseOf,
+  decoded,
+  familyOf,
+  isForeign,
+  isSocketPath,
+  refuseUnknown,
+  UrlError,
+} from './url-parts.js';
 
 /** Parameters that a URL may have. Everything else is given as options, where it has a type. */
 const PARAMETERS = ['db', 'family'] as const;
+
+const NOT_A_LIST_OF_PARTS =
+  'must be a URL, not the connection string of another client or a list of named parts: write ' +
+  'redis://user:password@host:6379/0 (rediss:// with TLS), where a special character in the password is written %XX';
 
 const ONE_ADDRESS = "must be one address: split a list of them at its commas, .split(',')";
 
@@ -47,6 +60,7 @@ function parsed(text: string): URL {
   if (text === 'memory') {
     throw new UrlError("must be an address: 'memory' stands in place of the whole list, { masters: 'memory' }");
   }
+  if (isForeign(text) || /[,;\s]\s*(?:password|pwd|auth|user)\s*=/i.test(text)) throw new UrlError(NOT_A_LIST_OF_PARTS);
   try {
     return new URL(text);
   } catch {

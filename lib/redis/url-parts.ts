@@ -26,10 +26,32 @@ export function addressesIn(list: string): string[] {
  * a port.
  */
 export function redactAddress(address: string): string {
+  if (isForeign(address) || isFragment(address)) return '***';
   const text = redactUrl(address);
   const [shown = ''] = SHOWN.exec(text) ?? [];
   if (shown === text || isSocketPath(text)) return text;
   return text[shown.length] === '/' ? `${shown}/***` : `${shown}***`;
+}
+
+/** The words by which other ecosystems name the parts of an address. */
+const NAMED_PART =
+  /(?:^|[\s,;?&{"'])(?:pass(?:word|wd|phrase)?|pwd|auth|user(?:name|id)?|uid|host|server|port|ssl|secret|token)["']?\s*[=:]/i;
+
+/** Whether an address that is no URL is a list of named parts, a command or JSON: any part of it could be a password. */
+export function isForeign(address: string): boolean {
+  return (
+    !/^[a-z][a-z\d+.-]*:\/\//i.test(address) &&
+    !isSocketPath(address) &&
+    (NAMED_PART.test(address) || /[\s@={"';]/.test(address))
+  );
+}
+
+/** Whether it is neither a URL, nor host and port, nor a path: a list that was split in the middle of a password ends so. */
+function isFragment(address: string): boolean {
+  if (['', 'memory'].includes(address) || /^[a-z][a-z\d+.-]*:\/\//i.test(address)) return false;
+  return isSocketPath(address)
+    ? /[\s@={"';&,]/.test(address)
+    : !address.split(',').every((host) => /^\s*[^\s,:/]+:\d{1,5}(?:\/\d*)?$/.test(host));
 }
 
 /** Whether the address is the path of a unix socket. */

@@ -90,7 +90,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
   });
 
   it('NOPERM: refuses a command that the user may not use', async () => {
-    const server = await serve('--user', 'app', 'on', `>${PASSWORD}`, '~*', '+@all', '-set');
+    const server = await serve('--user', 'app', 'on', `>${PASSWORD}`, '~*', '&*', '+@all', '-set');
     const master = await connect(server, { username: 'app', password: PASSWORD });
     const answer = await ask(master, acquiring(['k'], TOKEN));
     const reason = 'its user lacks the permission +set: ACL SETUSER <its user> +set';
