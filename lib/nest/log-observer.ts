@@ -4,18 +4,24 @@ import { describeReply, tellAll } from '../core/errors.js';
 import { quorumWithin, type RedlockStatus, votingIn } from '../core/health/status.js';
 import type { LockObserver } from '../core/observer.js';
 import { showNames } from '../core/display.js';
+import { LogDamper } from './log-damper.js';
 
 /**
  * Writes the events of masters and locks to the log of the application.
  *
  * @param clock its wall time dates the end of a quarantine
  */
-export function logTo(logger: LoggerService, clock: Pick<Clock, 'read'>): LockObserver {
+export function logTo(logger: LoggerService, clock: Pick<Clock, 'read' | 'schedule'>): LockObserver {
+  const damper = new LogDamper(clock);
+  const info = (text: string): void => void logger.log(text);
+  const warn = (text: string): void => void logger.warn(text);
+  const error = (text: string): void => void logger.error(text);
   const lost = new Set<string>();
   /** Masters that were reported as refused before the first status. */
   const refused = new Set<string>();
   let wasQuorumLost = false;
   return {
+    stopped: () => damper.end(),
     firstStatus: (status) => {
       for (const { master, state, reason = '' } of status.canVote ? status.masters : []) {
         const isNew = state === 'refused' && !refused.has(master);
@@ -35,7 +41,9 @@ export function logTo(logger: LoggerService, clock: Pick<Clock, 'read'>): LockOb
       ),
     skipped: (caller, error) => void logger.debug?.(`${caller} was skipped: ${error.message}`),
     masterQuarantined: (master, reason, milliseconds) =>
-      void logger.warn(
+      damper.write(
+        `vote ${master}`,
+        warn,
         `master ${master} does not vote for up to ${Math.ceil(milliseconds)} ms, since ${reason}: ` +
           `it may have lost locks that are held (see restartGuard and durable)`,
       ),
@@ -51,26 +59,28 @@ export function logTo(logger: LoggerService, clock: Pick<Clock, 'read'>): LockOb
       ),
     masterRefused: (master, reason) => {
       refused.add(master);
-      logger.warn(`master ${master} does not vote: ${reason}`);
+      damper.write(`vote ${master}`, warn, `master ${master} does not vote: ${reason}`);
     },
-    masterVotesAgain: (master) => void logger.log(`master ${master} votes again`),
+    masterVotesAgain: (master) => damper.write(`vote ${master}`, info, `master ${master} votes again`),
     masterAtRisk: (master, risk) => void logger.warn(`master ${master}: ${risk}`),
     masterRiskEnded: (master, risk) => void logger.log(`master ${master}: this is over: ${risk}`),
     masterLost: (master, reason) => {
       lost.add(master);
-      logger.warn(`lost the connection to ${master}: ${reason}`);
+      damper.write(`connection ${master}`, warn, `lost the connection to ${master}: ${reason}`);
     },
-    masterFound: (master) => void logger.log(`connected to ${master}${lost.delete(master) ? ' again' : ''}`),
+    masterFound: (master) =>
+      damper.write(`connection ${master}`, info, `connected to ${master}${lost.delete(master) ? ' again' : ''}`),
     quorumLost: (_voting, _masters, status) => {
       wasQuorumLost = true;
       const time = quorumTime(status, clock);
       const end = time === undefined ? '' : `, a quorum by ${time} at the latest`;
-      logger.error(`no lock can be taken: ${votes(status)}${end}${why(status)}`);
+      damper.write('quorum', error, `no lock can be taken: ${votes(status)}${end}${why(status)}`);
     },
     quorumRestored: (_voting, _masters, status) =>
-      void logger.log(`locks ${wasQuorumLost ? 'can be taken again' : 'are available'}: ${votes(status)}`),
-    masterSilent: (master) => void logger.warn(`master ${master} has stopped answering: it is only probed`),
-    masterAnswersAgain: (master) => void logger.log(`master ${master} answers again`),
+      damper.write('quorum', info, `locks ${wasQuorumLost ? 'can be taken again' : 'are available'}: ${votes(status)}`),
+    masterSilent: (master) =>
+      damper.write(`silence ${master}`, warn, `master ${master} has stopped answering: it is only probed`),
+    masterAnswersAgain: (master) => damper.write(`silence ${master}`, info, `master ${master} answers again`),
   };
 }
 

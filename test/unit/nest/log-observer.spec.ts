@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LoggerService } from '@nestjs/common';
 import { LockNotAcquiredError } from '../../../lib/core/errors.js';
 import { type MasterStatus, summarize } from '../../../lib/core/health/status.js';
+import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { logTo } from '../../../lib/nest/log-observer.js';
 
 const NOON = new Date(2026, 0, 1, 12, 0, 0).getTime();
@@ -10,7 +11,7 @@ function recording() {
   const lines: string[] = [];
   const record = (level: string) => (message: unknown) => void lines.push(`${level} ${String(message)}`);
   const logger: LoggerService = { ...levels(record), debug: record('debug') };
-  return { lines, log: logTo(logger, { read: () => ({ monotonic: 0, wall: NOON }) }) };
+  return { lines, log: logTo(logger, new ManualClock(NOON)) };
 }
 
 function levels(record: (level: string) => (message: unknown) => void): Omit<LoggerService, 'debug'> {
@@ -103,7 +104,7 @@ describe('The lines about locks', () => {
     expect(error.message).toContain('"report"');
     const withoutDebug = logTo(
       levels(() => () => undefined),
-      { read: () => ({ monotonic: 0, wall: 0 }) },
+      new ManualClock(0),
     );
     expect(() => withoutDebug.skipped?.('tryAcquire', error)).not.toThrow();
   });
