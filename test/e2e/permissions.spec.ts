@@ -127,3 +127,44 @@ describe('A permission that all masters refuse while the application runs', () =
     60_000,
   );
 });
+
+describe('A permission', () => {
+  it('that one of three masters refuses takes only its vote, and is logged once', async () => {
+    const [{ port }] = masters.servers as [{ port: number }];
+    await command(port, 'ACL', 'SETUSER', 'default', '-hset');
+    await eventually(async () => (await locks.probe()).masters[0]?.state === 'refused', 30_000);
+    for (let i = 0; i < 3; i++) expect(await useAll(`one:${i}`)).toEqual([]);
+    expect(locks.status()).toMatchObject({ canVote: true, masters: [{ state: 'refused' }, {}, {}] });
+    expect(risks()).toEqual([expect.stringMatching(/^warn master .* does not vote: NOPERM .* \+hset: /)]);
+    await command(port, 'ACL', 'SETUSER', 'default', '+hset');
+    await eventually(async () => (await locks.probe()).masters[0]?.state === 'voting', 30_000);
+    expect(risks()).toHaveLength(2);
+  }, 60_000);
+
+  it('for the keys of the library is named if the marker of the restart guard cannot be read', async () => {
+    await change('resetkeys', '~other:*');
+    const messages: string[] = [];
+    await eventually(async () => {
+      messages.push(...(await useAll('keys')));
+      return !locks.status().canVote;
+    }, 30_000);
+    expect(messages.filter((message) => WRONG_TRACK.test(message))).toEqual([]);
+    expect(messages.at(-1)).toContain('~lock:*');
+  }, 60_000);
+
+  it.each(['time', 'hmget', 'eval'])(
+    'that is missing at boot is named by its error: %s',
+    async (name) => {
+      await closeAll();
+      await change(`-${name}`);
+      const error = await boot({
+        imports: [RedlockModule.forRoot({ masters: [...masters.urls], connectTimeout: '20s' })],
+      }).then(
+        () => undefined,
+        (reason: unknown) => String(reason),
+      );
+      expect(error).toMatch(new RegExp(`NOPERM .*'${name}'`));
+    },
+    60_000,
+  );
+});
