@@ -1,5 +1,6 @@
 import { clusterSections } from './cluster.configurations.js';
 import { GuardModel, type GuardOptions } from './guard.model.js';
+import { InstallationModel, type InstallationOptions } from './installation.model.js';
 import { MaxTtlModel, type MaxTtlOptions } from './max-ttl.model.js';
 import { ResourceStateModel, type ResourceStateOptions } from './resource-state.model.js';
 import { type Configuration, LIMIT, type Section, type Story, type Weakened } from './section.js';
@@ -152,6 +153,85 @@ const guard: Section = {
       ...cutOff,
       without: ['refused command counts as a contact'],
       story: 'a master refuses the nonce of L within each H, and L never reads the young marker',
+    }),
+  ],
+};
+
+const kept: GuardOptions = { ...oneFault, ttl: 1, wait: 1, maxFaults: 2 };
+const replaced: GuardOptions = { ...kept, faults: ['spare', 'return'], maxFaults: 4, declared: 'met' };
+
+const durable: Section = {
+  title: 'Guard: masters that are declared durable (rule 8.8)',
+  holds: [
+    guardHolds('declared: two restarts with all data, T = 2', {
+      ...{ ...kept, ttl: 2, wait: 2 },
+      ...{ faults: ['kept restart'], declared: 'met' },
+    }),
+    guardHolds(
+      'declared: restarts with all data, without, and promotions, T = 1',
+      {
+        ...{ ...kept, declared: 'met' },
+        faults: ['kept restart', 'empty restart', 'promoted replica'],
+      },
+      true,
+    ),
+    guardHolds('declared: two spares, which both processes meet before the masters return', replaced),
+    guardHolds('not declared: lagging copies, files that were switched off, spares, returns', {
+      ...kept,
+      faults: ['kept restart', 'lagging copy', 'promoted replica', 'spare', 'return'],
+    }),
+  ],
+  breaks: [
+    guardBreaks('durability that is inferred, from `appendfsync` or a marker', {
+      ...{ ...kept, faults: ['lagging copy'], without: ['durability is inferred'] },
+      story: 'L holds m1, m2; both are started with a copy that lacks the key, and vote at once',
+    }),
+    guardBreaks('declared, and another nonce is known of the address', {
+      ...{ ...replaced, without: ['declared without nonce comparison'], slow: true },
+      story: 'L holds m1, m2, which are spares; the masters from before return, and vote at once',
+    }),
+    guardBreaks('a promoted replica of a declared master is trusted', {
+      ...{ ...kept, faults: ['promoted replica'], declared: 'met', without: ['promoted replica trusted'] },
+      story: 'L holds m1, m2; the replicas of both are promoted, and vote at once',
+    }),
+    guardBreaks("declared, and a replica's data is started as the primary", {
+      ...{ ...kept, faults: ['lagging copy'], declared: 'met' },
+      story: "a limit, the operator's word: nothing shows that the data is a copy",
+    }),
+    guardBreaks('declared, and a promoted replica is restarted before a process has met it', {
+      ...{ ...kept, faults: ['promoted replica', 'kept restart'], declared: 'unmet' },
+      story: 'a limit: L holds m1, m2; m1 is promoted and restarted, which leaves no trace',
+    }),
+    guardBreaks('declared, and X has not met the spares', {
+      ...{ ...replaced, declared: 'unmet', slow: true },
+      story: 'a limit: L holds m1, m2, which are spares; the masters from before return, and X knows no other data',
+    }),
+  ],
+};
+
+const installation: Section = {
+  title: 'State: which masters are the first (rule 10.2)',
+  holds: [
+    installationHolds('P knew the data of all masters, each is lost twice at most', { knows: 3, losses: 2 }, true),
+    installationHolds('P knew the data of one master only, each is lost once', { knows: 1, losses: 1 }, true),
+    installationHolds('a new installation is certain when its masters vote early', { knows: 0, losses: 0 }, true),
+  ],
+  breaks: [
+    installationBreaks('no objection', {
+      ...{ knows: 3, losses: 1, without: ['no objection'] },
+      story: 'all lose their data; Q writes the markers, and P sees them without a word',
+    }),
+    installationBreaks('the masters are the first ones at once', {
+      ...{ knows: 3, losses: 1, without: ['no wait'] },
+      story: 'all lose their data; Q reads twice before P has connected',
+    }),
+    installationBreaks('P writes the marker of lost data like one of new data, and objects to no marker of its own', {
+      ...{ knows: 3, losses: 1, without: ['own losses count as new'] },
+      story: 'P writes three markers as if the masters were new',
+    }),
+    installationBreaks('no process lives that knew the data', {
+      ...{ knows: 0, losses: 1 },
+      story: 'a limit: Q cannot tell masters that all lost their data from new ones',
     }),
   ],
 };
@@ -612,6 +692,8 @@ const stateQuestions: Section = {
 
 export const sections: readonly Section[] = [
   guard,
+  durable,
+  installation,
   liveness,
   attempts,
   ownWait,
@@ -624,6 +706,14 @@ export const sections: readonly Section[] = [
   ...sharedSections,
   ...clusterSections,
 ];
+
+function installationHolds(name: string, options: InstallationOptions, quick = false): Configuration {
+  return { name, limit: LIMIT, quick, model: () => new InstallationModel(options) };
+}
+
+function installationBreaks(name: string, { story, slow, ...options }: InstallationOptions & Story): Weakened {
+  return { name, story, limit: LIMIT, quick: !slow, model: () => new InstallationModel(options) };
+}
 
 function guardHolds(name: string, options: GuardOptions, quick = false): Configuration {
   return { name, limit: LIMIT, quick, model: () => new GuardModel(options) };

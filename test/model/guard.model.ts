@@ -16,7 +16,17 @@ export type Fault =
   /** The same, while the process before it still acknowledges the requests of the holder. */
   | 'two processes'
   /** All masters lose their data at the same instant. */
-  | 'all lost';
+  | 'all lost'
+  /** A new process with all of its data, and with its marker. */
+  | 'kept restart'
+  /** The address leads to an empty server; the data from before may return. */
+  | 'spare'
+  /** A new process with the data from before the spare. */
+  | 'return'
+  /** A new process with the data of a replica that lags, or of a file that was switched off: the marker is there. */
+  | 'lagging copy'
+  /** The same, and the server says that it was a replica. */
+  | 'promoted replica';
 
 /** A rule of section 8 that is left out. */
 export type GuardWeakening =
@@ -36,6 +46,9 @@ export type GuardWeakening =
   | 'refused command counts as a contact'
   | 'passed marker counts as young'
   | 'attempt includes masters that vote later'
+  | 'durability is inferred'
+  | 'declared without nonce comparison'
+  | 'promoted replica trusted'
   /** Not a weakening but a question: a vote checks `from` only until the client has seen it pass for this nonce. */
   | 'from checked until it passed once';
 
@@ -49,6 +62,8 @@ export interface GuardOptions {
   /** The largest number of faults. */
   readonly maxFaults: number;
   readonly without?: readonly GuardWeakening[];
+  /** Rule 8.8: all masters are declared durable. `unmet`: a spare, or a promoted replica, may end before a process has met it. */
+  readonly declared?: 'met' | 'unmet';
   /** Rules 8.5 and 8.6: H and G, in ticks. Without it, no marker is set to vote early. */
   readonly early?: { readonly contactEvery: number; readonly wait: number };
   /** Whether the holder also writes markers for unknown data. */
@@ -77,12 +92,19 @@ const KNOWN = 3;
 const FROM = 4;
 const VETOED = 5;
 const HISTORY = 6;
-const MASTER = 7;
+/** Nonce of a marker that another run has left; 0 if there is none, or if the data is known. */
+const LEFT = 7;
+/** What the data from before a spare has: nonce, owner and expiry. */
+const ASIDE = 8;
+const MASTER = 11;
 
 /** Bits of HISTORY: the holder's key was here; the process is old; the process before it still acknowledges. */
 const HELD = 1;
 const OLD = 2;
 const TWIN = 4;
+const PROMOTED = 8;
+
+const KEEPING: readonly Fault[] = ['kept restart', 'spare', 'return', 'lagging copy', 'promoted replica'];
 
 const PHASE = 0;
 /** Ticks for which the client still believes in its lock. */
@@ -129,6 +151,7 @@ type Kind =
   | 'ask'
   | 'read'
   | 'write'
+  | 'rename'
   | 'contact'
   | 'read again'
   | 'vote early'
@@ -152,6 +175,12 @@ const KINDS: readonly Kind[] = [
   'warm spare',
   'two processes',
   'all lost',
+  'kept restart',
+  'spare',
+  'return',
+  'lagging copy',
+  'promoted replica',
+  'rename',
 ];
 
 /**
@@ -173,7 +202,8 @@ export class GuardModel implements Model {
     const { masters } = options;
     this.quorum = Math.floor(masters / 2) + 1;
     this.all = (1 << masters) - 1;
-    this.clientWidth = NONCES + masters;
+    // Beside the nonces of the present sessions, those that were accepted last.
+    this.clientWidth = NONCES + 2 * masters;
     this.faultsLeft = masters * MASTER + 2 * this.clientWidth;
     this.since = this.faultsLeft + 1;
     this.width = this.faultsLeft + 2;
@@ -191,6 +221,7 @@ export class GuardModel implements Model {
       for (const c of [HOLDER, CONTENDER]) {
         if (c === HOLDER && m >= (this.options.holderKnows ?? this.options.masters)) continue;
         state[this.client(c) + NONCES + m] = INITIAL_NONCE;
+        if (this.keepsData) state[this.last(c, m)] = INITIAL_NONCE;
         if (this.remembersWhoVotes) state[this.client(c) + ABLE]! |= 1 << m;
         if (this.passedOnce) state[this.client(c) + PASSED]! |= 1 << m;
       }
@@ -229,6 +260,7 @@ export class GuardModel implements Model {
       this.ask(state, c, m, emit);
       this.read(state, c, m, emit);
       if (c === CONTENDER || this.options.holderWrites) this.write(state, c, m, emit);
+      if (this.keepsData) this.rename(state, c, m, emit);
       if (this.options.early) {
         this.refusedContact(state, c, m, emit);
         this.readAgain(state, c, m, emit);
@@ -351,6 +383,23 @@ export class GuardModel implements Model {
     emit(next, action('read', c, m));
   }
 
+  /** Rule 8.8. */
+  private rename(state: Uint8Array, c: number, m: number, emit: Emit): void {
+    const master = m * MASTER;
+    const left = state[master + LEFT]!;
+    const last = state[this.last(c, m)]!;
+    if (left === 0 || (!this.options.declared && !this.weak.has('durability is inferred'))) return;
+    if (last !== 0 && last !== left && !this.weak.has('declared without nonce comparison')) return;
+    const promoted = (state[master + HISTORY]! & PROMOTED) !== 0;
+    if (promoted && !this.weak.has('promoted replica trusted')) return;
+    const next = this.copy(state);
+    next[master + KNOWN] = 1;
+    next[master + NONCE] = left;
+    next[master + LEFT] = 0;
+    this.accept(next, c, m);
+    emit(next, action('rename', c, m));
+  }
+
   /** Rule 8.3. The write compares the marker with what was read, so reading and writing are one step. */
   private write(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const master = m * MASTER;
@@ -360,6 +409,7 @@ export class GuardModel implements Model {
     const next = this.copy(state);
     next[master + KNOWN] = 1;
     next[master + NONCE] = this.freshNonce(state, m);
+    next[master + LEFT] = 0;
     const old = (state[master + HISTORY]! & OLD) !== 0 && this.weak.has('uptime shortens the wait');
     next[master + FROM] = old ? 0 : this.options.wait;
     next[master + VETOED] = state[this.client(c) + WITNESS] === 1 && this.vetoes ? 1 : 0;
@@ -472,6 +522,7 @@ export class GuardModel implements Model {
   private accept(next: Uint8Array, c: number, m: number): void {
     const at = this.client(c);
     next[at + NONCES + m] = next[m * MASTER + NONCE]!;
+    if (this.keepsData) next[this.last(c, m)] = next[m * MASTER + NONCE]!;
     next[at + SENT]! &= ~(1 << m);
     next[at + PASSED]! &= ~(1 << m);
     if (next[at + EARLY]! >= WAITING) this.stopEarly(next, at);
@@ -495,6 +546,10 @@ export class GuardModel implements Model {
         continue;
       }
       for (let m = 0; m < this.options.masters; m += 1) {
+        if (KEEPING.includes(fault)) {
+          this.keep(state, m, fault, emit);
+          continue;
+        }
         const next = this.hit(state);
         this.empty(next, m, fault);
         emit(next, action(fault, 0, m));
@@ -505,6 +560,33 @@ export class GuardModel implements Model {
         }
       }
     }
+  }
+
+  /** The faults in which a marker is there under another run. */
+  private keep(state: Uint8Array, m: number, fault: Fault, emit: Emit): void {
+    const master = m * MASTER;
+    const aside = state[master + ASIDE]!;
+    const marker = state[master + LEFT]! || state[master + NONCE]!;
+    const isMet = [HOLDER, CONTENDER].every((c) => state[this.last(c, m)] !== aside);
+    if (fault === 'spare' ? aside !== 0 : fault === 'return' && aside === 0) return;
+    if (fault === 'return' && this.options.declared !== 'unmet' && !isMet) return;
+    const promoted = state[master + KNOWN] === 0 && (state[master + HISTORY]! & PROMOTED) !== 0;
+    if (fault === 'kept restart' && this.options.declared === 'met' && promoted) return;
+    const next = this.hit(state);
+    this.endSessions(next, m);
+    next[master + KNOWN] = 0;
+    next[master + NONCE] = 0;
+    next[master + LEFT] = fault === 'spare' ? 0 : fault === 'return' ? aside : marker;
+    if (fault === 'spare') next.set([marker, next[master + OWNER]!, next[master + EXPIRY]!], master + ASIDE);
+    next[master + HISTORY] = fault === 'promoted replica' ? PROMOTED : 0;
+    if (fault !== 'kept restart') {
+      const [owner = 0, expiry = 0] = fault === 'return' ? state.slice(master + ASIDE + 1, master + ASIDE + 3) : [];
+      next.set([owner, expiry], master + OWNER);
+      if (fault === 'return') next.fill(0, master + ASIDE, master + MASTER);
+      next[master + FROM] = 0;
+      next[master + VETOED] = 0;
+    }
+    emit(next, action(fault, 0, m));
   }
 
   private hit(state: Uint8Array): Uint8Array {
@@ -518,6 +600,7 @@ export class GuardModel implements Model {
     const master = m * MASTER;
     next[master + OWNER] = 0;
     next[master + EXPIRY] = 0;
+    next[master + LEFT] = 0;
     if (fault === 'failback') {
       if (this.weak.has('identity without replid')) return;
       next[master + KNOWN] = 0;
@@ -553,6 +636,7 @@ export class GuardModel implements Model {
     const next = this.copy(state);
     for (let m = 0; m < masters; m += 1) {
       if (decrement(next, m * MASTER + EXPIRY) === 0) next[m * MASTER + OWNER] = 0;
+      if (decrement(next, m * MASTER + ASIDE + 2) === 0) next[m * MASTER + ASIDE + 1] = 0;
       if (decrement(next, m * MASTER + FROM) === 0) next[m * MASTER + VETOED] = 0;
     }
     for (const c of [HOLDER, CONTENDER]) this.age(next, c);
@@ -600,6 +684,8 @@ export class GuardModel implements Model {
         return `${client} reads the marker of ${master}`;
       case 'write':
         return `${client} writes a marker for the unknown data of ${master}`;
+      case 'rename':
+        return `${client} takes the data of ${master}, which is declared durable, for known`;
       case 'contact':
         return `${master} refuses a command of ${client}`;
       case 'read again':
@@ -616,6 +702,11 @@ export class GuardModel implements Model {
       case 'failback':
       case 'warm spare':
       case 'two processes':
+      case 'kept restart':
+      case 'spare':
+      case 'return':
+      case 'lagging copy':
+      case 'promoted replica':
         return `${master}: ${kind}`;
     }
   }
@@ -651,10 +742,20 @@ export class GuardModel implements Model {
   /** Reuses numbers that no state refers to any more, so that states stay few. Old copies contain the first number. */
   private freshNonce(state: Uint8Array, m: number): number {
     const used = [HOLDER, CONTENDER].map((c) => state[this.client(c) + NONCES + m]!);
-    used.push(state[m * MASTER + NONCE]!);
+    used.push(state[m * MASTER + NONCE]!, state[m * MASTER + LEFT]!, state[m * MASTER + ASIDE]!);
+    used.push(...[HOLDER, CONTENDER].map((c) => state[this.last(c, m)]!));
     let nonce = INITIAL_NONCE + 1;
     while (used.includes(nonce)) nonce += 1;
     return nonce;
+  }
+
+  /** Where the nonce is that a client has accepted last, whatever became of the session. */
+  private last(c: number, m: number): number {
+    return this.client(c) + NONCES + this.options.masters + m;
+  }
+
+  private get keepsData(): boolean {
+    return this.options.faults.some((fault) => KEEPING.includes(fault));
   }
 
   private get vetoes(): boolean {
