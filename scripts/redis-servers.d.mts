@@ -17,6 +17,8 @@ export declare class RedisServer {
   readonly port: number;
   /** `redis://127.0.0.1:<port>` */
   readonly url: string;
+  /** Its working directory, which `stop()` removes unless it was given. */
+  readonly dir: string;
   /** Process id; undefined while the server is down. */
   readonly pid: number | undefined;
   /** SIGSTOP: connections stay open, and the server does not answer. */

@@ -85,6 +85,11 @@ export class RedisServer {
     return typeof this.#args === 'function' ? this.#args(this.port) : this.#args;
   }
 
+  /** Its working directory, which {@link stop} removes unless it was given. */
+  get dir() {
+    return this.#dir;
+  }
+
   get url() {
     return `redis://127.0.0.1:${this.port}`;
   }

@@ -10,16 +10,15 @@ import type { Finding } from './finding.js';
 import {
   canVote,
   clockErrorOf,
-  evidenceOf,
   isGuarded,
   judge,
   serversOf,
+  standingIn,
   twinOf,
   type Verdict,
   waitOf,
 } from './findings.js';
 import { isVital } from './permissions.js';
-import { standingOf } from './standing.js';
 import { duration, type Paint, plain, table } from './table.js';
 import type { Terminal } from './terminal.js';
 
@@ -33,6 +32,8 @@ const MASTERS_IN_TABLE = 4;
 export interface DoctorOptions {
   /** `false` if their `restartGuard` is `false`. */
   readonly restartGuard?: boolean;
+  /** Whether they declare that all masters are `durable`. */
+  readonly durable?: boolean;
   /** Their `masterTimeout`. */
   readonly masterTimeout?: string;
 }
@@ -40,10 +41,10 @@ export interface DoctorOptions {
 /** Examines all masters and reports what is wrong with them. Resolves with the exit status. */
 export async function doctor(
   { sources, settings, timeout, json, terminal }: Context,
-  { restartGuard = true, masterTimeout: given }: DoctorOptions = {},
+  { restartGuard = true, durable = false, masterTimeout: given }: DoctorOptions = {},
 ): Promise<number> {
   const masterTimeout = given === undefined ? undefined : parseDuration('--master-timeout', given, 1);
-  const examined = await Promise.all(
+  const found = await Promise.all(
     sources.map((source, index) => {
       const option = `masters[${index}]`;
       return isClusterSource(source)
@@ -51,6 +52,7 @@ export async function doctor(
         : examine(new Contact(redisClient(option, source), timeout), settings);
     }),
   );
+  const examined = found.map((one) => ({ ...one, isDurable: durable }));
   const guarded = restartGuard && isGuarded(examined);
   const verdict = judge(examined, { guarded, masterTimeout });
   if (json) terminal.print(JSON.stringify(asJson(examined, verdict), null, 2));
@@ -86,16 +88,16 @@ function examinationAsJson(one: Examination, examined: readonly Examination[], v
 }
 
 function dataAsJson(one: Examination): object | undefined {
-  const evidence = evidenceOf(one);
-  if (!evidence || one.shard) return undefined;
-  const { data, wait, reason } = standingOf(evidence);
-  const { marker } = evidence.report;
-  const { writtenBy, writtenAt, reason: why, from, isVetoed, knownTtl: maxTtl, isDurable } = marker ?? {};
+  const standing = standingIn(one);
+  if (!standing || one.shard) return undefined;
+  const { data, wait, reason } = standing;
+  const marker = one.report?.marker;
+  const { writtenBy, writtenAt, reason: why, from, isVetoed, knownTtl: maxTtl } = marker ?? {};
   return {
     state: data,
     wait: wait ?? null,
     reason: wait === 0 ? undefined : reason,
-    marker: marker && { writtenBy, writtenAt, reason: why, from, isVetoed, maxTtl, isDurable },
+    marker: marker && { writtenBy, writtenAt, reason: why, from, isVetoed, maxTtl },
   };
 }
 
@@ -163,10 +165,9 @@ function dataOf({ standing }: ShardFacts): string {
 
 /** The fields of the marker, by which processes agree on whether a master votes. */
 function markerOf(one: Examination, examined: readonly Examination[]): Record<string, string> {
-  const evidence = evidenceOf(one);
-  const marker = evidence?.report.marker;
-  const written = evidence && marker && `${duration(evidence.report.time - marker.writtenAt)} ago`;
-  const data = one.shard ? dataOf(one.shard) : evidence ? standingOf(evidence).data : '-';
+  const marker = one.report?.marker;
+  const written = one.report && marker && `${duration(one.report.time - marker.writtenAt)} ago`;
+  const data = one.shard ? dataOf(one.shard) : (standingIn(one)?.data ?? '-');
   if (!examined.some(({ report }) => report?.marker)) return { data };
   return {
     data,

@@ -19,6 +19,8 @@ export interface Examination {
   /** Why the master could not be examined; `undefined` if it was. */
   readonly unreachable: Failure | undefined;
   readonly report: ServerIdentity | undefined;
+  /** Whether the applications declare that it is durable. */
+  readonly isDurable?: boolean;
   /** Why it must not vote; `undefined` if it may. */
   readonly fault: string | undefined;
   readonly persistence: Persistence | undefined;
@@ -33,6 +35,8 @@ export interface Examination {
 /** How a server persists its data. Fields that it does not report are `undefined`. */
 export interface Persistence {
   readonly appendOnly: boolean;
+  /** Whether its append-only file is being written anew. */
+  readonly isRewriting?: boolean;
   /** `always`, `everysec` or `no`. */
   readonly fsync: string | undefined;
   readonly snapshots: boolean | undefined;
@@ -116,10 +120,11 @@ async function askPersistence(contact: Contact): Promise<Persistence | undefined
   const info = await contact.call('INFO', 'persistence');
   if (isFailure(info)) return undefined;
   const text = String(info.value);
-  const failing = /^(?:rdb_last_bgsave_status|aof_last_write_status):err/m.test(text);
+  const failing = /^(?:rdb_last_bgsave_status|aof_last_write_status|aof_last_bgrewrite_status):err/m.test(text);
   const snapshots = await configured(contact, 'save');
   return {
     appendOnly: /^aof_enabled:1/m.test(text),
+    isRewriting: /^aof_rewrite_(?:in_progress|scheduled):1/m.test(text),
     fsync: await configured(contact, 'appendfsync'),
     snapshots: snapshots === undefined ? undefined : snapshots !== '',
     failing,

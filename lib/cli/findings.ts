@@ -1,14 +1,15 @@
 import { enoughFor } from '../core/health/round-trip.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveSettings } from '../core/settings/settings.js';
-import { EARLY_AFTER } from '../redis/guard/early-vote.js';
+import { EARLY_AFTER } from '../redis/guard/new-masters.js';
 import { certainDistance, type ClockOffset, medianOf, middleOf } from './clock-offset.js';
 import { onCluster, onShard } from './cluster-findings.js';
 import type { Failure } from './contact.js';
 import { type Finding, note, problem, type Unplaced } from './finding.js';
 import type { Examination } from './examination.js';
 import { isVital } from './permissions.js';
-import { type Evidence, mayVoteEarly, quarantineFor, standingOf, waitForQuorum } from './standing.js';
+import { mayVoteEarly, quarantineFor, type MasterStanding, standingOf, waitForQuorum } from './standing.js';
+import { flawsIn } from '../redis/durable-option.js';
 import { duration, plain } from './table.js';
 
 /** The summary of all findings. */
@@ -95,9 +96,9 @@ function identityOf({ report }: Examination): string | undefined {
   return report?.run || report?.marker?.nonce || undefined;
 }
 
-/** The evidence for a master's standing; `undefined` if the master did not report. */
-export function evidenceOf({ report, persistence }: Examination): Evidence | undefined {
-  return report && { report, syncsAlways: persistence?.fsync === 'always' };
+/** What the marker of a master means for its votes; `undefined` if the master did not report. */
+export function standingIn({ report, isDurable }: Examination): MasterStanding | undefined {
+  return report && standingOf(report, isDurable);
 }
 
 /** Milliseconds until its votes count, 0 if they count now; `undefined` if a process has to connect to it first. */
@@ -108,8 +109,7 @@ export function waitOf(one: Examination): number | undefined {
     const wait = Math.min(...waits, Infinity);
     return wait === Infinity ? undefined : wait;
   }
-  const evidence = evidenceOf(one);
-  return evidence && standingOf(evidence).wait;
+  return standingIn(one)?.wait;
 }
 
 /** The certain distance of a master's clock from the median of all clocks, in milliseconds. */
@@ -206,6 +206,26 @@ function onDisk({ persistence }: Examination): Unplaced | undefined {
   return problem('its last write to disk failed', 'free disk space or correct its rights: it may refuse writes');
 }
 
+/** What keeps declared masters from being durable, and which others could be declared. */
+function onDurability(able: readonly Examination[]): Finding[] {
+  const servers = able.flatMap(({ cluster, master, report, persistence, isDurable = false }) =>
+    cluster || !report || !persistence
+      ? []
+      : [{ master, isDurable, fsync: persistence.fsync, flaws: flawsIn({ ...report, ...persistence }) }],
+  );
+  const advice = 'two holders are possible after its restart: correct it, or do not declare it `durable`';
+  const untrue = servers.flatMap(({ master, isDurable, flaws }) =>
+    isDurable ? flaws.map((flaw) => ({ ...problem(`it is declared durable, but ${flaw}`, advice), master })) : [],
+  );
+  const names = servers
+    .filter(({ isDurable, fsync, flaws }) => !isDurable && fsync === 'always' && flaws.length === 0)
+    .map(({ master }) => master);
+  if (names.length === 0) return untrue;
+  const what = `appendfsync is always on ${names.join(', ')}, and a restart is followed by a wait all the same`;
+  const hint = 'if no restart loses a write there, declare `durable: true`, and give doctor the option --durable';
+  return [...untrue, { ...note(what, hint), master: undefined }];
+}
+
 function onClock(one: Examination, examined: readonly Examination[]): Unplaced | undefined {
   const distance = clockErrorOf(one, examined) ?? 0;
   if (Math.abs(distance) <= CLOCK_TOLERANCE) return undefined;
@@ -238,6 +258,7 @@ function onGuard(votes: Votes): Finding[] {
   const { able, voters, examined } = votes;
   // One line about all masters is enough if no application has ever connected to them.
   const notes = serversOf(examined).some(isMet) ? serversOf(able).flatMap(onStanding) : [];
+  notes.push(...onDurability(able));
   // Every other cause that keeps a master from voting has its own finding.
   const isShort = able.length >= quorumOf(examined.length) && voters.length < quorumOf(examined.length);
   return isShort ? [...notes, { ...onShortage(votes), master: undefined }] : notes;
@@ -245,14 +266,13 @@ function onGuard(votes: Votes): Finding[] {
 
 function onStanding(one: Examination): Finding[] {
   if (one.shard) return onSeals(one);
-  const evidence = evidenceOf(one);
-  if (!evidence) return [];
-  const { data, wait, reason } = standingOf(evidence);
-  if (wait === 0) return [];
-  const { master } = one;
+  const standing = standingIn(one);
+  if (!standing || standing.wait === 0) return [];
+  const { data, wait, reason } = standing;
+  const { master, report } = one;
   if (wait !== undefined) {
     const what = `its votes do not count for ${duration(wait)}: ${plain(reason)}`;
-    const advice = evidence.report.marker?.isVetoed
+    const advice = report?.marker?.isVetoed
       ? 'wait: a process that held a lock has met it, and that lock may be older'
       : `wait; or end it with: npx nestjs-redlock trust ${master}`;
     return [{ ...note(what, advice), master }];
@@ -286,7 +306,7 @@ function onShortage({ examined, voters, locksIn }: Votes): Unplaced {
 
 function adviceOnShortage(examined: readonly Examination[], locksIn: number | null): string {
   const early = `about ${duration(EARLY_AFTER)} after the first application connects, unless a lock is held`;
-  if (mayVoteEarly(examined.map(evidenceOf))) {
+  if (mayVoteEarly(examined.map(({ report }) => report))) {
     if (locksIn !== null) return `wait; they may vote ${early}`;
     return (
       `start the application: they vote ${early} (if it runs already: give its keyPrefix as --prefix, ` +

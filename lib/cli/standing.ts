@@ -2,7 +2,7 @@ import { quorumOf } from '../core/acquire/quorum-call.js';
 import { driftOf, resolveSettings } from '../core/settings/settings.js';
 import { reasonFor, type Relation, relationOf } from '../redis/guard/relation.js';
 import type { ServerIdentity } from '../redis/identity.js';
-import { EARLY_FROM } from '../redis/guard/early-vote.js';
+import { EARLY_FROM } from '../redis/guard/new-masters.js';
 
 /** What the marker of a master means for its votes. */
 export interface MasterStanding {
@@ -13,23 +13,16 @@ export interface MasterStanding {
   readonly reason: string;
 }
 
-/** The evidence for a standing. */
-export interface Evidence {
-  readonly report: ServerIdentity;
-  /** Whether the server syncs its append-only file before it acknowledges a write. */
-  readonly syncsAlways: boolean;
-}
-
 const DEFAULTS = resolveSettings({});
 
 /**
- * Judges the data of a master as a process would that connects to it now. Declared durability is known to applications
- * only.
+ * Judges the data of a master as a process would that connects to it now.
+ *
+ * @param isDurable whether the applications declare that it is
  */
-export function standingOf(evidence: Evidence): MasterStanding {
-  const { report } = evidence;
+export function standingOf(report: ServerIdentity, isDurable = false): MasterStanding {
   const { marker } = report;
-  const data = relationOf(report, { isDurable: false, syncsAlways: keepsWrites(evidence) });
+  const data = relationOf(report, { isDurable, nonce: '' });
   if (!marker) return { data, wait: undefined, reason: 'no process has met its data yet' };
   if (data === 'unknown') {
     return { data, wait: undefined, reason: `${reasonFor(report, marker)}, and no process has met it since` };
@@ -40,11 +33,6 @@ export function standingOf(evidence: Evidence): MasterStanding {
   }
   const left = Math.max(0, Math.min(marker.from - report.time, marker.wait));
   return { data, wait: left, reason: marker.reason };
-}
-
-/** Whether every acknowledged write survives a restart, and no failover can lose it. */
-export function keepsWrites({ report, syncsAlways }: Evidence): boolean {
-  return syncsAlways && report.hasAppendOnlyFile && report.replicas === 0;
 }
 
 /**
@@ -62,13 +50,13 @@ export function waitForQuorum(waits: readonly (number | undefined)[], masters: n
 }
 
 /** Whether a process without locks lets all masters vote early: no master votes yet, and no holder has vetoed. */
-export function mayVoteEarly(evidences: readonly (Evidence | undefined)[]): boolean {
+export function mayVoteEarly(reports: readonly (ServerIdentity | undefined)[]): boolean {
   return (
-    evidences.length >= EARLY_FROM &&
-    evidences.every((evidence) => {
-      if (!evidence) return false;
-      const { data, wait } = standingOf(evidence);
-      return data === 'unknown' || (data === 'known' && wait !== 0 && evidence.report.marker?.isVetoed === false);
+    reports.length >= EARLY_FROM &&
+    reports.every((report) => {
+      if (!report) return false;
+      const { data, wait } = standingOf(report);
+      return data === 'unknown' || (data === 'known' && wait !== 0 && report.marker?.isVetoed === false);
     })
   );
 }

@@ -1,8 +1,9 @@
 import { Keyspace } from '../core/keyspace.js';
+import { generationFrom } from '../core/state/generation.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import type { Settings } from '../core/settings/settings.js';
 import { redactUrl, showNames } from '../core/display.js';
-import { faultOf, parseServerIdentity } from '../redis/identity.js';
+import { faultOf, parseServerIdentity, type ServerIdentity } from '../redis/identity.js';
 import { REPORT } from '../redis/scripts/report.lua.js';
 import { MARK } from '../redis/scripts/mark.lua.js';
 import { announcementOf, markArguments, type MarkerChange } from '../redis/guard/marker.js';
@@ -11,8 +12,7 @@ import { redisClient } from '../redis/master-source.js';
 import { operator, trustLine, type TrustRecord } from './audit.js';
 import { Contact, type Failure, isFailure, type Outcome } from './contact.js';
 import { type Context, UsageError } from './context.js';
-import { configured } from './examination.js';
-import { type Evidence, keepsWrites, type MasterStanding, standingOf } from './standing.js';
+import { type MasterStanding, standingOf } from './standing.js';
 import { duration, plain, table } from './table.js';
 
 /** Options of the command `trust`. */
@@ -27,7 +27,8 @@ export interface TrustOptions {
 const MOST_RACES = 5;
 
 /** What is known about the master that is to be trusted. */
-interface Known extends Evidence {
+interface Known {
+  readonly report: ServerIdentity;
   readonly standing: MasterStanding;
 }
 
@@ -108,17 +109,20 @@ async function trustOn(contact: Contact, others: readonly Contact[], { context, 
 async function read(contact: Contact, settings: Settings): Promise<Known | Failure> {
   const outcome = await contact.call('EVAL', REPORT, 1, new Keyspace(settings.keyPrefix).marker);
   if (isFailure(outcome)) return (await readFault(contact)) ?? outcome;
-  const syncsAlways = (await configured(contact, 'appendfsync')) === 'always';
-  const evidence: Evidence = { report: parseServerIdentity(outcome.value), syncsAlways };
-  return { ...evidence, standing: standingOf(evidence) };
+  return knownFrom(outcome.value);
 }
 
 /** A node of a cluster may refuse the marker's key, and still reports what it is. */
 async function readFault(contact: Contact): Promise<Known | undefined> {
   const outcome = await contact.call('EVAL', REPORT, 0);
   if (isFailure(outcome)) return undefined;
-  const evidence: Evidence = { report: parseServerIdentity(outcome.value), syncsAlways: false };
-  return faultOf(evidence.report) === undefined ? undefined : { ...evidence, standing: standingOf(evidence) };
+  const known = knownFrom(outcome.value);
+  return faultOf(known.report) === undefined ? undefined : known;
+}
+
+function knownFrom(reply: unknown): Known {
+  const report = parseServerIdentity(reply);
+  return { report, standing: standingOf(report) };
 }
 
 /** Why nothing can be written to a master; `undefined` if it can. */
@@ -162,7 +166,9 @@ function write(contact: Contact, known: Known, { settings, maxTtl }: Writing): P
     // A new nonce, so that processes that remember the old one treat the data as new.
     ...(standing.data === 'unknown' && {
       ...{ nonce: new SystemRandom().token(), vetoed: 0 },
-      ...{ ttls: announcementOf(maxTtl, time + maxTtl), known: maxTtl, durable: keepsWrites(known) ? 1 : 0 },
+      ...{ ttls: announcementOf(maxTtl, time + maxTtl), known: maxTtl },
+      // No lock is held, says the operator. What the data lacks of the states of locks is still unknown.
+      ...{ generation: generationFrom(new SystemRandom().token(), time), first: '' },
     }),
   };
   // The operator may have taken a while.

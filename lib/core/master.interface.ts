@@ -90,6 +90,8 @@ export interface MasterIdentity {
   readonly version?: string | undefined;
   /** Why the server must not vote at all; `undefined` if it may. */
   readonly fault?: string | undefined;
+  /** What contradicts the declaration that it is durable; `undefined` if nothing does visibly. */
+  readonly risk?: string | undefined;
   /** The quarantine during which its votes do not count; `undefined` if there is none. */
   readonly quarantine?: Quarantine | undefined;
 }

@@ -3,6 +3,7 @@ import type { LockObserver } from '../core/observer.js';
 import type { DataIdentity } from './guard/data-identity.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 import { faultOf, type ServerIdentity } from './identity.js';
+import { flawsIn } from './durable-option.js';
 import { boundScript, type Script } from './scripts/bound-script.js';
 
 /** For a server whose run is not known yet. */
@@ -19,6 +20,10 @@ export interface RecognitionContext {
   readonly data: DataIdentity | undefined;
   /** Asks the server for its identity. */
   readonly report: () => Promise<ServerIdentity>;
+  /** Whether its operator declares that it keeps its data. */
+  readonly isDurable: boolean;
+  /** Asks for `appendfsync`; `undefined` if the server does not report it. */
+  readonly fsync: () => Promise<string | undefined>;
   /** Loads the script. No answer is awaited: the server loads it before it reads what is sent afterwards. */
   readonly load: (script: Script) => void;
   /** Closes the connection, because the server must never vote. */
@@ -39,6 +44,8 @@ export class Recognition {
   lastReport: ServerIdentity | undefined;
   /** Why the server must never vote; `undefined` if it may. */
   fault: string | undefined;
+  /** What visibly contradicts the declaration that it is durable. */
+  risk: string | undefined;
   /** The recognition under way; `undefined` if there is none. */
   current: Promise<boolean> | undefined;
   /** Whether the report has arrived that the recognition under way has requested. */
@@ -92,6 +99,7 @@ export class Recognition {
     }
     if (before !== undefined && votes()) observer.masterVotesAgain?.(name);
     this.warnOf(report);
+    if (data && this.context.isDurable) void this.compareDeclaration(report);
     return true;
   }
 
@@ -101,6 +109,12 @@ export class Recognition {
     if (run === '' && this.context.guard) {
       this.warn('it does not permit INFO in scripts: a restart or a failover that keeps stale data goes unnoticed');
     }
+  }
+
+  private async compareDeclaration(report: ServerIdentity): Promise<void> {
+    const [flaw] = flawsIn({ ...report, fsync: await this.context.fsync() });
+    this.risk = flaw === undefined ? undefined : `it is declared durable, but ${flaw}`;
+    if (this.risk !== undefined) this.warn(`${this.risk}: two holders are possible after a restart`);
   }
 
   /** Reports each risk once. */

@@ -130,6 +130,11 @@ export class RedisMaster implements Master, GuardedServer {
           () => this.permissions.note('script', undefined),
           (error: unknown) => this.permissions.note('script', error),
         ),
+      isDurable,
+      fsync: async () => {
+        const reply: unknown = await client.call('config', ['GET', 'appendfsync']).catch(() => undefined);
+        return Array.isArray(reply) && typeof reply[1] === 'string' ? reply[1] : undefined;
+      },
       refuse: (fault) => this.connection.refuse(fault),
       isConnected: () => this.isConnected,
       votes: () => !this.quarantine,
@@ -186,7 +191,7 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   identity(): MasterIdentity {
-    const { lastReport, fault } = this.recognition;
+    const { lastReport, fault, risk } = this.recognition;
     const { run = '', version } = lastReport ?? {};
     const nonce = this.data?.nonce ?? '';
     // Without the permission for INFO, equal data on two addresses shows that they are one server.
@@ -196,6 +201,7 @@ export class RedisMaster implements Master, GuardedServer {
       generation: this.data?.marker?.generation,
       version,
       fault,
+      risk,
       quarantine: this.quarantine,
     };
   }
@@ -253,11 +259,6 @@ export class RedisMaster implements Master, GuardedServer {
       // Before what asks for a lock with this ttl.
       this.queue.flush();
     });
-  }
-
-  async syncsAlways(): Promise<boolean> {
-    const reply: unknown = await this.client.call('config', ['GET', 'appendfsync']).catch(() => undefined);
-    return Array.isArray(reply) && reply[1] === 'always';
   }
 
   onVoting(): void {

@@ -118,7 +118,7 @@ describe('doctor', () => {
         data: {
           state: 'known',
           wait: expect.any(Number),
-          marker: { writtenBy: `test:${process.pid}`, maxTtl: 60_000, isDurable: false },
+          marker: { writtenBy: `test:${process.pid}`, maxTtl: 60_000 },
         },
       })),
     });

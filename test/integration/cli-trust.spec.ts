@@ -87,7 +87,7 @@ describe('trust', () => {
       expect(JSON.parse(stdout)).toMatchObject({ master: nameOf(a!), trusted: true, left: null, vetoed: false });
     });
     const after = await fieldsOf(a!.port);
-    expect(after).toMatchObject({ vetoed: '0', known: String(MAX_TTL), durable: '0' });
+    expect(after).toMatchObject({ vetoed: '0', known: String(MAX_TTL) });
     expect(after.nonce).toMatch(/^[\w-]{28}$/);
     expect(after.nonce).not.toBe(nonce);
     await b!.kill();

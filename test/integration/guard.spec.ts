@@ -211,7 +211,7 @@ describe('Durable masters', () => {
   it('keep a held lock when a majority of them is killed and restarted at once', async () => {
     await using masters = await startMasters(3, { args: DURABLE });
     const [a, b] = masters.servers;
-    await using contender = await Contender.on(masters.urls, { ...GUARDED, ttl: '10s', maxTtl: '10s' });
+    await using contender = await Contender.on(masters.urls, { ...GUARDED, durable: true, ttl: '10s', maxTtl: '10s' });
     await allVote(contender);
     const lost = jest.fn();
     const lock = await contender.acquire('held', '10s', { extend: true });
@@ -224,14 +224,14 @@ describe('Durable masters', () => {
     await lock.extend();
     expect(lock.isHeld).toBe(true);
     expect(lost).not.toHaveBeenCalled();
-    await using rival = await Contender.on(masters.urls, { ...GUARDED, ttl: '10s', maxTtl: '10s' });
+    await using rival = await Contender.on(masters.urls, { ...GUARDED, durable: true, ttl: '10s', maxTtl: '10s' });
     await expect(rival.acquire('held', '10s', { wait: 0 })).rejects.toThrow(/held/);
     await lock.release();
   }, 60_000);
 
   it('wait like all others when the marker shows that they lost their data', async () => {
     await using masters = await startMasters(3, { args: DURABLE });
-    await using contender = await Contender.on(masters.urls, GUARDED);
+    await using contender = await Contender.on(masters.urls, { ...GUARDED, durable: true });
     await allVote(contender);
     await command(masters.servers[0]!.port, 'FLUSHALL');
     await contender.acquire('x', TTL, { wait: 0 }).then((lock) => lock.release());

@@ -52,7 +52,6 @@ describe('The wire format that versions of this library share on a master', () =
     expect(Object.keys(marker).sort()).toEqual([
       'at',
       'by',
-      'durable',
       'first',
       'from',
       'generation',
@@ -66,7 +65,7 @@ describe('The wire format that versions of this library share on a master', () =
       'why',
     ]);
     const id = expect.stringMatching(/^[0-9a-f]{40}$/);
-    expect(marker).toMatchObject({ run: id, replid: id, durable: '0', known: '500' });
+    expect(marker).toMatchObject({ run: id, replid: id, known: '500' });
     expect(marker['ttls']).toMatch(/^500:\d{13}$/);
     expect(marker).toMatchObject({ first: '1', generation: expect.stringMatching(/^[\w-]{28}@\d{13}$/) });
     await lock.release();

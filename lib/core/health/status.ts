@@ -22,6 +22,8 @@ export interface MasterStatus {
   readonly state: MasterState;
   /** Why it does not vote. Of one that votes: what it refuses all the same, such as extensions, and the missing permission. */
   readonly reason?: string;
+  /** What visibly contradicts the declaration that it is `durable`. */
+  readonly risk?: string;
   /** Milliseconds until its quarantine ends at the latest. */
   readonly remaining?: number;
   /** Version of the server, if it reports one. */
@@ -76,9 +78,10 @@ export function summarize(instance: string, masters: readonly MasterStatus[]): R
 }
 
 function statusOfMaster(watched: CircuitBreakerMaster): MasterStatus {
-  const { version, fault, quarantine } = watched.identity();
+  const { version, fault, risk, quarantine } = watched.identity();
   const shards = watched.shards();
-  const known = { master: watched.name, ...(version !== undefined && { version }), ...(shards && { shards }) };
+  const seen = { ...(version !== undefined && { version }), ...(risk !== undefined && { risk }) };
+  const known = { master: watched.name, ...seen, ...(shards && { shards }) };
   const problem = watched.problem();
   if (fault !== undefined) return { ...known, state: 'refused', reason: fault };
   if (problem) return { ...known, state: problem.isPermanent ? 'refused' : 'down', reason: problem.reason };

@@ -51,13 +51,13 @@ export interface RedlockOptions {
    */
   restartGuard?: boolean;
   /**
-   * Declares that every master keeps each acknowledged write across restarts and failovers: with `appendfsync always`
-   * and no replicas, or because a managed service guarantees it. Such a master votes again at once, as long as the
-   * marker in its data is present. If the declaration is false, two holders are possible. To declare it for one master,
-   * set it in the options of that master: `{ host, durable: true }`.
+   * Declares that every master keeps each acknowledged write across restarts: with `appendfsync always`, or because a
+   * managed service guarantees it. Such a master votes again at once after a restart, as long as the marker in its data
+   * is present, and this process knows no other data of its address. A promoted replica waits all the same. If the
+   * declaration is false, two holders are possible. To declare it for one master, set it in the options of that master:
+   * `{ host, durable: true }`.
    *
-   * A server that reports `appendfsync always` needs no declaration for restarts. Without `restartGuard`, this option
-   * has no effect.
+   * Nothing is inferred from what a server reports. Without `restartGuard`, this option has no effect.
    * @default false
    */
   durable?: boolean;

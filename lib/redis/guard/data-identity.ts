@@ -15,6 +15,9 @@ export const COMPARISON_INTERVAL = 1_000;
 /** An address may lead to so many other servers for a while without a loss of what is known about a clock. */
 const MOST_CLOCKS = 4;
 
+/** Differs from the nonce of every marker. */
+const NO_NONCE = '-';
+
 /** When a report was requested, and when it arrived. */
 interface ReportTimes {
   readonly asked: Instant;
@@ -43,6 +46,8 @@ export class DataIdentity {
   isSuspect = false;
   /** Whether it voted before the current check of its identity, which it has not answered yet. */
   isChecked = false;
+  /** Whether other data was here before, as this process knows: then what the data lacks may have been written. */
+  hasLostData = false;
   /** Whether this process held a lock when it first saw the marker in place of another one. */
   wasMetEngaged = false;
   /** Whether the wait of the marker may have to be lengthened for a lock of this process. */
@@ -57,6 +62,10 @@ export class DataIdentity {
   private readonly clocks = new Map<string, ServerClock>();
   /** The run of the server whose data is unknown. */
   private unknownRun: string | undefined;
+  /** Whether the data that was seen last is unknown, over whichever connection: a restart does not make it known. */
+  private isUnknown = false;
+  /** The generation that this process knew here first. */
+  private firstGeneration: string | undefined;
   private compared = -Infinity;
   private readonly wait = new QuarantineWait();
   readonly confirmedTtl = new ConfirmedTtl();
@@ -100,8 +109,15 @@ export class DataIdentity {
     if (history === this.replid) this.compared = Math.max(this.compared, sent.monotonic);
   }
 
-  relationOf(report: ServerIdentity, syncsAlways: boolean): Relation {
-    return relationOf(report, { isDurable: this.server.isDurable, syncsAlways });
+  relationOf(report: ServerIdentity): Relation {
+    const nonce = this.isUnknown ? NO_NONCE : this.nonce;
+    return relationOf(report, { isDurable: this.server.isDurable, nonce });
+  }
+
+  /** Notes the data that is here, unless the address leads to another master for a while. */
+  noteGeneration(generation: string): void {
+    this.firstGeneration ??= generation;
+    this.hasLostData ||= generation !== this.firstGeneration;
   }
 
   /** What happens without a connection is not known: a wait for what was lost before may not be enough. */
@@ -151,6 +167,7 @@ export class DataIdentity {
     this.unknownRun = report.run;
     this.replid = report.replid;
     this.isChecked = false;
+    this.isUnknown = true;
     if (this.votes) this.mistrust(this.reason);
   }
 
@@ -176,6 +193,7 @@ export class DataIdentity {
     this.marker = marker;
     this.knownTtl = marker.knownTtl;
     this.unknownSince = undefined;
+    this.isUnknown = false;
     const since = this.seenSince?.monotonic ?? received.monotonic;
     const isYoung = marker.from > report.time || this.wait.endsTooEarly(marker.from, received);
     if (marker.from > report.time) this.wait.watch(marker.from, marker.from - report.time, asked);

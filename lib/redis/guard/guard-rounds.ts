@@ -1,11 +1,10 @@
 import type { Instant } from '../../core/clock.js';
 import type { ServerIdentity } from '../identity.js';
 import type { DataIdentity } from './data-identity.js';
-import type { EarlyVote } from './early-vote.js';
 import type { GuardGroup, Reports } from './guard-group.js';
 import { FIRST } from './marker.js';
 import type { MarkerWriter } from './marker-writer.js';
-import type { NewInstallation } from './new-installation.js';
+import type { NewMasters } from './new-masters.js';
 import { reasonFor } from './relation.js';
 import type { StepJudge } from './step-judge.js';
 
@@ -13,8 +12,7 @@ interface Parts {
   readonly group: GuardGroup;
   readonly writer: MarkerWriter;
   readonly steps: StepJudge;
-  readonly earlyVote: EarlyVote;
-  readonly installation: NewInstallation;
+  readonly newMasters: NewMasters;
 }
 
 /** Acts on the reports of all masters that one round of reading gave. */
@@ -41,30 +39,36 @@ export class GuardRounds {
     }
     const attended = [...reports].map(([identity, report]) => writer.attend(identity, report, reports, asked));
     if ((await Promise.all(attended)).includes(true)) again = true;
-    if (await this.welcome(reports)) again = true;
-    const delay = await this.voteEarly(reports, asked);
+    const delay = await this.greet(reports, asked);
     return again ? 0 : delay;
   }
 
-  /** Notes on new masters that they are the first. Resolves with whether they have to be read again. */
-  private async welcome(reports: Reports): Promise<boolean> {
-    const { installation, writer } = this.parts;
-    const finding = installation.observe(reports);
-    if (finding !== 'new') return finding === 'read again';
-    await Promise.all([...reports].map(([identity, report]) => writer.change(identity, report, { first: FIRST })));
-    return true;
+  /** Lets new masters vote, and marks them as the first ones. Resolves with the milliseconds until then. */
+  private async greet(reports: Reports, asked: Instant): Promise<number | undefined> {
+    const { newMasters, writer } = this.parts;
+    const first = newMasters.untilFirst(reports, asked);
+    const vote = newMasters.untilVote(reports, asked);
+    const changes = [...reports].map(async ([identity, report]) => {
+      const begins = vote === 0 && identity.isYoungAt(report);
+      const change = { ...(first === 0 && { first: FIRST }), ...(begins && { from: report.time }) };
+      if (first === 0 || begins) await writer.change(identity, report, change);
+    });
+    await Promise.all(changes);
+    return first === undefined || vote === undefined ? (first ?? vote) : Math.min(first, vote);
   }
 
   /** Accepts the marker of known data, and stops counting the votes of unknown data. */
   accept(identity: DataIdentity, report: ServerIdentity, asked: Instant): void {
     const { group } = this.parts;
     if (identity.isSuspect || identity.step !== undefined) return;
-    if (identity.relationOf(report, false) !== 'known') {
+    if (identity.relationOf(report) !== 'known') {
       if (identity.votes) identity.mistrust(reasonFor(report, identity.marker));
       return;
     }
     const { isEngaged } = group;
     const isFirstSight = report.marker?.nonce !== identity.nonce;
+    const isTwin = group.identities.some((other) => other !== identity && other.nonce === report.marker?.nonce);
+    if (report.marker && !isTwin) identity.noteGeneration(report.marker.generation);
     const voted = identity.votes;
     // The data was replaced while this process held a lock: a veto makes the lock known to the others.
     if (isFirstSight) identity.wasMetEngaged = isEngaged && identity.nonce !== '';
@@ -78,30 +82,14 @@ export class GuardRounds {
   /** Finds out whether the data of a server is known. Returns whether the masters have to be read again. */
   private async recognize(identity: DataIdentity, report: ServerIdentity, asked: Instant): Promise<boolean> {
     const { writer } = this.parts;
-    const isOtherRun = report.marker === undefined || report.marker.run !== report.run;
-    const syncsAlways = isOtherRun && !report.wasPromoted && (await writer.syncsAlways(identity, report));
-    const relation = identity.relationOf(report, syncsAlways);
+    const relation = identity.relationOf(report);
     if (relation === 'unknown') {
       identity.doubt(report, this.parts.group.context.clock.read());
       return false;
     }
-    if (relation === 'renamed') return writer.rename(identity, report, syncsAlways);
+    if (relation === 'renamed') return writer.rename(identity, report);
     const again = identity.step !== undefined && (await writer.accuse(identity, report, identity.step));
     if (identity.step === undefined) this.accept(identity, report, asked);
     return again;
-  }
-
-  private async voteEarly(reports: Reports, asked: Instant): Promise<number | undefined> {
-    const { group, earlyVote } = this.parts;
-    const progress = earlyVote.observe(reports, asked);
-    if (progress === undefined) return undefined;
-    if ('readAfter' in progress) return progress.readAfter;
-    const ends = [...reports].filter(([identity]) => progress.vote.includes(identity));
-    await Promise.all(
-      ends.map(([identity, report]) =>
-        group.within(group.patience, identity.server.mark(report, { from: report.time })),
-      ),
-    );
-    return 0;
   }
 }

@@ -4,7 +4,7 @@ import type { MarkerChange } from './marker.js';
 /** One server, as the guard uses it. */
 export interface GuardedServer {
   readonly name: string;
-  /** Declares that the server keeps every acknowledged write across restarts and failovers. */
+  /** Whether its operator declares that it keeps each acknowledged write across restarts. */
   readonly isDurable: boolean;
   /** Whether there is a connection over which the server can be asked. */
   readonly isConnected: boolean;
@@ -22,8 +22,6 @@ export interface GuardedServer {
    * @returns the largest ttl that was announced to every master; `undefined` if the server did not accept the request
    */
   beat(announcement: Announcement): Promise<number | undefined>;
-  /** Whether `appendfsync` is `always` now; `false` if the server does not report it. */
-  syncsAlways(): Promise<boolean>;
   /** Called when the votes of the server begin to count. */
   onVoting(): void;
   /** Replaces a connection on which nothing arrives. */

@@ -1,10 +1,10 @@
 import type { Instant } from '../../core/clock.js';
 import type { ServerIdentity } from '../identity.js';
 import type { DataIdentity } from './data-identity.js';
-import { EARLY_AFTER } from './early-vote.js';
 import { generationFrom } from '../../core/state/generation.js';
 import { type GuardGroup, MOST_PATIENCE, type Reports } from './guard-group.js';
 import { announcementOf, EMPTY, type Marker, type MarkerChange } from './marker.js';
+import { EARLY_AFTER } from './new-masters.js';
 import type { TtlAnnouncements } from './ttl-announcements.js';
 import { markersOfOthers, ttlInUse, ttlKnownToOthers } from './ttls-in-use.js';
 
@@ -37,10 +37,8 @@ export class MarkerWriter {
   }
 
   /** The same data under another identity gets a marker with that identity. */
-  rename(identity: DataIdentity, report: ServerIdentity, syncsAlways: boolean): Promise<boolean> {
-    // A replica would copy the claim to be durable, and lacks the last writes.
-    const isDurable = report.replicas === 0 && (syncsAlways || report.marker?.isDurable);
-    return this.change(identity, report, { run: report.run, replid: report.replid, durable: isDurable ? 1 : 0 });
+  rename(identity: DataIdentity, report: ServerIdentity): Promise<boolean> {
+    return this.change(identity, report, { run: report.run, replid: report.replid });
   }
 
   /** Quarantines a server whose data may lack what it acknowledged, until every lock from before has ended. */
@@ -53,13 +51,13 @@ export class MarkerWriter {
     // A process that uses longer ttls gets the time to lengthen the quarantine.
     const length = isGuess ? Math.max(rest, EARLY_AFTER) : rest;
     const from = report.time + length;
-    const syncsAlways = await this.syncsAlways(identity, report);
+    const isFirstKnown = !report.marker && identity.nonce === '';
     return this.change(identity, report, {
-      ...{ run: report.run, replid: report.replid, durable: syncsAlways ? 1 : 0 },
+      ...{ run: report.run, replid: report.replid },
       ...{ ttls: isGuess ? '' : announcementOf(ttl, from), known: ttlKnownToOthers(identity, reports, ttl) },
       ...{ guess: isGuess ? 1 : 0, from },
       ...this.signature(report, identity.reason),
-      ...{ generation: generationFrom(group.context.random.token(), report.time), first: report.marker ? '' : EMPTY },
+      ...{ generation: generationFrom(group.context.random.token(), report.time), first: isFirstKnown ? EMPTY : '' },
     });
   }
 
@@ -86,6 +84,7 @@ export class MarkerWriter {
     const { marker } = report;
     if (identity.isSuspect || !marker || marker.nonce !== identity.nonce || identity.unknownSince !== undefined)
       return false;
+    if (identity.hasLostData && marker.wasEmpty) return this.change(identity, report, { first: '' }); // @mutant no-objection
     const isYoung = identity.isYoungAt(report);
     // Before all else: for a process far away, each step takes a good part of the time until an early vote.
     const owesVeto = group.isEngaged && !marker.isVetoed && (isYoung || identity.wasMetEngaged); // @mutant no-veto-1
@@ -108,12 +107,6 @@ export class MarkerWriter {
     }
     if (!isYoung || identity.votes || !marker.isGuess) return false;
     return (await this.lengthenGuess(identity, report, reports)) || this.improveGuess(identity, report, reports);
-  }
-
-  /** Whether the server syncs each write to its append-only file, and has no replica that could lag behind. */
-  async syncsAlways(identity: DataIdentity, report: ServerIdentity): Promise<boolean> {
-    if (!report.hasAppendOnlyFile || report.replicas > 0) return false;
-    return (await this.group.within(this.group.patience, identity.server.syncsAlways())) ?? false;
   }
 
   /** A holder that reaches one young master only lengthens its quarantine: the others must not end theirs earlier. */

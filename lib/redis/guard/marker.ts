@@ -29,8 +29,6 @@ export interface Marker {
   readonly storedTtl: number;
   /** The largest ttl that was announced to every master, in milliseconds: up to it, a ttl needs no new announcement. */
   readonly knownTtl: number;
-  /** Whether the server was seen to keep every acknowledged write across restarts. */
-  readonly isDurable: boolean;
   /** The process or operator that wrote it. */
   readonly writtenBy: string;
   /** When it was written, by the clock of the server, in milliseconds. */
@@ -46,7 +44,7 @@ export interface Marker {
  * `10000:1735689600000`. `known` is the largest ttl that was announced to every master.
  */
 export const MARKER_FIELDS = [
-  ...(['run', 'replid', 'nonce', 'from', 'vetoed', 'guess', 'ttls', 'known', 'durable', 'by', 'at', 'why'] as const),
+  ...(['run', 'replid', 'nonce', 'from', 'vetoed', 'guess', 'ttls', 'known', 'by', 'at', 'why'] as const),
   ...(['generation', 'first'] as const),
 ] as const;
 
@@ -100,7 +98,6 @@ export function markerFrom(values: readonly string[], time: number): Marker | un
     guess,
     ttls = '',
     known,
-    durable,
     by = '',
     at,
     why = '',
@@ -119,7 +116,6 @@ export function markerFrom(values: readonly string[], time: number): Marker | un
     maxTtl: largestOf(ttls, time),
     storedTtl: largestOf(ttls, -Infinity),
     knownTtl: Number(known),
-    isDurable: durable === '1',
     writtenBy: by,
     writtenAt: Number(at),
     reason: why,

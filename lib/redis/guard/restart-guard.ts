@@ -4,11 +4,10 @@ import type { Witness } from '../../core/witness.interface.js';
 import type { ServerIdentity } from '../identity.js';
 import { DataIdentity } from './data-identity.js';
 import type { GuardedServer } from './guarded-server.interface.js';
-import { EarlyVote } from './early-vote.js';
-import { NewInstallation } from './new-installation.js';
 import { GuardGroup, type Reports, type RestartGuardContext } from './guard-group.js';
 import { GuardRounds } from './guard-rounds.js';
 import { MarkerWriter } from './marker-writer.js';
+import { NewMasters } from './new-masters.js';
 import { StepJudge } from './step-judge.js';
 import { TtlAnnouncements } from './ttl-announcements.js';
 
@@ -46,7 +45,7 @@ export class RestartGuard implements Witness {
   private readonly group: GuardGroup;
   private readonly ttls: TtlAnnouncements;
   private readonly steps: StepJudge;
-  private readonly earlyVote: EarlyVote;
+  private readonly newMasters: NewMasters;
   private readonly rounds: GuardRounds;
   private contactedAt = -Infinity;
   /** Whether this process was engaged since the last tick; and since the last few of them. */
@@ -57,6 +56,8 @@ export class RestartGuard implements Witness {
   private timerDue = Infinity;
   private reading: Promise<void> | undefined;
   private readAgain = false;
+  /** Whether a reading is planned, whichever masters vote. */
+  private isExpectant = false;
   private closed = false;
 
   constructor(private readonly context: RestartGuardContext) {
@@ -64,11 +65,10 @@ export class RestartGuard implements Witness {
     this.group = new GuardGroup(context);
     this.ttls = new TtlAnnouncements(this.group);
     this.steps = new StepJudge(this.group, this.ttls, () => this.readMasters());
-    this.earlyVote = new EarlyVote(this.group);
+    this.newMasters = new NewMasters(this.group);
     const writer = new MarkerWriter(this.group, this.ttls);
-    const installation = new NewInstallation(this.group);
-    const { group, steps, earlyVote } = this;
-    this.rounds = new GuardRounds({ group, writer, steps, earlyVote, installation });
+    const { group, steps, newMasters } = this;
+    this.rounds = new GuardRounds({ group, writer, steps, newMasters });
   }
 
   /** The identity of one more server. All servers are added before the first is connected. */
@@ -124,7 +124,9 @@ export class RestartGuard implements Witness {
     const isFirst = !identity.clock.hasSamples;
     this.steps.sampled(identity, asked, report.time);
     if (isFirst) this.sampleOthers(identity);
-    if (!identity.votes || (identity.wasMetEngaged && !report.marker?.isVetoed)) this.readMasters();
+    const { votes, hasLostData, wasMetEngaged } = identity;
+    const owesMark = (hasLostData && report.marker?.wasEmpty) || (wasMetEngaged && !report.marker?.isVetoed);
+    if (!votes || owesMark) this.readMasters();
     else this.plan(this.interval);
   }
 
@@ -162,7 +164,7 @@ export class RestartGuard implements Witness {
   /** This process begins to hold a lock, or an attempt that counts. */
   private engage(): void {
     this.wasEngaged = true;
-    this.earlyVote.interrupt();
+    this.newMasters.interrupt();
     if (!this.isBusy) {
       this.isBusy = true;
       this.plan(CONTACT_INTERVAL / 2);
@@ -197,6 +199,7 @@ export class RestartGuard implements Witness {
     const current = [...readings].filter(([identity, { revision }]) => revision === identity.revision);
     const reports: Reports = new Map(current.map(([identity, { report }]) => [identity, report]));
     const delay = await this.rounds.actOn(reports, asked);
+    this.isExpectant = delay !== undefined;
     if (delay !== undefined && delay > 0) this.plan(delay);
     return delay === 0 || reports.size < readings.size;
   }
@@ -269,7 +272,7 @@ export class RestartGuard implements Witness {
     if (isEngaged || this.wasEngaged) this.idleSince = now;
     this.isBusy = now - this.idleSince < SAMPLE_INTERVAL;
     this.wasEngaged = false;
-    if (this.hasQuarantined) this.readMasters();
+    if (this.hasQuarantined || this.isExpectant) this.readMasters();
     if (isEngaged) this.keepContact(now - this.contactedAt);
     for (const identity of identities) {
       if (identity.votes && identity.clock.ageAt(now) >= SAMPLE_INTERVAL) void this.ttls.beat(identity);

@@ -1,7 +1,7 @@
 import { driftOf } from '../../core/settings/settings.js';
 import type { Instant } from '../../core/clock.js';
 import type { DataIdentity } from './data-identity.js';
-import { EARLY_FROM } from './early-vote.js';
+import { EARLY_FROM } from './new-masters.js';
 import type { GuardGroup } from './guard-group.js';
 import { judge, type Judgement, movement, type Sample, sampleOf } from './server-clock.js';
 import type { TtlAnnouncements } from './ttl-announcements.js';

@@ -11,22 +11,11 @@ const DAY = 86_400_000;
 const NOW = 1_000_000;
 
 /** The marker of a server whose run is named after its master. */
-function marker(run: string, of: { from?: number; vetoed?: string; durable?: string; replid?: string } = {}): Marker {
-  const { from = 0, vetoed = '0', durable = '0', replid = `${run}'s` } = of;
+function marker(run: string, of: { from?: number; vetoed?: string; replid?: string } = {}): Marker {
+  const { from = 0, vetoed = '0', replid = `${run}'s` } = of;
   const announced = ['0', `30000:${NOW + DAY}`, '30000'];
   return markerFrom(
-    [
-      run,
-      replid,
-      `nonce of ${run}`,
-      `${from}`,
-      vetoed,
-      ...announced,
-      durable,
-      'app:1',
-      `${from - 30_302}`,
-      'it was new',
-    ],
+    [run, replid, `nonce of ${run}`, `${from}`, vetoed, ...announced, 'app:1', `${from - 30_302}`, 'it was new'],
     NOW,
   )!;
 }
@@ -43,7 +32,7 @@ function report(run: string, of: Partial<ServerIdentity> = {}): ServerIdentity {
 function examination(name: string, of: Partial<Examination> = {}): Examination {
   return {
     ...{ master: name, unreachable: undefined, report: report(name), fault: undefined, missing: [] },
-    persistence: { appendOnly: true, fsync: 'always', snapshots: false, failing: false },
+    persistence: { appendOnly: true, fsync: 'everysec', snapshots: false, failing: false },
     ...{ refusal: undefined, clock: { least: -1, most: 1 }, latency: { fastest: 0.2, median: 0.3 } },
     ...of,
   };
@@ -74,8 +63,43 @@ describe('The verdict', () => {
       ['note', undefined, expect.stringContaining('forgets its locks')],
     ]);
     expect(brief(four.findings)).toEqual([['note', undefined, '4 masters survive no more failures than 3']]);
-    expect(judge([examination('a')]).findings).toHaveLength(1);
+    const lasting = { persistence: { appendOnly: true, fsync: 'always', snapshots: false, failing: false } };
+    expect(judge([examination('a', { ...lasting, isDurable: true })]).findings).toHaveLength(1);
     expect(judge(beside(forgetful)).findings).toEqual([]);
+  });
+
+  it.each([
+    [{ appendOnly: true, fsync: 'always' }, { isDurable: true }, []],
+    [{ appendOnly: true, fsync: undefined }, { isDurable: true }, []],
+    [{ appendOnly: true, fsync: 'everysec' }, { isDurable: true }, ['its appendfsync is everysec, not always']],
+    [{ appendOnly: false, fsync: 'always' }, { isDurable: true }, ['it has no append-only file']],
+    [
+      { appendOnly: true, fsync: 'always', isRewriting: true },
+      { isDurable: true },
+      ['its append-only file is being written anew, and is incomplete if it is the first one'],
+    ],
+    [
+      { appendOnly: true, fsync: 'always' },
+      { isDurable: true, replicas: 2 },
+      ['it has 2 replicas, whose data may lack its last writes when started in its place'],
+    ],
+  ])('compares the declaration that a master is durable with what it shows: %j %j', (file, of, flaws) => {
+    const persistence = { ...file, snapshots: false, failing: false };
+    const { appendOnly: hasAppendOnlyFile } = file;
+    const reported = report('a', { replicas: 'replicas' in of ? of.replicas : 0, hasAppendOnlyFile });
+    const { findings } = judge(beside({ isDurable: true, persistence, report: reported }));
+    expect(brief(findings)).toEqual(flaws.map((flaw) => ['problem', 'a', `it is declared durable, but ${flaw}`]));
+  });
+
+  it('names the masters that could be declared durable, in one line', () => {
+    const persistence = { appendOnly: true, fsync: 'always', snapshots: false, failing: false };
+    const { findings, healthy } = judge(['a', 'b', 'c'].map((name) => examination(name, { persistence })));
+    expect(healthy).toBe(true);
+    expect(findings).toHaveLength(1);
+    expect(findings[0]).toMatchObject({
+      what: expect.stringContaining('always on a, b, c'),
+      advice: expect.stringContaining('durable: true'),
+    });
   });
 
   it('does not advise to keep every write to the owner of a cluster, whose failovers lose them', () => {
@@ -129,11 +153,13 @@ describe('The verdict', () => {
 
   it.each<[string, Partial<ServerIdentity>]>([
     ['to which the first replica was attached', { marker: marker('a', { replid: 'old' }), replicas: 1 }],
-    ['that keeps all writes and was restarted', { marker: marker('before', { durable: '1' }) }],
+    ['that was restarted and is declared durable', { marker: marker('before') }],
   ])('reports that a master %s votes as soon as a process meets it', (_, of) => {
-    const { voters, findings } = judge(beside({ report: report('a', of) }));
+    const { voters, findings } = judge(beside({ report: report('a', of), isDurable: of.replicas === undefined }));
     expect(voters).toEqual(['b', 'c']);
-    expect(findings.map(({ advice }) => advice)).toEqual(['the next process that meets it lets it vote at once']);
+    expect(findings.filter(({ level }) => level === 'note').map(({ advice }) => advice)).toEqual([
+      'the next process that meets it lets it vote at once',
+    ]);
   });
 
   it('has a problem while fewer than a quorum vote, until the last member of a quorum has waited', () => {

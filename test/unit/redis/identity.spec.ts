@@ -31,7 +31,6 @@ describe('The report of a server', () => {
         from: '1700000000000',
         vetoed: '1',
         guess: '1',
-        durable: '1',
         known: '30000',
       },
       ...{ ttls: `30000:${TIME + 1}`, by: 'host:1', at: '1690000000000', why: 'it was restarted' },
@@ -45,7 +44,6 @@ describe('The report of a server', () => {
         from: 1_700_000_000_000,
         isVetoed: true,
         isGuess: true,
-        isDurable: true,
       },
       ...{
         wait: 10_000_000_000,

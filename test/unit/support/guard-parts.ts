@@ -1,11 +1,10 @@
 import type { RedlockOptions } from '../../../lib/core/settings/options.js';
 import { resolveSettings } from '../../../lib/core/settings/settings.js';
 import { DataIdentity } from '../../../lib/redis/guard/data-identity.js';
-import { EarlyVote } from '../../../lib/redis/guard/early-vote.js';
 import { GuardGroup, type Reports } from '../../../lib/redis/guard/guard-group.js';
 import { GuardRounds } from '../../../lib/redis/guard/guard-rounds.js';
 import { MarkerWriter } from '../../../lib/redis/guard/marker-writer.js';
-import { NewInstallation } from '../../../lib/redis/guard/new-installation.js';
+import { NewMasters } from '../../../lib/redis/guard/new-masters.js';
 import { StepJudge } from '../../../lib/redis/guard/step-judge.js';
 import { TtlAnnouncements } from '../../../lib/redis/guard/ttl-announcements.js';
 import { contextOf, type FakeServer, Link } from './guarded-servers.js';
@@ -18,7 +17,7 @@ export class GuardParts {
   readonly group: GuardGroup;
   readonly ttls: TtlAnnouncements;
   readonly writer: MarkerWriter;
-  readonly earlyVote: EarlyVote;
+  readonly newMasters: NewMasters;
   readonly rounds: GuardRounds;
   private readonly known = new Map<FakeServer, DataIdentity>();
 
@@ -31,10 +30,9 @@ export class GuardParts {
     this.group = group;
     this.ttls = new TtlAnnouncements(group);
     this.writer = new MarkerWriter(group, this.ttls);
-    this.earlyVote = new EarlyVote(group);
+    this.newMasters = new NewMasters(group);
     const steps = new StepJudge(group, this.ttls, () => undefined);
-    const installation = new NewInstallation(group);
-    this.rounds = new GuardRounds({ group, steps, writer: this.writer, earlyVote: this.earlyVote, installation });
+    this.rounds = new GuardRounds({ group, steps, writer: this.writer, newMasters: this.newMasters });
     for (const server of servers) {
       const identity = new DataIdentity(new Link(server, this), () => group.context.settings.ttl);
       group.identities.push(identity);
@@ -56,7 +54,7 @@ export class GuardParts {
     const reports = this.reportsOf(servers);
     const asked = this.clock.read();
     for (const [identity, report] of reports) {
-      if (identity.relationOf(report, false) === 'unknown') identity.doubt(report, asked);
+      if (identity.relationOf(report) === 'unknown') identity.doubt(report, asked);
       else this.rounds.accept(identity, report, asked);
     }
     return reports;

@@ -37,7 +37,6 @@ export class FakeServer {
   wasPromoted = false;
   replicas = 0;
   hasAppendOnlyFile = false;
-  syncsAlways = false;
   isDown = false;
   /** Milliseconds by which its clock is ahead of the others. */
   ahead = 0;
@@ -119,7 +118,7 @@ export function threeServers(clock: TestClock): [FakeServer, FakeServer, FakeSer
 
 /** The connection of one process to one server. */
 export class Link implements GuardedServer {
-  readonly isDurable = false;
+  isDurable = false;
   votedAt: number | undefined;
   /** Delays reports until it resolves. */
   held: Promise<void> | undefined;
@@ -174,10 +173,6 @@ export class Link implements GuardedServer {
     process.guard.contacted();
     if (this.identity) process.guard.sampled(this.identity, server.clock.read(), server.time);
     return Promise.resolve(known);
-  }
-
-  syncsAlways(): Promise<boolean> {
-    return Promise.resolve(this.server.syncsAlways);
   }
 
   reconnect(): void {

@@ -29,6 +29,27 @@ describe('DataIdentity', () => {
     expect(identity.quarantineAt(clock.read())).toEqual({ reason: 'it was restarted', remaining: 1 });
   });
 
+  it.each([
+    ['known', 'the data of a declared master', 'renamed', (): void => undefined],
+    ['unknown', 'data that was promoted', 'unknown', (): void => void (server.wasPromoted = true)],
+    ['unknown', 'no data', 'unknown', (): void => void (server.fields = {})],
+  ])('takes data for %s that is restarted after it saw %s', (_, __, relation, change) => {
+    const [link] = new Process(clock, [server]).links;
+    link!.isDurable = true;
+    const identity = new DataIdentity(link!, () => 10_000);
+    const { fields } = server;
+    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    server.run += "'";
+    change();
+    if (identity.relationOf(server.report()) === 'unknown') identity.doubt(server.report(), clock.read());
+    identity.noteDisconnect();
+    server.run += "'";
+    server.replid += "'";
+    server.wasPromoted = false;
+    server.fields = fields;
+    expect(identity.relationOf(server.report())).toBe(relation);
+  });
+
   it('keeps voting with one nonce, whatever a clock that was set back shows', () => {
     const identity = identityOf(server);
     identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);

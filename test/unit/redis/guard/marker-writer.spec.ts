@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { EARLY_AFTER } from '../../../../lib/redis/guard/early-vote.js';
+import { EARLY_AFTER } from '../../../../lib/redis/guard/new-masters.js';
 import { GuardParts } from '../../support/guard-parts.js';
 import { threeServers } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
@@ -94,6 +94,34 @@ describe('MarkerWriter.attend', () => {
   });
 });
 
+describe('A process that knew the data of a master', () => {
+  it('writes that later data there is not the first, and objects where another process has not known that', async () => {
+    const [a, b] = servers;
+    for (const server of servers) server.mark({ generation: `${server.name}@1`, first: 1 });
+    const parts = new GuardParts(clock, servers);
+    parts.read();
+    for (const server of [a, b]) server.restart();
+    b.quarantine(10_000, { generation: `new@${b.time}`, first: 'empty' });
+    const reports = parts.read();
+    await parts.writer.quarantine(parts.identityOf(a), a.report(), reports, clock.read());
+    expect(a.marker).toMatchObject({ wasEmpty: false, isFirst: false });
+    expect(b.marker).toMatchObject({ wasEmpty: true });
+    expect(await parts.writer.attend(parts.identityOf(b), b.report(), reports, clock.read())).toBe(true);
+    expect(b.marker).toMatchObject({ wasEmpty: false });
+  });
+
+  it('does not object to another nonce of the same generation, whose clock alone was in doubt', async () => {
+    const [a] = servers;
+    for (const server of servers) server.mark({ generation: `${server.name}@1`, first: 1 });
+    const parts = new GuardParts(clock, servers);
+    parts.read();
+    a.quarantine(10_000, { nonce: 'another', generation: 'a@1', first: 1 });
+    const reports = parts.read();
+    await parts.writer.attend(parts.identityOf(a), a.report(), reports, clock.read());
+    expect(a.marker).toMatchObject({ isFirst: true });
+  });
+});
+
 describe('MarkerWriter.accuse', () => {
   it('waits for the largest ttl that any lock can have, although its announcement has ended by the clock that jumped', async () => {
     const [a] = servers;
@@ -105,18 +133,6 @@ describe('MarkerWriter.accuse', () => {
     a.announce(1_000);
     await parts.writer.accuse(parts.identityOf(a), a.report(), 60_000);
     expect(a.marker!.from - a.time).toBe(parts.group.quarantineFor(30_000));
-  });
-});
-
-describe('MarkerWriter.rename', () => {
-  it('does not call a server durable that has a replica, which would copy the claim', async () => {
-    const [a] = servers;
-    a.mark({ durable: 1 });
-    const parts = new GuardParts(clock, servers);
-    parts.read();
-    a.replicas = 1;
-    await parts.writer.rename(parts.identityOf(a), a.report(), false);
-    expect(a.marker).toMatchObject({ isDurable: false });
   });
 });
 
@@ -136,6 +152,6 @@ describe('MarkerWriter.quarantine', () => {
     clock.stall(1);
     expect(await quarantine()).toBe(true);
     const { run, replid } = a;
-    expect(a.marker).toMatchObject({ run, replid, isDurable: false, isGuess: true, wait: EARLY_AFTER });
+    expect(a.marker).toMatchObject({ run, replid, isGuess: true, wait: EARLY_AFTER });
   });
 });

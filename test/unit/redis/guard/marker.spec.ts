@@ -15,7 +15,7 @@ describe('markerFrom', () => {
   it('takes an absent field for an empty one', () => {
     expect(markerFrom(['', '', 'nonce'], 0)).toMatchObject({
       ...{ run: '', replid: '', nonce: 'nonce', isVetoed: false, isGuess: false, maxTtl: 0, storedTtl: 0 },
-      ...{ isDurable: false, writtenBy: '' },
+      ...{ writtenBy: '' },
     });
   });
 });

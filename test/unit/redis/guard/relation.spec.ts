@@ -3,9 +3,8 @@ import { reasonFor, relationOf } from '../../../../lib/redis/guard/relation.js';
 import { FakeServer } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
 
-const NOT_DURABLE = { isDurable: false, syncsAlways: false };
-const DECLARED = { isDurable: true, syncsAlways: false };
-const SEEN = { isDurable: false, syncsAlways: true };
+const NOT_DURABLE = { isDurable: false, nonce: '' };
+const DECLARED = { isDurable: true, nonce: '' };
 
 let server: FakeServer;
 
@@ -32,26 +31,32 @@ describe('The data of a server', () => {
     ['whose first replica was attached', 'renamed', renamed, NOT_DURABLE],
     ['with another history and no replica', 'unknown', forgetful, NOT_DURABLE],
     ['that was promoted from a replica', 'unknown', promoted, NOT_DURABLE],
-    ['that was promoted although `appendfsync` is `always`', 'unknown', promoted, SEEN],
-    ['that was promoted and is declared durable', 'renamed', promoted, DECLARED],
+    ['that was promoted and is declared durable', 'unknown', promoted, DECLARED],
+    ['with another history and no replica that is declared durable', 'unknown', forgetful, DECLARED],
     ['that was restarted', 'unknown', restarted, NOT_DURABLE],
     ['that another process loaded with its history', 'unknown', loaded, NOT_DURABLE],
     ['that was restarted and is declared durable', 'renamed', restarted, DECLARED],
-    ['that was restarted and kept every write since then only', 'unknown', restarted, SEEN],
   ])('%s is %s', (_, relation, change, declared) => {
     change(server);
     expect(relationOf(server.report(), declared)).toBe(relation);
   });
 
   it.each([
-    ['is renamed if it keeps every write before and after', SEEN, false, 'renamed'],
-    ['is unknown if it no longer does so', NOT_DURABLE, false, 'unknown'],
-    ['is unknown if another server failed over to it and back', SEEN, true, 'unknown'],
-  ])('that was restarted and seen to keep every write %s', (_, declared, wasPromoted, relation) => {
-    server.change({ durable: 1 });
+    ['is renamed if this process knows the same data of the address', 'same', false, 'renamed'],
+    ['is renamed if this process knows no data of the address', '', false, 'renamed'],
+    ['is unknown if this process knows other data of the address', 'other', false, 'unknown'],
+    ['is unknown if another server failed over to it and back', 'same', true, 'unknown'],
+  ])('that was restarted and is declared durable %s', (_, known, wasPromoted, relation) => {
+    const nonce = known === 'same' ? server.marker!.nonce : known;
     restarted(server);
     server.wasPromoted = wasPromoted;
-    expect(relationOf(server.report(), declared)).toBe(relation);
+    expect(relationOf(server.report(), { isDurable: true, nonce })).toBe(relation);
+  });
+
+  it('that a process of an older version called durable is not believed to be', () => {
+    server.fields['durable'] = '1';
+    restarted(server);
+    expect(relationOf(server.report(), NOT_DURABLE)).toBe('unknown');
   });
 
   it('is trusted on its marker if INFO is denied', () => {

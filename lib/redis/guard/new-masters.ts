@@ -1,0 +1,93 @@
+import type { Instant } from '../../core/clock.js';
+import { beginningOf } from '../../core/state/generation.js';
+import type { DataIdentity } from './data-identity.js';
+import type { GuardGroup, Reports } from './guard-group.js';
+
+/** Milliseconds in which processes object to new masters: longer than a contact interval, a reconnect and a command. */
+export const EARLY_AFTER = 2_500; // @mutant early-vote-too-early
+/** With fewer masters, all of them could be new because each of them lost its data. */
+export const EARLY_FROM = 3;
+
+/** Share by which the clock of a server may run slower than that of this process, because it is being corrected. */
+const SLEWED = 0.002;
+/** Times of servers are in whole milliseconds. */
+const ROUNDED = 2;
+
+/** All masters, as this process first saw all of them new. */
+interface Sighting {
+  readonly markers: string;
+  readonly since: number;
+  /** The times of the servers in these reports, in milliseconds. */
+  readonly times: ReadonlyMap<DataIdentity, number>;
+}
+
+/**
+ * Masters that are new at the same time. If no process objects for {@link EARLY_AFTER}, none knows more of them: they vote
+ * early, and are the first ones. That time has to pass by the clock of this process and by those of all servers, because a
+ * clock may jump, and what follows counts for all processes.
+ */
+export class NewMasters {
+  private quiet: Sighting | undefined;
+  private empty: Sighting | undefined;
+
+  constructor(private readonly group: GuardGroup) {}
+
+  /** This process holds a lock: what was seen before does not count. */
+  interrupt(): void {
+    this.quiet = undefined;
+  }
+
+  /**
+   * Milliseconds until new masters vote; `undefined` if not all are new and unvetoed. A holder would have vetoed one of them.
+   *
+   * @param asked when the reports were requested: a report shows no veto that came later, however late it arrives
+   */
+  untilVote(reports: Reports, asked: Instant): number | undefined {
+    const { group } = this;
+    const all = [...reports];
+    const isQuiet =
+      group.identities.length >= EARLY_FROM &&
+      group.clusters.length === 0 &&
+      !group.isEngaged &&
+      all.every(([, { marker }]) => marker?.isVetoed === false) &&
+      all.some(([identity, report]) => identity.isYoungAt(report));
+    this.quiet = isQuiet ? this.sight(this.quiet, reports) : undefined;
+    return this.leftOf(this.quiet, reports, asked);
+  }
+
+  /**
+   * Milliseconds until empty masters are the first ones; `undefined` if they are not, or are marked as such. What the first
+   * ones do not have was never written, which is what the state of a lock has to know. A process that knew other data at
+   * one of the addresses objects.
+   */
+  untilFirst(reports: Reports, asked: Instant): number | undefined {
+    const all = [...reports];
+    const isEmpty =
+      !this.group.identities.some(({ hasLostData }) => hasLostData) &&
+      all.every(([, { marker }]) => marker?.wasEmpty && beginningOf(marker.generation) === marker.writtenAt) &&
+      all.some(([, { marker }]) => !marker?.isFirst);
+    this.empty = isEmpty ? this.sight(this.empty, reports) : undefined;
+    return this.leftOf(this.empty, reports, asked);
+  }
+
+  /** All of them have to be new when it begins. One whose own quarantine ends meanwhile still shows an objection. */
+  private sight(before: Sighting | undefined, reports: Reports): Sighting | undefined {
+    const all = [...reports];
+    const seen = all.map(([{ server }, { marker }]) => `${server.name} ${marker?.nonce ?? ''}`).sort();
+    const markers = seen.join('\n');
+    const isKnown = all.every(([{ nonce }, { marker }]) => marker?.nonce === nonce);
+    if (!isKnown || all.length < this.group.identities.length) return undefined;
+    if (before?.markers === markers) return before;
+    if (!all.every(([identity, report]) => identity.isYoungAt(report))) return undefined;
+    return { markers, since: this.group.now, times: new Map(all.map(([identity, { time }]) => [identity, time])) };
+  }
+
+  private leftOf(sighting: Sighting | undefined, reports: Reports, asked: Instant): number | undefined {
+    if (!sighting) return undefined;
+    const byServers = [...reports].map(
+      ([identity, { time }]) => time - (sighting.times.get(identity) ?? time) + ROUNDED,
+    );
+    const passed = Math.min(asked.monotonic - sighting.since, Math.min(...byServers) / (1 - SLEWED));
+    return Math.min(EARLY_AFTER, Math.max(0, EARLY_AFTER - passed)); // @mutant new-without-a-wait
+  }
+}
