@@ -29,7 +29,7 @@ const COMPARED_WITHIN = 1_000;
 const FORTH_AND_BACK = `a master's clock was set forth and back before every process had looked`;
 
 /** Faults that affect one process only. */
-const ON_CLIENTS: readonly FaultKind[] = [
+export const ON_CLIENTS: readonly FaultKind[] = [
   ...(['pause', 'suspend', 'clientLag', 'slew', 'stumble', 'wallJump', 'die', 'leave'] as const),
 ];
 /** Faults that affect masters, but cost no process a lock. */

@@ -214,6 +214,8 @@ export class FaultInjector {
         this.world.states.lose(server);
         if (fault.data === 'kept') this.restartWith(endpoint, fault.down, { remains: server.data.copy() });
         else this.restart(endpoint, fault.down, fault.data === 'stale' ? { remains } : {});
+        if (fault.data === 'stale' && this.world.schedule.synced)
+          this.world.sometimes.reached('masters that say that they sync each write came back with an old copy');
         return;
       case 'durableRestart':
         if (!this.world.schedule.durable) this.world.states.lose(server);

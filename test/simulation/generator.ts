@@ -32,6 +32,8 @@ export interface Profile {
   readonly rolling: number;
   /** Share of the schedules whose masters keep everything they have acknowledged. */
   readonly durable: number;
+  /** Share of the schedules whose masters say that they sync each write. */
+  readonly synced: number;
   /** The fraction of the work after which a fencing token is requested; `undefined` for none. */
   readonly tokensAt: readonly (number | undefined)[];
   /** Share of the schedules in which processes use the states of their locks. */
@@ -76,6 +78,7 @@ export const EVERYTHING: Profile = {
   known: 0.85,
   rolling: 0.15,
   durable: 0.05,
+  synced: 0.2,
   states: 1 / 3,
   sharing: 0.4,
   crowds: 0.15,
@@ -144,6 +147,7 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
     seed,
     options: { ttl, maxTtl, ...(restartGuard !== undefined && { restartGuard }), wait: 1_000 },
     ...(isDurable && { durable: true }),
+    ...(new Chance(seed, 6).happens(profile.synced) && { synced: true }),
     servers: Array.from({ length: masters }, () => ({
       ...{ ...clock(), uptime: isFresh ? JUST_STARTED : STARTED_LONG_AGO },
       ...(isKnown && { isKnown }),

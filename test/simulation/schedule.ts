@@ -175,6 +175,8 @@ export interface Schedule {
   readonly options: RedlockOptions;
   /** Whether the masters keep everything they have acknowledged, and the processes know it. */
   readonly durable?: boolean;
+  /** Whether the masters report an append-only file and `appendfsync always`, which proves nothing. */
+  readonly synced?: boolean;
   readonly servers: readonly ServerPlan[];
   readonly processes: readonly ProcessPlan[];
   readonly operations: readonly Operation[];

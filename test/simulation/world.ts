@@ -95,7 +95,8 @@ export class World {
   /** The plan of an initial server on a machine with this clock. */
   serverPlan(clock: MachineClock): ServerPlan {
     const { modelFaults: faults } = this;
-    return { clock, faults, durable: this.schedule.durable ?? false, watch: this.dataWatch };
+    const { durable = false, synced = false } = this.schedule;
+    return { clock, faults, durable: durable || synced, watch: this.dataWatch };
   }
 
   trace(who: string, what: () => string): void {
@@ -186,6 +187,9 @@ export class World {
     added: (addition) => this.noteMember(addition),
     fieldSet: (field, before, after, words) => {
       if (field === 'nonce' && before !== after) this.newMarker = words;
+      if (field === 'first' && before === 'empty' && after === '') {
+        this.sometimes.reached('a process that knew other data objected to new masters');
+      }
       if (field === 'vetoed' && after !== '' && after !== '0') {
         this.sometimes.reached('a marker was vetoed by a witness');
       }

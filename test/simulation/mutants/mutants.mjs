@@ -5,7 +5,8 @@
 // Random schedules rarely notice the other anchors in the code of states. These specs do:
 // - state-written-to-one-master, late-openings-counted: test/unit/core/state/lock-state.spec.ts;
 // - ballots-not-promised, smaller-ballots-write-the-state, any-holder-opens-the-state: test/contract/state.contract.ts;
-// - new-after-one-reading: test/unit/redis/guard/new-installation.spec.ts.
+// - declared-without-nonce, promoted-replica-trusted: test/unit/redis/guard/relation.spec.ts;
+// - new-without-a-wait: test/unit/redis/guard/new-masters.spec.ts.
 // Nothing is known to notice quarantined-masters-open-the-state and generation-not-compared; the model has both.
 //
 // The simulated servers do not run Lua. A fault in a script is therefore in its model, too: in lib/memory/operations.ts or,
@@ -19,6 +20,7 @@ const FIRST_SEEDS = {
   'draw for any holder': 750,
   'an extension does not withdraw the acquisition': 1_210,
   'state of lost data counted': 485,
+  'no objection to new masters': 2_170,
   'exclusive extension over shared holders': 300,
   'shared extension over an exclusive holder': 3_850,
   'wake chain stops after one': 545,
@@ -113,6 +115,8 @@ export const MUTANTS = [
   ],
   ['another run taken for known data', { 'another-run-taken-for-known-data': "return 'known';" }],
   ['lost data taken for known data', { 'lost-data-taken-for-known-data': "if (!marker) return 'renamed';" }],
+  ['durability inferred', { 'durability-inferred': "return isNext ? 'renamed' : 'unknown';" }],
+  ['no objection to new masters', { 'no-objection': '' }],
   ['a new marker votes at once', { 'a-new-marker-votes-at-once': 'this.votes = true;' }],
   [
     'no veto',

@@ -3,6 +3,7 @@ import type { Schedule } from '../schedule.js';
 import type { ModelFault } from '../server/operations.js';
 import { duplicateToken } from './duplicate-token.js';
 import { lostTogether } from './lost-together.js';
+import { restartedInTurn } from './restarted-in-turn.js';
 
 /** Schedules in which a mutant has an effect more often than in general ones. */
 interface MutantProfile {
@@ -15,7 +16,7 @@ interface MutantProfile {
 
 const GUARDED: Profile = {
   ...{ ...EVERYTHING, masters: [3], guard: [undefined], drifts: [200e-6], offsets: [5] },
-  ...{ fresh: 0, known: 0, rolling: 0, durable: 0, states: 0, sharing: 0, crowds: 0 },
+  ...{ fresh: 0, known: 0, rolling: 0, durable: 0, synced: 0, states: 0, sharing: 0, crowds: 0 },
 };
 const CROWDED: Profile = { ...GUARDED, processes: [3, 4], resources: [['a']] };
 /** Short sections of one process, one after the other. */
@@ -107,6 +108,8 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   },
   'lost data taken for known data': { profile: { ...CROWDED, faults: ['crash'], dataAfterCrash: ['lost'] } },
   'a new marker votes at once': { profile: { ...CROWDED, faults: ['crash', 'flush'] } },
+  'durability inferred': { profile: { ...GUARDED, known: 1, synced: 1, faults: ['crash'], dataAfterCrash: ['stale'] } },
+  'no objection to new masters': { profile: GUARDED, schedule: restartedInTurn },
   'no veto': { profile: GUARDED, schedule: lostTogether },
   'early vote too early': { profile: GUARDED, schedule: lostTogether },
   'nothing released': { profile: CROWDED },

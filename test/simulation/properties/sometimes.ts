@@ -15,6 +15,8 @@ export const RARE_STATES = [
   'a quarantine ended',
   'a marker was vetoed by a witness',
   'new masters voted early',
+  'a process that knew other data objected to new masters',
+  'masters that say that they sync each write came back with an old copy',
   `a master's clock was accused`,
   'a client shortened its own leases',
   'a twin was excluded',

@@ -6,12 +6,18 @@ import type { Endpoint } from '../network/endpoint.js';
 import type { SimNode } from '../node.js';
 import type { SimServer } from '../server/sim-server.js';
 import type { World } from '../world.js';
+import type { FaultKind } from '../schedule.js';
+import { ON_CLIENTS } from '../assumptions.js';
 import { Violation } from './violation.js';
 
 /** Losses that a restart guard cannot see. Afterwards, nothing is promised of a state. */
 const UNSEEN =
   /no restart guard|snapshot|durable lost data|while it was recognized|its backlog ended|of another master/;
 const NO_VALUE = 0;
+/** Losses of data that break connections, so that each process notices them before new masters count as the first. */
+const NOTICED = ['crash', 'loseAll', 'lateBoot'] as const satisfies readonly FaultKind[];
+/** Time after which a process knows all masters, unless new ones have to wait, in milliseconds. */
+const CONNECTED_WITHIN = 200;
 /** A quarter of this many one-way trips over the network is more than a healthy process needs for an answer. */
 const ROUND_TRIPS = 8;
 
@@ -51,6 +57,8 @@ interface History {
    * is kept, and looks new to a guard, counts as lost.
    */
   isGone: boolean;
+  /** When the first master lost its data. */
+  firstLoss: number;
 }
 
 /**
@@ -148,6 +156,7 @@ export class States {
     for (const endpoint of this.addressesOf(server)) {
       this.everLost.add(endpoint);
       for (const [resource, history] of this.histories) {
+        history.firstLoss = Math.min(history.firstLoss, this.now);
         this.forgetRewritten(resource, history);
         history.lost.set(endpoint, generation);
         if (history.lost.size === this.world.endpoints.length) history.isGone = true;
@@ -162,6 +171,10 @@ export class States {
 
   private note(history: History, { value, began, ended }: Known, holder: HolderOfState): void {
     if (history.isGone) {
+      if (value === NO_VALUE && history.acknowledged.size > 0 && this.hasWitness(history))
+        this.fail(
+          `${holder.name} finds no state of ${holder.resource}, and a process lives that knew the masters before`,
+        );
       if (!this.isOnAllMasters(holder.resource, value)) return;
       history.isGone = false;
       history.lost.clear();
@@ -204,6 +217,30 @@ export class States {
     return !history.isGone && !this.isBeyondSight;
   }
 
+  /**
+   * Whether a process that nothing disturbs has lived since before the first loss. Data that is lost over connections that
+   * survive is noticed too late by an idle process.
+   */
+  private hasWitness({ firstLoss }: History): boolean {
+    const { schedule, assumptions, nodes, settings } = this.world;
+    const isNoticed = schedule.faults.every(
+      ({ kind }) => ON_CLIENTS.includes(kind) || (NOTICED as readonly string[]).includes(kind),
+    );
+    return (
+      isNoticed &&
+      settings.restartGuard &&
+      assumptions.ratesAreNormal &&
+      nodes.some(
+        (node) =>
+          node.isThere && !assumptions.mayBeSick(node) && this.startOf(node.index) + CONNECTED_WITHIN < firstLoss,
+      )
+    );
+  }
+
+  private startOf(index: number): number {
+    return this.world.schedule.processes[index]?.startsAt ?? Infinity;
+  }
+
   private forgetRewritten(resource: string, { lost }: History): void {
     for (const [endpoint, generation] of lost) {
       const stored = this.currentOn(endpoint, resource);
@@ -227,6 +264,7 @@ export class States {
     const history = this.histories.get(resource) ?? {
       ...{ values: new Map<number, Known>([[NO_VALUE, { value: NO_VALUE, ended: -Infinity, began: -Infinity }]]) },
       ...{ holders: [], writers: new Map(), acknowledged: new Set<number>(), lost: new Map(), isGone: false },
+      ...{ firstLoss: Infinity },
     };
     this.histories.set(resource, history);
     return history;
