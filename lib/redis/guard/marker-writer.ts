@@ -8,6 +8,9 @@ import { EARLY_AFTER } from './new-masters.js';
 import type { TtlAnnouncements } from './ttl-announcements.js';
 import { markersOfOthers, ttlInUse, ttlKnownToOthers } from './ttls-in-use.js';
 
+/** Shortest wait of new masters in milliseconds: they have to be known as the first ones before they vote. */
+export const SHORTEST_GUESS = EARLY_AFTER + 400;
+
 /** The largest ttl that a lock from before a loss of data may have. */
 interface LongestTtl {
   /** In milliseconds. */
@@ -49,7 +52,7 @@ export class MarkerWriter {
     const { ttl, isGuess, hasWaited = false } = longest;
     const rest = hasWaited ? 0 : group.quarantineFor(ttl);
     // A process that uses longer ttls gets the time to lengthen the quarantine.
-    const length = isGuess ? Math.max(rest, EARLY_AFTER) : rest;
+    const length = isGuess ? Math.max(rest, SHORTEST_GUESS) : rest;
     const from = report.time + length;
     const isFirstKnown = !report.marker && identity.nonce === '';
     return this.change(identity, report, {
@@ -153,7 +156,7 @@ export class MarkerWriter {
     const waited = group.now - since.monotonic;
     const length = group.quarantineFor(own);
     if (waited >= length) return { ...guess, hasWaited: true };
-    identity.waitAtMost(since, length + EARLY_AFTER);
+    identity.waitAtMost(since, length + SHORTEST_GUESS);
     // At boot, the others may be connected a moment later.
     if (waited > MOST_PATIENCE) group.announce(identity);
     return undefined;

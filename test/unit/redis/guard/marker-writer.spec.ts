@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { EARLY_AFTER } from '../../../../lib/redis/guard/new-masters.js';
+import { SHORTEST_GUESS } from '../../../../lib/redis/guard/marker-writer.js';
 import { GuardParts } from '../../support/guard-parts.js';
 import { threeServers } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
@@ -148,10 +148,10 @@ describe('MarkerWriter.quarantine', () => {
     clock.stall(group.quarantineFor(maxTtl) - 1);
     expect(await quarantine()).toBe(false);
     expect(a.marker).toBeUndefined();
-    expect(parts.identityOf(a).quarantineAt(clock.read())).toMatchObject({ remaining: 1 + EARLY_AFTER });
+    expect(parts.identityOf(a).quarantineAt(clock.read())).toMatchObject({ remaining: 1 + SHORTEST_GUESS });
     clock.stall(1);
     expect(await quarantine()).toBe(true);
     const { run, replid } = a;
-    expect(a.marker).toMatchObject({ run, replid, isGuess: true, wait: EARLY_AFTER });
+    expect(a.marker).toMatchObject({ run, replid, isGuess: true, wait: SHORTEST_GUESS });
   });
 });
