@@ -3,8 +3,8 @@ import type { GrantedReply, MasterReply, MasterRequest, RefusedReply } from '../
 
 /** The requests that write for a lock. */
 const WRITING: readonly MasterRequest['op'][] = ['acquire', 'extend', 'probe'];
-/** Errors that any key would get: no memory, a replica, a failing disk, too few replicas, no login. */
-const CODES: readonly string[] = ['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOAUTH'];
+/** Errors that any key would get: no memory, a replica, a failing disk, too few replicas, no login, a script that runs on. */
+const CODES: readonly string[] = ['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOAUTH', 'BUSY'];
 /** A missing permission for a command, and not for one key. The second wording is that of Redis 7.0. */
 const COMMAND = /\bto run the\b|\bcan't run\b/;
 

@@ -34,7 +34,7 @@ function setUp() {
 }
 
 describe('A master that refuses what locks need', () => {
-  it.each(['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOAUTH'])(
+  it.each(['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOAUTH', 'BUSY'])(
     'is refused in the status, which is reported once: %s',
     (code) => {
       const { events, ask, status } = setUp();
