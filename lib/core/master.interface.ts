@@ -29,6 +29,8 @@ export interface Master {
   identity(): MasterIdentity;
   /** The parts of a master that consists of several servers; absent if it is one server. */
   shards?(): readonly ShardStatus[] | undefined;
+  /** What all servers of a master with {@link shards} refuse; `undefined` while one of them may take locks. */
+  readonly refusalReason?: string | undefined;
   /** Whether `identity()` has a quarantine, without the cost of describing it. */
   readonly isQuarantined: boolean;
   /** Whether none of its servers answers; absent if it is one server. A server that hangs must not count for the others. */
@@ -104,8 +106,9 @@ export interface ShardStatus {
    * - `voting`: its votes count
    * - `quarantined`: the votes of some or all of its partitions do not count for a while
    * - `down`: there is no connection, or it does not answer
+   * - `refused`: it refused what a lock needs, such as every write, when it was asked last
    */
-  readonly state: 'voting' | 'quarantined' | 'down';
+  readonly state: 'voting' | 'quarantined' | 'down' | 'refused';
   /** Why it does not vote, without secrets. */
   readonly reason?: string;
   /** Milliseconds until all of its quarantines end at the latest. */

@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { MasterStatus } from '../../lib/core/health/status.js';
 import type { ShardStatus } from '../../lib/core/master.interface.js';
 import type { RedisMasterSource } from '../../lib/redis/master-source.js';
-import { startCluster, type TestCluster } from '../support/cluster.js';
+import { type ClusterNode, startCluster, type TestCluster } from '../support/cluster.js';
+import { resourceOn } from '../support/cluster-locks.js';
 import { eventually } from '../support/eventually.js';
 import { allVote, GUARDED, OPTIONS } from '../support/guarded.js';
 import { startMasters } from '../support/masters.js';
@@ -54,6 +55,40 @@ describe('The status of a cluster', () => {
 
     await eventually(() => statesOf(contender, cluster).every((state) => state === 'voting'));
     expect(shardsOf(contender).get(address)).toEqual({ address, state: 'voting', partitions: expect.any(Number) });
+  }, 60_000);
+
+  it('tells a primary that refuses every write from the others, and reports the cluster once all refuse', async () => {
+    await using cluster = await startCluster({ ...STEADY, args: ['--cluster-require-full-coverage', 'no'] });
+    const events: string[] = [];
+    await using contender = await Contender.on([sourceOf(cluster)], OPTIONS, {
+      masterRefused: (_, reason) => events.push(`refused: ${reason}`),
+      masterVotesAgain: () => events.push('votes again'),
+    });
+    const resources = await Promise.all(cluster.nodes.map(resourceOn));
+    const attempt = async (resource: string): Promise<void> => {
+      const lock = await contender.acquire(resource, 1_000, { wait: 0 }).catch((error: unknown) => String(error));
+      if (typeof lock !== 'string') await lock.release();
+    };
+    const configure = (node: ClusterNode, least: string): Promise<unknown> =>
+      node.command('CONFIG', 'SET', 'min-replicas-to-write', least);
+    const [first, ...others] = cluster.nodes;
+
+    await configure(first!, '1');
+    for (const resource of [...resources, ...resources, ...resources]) await attempt(resource);
+    expect(statesOf(contender, cluster)).toEqual(['refused', 'voting', 'voting']);
+    expect(shardsOf(contender).get(`127.0.0.1:${first!.port}`)?.reason).toMatch(/^NOREPLICAS /);
+    expect(contender.redlock.status()).toMatchObject({ canVote: true, masters: [{ state: 'voting' }] });
+    expect(events).toEqual([]);
+
+    for (const node of others) await configure(node, '1');
+    for (const resource of [...resources, ...resources]) await attempt(resource);
+    expect(contender.redlock.status()).toMatchObject({ canVote: false, masters: [{ state: 'refused' }] });
+    expect(events).toEqual([expect.stringMatching(/^refused: NOREPLICAS /)]);
+
+    for (const node of cluster.nodes) await configure(node, '0');
+    for (const resource of resources) await attempt(resource);
+    expect(statesOf(contender, cluster)).toEqual(['voting', 'voting', 'voting']);
+    expect(events).toEqual([expect.any(String), 'votes again']);
   }, 60_000);
 
   it('calls a primary down that leaves requests unanswered', async () => {

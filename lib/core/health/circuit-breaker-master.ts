@@ -107,7 +107,7 @@ export class CircuitBreakerMaster implements Master {
 
   /** Why this master refuses what locks need, as its last answers say. It is asked all the same. */
   get refusalReason(): string | undefined {
-    return this.refusal.reason;
+    return this.inner.shards ? this.inner.refusalReason : this.refusal.reason;
   }
 
   /** What this master refuses although locks can be taken there. */
@@ -180,7 +180,7 @@ export class CircuitBreakerMaster implements Master {
       if (answer.kind !== 'unreachable') this.noteReply();
       else if (request.op === 'release') this.owe(owed ?? this.owedFor(request));
       if (answer.kind === 'granted' && answer.hasWaiters) this.noteWaiters(request.keys);
-      if (this.refusal.note(request, answer)) this.reportRefusal();
+      if (this.noteRefusal(request, answer)) this.reportRefusal();
       reply(answer);
     });
     if (this.unanswered >= OVERDUE_REPLIES && !this.open && !this.judging) this.judge();
@@ -190,9 +190,14 @@ export class CircuitBreakerMaster implements Master {
     this.observer.masterAnswered?.(this.name, op, answer, this.clock.read().monotonic - asked.monotonic);
   }
 
+  /** Returns whether the answer may have changed what the master refuses. */
+  private noteRefusal(request: MasterRequest, answer: MasterReply): boolean {
+    if (!this.inner.shards) return this.refusal.note(request, answer);
+    return this.isRefused !== (this.inner.refusalReason !== undefined);
+  }
+
   private reportRefusal(): void {
-    const { refusal, observer, name } = this;
-    const { reason, restriction } = refusal;
+    const { refusalReason: reason, restrictionReason: restriction, observer, name } = this;
     if (this.isRefused !== (reason !== undefined)) {
       this.isRefused = reason !== undefined;
       if (reason === undefined) observer.masterVotesAgain?.(name);

@@ -20,6 +20,7 @@ import type { ClusterNode } from './cluster-node.js';
 import { ClusterOperator } from './cluster-operator.js';
 import type { ClusterSettings } from './cluster-source.js';
 import { PartitionCalls } from './partition-calls.js';
+import { PrimaryRefusals } from './primary-refusals.js';
 import { isVote, type PartitionedRequest } from './partition-request.js';
 import { PartitionGuard } from './partition-guard.js';
 import { shardsOf } from './shards.js';
@@ -55,6 +56,7 @@ export class ClusterMaster implements Master {
   private readonly guard: PartitionGuard | undefined;
   private readonly calls: PartitionCalls;
   private readonly turn: Turn;
+  private readonly refusals = new PrimaryRefusals();
   /** By partition or, where partitions share commands, by owner. */
   private readonly queues = new Map<number | string, RequestQueue>();
   private readonly batchesPartitions: boolean;
@@ -179,6 +181,9 @@ export class ClusterMaster implements Master {
     }
     const queue = this.queueFor(partition, request);
     const answered = (answer: MasterReply): void => {
+      if (answer.kind === 'refused' || !this.refusals.isEmpty) {
+        this.refusals.note(this.topology.map.claimOf(partition)?.owner ?? '', request, answer);
+      }
       reply(answer);
       queue.noteAnswer();
     };
@@ -218,7 +223,13 @@ export class ClusterMaster implements Master {
   }
 
   shards(): readonly ShardStatus[] {
-    return shardsOf(this.topology, this.guard, this.clock.read());
+    const { topology, guard, refusals, clock } = this;
+    return shardsOf({ topology, guard, refusals }, clock.read());
+  }
+
+  get refusalReason(): string | undefined {
+    const { refusals, topology } = this;
+    return refusals.isEmpty ? undefined : refusals.commonReason(topology.map.primaries.keys());
   }
 
   /** Of the whole cluster: while any partition votes, there is none. */
