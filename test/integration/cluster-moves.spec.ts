@@ -145,6 +145,20 @@ describe('A move that is given up', () => {
     await held.release();
   });
 
+  it('after the lock was moved and maxTtl has passed costs the lock, which has one holder throughout', async () => {
+    const [resource = ''] = take(1);
+    const held = await holder.acquire(resource, TTL, { ...PATIENT, extend: true });
+    await move(resource, 'importing', 'migrating');
+    await migrate(resource, keyOf(resource));
+    const waiter = rival.acquire(resource, TTL, PATIENT);
+    while (held.isHeld) await intrude(resource, held);
+    await eventually(async () => !(await keysAt(to, resource)).includes(keyOf(resource)));
+    await move(resource, 'stable');
+    const taken = await waiter;
+    expect(held.isHeld).toBe(false);
+    await taken.release();
+  });
+
   it('after the seal was moved costs the lock, which is granted after its end', async () => {
     const [resource = ''] = take(1);
     const held = await holder.acquire(resource, TTL, { ...PATIENT, extend: true });
