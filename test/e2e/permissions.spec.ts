@@ -130,7 +130,7 @@ describe('A permission that all masters refuse while the application runs', () =
 
 describe('A permission', () => {
   it('that one of three masters refuses takes only its vote, and is logged once', async () => {
-    const [{ port }] = masters.servers as [{ port: number }];
+    const { port } = masters.servers[0]!;
     await command(port, 'ACL', 'SETUSER', 'default', '-hset');
     await eventually(async () => (await locks.probe()).masters[0]?.state === 'refused', 30_000);
     for (let i = 0; i < 3; i++) expect(await useAll(`one:${i}`)).toEqual([]);
