@@ -4,6 +4,7 @@ import { InstallationModel, type InstallationOptions } from './installation.mode
 import { MaxTtlModel, type MaxTtlOptions } from './max-ttl.model.js';
 import { ResourceStateModel, type ResourceStateOptions } from './resource-state.model.js';
 import { type Configuration, LIMIT, type Section, type Story, type Weakened } from './section.js';
+import { sentinelSections } from './sentinel.configurations.js';
 import { sharedSections } from './shared.configurations.js';
 import { TokensModel, type TokensOptions } from './tokens.model.js';
 
@@ -705,6 +706,7 @@ export const sections: readonly Section[] = [
   stateQuestions,
   ...sharedSections,
   ...clusterSections,
+  ...sentinelSections,
 ];
 
 function installationHolds(name: string, options: InstallationOptions, quick = false): Configuration {
