@@ -98,8 +98,8 @@ export class Connection {
   }
 
   /** Drops the connection, whose peer may have disappeared silently, and opens a new one. */
-  reopen(): void {
-    this.trouble = { what: 'no answer for long, connecting anew' };
+  reopen(why = 'no answer for long, connecting anew'): void {
+    this.trouble = { what: why };
     this.drop();
   }
 

@@ -17,6 +17,7 @@ import {
 import { ClusterTwins } from './cluster/cluster-twins.js';
 import { RedisMaster } from './redis-master.js';
 import { settingsOfUrl } from './redis-url.js';
+import { SENTINEL_PORT, sentinelGroup } from './sentinel/sentinel-group.js';
 import { redactAddress } from './url-parts.js';
 
 /**
@@ -37,7 +38,6 @@ export function isServerMaster(master: Master): master is ServerMaster {
 
 const DEFAULT_HOST = 'localhost';
 const PORT = 6379;
-const SENTINEL_PORT = 26_379;
 const PRINTABLE = /^\P{C}+$/u;
 
 const REQUIREMENT =
@@ -99,7 +99,12 @@ function isCluster(option: string, source: unknown): boolean {
 export function redisMaster(option: string, source: RedisMasterSource, context: RedisMasterContext): RedisMaster {
   const { name, client } = redisClient(option, source);
   client.options.connectionName ??= `nestjs-redlock:${context.settings.instance}`;
-  return new RedisMaster(name, client, context, durableOf(option, source) ?? context.settings.durable);
+  const isDurable = durableOf(option, source) ?? context.settings.durable;
+  if (!client.options.sentinels) return new RedisMaster(name, client, context, isDurable);
+  const isStrict = context.guard !== undefined;
+  const group = sentinelGroup(option, client.options, { clock: context.clock, isStrict });
+  const follower = client.duplicate({ Connector: group.connections.connector });
+  return new RedisMaster(name, follower, context, isDurable, group);
 }
 
 function durableOf(option: string, source: RedisMasterSource): boolean | undefined {

@@ -31,6 +31,8 @@ export const OWN_SETTINGS = Object.freeze({
   commandTimeout: undefined,
   socketTimeout: undefined,
   blockingTimeout: undefined,
+  // The command line asks sentinels one after the other: one that hangs must not use up its time.
+  sentinelCommandTimeout: 1_000,
   enableReadyCheck: true,
   maxLoadingRetryTime: LOADING_RETRY,
   enableAutoPipelining: false,

@@ -6,7 +6,7 @@ export interface RedisClient {
   readonly status: string;
   readonly options: RedisClientOptions;
   /** The socket, while there is one. */
-  readonly stream?: { cork(): void; uncork(): void } | undefined;
+  readonly stream?: { readonly destroyed?: boolean; cork(): void; uncork(): void } | undefined;
   call(command: string, args: (string | number)[]): Promise<unknown>;
   connect(): Promise<void>;
   subscribe(channel: string): Promise<unknown>;
@@ -20,7 +20,14 @@ export interface RedisClientOptions {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly path?: string | null | undefined;
-  readonly sentinels?: readonly { readonly host?: string; readonly port?: number }[] | null | undefined;
+  readonly sentinels?:
+    readonly { readonly host?: string; readonly port?: number; readonly family?: number }[] | null | undefined;
+  /** The addresses that the sentinels announce, by which this process reaches others. */
+  readonly natMap?: unknown;
+  /** Whether sentinels are asked that are not listed, too. */
+  readonly updateSentinels?: boolean | undefined;
+  readonly family?: number | undefined;
+  readonly disconnectTimeout?: number | undefined;
   /** Name of the master that the sentinels watch. */
   readonly name?: string | null | undefined;
   readonly db?: number | undefined;

@@ -16,6 +16,7 @@ import type {
   OperatorMaster,
 } from '../core/master.interface.js';
 import type { BeatRequest, ServerRequest } from './beat-request.interface.js';
+import { VIEW_AGE } from './cluster/views.js';
 import { Connection } from './connection.js';
 import { reasonOf } from './connection-problem.js';
 import { COMPARISON_INTERVAL, type DataIdentity } from './guard/data-identity.js';
@@ -38,6 +39,8 @@ import { PERMISSIONS } from './scripts/permissions.lua.js';
 import { REPORT } from './scripts/report.lua.js';
 import { UNMARKED } from './scripts/statuses.js';
 import { NotificationChannel } from './notification-channel.js';
+import { PrimaryWatch } from './sentinel/primary-watch.js';
+import type { SentinelGroup } from './sentinel/sentinel-group.js';
 
 /** How long `close` waits for answers that are under way, in milliseconds. */
 const CLOSE_WITHIN = 500;
@@ -52,6 +55,8 @@ const LOST_DATA: MasterReply = Object.freeze({
 });
 const RECOGNIZED_ANEW: Quarantine = Object.freeze({ reason: 'its identity changed meanwhile', remaining: 1 });
 
+const UNNAMED: Quarantine = Object.freeze({ reason: 'its sentinels name another primary', remaining: 1 });
+
 const UNANNOUNCED: Quarantine = Object.freeze({ reason: 'it has not confirmed the ttl yet', remaining: 1 });
 
 /** A request is sent again so many times when the identity of its server is doubtful once more. */
@@ -65,6 +70,8 @@ interface Batch {
   readonly history: string;
   /** Of the data that the requests were meant for. */
   readonly epoch: number;
+  /** The primary that it was sent to, where sentinels name one. */
+  readonly primary: string | undefined;
 }
 
 type NotKnown = (unknown: readonly PendingRequest[], why: MasterReply) => void;
@@ -93,12 +100,17 @@ export class RedisMaster implements Master, GuardedServer {
   private readings = 0;
   private notifications: NotificationChannel | undefined;
   private closing: Promise<void> | undefined;
+  /** Absent where no sentinels name the server. */
+  private readonly watch: PrimaryWatch | undefined;
+  /** Number of answers when the watch last looked. */
+  private answersSeen = 0;
 
   constructor(
     readonly name: string,
     private readonly client: RedisClient,
     private readonly context: RedisMasterContext,
     readonly isDurable = false,
+    sentinels?: SentinelGroup,
   ) {
     this.clock = context.clock;
     this.encoder = context.encoder;
@@ -120,6 +132,8 @@ export class RedisMaster implements Master, GuardedServer {
       report: async () => {
         const marker = this.guard ? [this.guard.markerName] : [];
         try {
+          // The time in the report begins a quarantine: no vote that counts was sent to the primary before it by then.
+          if (this.guard) await this.watch?.require();
           return parseServerIdentity(await this.evaluate(REPORT, [], marker));
         } catch (error) {
           throw await this.permissions.named(error);
@@ -146,6 +160,31 @@ export class RedisMaster implements Master, GuardedServer {
       lose: (problem) => this.lose(reasonOf(problem)),
       languageOf: context.languageOf,
     });
+    this.watch = sentinels && this.watchPrimary(sentinels);
+  }
+
+  private watchPrimary({ views, connections }: SentinelGroup): PrimaryWatch {
+    const { clock, observer } = this.context;
+    return new PrimaryWatch({
+      ...{ clock, views, isGuarded: this.data !== undefined },
+      connectedTo: () => connections.keyOf(this.client.stream),
+      isSilent: () => {
+        const { answers, isWaiting } = this.queue;
+        const isSilent = isWaiting && answers === this.answersSeen;
+        this.answersSeen = answers;
+        return isSilent || !this.isConnected;
+      },
+      reopen: (why) => this.reconnect(why),
+      onDoubt: (doubt) => {
+        if (!doubt) observer.masterVotesAgain?.(this.name);
+        else observer.masterQuarantined?.(this.name, doubt.reason, doubt.remaining);
+      },
+    });
+  }
+
+  /** How much longer than its locks a quarantine has to last, in milliseconds: votes of the primary before it count so long. */
+  get handover(): number {
+    return this.watch ? VIEW_AGE + this.context.settings.masterTimeout : 0;
   }
 
   /** Its URL for the command line, with placeholders in place of credentials. */
@@ -202,12 +241,12 @@ export class RedisMaster implements Master, GuardedServer {
       version,
       fault,
       risk,
-      quarantine: this.quarantine,
+      quarantine: this.quarantine ?? this.watch?.quarantine,
     };
   }
 
   get isQuarantined(): boolean {
-    return this.data?.isQuarantined ?? false;
+    return (this.data?.isQuarantined ?? false) || this.watch?.quarantine !== undefined;
   }
 
   get isConnected(): boolean {
@@ -218,6 +257,7 @@ export class RedisMaster implements Master, GuardedServer {
     if (!this.isConnected || !this.guard || this.readings >= MOST_READINGS) return undefined;
     this.readings++;
     try {
+      await this.watch?.require();
       const report = parseServerIdentity(await this.evaluate(REPORT, [], [this.guard.markerName]));
       if (faultOf(report) === undefined) return report;
     } catch (error) {
@@ -300,8 +340,8 @@ export class RedisMaster implements Master, GuardedServer {
     return { kind: 'unreachable', reason: reasonOf(problem), sent: false, ...(isPermanent && { isPermanent }) };
   }
 
-  reconnect(): void {
-    this.connection.reopen();
+  reconnect(why?: string): void {
+    this.connection.reopen(why);
     this.notifications?.reconnect();
   }
 
@@ -319,6 +359,7 @@ export class RedisMaster implements Master, GuardedServer {
     this.notifications?.close();
     await this.queue.drain(CLOSE_WITHIN);
     this.guard?.close();
+    this.watch?.close();
     await this.connection.close();
   }
 
@@ -348,11 +389,14 @@ export class RedisMaster implements Master, GuardedServer {
     };
     const evaluate = (script: string, args: readonly (string | number)[]): Promise<unknown> =>
       this.evaluate(script, [], args);
+    const sent = this.clock.read();
+    const batch = { sent, epoch: this.data?.epoch ?? 0, primary: this.namedPrimary(sent) };
     runStateRequest(request, server, evaluate).then(
       (answer) => {
         // Otherwise the next request would learn no more, and be refused as well.
         if (answer === OTHER_DATA) this.recognition.run().catch(() => undefined);
-        this.answer(asked, answer);
+        const counted = this.onceNamed(asked, answer, batch);
+        if (counted) this.answer(asked, counted);
       },
       (error: unknown) => this.answer(asked, this.failure(error, [asked])),
     );
@@ -373,7 +417,7 @@ export class RedisMaster implements Master, GuardedServer {
     const history = data?.historyToCompare(sent, COMPARISON_INTERVAL) ?? '';
     const marker = guard?.markerName ?? '';
     const parameters = [known, '0', marker, data?.nonce ?? '', history, counters, ...parts];
-    const batch: Batch = { asked, sent, history, epoch: data?.epoch ?? 0 };
+    const batch: Batch = { asked, sent, history, epoch: data?.epoch ?? 0, primary: this.namedPrimary(sent) };
     this.client.call(command, parameters).then(
       (values) => this.read(batch, values as readonly unknown[], notKnown),
       (error: unknown) => {
@@ -385,7 +429,32 @@ export class RedisMaster implements Master, GuardedServer {
     );
   }
 
-  private read({ asked, sent, history, epoch }: Batch, values: readonly unknown[], notKnown: NotKnown): void {
+  /** The primary that a vote is being sent to, where it counts only if the sentinels name that one. */
+  private namedPrimary(sent: Instant): string | undefined {
+    if (!this.watch || !this.data) return undefined;
+    this.watch.refresh(sent);
+    return this.watch.key;
+  }
+
+  /** The answer if it counts. Otherwise answers as soon as the sentinels have said whether it does. */
+  private onceNamed(
+    one: PendingRequest,
+    answer: MasterReply,
+    { sent, epoch, primary }: Pick<Batch, 'sent' | 'epoch' | 'primary'>,
+  ): MasterReply | undefined {
+    const { watch, data } = this;
+    if (!watch || !data || answer.kind !== 'granted' || !countsIfNamed(one.request)) return answer;
+    if (watch.isConfirmed(primary, sent)) return answer;
+    void watch.confirm(primary, sent).then((isConfirmed) => {
+      const isCurrent = isConfirmed && epoch === data.epoch;
+      const doubt = watch.quarantine ?? (isConfirmed ? RECOGNIZED_ANEW : UNNAMED);
+      this.answer(one, isCurrent ? answer : { kind: 'quarantined', sent: true, ...doubt });
+    });
+    return undefined;
+  }
+
+  private read(batch: Batch, values: readonly unknown[], notKnown: NotKnown): void {
+    const { asked, sent, history, epoch } = batch;
     const time = values[asked.length];
     if (history !== '' && !values.includes(UNMARKED) && asked.some(isCompared))
       this.data?.noteComparison(history, sent);
@@ -404,7 +473,9 @@ export class RedisMaster implements Master, GuardedServer {
         return undefined;
       }
       const reply = judge(one.request, isReply(value) ? this.failure(value, [one]) : replyFrom(value), quarantine);
-      return received ? this.unlessUnconfirmed(one.request, reply, { sent, received }) : reply;
+      return received
+        ? this.onceNamed(one, this.unlessUnconfirmed(one.request, reply, { sent, received }), batch)
+        : reply;
     });
     if (unknown.length > 0) notKnown(unknown, LOST_DATA);
   }
@@ -534,6 +605,16 @@ function judge(request: ServerRequest, answer: MasterReply, quarantine: Quaranti
 /** Whether a grant makes the process a holder for some time. */
 function grantsKeys(request: ServerRequest): request is AcquireRequest | PickRequest | ExtendRequest {
   return request.op === 'acquire' || request.op === 'pick' || request.op === 'extend';
+}
+
+/** Whether a grant counts only if the sentinels name the server: votes, states, and ttls that other masters rely on. */
+function countsIfNamed(request: ServerRequest): boolean {
+  return (
+    grantsKeys(request) ||
+    request.op === 'draw' ||
+    isStateRequest(request) ||
+    (request.op === 'beat' && request.ttl > 0)
+  );
 }
 
 /** Whether the script compares the history before it carries out the request. */

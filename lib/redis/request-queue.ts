@@ -31,6 +31,8 @@ export class RequestQueue {
   private keys = 0;
   private characters = 0;
   private unanswered = 0;
+  /** Number of requests that were answered. */
+  answers = 0;
   /** Whether the last command held one request only. */
   private wasAlone = true;
   private readonly answered = new Condition(() => this.unanswered === 0);
@@ -65,9 +67,15 @@ export class RequestQueue {
     this.options.send(asked);
   };
 
+  /** Whether there are requests without an answer. */
+  get isWaiting(): boolean {
+    return this.unanswered > 0;
+  }
+
   /** To be called once for each request that was added. */
   noteAnswer(): void {
     this.unanswered--;
+    this.answers++;
     this.answered.check();
   }
 

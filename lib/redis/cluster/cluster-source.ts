@@ -12,7 +12,7 @@ import { settingsOfUrl } from '../redis-url.js';
 import { redactAddress, UrlError } from '../url-parts.js';
 import { type ClusterClient, optionsOfClient } from './cluster-client.js';
 import { namesCluster, optionsOfClusterUrl } from './cluster-url.js';
-import { translationBy } from './nat-map.js';
+import { translationBy } from '../nat-map.js';
 
 export type { NodeAddress } from '../endpoint.js';
 export type {

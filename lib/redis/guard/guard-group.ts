@@ -114,6 +114,11 @@ export class GuardGroup {
     return Math.ceil(ttl + driftOf(this.context.settings, ttl)); // @mutant quarantine-too-short
   }
 
+  /** The same for one server, in milliseconds. */
+  quarantineOf({ server }: DataIdentity, ttl: number): number {
+    return this.quarantineFor(ttl) + server.handover;
+  }
+
   /** The time limit for one answer, in milliseconds: a server that hangs does not delay what the others report. */
   get patience(): number {
     return Math.min(MOST_PATIENCE, Math.max(LEAST_PATIENCE, TIMEOUTS * this.context.settings.masterTimeout));

@@ -6,6 +6,8 @@ export interface GuardedServer {
   readonly name: string;
   /** Whether its operator declares that it keeps each acknowledged write across restarts. */
   readonly isDurable: boolean;
+  /** How much longer than its locks a quarantine has to last, in milliseconds; 0 for a single server. */
+  readonly handover: number;
   /** Whether there is a connection over which the server can be asked. */
   readonly isConnected: boolean;
   /** Asks the server for its identity; `undefined` if it does not answer. */

@@ -50,7 +50,7 @@ export class MarkerWriter {
     const longest = this.longestTtl(identity, reports, asked);
     if (longest === undefined) return false;
     const { ttl, isGuess, hasWaited = false } = longest;
-    const rest = hasWaited ? 0 : group.quarantineFor(ttl);
+    const rest = hasWaited ? 0 : group.quarantineOf(identity, ttl);
     // A process that uses longer ttls gets the time to lengthen the quarantine.
     const length = isGuess ? Math.max(rest, SHORTEST_GUESS) : rest;
     const from = report.time + length;
@@ -77,7 +77,7 @@ export class MarkerWriter {
     const reason = `its clock jumped forward by ${Math.round(by)} ms`;
     // Announcements that have ended by the clock that jumped may be gone already. No ttl in use is larger than `known`.
     const ttl = Math.max(marker.storedTtl, marker.knownTtl, this.ttls.usedTtl, this.group.context.settings.ttl);
-    const from = report.time + this.group.quarantineFor(ttl);
+    const from = report.time + this.group.quarantineOf(identity, ttl);
     return this.change(identity, report, { ...this.signature(report, reason), vetoed: 1, from });
   }
 
@@ -93,7 +93,11 @@ export class MarkerWriter {
     const owesVeto = group.isEngaged && !marker.isVetoed && (isYoung || identity.wasMetEngaged); // @mutant no-veto-1
     if (owesVeto) return this.change(identity, report, { vetoed: 1 });
     if (isYoung && identity.owesLengthening) {
-      const took = this.ttls.beat(identity, { ttl: this.ttls.usedTtl, lengthens: true, known: 0 });
+      const took = this.ttls.beat(identity, {
+        ttl: this.ttls.usedTtl + identity.server.handover,
+        lengthens: true,
+        known: 0,
+      });
       identity.owesLengthening = (await group.within(group.patience, took)) !== true;
       return true;
     }
@@ -119,7 +123,7 @@ export class MarkerWriter {
       ({ marker: { isVetoed }, isYoung }) => isYoung && isVetoed,
     );
     const ttl = Math.max(0, ...others.map((other) => other.marker.storedTtl));
-    const from = (marker?.writtenAt ?? 0) + this.group.quarantineFor(ttl);
+    const from = (marker?.writtenAt ?? 0) + this.group.quarantineOf(identity, ttl);
     if (!marker || from <= marker.from) return false;
     return this.change(identity, report, { from, ttls: announcementOf(Math.max(ttl, marker.storedTtl), from) });
   }
@@ -129,7 +133,7 @@ export class MarkerWriter {
     const voting = [...reports].flatMap(([{ votes }, { marker }]) => (votes && marker ? [marker] : []));
     if (voting.length === 0) return false;
     const ttl = Math.max(this.heldTtl, report.marker?.storedTtl ?? 0, this.ttlInUse(voting));
-    const from = report.time + this.group.quarantineFor(ttl);
+    const from = report.time + this.group.quarantineOf(identity, ttl);
     if (from >= (report.marker?.from ?? 0)) return false;
     return this.change(identity, report, { from, guess: 0, ttls: announcementOf(ttl, from) });
   }
@@ -154,7 +158,7 @@ export class MarkerWriter {
     // ttls can write the marker.
     const since = identity.unknownSince ?? asked;
     const waited = group.now - since.monotonic;
-    const length = group.quarantineFor(own);
+    const length = group.quarantineOf(identity, own);
     if (waited >= length) return { ...guess, hasWaited: true };
     identity.waitAtMost(since, length + SHORTEST_GUESS);
     // At boot, the others may be connected a moment later.

@@ -48,6 +48,8 @@ export class NewMasters {
     const isQuiet =
       group.identities.length >= EARLY_FROM &&
       group.clusters.length === 0 &&
+      // A holder may still have contact with the primaries before them only, and would veto too late.
+      group.identities.every(({ server }) => server.handover === 0) &&
       !group.isEngaged &&
       all.every(([, { marker }]) => marker?.isVetoed === false) &&
       all.some(([identity, report]) => identity.isYoungAt(report));

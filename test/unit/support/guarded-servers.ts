@@ -119,6 +119,7 @@ export function threeServers(clock: TestClock): [FakeServer, FakeServer, FakeSer
 /** The connection of one process to one server. */
 export class Link implements GuardedServer {
   isDurable = false;
+  readonly handover = 0;
   votedAt: number | undefined;
   /** Delays reports until it resolves. */
   held: Promise<void> | undefined;

@@ -1,7 +1,7 @@
-import { redactUrl, show } from '../../core/display.js';
-import { RedlockConfigError } from '../../core/errors.js';
-import { checkEndpoint, endpointOf, type NodeAddress } from '../endpoint.js';
-import { isPlainObject } from '../plain-object.js';
+import { redactUrl, show } from '../core/display.js';
+import { RedlockConfigError } from '../core/errors.js';
+import { checkEndpoint, endpointOf, type NodeAddress } from './endpoint.js';
+import { isPlainObject } from './plain-object.js';
 
 /** An address as a node announces it to the one by which this process reaches the node. */
 export type Translation = (announced: NodeAddress) => NodeAddress;

@@ -1,0 +1,123 @@
+import type { Clock, Instant, Timer } from '../../core/clock.js';
+import type { Quarantine } from '../../core/master.interface.js';
+import { VIEW_AGE } from '../cluster/views.js';
+import { endpointOf } from '../endpoint.js';
+import type { SentinelView, SentinelViews } from './sentinel-views.js';
+import { keyOf } from './tally.js';
+
+/** While votes are asked for, the sentinels are asked this often, in milliseconds. */
+const VIEW_INTERVAL = VIEW_AGE / 2;
+/** A primary that is silent, and one that no majority names, is looked after this often, in milliseconds. */
+const LOOK_INTERVAL = 1_000;
+
+interface PrimaryWatchContext {
+  readonly clock: Clock;
+  readonly views: SentinelViews;
+  /** Whether votes need a view: the restart guard is on. */
+  readonly isGuarded: boolean;
+  /** Identifies the primary that the present connection leads to; `undefined` without a connection. */
+  readonly connectedTo: () => string | undefined;
+  /** Whether the server leaves requests unanswered, or the connection is not ready. */
+  readonly isSilent: () => boolean;
+  /** Replaces the connection, because the sentinels name another primary. */
+  readonly reopen: (why: string) => void;
+  /** Called when votes cease to count, and with `undefined` when they count again. */
+  readonly onDoubt: (doubt: Quarantine | undefined) => void;
+}
+
+/**
+ * Compares the primary that a connection leads to with the one that the sentinels name.
+ *
+ * With the restart guard, a vote counts only if a majority of all sentinels named this primary in a view that was sent at
+ * most {@link VIEW_AGE} before the vote.
+ */
+export class PrimaryWatch {
+  private confirmed: { readonly key: string; readonly sent: number } | undefined;
+  private viewedAt = -Infinity;
+  private doubt: string | undefined;
+  private timer: Timer | undefined;
+  private isClosed = false;
+
+  constructor(private readonly context: PrimaryWatchContext) {
+    this.look();
+  }
+
+  /** Identifies the primary that requests are sent to. */
+  get key(): string | undefined {
+    return this.context.connectedTo();
+  }
+
+  /** Why votes do not count, although the data may be known. */
+  get quarantine(): Quarantine | undefined {
+    return this.doubt === undefined ? undefined : { reason: this.doubt, remaining: LOOK_INTERVAL };
+  }
+
+  /** A vote is being asked for: asks the sentinels if the last view will soon be too old. */
+  refresh({ monotonic }: Instant): void {
+    if (monotonic - this.viewedAt >= VIEW_INTERVAL) void this.ask(monotonic);
+  }
+
+  /** Whether a view that confirms the primary was sent late enough for a vote that was sent then. */
+  isConfirmed(key: string | undefined, sent: Instant): boolean {
+    const { confirmed } = this;
+    return confirmed !== undefined && confirmed.key === key && confirmed.sent >= sent.monotonic - VIEW_AGE;
+  }
+
+  /** Resolves with whether the vote counts, as soon as that is known. */
+  async confirm(key: string | undefined, sent: Instant): Promise<boolean> {
+    if (!this.isConfirmed(key, sent)) await this.ask(sent.monotonic - VIEW_AGE);
+    return this.isConfirmed(key, sent);
+  }
+
+  /**
+   * Resolves when a majority has named the primary of the connection, at most {@link VIEW_AGE} ago.
+   *
+   * @throws if it does not
+   */
+  async require(): Promise<void> {
+    const now = this.context.clock.read();
+    const { key } = this;
+    if (await this.confirm(key, now)) return;
+    throw new Error(this.doubt ?? 'its sentinels name another primary');
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.timer?.cancel();
+    this.context.views.close();
+  }
+
+  private async ask(since: number): Promise<void> {
+    this.viewedAt = this.context.clock.read().monotonic;
+    this.take(await this.context.views.askSince(since));
+  }
+
+  private take({ sent, tally }: SentinelView): void {
+    const { connectedTo, isGuarded, reopen } = this.context;
+    if (this.isClosed) return;
+    this.setDoubt(isGuarded && !tally.primary ? tally.reason : undefined);
+    if (!tally.primary || !tally.isMajority) return;
+    const key = keyOf(tally.primary);
+    if (sent >= (this.confirmed?.sent ?? -Infinity)) this.confirmed = { key, sent };
+    const connected = connectedTo();
+    if (connected === undefined || connected === key) return;
+    reopen(`its sentinels name ${endpointOf(tally.primary.address)} as the primary now`);
+  }
+
+  private setDoubt(reason: string | undefined): void {
+    const isNew = (reason === undefined) !== (this.doubt === undefined);
+    this.doubt = reason;
+    if (isNew) this.context.onDoubt(this.quarantine);
+  }
+
+  private look(): void {
+    this.timer = this.context.clock
+      .schedule(LOOK_INTERVAL, () => {
+        const { clock, connectedTo, isSilent } = this.context;
+        const isDoubtful = this.doubt !== undefined || isSilent();
+        if (isDoubtful && connectedTo() !== undefined) void this.ask(clock.read().monotonic);
+        this.look();
+      })
+      .unref();
+  }
+}

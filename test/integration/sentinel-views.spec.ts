@@ -1,0 +1,174 @@
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Lock } from '../../lib/core/lock.js';
+import type { LockObserver } from '../../lib/core/observer.js';
+import type { RedlockOptions } from '../../lib/core/settings/options.js';
+import { RedisServer } from '../../scripts/redis-servers.mjs';
+import { command } from '../support/command.js';
+import { eventually } from '../support/eventually.js';
+import { Contender } from '../support/redlocks.js';
+import { freePort, Sentinel } from '../support/sentinel.js';
+
+const GROUP = 'locks';
+
+/** A port that accepts connections and never answers: a sentinel that hangs. */
+class Silence implements AsyncDisposable {
+  private readonly sockets: Socket[] = [];
+
+  private constructor(
+    readonly port: number,
+    private readonly server: Server,
+  ) {
+    server.on('connection', (socket) => this.sockets.push(socket.on('error', () => undefined)));
+  }
+
+  static async listen(): Promise<Silence> {
+    const port = await freePort();
+    const server = createServer().listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return new Silence(port, server);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+}
+
+describe('A group that three sentinels watch', () => {
+  let primary: RedisServer;
+  let replica: RedisServer;
+  let single: RedisServer;
+  let sentinels: readonly Sentinel[];
+
+  beforeEach(async () => {
+    primary = await RedisServer.start();
+    single = await RedisServer.start();
+    replica = await RedisServer.start({ args: ['--replicaof', `127.0.0.1 ${primary.port}`] });
+    sentinels = await Sentinel.group(GROUP, primary.port, 3);
+  }, 60_000);
+
+  afterEach(async () => {
+    await Promise.all(sentinels.map((sentinel) => sentinel[Symbol.asyncDispose]()));
+    await Promise.all([primary.stop(), replica.stop(), single.stop()]);
+  });
+
+  const url = (ports = sentinels.map(({ port }) => port)): string =>
+    `redis+sentinel://${ports.map((port) => `127.0.0.1:${port}`).join(',')}/${GROUP}`;
+
+  const guarded = { ttl: 2_000, maxTtl: 2_000, masterTimeout: 500, restartGuard: true } as const;
+
+  const contender = (source: string, options: RedlockOptions, observer: LockObserver = {}): Promise<Contender> =>
+    Contender.on([source], options, observer, { within: 30_000 });
+
+  /** Resolves when most sentinels name the promoted server. */
+  async function failOver(): Promise<void> {
+    await command(sentinels[0]?.port ?? 0, 'SENTINEL', 'FAILOVER', GROUP);
+    await eventually(async () => {
+      const named = await Promise.all(sentinels.map((sentinel) => sentinel.primary(GROUP)));
+      return named.filter((port) => port === replica.port).length >= 2;
+    }, 30_000);
+  }
+
+  it('never has two holders after a planned failover, while the old primary still calls itself one', async () => {
+    await using before = await contender(url(), guarded);
+    const locks: Lock[] = [];
+    const grants: string[] = [];
+    const overlaps: string[] = [];
+    const take = async (name: string, from: Contender): Promise<void> => {
+      const lock = await from.acquire('a', undefined, { wait: 0 }).catch(() => undefined);
+      if (!lock) return;
+      if (locks.some(({ isHeld }) => isHeld)) overlaps.push(name);
+      grants.push(name);
+      locks.push(lock);
+      // The first process keeps its lock on the old primary for as long as that extends it.
+      await eventually(() => !lock.isHeld || grants.includes('after'), 30_000);
+      await lock.release().catch(() => undefined);
+    };
+    await eventually(() => before.redlock.status().masters[0]?.state === 'voting', 30_000);
+    const contention = new AbortController();
+    const contend = async (name: string, from: Contender): Promise<void> => {
+      while (!contention.signal.aborted) {
+        await take(name, from);
+        // A refusal at once must not keep the process from reading its input.
+        await setImmediate();
+      }
+    };
+    const first = contend('before', before);
+    await eventually(() => grants.length > 0, 30_000);
+    await failOver();
+    expect(String((await command(primary.port, 'ROLE')) as unknown[])).toContain('master');
+    await using after = await contender(url(), guarded);
+    const second = contend('after', after);
+    await eventually(() => grants.includes('after'), 30_000);
+    contention.abort();
+    await Promise.all([first, second]);
+    expect(overlaps).toEqual([]);
+  }, 120_000);
+
+  it('counts no vote of the old primary once most sentinels name another one', async () => {
+    const reasons: string[] = [];
+    await using before = await contender(url(), guarded);
+    await using lock = await before.acquire('a', undefined, { wait: '30s' });
+    await failOver();
+    await using after = await contender(url(), guarded, { masterQuarantined: (_, why) => void reasons.push(why) });
+    await using next = await after.acquire('a', undefined, { wait: '30s' });
+    expect([next.isHeld, lock.isHeld]).toEqual([true, false]);
+    expect(reasons).toContain('it was promoted from a replica');
+  }, 120_000);
+
+  it('needs a majority of all sentinels, although only one of them is listed', async () => {
+    const [first] = sentinels;
+    await using holder = await contender(url([first?.port ?? 0]), guarded);
+    await (await holder.acquire('a', undefined, { wait: '30s' })).release();
+    const reasons: string[] = [];
+    await Promise.all(sentinels.slice(1).map((sentinel) => sentinel[Symbol.asyncDispose]()));
+    await eventually(async () => {
+      const lock = await holder.acquire('b').catch((error: unknown) => void reasons.push(String(error)));
+      await lock?.release();
+      return lock === undefined;
+    }, 30_000);
+    expect(reasons.at(-1)).toMatch(/a majority of its sentinels \(2 of 3\) must name its address: 1 of 3 name 127/);
+  }, 120_000);
+
+  it('is found at boot within seconds although the first sentinel in the list hangs', async () => {
+    await using silence = await Silence.listen();
+    const ports = [silence.port, ...sentinels.map(({ port }) => port)];
+    const began = performance.now();
+    await using holder = await contender(url(ports), { restartGuard: false });
+    await (await holder.acquire('a')).release();
+    expect(performance.now() - began).toBeLessThan(3_000);
+  }, 120_000);
+
+  it('follows a failover from a primary that hangs within seconds, without the guard', async () => {
+    await using holder = await contender(url(), { ttl: '20s', maxTtl: '20s', masterTimeout: 500, restartGuard: false });
+    const lock = await holder.acquire('a');
+    await eventually(async () => (await command(replica.port, 'EXISTS', 'lock:a')) === 1, 10_000);
+    primary.pause();
+    const promoted = eventually(async () => (await sentinels[0]?.primary(GROUP)) === replica.port, 30_000);
+    // Requests show that the primary hangs.
+    const asking = eventually(async () => {
+      const other = await holder.acquire('b').catch(() => undefined);
+      await other?.release();
+      return other !== undefined;
+    }, 30_000);
+    await promoted;
+    const since = performance.now();
+    await asking;
+    expect(performance.now() - since).toBeLessThan(6_000);
+    expect(lock.isHeld).toBe(true);
+    primary.resume();
+  }, 120_000);
+
+  it('says that the sentinels do not know the name, and not that they cannot be reached', async () => {
+    const [first] = sentinels;
+    const wrong = `redis+sentinel://127.0.0.1:${first?.port ?? 0},127.0.0.1:1/other`;
+    const attempt = Contender.on([wrong], { masterTimeout: 500 }, {}, { within: 2_000 });
+    await expect(attempt).rejects.toThrow(
+      /watches no primary with the name other.*127\.0\.0\.1:1: connect ECONNREFUSED/s,
+    );
+  }, 60_000);
+});
