@@ -26,6 +26,10 @@ export function namesSentinels(address: string): boolean {
 export function settingsOfSentinelUrl(address: string): RedisOptions {
   const { hosts, settings, usesTls, path, query } = splitHostListUrl(address, FORM);
   const { name, db } = pathOf(path);
+  if (hosts.some(({ port }) => port < 1 || port > 65_535)) throw new UrlError('must have ports from 1 to 65535');
+  if (db !== '' && query.has('db')) throw new UrlError('must name the database once, after the name or as db');
+  const twice = [...new Set(query.keys())].find((key) => query.getAll(key).length > 1);
+  if (twice !== undefined) throw new UrlError(`must have the parameter ${twice} only once`);
   return {
     sentinels: [...hosts],
     name,

@@ -1,0 +1,98 @@
+import { describe, expect, it } from '@jest/globals';
+import { ManualClock } from '../../../../lib/memory/manual-clock.js';
+import { endpointOf, type NodeAddress } from '../../../../lib/redis/endpoint.js';
+import type { SentinelConnection } from '../../../../lib/redis/sentinel/sentinel.js';
+import { SentinelViews } from '../../../../lib/redis/sentinel/sentinel-views.js';
+import type { SentinelAnswer } from '../../../../lib/redis/sentinel/tally.js';
+
+const PRIMARY = { host: '10.0.0.1', port: 6379 };
+
+/** A group of sentinels, some of which hang. */
+class Group {
+  readonly clock = new ManualClock();
+  readonly asked: string[] = [];
+  readonly dropped: string[] = [];
+
+  constructor(
+    private readonly hosts: readonly string[],
+    private readonly hanging: readonly string[] = [],
+  ) {}
+
+  views(listed: readonly string[], { isStrict = true, asksPeers = true } = {}): SentinelViews {
+    const open = (address: NodeAddress): SentinelConnection => ({
+      ask: () => this.answerOf(address.host),
+      drop: () => void this.dropped.push(endpointOf(address)),
+    });
+    const addresses = listed.map((host) => ({ host, port: 26_379 }));
+    return new SentinelViews({ clock: this.clock, listed: addresses, asksPeers, name: 'locks', isStrict, open });
+  }
+
+  private answerOf(host: string): Promise<SentinelAnswer> {
+    this.asked.push(host);
+    if (this.hanging.includes(host)) return new Promise(() => undefined);
+    if (!this.hosts.includes(host)) return Promise.reject(new Error('connect ECONNREFUSED'));
+    const peers = this.hosts.filter((other) => other !== host);
+    return Promise.resolve({
+      id: host,
+      peers: peers.map((id) => ({ id, address: { host: id, port: 26_379 } })),
+      named: { address: PRIMARY, epoch: 0 },
+    });
+  }
+}
+
+describe('The views of a group of sentinels', () => {
+  it('are decided without those that hang as soon as a majority agrees', async () => {
+    const group = new Group(['a', 'b', 'c'], ['a']);
+    const { tally } = await group.views(['a', 'b', 'c']).ask();
+    expect(tally).toEqual({ primary: { address: PRIMARY, epoch: 0 }, isMajority: true });
+    expect(group.clock.read().monotonic).toBe(0);
+  });
+
+  it('ask those that only the listed ones know', async () => {
+    const group = new Group(['a', 'b', 'c']);
+    const { tally } = await group.views(['a']).ask();
+    expect(tally.primary).toBeDefined();
+    expect(group.asked).toEqual(expect.arrayContaining(['a', 'b']));
+  });
+
+  it('do not ask them where only the listed ones may be asked, but count them', async () => {
+    const group = new Group(['a', 'b', 'c']);
+    const { tally } = await group.views(['a'], { asksPeers: false }).ask();
+    expect(tally).toMatchObject({ primary: undefined, reason: expect.stringContaining('(2 of 3)') });
+    expect(group.asked).toEqual(['a']);
+  });
+
+  it('end after a second without a majority, and say which sentinel did not answer', async () => {
+    const group = new Group(['a', 'b', 'c'], ['a', 'b']);
+    const view = group.views(['a', 'b', 'c']).ask();
+    await group.clock.advance(1_000);
+    const { tally } = await view;
+    expect(tally).toMatchObject({ reason: expect.stringContaining('a:26379: no answer within 1000 ms') });
+    expect(group.dropped).toEqual(['a:26379', 'b:26379']);
+  });
+
+  it('take the word of one sentinel where no majority is needed', async () => {
+    const group = new Group(['a']);
+    const { tally } = await group.views(['x', 'a', 'y'], { isStrict: false }).ask();
+    expect(tally).toEqual({ primary: { address: PRIMARY, epoch: 0 }, isMajority: false });
+  });
+
+  it('are one at a time: what was asked meanwhile shares the answer', async () => {
+    const group = new Group(['a']);
+    const views = group.views(['a']);
+    await Promise.all([views.ask(), views.ask()]);
+    expect(group.asked).toEqual(['a']);
+  });
+
+  it('are sent anew for a question that came after the one under way', async () => {
+    const group = new Group(['a', 'b', 'c'], ['b', 'c']);
+    const views = group.views(['a', 'b', 'c']);
+    const first = views.ask();
+    await group.clock.advance(500);
+    const second = views.askSince(500);
+    await group.clock.advance(500);
+    await first;
+    await group.clock.advance(1_000);
+    expect((await second).sent).toBe(1_000);
+  });
+});
