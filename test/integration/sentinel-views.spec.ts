@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import type { Lock } from '../../lib/core/lock.js';
 import type { LockObserver } from '../../lib/core/observer.js';
 import type { RedlockOptions } from '../../lib/core/settings/options.js';
@@ -132,6 +133,24 @@ describe('A group that three sentinels watch', () => {
       return lock === undefined;
     }, 30_000);
     expect(reasons.at(-1)).toMatch(/a majority of its sentinels \(2 of 3\) must name its address: 1 of 3 name 127/);
+  }, 120_000);
+
+  it('is guarded as well where it is given as an ioredis client, without the user noticing the connections', async () => {
+    const client = new Redis({
+      sentinels: sentinels.map(({ port }) => ({ host: '127.0.0.1', port })),
+      ...{ name: GROUP, lazyConnect: true },
+    });
+    await using holder = await Contender.on([client], guarded, {}, { within: 30_000 });
+    await (await holder.acquire('a', undefined, { wait: '30s' })).release();
+    await failOver();
+    // A view that was sent just before counts for a second; then no vote of the old primary does, which calls itself one.
+    await eventually(async () => {
+      const lock = await holder.acquire('a', undefined, { wait: 0 }).catch(() => undefined);
+      await lock?.release();
+      return lock === undefined;
+    }, 3_000);
+    expect(String((await command(primary.port, 'ROLE')) as unknown[])).toContain('master');
+    expect(client.status).toBe('wait');
   }, 120_000);
 
   it('is found at boot within seconds although the first sentinel in the list hangs', async () => {
