@@ -1,91 +1,91 @@
 import { CronTime } from 'cron';
 import type { JobSchedule } from '../core/jobs/job-schedule.interface.js';
+import { CronFields } from './cron-fields.js';
+import { type ZoneOffset, zoneOffsetOf } from './zone-offset.js';
 
 const SECOND = 1_000;
-const HALF_AN_HOUR = 1_800_000;
-/** How far clocks are set back: by an hour, and on Lord Howe Island by half of one. In milliseconds. */
-const REPEATED = [HALF_AN_HOUR, 2 * HALF_AN_HOUR];
-/** The longest time between two ticks that is looked for: a 29 February, across a year 2100. In milliseconds. */
-const LONGEST_GAP = 9 * 366 * 86_400_000;
+/** Longer than any change of a wall clock, and shorter than the time between two of them. In milliseconds. */
+const WINDOW = 26 * 3_600_000;
 
-/** Number of ticks that are remembered. */
-const MOST_GAPS = 16;
-
-/** The ticks of a cron expression in a time zone, as the package `cron` computes them. */
+/**
+ * The ticks of a cron expression in a time zone. They follow from these two alone: neither the time now nor an earlier
+ * answer has an influence. `cron` checks the expression; its own search resolves times that occur twice by the time now,
+ * and does not find the tick before a moment.
+ *
+ * Where clocks are set forward, the times that are skipped have one tick, at the end of the gap. Where they are set back,
+ * an expression whose minutes or hours begin with `*` ticks throughout, and any other at the first occurrence of each time.
+ */
 export class CronSchedule implements JobSchedule {
-  private readonly time: CronTime;
-  /** Ticks and their successors. The search for one takes milliseconds, and a job asks for the same ones several times. */
-  private readonly gaps: { readonly from: number; readonly to: number }[] = [];
+  private readonly fields: CronFields;
+  private readonly offset: ZoneOffset;
 
   /** @throws if the expression or the time zone is invalid, or the expression has no tick */
   constructor(expression: string, timeZone?: string) {
-    this.time = new CronTime(expression, timeZone);
-    this.next(Date.UTC(2000, 0, 1));
+    new CronTime(expression, timeZone);
+    this.fields = new CronFields(expression);
+    this.offset = zoneOffsetOf(timeZone);
+    if (this.fields.next(0) === Infinity) throw new Error('no date matches it');
   }
 
   next(after: number): number {
-    const known = this.gapAt(after);
-    if (known) return known.to;
-    let from = after;
-    let tick = this.following(from);
-    while (tick <= after || !this.isRegular(tick)) {
-      // Where clocks are set back, `cron` may answer with a tick before the moment that it is asked about.
-      from = tick <= after ? from + HALF_AN_HOUR : tick;
-      tick = this.following(from);
+    for (let from = Math.floor(after / SECOND) * SECOND + SECOND; ;) {
+      if (this.isEndOfGap(from)) return from;
+      const change = this.changeBetween(from, from + WINDOW);
+      const offset = this.offset(from);
+      const tick = this.fields.next(from + offset) - offset;
+      if (tick < (change ?? from + WINDOW)) {
+        const allowed = this.endOfRepetition(tick);
+        if (allowed === undefined) return tick;
+        from = allowed;
+      } else {
+        from = change ?? Math.max(from + WINDOW, tick - WINDOW);
+      }
     }
-    if (this.gaps.some(({ to }) => to === after)) this.remember(after, tick);
-    return tick;
   }
 
   last(until: number): number {
-    const known = this.gapAt(until);
-    if (known) return known.from;
-    let low = this.tickBefore(until);
-    let successor = this.next(low);
-    let high = until;
-    // Between `low`, which is a tick, and `high` there may be thousands more.
-    while (successor <= until && high - low > SECOND) {
-      const middle = Math.floor((low + high) / 2);
-      const tick = this.next(middle);
-      if (tick <= until) low = tick;
-      else high = middle;
+    for (let to = Math.floor(until / SECOND) * SECOND; ;) {
+      const change = this.changeBetween(to - WINDOW, to);
+      const offset = this.offset(to);
+      const tick = this.fields.previous(to + offset) - offset;
+      if (tick >= (change ?? to - WINDOW)) {
+        if (this.endOfRepetition(tick) === undefined) return tick;
+        // All times from the change to this one have occurred before.
+        to = (this.changeBetween(tick - WINDOW, tick) ?? tick) - SECOND;
+      } else if (change === undefined) {
+        to = Math.min(to - WINDOW, tick + WINDOW);
+      } else {
+        if (this.isEndOfGap(change)) return change;
+        to = change - SECOND;
+      }
     }
-    for (successor = this.next(low); successor <= until; successor = this.next(low)) low = successor;
-    this.remember(low, successor);
-    return low;
   }
 
-  private gapAt(moment: number): { readonly from: number; readonly to: number } | undefined {
-    return this.gaps.find(({ from, to }) => from <= moment && moment < to);
+  /** Whether clocks are set forward at this moment, across a time that matches. */
+  private isEndOfGap(moment: number): boolean {
+    const [before, after] = [this.offset(moment - SECOND), this.offset(moment)];
+    return before < after && this.fields.next(moment + before) < moment + after;
   }
 
-  private remember(from: number, to: number): void {
-    if (this.gaps.some((gap) => gap.from === from)) return;
-    this.gaps.push({ from, to });
-    if (this.gaps.length > MOST_GAPS) this.gaps.shift();
+  /** If the time of this moment counts only once and has occurred before: when times begin to be new again. */
+  private endOfRepetition(moment: number): number | undefined {
+    if (this.fields.isPeriodic) return undefined;
+    const change = this.changeBetween(moment - WINDOW, moment);
+    if (change === undefined) return undefined;
+    const end = change + this.offset(change - SECOND) - this.offset(change);
+    return moment < end ? end : undefined;
   }
 
-  private following(after: number): number {
-    return this.time.getNextDateFrom(new Date(after), this.time.timeZone).toMillis();
-  }
-
-  /**
-   * Whether the tick is also found from an earlier start. When clocks are set back, `cron` gives a daily job in the
-   * repeated hour one tick, and a second one if it is asked within that hour: only an instance that started then would
-   * have it.
-   */
-  private isRegular(tick: number): boolean {
-    return REPEATED.every((time) => this.following(tick - time) <= tick);
-  }
-
-  /** Some tick before a moment: usually one that is known, a short time ago. */
-  private tickBefore(until: number): number {
-    const known = this.gaps.map(({ to }) => to).filter((tick) => tick <= until);
-    if (known.length > 0) return Math.max(...known);
-    for (let back = SECOND; back < LONGEST_GAP; back *= 2) {
-      const tick = this.next(until - back);
-      if (tick <= until) return tick;
+  /** The first moment of the offset that is valid at `to`; `undefined` if it has been valid since `from`. */
+  private changeBetween(from: number, to: number): number | undefined {
+    const offset = this.offset(to);
+    if (this.offset(from) === offset) return undefined;
+    let [before, after] = [from / SECOND, to / SECOND];
+    while (after - before > 1) {
+      const middle = Math.floor((before + after) / 2);
+      if (this.offset(middle * SECOND) === offset) after = middle;
+      else before = middle;
     }
-    return this.next(until - LONGEST_GAP);
+    return after * SECOND;
   }
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { CronSchedule } from '../../../lib/schedule/cron-schedule.js';
 import { IntervalSchedule } from '../../../lib/schedule/interval-schedule.js';
 
@@ -38,6 +38,38 @@ describe('A cron schedule', () => {
     const expected = ['2026-10-25T00:30', '2026-10-25T01:00', '2026-10-25T01:30', '2026-10-25T02:00'];
     expect(ticks(schedule, '2026-10-25T00:00Z', 4)).toEqual(expected);
     expect(ticks(schedule, '2026-10-25T01:00Z', 1)).toEqual(['2026-10-25T01:30']);
+  });
+
+  it.each([
+    ['30 1,2 * * *', '2026-10-24T22:00Z', ['2026-10-24T23:30', '2026-10-25T00:30', '2026-10-26T00:30'].join()],
+    ['0 1-3 * * *', '2026-10-24T22:30Z', ['2026-10-24T23:00', '2026-10-25T00:00', '2026-10-25T02:00'].join()],
+    ['0 3 * * *', '2026-10-24T22:00Z', ['2026-10-25T02:00', '2026-10-26T02:00'].join()],
+    ['0 */2 * * *', '2026-10-24T22:30Z', ['2026-10-25T00:00', '2026-10-25T01:00', '2026-10-25T03:00'].join()],
+    ['*/30 2 * * *', '2026-10-24T22:00Z', ['2026-10-25T00:00', '2026-10-25T00:30', '2026-10-25T01:00'].join()],
+    ['30 2,3 * * *', '2026-03-29T00:00Z', ['2026-03-29T01:00', '2026-03-29T01:30', '2026-03-30T00:30'].join()],
+  ])('knows periods from times of day when the clocks in Berlin change: %s', (expression, from, expected) => {
+    expect(ticks(new CronSchedule(expression, 'Europe/Berlin'), from, expected.split(',').length).join()).toBe(
+      expected,
+    );
+  });
+
+  it.each(['2026-01-15T00:00Z', '2026-07-15T00:00Z', '2026-10-25T01:30Z'])(
+    'goes on in a repeated hour although another moment was asked about before, at %s',
+    (now) => {
+      jest.spyOn(Date, 'now').mockReturnValue(at(now));
+      const schedule = new CronSchedule('*/10 * * * * *', 'Europe/Berlin');
+      const changed = at('2026-10-25T01:00Z');
+      schedule.last(changed + 4_000);
+      expect(schedule.next(changed - 4_000)).toBe(changed);
+      expect(schedule.next(changed)).toBe(changed + 10_000);
+      expect(schedule.last(changed + 4_000)).toBe(changed);
+      jest.restoreAllMocks();
+    },
+  );
+
+  it('takes the fixed differences that the package cron takes as time zones', () => {
+    expect(ticks(new CronSchedule('0 3 * * *', 'UTC+5:30'), '2026-01-01T00:00Z', 1)).toEqual(['2026-01-01T21:30']);
+    expect(ticks(new CronSchedule('@weekdays', 'utc-3'), '2026-01-02T12:00Z', 1)).toEqual(['2026-01-05T03:00']);
   });
 
   it.each([
