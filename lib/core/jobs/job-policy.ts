@@ -1,4 +1,4 @@
-import type { JobRecord, JobState } from './job-record.js';
+import { firstStartOf, type JobRecord, type JobState } from './job-record.js';
 import { type JobSchedule, toleranceOf } from './job-schedule.interface.js';
 
 /** What to do about ticks that meet an earlier one. */
@@ -16,7 +16,7 @@ export interface JobSituation {
   readonly record: JobRecord | undefined;
   /** Whether the record is the newest one. Otherwise masters have lost their data, and a newer one may be gone. */
   readonly isCertain: boolean;
-  /** When the newest data of a master that has lost its data began; `undefined` if that is unknown. */
+  /** When the newest data of a master that has lost its data began, by the clocks of the masters; `undefined` if none has. */
   readonly bornAt: number | undefined;
   /** The time now, by the clocks of the masters. */
   readonly time: number;
@@ -125,9 +125,11 @@ function lastForgotten(situation: JobSituation, schedule: JobSchedule): number |
   return record && tick <= record.tick ? undefined : tick;
 }
 
-function wasRunningAt({ tick, runs: [last] }: JobRecord, moment: number): boolean {
-  const { scheduledFor, startedAt = Infinity, endedAt = -Infinity } = last ?? {};
-  return scheduledFor === tick && startedAt < moment && moment < endedAt;
+/** Whether the recorded tick had begun at a moment, with whichever attempt, and its end was still to come. */
+function wasRunningAt(record: JobRecord, moment: number): boolean {
+  const [last] = record.runs;
+  const { scheduledFor, endedAt = -Infinity } = last ?? {};
+  return scheduledFor === record.tick && firstStartOf(record) < moment && moment < endedAt; // @mutant first-start-counts
 }
 
 function latest(...ticks: readonly (number | undefined)[]): number | undefined {

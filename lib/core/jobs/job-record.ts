@@ -36,6 +36,8 @@ export interface JobRecord {
   readonly state: JobState;
   /** When the record was written, by the clocks of the masters. */
   readonly at: number;
+  /** When the first attempt at the tick began; absent if none did, and in records of older versions. */
+  readonly firstStart?: number;
   /** The last attempts, newest first. */
   readonly runs: readonly RecordedRun[];
 }
@@ -94,7 +96,18 @@ export function startRecord(
   writing: Writing,
 ): JobRecord {
   const runs = last?.state === 'started' ? [attemptOf(last, 'unfinished'), ...last.runs] : (last?.runs ?? []);
-  return { tick, attempt, state: 'started', ...writing, runs: bounded(runs) };
+  const isAgain = last?.tick === tick;
+  const firstStart = isAgain ? Math.min(firstStartOf(last), writing.at) : writing.at;
+  return { tick, attempt, state: 'started', ...writing, firstStart, runs: bounded(runs) };
+}
+
+/**
+ * When the first attempt at the tick of a record began; `Infinity` if none did. The history has the attempts of older
+ * versions, which do not write it down, and the record those that the history has no room for.
+ */
+export function firstStartOf({ tick, state, at, firstStart = Infinity, runs }: JobRecord): number {
+  const starts = runs.flatMap(({ scheduledFor, startedAt }) => (scheduledFor === tick ? [startedAt ?? Infinity] : []));
+  return Math.min(firstStart, ...starts, state === 'started' ? at : Infinity);
 }
 
 /** The record of a tick that has run. */

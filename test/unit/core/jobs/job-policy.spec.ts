@@ -199,6 +199,14 @@ const CASES: readonly Case[] = [
     decision: skip(2, 'overlap'),
   },
   {
+    title: 'skips a tick that came due while an earlier attempt at the last one ran',
+    situation: {
+      record: { ...after(1, 'ok', { attempt: 2, start: T(2, SECOND), end: T(2, 2 * SECOND) }), firstStart: T(1) },
+      ...{ due: T(2), time: T(2, 3 * SECOND) },
+    },
+    decision: skip(2, 'overlap'),
+  },
+  {
     title: 'runs a queued tick that came due while the last one ran',
     situation: { record: after(1, 'ok', { end: T(2, SECOND) }), due: T(2), time: T(2, SECOND) },
     policy: { overlap: 'queue' },

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   endRecord,
+  firstStartOf,
   jobOfResource,
   type JobRecord,
   jobResource,
@@ -25,7 +26,9 @@ function afterFailures(count: number, message: string): JobRecord | undefined {
 describe('The record of a job', () => {
   it('has the run in its history when the run has ended', () => {
     const started = startRecord(undefined, { tick: 10, attempt: 1 }, by('a', 11));
-    expect(started).toEqual({ tick: 10, attempt: 1, state: 'started', holder: 'a', at: 11, runs: [] });
+    expect(started).toEqual({
+      ...{ tick: 10, attempt: 1, state: 'started', holder: 'a', at: 11, firstStart: 11, runs: [] },
+    });
     expect(endRecord(started, by('a', 15))).toEqual({
       ...started,
       state: 'ok',
@@ -42,6 +45,28 @@ describe('The record of a job', () => {
       { scheduledFor: 10, startedAt: 11, instance: 'a', attempt: 1, outcome: 'unfinished' },
     ]);
     expect(lastFinished(second)).toMatchObject({ attempt: 2 });
+  });
+
+  it('keeps when the first attempt at a tick began, however many follow, and begins anew with the next tick', () => {
+    let record = startRecord(undefined, { tick: 10, attempt: 1 }, by('a', 11));
+    for (let attempt = 2; attempt < 60; attempt++)
+      record = startRecord(record, { tick: 10, attempt }, by('b', attempt * 10));
+    record = endRecord(record, by('b', 700));
+    expect(record.runs.some(({ attempt }) => attempt === 1)).toBe(false);
+    expect(firstStartOf(record)).toBe(11);
+    expect(firstStartOf(startRecord(record, { tick: 800, attempt: 1 }, by('b', 801)))).toBe(801);
+  });
+
+  it('knows the first start of a tick from the history if an older version wrote the record', () => {
+    const { firstStart, ...first } = startRecord(undefined, { tick: 10, attempt: 1 }, by('old', 11));
+    expect(firstStart).toBe(11);
+    expect(firstStartOf(first)).toBe(11);
+    const second = startRecord(first, { tick: 10, attempt: 2 }, by('new', 20));
+    expect(second.firstStart).toBe(11);
+    const { firstStart: dropped, ...third } = startRecord(second, { tick: 10, attempt: 3 }, by('old', 30));
+    expect(dropped).toBe(11);
+    expect(firstStartOf(endRecord(third, by('old', 35)))).toBe(11);
+    expect(firstStartOf(markRecord(undefined, { tick: 10, state: 'baseline' }, by('b', 20)))).toBe(Infinity);
   });
 
   it('knows no finished run while all are unfinished', () => {
