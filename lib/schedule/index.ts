@@ -10,7 +10,7 @@ export type { JobDecorator, JobMethod } from './job-declaration.js';
 export { JobHandedOnError } from './job-handed-on.error.js';
 export type { JobReport } from '../core/jobs/job-report.interface.js';
 export { JobHistory } from './job-history.js';
-export type { JobObserver, JobRunReport, JobSkip } from '../core/jobs/job-observer.interface.js';
+export type { JobObserver, JobRunReport, JobSkip, UnfinishedRun } from '../core/jobs/job-observer.interface.js';
 export type { JobRun } from './job-run.interface.js';
 export { LockedCron } from './locked-cron.decorator.js';
 export { LockedInterval } from './locked-interval.decorator.js';

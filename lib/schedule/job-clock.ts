@@ -1,8 +1,29 @@
-import { type Clock, elapsedSince, type Instant, type Timer } from '../core/clock.js';
+import { type Clock, elapsedBetween, type Instant, type Timer } from '../core/clock.js';
+import { duration } from '../core/display.js';
+
+/** What the clock of a master showed at a moment of this process. */
+export interface MasterClock {
+  /** Name of the master. */
+  readonly master: string;
+  /** Milliseconds since the epoch. */
+  readonly time: number;
+  readonly at: Instant;
+}
+
+/** A master whose clock is far from those of the others. */
+export interface ClockDeviation {
+  readonly master: string;
+  /** Milliseconds by which it is ahead; negative if it is behind. */
+  readonly ahead: number;
+}
+
+/** Clocks that are kept in time differ by less, in milliseconds, also if an answer was read late. */
+const NOTICEABLE_DEVIATION = 5_000;
 
 /** The time of this process, and the time of the masters as far as they have shown it. */
 export class JobClock {
-  private answer: { readonly time: number; readonly at: Instant } | undefined;
+  /** What each master showed last. The clock of one that does not answer goes on, as far as this process knows. */
+  private readonly known = new Map<string, MasterClock>();
   private readonly listeners = new Set<() => void>();
 
   constructor(private readonly clock: Clock) {
@@ -14,14 +35,27 @@ export class JobClock {
     return this.clock.read().wall;
   }
 
-  /** The clocks of the masters, in milliseconds since the epoch; the wall clock until they have answered once. */
+  /**
+   * The median of the clocks of all masters that have ever answered, in milliseconds since the epoch; the wall clock until
+   * one has. Of an even number, the two in the middle bound the wall clock: which of two clocks is wrong, a third one has to
+   * say.
+   */
   get masters(): number {
-    return this.answer ? this.answer.time + elapsedSince(this.clock, this.answer.at) : this.wall;
+    return this.medianOf(this.times.map(({ time }) => time));
   }
 
-  /** The masters' clocks show this time now. */
-  synchronize(time: number): void {
-    this.answer = { time, at: this.clock.read() };
+  /** The masters whose clocks are far from the median. */
+  get deviations(): readonly ClockDeviation[] {
+    const { times } = this;
+    const median = this.medianOf(times.map(({ time }) => time));
+    return times
+      .map(({ master, time }) => ({ master, ahead: time - median }))
+      .filter(({ ahead }) => Math.abs(ahead) >= NOTICEABLE_DEVIATION);
+  }
+
+  /** These masters have answered; the others are taken to go on as they did. */
+  synchronize(clocks: readonly MasterClock[]): void {
+    for (const clock of clocks) this.known.set(clock.master, clock); // @mutant clocks-of-silent-masters-count
     this.announce();
   }
 
@@ -49,7 +83,26 @@ export class JobClock {
     });
   }
 
+  /** What the clocks of the masters show now. */
+  private get times(): readonly { readonly master: string; readonly time: number }[] {
+    const now = this.clock.read();
+    return [...this.known.values()].map(({ master, time, at }) => ({ master, time: time + elapsedBetween(at, now) }));
+  }
+
+  private medianOf(times: readonly number[]): number {
+    const sorted = times.toSorted((one, other) => one - other);
+    const { wall } = this;
+    const lower = sorted[Math.floor((sorted.length - 1) / 2)] ?? wall;
+    const upper = sorted[Math.floor(sorted.length / 2)] ?? wall;
+    return Math.min(Math.max(wall, lower), upper); // @mutant third-clock-decides-between-two
+  }
+
   private announce(): void {
     for (const listener of this.listeners) listener();
   }
+}
+
+/** Names a master whose clock is wrong, for the log. */
+export function describeDeviation({ master, ahead }: ClockDeviation): string {
+  return `the clock of ${master} is ${duration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the others`;
 }

@@ -1,5 +1,6 @@
 import { isLockError } from '../core/errors.js';
 import { endRecord, type JobRecord, lastFinished, startRecord } from '../core/jobs/job-record.js';
+import type { UnfinishedRun } from '../core/jobs/job-observer.interface.js';
 import { attemptJob, type JobFailure, JoinedSignal } from './job-attempt.js';
 import type { JobContext } from './job-context.interface.js';
 import type { HeldJob } from './job-locks.interface.js';
@@ -30,6 +31,8 @@ const RETRY_DELAY = 100;
 /** One attempt at one tick: recorded as started, run, and recorded as ended. */
 export class JobExecution {
   private started: JobRecord | undefined;
+  private isCalling = false;
+  private isReported = false;
 
   constructor(private readonly options: JobExecutionOptions) {}
 
@@ -43,29 +46,34 @@ export class JobExecution {
     this.started = started;
   }
 
+  /** Whether the method has been called and has not returned. */
+  get isRunning(): boolean {
+    return this.isCalling;
+  }
+
+  /** The attempt, if it has lost its lock and the method has not returned. */
+  get lost(): Pick<UnfinishedRun, 'scheduledFor' | 'attempt'> | undefined {
+    return this.isCalling && this.isReported ? this.attempt : undefined;
+  }
+
   /** Calls the method. Gives the new record; nothing if the attempt is to be repeated. */
   async finish(): Promise<JobRecord | undefined> {
     const { started, options } = this;
     if (!started) throw new Error('an attempt must have started before it can finish');
     const { settings, context, held } = options;
     const { name } = settings;
-    const attempt = { scheduledFor: new Date(started.tick), attempt: started.attempt };
-    context.observer.started?.(name, { ...attempt, startedAt: new Date(started.at) });
+    context.observer.started?.(name, { ...this.attempt, startedAt: new Date(started.at) });
     const failure = await this.call(started);
     const wasHandedOn = failure !== undefined && context.stopping.aborted; // @mutant handed-on-is-not-failed
     if (wasHandedOn || !held.lock.isHeld) {
-      context.observer.unfinished?.(
-        name,
-        attempt,
-        held.lock.loss ?? (wasHandedOn ? context.stopping.reason : failure?.error),
-      );
+      this.reportUnfinished(held.lock.loss ?? (wasHandedOn ? context.stopping.reason : failure?.error));
       return undefined;
     }
     const ended = endRecord(started, this.now, failure);
     try {
       await this.storeUntilLost(ended);
     } catch (error) {
-      context.observer.unfinished?.(name, attempt, error);
+      this.reportUnfinished(error);
       return undefined;
     }
     const [run] = ended.runs;
@@ -77,6 +85,9 @@ export class JobExecution {
     const { settings, handler, context, held, last } = this.options;
     const { lock } = held;
     const joined = new JoinedSignal(lock.signal, context.stopping);
+    // A method that hangs would otherwise leave no trace of its loss.
+    const onLoss = (): void => this.reportUnfinished(lock.loss ?? lock.signal.reason);
+    lock.signal.addEventListener('abort', onLoss); // @mutant loss-reported-while-the-method-runs
     const previous = lastFinished(last);
     const run: JobRun = {
       job: settings.name,
@@ -86,11 +97,26 @@ export class JobExecution {
       signal: joined.signal,
       lock,
     };
+    this.isCalling = true;
     try {
       return await attemptJob(handler.where, () => held.run(() => handler.call(run)));
     } finally {
+      this.isCalling = false;
+      lock.signal.removeEventListener('abort', onLoss);
       joined.letGo();
     }
+  }
+
+  private get attempt(): Pick<UnfinishedRun, 'scheduledFor' | 'attempt'> {
+    const { tick = 0, attempt = 0 } = this.started ?? {};
+    return { scheduledFor: new Date(tick), attempt };
+  }
+
+  private reportUnfinished(cause: unknown): void {
+    if (this.isReported) return;
+    this.isReported = true;
+    const { settings, context } = this.options;
+    context.observer.unfinished?.(settings.name, { ...this.attempt, isRunning: this.isCalling }, cause);
   }
 
   /**

@@ -84,7 +84,7 @@ async function reportOn(scheduled: ScheduledJob): Promise<JobReport> {
 function declarationOf({
   found: { settings, declaration, locks },
   job,
-}: ScheduledJob): Pick<JobReport, 'name' | 'service' | 'schedule' | 'timeZone' | 'next' | 'lastSkip'> {
+}: ScheduledJob): Pick<JobReport, 'name' | 'service' | 'schedule' | 'timeZone' | 'next' | 'lastSkip' | 'lost'> {
   return {
     name: settings.name,
     service: declaration.options.service,
@@ -92,6 +92,7 @@ function declarationOf({
     timeZone: declaration.kind === 'cron' ? declaration.options.timeZone : undefined,
     next: new Date(settings.schedule.next(locks.environment.clock.read().wall)),
     lastSkip: job.lastSkip,
+    lost: job.lost,
   };
 }
 

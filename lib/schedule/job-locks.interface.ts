@@ -1,14 +1,15 @@
 import type { Lock } from '../core/lock.js';
+import type { MasterClock } from './job-clock.js';
 
 /** What the masters keep with the resource of a job, and what is known about it. */
 export interface JobReading {
   readonly value: unknown;
   /** Whether it is the last value that was stored. Otherwise it is the newest that is left. */
   readonly isCertain: boolean;
-  /** The median of the masters' clocks, in milliseconds since the epoch. */
-  readonly time: number;
-  /** When the newest data of a master that has lost its data began; `undefined` if that is unknown. */
-  readonly bornAt: number | undefined;
+  /** What the clocks of the masters that answered showed, and when. */
+  readonly clocks: readonly MasterClock[];
+  /** For how long the newest data of a master that has lost its data has existed, in milliseconds; `undefined` if none has. */
+  readonly dataAge: number | undefined;
 }
 
 /** The part of the state of a lock that jobs use. */

@@ -1,6 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { isLockError } from '../core/errors.js';
 import { SKIP_WORDS } from '../core/jobs/skip-words.js';
+import { type ClockDeviation, describeDeviation } from './job-clock.js';
 import { JobHandedOnError } from './job-handed-on.error.js';
 import { messageOf } from './job-attempt.js';
 import type { JobObserver } from '../core/jobs/job-observer.interface.js';
@@ -22,10 +23,12 @@ export function logJobsTo(logger: LoggerService): JobObserver {
       if (outcome === 'failed') logger.error(`${line} has failed: ${messageOf(error)}`, stackOf(error));
       else logger.debug?.(`${line} has ended`);
     },
-    unfinished: (job, { scheduledFor }, cause) => {
+    unfinished: (job, { scheduledFor, isRunning }, cause) => {
       const line = `job ${job} of ${scheduledFor.toISOString()}`;
       const consequence = 'so that it runs again unless `recover` is false';
+      const standstill = 'this instance runs no tick of the job until the method returns';
       if (cause instanceof JobHandedOnError) logger.log(`${line} is handed on by the shutdown, ${consequence}`);
+      else if (isRunning) logger.warn(`${line} has lost its lock, ${consequence}; ${standstill}: ${messageOf(cause)}`);
       else logger.warn(`${line} has ended here without a record, ${consequence}: ${messageOf(cause)}`);
     },
     skipped: (job, { scheduledFor, reason }) =>
@@ -38,6 +41,21 @@ export function logJobsTo(logger: LoggerService): JobObserver {
       if (cause instanceof Error && !isLockError(cause)) logger.error(line, stackOf(cause));
       else logger.warn(line);
     },
+  };
+}
+
+/** Writes to the log which masters have wrong clocks: once for each, and again if it was right in between. */
+export function reportDeviationsTo(logger: LoggerService): (deviations: readonly ClockDeviation[]) => void {
+  let reported: readonly string[] = [];
+  return (deviations) => {
+    for (const deviation of deviations.filter(({ master }) => !reported.includes(master))) {
+      try {
+        logger.warn(`${describeDeviation(deviation)}, which decide when jobs run: correct it`);
+      } catch {
+        // Called while a job is decided on, which an error of the logger must not end.
+      }
+    }
+    reported = deviations.map(({ master }) => master);
   };
 }
 

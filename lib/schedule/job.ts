@@ -1,10 +1,12 @@
 import { isLockError, isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
 import { decideJob, type JobSkipReason } from '../core/jobs/job-policy.js';
 import { type JobRecord, lastSuccess, markRecord, readJobRecord } from '../core/jobs/job-record.js';
+import { describeDeviation, type JobClock } from './job-clock.js';
 import type { JobContext } from './job-context.interface.js';
 import { JobExecution, type JobHandler } from './job-execution.js';
 import { JobHandedOnError } from './job-handed-on.error.js';
 import type { HeldJob } from './job-locks.interface.js';
+import type { JobReport } from '../core/jobs/job-report.interface.js';
 import type { JobSkip } from '../core/jobs/job-observer.interface.js';
 import { reportOf } from './job-reports.js';
 import type { JobSettings } from './job-settings.js';
@@ -13,8 +15,6 @@ import type { TickListener } from './ticker.js';
 
 /** How long to wait after a failure before the next attempt to take the lock, in milliseconds. */
 const RETRY_DELAY = 500;
-/** Why a tick waits that is due by the clock of this instance. */
-const BEHIND = 'the clocks of the masters are behind the clock of this instance, and jobs go by those of the masters';
 /** How long one acquisition waits for another instance, in milliseconds. Afterwards it begins anew. */
 const WAIT = 3_600_000;
 
@@ -28,7 +28,7 @@ export class Job implements TickListener {
   /** Whether to look at the record although no tick came due. */
   private isVisiting = false;
   private isWorking = false;
-  private isRunning = false;
+  private execution: JobExecution | undefined;
   private skip: JobSkip | undefined;
 
   /** @param handler the method, with the name for messages */
@@ -43,6 +43,11 @@ export class Job implements TickListener {
     return this.skip;
   }
 
+  /** The attempt that has lost its lock and has not returned. */
+  get lost(): JobReport['lost'] {
+    return this.execution?.lost;
+  }
+
   /** Looks for a tick whose instance crashed or that was missed. */
   visit(): void {
     this.isVisiting = true;
@@ -50,7 +55,8 @@ export class Job implements TickListener {
   }
 
   due(tick: number): void {
-    if (this.isRunning && this.settings.policy.overlap === 'skip') {
+    // While the end is being stored, no tick runs: the record will say whether one did.
+    if (this.execution?.isRunning && this.settings.policy.overlap === 'skip') {
       this.noteSkip(tick, 'overlap');
       return;
     }
@@ -103,11 +109,13 @@ export class Job implements TickListener {
     const { clock, instance, stopping } = this.context;
     // What an uncertain record lacks is marked below. A crash before that must not make the record look certain.
     const reading = await held.lock.state.read({ onUncertain: 'newest' }, { keepsDoubt: true, awaitsAll: true });
-    clock.synchronize(reading.time);
+    clock.synchronize(reading.clocks);
+    const { isCertain, dataAge } = reading;
+    const bornAt = dataAge === undefined ? undefined : clock.masters - dataAge;
     let record = this.recordIn(reading.value); // @mutant record-read-before-the-decision
     this.noteSuccess(record);
     while (!stopping.aborted) {
-      const situation = { ...reading, record, time: clock.masters, due: this.pending };
+      const situation = { isCertain, bornAt, record, time: clock.masters, due: this.pending };
       const decision = decideJob(situation, schedule, policy);
       switch (decision.action) {
         case 'run': {
@@ -129,7 +137,7 @@ export class Job implements TickListener {
         case 'wait':
           // The ticker announces it once more, since it has the time of the masters now.
           this.settle(decision.tick);
-          this.context.observer.delayed?.(this.settings.name, BEHIND);
+          this.context.observer.delayed?.(this.settings.name, whyItWaits(clock));
           return;
         case 'rest':
           this.settle(-Infinity);
@@ -146,14 +154,14 @@ export class Job implements TickListener {
     const { settings, handler, context } = this;
     const execution = new JobExecution({ settings, handler, context, held, last });
     await execution.start(tick, attempt);
-    this.isRunning = true;
+    this.execution = execution;
     // Until the end is recorded, this instance is to come back to the tick.
     this.isVisiting = true;
     if (this.pending !== undefined && this.pending <= tick) this.pending = undefined;
     try {
       return await execution.finish();
     } finally {
-      this.isRunning = false;
+      this.execution = undefined;
     }
   }
 
@@ -185,6 +193,12 @@ export class Job implements TickListener {
     this.skip = { scheduledFor: new Date(tick), at: new Date(clock.wall), reason };
     observer.skipped?.(this.settings.name, this.skip);
   }
+}
+
+/** Why a tick waits that is due by the clock of this instance. */
+function whyItWaits({ deviations }: JobClock): string {
+  const reason = 'the clocks of the masters are behind the clock of this instance, and jobs go by those of the masters';
+  return [reason, ...deviations.map(describeDeviation)].join('; ');
 }
 
 /** Whether the masters may answer otherwise in a while. */

@@ -7,7 +7,7 @@ import { reportTo } from '../nest/observers-option.js';
 import { type FoundJob, JobExplorer } from './job-explorer.js';
 import { JobClock } from './job-clock.js';
 import { JobHandedOnError } from './job-handed-on.error.js';
-import { logJobsTo } from './job-log.js';
+import { logJobsTo, reportDeviationsTo } from './job-log.js';
 import { Job } from './job.js';
 import { locksOf } from './job-locks.js';
 import { Ticker } from './ticker.js';
@@ -26,12 +26,13 @@ export interface ScheduledJob {
   readonly found: FoundJob;
   readonly job: Job;
   readonly ticker: Ticker;
+  /** Each job has its own: on one signal, a hundred jobs would have a hundred listeners, which looks like a leak. */
+  readonly stopping: AbortController;
 }
 
 /** All jobs of the application. */
 @Injectable()
 export class Jobs {
-  private readonly stopping = new AbortController();
   private readonly logger = new Logger('Jobs');
   private readonly observers: JobObserver[] = [logJobsTo(this.logger)];
   private scheduled: readonly ScheduledJob[] = [];
@@ -51,7 +52,7 @@ export class Jobs {
     const clocks = new Map<LockService, JobClock>();
     this.scheduled = this.explorer.explore().map((found) => {
       const { locks } = found;
-      const clock = clocks.get(locks) ?? new JobClock(locks.environment.clock);
+      const clock = clocks.get(locks) ?? this.clockOf(locks);
       clocks.set(locks, clock);
       return this.schedule(found, clock);
     });
@@ -70,7 +71,7 @@ export class Jobs {
   /** Ends all timers and waiting, and asks running jobs to end. */
   stop(): void {
     for (const { ticker } of this.scheduled) ticker.stop();
-    this.stopping.abort(new JobHandedOnError());
+    for (const { stopping } of this.scheduled) stopping.abort(new JobHandedOnError());
   }
 
   /** Adds an observer. Returns a function that removes it. */
@@ -84,6 +85,7 @@ export class Jobs {
 
   private schedule(found: FoundJob, clock: JobClock): ScheduledJob {
     const { settings, handler, locks } = found;
+    const stopping = new AbortController();
     const context = {
       locks: locksOf(locks),
       clock,
@@ -92,10 +94,17 @@ export class Jobs {
         reportTo(this.logger, 'jobs'),
       ),
       instance: locks.environment.settings.instance,
-      stopping: this.stopping.signal,
+      stopping: stopping.signal,
     };
     const job = new Job(settings, handler, context);
-    return { found, job, ticker: new Ticker(settings.schedule, clock, job) };
+    return { found, job, ticker: new Ticker(settings.schedule, clock, job), stopping };
+  }
+
+  private clockOf(locks: LockService): JobClock {
+    const clock = new JobClock(locks.environment.clock);
+    const report = reportDeviationsTo(this.logger);
+    clock.onChange(() => report(clock.deviations));
+    return clock;
   }
 
   private switches(): Switches {

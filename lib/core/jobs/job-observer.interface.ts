@@ -19,6 +19,12 @@ export interface JobRunReport {
   readonly error: string | undefined;
 }
 
+/** An attempt of this instance that has lost its lock or was handed on. */
+export interface UnfinishedRun extends Pick<JobRunReport, 'scheduledFor' | 'attempt'> {
+  /** Whether the method has not returned yet. Until it does, the instance runs no other tick of the job. */
+  readonly isRunning: boolean;
+}
+
 /** A tick that this instance did not run. */
 export interface JobSkip {
   /** The nominal time of the tick. */
@@ -38,8 +44,11 @@ export interface JobObserver {
   started?(job: string, run: Pick<JobRunReport, 'scheduledFor' | 'startedAt' | 'attempt'>): void;
   /** An attempt has ended here, and its end is recorded. */
   ended?(job: string, run: JobRunReport, error?: unknown): void;
-  /** An attempt has ended here without a record of its end, so that the tick is run again. */
-  unfinished?(job: string, run: Pick<JobRunReport, 'scheduledFor' | 'attempt'>, cause: unknown): void;
+  /**
+   * An attempt has no record of its end, so that the tick is run again. Called once for each attempt: as soon as it loses
+   * its lock, or when it has ended.
+   */
+  unfinished?(job: string, run: UnfinishedRun, cause: unknown): void;
   /**
    * The last run of a job that has ended without an error, on any instance, as the masters have it. Called at boot, and
    * each time this instance has looked at a tick.

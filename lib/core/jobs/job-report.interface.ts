@@ -18,6 +18,11 @@ export interface JobReport {
   readonly runs: readonly JobRunReport[];
   /** Whether a majority of the masters agrees on all this. Otherwise a newer record may exist. */
   readonly isSettled: boolean;
+  /**
+   * The attempt of this instance that has lost its lock and whose method has not returned; `undefined` if there is none.
+   * Until it returns, this instance runs no tick of the job.
+   */
+  readonly lost: Pick<JobRunReport, 'scheduledFor' | 'attempt'> | undefined;
   /** The last tick that this instance did not run, since it was started. */
   readonly lastSkip: JobSkip | undefined;
 }

@@ -7,7 +7,7 @@ import { isCounted, type StateValue } from './state-answers.js';
 import { StateUncertainError } from './state-errors.js';
 import { resolveStateOptions, type StateReadOptions, type StateWriteOptions } from './state-options.js';
 import { jsonFrom, valueFrom } from './state-value.js';
-import type { Opening, StateFailure, StateRegister } from './state-register.js';
+import type { ClockReading, Opening, StateFailure, StateRegister } from './state-register.js';
 
 /** What too few masters have answered is repeated for so many times `masterTimeout`: longer than a process stalls. */
 const PATIENCE = 10;
@@ -45,13 +45,13 @@ export interface StateReading {
   readonly value: unknown;
   /** Whether it is the last value that was set. Otherwise it is the newest that is left. */
   readonly isCertain: boolean;
-  /** The median of the masters' clocks, in milliseconds since the epoch. */
-  readonly time: number;
+  /** What the clocks of the masters that answered showed, and when. */
+  readonly clocks: readonly ClockReading[];
   /**
-   * When the newest data of a master that may have lost the value began, by the clock of that master; `undefined` if it
-   * is not known.
+   * For how long the newest data of a master that may have lost the value has existed, in milliseconds by the clock of that
+   * master; `undefined` if no master may have lost it.
    */
-  readonly bornAt: number | undefined;
+  readonly dataAge: number | undefined;
 }
 
 /** @internal */
@@ -143,14 +143,15 @@ export class LockState {
       const opening = await this.#open(onUncertain, awaitsAll);
       const { reports, isCertain, clocks } = opening;
       if (isCertain || !keepsDoubt) await this.#write('read'); // @mutant uncertain-state-stays-uncertain
-      const times = clocks.map(({ time, at }) => time + elapsedSince(this.#options.clock, at));
-      const beginnings = reports.flatMap((report) => (isCounted(report) ? [] : [beginningOf(report.generation) ?? 0]));
+      // By one clock each: that of another master may show another time.
+      const ages = reports.flatMap((report) =>
+        isCounted(report) ? [] : [report.time - (beginningOf(report.generation) ?? 0)],
+      );
       return {
         value: valueFrom(this.#value?.json ?? ''),
         isCertain,
-        // Of two clocks the slower one: the other could let a tick start early.
-        time: times.sort((one, other) => one - other)[Math.floor((times.length - 1) / 2)] ?? 0,
-        bornAt: beginnings.length > 0 ? Math.max(...beginnings) : undefined,
+        clocks,
+        dataAge: ages.length > 0 ? Math.min(...ages) : undefined,
       };
     });
   }

@@ -49,6 +49,8 @@ export interface Opening {
 
 /** What the clock of a master showed, in milliseconds since the epoch, when its answer arrived. */
 export interface ClockReading {
+  /** Name of the master. */
+  readonly master: string;
   readonly time: number;
   readonly at: Instant;
 }
@@ -140,9 +142,9 @@ export class StateRegister {
         if (generation === undefined) return QUARANTINED;
         return { op: 'open-state', keys: [key], entry, token, generation, ballot, life: DEFAULT_STATE_LIFE };
       },
-      onAnswer: (answer) => {
+      onAnswer: (answer, { name: master }) => {
         if (answer.kind !== 'granted' || !answer.state) return;
-        this.clocks = [...this.clocks, { time: answer.state.time, at: clock.read() }];
+        this.clocks = [...this.clocks, { master, time: answer.state.time, at: clock.read() }];
       },
       isDecided: (replies) => !awaitsAll && this.isOpened(replies),
     });

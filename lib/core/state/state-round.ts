@@ -12,7 +12,7 @@ interface StateRoundOptions {
   /** Whether no further answer can change the result. */
   readonly isDecided: (answers: readonly MasterReply[]) => boolean;
   /** Called with each answer that counts, when it arrives. */
-  readonly onAnswer?: (answer: MasterReply) => void;
+  readonly onAnswer?: (answer: MasterReply, master: Master) => void;
   /** Whether an answer counts that arrives after the timeout, while this process was busy. */
   readonly countsLate: boolean;
 }
@@ -34,7 +34,7 @@ export function stateRound(options: StateRoundOptions): Promise<readonly MasterR
     const count = (master: Master, answer: MasterReply): void => {
       const isLate = !countsLate && elapsedSince(clock, started) > timeout; // @mutant late-openings-counted
       answers.set(master, isLate ? TIMED_OUT : answer);
-      if (!isLate) onAnswer?.(answer);
+      if (!isLate) onAnswer?.(answer, master);
       if (answers.size === masters.length || isDecided([...answers.values()])) finish();
     };
     for (const master of masters) {

@@ -34,7 +34,7 @@ describe('The metrics of jobs', () => {
     const { telemetry, jobs, valuesOf } = observe();
     jobs.ended('report', run());
     jobs.ended('report', run({ outcome: 'failed' }));
-    jobs.unfinished('report', run(), new Error('lost'));
+    jobs.unfinished('report', { ...run(), isRunning: false }, new Error('lost'));
     expect(await valuesOf('redlock.job.runs')).toEqual([
       ['report', 'ok', 1],
       ['report', 'failed', 1],

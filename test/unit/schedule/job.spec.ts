@@ -38,6 +38,7 @@ class ShiftedClock extends ManualClock {
 class Instance {
   readonly runs: JobRun[] = [];
   readonly events: string[] = [];
+  readonly delays: string[] = [];
   readonly job: Job;
   private readonly ends: (() => void)[] = [];
   private readonly stopping = new AbortController();
@@ -45,8 +46,8 @@ class Instance {
   /** What a run does; by default it ends at once. */
   work: (run: JobRun) => unknown = () => undefined;
 
-  constructor(name: string, cluster: JobCluster, clock: ManualClock, policy: Partial<JobPolicy> = {}) {
-    const schedule = new IntervalSchedule(PERIOD);
+  constructor(name: string, cluster: JobCluster, clock: ManualClock, policy: Partial<JobPolicy> = {}, period = PERIOD) {
+    const schedule = new IntervalSchedule(period);
     const jobClock = new JobClock(clock);
     this.job = new Job(
       {
@@ -61,13 +62,16 @@ class Instance {
         },
       },
       {
-        ...{ locks: cluster.of(name), clock: jobClock, instance: name, stopping: this.stopping.signal },
+        ...{ locks: cluster.of(name, clock), clock: jobClock, instance: name, stopping: this.stopping.signal },
         observer: {
           started: (_, { scheduledFor, attempt }) => this.note(scheduledFor, `started ${attempt}`),
           ended: (_, { scheduledFor, outcome }) => this.note(scheduledFor, outcome),
           unfinished: (_, { scheduledFor }) => this.note(scheduledFor, 'unfinished'),
           skipped: (_, { scheduledFor, reason }) => this.note(scheduledFor, reason),
-          delayed: () => this.events.push('delayed'),
+          delayed: (_, cause) => {
+            this.events.push('delayed');
+            this.delays.push(String(cause));
+          },
         },
       },
     );
@@ -155,6 +159,91 @@ describe('A job on several instances', () => {
   });
 });
 
+describe('A job while clocks of masters are wrong', () => {
+  it.each([-3_600_000, 3_600_000])(
+    'runs each tick if one differs by %d ms, and a second master is down',
+    async (wrong) => {
+      const { a, b, cluster, to } = setUp();
+      cluster.clocks = { m1: wrong, m2: 0, m3: 0 };
+      a.start();
+      b.start();
+      await to(1, 1);
+      cluster.clocks = { m1: wrong, m2: 0 };
+      await to(6, 1);
+      const ticks = [...a.runs, ...b.runs].map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD);
+      expect(ticks.sort()).toEqual([1, 2, 3, 4, 5, 6]);
+    },
+  );
+
+  it('runs each tick on an instance that has started while the second master was down', async () => {
+    const { a, cluster, to } = setUp();
+    cluster.clocks = { m1: -3_600_000, m2: 0 };
+    a.start();
+    await to(3, 1);
+    expect(a.events.filter((event) => event.endsWith('ok'))).toEqual(['1 ok', '2 ok', '3 ok']);
+  });
+
+  it('waits if a tick is early by them, and says which master is wrong', async () => {
+    const { a, clock, cluster } = setUp();
+    cluster.clocks = { m1: -3_600_000, m2: 0, m3: 0 };
+    a.job.due(START + 2 * PERIOD);
+    await clock.settle();
+    expect(a.runs).toHaveLength(0);
+    expect(a.delays.at(-1)).toContain('; the clock of m1 is 60.0 min behind the others');
+  });
+});
+
+describe('A schedule that changes while instances are replaced', () => {
+  it('runs the ticks of both schedules once, and none twice', async () => {
+    const { clock, cluster, a, to } = setUp();
+    const c = new Instance('c', cluster, clock, {}, 1.5 * PERIOD);
+    a.start();
+    c.start();
+    await to(3, 1);
+    const ticks = [...a.runs, ...c.runs].map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD);
+    expect(ticks.sort()).toEqual([1, 1.5, 2, 3]);
+    a.stop();
+    await to(6, 1);
+    expect(c.events.filter((event) => event.endsWith('ok')).slice(-2)).toEqual(['4.5 ok', '6 ok']);
+  });
+
+  it('runs a tick again that only the old schedule has, on an instance with the new one', async () => {
+    const { clock, cluster, a, to } = setUp();
+    const c = new Instance('c', cluster, clock, {}, 1.5 * PERIOD);
+    a.hang();
+    a.start();
+    await to(1, 1);
+    c.start();
+    await to(1, 2);
+    a.stop();
+    cluster.expire(RESOURCE);
+    await to(1, 3);
+    expect(c.events).toEqual(['1 started 2', '1 ok']);
+  });
+});
+
+describe('A job that never returns', () => {
+  it('is reported when it loses its lock, and not again when it returns', async () => {
+    const { a, b, cluster, to } = setUp();
+    a.hang();
+    a.start();
+    await to(0, 2_000);
+    b.start();
+    await to(1, 1);
+    expect(a.job.lost).toBeUndefined();
+    cluster.expire(RESOURCE);
+    expect(a.events).toEqual(['1 started 1', '1 unfinished']);
+    expect(a.job.lost).toEqual({ scheduledFor: new Date(START + PERIOD), attempt: 1 });
+    await to(3, 1);
+    expect(b.events.filter((event) => event.endsWith('ok'))).toEqual(['1 ok', '2 ok', '3 ok']);
+    expect(a.runs).toHaveLength(1);
+    a.end();
+    await to(3, 2);
+    expect(a.job.lost).toBeUndefined();
+    expect(a.events.filter((event) => event.endsWith('unfinished'))).toHaveLength(1);
+  });
+});
+
 describe('A job whose instance is gone', () => {
   it('runs again as the next attempt, on an instance that waited', async () => {
     const { a, b, cluster, to, record } = setUp();
@@ -186,8 +275,8 @@ describe('A job whose instance is gone', () => {
     expect(b.events).toEqual(['1 late', '1 started 2', '1 ok']);
   });
 
-  it('runs again before the next tick, and then that one', async () => {
-    const { a, b, cluster, to } = setUp();
+  it('runs again before the next tick, and then that one if it is queued', async () => {
+    const { a, b, cluster, to } = setUp({ overlap: 'queue' });
     a.hang();
     a.start();
     await to(0, 2_000);
@@ -316,6 +405,31 @@ describe('A tick that comes due while an earlier one runs', () => {
     expect([...a.runs, ...b.runs].map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD)).toEqual([1, 3]);
   });
 
+  it('is skipped if it came due between two attempts at the earlier one, on another instance', async () => {
+    const { a, b, cluster, to } = setUp();
+    a.hang();
+    a.start();
+    await to(0, 2_000);
+    b.start();
+    await to(2, 1);
+    cluster.expire(RESOURCE);
+    await to(2, 2);
+    expect(b.events.filter((event) => !event.endsWith('superseded'))).toEqual(['1 started 2', '1 ok', '2 overlap']);
+    await to(3, 1);
+    expect(b.events.slice(-2)).toEqual(['3 started 1', '3 ok']);
+  });
+
+  it('runs if only the end of the earlier one was still to be stored', async () => {
+    const { a, cluster, to } = setUp();
+    a.hang();
+    a.start();
+    await to(2, -200);
+    for (let count = 0; count < 5; count++) cluster.failures.push(new QuorumUnavailableError('set', [], [], 2, 3));
+    a.end();
+    await to(2, 1_000);
+    expect(a.events).toEqual(['1 started 1', '1 ok', '2 started 1', '2 ok']);
+  });
+
   it('runs afterwards if it is queued, the newest only', async () => {
     const { a, to } = setUp({ overlap: 'queue' });
     a.hang();
@@ -355,6 +469,18 @@ describe('A job that was missed', () => {
     await clock.settle();
     await to(2, 1);
     expect(a.events).toEqual(['1 late', '2 started 1', '2 ok']);
+  });
+
+  it('runs no tick twice after a loss of its record, by the clock of a master that is an hour behind', async () => {
+    const { a, clock, cluster, to } = setUp();
+    a.start();
+    await clock.settle();
+    cluster.clocks = { m1: -3_600_000, m2: 0, m3: 0 };
+    cluster.certainty = { isCertain: false, bornAt: START + PERIOD };
+    await to(1, 1);
+    expect(a.events).toEqual(['1 unknown']);
+    await to(2, 1);
+    expect(a.events).toEqual(['1 unknown', '2 started 1', '2 ok']);
   });
 
   it('marks ticks as unknown after a loss of its record', async () => {

@@ -1,4 +1,5 @@
 import type { JobHolding, HeldJob, JobLocks, JobReading } from '../../../lib/schedule/job-locks.interface.js';
+import type { Clock } from '../../../lib/core/clock.js';
 import type { ManualClock } from '../../../lib/memory/manual-clock.js';
 
 /** A lock that the cluster has granted. */
@@ -6,6 +7,11 @@ interface Grant {
   readonly instance: string;
   readonly lost: AbortController;
   isReleased: boolean;
+}
+
+interface Caller {
+  readonly instance: string;
+  readonly clock: Clock;
 }
 
 interface Waiter {
@@ -21,7 +27,11 @@ export class JobCluster {
   /** The records by resource. A value passes through JSON, as on its way to the masters. */
   readonly values = new Map<string, string>();
   /** What the next readings say beside the value. */
-  certainty: Pick<JobReading, 'isCertain' | 'bornAt'> = { isCertain: true, bornAt: undefined };
+  certainty: { readonly isCertain: boolean; readonly bornAt: number | undefined } = {
+    ...{ isCertain: true, bornAt: undefined },
+  };
+  /** How far the clocks of the masters are ahead of that of the test, by their names. Absent ones do not answer. */
+  clocks: Readonly<Record<string, number>> = { m1: 0, m2: 0, m3: 0 };
   /** What the next attempts to store fail with. */
   readonly failures: Error[] = [];
   private readonly holders = new Map<string, Grant>();
@@ -29,9 +39,9 @@ export class JobCluster {
 
   constructor(private readonly clock: ManualClock) {}
 
-  /** The locks as one instance sees them. */
-  of(instance: string): JobLocks {
-    return { hold: ([resource = ''], options) => this.hold(instance, resource, options) };
+  /** The locks as one instance sees them, which has a clock of its own. */
+  of(instance: string, clock: Clock = this.clock): JobLocks {
+    return { hold: ([resource = ''], options) => this.hold({ instance, clock }, resource, options) };
   }
 
   /** The instances that wait for a resource. */
@@ -57,7 +67,7 @@ export class JobCluster {
     return json === undefined ? undefined : JSON.parse(json);
   }
 
-  private async hold(instance: string, resource: string, { signal }: JobHolding): Promise<HeldJob> {
+  private async hold({ instance, clock }: Caller, resource: string, { signal }: JobHolding): Promise<HeldJob> {
     signal.throwIfAborted();
     if (this.holders.has(resource)) {
       await new Promise<void>((grant, reject) => {
@@ -73,10 +83,10 @@ export class JobCluster {
     }
     const grant: Grant = { instance, lost: new AbortController(), isReleased: false };
     this.holders.set(resource, grant);
-    return this.heldJob(resource, grant);
+    return this.heldJob(resource, grant, clock);
   }
 
-  private heldJob(resource: string, grant: Grant): HeldJob {
+  private heldJob(resource: string, grant: Grant, clock: Clock): HeldJob {
     const { lost } = grant;
     const assertHeld = (): void => {
       if (lost.signal.aborted) throw lost.signal.reason;
@@ -94,7 +104,12 @@ export class JobCluster {
       state: {
         read: async (): Promise<JobReading> => {
           assertHeld();
-          return { value: this.value(resource), time: this.clock.read().wall, ...this.certainty };
+          const { wall } = this.clock.read();
+          const at = clock.read();
+          const { isCertain, bornAt } = this.certainty;
+          const clocks = Object.entries(this.clocks).map(([master, ahead]) => ({ master, time: wall + ahead, at }));
+          const dataAge = bornAt === undefined ? undefined : wall - bornAt;
+          return { value: this.value(resource), clocks, isCertain, dataAge };
         },
         set: async (value: unknown): Promise<void> => {
           assertHeld();
