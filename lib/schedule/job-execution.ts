@@ -87,7 +87,7 @@ export class JobExecution {
     const joined = new JoinedSignal(lock.signal, context.stopping);
     // A method that hangs would otherwise leave no trace of its loss.
     const onLoss = (): void => this.reportUnfinished(lock.loss ?? lock.signal.reason);
-    lock.signal.addEventListener('abort', onLoss); // @mutant loss-reported-while-the-method-runs
+    lock.signal.addEventListener('abort', onLoss);
     const previous = lastFinished(last);
     const run: JobRun = {
       job: settings.name,

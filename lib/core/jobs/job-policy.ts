@@ -129,7 +129,7 @@ function lastForgotten(situation: JobSituation, schedule: JobSchedule): number |
 function wasRunningAt(record: JobRecord, moment: number): boolean {
   const [last] = record.runs;
   const { scheduledFor, endedAt = -Infinity } = last ?? {};
-  return scheduledFor === record.tick && firstStartOf(record) < moment && moment < endedAt; // @mutant first-start-counts
+  return scheduledFor === record.tick && firstStartOf(record) < moment && moment < endedAt;
 }
 
 function latest(...ticks: readonly (number | undefined)[]): number | undefined {
