@@ -1,13 +1,16 @@
 // Checks that readers can type in what the Markdown files show: TypeScript compiles, shell and JSON parse, quotations
-// match their files, links lead somewhere, and the commands and files that the text names exist.
+// match their files, links lead somewhere, the commands and files that the text names exist, and the rules of the protocol
+// and their citations fit.
 //
 // node scripts/check-docs.mjs [file.md ...]: checks those files; by default, all files of the repository
 import { resolve } from 'node:path';
 import { checkCommandsInProse, checkShellBlock } from './docs/commands.mjs';
 import { checkLinks } from './docs/links.mjs';
 import { markdownFiles, readMarkdown } from './docs/markdown.mjs';
+import { protocolFiles, protocolProblems } from './docs/protocol.mjs';
 import { checkQuotation } from './docs/quotations.mjs';
 import { checkTypeScript } from './docs/typescript.mjs';
+import { root } from './run.mjs';
 
 const TYPESCRIPT = new Set(['ts', 'typescript', 'diff']);
 const SHELL = new Set(['sh', 'bash', 'shell']);
@@ -23,6 +26,7 @@ const problems = [
   ...(await Promise.all(files.map(checkText))).flat(),
   ...(await Promise.all(blocks.map(checkBlock))).flat(),
   ...checkTypeScript(code),
+  ...(paths.length > 0 ? [] : protocolProblems(await protocolFiles(root))),
 ];
 problems.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 for (const { file, line, message } of problems) console.error(`${file}:${line}: ${message}`);

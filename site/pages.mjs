@@ -38,6 +38,7 @@ export const GROUPS = [
     text: 'Trust',
     pages: [
       ['how-it-works.md', 'docs/how-it-works.md', 'How it works'],
+      ['protocol.md', 'docs/protocol.md', 'Protocol'],
       ['promises.md', 'docs/promises.md', 'Promises'],
       ['performance.md', 'docs/performance.md', 'Performance'],
       ['matrix.md', 'docs/matrix.md', 'Matrix'],

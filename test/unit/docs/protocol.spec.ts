@@ -1,0 +1,56 @@
+import { describe, expect, it } from '@jest/globals';
+import { PROTOCOL, protocolProblems } from '../../../scripts/docs/protocol.mjs';
+
+/** Made at run time, so that the check does not take what this file feeds it for citations. */
+const cite = (numbers: string): string => ['//', 'Protocol', numbers].join(' ');
+const page = (text: string) => ({ name: PROTOCOL, text });
+const CITED = [
+  { name: 'lib/core/lease.ts', text: cite('1.1, 1.2 and 2.1') },
+  { name: 'test/model/lease.ts', text: cite('1.1') },
+  { name: 'test/unit/lease.spec.ts', text: `${cite('1.1')}\n${cite('1.2 and 2.1')}` },
+];
+const RULES = '- **1.1** One.\n- **1.2** Two,\n  on two lines. ∅\n\n## Two\n\n- **2.1** Three. ∅\n';
+
+describe('The check of the protocol', () => {
+  it('finds nothing where code, model and test cite each rule, and the model not the rules that it leaves out', () => {
+    expect(protocolProblems([page(RULES), ...CITED])).toEqual([]);
+  });
+
+  it('names a rule that the code, the model or a test does not cite', () => {
+    expect(protocolProblems([page(RULES), ...CITED.slice(1)])).toEqual([
+      { file: PROTOCOL, line: 1, message: 'no code cites Protocol 1.1' },
+      { file: PROTOCOL, line: 2, message: 'no code cites Protocol 1.2' },
+      { file: PROTOCOL, line: 7, message: 'no code cites Protocol 2.1' },
+    ]);
+    expect(protocolProblems([page(RULES), CITED[0]!, CITED[2]!])).toEqual([
+      { file: PROTOCOL, line: 1, message: 'no model cites Protocol 1.1' },
+    ]);
+    expect(protocolProblems([page(RULES), CITED[0]!, CITED[1]!])).toHaveLength(3);
+  });
+
+  it('names file and line of a citation that has no rule', () => {
+    const stray = { name: 'test/unit/a.spec.ts', text: `\n${cite('1.1 and 3.4')}` };
+    expect(protocolProblems([page(RULES), ...CITED, stray])).toEqual([
+      { file: 'test/unit/a.spec.ts', line: 2, message: `${PROTOCOL} has no rule 3.4` },
+    ]);
+  });
+
+  it('names a rule that the model cites although it is marked as left out', () => {
+    const model = { name: 'test/model/more.ts', text: cite('2.1') };
+    expect(protocolProblems([page(RULES), ...CITED, model])).toEqual([
+      { file: PROTOCOL, line: 7, message: 'the model cites Protocol 2.1: take its ∅ away' },
+    ]);
+  });
+
+  it('names a number that is used twice, or left out', () => {
+    const text = RULES.replace('1.2', '1.1').replace('2.1', '2.2');
+    expect(protocolProblems([page(text), ...CITED]).map(({ message }) => message)).toEqual(
+      expect.arrayContaining(['rule 1.1 does not follow 1.1', 'rule 2.2 does not follow 1.1']),
+    );
+  });
+
+  it('refuses a page that is longer than its budget', () => {
+    const [problem] = protocolProblems([page(RULES + '\n'.repeat(400) + 'End.'), ...CITED]);
+    expect(problem).toEqual({ file: PROTOCOL, line: 401, message: 'has 408 lines, and 400 at most' });
+  });
+});
