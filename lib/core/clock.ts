@@ -43,7 +43,7 @@ export interface Clock {
   onResume?(listener: () => void): void;
 }
 
-/** Milliseconds from one moment to another. Never negative. */
+/** Milliseconds from one moment to another. Never negative. Protocol 3.1. */
 export function elapsedBetween(from: Instant, to: Instant): number {
   return Math.max(to.monotonic - from.monotonic, to.wall - from.wall, 0); // @mutant wall-clock-only, monotonic-only-across-a-suspend
 }

@@ -1,7 +1,7 @@
 import { hash } from './hash.js';
 import type { MasterReply, DrawRequest, Master } from './master.interface.js';
 
-/** Number of counters on a master. Memory stays bounded, whatever the number of keys. */
+/** Number of counters on a master. Memory stays bounded, whatever the number of keys. Protocol 9.1. */
 const COUNTERS = 4_096;
 
 /** The counter of each key. Keys that share a counter merely skip numbers. */
@@ -60,6 +60,7 @@ export class TokenAgreement {
 
   /**
    * An extension begins. Until its answer shows otherwise, each master may have set its keys again.
+   * Protocol 9.2 and 9.5.
    *
    * @returns a function that receives the answers
    */
@@ -74,7 +75,7 @@ export class TokenAgreement {
     };
   }
 
-  /** The request to a master in the next round. */
+  /** The request to a master in the next round. Protocol 9.1. */
   drawFrom(master: Master, floor: number): Draw {
     const { data } = master.identity();
     const isFirst = !this.drawn.has(master) || this.drawn.get(master) !== data; // @mutant nothing-drawn
@@ -92,7 +93,7 @@ export class TokenAgreement {
     };
   }
 
-  /** Evaluates the numbers that were counted in a round. Returns the token, if there is one now. */
+  /** Evaluates the numbers that were counted in a round. Returns the token, if there is one now. Protocol 9.3. */
   conclude(answers: readonly number[]): number | undefined {
     this.largest = answers.reduce((largest, answer) => Math.max(largest, answer), this.largest); // @mutant larger-draws-not-adopted
     const repeated = answers.filter((answer) => answer === this.largest).length; // @mutant larger-draws-not-adopted-2

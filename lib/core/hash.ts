@@ -1,4 +1,4 @@
-/** Maps strings to 32-bit numbers, in every process in the same way. FNV-1a. */
+/** Maps strings to 32-bit numbers, in every process in the same way. FNV-1a. Protocol 5.3. */
 export function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);

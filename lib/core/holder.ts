@@ -12,7 +12,10 @@ export interface LockHolder {
 const SECRET = /^[\w-]+$/;
 /** The time in the digits of base 36, and the name of the process, as `settings.ts` allows it. */
 const SIGNATURE = /^@([0-9a-z]{1,9})@([!-~]{1,100})$/;
-/** What replaces the token of a holder whose lock an operator releases by force: the masters refuse its extension. */
+/**
+ * What replaces the token of a holder whose lock an operator releases by force: the masters refuse its extension.
+ * Protocol 7.5.
+ */
 export const REVOKED = 'released by force';
 
 /** Makes the tokens of one process: a secret that makes a token unique, and what names the holder. */

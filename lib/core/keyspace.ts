@@ -19,7 +19,7 @@ export interface KeyNames {
   readonly state?: string | undefined;
 }
 
-/** All names that the library uses on the masters, under one prefix. */
+/** All names that the library uses on the masters, under one prefix. Protocol 2.3. */
 export class Keyspace {
   /**
    * The part of a key that precedes the resource.
@@ -27,6 +27,7 @@ export class Keyspace {
    * With the prefixes `app:` and `app:jobs:`, the key `app:jobs:1` would be ambiguous. The resource therefore follows
    * the prefix directly only if the prefix is one word and a colon. Other prefixes get a terminator that no resource
    * contains.
+   * Protocol 2.1.
    */
   readonly startOfKeys: string;
   /** The hash that says to which run of a server the data belongs, and how long its votes do not count. */
@@ -102,6 +103,7 @@ export class Keyspace {
     return this.reserved(`doctor:${id}`);
   }
 
+  // Protocol 2.1
   namesOf(resources: readonly string[]): KeyNames {
     return new DerivedNames(resources.length > 1 ? [...resources].sort() : resources, this);
   }

@@ -6,6 +6,7 @@ const LATEST_WALL_CLOCK = Date.UTC(2200, 0, 1);
 
 /**
  * The wall clock of this process in microseconds since the epoch.
+ * Protocol 9.4.
  *
  * @param purpose what it is needed for, for the message
  * @throws {RedlockConfigError} if it shows the year 2200 or later

@@ -45,7 +45,10 @@ export function contentOf(server: OperationContext, key: string): KeyContent {
   return { shared: { ends, holders: [...ends.keys()].filter(isHolder).length, till: ends.get(last) ?? now } };
 }
 
-/** Removes the members of a sorted set that have expired. The set then lives exactly as long as its last member. */
+/**
+ * Removes the members of a sorted set that have expired. The set then lives exactly as long as its last member.
+ * Protocol 11.1.
+ */
 export function settle(server: OperationContext, key: string): void {
   const { data } = server;
   const now = millisecondsOf(server);

@@ -64,6 +64,7 @@ export function carryOut(server: OperationContext, request: KeyOperation): Grant
   }
 }
 
+// Protocol 4.2
 export function acquire(server: OperationContext, { keys, token, ttl, queue }: Acquisition): GrantedReply | HeldReply {
   const reserved = queue && reservedFor(queue.waiter);
   const isHeld = keys.map((key) => isHeldBeside(server, key, [token, reserved])); // @mutant exclusive-beside-shared-holders-in-memory
@@ -76,6 +77,7 @@ export function acquire(server: OperationContext, { keys, token, ttl, queue }: A
   return granted(queue !== undefined && leaveQueues(server, { ...queue, isShared: false }));
 }
 
+// Protocol 6.2
 export function extend(
   server: OperationContext,
   { keys, token, ttl }: Pick<ExtendRequest, 'keys' | 'token' | 'ttl'>,
@@ -93,7 +95,7 @@ export function extend(
   return isHealed ? HEALED : GRANTED;
 }
 
-/** Grants with the largest counter as `fence`. */
+/** Grants with the largest counter as `fence`. Protocol 9.1. */
 export function draw(
   server: OperationContext,
   { keys, token, counters: fields, atLeast, isFirst }: Pick<DrawRequest, 'keys' | 'token' | keyof Raise>,
@@ -107,6 +109,7 @@ export function draw(
   return { ...GRANTED, fence: drawn };
 }
 
+// Protocol 7.1 and 7.4
 export function release(
   server: OperationContext,
   { keys, queues, token, keepFor }: Pick<ReleaseRequest, 'keys' | 'queues' | 'token' | 'keepFor'>,
@@ -128,6 +131,7 @@ export function release(
   return granted(hasWaiters);
 }
 
+// Protocol 5.7
 export function leave(
   server: OperationContext,
   { keys, queues, waiter, isShared = false, nextWaited: waited }: Omit<LeaveRequest, 'op'>,

@@ -3,7 +3,10 @@ import { heldFor, reservedFor } from './key-content.js';
 import type { OperationContext } from './operation-context.interface.js';
 import { leaveQueues, queueUp } from './waiting.js';
 
-/** Takes one of the keys: the one that has the token already, that is reserved for the waiter, or the first free one. */
+/**
+ * Takes one of the keys: the one that has the token already, that is reserved for the waiter, or the first free one.
+ * Protocol 11.10.
+ */
 export function pick(
   server: OperationContext,
   { keys, token, ttl, queue }: Pick<PickRequest, 'keys' | 'token' | 'ttl' | 'queue'>,

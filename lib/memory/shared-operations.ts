@@ -31,7 +31,7 @@ interface Refusal {
   readonly content: KeyContent;
 }
 
-/** Adds a shared holder to all keys, or to none. */
+/** Adds a shared holder to all keys, or to none. Protocol 11.2. */
 export function share(server: OperationContext, request: SharedAcquisition): GrantedReply | HeldReply {
   const { keys, token, ttl, queue, sharing } = request;
   const refusals = keys.map((key, index) => refusalOf(server, request, key, sharing.barriers[index] as string));
@@ -57,7 +57,10 @@ export function share(server: OperationContext, request: SharedAcquisition): Gra
   return granted(hasWaiters);
 }
 
-/** Refreshes a shared holder, and puts it back where it is missing. Refuses if a key has an exclusive holder. */
+/**
+ * Refreshes a shared holder, and puts it back where it is missing. Refuses if a key has an exclusive holder.
+ * Protocol 11.3.
+ */
 export function prolong(
   server: OperationContext,
   { keys, token, ttl }: Pick<SharedAcquisition, 'keys' | 'token' | 'ttl'>,
@@ -85,7 +88,7 @@ export function prolong(
   return isPresent.includes(false) ? HEALED : GRANTED;
 }
 
-/** Removes a shared holder. */
+/** Removes a shared holder. Protocol 11.4. */
 export function unshare(
   server: OperationContext,
   { keys, queues, token }: Pick<ReleaseRequest, 'keys' | 'queues' | 'token'>,
@@ -106,7 +109,7 @@ export function unshare(
   return granted(hasWaiters);
 }
 
-/** Lets a waiter stand at some barriers, or leave them. */
+/** Lets a waiter stand at some barriers, or leave them. Protocol 11.6. */
 export function want(
   server: OperationContext,
   { barriers, waiter, waited }: Pick<WantRequest, 'barriers' | 'waiter' | 'waited'>,

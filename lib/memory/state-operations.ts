@@ -20,6 +20,7 @@ type StateReply = GrantedReply | HeldReply | RefusedReply;
 
 const NOT_THE_HOLDER: HeldReply = Object.freeze({ kind: 'held', remaining: undefined });
 
+// Protocol 10.5
 export function openState(
   server: StateContext,
   { keys, entry: name, token, ballot, life }: Omit<OpenStateRequest, 'op' | 'generation'>,
@@ -34,6 +35,7 @@ export function openState(
   return reportOf(server, entry);
 }
 
+// Protocol 10.7
 export function writeState(
   server: StateContext,
   { keys, entry: name, token, version, life, json }: Omit<WriteStateRequest, 'op' | 'generation'>,
@@ -53,6 +55,7 @@ export function writeState(
   return GRANTED;
 }
 
+// Protocol 10.10
 export function readState(server: StateContext, { entry: name }: Pick<ReadStateRequest, 'entry'>): StateReply {
   const entry = readEntry(server, name);
   return entry === 'foreign' ? FOREIGN : reportOf(server, entry);

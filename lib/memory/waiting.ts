@@ -94,6 +94,7 @@ export function dropReservation(
  * Notifies the processes that are next and listen, and keeps the key for them for a moment: one that waits for an
  * exclusive key, or all that wait for a shared one and have waited longer than the first of the others. Returns whether
  * processes wait.
+ * Protocol 5.4 and 11.7.
  */
 export function wake(server: OperationContext, key: string, queue: string): boolean {
   const { data, attempt } = server;

@@ -314,6 +314,7 @@ export class LockService {
     if (given === options) checkOptionNames('options', given, WITH_LOCK_OPTION_NAMES);
     const { reentrant = false } = given;
     const call = resolveCall(this.settings, given, { extend: true });
+    // Protocol 11.9
     // A shared lock inside of another lock would add nothing, and wait for an exclusive request that waits for the other.
     return { call, mayJoin: resolveFlag('reentrant', reentrant) || call.isShared };
   }
@@ -433,6 +434,7 @@ export class LockService {
     const held = this.heldInChain(call, (lock) => resources.some((resource) => lock.resources.includes(resource)));
     if (!held) return;
     const { lock } = held;
+    // Protocol 11.9
     const isUpgrade = lock.mode === 'shared' && !call.isShared;
     const wouldWait = call.permits === undefined ? 'nested' : 'permit';
     const problem = isUpgrade ? 'upgrade' : mayJoin ? 'partial' : wouldWait;

@@ -68,7 +68,7 @@ export function parseInfo(info: string, time: number): ServerIdentity {
   return parseServerIdentity([time, ...INFO_FIELDS.map(valueOf)]);
 }
 
-/** Why a server must never vote; `undefined` if it may. */
+/** Why a server must never vote; `undefined` if it may. Protocol 8.10. */
 export function faultOf({ role, mode, version }: ServerIdentity): string | undefined {
   if (role === 'slave') return 'it is a replica, whose data may be older than what its primary has acknowledged';
   if (mode === 'cluster')

@@ -60,7 +60,11 @@ export function redisMasters(
   return masters;
 }
 
-/** @throws {RedlockConfigError} for the first master that has the name, and so the address, of another */
+/**
+ * One server has one vote. Protocol 8.10.
+ *
+ * @throws {RedlockConfigError} for the first master that has the name, and so the address, of another
+ */
 export function refuseTwins(option: string, masters: readonly { readonly name: string }[]): void {
   masters.forEach(({ name }, index) => {
     const first = masters.findIndex((master) => master.name === name);
@@ -190,7 +194,10 @@ function checkPath(option: string, path: unknown): void {
   }
 }
 
-/** The address of a server. It does not contain the number of the database, because all databases are lost together. */
+/**
+ * The address of a server. It does not contain the number of the database, because all databases are lost together.
+ * Protocol 5.3.
+ */
 function addressOf({ host = DEFAULT_HOST, port = PORT, path, sentinels, name }: RedisClientOptions): string {
   if (!sentinels) return path ? path : endpointOf({ host, port });
   const addresses = sentinels.map(({ host = DEFAULT_HOST, port = SENTINEL_PORT }) => endpointOf({ host, port }));

@@ -20,6 +20,7 @@ export function backoff(attempt: number): number {
  *
  * Above all, a command is sent at once or not at all, and never twice: a command that is sent later could acquire a
  * lock whose caller no longer waits.
+ * Protocol 4.1.
  */
 export const OWN_SETTINGS = Object.freeze({
   lazyConnect: true,

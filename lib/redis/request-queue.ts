@@ -23,7 +23,7 @@ interface RequestQueueOptions {
   readonly send: (asked: readonly PendingRequest[]) => void;
 }
 
-/** Gathers the requests of one turn of the event loop, so that they share one command. */
+/** Gathers the requests of one turn of the event loop, so that they share one command. Protocol 4.8. */
 export class RequestQueue {
   private readonly mostAtOnce: number;
   private asked: PendingRequest[] = [];

@@ -1,7 +1,7 @@
 import type { Clock, Instant, Timer } from '../core/clock.js';
 import { TimerQueue } from './timer-queue.js';
 
-/** Longest delay of the Node timer, in milliseconds. */
+/** Longest delay of the Node timer, in milliseconds. Protocol 3.3. */
 const LONGEST_SLEEP = 1_000;
 /** Gradual corrections move a wall clock by less than this within a second, in milliseconds. */
 const NOTICEABLE_SLEEP = 5;

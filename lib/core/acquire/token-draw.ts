@@ -53,6 +53,7 @@ export class TokenDraw {
     const { masters, clock, masterTimeout, remaining } = this.context;
     // So that later locks start higher even if the counters were lost. A server's clock never lowers it, because a server that
     // is behind would move tokens back.
+    // Protocol 9.4
     const floor = microsecondsOf(clock, 'fencing tokens');
     const send: SendRequest = (master, reply) => {
       const { request, judge } = this.agreement.drawFrom(master, floor);

@@ -35,6 +35,7 @@ interface OwedRelease {
  * While the master is silent, requests are answered with {@link NOT_ASKED} at once. From time to time, a request also
  * triggers a probe, which changes nothing however late it takes effect. Releases that could not be delivered are kept
  * for as long as there can be something to release, and are sent when the master answers or connects again, or is closed.
+ * Protocol 4.7.
  */
 export class CircuitBreakerMaster implements Master {
   private readonly owed = new Map<string, OwedRelease>();

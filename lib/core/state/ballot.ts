@@ -12,7 +12,7 @@ export interface Version extends Ballot {
   readonly sequence: number;
 }
 
-/** Negative, zero or positive, as in a comparison for sorting. */
+/** Negative, zero or positive, as in a comparison for sorting. Protocol 10.1. */
 export function compareBallots(one: Ballot, other: Ballot): number {
   if (one.number !== other.number) return one.number - other.number; // @mutant ballots-compared-by-id
   return one.id < other.id ? -1 : Number(one.id > other.id);

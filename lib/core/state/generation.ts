@@ -1,4 +1,7 @@
-/** A generation of a master's data: it begins when the data is new or may have been lost, with a name and that moment. */
+/**
+ * A generation of a master's data: it begins when the data is new or may have been lost, with a name and that moment.
+ * Protocol 10.1.
+ */
 export function generationFrom(name: string, began: number): string {
   return `${name}@${began}`;
 }

@@ -165,6 +165,7 @@ export class LockState {
     const opening = await this.#persist(() => register.open({ awaitsAll }));
     holder.throwIfLost();
     if ('failed' in opening) throw this.#unavailable('open', opening);
+    // Protocol 10.8
     const isAccepted = onUncertain === 'newest' && opening.reports.length === masters;
     if (!opening.isCertain && !isAccepted) {
       throw new StateUncertainError(holder.resources, opening.answers, valueFrom(opening.value.json));
@@ -174,7 +175,10 @@ export class LockState {
     return opening;
   }
 
-  /** Stores the value of this lock, also one that was only read: the masters may have it from different holders. */
+  /**
+   * Stores the value of this lock, also one that was only read: the masters may have it from different holders.
+   * Protocol 10.6 and 10.7.
+   */
   async #write(what: 'read' | 'set'): Promise<void> {
     const { holder, register, masterTimeout } = this.#options;
     if (!register || !this.#value) return;

@@ -28,6 +28,7 @@ interface ReadStateOptions {
 
 /**
  * Asks all masters, and changes nothing.
+ * Protocol 10.10.
  *
  * @throws {QuorumUnavailableError} if too few masters answer
  */

@@ -5,7 +5,7 @@ import type { StateReport } from './state-requests.interface.js';
 
 /** In milliseconds. */
 export const DAY = 86_400_000;
-/** How long a value is kept unless its writer says otherwise, in milliseconds. */
+/** How long a value is kept unless its writer says otherwise, in milliseconds. Protocol 10.9. */
 export const DEFAULT_STATE_LIFE = 30 * DAY;
 
 /** A value as JSON, empty for none, and how long it is kept, in milliseconds. */
@@ -19,7 +19,7 @@ export function reportsIn(answers: readonly MasterReport[]): readonly StateRepor
   return answers.flatMap(({ answer }) => (answer?.kind === 'granted' && answer.state ? [answer.state] : []));
 }
 
-/** Whether a master certainly has every value that it has acknowledged. */
+/** Whether a master certainly has every value that it has acknowledged. Protocol 10.3. */
 export function isCounted({ entry, generation, isFirst }: StateReport): boolean {
   const stored = entry?.stored;
   return stored ? stored.generation === generation : isFirst; // @mutant stale-state-counted
@@ -37,6 +37,7 @@ export function newestOf(reports: readonly StateReport[]): StateReport | undefin
 /**
  * The value in a report. One that expires within a day counts as none: the masters delete it at slightly different times,
  * and a value that only some of them still have would come back.
+ * Protocol 10.9.
  */
 export function valueOf(report: StateReport | undefined): StateValue {
   const stored = report?.entry?.stored;

@@ -27,7 +27,10 @@ export const FOREIGN: RefusedReply = Object.freeze({
   ...{ kind: 'refused', code: 'WRONGTYPE', reason: 'the entry of the state has a value of another program' },
 } as const);
 
-/** The promise, then the version, the time, the life and the generation, if there is a value, which follows in a line of its own. */
+/**
+ * The promise, then the version, the time, the life and the generation, if there is a value, which follows in a line of its own.
+ * Protocol 10.1.
+ */
 const ENTRY = /^(\d+) (\S+)(?: (\d+) (\S+) (\d+) (\d+) (\d+) (\S*)\n(.*))?$/s;
 
 /** Reads what `scripts/state.lua.ts` and `memory/state-operations.ts` write; `undefined` for anything else. */

@@ -83,7 +83,7 @@ export class StateRegister {
     this.ballot = { number: 0, id: options.id };
   }
 
-  /** Opens the register, once for each lock. */
+  /** Opens the register, once for each lock. Protocol 10.5. */
   async open({ awaitsAll }: { readonly awaitsAll: boolean }): Promise<Opening | StateFailure> {
     for (let attempt = 1; ; attempt++) {
       const answers = await this.openOnce(awaitsAll);
@@ -107,7 +107,10 @@ export class StateRegister {
     }
   }
 
-  /** Writes a value under the ballot of this holder. Resolves with `undefined` when a quorum has stored it. */
+  /**
+   * Writes a value under the ballot of this holder. Resolves with `undefined` when a quorum has stored it.
+   * Protocol 10.7.
+   */
   async write({ json, life }: StateValue, timeout: number): Promise<StateFailure | undefined> {
     const version = { ...this.ballot, sequence: ++this.sequence };
     const { key, entry, token, masters, clock } = this.options;
@@ -130,6 +133,7 @@ export class StateRegister {
     const number = Math.max(microsecondsOf(clock, 'the state of a lock'), this.ballot.number);
     this.ballot = { ...this.ballot, number };
     // Before the requests: an answer of data that is lost meanwhile must not count for the data that replaces it.
+    // Protocol 10.4
     this.generations = new Map(
       masters.flatMap((master) => (master.isQuarantined ? [] : [[master, master.identity().generation ?? '']])), // @mutant quarantined-masters-open-the-state
     );

@@ -32,6 +32,7 @@ export class ClusterMap {
   /**
    * Whether so many primaries other than the owner know its claim that each majority has one of them. The old and the new
    * owner of a shard are one seat, so a majority with the owner in it is not enough.
+   * Protocol 12.7.
    */
   maySeal(partition: number): boolean {
     const { size } = this;

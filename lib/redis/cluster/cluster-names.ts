@@ -7,6 +7,7 @@ const RESERVED = new RegExp(`^${NUL}(?:key:|queue:|state:|permits:|permit:\\d+:)
 /**
  * The names that the library uses on a cluster. A tag after the prefix puts all names of one partition into one slot:
  * `lock:{a2}invoice:42`.
+ * Protocol 12.1.
  */
 export class ClusterNames {
   private readonly keyspace: Keyspace;

@@ -38,7 +38,7 @@ interface ClusterNodeContext {
   readonly lost: (node: ClusterNode) => void;
 }
 
-/** One node of a cluster, over a connection that is used for nothing else. */
+/** One node of a cluster, over a connection that is used for nothing else. Protocol 12.2. */
 export class ClusterNode {
   /** Id of the node; empty until it is known. */
   id = '';
@@ -118,6 +118,7 @@ export class ClusterNode {
   /**
    * The name under which a process waits at this node. Each run of a node has its own: all nodes receive what one
    * publishes, but only its own subscribers are counted.
+   * Protocol 12.9.
    */
   channelOf(waiter: string): string {
     return `${waiter}@${this.identity?.run ?? ''}`;

@@ -1,6 +1,6 @@
 import type { ClusterMaster } from './cluster-master.js';
 
-/** Recognizes one cluster under several names: its nodes know one another. */
+/** Recognizes one cluster under several names: its nodes know one another. Protocol 12.10. */
 export class ClusterTwins {
   private readonly clusters: ClusterMaster[] = [];
 

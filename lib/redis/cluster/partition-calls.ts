@@ -59,7 +59,10 @@ interface PartitionCallsContext {
   readonly masterTimeout: number;
 }
 
-/** Sends requests to the owners of their partitions: one command per partition, with all its keys declared. */
+/**
+ * Sends requests to the owners of their partitions: one command per partition, with all its keys declared.
+ * Protocol 12.3.
+ */
 export class PartitionCalls {
   private readonly encoder = new RequestEncoder();
 
@@ -120,7 +123,7 @@ export class PartitionCalls {
     return { node, partition, asked, sent, compares, epoch: state?.epoch ?? 0, isFirst };
   }
 
-  /** What undoes earlier requests follows them, also to a node that hangs. The rest is answered. */
+  /** What undoes earlier requests follows them, also to a node that hangs. The rest is answered. Protocol 12.4. */
   private releasesOf(asked: readonly PendingRequest[], node: ClusterNode): readonly PendingRequest[] {
     const silent: MasterReply = { kind: 'unreachable', reason: `${node.name}: ${SILENT}`, sent: false };
     this.answerAll(asked, ({ request }) => (request.op === 'release' ? undefined : silent));
@@ -210,7 +213,10 @@ export class PartitionCalls {
     if (moved.length > 0) this.lookAgain(batch, moved, MOVED_AWAY, false);
   }
 
-  /** A vote counts if the primaries confirm that the process is still the owner. Answers later, unless that is known. */
+  /**
+   * A vote counts if the primaries confirm that the process is still the owner. Answers later, unless that is known.
+   * Protocol 12.7.
+   */
   private confirmed(
     { partition, sent, epoch }: Batch,
     one: PendingRequest,
@@ -246,7 +252,10 @@ export class PartitionCalls {
     this.answerAll(asked, () => answer);
   }
 
-  /** Settles a doubt about the owner or its data, and sends once more what may still be answered in time. */
+  /**
+   * Settles a doubt about the owner or its data, and sends once more what may still be answered in time.
+   * Protocol 12.4.
+   */
   private lookAgain(batch: Batch, asked: readonly PendingRequest[], why: MasterReply, isOtherData: boolean): void {
     const { node, partition, sent, isFirst } = batch;
     const { topology, guard, clock, masterTimeout } = this.context;

@@ -61,7 +61,7 @@ export class PartitionGuard {
     this.maxTtl = context.settings.maxTtl;
   }
 
-  /** The longest quarantine, in milliseconds. */
+  /** The longest quarantine, in milliseconds. Protocol 12.6. */
   get longest(): number {
     const { settings, nodeTimeout = 0 } = this.context;
     const locks = this.maxTtl + driftOf(settings, this.maxTtl);

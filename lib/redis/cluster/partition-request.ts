@@ -22,7 +22,10 @@ export function tokensOf(asked: readonly PendingRequest[]): string[] {
   return asked.flatMap(({ request }) => ('token' in request ? [request.token] : []));
 }
 
-/** All names that the requests use: a cluster checks that they are in one slot, and services may refuse others. */
+/**
+ * All names that the requests use: a cluster checks that they are in one slot, and services may refuse others.
+ * Protocol 12.3.
+ */
 export function keysOf(requests: readonly ServerRequest[], others: readonly string[]): readonly string[] {
   const names = others.filter((name) => name !== '');
   for (const request of requests) {

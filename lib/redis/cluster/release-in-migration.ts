@@ -6,6 +6,7 @@ import type { Topology } from './topology.js';
 /**
  * Releases the keys of a slot that is being moved: they are on two nodes, and one key can be released where it is, but not
  * together with its queue.
+ * Protocol 12.4.
  *
  * @param asked what the node refused, of which only the releases are carried out
  */

@@ -4,6 +4,7 @@ import type { Claim } from './node-view.js';
 /**
  * The marker of a partition. It is part of the data and names the process that the data belongs to: with any other process,
  * or under another claim, the data may lack acknowledged writes.
+ * Protocol 12.5.
  */
 export interface Seal {
   /** Run id of the process. */
@@ -40,7 +41,10 @@ export function sealFrom(values: readonly (string | null)[]): Seal | undefined {
   };
 }
 
-/** Why the data of a partition is unknown; `undefined` if it belongs to this process under this claim. */
+/**
+ * Why the data of a partition is unknown; `undefined` if it belongs to this process under this claim.
+ * Protocol 12.5.
+ */
 export function reasonForSeal(
   seal: Seal | undefined,
   { run, replid }: ServerIdentity,

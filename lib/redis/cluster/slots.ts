@@ -13,7 +13,7 @@ export function slotOf(key: string): number {
   return crcOf(close > open + 1 ? key.slice(open + 1, close) : key) % SLOTS;
 }
 
-/** The partition of a resource, from 0 to 255. Resources with one hash tag are in one partition. */
+/** The partition of a resource, from 0 to 255. Resources with one hash tag are in one partition. Protocol 12.1. */
 export function partitionOf(resource: string): number {
   return Math.floor(slotOf(resource) / SLOTS_OF_PARTITION);
 }
@@ -24,6 +24,7 @@ export function partitionOf(resource: string): number {
  * Among the strings of the digits and the letters from a to z, the shortest with that slot was taken, of several the
  * first in the order of ASCII. The tags are part of the names of all keys: with another table, a process would not see
  * the locks of the others. They never change.
+ * Protocol 12.1.
  */
 export const TAGS: readonly string[] = [
   '1bz 5n3 53t d5m nbd 7me j3j 3xc 04s a2j if5 0i4 o4m cu4 kec 2jb',

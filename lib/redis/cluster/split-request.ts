@@ -22,6 +22,7 @@ export class SplitRequest {
   }
 
   /**
+   * Protocol 12.8.
    * @param inTurn whether each partition is asked only when the one before has granted: attempts that follow a refusal
    * would otherwise block one another
    */
@@ -59,7 +60,7 @@ export class SplitRequest {
     }
   }
 
-  /** Gives back what was taken, and what may have been. */
+  /** Gives back what was taken, and what may have been. Protocol 12.8. */
   private giveBack(): void {
     this.parts.forEach(({ partition, request }, index) => {
       const answer = this.answers[index];
@@ -75,7 +76,7 @@ export class SplitRequest {
     });
   }
 
-  /** A token is as large in every partition as the largest that one of them has drawn. */
+  /** A token is as large in every partition as the largest that one of them has drawn. Protocol 9.6. */
   private agree(answers: readonly MasterReply[]): void {
     const fences = answers.map((answer) => ('fence' in answer ? (answer.fence ?? 0) : 0));
     const largest = Math.max(...fences);

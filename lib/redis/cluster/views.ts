@@ -3,7 +3,7 @@ import type { ClusterNode } from './cluster-node.js';
 import type { NodeView } from './node-view.js';
 import { PARTITIONS } from './node-view.js';
 
-/** A vote counts if a view that confirms its owner was sent at most this many milliseconds before it. */
+/** A vote counts if a view that confirms its owner was sent at most this many milliseconds before it. Protocol 12.7. */
 export const VIEW_AGE = 1_000;
 /** While votes are asked for, a view is sent this often, in milliseconds. */
 const VIEW_INTERVAL = VIEW_AGE / 2;

@@ -30,6 +30,7 @@ const BEGINNING = createHash('sha1').update(BODY);
  *
  * All names are in ARGV and none in KEYS. Only the nodes of a cluster need KEYS, and those are refused. A key that the
  * user must not access then fails only the request that it belongs to.
+ * Protocol 8.1.
  *
  * @param run run id of the server; empty if the server does not report it
  */

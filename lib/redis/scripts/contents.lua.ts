@@ -7,6 +7,7 @@ import { RESERVED, SHARED, SIGNATURE } from './usual.lua.js';
  * What a key holds: a string, or the members of a shared key, or nothing. Anything else is no lock: the third result is
  * then the error of the server (WRONGTYPE). The time of a server may lag behind the expiry of its keys by a moment, so a
  * shared key may have no members left.
+ * Protocol 2.2.
  */
 const LOOK = `
 local function look(key)
@@ -37,6 +38,7 @@ end`;
  *
  * A set that does not expire would be taken for the data of another program. So a member that is put into a set whose
  * expiry cannot be set is removed again.
+ * Protocol 11.1.
  */
 const SETTLE = `
 local function settle(key)

@@ -8,6 +8,7 @@ export const TIMELY = 2_000;
  * (empty: any), whether announced ttls are compared, too, the marker that it must have, and the fields to set. Compares
  * and sets atomically, and returns 0 if the marker has changed, if another server has taken the place of the one that was
  * read, or if the change was delayed for so long that the data may have been lost once more.
+ * Protocol 8.3.
  */
 export const MARK = `
 local function identity(section, pattern)

@@ -38,6 +38,7 @@ local function text(number)
   return string.format('%.0f', number)
 end`;
 
+// Protocol 9.1 and 9.6
 const FENCES = `
 -- The counters of a lock: larger than they are the first time, then only as large as the others say.
 local function draw(fields, at_least, step)
@@ -53,6 +54,7 @@ end`;
 /**
  * The ttls in use. Each is kept until a lock that was granted before the next announcement has ended. A ttl that is not
  * used any more is therefore forgotten.
+ * Protocol 8.9.
  */
 const ANNOUNCEMENTS = `
 local function announce(ttl, lengthens, factor, known)
@@ -86,6 +88,7 @@ end`;
 
 /**
  * One function for each operation. The parameters are the parts of a request in the order of `request-encoding.ts`.
+ * Protocol 4.2, 6.2, 7.1 and 7.4.
  *
  * - extend: sets the absent keys first. If there is no memory for them, the others are not refreshed either. EXISTS and
  *   not SET NX, which a server that is out of memory refuses even where it would do nothing.

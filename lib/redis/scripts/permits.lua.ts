@@ -5,6 +5,7 @@ import { RESERVED } from './usual.lua.js';
  * Takes one of the keys: the one that has the token already, the one that is reserved for the waiter, or the first that
  * is free. A key of another type has no value here, but exists. If all are held, the answer has the shortest
  * remaining time of the keys with a token, since a reservation ends within a moment, and not for this waiter.
+ * Protocol 11.10 and 11.11.
  */
 export const PERMITS = `
 local function soonest_hold(keys, values)

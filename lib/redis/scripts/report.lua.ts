@@ -4,6 +4,7 @@ import { SECTIONS } from '../identity.js';
 /**
  * The marker is KEYS[1] or ARGV[1], or there is none. INFO can be denied: its fields are empty then. A node of a
  * cluster may not own the marker's key; the error is ignored, because the node is refused for another reason.
+ * Protocol 8.2.
  */
 export const REPORT = `
 local time = redis.call('TIME')

@@ -1,6 +1,7 @@
 /**
  * KEYS: the key. ARGV: the token that the key must have, the value that replaces it. The remaining time is kept and
  * returned: the holder may have extended the lock while the operator was asked.
+ * Protocol 7.5.
  */
 export const REVOKE = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

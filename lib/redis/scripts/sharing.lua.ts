@@ -6,6 +6,7 @@ import { JOIN, MOST_HOLDERS, PART, RESERVED, SHARED } from './usual.lua.js';
  * A barrier is a sorted set. A member consists of the moment at which a process arrived and its name, and its score is
  * the moment until which it stands there. A request for a shared key is deferred while another process that is older, or
  * as old, stands at the barrier.
+ * Protocol 11.6.
  */
 const BARRIERS = `
 function operations.want(barriers, waiter, waited)
@@ -29,6 +30,7 @@ end`;
  *
  * A new member comes before any other write: a server that is out of memory refuses it only then. The member of an
  * extension that is still there comes after another write, so that it can always be extended.
+ * Protocol 11.2, 11.3 and 11.4.
  */
 const HOLDERS = `
 -- How long a key refuses the holder, and because of whom; nil if it does not.

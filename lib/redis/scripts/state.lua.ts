@@ -11,6 +11,7 @@ import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from './statuse
  *
  * A script of its own, which compares run and history each time: a state is opened once in a lock, and not worth a place
  * in the script of the locks. All names are in ARGV, as there.
+ * Protocol 10.4, 10.5 and 10.7.
  */
 export const STATE = `
 local call = redis.call

@@ -1,4 +1,4 @@
-/** Answer when no other token holds a key: the keys were set, refreshed, released, or are free. */
+/** Answer when no other token holds a key: the keys were set, refreshed, released, or are free. Protocol 4.6. */
 export const FREE = -2;
 /** Answer when a key is held and does not expire by itself. Both this number and {@link FREE} are those of PTTL. */
 export const ENDLESS = -1;

@@ -3,7 +3,10 @@ import { RESERVATION_LIFE } from '../../core/master.interface.js';
 import { TOKEN_LENGTH } from '../../core/random.js';
 import { FREE, FREE_WITH_WAITERS } from './statuses.js';
 
-/** How long a queue lives after a waiter has joined it, in milliseconds: waiters join again before that. */
+/**
+ * How long a queue lives after a waiter has joined it, in milliseconds: waiters join again before that.
+ * Protocol 5.7.
+ */
 export const QUEUE_LIFE = 5_000;
 
 // The parts that `bound-script.ts` assembles.
@@ -21,6 +24,7 @@ local time, marked`;
  * Checks the marker: a server that has lost its marker may have lost all locks, and must not grant anything. From time
  * to time it also compares the history of the data, because a server that was demoted and promoted again has the same
  * run and marker.
+ * Protocol 8.1.
  */
 export const CHECK_MARKER = `
 if marked == nil then
@@ -51,6 +55,7 @@ export const SIGNATURE = `(owner == '${REVOKED}' and '!' or string.match(owner, 
  * Notifies a waiter that it is next, and determines whether it listens. PUBLISH also counts clients that subscribe to a
  * pattern, such as a monitor, so the number of subscribers of exactly this channel decides. Without the permission to
  * read that number, `[2]` of the error is nil, and the result of PUBLISH has to do.
+ * Protocol 5.4.
  */
 export const NOTIFY = `
     local heard = pcall_redis('PUBLISH', waiter, key)
@@ -61,6 +66,7 @@ export const NOTIFY = `
  * its queue. Otherwise `answer` stays nil, and the general operations take over.
  *
  * Numbers are formatted by '%.0f' only: Lua's default format loses digits.
+ * Protocol 4.2 and 5.3.
  */
 export const TAKE = `${CHECK_MARKER}
 local owner = waiter and pcall_redis('GET', key)
@@ -86,6 +92,7 @@ end`;
  *
  * pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
  * released while processes wait for it is reserved for the one that is notified.
+ * Protocol 5.4 and 7.1.
  */
 export const GIVE = `
 if pcall_redis('GET', key) == token then
@@ -111,6 +118,7 @@ end`;
 /**
  * Adds a shared holder to one key that is free or shared, if no process stands at the barrier. Reads no member but the
  * first, however many there are. Otherwise `answer` stays nil, as in {@link TAKE}.
+ * Protocol 11.2.
  */
 export const JOIN = `${CHECK_MARKER}
 local size = marked and pcall_redis('EXISTS', key, barrier)
@@ -135,7 +143,10 @@ if type(size) == 'number' and size < ${MOST_HOLDERS} then
   end
 end`;
 
-/** Removes a shared holder of one key that others hold, too, or for which no process waits. Otherwise like {@link JOIN}. */
+/**
+ * Removes a shared holder of one key that others hold, too, or for which no process waits. Otherwise like {@link JOIN}.
+ * Protocol 11.4.
+ */
 export const PART = `
 local size = pcall_redis('ZCARD', key)
 local is_quiet = type(size) == 'number' and size > 0 and call('EXISTS', queue) == 0

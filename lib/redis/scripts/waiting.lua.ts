@@ -13,6 +13,7 @@ const MOST_SKIPPED = 100;
  * pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
  * released while processes wait for it is reserved for the one that is notified: as a string for one that waits for an
  * exclusive key, as a member for each that waits for a shared one. A waiter that is dead does not listen, and is skipped.
+ * Protocol 5.4, 11.5 and 11.7.
  */
 export const QUEUES = `
 -- When the last entry of a barrier ends that precedes this waiter, and the waiters of these entries; nil if there is none.
