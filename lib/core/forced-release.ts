@@ -73,6 +73,7 @@ export async function findOwners(context: OperatorContext): Promise<Owners> {
 /**
  * Keeps the holders that were found from extending their lock. The lock of a later holder is left alone, unless the holder
  * that was found has passed its own on to it within its process.
+ * Protocol 7.5.
  */
 export async function revokeOwners(
   { held, revoked, unasked }: Owners,

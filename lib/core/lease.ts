@@ -13,7 +13,7 @@ import type { Witness } from './witness.interface.js';
 import { LockState } from './state/lock-state.js';
 import { StateRegister } from './state/state-register.js';
 
-/** The next extension is due after this share of the ttl. */
+/** The next extension is due after this share of the ttl. Protocol 6.1. */
 const EXTEND_AFTER = 1 / 3;
 /** A failed extension is retried after at most this share of the ttl: soon enough, without a hot loop. */
 const RETRY_AFTER = 1 / 10;
@@ -223,6 +223,7 @@ export class Lease extends ListMember<Lease> {
   /** Releases the lock. Idempotent; never rejects. */
   release(): Promise<void> {
     const now = this.context.clock.read();
+    // Protocol 7.2
     // A loss that has not been detected yet must not be reported as a release.
     if (!this.isHeldAt(now)) return this.end instanceof Promise ? this.end : Promise.resolve();
     return this.passOn(now) ?? this.giveBack(now);
@@ -252,6 +253,7 @@ export class Lease extends ListMember<Lease> {
   /** Ends this lease without a release if the next waiter of this process takes the lock. */
   private passOn(now: Instant): Promise<void> | undefined {
     const { entry, call, quorumLock: leasedKeys, ttl } = this;
+    // Protocol 5.2
     if (this.personal) return undefined; // @mutant lock-passed-on-with-its-token
     if (!entry || this.renewal?.round || call.minHold > 0 || call.isShared) return undefined;
     const { began, sections } = this.tenure ?? { began: this.acquiredAt, sections: 1 };
@@ -263,6 +265,7 @@ export class Lease extends ListMember<Lease> {
   }
 
   private isHeldAt(now: Instant): boolean {
+    // Protocol 3.3 and 6.4
     if (!this.isOver && this.remainingAt(now) < TIMER_RESOLUTION) this.expire(now);
     return !this.isOver;
   }
@@ -272,6 +275,7 @@ export class Lease extends ListMember<Lease> {
   }
 
   private holdLeftAt(now: Instant): number {
+    // Protocol 6.5
     return this.call.maxHold - elapsedBetween(this.acquiredAt, now);
   }
 
@@ -302,6 +306,7 @@ export class Lease extends ListMember<Lease> {
 
   private giveBack(now: Instant): Promise<void> {
     const { minHold } = this.call;
+    // Protocol 7.4
     const keepFor = minHold === 0 ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
     const released = this.quorumLock.release(keepFor);
     if (this.tenure) this.entry?.noteServed(now);
@@ -363,6 +368,7 @@ export class Lease extends ListMember<Lease> {
       this.ttl = ttl;
       this.renewal = undefined;
     } else if (quorumCall.ownedByOther) {
+      // Protocol 6.4
       this.lose('owner-changed', this.quorumLock.lastReplies);
     } else {
       const { clock, random } = this.context;

@@ -339,7 +339,7 @@ export class Redlock {
     this.queue.wakeAll();
   }
 
-  /** Gives each server one vote, even if it is configured under several addresses. */
+  /** Gives each server one vote, even if it is configured under several addresses. Protocol 8.10. */
   private excludeTwins(): void {
     const runs = this.masters.map((master) => (master.isConnected ? master.identity().run : undefined));
     this.masters.forEach((master, index) => {

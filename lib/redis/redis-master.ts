@@ -208,6 +208,7 @@ export class RedisMaster implements Master, GuardedServer {
 
   /** What would be a new lock is not even sent to a master that does not vote: it could be granted there later. */
   private askForLock(request: AcquireRequest | PickRequest | DrawRequest, reply: ReplyCallback): void {
+    // Protocol 8.7
     const mayVote = this.data?.votes ?? true; // @mutant quarantined-votes-counted-2
     if (mayVote) {
       this.queue.add({ request, reply });
@@ -372,7 +373,10 @@ export class RedisMaster implements Master, GuardedServer {
     else this.runScript(asked);
   }
 
-  /** One lock at a time without a guard: the server answers this sooner than the script, which explains a refusal. */
+  /**
+   * One lock at a time without a guard: the server answers this sooner than the script, which explains a refusal.
+   * Protocol 4.2.
+   */
   private set(request: AcquireRequest, asked: PendingRequest): void {
     this.client.call('set', [...request.keys, request.token, 'PX', String(Math.ceil(request.ttl)), 'NX']).then(
       (value) =>
@@ -489,6 +493,7 @@ export class RedisMaster implements Master, GuardedServer {
     const { data, guard } = this;
     if (!data || !guard || reply.kind !== 'granted') return reply;
     if (request.op === 'beat') data.confirmedTtl.confirm(request.ttl, sent);
+    // Protocol 8.9
     if (!grantsKeys(request) || data.confirmedTtl.covers(request.ttl, received)) return reply;
     guard.repeatAnnouncement();
     return { kind: 'quarantined', sent: true, ...UNANNOUNCED };
@@ -503,6 +508,7 @@ export class RedisMaster implements Master, GuardedServer {
   /**
    * A server that does not know the script, which belongs to one run of it, may be another one, or have lost its data:
    * it has to identify itself before it is asked again.
+   * Protocol 8.1.
    */
   private runAgain(asked: readonly PendingRequest[], why: MasterReply, attempt = 1): void {
     const before = this.recognition.lastReport?.run;
@@ -597,6 +603,7 @@ export class RedisMaster implements Master, GuardedServer {
 /** A grant of a master that may have forgotten others does not count. */
 function judge(request: ServerRequest, answer: MasterReply, quarantine: Quarantine | undefined): MasterReply {
   const isVote = grantsKeys(request) || request.op === 'draw';
+  // Protocol 8.7
   return quarantine && isVote && answer.kind === 'granted'
     ? { kind: 'quarantined', sent: true, ...quarantine }
     : answer;

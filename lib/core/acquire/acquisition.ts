@@ -152,6 +152,7 @@ export class Acquisition {
         if (this.passed) return (leasedKeys = this.passed.leasedKeys);
         // An acquisition that finds no other ahead of it makes one full attempt, however small its budget.
         const hasOthersAhead = first !== undefined || isBehind;
+        // Protocol 5.1
         const isGuaranteed = !hasOthersAhead && (attempt === 1 || (this.permits?.isFirstTry ?? false));
         if (!isGuaranteed && waiter.isOver) throw await this.failure();
 
@@ -204,6 +205,7 @@ export class Acquisition {
     const { waiter } = this;
     waiter.interrupt = undefined;
     if (step !== 'all') this.places?.noteReply(home, quorumCall);
+    // Protocol 4.4
     const isGranted = quorumCall.outcome === 'granted' && quorumLock.remaining > 0;
     if (isGranted && !waiter.isStopped) {
       this.permits?.keep();
@@ -211,6 +213,7 @@ export class Acquisition {
     }
     // There is nothing to release if the home master alone was contacted and refused.
     const wasAlone = home !== undefined && step === 'home';
+    // Protocol 4.5
     if (!wasAlone || failureOf(quorumCall) !== 'refused') void quorumLock.release(0);
     waiter.check();
     // An attempt that the deadline cut short is less informative than the previous one.
@@ -237,6 +240,7 @@ export class Acquisition {
     const { notifications, places, keys, permits, waiter } = this;
     const isContended = notifications > 0 || places?.hasSharedHolders === true;
     if (keys.length === 1 || permits || !isContended) return false;
+    // Protocol 4.9
     return notifications > MOST_IN_VAIN || waiter.waited >= PATIENCE;
   }
 
@@ -305,6 +309,7 @@ export class Acquisition {
     const notifies = homeMasters.notifies(homeMasters.of(keys[0] as string));
     // The first one that is refused polls for all of this process, and those behind it are woken when it is granted.
     const isNext = this.entry?.isNext ?? true;
+    // Protocol 5.5
     const poll = isNext ? retries.delay(notifies) : Infinity;
     const freeAfter = isNext ? quorumCall.freeAfter : undefined;
     const expiry = freeAfter === undefined ? Infinity : freeAfter + EXPIRY_RESOLUTION;
@@ -344,6 +349,7 @@ export class Acquisition {
   /** Gives up: leaves all queues and barriers, or lets the next waiter of this process take its places. */
   private passPlaces(): void {
     const { places, entry, permits, call } = this;
+    // Protocol 5.7
     const isTaken = places && !permits && !call.isShared && entry?.passPlaces(places);
     if (isTaken) this.places = undefined;
     else places?.leave();
@@ -379,6 +385,7 @@ export class Acquisition {
 
   private newQuorumLock(home: CircuitBreakerMaster | undefined, permit: KeyNames | undefined): QuorumLock {
     const { context, taken } = this;
+    // Protocol 4.5
     const token = context.tokens.next(this.waiter.since.wall); // @mutant token-reused-across-attempts
     const { isShared } = this.call;
     return new QuorumLock(context, { resources: taken, permit, isShared, token, home });

@@ -26,6 +26,7 @@ export class Barrier {
     const isShared = answered.some((answer) => answer.kind === 'held' && answer.sharedBy !== undefined);
     if (isShared) this.hasSharedHolders = true;
     if (this.names.keys.length > 1 || (!isShared && !this.isStanding)) return;
+    // Protocol 11.6
     this.isStanding = true;
     this.ask(waited);
   }

@@ -38,6 +38,7 @@ export class HandOffReservation {
     master.ask(this.elsewhere, (answer) => {
       const goOn = (): void => {
         // A withdrawn request has been followed by its release: a repetition would arrive after that.
+        // Protocol 5.6
         const isWorthIt = this.answered?.kind === 'granted' && repeats > 0 && !this.elsewhere.withdrawn;
         if (isWorthIt) this.askUpTo(repeats - 1, master, reply);
         else reply(answer);

@@ -43,6 +43,7 @@ export class HomeMasters {
     let home: CircuitBreakerMaster | undefined;
     let highest = -1;
     for (const candidate of this.candidates) {
+      // Protocol 5.3
       const weight = mix(hashOfKey ^ candidate.hash);
       if (weight <= highest || !candidate.master.isUsable) continue;
       home = candidate.master;

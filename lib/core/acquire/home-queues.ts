@@ -25,6 +25,7 @@ export class HomeQueues {
     const { names, hasOneQueue, listener, notified } = this.options;
     (this.queuedAt ??= new Set()).add(home);
     home.listen(listener, (key) => notified(home, key));
+    // Protocol 11.11
     return { queues: hasOneQueue ? names.queues.slice(0, 1) : names.queues, waiter: listener, waited };
   }
 

@@ -26,6 +26,7 @@ export interface PassedLock extends Tenure {
 /**
  * Whether a holder may pass its lock to the next waiter of its process, which needs no round trip, or has to release it, so
  * that other processes get their turn.
+ * Protocol 5.2.
  *
  * @see https://dl.acm.org/doi/10.1145/2145816.2145848 "Lock Cohorting", Dice, Marathe and Shavit, for the same bound
  *   between the cores of one machine

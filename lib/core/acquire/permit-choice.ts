@@ -64,6 +64,7 @@ export class PermitChoice {
     this.giveBack();
     const mayBeFree = step !== 'all' && failure === 'split' && claimed !== undefined;
     if (mayBeFree) this.tried.add(claimed);
+    // Protocol 11.10
     return mayBeFree && this.tried.size < Math.min(this.permits, MOST_PICKS);
   }
 

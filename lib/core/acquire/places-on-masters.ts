@@ -55,6 +55,7 @@ export class PlacesOnMasters {
   }
 
   leave(): void {
+    // Protocol 5.7
     // First the barrier: it would keep those that are woken from taking the key.
     this.barrier?.leave();
     this.homeQueues?.leave();

@@ -75,6 +75,7 @@ export class QuorumCall {
     this.pending = masters.length;
     for (let index = 0; index < masters.length; index++) this.answers.push(undefined);
     masters.forEach((master, index) => {
+      // Protocol 4.1
       const reply = (answer: MasterReply): void => this.count(index, answer);
       if (send) send(master, reply);
       else master.ask(request, reply);
@@ -161,6 +162,7 @@ export class QuorumCall {
 
   /** The masters on which the request may have taken effect, or may still do so. */
   get reached(): readonly Master[] {
+    // Protocol 4.5
     if (this.answers.every(mayHaveReached)) return this.masters; // @mutant release-only-to-granters-2
     return this.masters.filter((_, index) => mayHaveReached(this.answers[index])); // @mutant release-only-to-granters-1
   }
@@ -193,6 +195,7 @@ export class QuorumCall {
         if (answer.fence !== undefined) (this.counted ??= []).push(answer.fence);
       }
       if (this.grants >= this.quorum) this.dropExcluded();
+      // Protocol 4.3
       if (this.grants >= this.quorum || this.grants + this.pending < this.quorum) this.close();
     } else {
       // Answers after the decision still show on which masters the request took effect.

@@ -190,6 +190,7 @@ export class QuorumLock implements LeasedKeys {
     const { order } = permits;
     // Until one is taken, the key to release is not known.
     this.permit = permits.all;
+    // Protocol 11.10
     const request: PickRequest = { op: 'pick', keys: order, token: this.token, ttl, withdrawn: false, queue: ticket };
     const first = await this.runRound({ masters: [home], request, timeout });
     const [answer] = first.answered;
@@ -206,6 +207,7 @@ export class QuorumLock implements LeasedKeys {
     const { timeout, since } = attempt;
     const requestToHome = this.acquisition(attempt, ticket);
     const request = this.acquisition(attempt);
+    // Protocol 5.6
     const reservation = new HandOffReservation(home, requestToHome, request);
     // The home master first: this gives the previous holder's release a little more time to reach the others.
     const masters = [home, ...this.context.masters.filter((master) => master !== home)];
@@ -218,6 +220,7 @@ export class QuorumLock implements LeasedKeys {
     const { masters, settings, clock } = this.context;
     const started = clock.read();
     // A shorter ttl may take effect on the masters even if their answers never arrive.
+    // Protocol 6.3
     if (this.validityOf(ttl) < this.remaining) this.countFrom(started, ttl);
     const timeout = Math.min(masterTimeoutFor(settings, ttl), Math.max(this.remaining, 0));
     const { keys } = this.names;
@@ -233,6 +236,7 @@ export class QuorumLock implements LeasedKeys {
         }));
     const quorumCall = await this.runRound({ masters, request, timeout, send });
     // A grant that arrives after the end of the old validity does not count: another holder may have come and gone.
+    // Protocol 6.3
     const extended = quorumCall.outcome === 'granted' && this.remaining > 0; // @mutant extension-counted-after-the-old-validity
     if (extended) {
       this.countFrom(started, ttl);
@@ -271,6 +275,7 @@ export class QuorumLock implements LeasedKeys {
     const { token, isShared } = this;
     const request = { op: 'release', keys, queues, token, keepFor, ttl, isShared } as const;
     const { clock, settings, releases } = this.context;
+    // Protocol 7.1
     const masters = withLast(this.reached, this.home);
     releases.begin();
     return new Promise((resolve) => {
@@ -305,6 +310,7 @@ export class QuorumLock implements LeasedKeys {
     if (this.phase === 'given up' || first.outcome !== 'granted' || !answer) return Promise.resolve(first);
     const { timeout, since } = attempt;
     const request = this.acquisition(attempt);
+    // Protocol 5.6
     const send: SendRequest = (master, reply) => (master === home ? reply(answer) : master.ask(request, reply));
     return this.runRound({ masters: this.context.masters, request, timeout, countsFrom: since, send });
   }
@@ -357,6 +363,7 @@ export class QuorumLock implements LeasedKeys {
   }
 
   private countFrom(started: Instant, ttl: number): void {
+    // Protocol 3.2 and 4.4
     this.since = started; // @mutant start-time-taken-after-replies
     this.validity = this.validityOf(ttl);
   }
@@ -369,6 +376,7 @@ export class QuorumLock implements LeasedKeys {
   /** Every request that was sent is followed by its release, and no other request may be sent after that. */
   private withdraw(): void {
     if (!this.sent) return;
+    // Protocol 4.5 and 7.3
     withdraw(this.sent); // @mutant sent-again-after-its-release
     if (this.sent.quorumCall?.isOpen) this.noteReached(this.sent.quorumCall);
   }

@@ -45,6 +45,7 @@ export class Refusal {
   /**
    * Whether another token holds the keys; otherwise, too few masters can vote. While an answer is missing, a quorum of
    * masters must report it, because a key on a minority may just as well be left over from a dead holder.
+   * Protocol 4.6.
    */
   get isHeld(): boolean {
     const { masters } = this;

@@ -261,7 +261,7 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
     this.admitted++;
   }
 
-  /** Whether the next place may contend. */
+  /** Whether the next place may contend. Protocol 11.8. */
   private mayAdmit({ sharing }: Place): boolean {
     const { admitted, holders, lastAdmitted } = this;
     if (this.refused > 0) return false;

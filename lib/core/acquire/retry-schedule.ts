@@ -52,14 +52,17 @@ export class RetrySchedule {
    */
   delay(called: boolean): number {
     const chance = this.random.fraction();
+    // Protocol 5.6
     // Back off before the next attempt: a home master that fails may do so at once, again and again.
     if (this.failures > 0) return Math.max(1, chance * Math.min(FIRST_POLL, RETRY_WITHIN * 2 ** this.failures));
+    // Protocol 5.5
     const most = called ? Math.min(RAREST_POLL, FIRST_POLL * 2 ** this.quiet) : FIRST_POLL;
     return most * (LEAST + chance * (1 - LEAST));
   }
 
   /** Whether the next poll asks all masters. */
   isWide(called: boolean): boolean {
+    // Protocol 5.5
     return !called || this.quiet % ALL_MASTERS_EVERY === 0;
   }
 }

@@ -12,6 +12,7 @@ const RETRY_AFTER = 1 / 10;
 
 /** Resources that are acquired one by one: keeps those already acquired alive until the rest are acquired, too. */
 export class SequentialAcquisition {
+  // Protocol 4.9
   private readonly leasedKeys = new CompositeLock();
   private since: Instant | undefined;
   private timer: Timer | undefined;

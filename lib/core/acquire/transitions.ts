@@ -37,7 +37,7 @@ const AFTER_HOME: Readonly<Record<Failure, Transition>> = {
   late: { schedule: 'failure', next: 'pause' },
 };
 
-/** From each kind of attempt and each failure to what follows. */
+/** From each kind of attempt and each failure to what follows. Protocol 5.6. */
 const TRANSITIONS: Readonly<Record<Step, Readonly<Record<Failure, Transition>>>> = {
   all: {
     refused: { next: 'home', whileFailing: 'pause' },

@@ -67,6 +67,7 @@ class Places implements QueueEntry {
  * acquisitions cannot deadlock.
  */
 export class WaitQueue {
+  // Protocol 5.2
   private readonly queues: Queues = new Map();
 
   /** Joins the queues of all resources. */

@@ -47,6 +47,7 @@ export class Waiter {
   /**
    * Milliseconds since this waiter was created. By the monotonic clock, like every timer: a wall clock that is set must
    * not end a wait, and a machine that is suspended does not wait.
+   * Protocol 3.5.
    */
   get waited(): number {
     return this.clock.read().monotonic - this.since.monotonic;
@@ -114,6 +115,7 @@ export class Waiter {
 
   /** Interrupts this waiter. The current pause and every later one throw `reason`. */
   stop(reason: unknown): void {
+    // Protocol 5.1
     this.stopped ??= { reason };
     this.work?.giveUp();
     this.resume?.();

@@ -31,6 +31,7 @@ export class WakeUps {
     if (permit) {
       const { resource, slot } = permit;
       const isUsed = queue.notify(queueOfPermits(resource), slot);
+      // Protocol 11.11
       if (!isUsed) this.passOn(master, keyspace.namesOfSlots(resource, [slot]));
       return;
     }

@@ -5,6 +5,7 @@ import { NUL } from '../keyspace.js';
 /**
  * Largest number of names in a request. All of them go into one script call, which blocks the server. For this many
  * names, it takes 2 ms to acquire or extend them, and 4 ms to release them if a process waits for each.
+ * Protocol 4.8.
  */
 export const MOST_NAMES = 512;
 /**

@@ -159,7 +159,7 @@ export function driftOf(settings: Settings, ttl: number): number {
   return ttl * settings.driftFactor + EXPIRY_RESOLUTION;
 }
 
-/** How long one master may take to answer a request with this ttl, in milliseconds. */
+/** How long one master may take to answer a request with this ttl, in milliseconds. Protocol 4.1. */
 export function masterTimeoutFor(settings: Settings, ttl: number): number {
   return Math.min(settings.masterTimeout, ttl / 4);
 }

@@ -19,6 +19,7 @@ export class ConfirmedTtl {
   /** Whether the server certainly knew of a ttl when it gave an answer that arrived at `received`. */
   covers(ttl: number, received: Instant): boolean {
     const { last } = this;
+    // Protocol 8.9
     return last !== undefined && ttl <= last.ttl && elapsedBetween(last.sent, received) <= KNOWN_FOR;
   }
 

@@ -195,6 +195,7 @@ export class DataIdentity {
     this.unknownSince = undefined;
     this.isUnknown = false;
     const since = this.seenSince?.monotonic ?? received.monotonic;
+    // Protocol 8.2
     const isYoung = marker.from > report.time || this.wait.endsTooEarly(marker.from, received);
     if (marker.from > report.time) this.wait.watch(marker.from, marker.from - report.time, asked);
     // A nonce that has voted keeps its vote: its quarantine has ended, even if the clock is set back afterwards.
@@ -235,6 +236,7 @@ export class DataIdentity {
 
   /** Whether the marker in the report keeps the server from voting. */
   isYoungAt(report: ServerIdentity): boolean {
+    // Protocol 8.4
     return report.marker !== undefined && report.marker.from > report.time;
   }
 }

@@ -33,6 +33,7 @@ export class GuardRounds {
     if (group.trusted < group.quorum) group.voidAttempts();
     for (const [identity, report] of reports) {
       if (identity.unknownSince === undefined) continue;
+      // Protocol 8.3
       // The reports of the others count only if they were read after it was known that this one's data is unknown.
       const areRecent = wasUnknown.has(identity);
       if (!areRecent || (await writer.quarantine(identity, report, reports, asked))) again = true;

@@ -47,6 +47,7 @@ export class MarkerWriter {
   /** Quarantines a server whose data may lack what it acknowledged, until every lock from before has ended. */
   async quarantine(identity: DataIdentity, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
+    // Protocol 8.3
     const longest = this.longestTtl(identity, reports, asked);
     if (longest === undefined) return false;
     const { ttl, isGuess, hasWaited = false } = longest;
@@ -69,6 +70,7 @@ export class MarkerWriter {
     const { marker } = report;
     // New masters without a holder vote early, by the clocks of the clients.
     const isNew = marker?.isGuess && !marker.isVetoed && identity.isYoungAt(report);
+    // Protocol 8.11
     // One accusation per step: a new marker was written after it.
     if (!marker || marker.nonce !== identity.nonce || isNew) {
       identity.step = undefined;
@@ -90,8 +92,10 @@ export class MarkerWriter {
     if (identity.hasLostData && marker.wasEmpty) return this.change(identity, report, { first: '' }); // @mutant no-objection
     const isYoung = identity.isYoungAt(report);
     // Before all else: for a process far away, each step takes a good part of the time until an early vote.
+    // Protocol 8.5
     const owesVeto = group.isEngaged && !marker.isVetoed && (isYoung || identity.wasMetEngaged); // @mutant no-veto-1
     if (owesVeto) return this.change(identity, report, { vetoed: 1 });
+    // Protocol 8.5
     if (isYoung && identity.owesLengthening) {
       const took = this.ttls.beat(identity, {
         ttl: this.ttls.usedTtl + identity.server.handover,
@@ -103,6 +107,7 @@ export class MarkerWriter {
     }
     if (isYoung && !identity.votes) {
       const since = identity.seenSince ?? asked;
+      // Protocol 8.2
       // By this client's own clock, every lock has ended: a `from` that a wrong clock set too late does no harm. The
       // marker stays as it is, because the wrong clock may be the client's.
       const hasWaited = asked.monotonic - since.monotonic > marker.wait; // @mutant quarantine-ended-by-the-wall-clock

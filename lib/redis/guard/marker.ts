@@ -42,6 +42,7 @@ export interface Marker {
 /**
  * The fields of the hash. `ttls` lists the announced ttls, each with the time until which it counts:
  * `10000:1735689600000`. `known` is the largest ttl that was announced to every master.
+ * Protocol 2.3.
  */
 export const MARKER_FIELDS = [
   ...(['run', 'replid', 'nonce', 'from', 'vetoed', 'guess', 'ttls', 'known', 'by', 'at', 'why'] as const),

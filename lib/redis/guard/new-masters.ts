@@ -24,7 +24,7 @@ interface Sighting {
 /**
  * Masters that are new at the same time. If no process objects for {@link EARLY_AFTER}, none knows more of them: they vote
  * early, and are the first ones. That time has to pass by the clock of this process and by those of all servers, because a
- * clock may jump, and what follows counts for all processes.
+ * clock may jump, and what follows counts for all processes. Protocol 8.6 and 10.2.
  */
 export class NewMasters {
   private quiet: Sighting | undefined;

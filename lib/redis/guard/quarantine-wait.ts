@@ -26,6 +26,7 @@ export class QuarantineWait {
   endsTooEarly(from: number, now: Instant): boolean {
     const { watched } = this;
     if (watched?.from !== from) return false;
+    // Protocol 8.2
     return elapsedBetween(watched.since, now) < watched.left * (1 - SLEWED) - ROUNDED;
   }
 

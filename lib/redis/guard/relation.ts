@@ -20,6 +20,7 @@ export function relationOf(
   { marker, run, replid, wasPromoted, replicas }: ServerIdentity,
   { isDurable, nonce }: { readonly isDurable: boolean; readonly nonce: string },
 ): Relation {
+  // Protocol 8.2 and 8.3
   if (!marker) return 'unknown'; // @mutant lost-data-taken-for-known-data
   if (marker.run === run && marker.replid === replid) return 'known'; // @mutant another-run-taken-for-known-data
   // A process without the permission for INFO has only the nonce, and must not question what others know.

@@ -273,6 +273,7 @@ export class RestartGuard implements Witness {
     this.isBusy = now - this.idleSince < SAMPLE_INTERVAL;
     this.wasEngaged = false;
     if (this.hasQuarantined || this.isExpectant) this.readMasters();
+    // Protocol 8.5
     if (isEngaged) this.keepContact(now - this.contactedAt);
     for (const identity of identities) {
       if (identity.votes && identity.clock.ageAt(now) >= SAMPLE_INTERVAL) void this.ttls.beat(identity);

@@ -125,6 +125,7 @@ export function sampleOf(sent: Instant, received: Instant, time: number): Sample
 /**
  * Judges a step in the answers of one server by the other servers. If a quorum moved by about the same amount, this
  * client's clock is the cause. If most of them did not move, the suspect's clock is.
+ * Protocol 8.11.
  *
  * @param others movements of the other servers since before the step; `undefined` where it is unknown
  */

@@ -28,6 +28,7 @@ export class StepJudge {
     const sample = sampleOf(sent, this.group.context.clock.read(), time);
     const { allowance } = this;
     if (identity.isSuspect) return false;
+    // Protocol 8.11
     if (identity.clock.movedForward(sample) > allowance) {
       void this.judge(identity, sample);
       return false;

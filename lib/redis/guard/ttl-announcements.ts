@@ -132,6 +132,7 @@ export class TtlAnnouncements {
     const { group } = this;
     const until = group.now + group.context.settings.masterTimeout;
     let missing = await this.announce(ttl);
+    // Protocol 8.9
     // A second time: a master that lost its data in between has learned a smaller ttl from one that had not confirmed yet.
     if (missing.length === 0) missing = await this.announce(ttl, ttl, Math.max(0, until - group.now));
     if (missing.length === 0) {

@@ -23,7 +23,7 @@ export function markersOfOthers(identity: DataIdentity, reports: Reports): reado
   });
 }
 
-/** The largest ttl that may be in use, in milliseconds, according to the markers of other masters. */
+/** The largest ttl that may be in use, in milliseconds, according to the markers of other masters. Protocol 8.3. */
 export function ttlInUse(others: readonly Marker[], { masters, ttl }: Sizes): number {
   const announced = Math.max(ttl, ...others.map(({ maxTtl }) => maxTtl));
   // Each lock was announced on a quorum, but perhaps on a quorum of a shorter list: while a master is added, instances
