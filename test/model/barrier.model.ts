@@ -37,7 +37,7 @@ const KINDS = ['ask', 'give up', 'release', 'arrive', 'want', 'take', 'give back
 type Kind = (typeof KINDS)[number];
 
 /**
- * Rule 6: a writer X that waits, and readers that come and go on N masters. There are no reservations and no wake-ups:
+ * Protocol 11.6: a writer X that waits, and readers that come and go on N masters. There are no reservations and no wake-ups:
  * X asks whenever it likes, and `want` may expire at any time. A request that does not reach its quorum ends at once
  * everywhere, because what it leaves behind defers no reader.
  */

@@ -23,7 +23,7 @@ const oneTick: ClusterOptions = { ...two, ttl: 1, masterTimeout: 0, wait: 2 };
 const lateSeals: ClusterOptions = { ...two, events: restarts, lateSeals: true };
 
 const failover: Section = {
-  title: 'Cluster: failovers and restarts behind one master (section 12, rule 7 repaired)',
+  title: 'Cluster: failovers and restarts behind one master (section 12)',
   holds: [
     clusterHolds('one takeover', one, true),
     clusterHolds('two takeovers', two),
@@ -207,7 +207,7 @@ const elections: ClusterOptions = { ...one, view: 'epoch', events: ['election'] 
 const live: ClusterOptions = { ...two, events: ['takeover', ...restarts], prompt: { within: 3 } };
 
 const epochs: Section = {
-  title: 'Question p: which epoch belongs to a map (rule 12.7 as it stands)',
+  title: 'Question p: which epoch belongs to a map (an earlier form of Protocol 12.7)',
   holds: [
     clusterHolds('the current epoch and the claims, voters hear of a promotion at once', {
       ...elections,
@@ -360,7 +360,7 @@ const ring: PartitionsOptions = {
 };
 
 const partitions: Section = {
-  title: 'Cluster: several keys over partitions (rule 12.8)',
+  title: 'Cluster: several keys over partitions (Protocol 12.8)',
   holds: [
     partitionsHold('two clients of the same two partitions, T = 3, one loss', { ...same, ttl: 3 }),
     partitionsHold('two partitions against one of them, T = 3, two losses', { ...overlapping, ttl: 3, losses: 2 }),

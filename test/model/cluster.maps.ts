@@ -8,7 +8,7 @@ export interface ClusterMap {
   readonly epoch: number;
 }
 
-/** Rule 7: which maps a client takes, and which views confirm them. */
+/** Protocol 12.7: which maps a client takes, and which views confirm them. */
 export class Maps {
   private readonly options: ClusterOptions;
   private readonly at: ClusterLayout;
@@ -64,6 +64,7 @@ export class Maps {
   /**
    * Whether enough nodes know a claim for a client to use it: so many of the primaries other than the claimant that each
    * majority, of this map or of an older one, contains one of them.
+   * Protocol 12.7.
    */
   private isKnown(state: Uint8Array, claim: number): boolean {
     const nodes = this.ownership.electorate(state, claim);

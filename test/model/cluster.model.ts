@@ -121,7 +121,7 @@ export class ClusterModel implements Model {
     emit(next, 'ask', c, server);
   }
 
-  /** Whether a view was sent at most H before the request, or later. */
+  /** Whether a view was sent at most H before the request, or later. Protocol 12.7. */
   private isConfirmed(state: Uint8Array, c: number): boolean {
     const view = state[this.at.view(c)]!;
     const age = this.options.ttl - state[this.at.round(c)]!;

@@ -26,7 +26,7 @@ export type ClusterEvent =
   /** Another primary takes slots that neither client uses: an epoch without votes. */
   | 'move of other slots';
 
-/** A rule of section 12, or of the repair of its rule 7, that is left out. */
+/** A rule of section 12 that is left out. */
 export type ClusterWeakening =
   | 'no guard'
   | 'votes count without a view'
@@ -47,7 +47,7 @@ export type ClusterWeakening =
   | '`from` is computed when the data is read';
 
 /**
- * What a view of rule 7 compares.
+ * What a view compares (Protocol 12.7).
  *
  * - `claims`: the owner of the partition and its config epoch, and clients write seals only for a claim that enough of
  *   the other primaries know.

@@ -2,7 +2,7 @@ import { C, type ClusterLayout } from './cluster.layout.js';
 import { type ClusterOptions, type ClusterWeakening } from './cluster.options.js';
 import { type ClusterParts, type EmitStep, type Ownership } from './cluster.ownership.js';
 
-/** Rules 5 and 6: which data is known, and how unknown data is sealed. */
+/** Protocol 12.5 and 12.6: which data is known, and how unknown data is sealed. */
 export class Seals {
   private readonly options: ClusterOptions;
   private readonly at: ClusterLayout;
@@ -19,7 +19,7 @@ export class Seals {
     this.weak = new Set(options.without);
   }
 
-  /** Whether the data is that which was acknowledged: run, replid and nonce of the seal. */
+  /** Whether the data is that which was acknowledged: run, replid and nonce of the seal. Protocol 12.5. */
   isKnown(state: Uint8Array, server: number): boolean {
     const { at } = this;
     const named = state[at.seal(server)]!;
@@ -85,7 +85,10 @@ export class Seals {
     return this.weak.has('a seal is written without compare-and-set');
   }
 
-  /** The script that writes a seal compares the claim of its process with that in the map of the client. */
+  /**
+   * The script that writes a seal compares the claim of its process with that in the map of the client.
+   * Protocol 12.6 and 12.7.
+   */
   private isAllowed(state: Uint8Array, server: number, claim: number): boolean {
     if (this.options.view !== 'claims' || this.weak.has('a seal is written whatever its process claims')) return true;
     return state[this.at.claim(server)] === claim;
@@ -93,6 +96,7 @@ export class Seals {
 
   private seal(next: Uint8Array, server: number, wait: number): void {
     next[this.at.seal(server)] = server + 1;
+    // Protocol 12.6
     next[this.at.from(server)] = wait;
     if (this.options.sealHasClaim) next[this.at.sealClaim(server)] = next[this.at.claim(server)]!;
   }

@@ -257,7 +257,7 @@ const liveness: Section = {
 };
 
 const attempts: Section = {
-  title: 'Question a: which attempt makes a witness (rules 8.5 and 8.6)',
+  title: 'Question a: which attempt makes a witness (Protocol 8.5 and 8.6)',
   holds: [
     guardHolds('sent to at least one master: safe', { ...cutOff, attemptCounts: 'one' }),
     guardHolds('sent to at least a quorum, none added later: safe', {
@@ -432,7 +432,7 @@ const raise: MaxTtlOptions = {
 const raised: MaxTtlOptions = { ...raise, level: 'known' };
 
 const maxTtl: Section = {
-  title: 'Larger ttl: A holds for longer than S knows (rules 8.3 and 8.9)',
+  title: 'Larger ttl: A holds for longer than S knows (Protocol 8.3 and 8.9)',
   holds: [
     maxTtlHolds('raised on all masters, one other master read, one loss', raise, true),
     maxTtlHolds('raised on a quorum, two other masters read, one loss', { ...raise, use: 'quorum', sources: 2 }, true),
@@ -467,7 +467,7 @@ const maxTtl: Section = {
 };
 
 const ownWait: Section = {
-  title: 'Question b: no other master with known data can be read (rule 8.3)',
+  title: 'Question b: no other master with known data can be read (Protocol 8.3)',
   holds: [
     maxTtlHolds('own wait, then W; one ttl for all; two losses', {
       ...raised,

@@ -62,9 +62,9 @@ export interface GuardOptions {
   /** The largest number of faults. */
   readonly maxFaults: number;
   readonly without?: readonly GuardWeakening[];
-  /** Rule 8.8: all masters are declared durable. `unmet`: a spare, or a promoted replica, may end before a process has met it. */
+  /** Protocol 8.8: all masters are declared durable. `unmet`: a spare, or a promoted replica, may end before a process has met it. */
   readonly declared?: 'met' | 'unmet';
-  /** Rules 8.5 and 8.6: H and G, in ticks. Without it, no marker is set to vote early. */
+  /** Protocol 8.5 and 8.6: H and G, in ticks. Without it, no marker is set to vote early. */
   readonly early?: { readonly contactEvery: number; readonly wait: number };
   /** Whether the holder also writes markers for unknown data. */
   readonly holderWrites?: boolean;
@@ -320,6 +320,7 @@ export class GuardModel implements Model {
     }
     const accepted = state[at + NONCES + m]!;
     const unchecked = this.weak.has('marker not checked in the voting script');
+    // Protocol 8.1
     if (accepted === 0 || (accepted !== state[master + NONCE] && !unchecked)) return;
     const young = state[master + FROM]! > 0 && !unchecked && (state[at + PASSED]! & bit) === 0;
     const owner = state[master + OWNER]!;
@@ -329,6 +330,7 @@ export class GuardModel implements Model {
       if (young || owner !== 0) return;
     } else {
       if (owner !== 0 && owner !== self) return;
+      // Protocol 8.7
       if (young && owner === 0) {
         if (this.weak.has('heals are not written on a quarantined master')) return;
         counts = this.weak.has('heal counts on a quarantined master');
@@ -361,7 +363,10 @@ export class GuardModel implements Model {
     }
   }
 
-  /** Reads run, replid and marker in one script, and accepts known data. For a witness this is a contact. */
+  /**
+   * Reads run, replid and marker in one script, and accepts known data. For a witness this is a contact.
+   * Protocol 8.2.
+   */
   private read(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const at = this.client(c);
     const master = m * MASTER;
@@ -375,6 +380,7 @@ export class GuardModel implements Model {
       if (news) this.accept(next, c, m);
       this.remember(next, c, m);
       const counts = young || this.weak.has('passed marker counts as young');
+      // Protocol 8.5
       if (witness && counts && this.vetoes) next[master + VETOED] = 1;
       if (news) this.urgent = true;
       if (this.seeYoung(next, c, m)) this.urgent = true;
@@ -383,7 +389,7 @@ export class GuardModel implements Model {
     emit(next, action('read', c, m));
   }
 
-  /** Rule 8.8. */
+  /** Protocol 8.8. */
   private rename(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const master = m * MASTER;
     const left = state[master + LEFT]!;
@@ -400,11 +406,12 @@ export class GuardModel implements Model {
     emit(next, action('rename', c, m));
   }
 
-  /** Rule 8.3. The write compares the marker with what was read, so reading and writing are one step. */
+  /** Protocol 8.3. The write compares the marker with what was read, so reading and writing are one step. */
   private write(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const master = m * MASTER;
     const young = state[master + FROM]! > 0;
     const again = this.weak.has('young marker replaced by a second wait') && young;
+    // Protocol 8.4
     if (state[master + KNOWN] === 1 && !again) return;
     const next = this.copy(state);
     next[master + KNOWN] = 1;
@@ -433,7 +440,7 @@ export class GuardModel implements Model {
   }
 
   /**
-   * Notes a young marker for rule 8.6. The wait of G begins once all of them are noted. Returns whether this changed
+   * Notes a young marker for Protocol 8.6. The wait of G begins once all of them are noted. Returns whether this changed
    * anything.
    */
   private seeYoung(next: Uint8Array, c: number, m: number): boolean {
@@ -482,6 +489,7 @@ export class GuardModel implements Model {
     emit(next, action('read again', c, m));
   }
 
+  // Protocol 8.6
   private voteEarly(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const at = this.client(c);
     const phase = state[at + EARLY]!;

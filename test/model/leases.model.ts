@@ -66,7 +66,7 @@ export abstract class LeasesModel implements Model {
   protected abstract grant(next: Uint8Array, request: Required<Request>): boolean;
   /** Extends or heals on one master, or returns false and changes nothing. */
   protected abstract extend(next: Uint8Array, request: Request): boolean;
-  /** Removes what a client has on one master. */
+  /** Removes what a client has on one master. Protocol 7.1 and 7.2. */
   protected abstract remove(next: Uint8Array, request: Request): void;
   protected abstract showKey(state: Uint8Array, m: number): string;
   abstract violation(state: Uint8Array): string | undefined;
@@ -93,7 +93,10 @@ export abstract class LeasesModel implements Model {
     this.tick(state, emit);
   }
 
-  /** One request of an attempt or of an extension reaches a master and is granted. The first one begins the round. */
+  /**
+   * One request of an attempt or of an extension reaches a master and is granted. The first one begins the round.
+   * Protocol 4.1.
+   */
   private ask(state: Uint8Array, { c, m }: Request, emit: Emit): void {
     if (state[this.at.quarantine(m)]! > 0) {
       if (this.options.lossy && this.believes(state, c)) this.store(state, { c, m }, emit);
@@ -121,6 +124,7 @@ export abstract class LeasesModel implements Model {
     if (kind === 'again' || state[this.at.round(c)] === 0) this.begin(next, c, choice);
     if (!this.answer(next, { c, m, choice })) return;
     next[this.at.counted(c, m)] = 1;
+    // Protocol 4.3 and 4.4
     if (this.at.countedBy(next, c) >= this.quorum) {
       next[this.at.belief(c)] = next[this.at.round(c)]!;
       this.endRound(next, c);
@@ -141,6 +145,7 @@ export abstract class LeasesModel implements Model {
     const { c, m } = request;
     if (this.believes(next, c)) return this.extend(next, request);
     // The release of an earlier attempt comes first, because a connection keeps the order.
+    // Protocol 4.5
     if (next[this.at.end(c, m)]! > 0) this.remove(next, request);
     return this.grant(next, request);
   }
@@ -164,6 +169,7 @@ export abstract class LeasesModel implements Model {
 
   private begin(next: Uint8Array, c: number, choice: number): void {
     this.endRound(next, c);
+    // Protocol 3.2
     next[this.at.round(c)] = this.ttl(c);
     next[this.at.choice(c)] = choice;
   }
@@ -218,6 +224,7 @@ export abstract class LeasesModel implements Model {
       this.at.ageClient(next, c);
       const over = held ? !this.believes(next, c) : next[this.at.round(c)] === 0;
       // An extension that reaches its quorum after the end of the old validity does not count.
+      // Protocol 6.3 and 6.4
       if (active && over) this.end(next, c);
     }
     this.emit(next, 'tick', emit, { c: 0, m: 0 });

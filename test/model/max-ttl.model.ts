@@ -84,7 +84,7 @@ const KINDS = [
 ] as const;
 type Kind = (typeof KINDS)[number];
 
-/** Rules 8.3, 8.5 and 8.9 for clients with different ttls, and whether an old level may be forgotten. Three masters. */
+/** Protocol 8.3, 8.5 and 8.9 for clients with different ttls, and whether an old level may be forgotten. Three masters. */
 export class MaxTtlModel implements Model {
   readonly width = WIDTH;
   private readonly next = new Uint8Array(WIDTH);
@@ -146,6 +146,7 @@ export class MaxTtlModel implements Model {
     return c === A ? !leasedKeys : leasedKeys;
   }
 
+  // Protocol 8.9
   private mayUse(state: Uint8Array): boolean {
     const at = client(A);
     let confirmed = 0;
@@ -258,7 +259,7 @@ export class MaxTtlModel implements Model {
     next[client(c) + MET]! |= 1 << m;
   }
 
-  /** S can read no master with known data: the others are cut off, or have lost their data, too. */
+  /** S can read no master with known data: the others are cut off, or have lost their data, too. Protocol 8.3. */
   private writeAlone(state: Uint8Array, m: number, emit: Emit): void {
     const { noSource, ttls } = this.options;
     const master = m * MASTER;

@@ -1,7 +1,7 @@
 import { type Emit, type Model } from './checker.js';
 import { bitCount, decrement } from './states.js';
 
-/** A rule of 12.8 that is left out. */
+/** A part of Protocol 12.8 that is left out. */
 export type PartitionsWeakening =
   | 'any order after a refusal'
   | 'one partition is enough'
@@ -40,7 +40,7 @@ const KINDS = ['tick', 'begin', 'ask', 'refuse', 'release', 'arrive', 'lose'] as
 type Kind = (typeof KINDS)[number];
 
 /**
- * Rule 12.8: locks of several partitions of one cluster. Each partition decides alone, and a loss of its data with the
+ * Protocol 12.8: locks of several partitions of one cluster. Each partition decides alone, and a loss of its data with the
  * quarantine that follows is one step. A release takes its time, and the next request of its sender overtakes it nowhere,
  * because a connection keeps the order.
  */
@@ -128,6 +128,7 @@ export class PartitionsModel implements Model {
     return isParallel ? left : left.slice(0, 1);
   }
 
+  // Protocol 12.1 and 12.8
   private ask(state: Uint8Array, c: number, p: number, emit: Emit): void {
     const at = this.client(c);
     const extends_ = state[at + BELIEF]! > 0;

@@ -18,7 +18,7 @@ export interface PermitsOptions {
   readonly without?: readonly PermitsWeakening[];
 }
 
-/** Permits of section 11: `c` permits are `c` ordinary locks. An attempt may choose any slot. */
+/** Protocol 11.10: `c` permits are `c` ordinary locks. An attempt may choose any slot. */
 export class PermitsModel extends LeasesModel {
   protected override readonly choices: number;
   private readonly counter: boolean;
@@ -60,6 +60,7 @@ export class PermitsModel extends LeasesModel {
     next[this.at.end(c, m)] = 0;
   }
 
+  // Protocol 11.10
   private isTaken(state: Uint8Array, { c, m, choice }: Required<Request>): boolean {
     let others = 0;
     for (let other = 0; other < this.options.clients.length; other += 1) {

@@ -169,7 +169,10 @@ export class ResourceStateModel implements Model {
     }
   }
 
-  /** Draws a ballot anywhere in the order of all ballots, because clocks are arbitrary, and notes the nonces. */
+  /**
+   * Draws a ballot anywhere in the order of all ballots, because clocks are arbitrary, and notes the nonces.
+   * Protocol 10.1 and 10.5.
+   */
   private begin(state: Uint8Array, c: number, emit: Emit): void {
     if (this.waits(state, c)) return;
     const highest = Math.max(this.oldBallots, this.at.highestBallot(state));
@@ -235,6 +238,7 @@ export class ResourceStateModel implements Model {
     this.emit(next, 'skip', emit, { c });
   }
 
+  // Protocol 10.6
   private skips(state: Uint8Array, c: number, replies: number): boolean {
     const at = this.at.holder(c);
     if (this.has('no write-back')) return true;
@@ -247,11 +251,13 @@ export class ResourceStateModel implements Model {
     const at = this.at.holder(c);
     const there = this.at.master(m);
     if (!this.runs(state, c, m) || (state[this.at.knows(c, m)]! & REPLIED) !== 0) return;
+    // Protocol 10.3
     if (state[there + COUNTS] === 0 && !this.has('replies of other data count')) {
       if (this.has('open marks the data as written')) this.mark(state, c, m, emit);
       return;
     }
     const ahead = state[at + OWN]! - state[there + PROMISE]!;
+    // Protocol 10.5
     const refused = this.has('numbers are not unique, equal ones are promised') ? ahead < 0 : ahead <= 0;
     if (refused && !this.has('a refused open counts')) return;
     const next = this.copy(state);
@@ -309,6 +315,7 @@ export class ResourceStateModel implements Model {
       for (let seq = 0; seq <= sent; seq += 1) this.write(state, { c, m, seq }, emit);
     }
     for (let seq = sent + 1; seq <= this.options.holders[c]!.length; seq += 1) this.send(state, c, seq, emit);
+    // Protocol 10.6
     if (!this.has('a later get answers from memory') || state[at + PHASE] !== RESTING || sent > 0) return;
     const next = this.copy(state);
     next[at + SUPERSEDED_THEN] = state[this.at.superseded]!;
@@ -316,7 +323,10 @@ export class ResourceStateModel implements Model {
     this.emit(next, 'again', emit, { c });
   }
 
-  /** A write reaches a master: the newest one, or an earlier one that is late and whose answer is ignored. */
+  /**
+   * A write reaches a master: the newest one, or an earlier one that is late and whose answer is ignored.
+   * Protocol 10.7.
+   */
   private write(state: Uint8Array, write: Write, emit: Emit): void {
     const { c, m, seq } = write;
     const at = this.at.holder(c);
@@ -410,6 +420,7 @@ export class ResourceStateModel implements Model {
     return phase >= WRITING || (phase === OPENING && this.at.count(state, c, REPLIED) >= this.quorum);
   }
 
+  // Protocol 10.4
   private runs(state: Uint8Array, c: number, m: number): boolean {
     if ((state[this.at.knows(c, m)]! & NOTED) === 0 && !this.has('no noted nonce')) return false;
     return !this.quarantined(state, m);

@@ -125,7 +125,7 @@ const four: WakeUpsOptions = { processes: ['shared', 'shared', 'exclusive', 'exc
 const MEASURED = { measured: true, without: ['a reservation does not pass the barrier'] } as const;
 
 const wakeUps: Section = {
-  title: 'Wake-ups at the home master: none is lost (rules 11.5 to 11.7)',
+  title: 'Wake-ups at the home master: none is lost (Protocol 11.5, 11.6 and 11.7)',
   holds: [
     wakeUpsHold('two shared and two exclusive', four, true),
     wakeUpsHold('three shared and two exclusive', five, true),
@@ -187,7 +187,7 @@ const wakeUps: Section = {
 };
 
 const barrier: Section = {
-  title: 'Barrier: readers that come later do not pass a waiting writer (rule 11.6)',
+  title: 'Barrier: readers that come later do not pass a waiting writer (Protocol 11.6)',
   holds: [barrierHolds('two readers and one writer, `want` on all masters', { masters: 3, readers: 2 }, true)],
   breaks: [
     barrierBreaks('barrier on the home master only', {

@@ -69,7 +69,7 @@ export class SharedModel extends LeasesModel {
     }
   }
 
-  /** Rule 2, and the exclusive acquisition of before. */
+  /** Protocol 4.2 and 11.2. */
   protected grant(next: Uint8Array, { c, m }: Request): boolean {
     const reserved = next[this.at.reserved(m)]! - 1;
     if (this.exclusive[c]) {
@@ -84,7 +84,7 @@ export class SharedModel extends LeasesModel {
     return true;
   }
 
-  /** Rule 3. An absent key or member is set again. */
+  /** Protocol 6.2 and 11.3. An absent key or member is set again. */
   protected extend(next: Uint8Array, { c, m }: Request): boolean {
     const reserved = next[this.at.reserved(m)]! - 1;
     const holder = this.holder(next, m);
@@ -106,7 +106,7 @@ export class SharedModel extends LeasesModel {
     return true;
   }
 
-  /** Rule 4. */
+  /** Protocol 7.1 and 11.4. */
   protected remove(next: Uint8Array, { c, m }: Request): void {
     if (next[this.at.end(c, m)] === 0) return;
     if (this.weak.has('release by DEL')) {
@@ -116,6 +116,7 @@ export class SharedModel extends LeasesModel {
     next[this.at.end(c, m)] = 0;
     if (this.exclusive[c]) return;
     const last = this.lastEnd(next, m);
+    // Protocol 11.1
     if (this.weak.has('only-growing expiry') && last > 0) return;
     const at = this.at.expiry(m);
     next[at] = this.weak.has('relative expiry') ? Math.min(next[at]!, last) : last;
@@ -141,7 +142,7 @@ export class SharedModel extends LeasesModel {
     this.emit(next, 'other', emit, { ...request, choice: RESERVE });
   }
 
-  /** Rule 6: an exclusive client that is refused by a set. */
+  /** Protocol 11.6: an exclusive client that is refused by a set. */
   private wait(state: Uint8Array, request: Request, emit: Emit): void {
     const { c, m } = request;
     if (!this.exclusive[c] || this.believes(state, c) || (state[this.at.want(m)]! & (1 << c)) !== 0) return;

@@ -193,7 +193,10 @@ export class TokensModel implements Model {
     }
   }
 
-  /** An extension finds no key and sets it. Whether or not its answer arrives, the master leaves D. */
+  /**
+   * An extension finds no key and sets it. Whether or not its answer arrives, the master leaves D.
+   * Protocol 9.2 and 9.5.
+   */
   private setAgain(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const at = this.client(c);
     if (state[this.heals] === 0 || state[at + PHASE] === ACQUIRING || state[this.owner(c, m)] !== 0) return;
@@ -223,10 +226,12 @@ export class TokensModel implements Model {
       next[at + AFTER] = this.largestStanding(state, c);
     }
     const ahead = this.options.loss?.ahead[c] ?? 0;
+    // Protocol 9.4
     if (this.options.loss && !this.weak.has('no floor')) next[at + FLOOR] = (state[this.now]! + ahead) * PER_TICK;
     let sent = 0;
     for (let m = 0; m < this.options.masters; m += 1) {
       const quarantined = state[this.master(m) + QUARANTINE]! > 0;
+      // Protocol 9.3
       const counts = !quarantined || this.weak.has('quarantined answers count');
       if (counts || this.weak.has('floor read before the quarantine ends')) sent |= 1 << m;
     }
@@ -261,7 +266,10 @@ export class TokensModel implements Model {
     emit(unheard, action('lose', c, m));
   }
 
-  /** Applies an answer. Returns whether it is worth a step: an answer that changes nothing is not. */
+  /**
+   * Applies an answer. Returns whether it is worth a step: an answer that changes nothing is not.
+   * Protocol 9.1 and 9.3.
+   */
   private answer(next: Uint8Array, c: number, m: number): boolean {
     const at = this.client(c);
     const bit = 1 << m;
@@ -284,6 +292,7 @@ export class TokensModel implements Model {
     return draws || value !== before || next[at + CONFIRMED] !== confirmed;
   }
 
+  // Protocol 9.2
   private drawsFirst(state: Uint8Array, c: number, m: number): boolean {
     const at = this.client(c);
     const bit = 1 << m;

@@ -69,7 +69,7 @@ const KINDS = ['ask', 'release', 'leave', 'crash', 'reservation', 'want', 'key']
 type Kind = (typeof KINDS)[number];
 
 /**
- * Rules 5 to 7 at the home master: two queues, wake-ups in a chain, and `want`. The home master decides alone, and there
+ * Protocol 11.5, 11.6 and 11.7 at the home master: two queues, wake-ups in a chain, and `want`. The home master decides alone, and there
  * is no time: reservations, `want` and the locks of crashed processes may end at any moment. After that each waiter
  * polls, because a refusal carries the remaining time, so a property that a wake-up must keep holds again afterwards.
  */
@@ -137,6 +137,7 @@ export class WakeUpsModel implements Model {
       // The entry of a barrier is written by a request of its own.
       for (const stands of this.exclusive[p] ? ages : [since]) {
         const next = this.copy(state);
+        // Protocol 5.3
         if (!hasWaited) this.at.join(next, p);
         const age = next[this.at.age(p)]!;
         this.answer(next, p, { since: since ?? age, stands: stands ?? age });
@@ -173,7 +174,7 @@ export class WakeUpsModel implements Model {
     if (!this.exclusive[p] && hasWaited && chain) this.wake(next);
   }
 
-  /** Rule 6: a shared request that is not older than an entry of `want`. */
+  /** Protocol 11.6: a shared request that is not older than an entry of `want`. */
   private deferred(
     state: Uint8Array,
     p: number,
@@ -212,7 +213,7 @@ export class WakeUpsModel implements Model {
     this.emit(next, 'leave', p, emit);
   }
 
-  /** Rule 7. */
+  /** Protocol 11.7. */
   private wake(next: Uint8Array): void {
     while (!this.isString(next)) {
       const reader = this.oldest(next, false);
@@ -241,7 +242,7 @@ export class WakeUpsModel implements Model {
     return !this.some((x) => this.exclusive[x]! && this.has(state, x, WANT) && this.precedes(state, x, since));
   }
 
-  /** Pops a waiter, reserves the key for it and notifies it. Returns whether it listens. */
+  /** Pops a waiter, reserves the key for it and notifies it. Returns whether it listens. Protocol 5.4. */
   private pop(next: Uint8Array, p: number): boolean {
     const heard = this.phase(next, p) === QUEUED;
     const flags = this.at.flags(p);
@@ -292,6 +293,7 @@ export class WakeUpsModel implements Model {
     this.emit(next, 'key', p, emit);
   }
 
+  // Protocol 5.5
   private makeDue(next: Uint8Array): void {
     for (const p of this.exclusive.keys()) if (this.phase(next, p) === QUEUED) next[this.at.flags(p)]! |= DUE;
   }

@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { PROTOCOL, protocolProblems } from '../../../scripts/docs/protocol.mjs';
 
 /** Made at run time, so that the check does not take what this file feeds it for citations. */
-const cite = (numbers: string): string => ['//', 'Protocol', numbers].join(' ');
+const protocol = (numbers: string): string => ['Protocol', numbers].join(' ');
+const cite = (numbers: string): string => `// ${protocol(numbers)}`;
 const page = (text: string) => ({ name: PROTOCOL, text });
 const CITED = [
   { name: 'lib/core/lease.ts', text: cite('1.1, 1.2 and 2.1') },
@@ -18,12 +19,12 @@ describe('The check of the protocol', () => {
 
   it('names a rule that the code, the model or a test does not cite', () => {
     expect(protocolProblems([page(RULES), ...CITED.slice(1)])).toEqual([
-      { file: PROTOCOL, line: 1, message: 'no code cites Protocol 1.1' },
-      { file: PROTOCOL, line: 2, message: 'no code cites Protocol 1.2' },
-      { file: PROTOCOL, line: 7, message: 'no code cites Protocol 2.1' },
+      { file: PROTOCOL, line: 1, message: `no code cites ${protocol('1.1')}` },
+      { file: PROTOCOL, line: 2, message: `no code cites ${protocol('1.2')}` },
+      { file: PROTOCOL, line: 7, message: `no code cites ${protocol('2.1')}` },
     ]);
     expect(protocolProblems([page(RULES), CITED[0]!, CITED[2]!])).toEqual([
-      { file: PROTOCOL, line: 1, message: 'no model cites Protocol 1.1' },
+      { file: PROTOCOL, line: 1, message: `no model cites ${protocol('1.1')}` },
     ]);
     expect(protocolProblems([page(RULES), CITED[0]!, CITED[1]!])).toHaveLength(3);
   });
@@ -38,7 +39,7 @@ describe('The check of the protocol', () => {
   it('names a rule that the model cites although it is marked as left out', () => {
     const model = { name: 'test/model/more.ts', text: cite('2.1') };
     expect(protocolProblems([page(RULES), ...CITED, model])).toEqual([
-      { file: PROTOCOL, line: 7, message: 'the model cites Protocol 2.1: take its ∅ away' },
+      { file: PROTOCOL, line: 7, message: `the model cites ${protocol('2.1')}: take its ∅ away` },
     ]);
   });
 
