@@ -177,6 +177,7 @@ describe('The source of a master', () => {
 });
 
 describe('The connection of a master', () => {
+  // Protocol 4.1
   it('has the settings that a lock needs, whatever the client specifies', () => {
     const client = new Redis({
       ...{ lazyConnect: true, host: 'host', enableOfflineQueue: true, keyPrefix: 'x:', commandTimeout: 5 },

@@ -87,6 +87,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expect(await ask(master, inspecting(other))).toMatchObject({ kind: 'held' });
       });
 
+      // Protocol 4.2
       it('takes none of several keys when one of them is held, and reports the longest remaining time', async () => {
         const free = `${key}:free`;
         await ask(master, acquiring([key], 'one', { ttl: 100_000 }));
@@ -132,6 +133,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expectHeldFor(await ask(master, inspecting(key)), 0, 10_000);
       });
 
+      // Protocol 6.2
       it('sets absent keys again, and reports that it did', async () => {
         await ask(master, acquiring([key], 'mine', { ttl: 10_000 }));
         expect(await ask(master, extending([key, other], 'mine', 50_000))).toEqual(HEALED);
@@ -141,6 +143,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expect(await ask(master, inspecting(key, other))).toEqual(GRANTED);
       });
 
+      // Protocol 6.2
       it('refuses when another token holds a key, reports for how long, and changes no key', async () => {
         const absent = `${key}:absent`;
         await ask(master, acquiring([key], 'mine', { ttl: 10_000 }));
@@ -151,6 +154,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
       });
     });
 
+    // Protocol 9.1
     describe('draw', () => {
       it('counts up from its previous number, for one holder after another', async () => {
         const fences = [];
@@ -211,6 +215,7 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expect(await ask(master, inspecting(other))).toEqual(GRANTED);
       });
 
+      // Protocol 9.5
       it('leaves the counters alone when an extension sets a key again, and reports that it did', async () => {
         await ask(master, acquiring([key], 'mine'));
         const mine = await draw([key], 'mine');

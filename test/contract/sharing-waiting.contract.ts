@@ -53,6 +53,7 @@ export function sharedWaitingContract(
       expect(await ask(master, inspecting(key))).toEqual(GRANTED);
     });
 
+    // Protocol 11.7
     it('wakes the shared waiters that are older than the first exclusive one, and then that one', async () => {
       await ask(master, acquiring([key], 'writer'));
       await first.share([key], 30_000);
@@ -105,6 +106,7 @@ export function sharedWaitingContract(
       await second.unshare(key);
     });
 
+    // Protocol 11.7
     it('defers a woken process while an older one stands at the barrier, and wakes no younger one', async () => {
       await ask(master, acquiring([key], 'writer'));
       await first.share([key], 10_000);
@@ -162,6 +164,7 @@ export function sharedWaitingContract(
       await first.unshare(key);
     });
 
+    // Protocol 11.7
     it('notifies the leading shared waiters of a key that is kept after its release, without reserving it', async () => {
       await ask(master, acquiring([key], 'writer'));
       await first.share([key], 30_000);
@@ -204,6 +207,7 @@ export function sharedWaitingContract(
       expect(await ask(master, inspecting(key))).toEqual(GRANTED);
     });
 
+    // Protocol 11.10
     it('picks the first free key, and gives the same one to the same token', async () => {
       expect(await ask(master, picking([key, slot], 'one'))).toEqual({ kind: 'granted', picked: 0 });
       expect(await ask(master, picking([key, slot], 'two'))).toEqual({ kind: 'granted', picked: 1 });
@@ -219,6 +223,7 @@ export function sharedWaitingContract(
       expect((refusal as { remaining: number }).remaining).toBeLessThanOrEqual(20_000);
     });
 
+    // Protocol 11.11
     it('reserves the released key for the oldest process that waits for any of them', async () => {
       await ask(master, picking([key], 'one'));
       await ask(master, picking([slot], 'two'));

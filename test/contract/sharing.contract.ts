@@ -48,6 +48,7 @@ export function sharingContract(
         expect(await ask(master, inspecting(key))).toMatchObject({ kind: 'held', sharedBy: 2 });
       });
 
+      // Protocol 11.1
       it('refuses an exclusive holder while a shared one has the key, and says how many there are', async () => {
         await share('one', { ttl: 20_000 });
         await share('two', { ttl: 40_000 });
@@ -56,6 +57,7 @@ export function sharingContract(
         expectBetween((refusal as HeldReply).remaining, 30_000, 40_001);
       });
 
+      // Protocol 11.2
       it('refuses a shared holder while an exclusive one has the key', async () => {
         await take('writer');
         const refusal = await share('one');
@@ -104,6 +106,7 @@ export function sharingContract(
         await eventually(async () => (await take('writer')).kind === 'granted');
       });
 
+      // Protocol 11.2
       it('refuses a shared holder beyond the limit, but not one that has a place already', async () => {
         for (let i = 0; i < MOST; i++) await share(`holder ${i}`);
         expect(await share('late')).toMatchObject({ kind: 'held', sharedBy: MOST });
@@ -138,6 +141,7 @@ export function sharingContract(
         expectBetween(((await ask(master, inspecting(key))) as HeldReply).remaining, 0, 10_002);
       });
 
+      // Protocol 11.3
       it('puts an absent holder back, and reports that it did', async () => {
         expect(await prolong('one')).toEqual(HEALED);
         expect(await prolong('two')).toEqual(HEALED);
@@ -151,6 +155,7 @@ export function sharingContract(
         expect(await ask(master, extending([key], 'writer'))).toEqual(GRANTED);
       });
 
+      // Protocol 11.3
       it('refuses an exclusive token while shared holders have the key', async () => {
         await share('one');
         expect(await ask(master, extending([key], 'writer'))).toMatchObject({ kind: 'held', sharedBy: 1 });
@@ -166,6 +171,7 @@ export function sharingContract(
     });
 
     describe('release', () => {
+      // Protocol 11.4
       it('removes one holder and leaves the others', async () => {
         await share('one');
         await share('two');
@@ -190,6 +196,7 @@ export function sharingContract(
       });
     });
 
+    // Protocol 11.6
     describe('a barrier', () => {
       it('defers shared requests that are not older, and reports for how long at most', async () => {
         expect(await want('writer', 1_000)).toEqual(GRANTED);

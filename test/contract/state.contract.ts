@@ -76,6 +76,7 @@ export function stateContract(kind: string, prepare: () => Promise<Pick<MasterSt
       expect(Math.abs(time - Date.now())).toBeLessThan(60_000);
     });
 
+    // Protocol 10.1 and 10.5
     it.each<[string, Ballot, Ballot]>([
       ['a smaller number', ballot(LARGE), ballot(LARGE - 1)],
       ['the same number and a smaller id', ballot(LARGE, 'b'), ballot(LARGE, 'a')],
@@ -87,6 +88,7 @@ export function stateContract(kind: string, prepare: () => Promise<Pick<MasterSt
       expect((await read()).entry?.promised).toEqual(first);
     });
 
+    // Protocol 10.7
     it('refuses a write whose ballot is smaller than the one that opened it last', async () => {
       await open(ballot(LARGE - 1));
       await write(ballot(LARGE - 1), '"first"');
@@ -101,6 +103,7 @@ export function stateContract(kind: string, prepare: () => Promise<Pick<MasterSt
       expect((await read()).entry).toMatchObject({ promised: ballot(2), stored: { json: '2' } });
     });
 
+    // Protocol 10.7
     it('confirms a repeated write, and ignores an earlier one that arrives after it', async () => {
       await open(ballot(1));
       await write(ballot(1), '"second"', 11);
@@ -109,6 +112,7 @@ export function stateContract(kind: string, prepare: () => Promise<Pick<MasterSt
       expect(await json()).toBe('"second"');
     });
 
+    // Protocol 10.4
     it('is open only to the holder of the lock', async () => {
       expect(await open(ballot(1), 'yours')).toEqual(REFUSED);
       await open(ballot(1));

@@ -39,6 +39,7 @@ export function waitingContract(
       await ask(master, acquiring([key], 'holder'));
     });
 
+    // Protocol 5.4
     it('wakes one waiter at each release of a key, in the order of their arrival', async () => {
       expect(await first.take([key])).toMatchObject({ kind: 'held' });
       expect(await second.take([key])).toMatchObject({ kind: 'held' });
@@ -65,6 +66,7 @@ export function waitingContract(
       expect(await inspection()).toMatchObject({ kind: 'held', waiting: 0 });
     });
 
+    // Protocol 5.3
     it('first wakes the process that has waited longest, wherever it waited', async () => {
       await first.take([key], 10);
       await second.take([key], 5_000);
@@ -89,6 +91,7 @@ export function waitingContract(
       await first.leave(key);
     });
 
+    // Protocol 5.3
     it('keeps the place of a process that asks again', async () => {
       await first.take([key], 100);
       await second.take([key], 50);
@@ -99,6 +102,7 @@ export function waitingContract(
       await second.leave(key);
     });
 
+    // Protocol 5.4
     it('keeps the key for the woken process for a moment', async () => {
       await first.take([key]);
       await ask(master, releasing([key], 'holder'));
@@ -121,6 +125,7 @@ export function waitingContract(
       await first.leave(key);
     });
 
+    // Protocol 5.4
     it('passes over a process that does not listen', async () => {
       const deaf = new Process('deaf', master);
       const { queue, ...request } = first.taking([key], 60_000);
@@ -161,6 +166,7 @@ export function waitingContract(
       await first.leave(key);
     });
 
+    // Protocol 7.4
     it('lets a waiter look again when a released key is kept for longer', async () => {
       await first.take([key]);
       await ask(master, releasing([key], 'holder', 40_000));

@@ -157,6 +157,7 @@ describe('A shared lock of a decorator', () => {
   });
 });
 
+// Protocol 11.9
 describe('A nested call', () => {
   let prices: Prices;
   beforeEach(async () => {

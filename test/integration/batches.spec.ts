@@ -52,6 +52,7 @@ describe.each(Object.entries(sources))('Requests made in one turn (%s)', (_, sou
     expect(await operator.get('a')).toBe('third');
   });
 
+  // Protocol 4.8
   it('fail individually if a key has the wrong type', async () => {
     await operator.hset('no lock', 'a', 'hash');
     const counter = { counters: [1], atLeast: 5 };

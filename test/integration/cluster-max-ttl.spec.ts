@@ -9,6 +9,7 @@ jest.setTimeout(60_000);
 const HOUR = 3_600_000;
 
 describe('A cluster', () => {
+  // Protocol 12.6
   it('keeps a lost partition from voting for the longest ttl of all processes, also if another one seals it', async () => {
     await using cluster = await startCluster({ replicas: 0, nodeTimeout: 15_000 });
     const [node] = cluster.nodes as [ClusterNode];

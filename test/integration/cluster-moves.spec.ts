@@ -108,6 +108,7 @@ describe.each([
   });
 });
 
+// Protocol 12.4
 describe('A release', () => {
   const MOMENTS: Readonly<Record<string, (resource: string) => Promise<void>>> = {
     'before its key is moved': (resource) => move(resource, 'importing', 'migrating'),

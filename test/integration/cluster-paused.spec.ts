@@ -15,6 +15,7 @@ async function attempts(contender: Contender, resources: readonly string[]): Pro
   return outcomes.filter(({ status }) => status === 'fulfilled').length;
 }
 
+// Protocol 12.7
 describe('A primary that is woken after its replica was promoted', () => {
   it('grants what clients have queued, but none of these votes counts, unless the guard is off', async () => {
     await using cluster = await startCluster({ nodeTimeout: 1_000 });

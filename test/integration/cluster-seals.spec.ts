@@ -112,6 +112,7 @@ describe('The seal of a partition', () => {
     }
   });
 
+  // Protocol 12.6
   it('is refused if it comes late: for another run, history, node, claim or seal than there is now', async () => {
     await using contender = await contenderOn(cluster);
     await allGranted(contender, [resource]);
@@ -144,12 +145,14 @@ describe('The seal of a partition', () => {
 });
 
 describe('A cluster', () => {
+  // Protocol 12.10
   it('has one vote, by however many of its nodes it is named', async () => {
     const [one, ...others] = cluster.urls;
     const twins = [sourceOf({ urls: [one!] }), sourceOf({ urls: others })];
     await expect(Contender.on(twins, SETTINGS, {}, { within: 3_000 })).rejects.toThrow('it is the same server as');
   });
 
+  // Protocol 12.2
   it('has one connection to each primary, also if it announces another name than the one that was given', async () => {
     const urls = cluster.nodes.map(({ port }) => `redis://localhost:${port}`);
     await using contender = await contenderOn({ urls }, { ...SETTINGS, restartGuard: false, instance: 'counted' });
@@ -173,6 +176,7 @@ describe('A cluster', () => {
 });
 
 describe('Every script', () => {
+  // Protocol 12.3
   it('declares all its keys, which are in one slot', async () => {
     await using monitor = await Monitor.on(node.port);
     await using holder = await contenderOn(cluster);

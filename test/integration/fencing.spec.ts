@@ -227,6 +227,7 @@ describe('A fencing token, on real servers', () => {
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
   }, 30_000);
 
+  // Protocol 9.3
   it('is not drawn from a master whose identity is still being checked: its floor would be outdated', async () => {
     await using masters = await startMasters(1);
     await using proxy = await TcpProxy.to(masters.servers[0]!.port);

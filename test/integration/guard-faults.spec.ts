@@ -155,6 +155,7 @@ describe('A lock on two of three masters, one of which loses it', () => {
     return violations.includes(true);
   }
 
+  // Protocol 8.1
   it.each(FAULTS)(
     'is safe with the guard: %s',
     async (_, fault) => {
@@ -171,6 +172,7 @@ describe('A lock on two of three masters, one of which loses it', () => {
     60_000,
   );
 
+  // Protocol 8.1
   it('loses no request and no vote after SCRIPT FLUSH', async () => {
     await using contender = await Contender.on(masters.urls, GUARDED);
     await allVote(contender);

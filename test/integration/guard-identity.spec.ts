@@ -25,6 +25,7 @@ async function bootError(sources: readonly string[]): Promise<RedlockConfigError
   return error as RedlockConfigError;
 }
 
+// Protocol 8.10
 describe('At boot', () => {
   it('refuses two addresses of one server, and names both', async () => {
     await using masters = await startMasters(2);
@@ -64,6 +65,7 @@ describe('At boot', () => {
 });
 
 describe('At run time', () => {
+  // Protocol 8.1 and 8.10
   it('excludes an address that leads to a server that already votes, even over the same connection', async () => {
     await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
@@ -136,6 +138,7 @@ async function startShimmed(): Promise<(Masters & { step(milliseconds: number): 
   return { servers, urls, stop, step: (milliseconds) => shim.step(milliseconds), [Symbol.asyncDispose]: stop };
 }
 
+// Protocol 8.11
 describe('A master whose clock is stepped forward', () => {
   const STEPS = [
     ['by a minute', 60_000],
@@ -179,6 +182,7 @@ describe('A master whose clock is stepped forward', () => {
   );
 });
 
+// Protocol 8.11
 describe('A process whose own clocks stood still', () => {
   it("shortens its own locks, and removes no master's vote for other processes", async () => {
     await using masters = await startMasters(3);

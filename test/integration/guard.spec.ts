@@ -71,6 +71,7 @@ describe('Three restarted masters', () => {
     expect(contender.redlock.status().canVote).toBe(true);
   }, 60_000);
 
+  // Protocol 8.7
   it('carry out heals and releases while they do not vote, and still report held locks', async () => {
     const [a, b, c] = masters.servers;
     const lock = await contender.acquire('x', LONG, { extend: false });
@@ -100,6 +101,7 @@ describe('Three restarted masters', () => {
 });
 
 describe('Masters without a marker', () => {
+  // Protocol 8.6
   it('vote within 3 s of the first contact with the defaults, so that the first call succeeds', async () => {
     const reported: string[] = [];
     await using masters = await startMasters(3);
@@ -153,6 +155,7 @@ describe('Masters without a marker', () => {
   }, 60_000);
 });
 
+// Protocol 8.9
 describe('The largest ttl in use', () => {
   const SMALL = { ttl: 1_000, maxTtl: 1_000, masterTimeout: 250, restartGuard: true };
   const LARGE = { ...SMALL, maxTtl: 6_000 };

@@ -185,6 +185,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     return folder;
   }
 
+  // Protocol 2.2
   it('WRONGTYPE: refuses a key that is not a lock', async () => {
     const server = await serve();
     const master = await connect(server);

@@ -47,6 +47,7 @@ describe('Shared keys on a real server', () => {
     );
   }
 
+  // Protocol 11.1
   it('are sorted sets that live exactly as long as their last member', async () => {
     await share('one', 10_000);
     expect(await members()).toEqual({ 'shared one': 0 });
@@ -60,6 +61,7 @@ describe('Shared keys on a real server', () => {
     expect(await members()).toEqual({ 'shared three': 0, 'shared two': expect.any(Number) });
   });
 
+  // Protocol 11.1
   it('lose the members that have ended with the next change', async () => {
     await share('two');
     await client.zadd('k', 1, 'shared one');
@@ -70,6 +72,7 @@ describe('Shared keys on a real server', () => {
     expect(Object.keys(await members()).sort()).toEqual(['shared one', 'shared two']);
   });
 
+  // Protocol 11.5
   it('have waiters in the queue of the key, in the order of their arrival', async () => {
     await ask(master, acquiring(['k'], 'writer'));
     await listening();
@@ -81,6 +84,7 @@ describe('Shared keys on a real server', () => {
     expect(await client.pttl('queue:k')).toBeGreaterThan(0);
   });
 
+  // Protocol 11.6
   it('have a barrier whose entries end one by one', async () => {
     await ask(master, { op: 'want', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'another', waited: 7_000 });
     await ask(master, { op: 'want', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'me', waited: 0 });
@@ -100,6 +104,7 @@ describe('Shared keys on a real server', () => {
     expect(await client.exists(BARRIER_OF_K)).toBe(0);
   });
 
+  // Protocol 2.2
   it('are not confused with a value of another program', async () => {
     const till = Date.now() + 60_000;
     await client.zadd('k', till, 'a member of another program');
@@ -135,6 +140,7 @@ describe('Shared keys on a real server', () => {
     expect(await ask(master, acquiring(['k'], 'writer'))).toEqual(GRANTED);
   });
 
+  // Protocol 11.2 and 11.3
   it('are refused by a server without memory, which still extends and releases them', async () => {
     await share('one');
     await share('two');

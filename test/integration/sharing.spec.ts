@@ -53,6 +53,7 @@ describe('Shared locks on servers', () => {
     expect(await one.redlock.inspector.inspect('prices')).toMatchObject({ state: 'free', waiting: 0 });
   });
 
+  // Protocol 11.6
   it('let an exclusive request pass that came before them', async () => {
     await using masters = await startMasters(3);
     await using reader = await Contender.on(masters.urls);

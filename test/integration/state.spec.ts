@@ -60,6 +60,7 @@ async function lose(...numbers: number[]): Promise<void> {
 }
 
 describe('The state of a lock on three guarded masters', () => {
+  // Protocol 10.3 and 10.6
   it('survives the loss of each master in turn, if it is read in between', async () => {
     expect(await get()).toBeUndefined();
     await set({ page: 1 });
@@ -71,6 +72,7 @@ describe('The state of a lock on three guarded masters', () => {
     expect(await get()).toEqual({ page: 2 });
   });
 
+  // Protocol 10.8
   it('is uncertain after two masters have lost it, and names the newest value that is left', async () => {
     await set('old');
     await lose(1, 2);
@@ -87,6 +89,7 @@ describe('The state of a lock on three guarded masters', () => {
     expect(await contender.redlock.inspector.readState('job')).toEqual({ value: 'old', settled: true });
   });
 
+  // Protocol 10.4
   it('is set on the other masters if one loses its data while the lock is held', async () => {
     await set('before');
     await using lock = await contender.acquire('job', TTL, { extend: true, wait: 20_000 });
@@ -102,6 +105,7 @@ describe('The state of a lock on three guarded masters', () => {
     });
   });
 
+  // Protocol 10.3
   it('does not come back with a master that returns with an old copy of its data', async () => {
     await set('old');
     const first = masters.servers[0]!;

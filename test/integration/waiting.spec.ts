@@ -123,6 +123,7 @@ describe('Without waiting', () => {
 });
 
 describe('A process that waits', () => {
+  // Protocol 5.7
   it('has one subscriber per master, however many keys it waits for, until it is closed', async () => {
     await using crowd = await Crowd.of(2, 3);
     const [holder, waiting] = crowd.contenders as [CountingContender, CountingContender];

@@ -10,6 +10,7 @@ const OPTIONS = { ttl: 500, maxTtl: 500, restartGuard: true };
 
 // Instances of two versions share their masters during a rolling deployment. A failure here is a breaking change,
 // however small it looks: see the policy in RELEASING.md.
+// Protocol 2.3
 describe('The wire format that versions of this library share on a master', () => {
   it('consists of a key, a queue, a marker and a channel with fixed names and types', async () => {
     await using masters = await startMasters(1);

@@ -9,6 +9,7 @@ import { cutOff, hangs, obeysAfter, obeysInSilence, only } from '../support/scri
 const HOUR = 3_600_000;
 
 describe('TokenAgreement', () => {
+  // Protocol 9.3
   it.each([
     ['two equal answers', [[7, 7]], 7],
     ['two different answers', [[7, 8]], undefined],
@@ -68,6 +69,7 @@ describe('TokenAgreement', () => {
     expect(agreement.drawFrom(a, 1).request.isFirst).toBe(true);
   });
 
+  // Protocol 9.2
   it.each([
     ['reported that it only refreshed the key', GRANTED, false],
     ['reported that it set the key again', HEALED, true],
@@ -134,6 +136,7 @@ describe('TokenAgreement', () => {
 });
 
 describe('A fencing token', () => {
+  // Protocol 9.1
   it('costs nothing until it is requested', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000, extend: true });
@@ -174,6 +177,7 @@ describe('A fencing token', () => {
     expect(await second.fencingToken()).toBeGreaterThan(token);
   });
 
+  // Protocol 9.4
   it('is larger than that of the previous lock, even if all masters lost their counters', async () => {
     const rig = new Rig();
     const first = await rig.lock('a');
@@ -184,6 +188,7 @@ describe('A fencing token', () => {
     expect(await second.fencingToken()).toBeGreaterThan(token);
   });
 
+  // Protocol 9.4
   it('fails if the clock of this machine is beyond the year 2200, and the error says so', async () => {
     const rig = new Rig();
     rig.clock.stepWall(Date.UTC(2200, 0, 1) - rig.clock.read().wall);
@@ -197,6 +202,7 @@ describe('A fencing token', () => {
     expect(await lock.fencingToken()).toBe((Date.UTC(2200, 0, 1) - 1) * 1_000);
   });
 
+  // Protocol 9.6
   it('is one number for several keys, larger than that of each key, and all their counters know it', async () => {
     const rig = new Rig();
     rig.clock.stepWall(60_000);
@@ -238,6 +244,7 @@ describe('A fencing token', () => {
     expect(rig.masters[1]!.requests('draw').length).toBe(2);
   });
 
+  // Protocol 9.5
   it('is larger than that of a holder in between, after an extension has set the keys again', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a');

@@ -20,6 +20,7 @@ const hold = async (token: string, on = masters): Promise<unknown> => {
 };
 
 describe('A forced release', () => {
+  // Protocol 7.5
   it('finds the holder on all masters, and keeps it from extending the lock for the remaining time', async () => {
     await hold('mine');
     const owners = await findOwners(context);

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { hash, mix } from '../../../lib/core/hash.js';
 
 // Processes of different versions agree on the home master of a key and on the counters of its tokens.
+// Protocol 5.3 and 9.1
 describe('A hash', () => {
   it.each([
     ['', 0x811c9dc5],

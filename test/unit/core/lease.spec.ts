@@ -20,6 +20,7 @@ const DRIFT = 92;
 const extended = { ttl: TTL, extend: true };
 
 describe('A lock that is extended', () => {
+  // Protocol 6.1
   it('is extended for the first time after a third of its ttl, and again after each third', async () => {
     const rig = new Rig();
     await rig.lock('a', extended);
@@ -42,6 +43,7 @@ describe('A lock that is extended', () => {
     expect(lock.signal.aborted).toBe(false);
   });
 
+  // Protocol 6.3
   it('counts the new validity from the start of the extension', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', extended);
@@ -64,6 +66,7 @@ describe('A lock that is extended', () => {
     expect(explicit.state).toBe('fulfilled');
   });
 
+  // Protocol 6.4
   it('survives a failed extension by another attempt while it is valid', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', extended);
@@ -90,6 +93,7 @@ describe('A lock that is extended', () => {
     expect(tries.length).toBeLessThanOrEqual(14);
   });
 
+  // Protocol 6.1
   it('is extended again at most a tenth of its ttl after an extension that failed', async () => {
     const rig = new Rig();
     rig.fraction = 1;
@@ -127,6 +131,7 @@ describe('A lock that is extended', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
+  // Protocol 6.3
   it('is not extended, however many masters agree, if the answers arrive after the old validity', async () => {
     const rig = new Rig({ masterTimeout: 2_000 });
     const lock = await rig.lock('a', extended);
@@ -160,6 +165,7 @@ describe('A lock that is extended', () => {
 });
 
 describe('A lock that is lost', () => {
+  // Protocol 6.4
   it('aborts exactly at the end of its validity when all masters hang', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', extended);
@@ -201,6 +207,7 @@ describe('A lock that is lost', () => {
     expect([lock.isHeld, lock.signal.aborted]).toEqual([false, true]);
   });
 
+  // Protocol 6.4
   it('is reported when another holder has taken it on a quorum of masters, although it was still valid', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', extended);
@@ -272,6 +279,7 @@ describe('A lock that is lost', () => {
   });
 });
 
+// Protocol 6.5
 describe('maxHold', () => {
   it('is a loss with its own cause', async () => {
     const rig = new Rig();
@@ -295,6 +303,7 @@ describe('maxHold', () => {
   });
 });
 
+// Protocol 7.4
 describe('minHold', () => {
   it('keeps the keys for the rest of that time', async () => {
     const rig = new Rig();

@@ -11,6 +11,7 @@ function rigWithTwins(): Rig {
   return rig;
 }
 
+// Protocol 8.10
 describe('A server under two addresses', () => {
   it('has one vote: it is no quorum of three', async () => {
     const rig = rigWithTwins();

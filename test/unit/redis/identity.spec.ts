@@ -101,6 +101,7 @@ describe('The report of a server', () => {
   });
 });
 
+// Protocol 8.10
 describe('A server that must not vote', () => {
   it.each([
     ['a replica', { role: 'slave' }, /replica/],

@@ -20,6 +20,7 @@ function rig() {
   return { clock, sent, addKeys, probe };
 }
 
+// Protocol 4.8
 describe('Requests of one turn', () => {
   it('share a command as long as they have no more keys than one request may have', async () => {
     const { clock, sent, addKeys } = rig();

@@ -6,6 +6,7 @@ import { TestClock } from '../support/test-clock.js';
 
 const HOUR = 3_600_000;
 
+// Protocol 3.1
 describe('Elapsed time', () => {
   it.each([
     ['agree', 10, 10, 10],
@@ -94,6 +95,7 @@ describe('A lock that is held', () => {
     },
   );
 
+  // Protocol 3.3
   it('is known to be lost even if the event loop is blocked and no timer can fire', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', request);
@@ -182,6 +184,7 @@ describe('The clock of this process', () => {
   });
 });
 
+// Protocol 3.3
 describe('A resume', () => {
   const SLEPT = 60_000;
   const nothing = (): void => undefined;

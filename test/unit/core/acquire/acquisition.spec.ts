@@ -19,6 +19,7 @@ import {
 const noWait = { wait: 0 };
 
 describe('An attempt', () => {
+  // Protocol 4.1
   it('sends its requests to all masters at the same time', async () => {
     const rig = new Rig({ masters: 5 });
     rig.scriptAll(tellsAfter(7));
@@ -28,6 +29,7 @@ describe('An attempt', () => {
     expect((await lock).isHeld).toBe(true);
   });
 
+  // Protocol 4.5
   it('gives the same token to all masters, and the next attempt a new one', async () => {
     const rig = new Rig();
     const tokens = () => rig.masters.map((master) => master.requests('acquire').at(-1)!.token);
@@ -45,6 +47,7 @@ describe('An attempt', () => {
     await expect(new Rig({}, rig).acquire('a', noWait)).rejects.toThrow(LockNotAcquiredError);
   });
 
+  // Protocol 4.4
   it('leaves a validity of the ttl minus elapsed time and drift', async () => {
     const rig = new Rig({ driftFactor: 0.02 });
     rig.scriptAll(tellsAfter(30));
@@ -53,6 +56,7 @@ describe('An attempt', () => {
     expect((await lock).remaining()).toBe(1_000 - 30 - 20 - 2);
   });
 
+  // Protocol 3.2
   it('counts the validity from its own start, not from the start of the wait', async () => {
     const rig = new Rig();
     const other = new Rig({}, rig);
@@ -65,6 +69,7 @@ describe('An attempt', () => {
     expect(value!.remaining()).toBe(1_000 - 12 - (rig.clock.now - at!));
   });
 
+  // Protocol 4.4
   it('fails and is released if it takes longer than the ttl', async () => {
     const rig = new Rig();
     rig.scriptAll(only('acquire', tellsAfter(20)));
@@ -90,6 +95,7 @@ describe('An attempt', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
+  // Protocol 4.5
   it.each([
     ['refused', says(refused)],
     ['did not answer', hangs],
@@ -113,6 +119,7 @@ describe('An attempt', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
+  // Protocol 4.5
   it('follows a late grant with its release', async () => {
     const rig = new Rig();
     rig.scriptAll(obeysAfter(200));
@@ -143,6 +150,7 @@ describe('An attempt', () => {
     expect(rig.clock.now).toBe(0);
   });
 
+  // Protocol 4.1
   it('gives a master at most a quarter of the ttl to answer', async () => {
     const rig = new Rig();
     rig.scriptAll(hangs);
@@ -170,6 +178,7 @@ describe('An attempt', () => {
 });
 
 describe('Several resources', () => {
+  // Protocol 2.1
   it('are taken together, with the keys in sorted order', async () => {
     const rig = new Rig({ keyPrefix: 'p:' });
     const lock = await rig.lock(['b', 'a', 'b']);
@@ -188,6 +197,7 @@ describe('Several resources', () => {
   });
 });
 
+// Protocol 4.6
 describe('A failed acquisition', () => {
   it.each([
     ['all held', [held, held, held]],

@@ -114,6 +114,7 @@ describe('A process that is woken', () => {
     return { ...stage, home, others: stage.rig.masters.filter((master) => master !== home) };
   }
 
+  // Protocol 7.1
   it('finds the other masters free, because the home master is released last', async () => {
     const { rig, home, holder } = await woken();
     const order: string[] = [];
@@ -164,6 +165,7 @@ describe('A process that is woken', () => {
     expect(locks[0]!.remaining()).toBe(20_000 - 4 - 202);
   });
 
+  // Protocol 5.6
   it('tries again at most twice, then gives everything back and waits its turn', async () => {
     const { rig, others, holder, turns } = await woken();
     for (const master of others) master.behaviour = only('release', obeysAfter(100));

@@ -27,6 +27,7 @@ function sharesOf(homeMasters: HomeMasters, masters: number): Map<string, number
   return shares;
 }
 
+// Protocol 5.3
 describe('The home master of a key', () => {
   it('is the same for all processes', () => {
     const here = rig(5);

@@ -39,6 +39,7 @@ async function countPassed(first: Lock, followers: readonly Followed<Lock>[], se
   return passed;
 }
 
+// Protocol 5.2
 describe('A lock with waiters in its process', () => {
   it('passes to the next one without a request to the masters, and ends for its previous holder', async () => {
     const first = await rig.lock('a', OPTIONS);

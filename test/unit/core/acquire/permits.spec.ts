@@ -17,6 +17,7 @@ beforeEach(() => {
 });
 
 describe('Permits', () => {
+  // Protocol 11.10
   it('are held by as many as there are, each with a number of its own', async () => {
     const locks: Lock[] = [];
     for (const by of [rig, other, rig, other, rig]) locks.push(await by.lock('api', { ...FIVE, wait: 0 }));
@@ -149,6 +150,7 @@ describe('Permits', () => {
     expect(few.value?.slot).toBe(0);
   });
 
+  // Protocol 11.11
   it('are passed on by a waiter that is notified of any of them when its budget has ended', async () => {
     const held = [await rig.lock('api', TWO), await rig.lock('api', TWO)];
     const hasty = rig.follow(other.acquire('api', { ...TWO, wait: 100 }));

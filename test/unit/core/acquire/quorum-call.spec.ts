@@ -79,6 +79,7 @@ describe('QuorumCall', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  // Protocol 4.3
   it('is granted at the quorum-th grant and does not wait for stragglers', async () => {
     const poll = start(5);
     await poll.answer(0, granted);
@@ -97,6 +98,7 @@ describe('QuorumCall', () => {
     expect(poll.clock.pendingTimers).toBe(0);
   });
 
+  // Protocol 4.3
   it('is refused as soon as a quorum has become impossible', async () => {
     const poll = start(5);
     await poll.answer(0, held);
@@ -126,6 +128,7 @@ describe('QuorumCall', () => {
     expect(poll.quorumCall.report.map(({ answer }) => answer?.kind)).toEqual(['granted', 'timeout', 'timeout']);
   });
 
+  // Protocol 4.1
   it('reads answers that wait in the socket before it gives up', async () => {
     const poll = start(3);
     poll.clock.stall(10_000);

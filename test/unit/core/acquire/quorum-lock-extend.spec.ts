@@ -35,6 +35,7 @@ describe('extend()', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
+  // Protocol 6.3
   it('to a shorter ttl shortens the validity even if the answers are lost', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 9_000 });

@@ -20,6 +20,7 @@ import {
 import { TestClock } from '../../support/test-clock.js';
 
 describe('release()', () => {
+  // Protocol 7.1
   it('deletes the keys on all masters, and resolves when a quorum has answered', async () => {
     const rig = new Rig({ masters: 5 });
     const lock = await rig.lock('a');
@@ -54,6 +55,7 @@ describe('release()', () => {
     expect(rig.losses).toEqual([]);
   });
 
+  // Protocol 7.2
   it('can be called twice: the second call is the first', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a');
@@ -63,6 +65,7 @@ describe('release()', () => {
     expect(rig.masters[0]!.times('release')).toHaveLength(1);
   });
 
+  // Protocol 7.2
   it.each([
     ['hang', hangs, 50],
     ['are down', says(unreachable), 0],
@@ -95,6 +98,7 @@ describe('release()', () => {
     expect(rig.losses).toHaveLength(1);
   });
 
+  // Protocol 7.2
   it('never touches a lock that another process has acquired since', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
@@ -115,6 +119,7 @@ describe('release()', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
+  // Protocol 7.1
   it('reaches masters that the acquisition reached and a later extension did not', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { extend: false });
@@ -152,6 +157,7 @@ describe('release()', () => {
     expect(rig.masters[0]!.times('extend')).toEqual([]);
   });
 
+  // Protocol 7.3
   it('is not undone by an extension in flight, which starts no timer either', async () => {
     const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 9_000, extend: true });

@@ -36,6 +36,7 @@ async function leaveBehind(rig: Rig, masters: readonly number[]): Promise<void> 
   await rig.clock.settle();
 }
 
+// Protocol 4.6
 describe('A call that does not wait', () => {
   it('fails as an outage when one master is down, one hangs and one has a leftover key', async () => {
     const rig = rigOf([says(unreachable), hangs, obeys]);

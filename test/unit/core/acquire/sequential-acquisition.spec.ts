@@ -55,6 +55,7 @@ async function collecting(options?: { wait?: number; signal?: AbortSignal }) {
 }
 
 describe('A waiter for several resources', () => {
+  // Protocol 4.9
   it('that is passed over for a second gets them after a few turns of the others', async () => {
     const { rig, pair, turns, end } = busy();
     await rig.clock.advance(500);
@@ -71,6 +72,7 @@ describe('A waiter for several resources', () => {
     await end();
   });
 
+  // Protocol 4.9
   it('keeps what it has while it waits for the rest, in sorted order', async () => {
     const { rig, left, lock, rightLock } = await collecting();
     expect(lock.state).toBe('pending');

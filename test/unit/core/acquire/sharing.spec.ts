@@ -67,6 +67,7 @@ describe('Shared locks', () => {
     expect(reader.state).toBe('fulfilled');
   });
 
+  // Protocol 11.8
   it('are granted to all that wait in a process, when a writer of another one has come and gone', async () => {
     const first = await rig.lock('a', SHARED);
     const writer = rig.follow(other.acquire('a', EXCLUSIVE));

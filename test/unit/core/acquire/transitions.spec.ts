@@ -8,6 +8,7 @@ import {
   transitionAfter,
 } from '../../../../lib/core/acquire/transitions.js';
 
+// Protocol 5.6
 describe('transitionAfter', () => {
   it.each(['refused', 'split'] as const)('pauses before the home master if that fails and all have %s', (failure) => {
     expect(transitionAfter('all', failure, true)).toEqual({ schedule: undefined, next: 'pause' });

@@ -51,6 +51,7 @@ describe('The turn of this process, of which a master notifies it,', () => {
 });
 
 describe('Waiters of one process', () => {
+  // Protocol 5.2
   it('are served first come, first served', async () => {
     const rig = new Rig();
     const first = await rig.lock('a');

@@ -22,6 +22,7 @@ async function contended({ ttl = 10_000, ...options }: RigOptions & { ttl?: numb
 }
 
 describe('A wait', () => {
+  // Protocol 3.5
   it('lasts as long as its budget by the monotonic clock, wherever the wall clock is set', async () => {
     const rig = new Rig();
     rig.scriptAll(says(held));
@@ -35,6 +36,7 @@ describe('A wait', () => {
   });
 });
 
+// Protocol 5.1
 describe('wait: 0', () => {
   it('is exactly one attempt', async () => {
     const { rig } = await contended();
@@ -158,6 +160,7 @@ describe('A waiting budget', () => {
 });
 
 describe('A waiter', () => {
+  // Protocol 5.5
   it('tries again when the key of the holder expires', async () => {
     const rig = new Rig();
     await new Rig({}, rig).lock('a', { ttl: 1_000 });
@@ -205,6 +208,7 @@ describe('A waiter', () => {
     return times.slice(1).map((at, i) => at - times[i]!);
   }
 
+  // Protocol 5.5
   it.each([
     [0, [250, 500, 1_000, 4_000 / 3]],
     [0.999, [749.5, 1_499, 2_998, 3_997.3]],
@@ -219,6 +223,7 @@ describe('A waiter', () => {
     expect(found.length).toBeGreaterThan(14);
   });
 
+  // Protocol 5.5
   it('asks only the home master when it polls, and all masters now and then', async () => {
     const stage = await contended({ masters: 5 });
     const { rig } = stage;
@@ -254,6 +259,7 @@ describe('A waiter', () => {
     },
   );
 
+  // Protocol 5.7
   it('leaves no place in a queue behind, whatever the outcome', async () => {
     const { rig, holder } = await contended();
     const controller = new AbortController();
@@ -309,6 +315,7 @@ describe('An abort signal', () => {
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
+  // Protocol 5.1
   it('ends waiting at once with its reason', async () => {
     const { rig, holder } = await contended();
     const aborter = new AbortController();

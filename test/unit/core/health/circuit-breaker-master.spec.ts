@@ -56,6 +56,7 @@ function setUp() {
   return { clock, inner, master, events, answers, ask, release, fallSilent, answer };
 }
 
+// Protocol 4.7
 describe('A master that stops answering', () => {
   it('receives no more requests after a few, and counts as timed out at once', async () => {
     const { inner, events, answers, ask, fallSilent } = setUp();
@@ -158,6 +159,7 @@ describe('A master that stops answering', () => {
   });
 });
 
+// Protocol 4.7
 describe('A release for a silent master', () => {
   it('is delivered as soon as it answers again', async () => {
     const { inner, ask, release, fallSilent, answer } = setUp();

@@ -122,11 +122,13 @@ describe('A key', () => {
     );
   });
 
+  // Protocol 2.1
   it('consists of prefix and resource if the prefix is one word and a colon', () => {
     expect(keyOf('lock:', 'order:1')).toBe('lock:order:1');
     expect(keyOf('app:jobs:', 'order:1')).toBe('app:jobs:\0key:order:1');
   });
 
+  // Protocol 2.1
   it('is the same only for the same prefix and resource', () => {
     fc.assert(
       fc.property(prefixes, names, prefixes, names, (prefix, name, otherPrefix, otherName) => {

@@ -92,6 +92,7 @@ describe('The state of a lock', () => {
     expect(await first.state.get()).toBeNull();
   });
 
+  // Protocol 10.10
   it('is read without the lock, and is not settled while only one master has it', async () => {
     const lock = await locked();
     expect(await rig.redlock.inspector.readState('job')).toEqual({ value: undefined, settled: true });
@@ -137,6 +138,7 @@ describe('The state of a lock', () => {
     );
   });
 
+  // Protocol 10.7
   it('cannot be set after another holder has opened it, although the lease has not ended', async () => {
     const first = await locked();
     const token = lastToken();
@@ -159,6 +161,7 @@ describe('The state of a lock', () => {
     expect((await rig.redlock.inspector.readState('job')).value).toBeUndefined();
   });
 
+  // Protocol 10.6
   it('that one master alone has stored is found by a later holder, or never again after a get without it', async () => {
     const first = await locked();
     for (const number of [2, 3]) master(number).behaviour = only('write-state', says(cutOff));
@@ -180,6 +183,7 @@ describe('The state of a lock', () => {
     expect(await third.state.get()).toBeUndefined();
   });
 
+  // Protocol 10.6
   it('repeats the last attempt to set it, when it is read again', async () => {
     const lock = await locked();
     rig.scriptAll(only('write-state', obeysAndBreaks));
@@ -195,6 +199,7 @@ describe('The state of a lock', () => {
     expect(sequences.length).toBeGreaterThan(2);
   });
 
+  // Protocol 10.8
   it('is not called uncertain while masters are missing that may have lost nothing', async () => {
     const lock = await locked();
     master(1).behaviour = hasLostData;
@@ -211,6 +216,7 @@ describe('The state of a lock', () => {
     await expect(lock.state.get()).rejects.toMatchObject({ code: 'LOCK_STATE_UNCERTAIN' });
   });
 
+  // Protocol 10.5
   it('does not count an answer to the opening that this process reads too late', async () => {
     const lock = await locked();
     let stalls = 1;
@@ -232,6 +238,7 @@ describe('The state of a lock', () => {
     expect(ballots.size).toBe(2);
   });
 
+  // Protocol 10.5
   it('is opened above every ballot that was seen, however far the clock of that holder was ahead', async () => {
     const first = await locked();
     await first.state.set(1);
@@ -249,6 +256,7 @@ describe('The state of a lock', () => {
     expect(outcomes).toEqual([undefined, 1, undefined, 2]);
   });
 
+  // Protocol 10.9
   it('counts as gone a day before the masters delete it', async () => {
     const first = await locked();
     await first.state.set('old', { expireAfter: '72h' });

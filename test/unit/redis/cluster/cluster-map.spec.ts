@@ -71,6 +71,7 @@ describe('ClusterMap', () => {
     expect(map.claimOf(0)).toEqual({ owner: 'x', epoch: 4 });
   });
 
+  // Protocol 12.7
   it('allows a seal only if enough primaries other than the owner know its claim', () => {
     const map = new ClusterMap(true);
     map.learn([view('a', ALL), view('b', ALL)]);

@@ -79,6 +79,7 @@ describe('A seal', () => {
     expect(sealFrom(values.map(() => null))).toBeUndefined();
   });
 
+  // Protocol 12.5
   it('shows known data only with the same process, history and claim', () => {
     expect(reasonForSeal(seal('n'), identity, claim)).toBeUndefined();
     expect(reasonForSeal(undefined, identity, claim)).toMatch('no seal');

@@ -33,6 +33,7 @@ describe('The slot of a key', () => {
   });
 });
 
+// Protocol 12.1
 describe('The partition of a resource', () => {
   it('has 64 slots', () => {
     for (const resource of ['', 'a', 'hello', '{hello}', 'order:1', 'order:2', '€']) {
@@ -43,6 +44,7 @@ describe('The partition of a resource', () => {
   });
 });
 
+// Protocol 12.1
 describe('The tag of a partition', () => {
   it('has the first slot of its partition, as a hash tag, too', () => {
     const slots = Array.from({ length: 256 }, (_, partition) => 64 * partition);

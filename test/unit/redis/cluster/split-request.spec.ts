@@ -81,6 +81,7 @@ describe('split', () => {
   });
 });
 
+// Protocol 12.8
 describe('A request to several partitions', () => {
   it('is granted when every partition has granted it', () => {
     const stage = new Stage(acquiring(KEYS, 'token'));

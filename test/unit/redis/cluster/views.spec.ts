@@ -39,6 +39,7 @@ function stage() {
   return { clock, nodes, views, replies, confirm, refuse: () => (confirms = false) };
 }
 
+// Protocol 12.7
 describe('Views', () => {
   it('confirm a vote when a majority has answered', async () => {
     const { nodes, replies, confirm } = stage();

@@ -3,6 +3,7 @@ import { ConfirmedTtl } from '../../../../lib/redis/guard/confirmed-ttl.js';
 
 const SENT = { monotonic: 1_000, wall: 1_700_000_000_000 };
 
+// Protocol 8.9
 describe('ConfirmedTtl', () => {
   it('covers no ttl before the server has confirmed one', () => {
     const confirmed = new ConfirmedTtl();

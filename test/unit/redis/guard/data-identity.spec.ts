@@ -19,6 +19,7 @@ describe('DataIdentity', () => {
     return new DataIdentity(link!, () => 10_000);
   }
 
+  // Protocol 8.2
   it('votes with a marker whose `from` has passed, and not with one that is young', () => {
     const identity = identityOf(server);
     identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
@@ -91,6 +92,7 @@ describe('DataIdentity', () => {
     expect(identity.revision).toBeGreaterThan(revision);
   });
 
+  // Protocol 8.1
   it('compares the history once per interval, and at once after a doubt', () => {
     const identity = identityOf(server);
     identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);

@@ -13,6 +13,7 @@ beforeEach(() => {
 });
 
 describe('MarkerWriter.attend', () => {
+  // Protocol 8.3
   it('lengthens a guess to the wait of another young marker that was vetoed with a longer ttl', async () => {
     const [a, b, c] = servers;
     for (const server of servers) server.quarantine(30_302, { guess: 1 });
@@ -43,6 +44,7 @@ describe('MarkerWriter.attend', () => {
     expect(parts.identityOf(a).owesLengthening).toBe(true);
   });
 
+  // Protocol 8.5
   it('lengthens the quarantine after the veto, and asks for another reading', async () => {
     for (const server of servers) server.mark();
     const parts = new GuardParts(clock, servers);

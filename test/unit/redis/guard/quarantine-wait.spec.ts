@@ -4,6 +4,7 @@ import { QuarantineWait } from '../../../../lib/redis/guard/quarantine-wait.js';
 const at = (milliseconds: number) => ({ monotonic: 1_000 + milliseconds, wall: 1_700_000_000_000 + milliseconds });
 const FROM = 1_700_000_050_000;
 
+// Protocol 8.2
 describe('QuarantineWait', () => {
   it('ends too early if the clock of the server was set forward while this process watched', () => {
     const wait = new QuarantineWait();

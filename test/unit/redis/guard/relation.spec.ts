@@ -24,6 +24,7 @@ const forgetful = (one: FakeServer): void => void (one.replid += "'");
 const promoted = (one: FakeServer): void => void ((one.replid += "'"), (one.wasPromoted = true));
 const denied = (one: FakeServer): void => void (one.run = one.replid = '');
 
+// Protocol 8.2
 describe('The data of a server', () => {
   it.each([
     ['with its own marker', 'known', (): void => undefined, NOT_DURABLE],

@@ -41,6 +41,7 @@ function hold(guard: RestartGuard): void {
 }
 
 describe('A server whose data is unknown', () => {
+  // Protocol 8.3
   it('waits for the largest ttl that was announced to the others', async () => {
     for (const server of servers) server.mark().announce(25_000);
     const process = await started();
@@ -58,6 +59,7 @@ describe('A server whose data is unknown', () => {
     expect(process.votes[0]).toBe(true);
   });
 
+  // Protocol 8.3
   it('stays unmarked while too few servers can be read for any vote', async () => {
     for (const server of servers) server.mark();
     const process = await started();
@@ -73,11 +75,13 @@ describe('A server whose data is unknown', () => {
     expect(a.marker).toBeDefined();
   });
 
+  // Protocol 8.3
   it('is marked at once if all servers answer and none has known data', async () => {
     await started();
     for (const server of servers) expect(server.marker!.from - server.time).toBe(LONGEST_WAIT);
   });
 
+  // Protocol 8.4
   it('does not wait a second time for another process that meets it', async () => {
     for (const server of servers) server.mark();
     const first = await started('first');
@@ -91,6 +95,7 @@ describe('A server whose data is unknown', () => {
     expect(a.marker).toMatchObject({ nonce, from });
   });
 
+  // Protocol 8.2
   it('votes after the longest wait on the clock of the process, however far ahead its `from` lies', async () => {
     for (const server of servers) server.mark();
     const [a] = servers as [FakeServer];
@@ -106,6 +111,7 @@ describe('A server whose data is unknown', () => {
   });
 });
 
+// Protocol 8.5
 describe('A process that holds a lock', () => {
   it('vetoes a server in the same step in which it marks the server', async () => {
     for (const server of servers) server.mark();
@@ -334,6 +340,7 @@ describe('The wait for a server whose data is unknown', () => {
   });
 });
 
+// Protocol 8.6
 describe('Servers that are all new', () => {
   it('vote after two and a half seconds', async () => {
     const process = await started();

@@ -99,6 +99,7 @@ describe('ServerClock', () => {
   });
 });
 
+// Protocol 8.11
 describe('judge', () => {
   const moved = { least: 1_000, most: 1_002 };
   const unmoved = { least: -2, most: 2 };

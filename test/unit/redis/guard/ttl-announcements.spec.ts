@@ -18,6 +18,7 @@ function partsThatRead(read: readonly FakeServer[] = servers): GuardParts {
   return parts;
 }
 
+// Protocol 8.9
 describe('TtlAnnouncements.permit', () => {
   it('asks all masters again if one of them knows a smaller ttl, although a quorum knows the larger one', async () => {
     for (const [index, server] of servers.entries()) server.mark({ known: index === 2 ? 10_000 : 20_000 });

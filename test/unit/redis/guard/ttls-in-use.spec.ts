@@ -13,6 +13,7 @@ function marker(announced: number, known: number): Marker {
   )!;
 }
 
+// Protocol 8.3
 describe('ttlInUse', () => {
   it('is the largest announced ttl if all other masters were read', () => {
     const others = [marker(2_000, 30_000), marker(0, 30_000)];
