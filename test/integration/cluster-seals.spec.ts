@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { RedlockConfigError } from '../../lib/core/errors.js';
-import { slotOf as slotOfKey } from '../../lib/redis/cluster/slots.js';
+import { ClusterNames } from '../../lib/redis/cluster/cluster-names.js';
+import { partitionOf, slotOf as slotOfKey } from '../../lib/redis/cluster/slots.js';
 import { SEAL } from '../../lib/redis/scripts/seal.lua.js';
 import { type ClusterNode, ownLine, startCluster, type TestCluster } from '../support/cluster.js';
 import {
@@ -161,6 +162,24 @@ describe('A cluster', () => {
       String(await one.command('CLIENT', 'LIST')).split('name=nestjs-redlock:counted').length - 1;
     await eventually(async () => (await Promise.all(cluster.nodes.map(connections))).every((count) => count === 1));
     expect(contender.redlock.status().canVote).toBe(true);
+  });
+
+  // Protocol 12.9
+  it('is waited for at the primary of the key, on a channel that names the run of that primary', async () => {
+    await using holder = await contenderOn(cluster);
+    await using waiting = await contenderOn(cluster);
+    await Promise.all([holder, waiting].map((contender) => allGranted(contender, [resource])));
+    const [, run = ''] = /run_id:(\w+)/.exec(String(await node.command('INFO', 'server'))) ?? [];
+    const lock = await holder.acquire(resource, TTL, { ...PATIENT, extend: true });
+    const turn = waiting.acquire(resource, TTL, PATIENT);
+    const names = new ClusterNames('lock:');
+    const queue = names.queueOf(partitionOf(resource), names.inPartition(partitionOf(resource), `lock:${resource}`));
+    await eventually(async () => (await node.command('EXISTS', queue)) === 1);
+    const [waiter] = (await node.command('ZRANGE', queue, '0', '-1')) as string[];
+    expect(waiter).toMatch(new RegExp(`^lock:\0wake:[\\w-]{28}@${run}$`));
+    expect(await node.command('PUBSUB', 'NUMSUB', waiter!)).toEqual([waiter, 1]);
+    await lock.release();
+    await (await turn).release();
   });
 
   it.each([true, false])('refuses a single server at once (restart guard: %s)', async (restartGuard) => {
