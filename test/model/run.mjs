@@ -120,7 +120,7 @@ function figuresOf(sections, states, seconds) {
     ['configurations in which the promises hold', 'weakened ones, each with a counter-example', 'states', 'seconds'],
     [count('holds'), count('breaks'), thousands(states), seconds],
   ]);
-  return `Written by \`npm run model -- --markdown docs/promises.md\`.\n\n${table}`;
+  return `Written by \`npm run model -- --markdown test/results.md\`.\n\n${table}`;
 }
 
 function thousands(number) {

@@ -119,7 +119,7 @@ function figuresOf({ runs, events, grants, sound, ailments, faults: kinds, reach
     markdownTable([['rare state', 'schedules that reached it'], ...byCount(reached)]),
   ];
   return [
-    `Written by \`npm run simulate -- --runs ${runs} --markdown docs/promises.md\`. No promise was broken.`,
+    `Written by \`npm run simulate -- --runs ${runs} --markdown test/results.md\`. No promise was broken.`,
     summary,
     ...tables,
   ].join('\n\n');
@@ -132,7 +132,7 @@ function mutantFiguresOf(results) {
     tried,
     seconds.toFixed(1),
   ]);
-  const text = `Written by \`npm run simulate -- --mutants --markdown docs/promises.md\`: ${results.length} of ${results.length} are noticed.`;
+  const text = `Written by \`npm run simulate -- --mutants --markdown test/results.md\`: ${results.length} of ${results.length} are noticed.`;
   return `${text}\n\n${markdownTable([['mutant', 'noticed by', 'schedules until then', 'seconds'], ...rows])}`;
 }
 

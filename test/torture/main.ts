@@ -59,7 +59,7 @@ console.log(summary(evidence, verdict).join('\n'));
 for (const line of complaints(evidence, verdict)) console.log(line);
 if (values.markdown && violations.length === 0) {
   const { writePart } = (await import(pathToFileURL(join(process.cwd(), 'scripts/page.mjs')).href)) as PageModule;
-  const text = `Written by \`npm run torture -- --seconds ${seconds} --seed ${seed} --markdown docs/promises.md\`.`;
+  const text = `Written by \`npm run torture -- --seconds ${seconds} --seed ${seed} --markdown test/results.md\`.`;
   await writePart(
     values.markdown,
     'torture',
