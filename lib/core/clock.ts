@@ -34,7 +34,10 @@ export interface Clock {
    * process does not mistake answers that have arrived for missing ones.
    */
   afterInput(callback: () => void): void;
-  /** Calls `callback` when the current work is done, so that requests made in the meantime can be sent together. */
+  /**
+   * Calls `callback` in a turn of the event loop of its own, when the current work is done and so are all reactions to it: so
+   * that requests made in the meantime can be sent together, and that nothing runs between `callback` and what awaits it.
+   */
   afterTurn(callback: () => void): void;
   /**
    * Calls `listener` within a second after the machine resumes from a suspension, as long as any timer is scheduled.

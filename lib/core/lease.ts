@@ -31,7 +31,6 @@ export interface AcquiredKeys {
   readonly resources: readonly string[];
   readonly leasedKeys: LeasedKeys;
   readonly call: CallSettings;
-  readonly recorder?: AcquisitionRecorder | undefined;
   /** Place in the wait queues of this process. */
   readonly entry?: QueueEntry | undefined;
   /** How long this process has had the keys; absent unless the previous holder has passed them on. */
@@ -89,9 +88,12 @@ export class Lease extends ListMember<Lease> {
   /** Present from the beginning of an extension until one succeeds. */
   private renewal: Renewal | undefined;
   private personal: Personal | undefined;
+  /** Whether work has begun under the lock. */
+  isUsed = false;
+  /** Absent without an observer, and before work has begun. */
+  recorder: AcquisitionRecorder | undefined;
 
   readonly resources: readonly string[];
-  readonly recorder: AcquisitionRecorder | undefined;
   /** Place in the wait queues of this process. */
   readonly entry: QueueEntry | undefined;
   private readonly quorumLock: LeasedKeys;
@@ -99,19 +101,29 @@ export class Lease extends ListMember<Lease> {
   private readonly tenure: Tenure | undefined;
 
   constructor(
-    { resources, leasedKeys, call, recorder, entry, tenure }: AcquiredKeys,
+    { resources, leasedKeys, call, entry, tenure }: AcquiredKeys,
     private readonly context: LeaseContext,
   ) {
     super();
     this.resources = resources;
     this.quorumLock = leasedKeys;
     this.call = call;
-    this.recorder = recorder;
     this.entry = entry;
     this.tenure = tenure;
     this.acquiredAt = tenure ? context.clock.read() : leasedKeys.validSince;
     this.ttl = call.ttl;
     this.arm();
+  }
+
+  /**
+   * To be called in the same turn in which work begins: between a grant and its work, other work may block the process.
+   * Returns `false` if the lock has ended. Nothing has relied on it, so that is not a loss.
+   */
+  begin(recorder: AcquisitionRecorder | undefined): boolean {
+    if (!this.isHeld) return false; // @mutant work-begun-without-a-look-at-the-clock
+    this.isUsed = true;
+    this.recorder = recorder;
+    return true;
   }
 
   /** The number of the permit; `undefined` for a lock. */
@@ -235,6 +247,7 @@ export class Lease extends ListMember<Lease> {
     const loss = new LockLostError(this.resources, cause, answers, explanation);
     this.end = loss;
     void this.giveBack(this.context.clock.read());
+    if (!this.isUsed) return;
     this.controller?.abort(loss);
     this.context.observer.lockLost?.(loss);
   }
@@ -307,7 +320,8 @@ export class Lease extends ListMember<Lease> {
   private giveBack(now: Instant): Promise<void> {
     const { minHold } = this.call;
     // Protocol 7.4
-    const keepFor = minHold === 0 ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
+    const keepFor =
+      minHold === 0 || !this.isUsed ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
     const released = this.quorumLock.release(keepFor);
     if (this.tenure) this.entry?.noteServed(now);
     this.end ??= released;

@@ -120,11 +120,15 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * Wraps work so that it runs inside the hooks of the observers.
+   * Wraps work so that it runs inside the hooks of the observers. It throws instead if the lock is not held by then.
    * @internal
    */
   observed<T>(work: () => T): () => T {
-    return this.#lease.recorder?.around(work) ?? work;
+    const whileHeld = (): T => {
+      this.assertHeld();
+      return work();
+    };
+    return this.#lease.recorder?.around(whileHeld) ?? whileHeld;
   }
 
   /** Releases the lock at the end of an `await using` block. */

@@ -49,6 +49,19 @@ interface Wanted {
   readonly permits?: PermitChoice;
 }
 
+/** How to hand out a lock. */
+export interface Start<T> {
+  /** What a refusal means to the caller, for observers. */
+  readonly onHeld: OnHeld;
+  /** Begins the work that relies on the lock. */
+  readonly begin: (lock: Lock) => T;
+  /**
+   * Whether the work is the code that awaits the result, so that no reaction to another promise may run before it and block
+   * the process.
+   */
+  readonly isAwaited: boolean;
+}
+
 /** An acquisition under way. */
 class Waiting extends ListMember<Waiting> {
   constructor(
@@ -59,6 +72,8 @@ class Waiting extends ListMember<Waiting> {
     super();
   }
 }
+
+const itself = (lock: Lock): Lock => lock;
 
 const SHARED: Sharing = Object.freeze({ isShared: true, places: 1 });
 
@@ -195,7 +210,7 @@ export class Redlock {
   }
 
   /**
-   * Acquires all resources together, and waits for them within the budget.
+   * Acquires all resources together, and waits for them within the budget. The lock is held when the promise resolves.
    *
    * @param onHeld what a refusal means to the caller, for observers
    * @throws {LockNotAcquiredError} if another holder kept a resource until the budget ended
@@ -203,12 +218,23 @@ export class Redlock {
    * @throws {LockServiceStoppedError} if `stop` was called
    * @throws the reason of the signal, if it aborts
    */
-  async acquire(resources: readonly string[], call: CallSettings, onHeld: OnHeld = 'fail'): Promise<Lock> {
+  acquire(resources: readonly string[], call: CallSettings, onHeld: OnHeld = 'fail'): Promise<Lock> {
+    return this.start(resources, call, { onHeld, begin: itself, isAwaited: true });
+  }
+
+  /**
+   * Like {@link acquire}, and begins work in the same turn in which the lock is seen to be held. A lock that has ended before
+   * its work could begin is released, and acquired anew while the budget lasts.
+   *
+   * @throws all errors of {@link acquire}, and what `begin` throws
+   */
+  async start<T>(resources: readonly string[], call: CallSettings, { onHeld, begin, isAwaited }: Start<T>): Promise<T> {
     call.signal?.throwIfAborted();
     if (this.stopped) throw new LockServiceStoppedError(resources);
     const wanted = this.wantedBy(resources, call);
     const { clock, observer } = this.context;
-    const recorder = AcquisitionRecorder.begin(observer, clock, { resources, onHeld, kind: kindOf(call) });
+    const observed = { resources, onHeld, kind: kindOf(call) };
+    let recorder = AcquisitionRecorder.begin(observer, clock, observed);
     const waiter = new Waiter(clock, call.wait, call.signal);
     if (recorder) waiter.paused = 0;
     // An acquisition that does not wait makes its single attempt without queueing behind those that do.
@@ -216,16 +242,37 @@ export class Redlock {
     const entry = call.wait > 0 || this.queue.isEmpty(queues) ? this.queue.join(queues, waiter, sharing) : undefined;
     const waiting = new Waiting(waiter, resources, call);
     this.waiting.add(waiting);
-    const acquisition = new Acquisition(this.acquisitionContext, { resources, call, waiter, entry, permits });
+    let acquisition = new Acquisition(this.acquisitionContext, { resources, call, waiter, entry, permits });
+    let lease: Lease;
+    let attempts = 0;
     try {
-      const leasedKeys = await acquisition.run();
-      recorder?.granted(acquisition.attempts, waiter.paused);
-      const { call: granted, passed } = acquisition;
-      return this.hold({ resources, call: granted, leasedKeys, tenure: passed, entry, recorder });
+      for (;;) {
+        const leasedKeys = await acquisition.run();
+        const { call: granted, passed } = acquisition;
+        lease = this.hold({ resources, call: granted, leasedKeys, tenure: passed, entry });
+        if (isAwaited) await this.ownTurn();
+        if (waiter.isStopped) void lease.release();
+        waiter.check();
+        const isReported = recorder !== undefined && lease.isHeld;
+        if (isReported) recorder?.granted(attempts + acquisition.attempts, waiter.paused);
+        if (lease.begin(recorder)) break;
+        attempts += acquisition.attempts;
+        if (isReported) {
+          // The observers took longer than the lock lasted.
+          recorder?.ended(undefined);
+          recorder = AcquisitionRecorder.begin(observer, clock, observed);
+          waiter.paused = 0;
+          attempts = 0;
+        }
+        entry?.waitAgain(waiter);
+        const { permits: others } = this.wantedBy(resources, call);
+        const again = { resources, call, waiter, entry, permits: others, isRepeated: true };
+        acquisition = new Acquisition(this.acquisitionContext, again);
+      }
     } catch (reason) {
       const error =
         isStopped(reason) && acquisition.isHeldByOther ? new LockServiceStoppedError(resources, true) : reason;
-      recorder?.failed(error, acquisition.attempts, waiter.paused);
+      recorder?.failed(error, attempts + acquisition.attempts, waiter.paused);
       entry?.leave();
       throw error;
     } finally {
@@ -234,6 +281,12 @@ export class Redlock {
       this.noneWaits.check();
       this.idle.check();
     }
+    return begin(new Lock(lease));
+  }
+
+  /** Resolves when nothing else is left to react to in this turn of the event loop. */
+  private ownTurn(): Promise<void> {
+    return new Promise((resolve) => this.context.clock.afterTurn(resolve));
   }
 
   /** Where an acquisition queues in this process, and the permits that it can take. */
@@ -312,11 +365,11 @@ export class Redlock {
     for (const lease of this.held.members) lease.lose('shutdown');
   }
 
-  private hold(acquired: AcquiredKeys): Lock {
+  private hold(acquired: AcquiredKeys): Lease {
     acquired.entry?.becomeHolder();
     const lease = new Lease(acquired, this.leases);
     this.held.add(lease);
-    return new Lock(lease);
+    return lease;
   }
 
   private letGo(lease: Lease): void {
@@ -324,8 +377,10 @@ export class Redlock {
     this.held.remove(lease);
     const [resource = ''] = resources;
     if (slot !== undefined && !lease.isPassedOn) this.permitBook.free(resource, slot, true);
-    if (entry) entry.leave();
-    else this.queue.wakeFirst(slot === undefined ? resources : [queueOfPermits(resource)]);
+    // A call whose lock ended before it was used keeps its place.
+    if (entry) {
+      if (lease.isUsed) entry.leave();
+    } else this.queue.wakeFirst(slot === undefined ? resources : [queueOfPermits(resource)]);
     this.idle.check();
   }
 

@@ -8,7 +8,7 @@ interface PendingTimer {
 
 /** Longest time until a resume is detected, in milliseconds. */
 const NOTICED_WITHIN = 1_000;
-/** Number of turns of the event loop after which all work that needs no time is done. */
+/** Number of turns of the event loop without further work after which all work that needs no time is done. */
 const TURNS = 3;
 
 /** A clock that stands still until it is advanced, for tests that let time pass without waiting. */
@@ -17,6 +17,8 @@ export class ManualClock implements Clock {
   private readonly listeners: (() => void)[] = [];
   private monotonic = 0;
   private wall: number;
+  /** Number of callbacks for turns of their own so far. */
+  private turns = 0;
 
   /** @param startsAt initial wall time in milliseconds since the Unix epoch; default: the beginning of the year 2000 */
   constructor(startsAt: number = Date.UTC(2000, 0, 1)) {
@@ -44,7 +46,8 @@ export class ManualClock implements Clock {
   }
 
   afterTurn(callback: () => void): void {
-    queueMicrotask(callback);
+    this.turns++;
+    setImmediate(callback);
   }
 
   /** Advances the time. Fires the timers on the way, in their order, and lets each one's work settle. */
@@ -62,7 +65,11 @@ export class ManualClock implements Clock {
 
   /** Waits until all work that needs no time is done. */
   async settle(): Promise<void> {
-    for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setImmediate(resolve));
+    for (let quiet = 0; quiet < TURNS;) {
+      const { turns } = this;
+      await new Promise((resolve) => setImmediate(resolve));
+      quiet = this.turns === turns ? quiet + 1 : 0;
+    }
   }
 
   /** Advances the time without firing timers, like a blocked event loop. The timers fire at the next `advance`. */

@@ -24,7 +24,11 @@ export class LockScope {
     return new LockScope(this.lock, this.context, this.shared);
   }
 
-  /** Runs a part of the work in the context of the lock. */
+  /**
+   * Runs a part of the work in the context of the lock.
+   *
+   * @throws {LockLostError} if the lock has ended: then the work does not run
+   */
   run<T>(work: () => T): T {
     return this.context.run(this, this.lock.observed(work));
   }

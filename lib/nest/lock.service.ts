@@ -47,6 +47,8 @@ const WITH_LOCK_OPTION_NAMES: readonly string[] = [
   'reentrant',
 ] satisfies (keyof WithLockOptions)[];
 
+const DONE = Promise.resolve();
+
 /** Work that runs under a lock. */
 export type LockedWork<T> = (lock: Lock) => T | PromiseLike<T>;
 
@@ -55,6 +57,12 @@ export interface WorkSettings {
   readonly call: CallSettings;
   /** Whether the work may run inside a lock that its call chain has. */
   readonly mayJoin: boolean;
+}
+
+/** Work that has begun. */
+interface BegunWork<T> {
+  readonly scope: LockScope;
+  readonly returned: T | PromiseLike<T>;
 }
 
 /** What to run under a lock. */
@@ -95,10 +103,15 @@ export class LockService {
   /**
    * Acquires a lock. The caller releases it, preferably by `await using`. It is not extended without `extend: true`.
    *
+   * The lock is held when the promise resolves: one that ended before that, because this process was blocked, is acquired
+   * anew while `wait` lasts. Only code that runs at once after `await` can rely on that. Before work that begins later, such
+   * as after `Promise.all`, look at `lock.isHeld` or pass `lock.signal`; `withLock` does so itself.
+   *
    * @param resource what to lock; several resources are acquired together or not at all
    * @param options the ttl in milliseconds or as a string such as `'10s'`, or options; default: those of the module
    * @throws {LockNotAcquiredError} another holder keeps the resource until the waiting budget ends
-   * @throws {QuorumUnavailableError} too few masters vote before the waiting budget ends
+   * @throws {QuorumUnavailableError} too few masters vote before the waiting budget ends, or this process was blocked until
+   *   the lock had ended, and the budget, too
    * @throws {LockReentryError} the call chain already holds one of the resources
    * @throws {LockServiceStoppedError} the application is shutting down
    * @throws {RedlockConfigError} an argument is invalid
@@ -134,7 +147,8 @@ export class LockService {
    */
   withLock<T>(resource: LockResource, work: LockedWork<T>): Promise<T>;
   /**
-   * Runs work under a lock, extends it while the work runs, and releases it afterwards.
+   * Runs work under a lock, extends it while the work runs, and releases it afterwards. The work never begins under a lock
+   * that has ended: it is acquired anew while `wait` lasts.
    *
    * @param resource what to lock; several resources are acquired together or not at all
    * @param options the ttl in milliseconds or as a string such as `'10s'`, or options; default: those of the module
@@ -299,8 +313,10 @@ export class LockService {
    * @internal
    */
   async hold(resources: readonly string[], options: WithLockOptions, onHeld: OnHeld = 'fail'): Promise<LockScope> {
-    const entered = this.enter(resources, this.workSettings(options), onHeld);
-    return entered instanceof LockScope ? entered : LockScope.of(await entered, this.context);
+    const settings = this.workSettings(options);
+    const outer = this.join(resources, settings);
+    if (outer) return outer;
+    return LockScope.of(await this.redlock().acquire(resources, settings.call, onHeld), this.context);
   }
 
   /**
@@ -329,19 +345,37 @@ export class LockService {
     settings: WorkSettings,
     { work, check, onHeld = 'fail', otherwise }: LockedRun<T>,
   ): Promise<T> {
-    let scope: LockScope;
+    const begin = (scope: LockScope): BegunWork<T> => {
+      try {
+        const returned = scope.run(() => work(scope.lock));
+        check?.(returned);
+        return { scope, returned };
+      } catch (error) {
+        return { scope, returned: Promise.reject(error) };
+      }
+    };
+    let begun: BegunWork<T> | undefined;
     try {
-      // Awaited in both cases: work inside a lock would otherwise begin in the call, and nested calls fill the stack.
-      const entered = await this.enter(resources, settings, onHeld);
-      scope = entered instanceof LockScope ? entered : LockScope.of(entered, this.context);
+      for (let outer = this.join(resources, settings); outer; outer = this.join(resources, settings)) {
+        // Work inside a lock would otherwise begin in the call, and nested calls fill the stack.
+        await DONE;
+        if (outer.lock.isHeld) {
+          begun = begin(outer);
+          break;
+        }
+        void outer.end();
+      }
+      begun ??= await this.redlock().start(resources, settings.call, {
+        ...{ onHeld, isAwaited: false },
+        begin: (lock) => begin(LockScope.of(lock, this.context)),
+      });
     } catch (error) {
       if (otherwise) return otherwise(error);
       throw error;
     }
+    const { scope, returned } = begun;
     let result: T;
     try {
-      const returned = scope.run(() => work(scope.lock));
-      check?.(returned);
       result = await returned;
       check?.(result);
     } catch (error) {
@@ -405,18 +439,14 @@ export class LockService {
     );
   }
 
-  /** The lock of the call chain that the work joins, or an acquisition. */
-  private enter(
-    resources: readonly string[],
-    { call, mayJoin }: WorkSettings,
-    onHeld: OnHeld,
-  ): LockScope | Promise<Lock> {
+  /** The lock of the call chain inside which the work runs, if there is one. */
+  private join(resources: readonly string[], { call, mayJoin }: WorkSettings): LockScope | undefined {
     if (mayJoin) {
       const outer = this.heldInChain(call, (lock) => resources.every((resource) => lock.resources.includes(resource)));
       if (outer && (call.isShared || outer.lock.mode === 'exclusive')) return outer.join();
     }
     this.refuseReentry(resources, call, mayJoin);
-    return this.redlock().acquire(resources, call, onHeld);
+    return undefined;
   }
 
   private take(resource: LockResource, options: Duration | AcquireOptions | undefined, onHeld: OnHeld): Promise<Lock> {

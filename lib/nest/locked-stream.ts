@@ -24,13 +24,17 @@ export class LockedStream {
     }
     hold.lock.signal.addEventListener('abort', this.onLost, { once: true });
     // Work that precedes the handler, such as another interceptor, runs on subscription.
-    this.source = hold.run(() =>
+    const handle = (): Subscription =>
       defer(() => next.handle()).subscribe({
         next: (value: unknown) => this.pass(value),
         error: (error: unknown) => this.fail(error),
         complete: () => void this.finish().catch(report),
-      }),
-    );
+      });
+    try {
+      this.source = hold.run(handle);
+    } catch (error) {
+      this.fail(error);
+    }
     // The stream may have ended synchronously, before `source` was assigned and could be unsubscribed.
     if (this.over) this.tearDown();
   }

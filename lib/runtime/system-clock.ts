@@ -1,6 +1,8 @@
 import type { Clock, Instant, Timer } from '../core/clock.js';
 import { TimerQueue } from './timer-queue.js';
 
+/** Captured at load time: under the fake timers of a test, a call would wait for a turn that never comes. */
+const { setImmediate } = globalThis;
 /** Longest delay of the Node timer, in milliseconds. Protocol 3.3. */
 const LONGEST_SLEEP = 1_000;
 /** Gradual corrections move a wall clock by less than this within a second, in milliseconds. */

@@ -62,6 +62,8 @@ export class JobExecution {
     if (!started) throw new Error('an attempt must have started before it can finish');
     const { settings, context, held } = options;
     const { name } = settings;
+    // This process may have been blocked since the start was stored.
+    held.lock.assertHeld();
     context.observer.started?.(name, { ...this.attempt, startedAt: new Date(started.at) });
     const failure = await this.call(started);
     const wasHandedOn = failure !== undefined && context.stopping.aborted; // @mutant handed-on-is-not-failed

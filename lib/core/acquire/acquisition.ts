@@ -2,7 +2,7 @@ import type { Clock, Instant } from '../clock.js';
 import type { LockError } from '../errors.js';
 import type { HomeMasters } from './home-masters.js';
 import type { QuorumCall } from './quorum-call.js';
-import { errorOf, type FailedAttempt, Refusal } from './refusal.js';
+import { errorOf, type FailedAttempt, Refusal, tooLateToBegin } from './refusal.js';
 import { SequentialAcquisition } from './sequential-acquisition.js';
 import { RetrySchedule } from './retry-schedule.js';
 import type { Random } from '../random.js';
@@ -75,6 +75,8 @@ interface AcquisitionRequest {
   readonly entry: QueueEntry | undefined;
   /** Absent for locks. */
   readonly permits?: PermitChoice | undefined;
+  /** Whether the same call was granted a lock that ended before it could be used. */
+  readonly isRepeated?: boolean;
 }
 
 /**
@@ -107,12 +109,13 @@ export class Acquisition {
   private readonly isBehind: boolean;
   /** Absent for locks. */
   private readonly permits: PermitChoice | undefined;
+  private readonly isRepeated: boolean;
   /** Where it waits; absent until it has asked a home master or was refused. */
   private places: PlacesOnMasters | undefined;
 
   constructor(
     private readonly context: AcquisitionContext,
-    { resources, part, call, waiter, entry, permits }: AcquisitionRequest,
+    { resources, part, call, waiter, entry, permits, isRepeated = false }: AcquisitionRequest,
   ) {
     this.resources = resources;
     this.taken = part === undefined ? resources : [part];
@@ -123,6 +126,7 @@ export class Acquisition {
     this.entry = entry;
     this.isBehind = entry !== undefined && !entry.isAdmitted;
     this.permits = permits;
+    this.isRepeated = isRepeated;
     const isPlain = !call.isShared && call.minHold === 0 && resources.length === 1;
     if (entry && isPlain) waiter.takesTtl = call.ttl;
   }
@@ -139,7 +143,7 @@ export class Acquisition {
    * @throws the reason with which the waiter was stopped
    */
   async run(first?: Step): Promise<LeasedKeys> {
-    const { waiter, entry, call: wanted, isBehind } = this;
+    const { waiter, entry, call: wanted, isBehind, isRepeated } = this;
     const { witness, clock } = this.context;
     if (isBehind && this.mayTakePlaces) waiter.takesPlaces = (places) => this.takePlaces(places);
     let leasedKeys: LeasedKeys | undefined;
@@ -151,7 +155,7 @@ export class Acquisition {
         this.passed = waiter.takeOffered();
         if (this.passed) return (leasedKeys = this.passed.leasedKeys);
         // An acquisition that finds no other ahead of it makes one full attempt, however small its budget.
-        const hasOthersAhead = first !== undefined || isBehind;
+        const hasOthersAhead = first !== undefined || isBehind || isRepeated;
         // Protocol 5.1
         const isGuaranteed = !hasOthersAhead && (attempt === 1 || (this.permits?.isFirstTry ?? false));
         if (!isGuaranteed && waiter.isOver) throw await this.failure();
@@ -223,6 +227,7 @@ export class Acquisition {
   }
 
   private end(isGranted: boolean): void {
+    this.waiter.takesPlaces = undefined;
     // It was passed on while this acquisition was stopped.
     const unused = this.waiter.takeOffered();
     if (unused) {
@@ -380,6 +385,7 @@ export class Acquisition {
     await refusal?.settle(clock, (giveUp) => (waiter.interrupt = { giveUp }));
     waiter.interrupt = undefined;
     waiter.check();
+    if (!refusal && this.isRepeated) return tooLateToBegin({ resources, ttl: call.ttl, masters: masters.length });
     return errorOf(refusal, { resources, wait: call.wait, permits: call.permits, advice, masters: masters.length });
   }
 

@@ -2,6 +2,7 @@ import type { Instant } from '../clock.js';
 import type { PassedLock } from './local-hand-off.js';
 import type { Refusal } from './refusal.js';
 import type { PlacesOnMasters } from './places-on-masters.js';
+import type { Waiter } from './waiter.js';
 
 /** One acquisition in the queues of its resources in this process, and then the lock that it has acquired. */
 export interface QueueEntry {
@@ -15,6 +16,8 @@ export interface QueueEntry {
   noteRefusal(): void;
   /** The lock is granted. The entry keeps its places until it leaves. */
   becomeHolder(): void;
+  /** The lock has ended before it was used: the entry waits again, in its places. */
+  waitAgain(waiter: Waiter): void;
   /** The holder offers its lock to the next one in its only queue. Returns whether that takes it. */
   passOn(lock: PassedLock): boolean;
   /**

@@ -105,6 +105,12 @@ interface Unfulfilled {
   readonly advice: string | undefined;
 }
 
+/** A lock that had ended before it could be used. */
+interface TooLate extends Pick<Unfulfilled, 'resources' | 'masters'> {
+  /** Milliseconds. */
+  readonly ttl: number;
+}
+
 /** @param refusal absent if the acquisition made no attempt, because others of its process were before it */
 export function errorOf(
   refusal: Refusal | undefined,
@@ -116,4 +122,13 @@ export function errorOf(
   const what = `lock ${showNames(resources)}`;
   const intent = refusal.outcome === 'granted' ? `${what} before its validity has ended` : what;
   return new QuorumUnavailableError(intent, resources, refusal.report, quorumOf(masters), masters, advice);
+}
+
+/** The error of an acquisition whose budget ended after a lock that had ended before it could be used. */
+export function tooLateToBegin({ resources, ttl, masters }: TooLate): LockError {
+  const intent = `begin under the lock on ${showNames(resources)} before its validity has ended`;
+  const advice =
+    `They did, and this process was blocked until the lock of ${ttl} ms had ended, so nothing ran: ` +
+    'keep synchronous work short, or pass a longer ttl or `wait`';
+  return new QuorumUnavailableError(intent, resources, [], quorumOf(masters), masters, advice);
 }

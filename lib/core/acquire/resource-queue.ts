@@ -106,6 +106,11 @@ export class Place extends ListMember<Place> implements QueueEntry, Queue {
     this.queue?.noteHolder(this);
   }
 
+  waitAgain(waiter: Occupant): void {
+    this.occupant = waiter;
+    this.queue?.noteUnused();
+  }
+
   passOn(lock: PassedLock): boolean {
     const { slot = 0 } = lock.leasedKeys;
     const next = this.queue?.nextWaiter;
@@ -216,6 +221,11 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
       else this.next?.occupant.wake();
     }
     this.admitMore();
+  }
+
+  /** A holder is a waiter again. */
+  noteUnused(): void {
+    this.holders--;
   }
 
   noteRefusal(place: Place): void {

@@ -35,6 +35,10 @@ class Places implements QueueEntry {
     for (const place of this.places) place.becomeHolder();
   }
 
+  waitAgain(waiter: Waiter): void {
+    for (const place of this.places) place.waitAgain(waiter);
+  }
+
   /** The next ones want other combinations of resources. */
   passOn(): boolean {
     return false;

@@ -113,8 +113,7 @@ describe('Without an observer of acquisitions', () => {
 
     const rig = new Rig();
     const lock = await rig.lock('x');
-    const work = (): void => {};
-    expect(lock.observed(work)).toBe(work);
+    expect(lock.observed(() => 'done')()).toBe('done');
   });
 
   it('the clock is not read', async () => {
@@ -137,9 +136,9 @@ describe('Without an observer of acquisitions', () => {
     }
     const none = await readings({});
     expect(await readings({ masterSilent: () => {} })).toEqual(none);
-    // Each lock: begun, granted twice, ended. The second one: a pause. Each answer: asked, answered.
+    // Each lock: begun, looked at, granted twice, ended. The second one: a pause. Each answer: asked, answered.
     const { count, answers } = await readings({ acquiring: () => ({}), masterAnswered: () => {} });
     expect(answers).toBe(none.answers);
-    expect(count).toBe(none.count + 2 * 4 + 2 + 2 * answers);
+    expect(count).toBe(none.count + 2 * 5 + 2 + 2 * answers);
   });
 });

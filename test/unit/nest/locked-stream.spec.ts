@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ManualClock, memoryLockService } from 'nestjs-redlock/testing';
-import { Observable, take } from 'rxjs';
+import { defer, Observable, take } from 'rxjs';
 import { LockLostError } from '../../../lib/core/errors.js';
 import type { Lock } from '../../../lib/core/lock.js';
 import { LockContext } from '../../../lib/nest/lock-context.js';
@@ -45,11 +45,25 @@ describe('The stream of a handler', () => {
   it('ends with the loss if the lock was lost before the first value', async () => {
     const clock = new ManualClock();
     const lock = await memoryLockService({ clock }).acquire('a', { ttl: 1_000, extend: false });
-    await clock.advance(1_000);
     const { values, seen } = streaming();
+    const late = defer(() => {
+      clock.stall(1_000);
+      return values;
+    });
     let error: unknown;
-    underLock(lock, values).subscribe({ error: (reason: unknown) => (error = reason) });
+    underLock(lock, late).subscribe({ error: (reason: unknown) => (error = reason) });
     expect(error).toBeInstanceOf(LockLostError);
     expect(seen.isOver).toBe(true);
+  });
+
+  it('does not begin under a lock that has ended', async () => {
+    const clock = new ManualClock();
+    const lock = await memoryLockService({ clock }).acquire('a', { ttl: 1_000, extend: false });
+    clock.stall(1_000);
+    let [error, runs]: [unknown, number] = [undefined, 0];
+    const handler = defer(() => [++runs]);
+    underLock(lock, handler).subscribe({ error: (reason: unknown) => (error = reason) });
+    expect(error).toBeInstanceOf(LockLostError);
+    expect(runs).toBe(0);
   });
 });

@@ -16,7 +16,8 @@ describe('Locks in memory that a test leaves behind', () => {
       void locks.withLock('c', () => new Promise(() => undefined));
     }
     await new Promise(setImmediate);
-    expect(timers()).toBe(before);
+    // The test runner may end a timer of its own meanwhile.
+    expect(timers()).toBeLessThanOrEqual(before);
   });
 
   it('keep the process alive while a call waits for one, until the module closes', async () => {
