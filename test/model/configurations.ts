@@ -1,4 +1,5 @@
 import { clusterSections } from './cluster.configurations.js';
+import { doubtSections } from './doubt.configurations.js';
 import { GuardModel, type GuardOptions } from './guard.model.js';
 import { InstallationModel, type InstallationOptions } from './installation.model.js';
 import { MaxTtlModel, type MaxTtlOptions } from './max-ttl.model.js';
@@ -704,6 +705,7 @@ export const sections: readonly Section[] = [
   tokens,
   state,
   stateQuestions,
+  ...doubtSections,
   ...sharedSections,
   ...clusterSections,
   ...sentinelSections,

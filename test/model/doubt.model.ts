@@ -1,0 +1,478 @@
+import { type Emit, type Model } from './checker.js';
+import { bitCount, decrement } from './states.js';
+
+/** A rule that is left out, or the rule that was tried first. */
+export type DoubtWeakening =
+  | 'no doubt: the monotonic clock alone counts'
+  | 'the lock is believed during the doubt'
+  | 'a minority ends the doubt'
+  | 'the clocks of a majority end the doubt'
+  | 'a key that was set again counts'
+  | 'a key that an earlier extension set again counts'
+  | 'a lead that began after the question is forgiven'
+  | 'an extension counts although its lead is longer than the validity'
+  | 'a step back is not agreed on';
+
+export interface DoubtOptions {
+  readonly masters: 1 | 3;
+  /** Ticks for which a key lives, and for which a client believes in a lock from the start of its round. */
+  readonly ttl: number;
+  /** Longest suspension, in ticks. A stunned machine whose wall clock is corrected is the same to its processes. */
+  readonly suspend: number;
+  /** How often the wall clock of L may be set, and by how much at most. */
+  readonly steps: number;
+  readonly by: number;
+  /** Number of masters on the machine of L: they stand still with it, and their clocks are set with its own. */
+  readonly sameHost?: number;
+  /** How often the clocks of all machines may be set forward together. */
+  readonly allSteps?: number;
+  /** How often the clocks of all masters may be set back together. */
+  readonly setBack?: number;
+  /** Whether answers to extensions may be lost. */
+  readonly losesAnswers?: boolean;
+  /** Not a weakening but a question: whether a lock is ever kept through a step. */
+  readonly neverKeeps?: boolean;
+  readonly without?: readonly DoubtWeakening[];
+}
+
+/** Owner of the key, its ticks, and how far the clock has moved beyond the monotonic clock of L since both last agreed. */
+const OWNER = 0;
+const EXPIRY = 1;
+const MOVED = 2;
+const MASTER = 3;
+
+/** Movements are stored with this added. */
+const ZERO = 16;
+
+const FREE = 0;
+const L = 1;
+const X = 2;
+
+/** Validity by the monotonic clock. */
+const TICKS_LEFT = 0;
+/** What the wall clock is ahead, and how much of that since the question. */
+const LEAD = 1;
+const NEW_LEAD = 2;
+/** Ticks that the answers to the question can yield; 0 without a doubt. */
+const QUESTION = 3;
+/** Masters whose answers count for it. */
+const PROOF = 4;
+/** Masters that an extension may have set again since the last round that counted. */
+const HEALED = 5;
+const SUSPENDED = 6;
+const SUSPENSION = 7;
+const EXTENSION = 8;
+const EXTENDED = 9;
+const STEPS = 10;
+const X_BELIEF = 11;
+const X_ROUND = 12;
+const X_COUNTED = 13;
+/** Whether X has believed since L was granted the lock. */
+const OVERTAKEN = 14;
+const ALL_STEPS = 15;
+const SET_BACK = 16;
+const KEPT = 17;
+const CLIENT = 18;
+
+const KINDS = [
+  ...(['tick', 'suspend', 'resume', 'step', 'step of all', 'step of the masters', 'ask', 'answer', 'give up'] as const),
+  ...(['extend', 'extension', 'lost answer', 'acquire', 'grant'] as const),
+];
+type Kind = (typeof KINDS)[number];
+
+/**
+ * A step of the wall clock is a doubt that the masters resolve. L holds a lock and X contends; X has perfect clocks. Ticks
+ * are whole, and rates agree. Every step can happen at any time or never, which covers delays and partitions.
+ *
+ * `TICKS_LEFT` counts by the monotonic clock of L. What its wall clock is ahead since both last agreed is the lead: L
+ * cannot know whether time has passed or the clock was set.
+ */
+export class DoubtModel implements Model {
+  readonly width: number;
+  private readonly quorum: number;
+  private readonly client: number;
+  private readonly weak: ReadonlySet<DoubtWeakening>;
+  private readonly next: Uint8Array;
+
+  constructor(private readonly options: DoubtOptions) {
+    const { masters } = options;
+    this.quorum = Math.floor(masters / 2) + 1;
+    this.client = masters * MASTER;
+    this.width = this.client + CLIENT;
+    this.weak = new Set(options.without);
+    this.next = new Uint8Array(this.width);
+  }
+
+  initial(): Uint8Array[] {
+    const { masters, ttl, steps, setBack = 0, allSteps = 0 } = this.options;
+    const state = new Uint8Array(this.width);
+    for (let m = 0; m < masters; m += 1) state.set([L, ttl, ZERO], m * MASTER);
+    const at = this.client;
+    state[at + TICKS_LEFT] = ttl;
+    state[at + STEPS] = steps;
+    state[at + ALL_STEPS] = allSteps;
+    state[at + SET_BACK] = setBack;
+    return [state];
+  }
+
+  violation(state: Uint8Array): string | undefined {
+    if (this.options.neverKeeps) return this.value(state, KEPT) === 1 ? 'L keeps its lock through a step' : undefined;
+    if (!this.believes(state)) return undefined;
+    if (this.value(state, X_BELIEF) > 0) return 'L and X both believe that they hold the lock';
+    return this.value(state, OVERTAKEN) === 1 ? 'L believes again after X has held the lock' : undefined;
+  }
+
+  /** A suspended process believes nothing: it does nothing. */
+  private believes(state: Uint8Array): boolean {
+    if (this.value(state, SUSPENDED) === 1 || this.value(state, TICKS_LEFT) === 0) return false;
+    if (this.ignoresLead || this.weak.has('the lock is believed during the doubt')) return true;
+    return this.value(state, QUESTION) === 0 && this.value(state, LEAD) === 0;
+  }
+
+  private get ignoresLead(): boolean {
+    return this.weak.has('no doubt: the monotonic clock alone counts');
+  }
+
+  private get comparesClocks(): boolean {
+    return this.weak.has('the clocks of a majority end the doubt');
+  }
+
+  successors(state: Uint8Array, emit: Emit): void {
+    this.tick(state, emit);
+    this.suspensions(state, emit);
+    this.steps(state, emit);
+    this.doubt(state, emit);
+    this.begin(state, emit);
+    for (let m = 0; m < this.options.masters; m += 1) {
+      this.answer(state, m, emit);
+      this.extension(state, m, emit);
+      this.grant(state, m, emit);
+    }
+  }
+
+  private tick(state: Uint8Array, emit: Emit): void {
+    const { masters, suspend } = this.options;
+    const isSuspended = this.value(state, SUSPENDED) === 1;
+    if (isSuspended && this.value(state, SUSPENSION) === suspend) return;
+    const next = this.copy(state);
+    const at = this.client;
+    for (let m = 0; m < masters; m += 1) {
+      if (isSuspended && this.isOnHost(m)) continue;
+      this.age(next, m, 1);
+      if (isSuspended) this.move(next, m, 1);
+    }
+    if (isSuspended) {
+      next[at + SUSPENSION]! += 1;
+      this.lead(next, 1);
+    } else {
+      decrement(next, at + TICKS_LEFT);
+      if (next[at + EXTENSION]! > 0 && decrement(next, at + EXTENSION) === 0) next[at + EXTENDED] = 0;
+      if (next[at + QUESTION]! > 0 && decrement(next, at + QUESTION) === 0) this.fail(next);
+      if (next[at + TICKS_LEFT] === 0) this.lose(next);
+    }
+    decrement(next, at + X_BELIEF);
+    if (next[at + X_ROUND]! > 0 && decrement(next, at + X_ROUND) === 0) next[at + X_COUNTED] = 0;
+    this.emit(next, 'tick', 0, emit);
+  }
+
+  private suspensions(state: Uint8Array, emit: Emit): void {
+    const at = this.client;
+    const next = this.copy(state);
+    if (state[at + SUSPENDED] === 1) {
+      next[at + SUSPENDED] = 0;
+      this.emit(next, 'resume', 0, emit);
+    } else if (state[at + SUSPENSION]! < this.options.suspend && state[at + TICKS_LEFT]! > 0) {
+      next[at + SUSPENDED] = 1;
+      this.emit(next, 'suspend', 0, emit);
+    }
+  }
+
+  /** Clocks are set. A master's keys live by its clock. */
+  private steps(state: Uint8Array, emit: Emit): void {
+    const { by, masters } = this.options;
+    const at = this.client;
+    for (let amount = -by; amount <= by; amount += 1) {
+      if (amount === 0) continue;
+      // A wall clock that is set back while its machine is suspended hides the suspension: an assumption.
+      if (state[at + STEPS]! > 0 && (amount > 0 || this.runs(state))) {
+        const next = this.copy(state);
+        next[at + STEPS]! -= 1;
+        this.lead(next, amount);
+        for (let m = 0; m < masters; m += 1) if (this.isOnHost(m)) this.set(next, m, amount);
+        this.emit(next, 'step', amount, emit);
+      }
+      if (state[at + ALL_STEPS]! > 0 && amount > 0) {
+        const next = this.copy(state);
+        next[at + ALL_STEPS]! -= 1;
+        this.lead(next, amount);
+        for (let m = 0; m < masters; m += 1) this.set(next, m, amount);
+        this.emit(next, 'step of all', amount, emit);
+      }
+      if (state[at + SET_BACK]! > 0 && amount < 0) {
+        const next = this.copy(state);
+        next[at + SET_BACK]! -= 1;
+        for (let m = 0; m < masters; m += 1) this.set(next, m, amount);
+        this.emit(next, 'step of the masters', amount, emit);
+      }
+    }
+  }
+
+  /**
+   * L reads its clocks before one is set back: what led before still does. An assumption, which fails if the wall clock is
+   * set back between a suspension and the first reading after it.
+   */
+  private lead(next: Uint8Array, amount: number): void {
+    const at = this.client;
+    if (next[at + TICKS_LEFT] === 0) return;
+    if (amount > 0) {
+      next[at + LEAD]! += amount;
+      if (next[at + QUESTION]! > 0) next[at + NEW_LEAD]! += amount;
+    } else if (this.weak.has('a step back is not agreed on')) {
+      next[at + LEAD] = Math.max(0, next[at + LEAD]! + amount);
+    }
+  }
+
+  private set(next: Uint8Array, m: number, amount: number): void {
+    const at = m * MASTER;
+    this.move(next, m, amount);
+    if (amount > 0) this.age(next, m, amount);
+    else if (next[at + OWNER] !== FREE) next[at + EXPIRY]! -= amount;
+  }
+
+  private move(next: Uint8Array, m: number, amount: number): void {
+    if (this.comparesClocks) next[m * MASTER + MOVED]! += amount;
+  }
+
+  private age(next: Uint8Array, m: number, ticks: number): void {
+    const at = m * MASTER;
+    next[at + EXPIRY] = Math.max(0, next[at + EXPIRY]! - ticks);
+    if (next[at + EXPIRY] === 0) next[at + OWNER] = FREE;
+  }
+
+  /** A doubt begins with a question to all masters, and ends without an answer at any time. */
+  private doubt(state: Uint8Array, emit: Emit): void {
+    const at = this.client;
+    if (!this.runs(state) || this.ignoresLead || state[at + TICKS_LEFT] === 0) return;
+    if (state[at + QUESTION] === 0) {
+      if (state[at + LEAD] === 0) return;
+      const next = this.copy(state);
+      next[at + QUESTION] = this.options.ttl;
+      next[at + NEW_LEAD] = 0;
+      this.emit(next, 'ask', 0, emit);
+      return;
+    }
+    const next = this.copy(state);
+    this.fail(next);
+    this.emit(next, 'give up', 0, emit);
+  }
+
+  /** A master answers whether it still has the key, and extends it. It sets a key again that is gone. */
+  private answer(state: Uint8Array, m: number, emit: Emit): void {
+    const at = this.client;
+    const master = m * MASTER;
+    const bit = 1 << m;
+    if (!this.runs(state) || state[at + QUESTION] === 0 || (state[at + PROOF]! & bit) !== 0) return;
+    const next = this.copy(state);
+    if (this.comparesClocks) {
+      if (state[master + MOVED]! > ZERO) return;
+      next[at + PROOF]! |= bit;
+    } else if (!this.touch(next, m)) {
+      return;
+    } else if (state[master + OWNER] === FREE) {
+      if (this.weak.has('a key that was set again counts')) next[at + PROOF]! |= bit;
+    } else if ((state[at + HEALED]! & bit) === 0 || this.weak.has('a key that an earlier extension set again counts')) {
+      next[at + PROOF]! |= bit;
+    }
+    const needed = this.weak.has('a minority ends the doubt') ? 1 : this.quorum;
+    if (bitCount(next[at + PROOF]!) >= needed) this.succeed(next);
+    this.emit(next, 'answer', m, emit);
+  }
+
+  /** An extension of L takes effect on a master. Returns whether the key is its own afterwards. */
+  private touch(next: Uint8Array, m: number): boolean {
+    const master = m * MASTER;
+    if (next[master + OWNER] === X) return false;
+    if (next[master + OWNER] === FREE) next[this.client + HEALED]! |= 1 << m;
+    next[master + OWNER] = L;
+    next[master + EXPIRY] = this.options.ttl;
+    return true;
+  }
+
+  /** The keys were there all the time: the validity counts from the question, by both clocks. */
+  private succeed(next: Uint8Array): void {
+    const at = this.client;
+    if (next[at + NEW_LEAD]! > 0 && !this.weak.has('a lead that began after the question is forgiven')) {
+      // What one master had before the new lead, it may lack by now: L asks once more.
+      this.endQuestion(next);
+      return;
+    }
+    if (next[at + LEAD]! >= this.options.ttl) next[at + KEPT] = 1;
+    if (!this.comparesClocks) next[at + TICKS_LEFT] = next[at + QUESTION]!;
+    next[at + LEAD] = 0;
+    this.endQuestion(next);
+    next[at + HEALED] = 0;
+  }
+
+  /** The whole lead counts as time. */
+  private fail(next: Uint8Array): void {
+    const at = this.client;
+    next[at + TICKS_LEFT] = Math.max(0, next[at + TICKS_LEFT]! - next[at + LEAD]!);
+    const left = Math.max(0, next[at + EXTENSION]! - next[at + LEAD]!);
+    next[at + EXTENSION] = left;
+    if (left === 0) next[at + EXTENDED] = 0;
+    next[at + LEAD] = 0;
+    this.endQuestion(next);
+    if (next[at + TICKS_LEFT] === 0) this.lose(next);
+  }
+
+  private endQuestion(next: Uint8Array): void {
+    const at = this.client;
+    next[at + QUESTION] = 0;
+    next[at + PROOF] = 0;
+    next[at + NEW_LEAD] = 0;
+    for (let m = 0; m < this.options.masters; m += 1) next[m * MASTER + MOVED] = ZERO;
+  }
+
+  private lose(next: Uint8Array): void {
+    const at = this.client;
+    next[at + LEAD] = 0;
+    next[at + HEALED] = 0;
+    next[at + EXTENSION] = 0;
+    next[at + EXTENDED] = 0;
+    this.endQuestion(next);
+  }
+
+  private begin(state: Uint8Array, emit: Emit): void {
+    const at = this.client;
+    const isCertain = state[at + QUESTION] === 0 && (state[at + LEAD] === 0 || this.ignoresLead);
+    if (this.runs(state) && isCertain && state[at + TICKS_LEFT]! > 0 && state[at + EXTENSION] === 0) {
+      const next = this.copy(state);
+      next[at + EXTENSION] = this.options.ttl;
+      this.emit(next, 'extend', 0, emit);
+    }
+    if (state[at + X_BELIEF] === 0 && state[at + X_ROUND] === 0) {
+      const next = this.copy(state);
+      next[at + X_ROUND] = this.options.ttl;
+      this.emit(next, 'acquire', 0, emit);
+    }
+  }
+
+  /** A request and its answer are one step: a later answer only shortens what L believes. */
+  private extension(state: Uint8Array, m: number, emit: Emit): void {
+    const at = this.client;
+    const bit = 1 << m;
+    if (state[at + EXTENSION] === 0 || (state[at + EXTENDED]! & bit) !== 0) return;
+    if (this.options.losesAnswers) {
+      const next = this.copy(state);
+      // A request without an answer may have set the key again.
+      if (this.touch(next, m)) {
+        next[at + HEALED]! |= bit;
+        this.emit(next, 'lost answer', m, emit);
+      }
+    }
+    const next = this.copy(state);
+    if (!this.runs(state) || !this.touch(next, m)) return;
+    next[at + EXTENDED]! |= bit;
+    if (bitCount(next[at + EXTENDED]!) >= this.quorum) {
+      const isLong = this.weak.has('an extension counts although its lead is longer than the validity');
+      // All of the lead came after the round had begun: none begins with a lead.
+      const lead = this.ignoresLead || isLong ? 0 : state[at + LEAD]!;
+      if (state[at + TICKS_LEFT]! > lead) {
+        next[at + TICKS_LEFT] = next[at + EXTENSION]!;
+        next[at + HEALED] = 0;
+        if (isLong) {
+          next[at + LEAD] = 0;
+          this.endQuestion(next);
+        }
+      }
+      next[at + EXTENSION] = 0;
+      next[at + EXTENDED] = 0;
+    }
+    this.emit(next, 'extension', m, emit);
+  }
+
+  private grant(state: Uint8Array, m: number, emit: Emit): void {
+    const at = this.client;
+    const master = m * MASTER;
+    if (state[at + X_ROUND] === 0 || state[master + OWNER] !== FREE) return;
+    const next = this.copy(state);
+    next[master + OWNER] = X;
+    next[master + EXPIRY] = this.options.ttl;
+    next[at + X_COUNTED]! |= 1 << m;
+    if (bitCount(next[at + X_COUNTED]!) >= this.quorum) {
+      next[at + X_BELIEF] = next[at + X_ROUND]!;
+      next[at + X_ROUND] = 0;
+      next[at + X_COUNTED] = 0;
+      next[at + OVERTAKEN] = 1;
+    }
+    this.emit(next, 'grant', m, emit);
+  }
+
+  private runs(state: Uint8Array): boolean {
+    return this.value(state, SUSPENDED) === 0;
+  }
+
+  private isOnHost(m: number): boolean {
+    return m < (this.options.sameHost ?? 0);
+  }
+
+  private value(state: Uint8Array, field: number): number {
+    return state[this.client + field]!;
+  }
+
+  private emit(next: Uint8Array, kind: Kind, detail: number, emit: Emit): void {
+    emit(next, (KINDS.indexOf(kind) << 8) | (detail + ZERO));
+  }
+
+  private copy(state: Uint8Array): Uint8Array {
+    this.next.set(state);
+    return this.next;
+  }
+
+  describe(code: number): string {
+    const detail = (code & 255) - ZERO;
+    const master = `m${detail + 1}`;
+    switch (KINDS[code >> 8]!) {
+      case 'tick':
+        return 'a tick passes';
+      case 'suspend':
+        return 'the machine of L is suspended';
+      case 'resume':
+        return 'it resumes';
+      case 'step':
+        return `the wall clock of L is set by ${detail}`;
+      case 'step of all':
+        return `all wall clocks are set by ${detail}`;
+      case 'step of the masters':
+        return `the clocks of the masters are set by ${detail}`;
+      case 'ask':
+        return 'L asks all masters';
+      case 'answer':
+        return `${master} answers`;
+      case 'give up':
+        return 'the doubt ends without answers';
+      case 'extend':
+        return 'L begins to extend';
+      case 'extension':
+        return `${master} extends for L`;
+      case 'lost answer':
+        return `${master} extends for L, and the answer is lost`;
+      case 'acquire':
+        return 'X begins to acquire';
+      case 'grant':
+        return `${master} grants to X`;
+    }
+  }
+
+  show(state: Uint8Array): string {
+    const masters = Array.from({ length: this.options.masters }, (_, m) => {
+      const [owner = 0, expiry] = state.subarray(m * MASTER, m * MASTER + MASTER);
+      return `m${m + 1} ${owner === FREE ? '-' : `${'-LX'[owner]!}/${expiry}`}`;
+    });
+    const lead = this.value(state, LEAD);
+    const doubt = this.value(state, QUESTION) > 0 ? ', in doubt' : '';
+    const own = `L ${this.value(state, TICKS_LEFT)} left${lead === 0 ? '' : `, leads by ${lead}`}${doubt}`;
+    const other = this.value(state, X_BELIEF) > 0 ? `X believes for ${this.value(state, X_BELIEF)}` : 'X -';
+    return [...masters, this.value(state, SUSPENDED) === 1 ? 'L is suspended' : own, other].join(' | ');
+  }
+}
