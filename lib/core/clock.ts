@@ -40,8 +40,8 @@ export interface Clock {
    */
   afterTurn(callback: () => void): void;
   /**
-   * Calls `listener` within a second after the machine resumes from a suspension, as long as any timer is scheduled.
-   * Timers stand still during the suspension.
+   * Calls `listener` within a second after the machine resumes from a suspension or its wall clock is set, as long as any
+   * timer is scheduled. Timers stand still during the suspension.
    */
   onResume?(listener: () => void): void;
 }

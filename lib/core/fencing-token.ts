@@ -9,7 +9,7 @@ interface FencingTokenOptions {
   /** The longest pause between two attempts to agree, in milliseconds. */
   readonly longestPause: () => number;
   /** @throws {LockLostError} unless the lock is held now */
-  readonly throwIfLost: () => void;
+  readonly assertHeld: () => Promise<void>;
 }
 
 /** The fencing token of one lock. Attempts to agree on it are repeated until the lock ends. */
@@ -36,12 +36,12 @@ export class FencingToken {
   }
 
   private async agree(): Promise<number> {
-    const { leasedKeys, random, longestPause, throwIfLost } = this.options;
+    const { leasedKeys, random, longestPause, assertHeld } = this.options;
     for (;;) {
-      throwIfLost();
+      await assertHeld();
       const token = await leasedKeys.drawToken();
       // An agreement that is reached after the end of the validity does not count.
-      throwIfLost();
+      await assertHeld();
       if (token !== undefined) return token;
       await this.pause(longestPause() * random.fraction());
     }

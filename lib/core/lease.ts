@@ -9,6 +9,7 @@ import { mayPassOn, type Tenure } from './acquire/local-hand-off.js';
 import type { QueueEntry } from './acquire/queue-entry.interface.js';
 import type { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import { FencingToken } from './fencing-token.js';
+import { shiftWall, type WallClockWatch } from './wall-clock-watch.js';
 import type { Witness } from './witness.interface.js';
 import { LockState } from './state/lock-state.js';
 import { StateRegister } from './state/state-register.js';
@@ -23,6 +24,8 @@ const DANGER_BELOW = 1 / 3;
 const TIMER_SLACK = 1 / 50;
 /** Timers have a resolution of one millisecond: a shorter remaining validity cannot be relied on. */
 const TIMER_RESOLUTION = 1;
+/** The masters are asked so many times whether a lock has lasted while the clocks of this process go on to disagree. */
+const MAX_QUESTIONS = 3;
 /** The masters are not asked for a lock that the next waiter of the process has taken. */
 const PASSED_ON = Promise.resolve();
 
@@ -46,6 +49,8 @@ export interface LeaseContext {
   readonly witness: Witness;
   readonly quorum: number;
   readonly masters: number;
+  /** Compares the clocks of this process at each reading. */
+  readonly wallClock: WallClockWatch;
   /** Called once, when the lock is released, lost or passed on. */
   readonly ended: (lease: Lease) => void;
 }
@@ -66,6 +71,15 @@ interface Renewal {
   isInDanger: boolean;
 }
 
+/** The clocks of this process disagree whether time has passed. The lock is not held until the masters have answered. */
+interface Doubt {
+  /** Milliseconds by which the wall clock has moved further than the monotonic one. */
+  lead: number;
+  /** Number of times that it has. */
+  times: number;
+  resolved: Promise<void>;
+}
+
 /** What the masters know of a holder by its token, so that the next one needs another token. */
 interface Personal {
   fencing?: FencingToken;
@@ -79,7 +93,7 @@ interface Personal {
  * lock appear to be held. One timer serves both the next extension and the end of the validity.
  */
 export class Lease extends ListMember<Lease> {
-  readonly acquiredAt: Instant;
+  private began: Instant;
   private ttl: number;
   private timer: Timer | undefined;
   private controller: AbortController | undefined;
@@ -92,6 +106,9 @@ export class Lease extends ListMember<Lease> {
   isUsed = false;
   /** Absent without an observer, and before work has begun. */
   recorder: AcquisitionRecorder | undefined;
+  private doubt: Doubt | undefined;
+  /** The lead in milliseconds of a doubt that the masters did not resolve. */
+  private unresolved = 0;
 
   readonly resources: readonly string[];
   /** Place in the wait queues of this process. */
@@ -110,7 +127,7 @@ export class Lease extends ListMember<Lease> {
     this.call = call;
     this.entry = entry;
     this.tenure = tenure;
-    this.acquiredAt = tenure ? context.clock.read() : leasedKeys.validSince;
+    this.began = tenure ? context.clock.read() : leasedKeys.validSince;
     this.ttl = call.ttl;
     this.arm();
   }
@@ -124,6 +141,11 @@ export class Lease extends ListMember<Lease> {
     this.isUsed = true;
     this.recorder = recorder;
     return true;
+  }
+
+  /** When it was acquired. */
+  get acquiredAt(): Instant {
+    return this.began;
   }
 
   /** The number of the permit; `undefined` for a lock. */
@@ -152,12 +174,22 @@ export class Lease extends ListMember<Lease> {
 
   /** Milliseconds for which the lock can still be relied on. Never negative. */
   get remaining(): number {
-    return this.isOver ? 0 : this.remainingAt(this.context.clock.read());
+    return this.isOver || this.doubt ? 0 : this.remainingAt(this.context.clock.read());
   }
 
   /** Whether the lock is held. Reads the clock, and so detects an expiry even before a late timer does. */
   get isHeld(): boolean {
     return !this.isOver && this.isHeldAt(this.context.clock.read());
+  }
+
+  /** Whether the masters have to answer before the lock counts as held or lost. Reads the clock. */
+  private isInDoubt(): boolean {
+    return !this.isHeld && !this.isOver && this.doubt !== undefined;
+  }
+
+  /** Resolves when the masters have resolved a doubt; `undefined` if there is none. Reads the clock. */
+  get pendingDoubt(): Promise<void> | undefined {
+    return this.isInDoubt() ? this.doubt?.resolved : undefined;
   }
 
   /** Whether the lock has been released or lost. */
@@ -180,9 +212,11 @@ export class Lease extends ListMember<Lease> {
     let permitted: number | undefined;
     // One round at a time: the answers of two rounds are indistinguishable. Another round may begin while the ttl is
     // announced to the masters.
-    while (this.renewal?.round || permitted === undefined) {
+    while (this.renewal?.round || permitted === undefined || this.isInDoubt()) {
       if (this.renewal?.round) {
         await this.renewal.round;
+      } else if (this.isInDoubt()) {
+        await this.doubt?.resolved;
       } else {
         const answer = this.context.witness.permit(ttl);
         permitted = typeof answer === 'number' ? answer : await answer;
@@ -190,7 +224,9 @@ export class Lease extends ListMember<Lease> {
     }
     this.throwIfLost();
     const { extended, quorumCall } = await this.extendOnce(Math.min(ttl, permitted));
-    this.throwIfLost();
+    // A round during which the clocks began to disagree may have failed for that reason only.
+    if (!extended && this.isInDoubt()) return this.extend(ttl);
+    await this.assertHeld();
     if (!extended) {
       const { quorum, masters } = this.context;
       throw new QuorumUnavailableError('extend the lock', this.resources, quorumCall.report, quorum, masters);
@@ -204,7 +240,7 @@ export class Lease extends ListMember<Lease> {
     this.personal.fencing ??= new FencingToken({
       ...{ leasedKeys: this.quorumLock, clock, random },
       longestPause: () => this.ttl * RETRY_AFTER,
-      throwIfLost: () => this.throwIfLost(),
+      assertHeld: () => this.assertHeld(),
     });
     return this.personal.fencing.value;
   }
@@ -228,8 +264,40 @@ export class Lease extends ListMember<Lease> {
     if (this.isHeld) this.arm();
   }
 
+  /**
+   * The wall clock has moved further than the monotonic one. It was set, or time has passed that the monotonic clock has
+   * missed: the masters know whether the lock has lasted.
+   */
+  beginDoubt(lead: number): void {
+    if (this.isOver) return;
+    if (this.doubt) {
+      this.doubt.lead += lead;
+      this.doubt.times++;
+      return;
+    }
+    this.timer?.cancel();
+    const doubt: Doubt = { lead, times: 1, resolved: Promise.resolve() };
+    this.doubt = doubt; // @mutant doubt-ignored
+    doubt.resolved = this.resolve(doubt);
+  }
+
+  /** The wall clock was set back by this many milliseconds: what is measured from earlier readings would be too short. */
+  noteSetBack(milliseconds: number): void {
+    this.began = shiftWall(this.began, -milliseconds);
+    this.quorumLock.noteSetBack(milliseconds);
+  }
+
+  /** Like {@link throwIfLost}, once the masters have resolved a doubt. */
+  async assertHeld(): Promise<void> {
+    if (this.isInDoubt()) await this.doubt?.resolved;
+    this.throwIfLost();
+  }
+
   throwIfLost(): void {
-    if (!this.isHeld) throw this.lost ?? new LockLostError(this.resources, 'released');
+    if (this.isHeld) return;
+    if (this.lost || !this.doubt) throw this.lost ?? new LockLostError(this.resources, 'released');
+    const explanation = `${leadInWords(this.doubt.lead)}, and the masters have not answered yet`;
+    throw new LockLostError(this.resources, 'expired', [], explanation);
   }
 
   /** Releases the lock. Idempotent; never rejects. */
@@ -237,7 +305,10 @@ export class Lease extends ListMember<Lease> {
     const now = this.context.clock.read();
     // Protocol 7.2
     // A loss that has not been detected yet must not be reported as a release.
-    if (!this.isHeldAt(now)) return this.end instanceof Promise ? this.end : Promise.resolve();
+    if (!this.isHeldAt(now)) {
+      if (!this.isOver && this.doubt) return this.doubt.resolved.then(() => this.release());
+      return this.end instanceof Promise ? this.end : Promise.resolve();
+    }
     return this.passOn(now) ?? this.giveBack(now);
   }
 
@@ -269,7 +340,7 @@ export class Lease extends ListMember<Lease> {
     // Protocol 5.2
     if (this.personal) return undefined; // @mutant lock-passed-on-with-its-token
     if (!entry || this.renewal?.round || call.minHold > 0 || call.isShared) return undefined;
-    const { began, sections } = this.tenure ?? { began: this.acquiredAt, sections: 1 };
+    const { began, sections } = this.tenure ?? { began: this.began, sections: 1 };
     const lock = { leasedKeys, ttl, began, sections };
     if (!mayPassOn(lock, now) || !entry.passOn({ ...lock, sections: sections + 1 })) return undefined;
     this.end = PASSED_ON;
@@ -278,8 +349,12 @@ export class Lease extends ListMember<Lease> {
   }
 
   private isHeldAt(now: Instant): boolean {
+    if (this.isOver) return false;
+    // Protocol 3.4
+    this.context.wallClock.check(now);
+    if (this.doubt) return false;
     // Protocol 3.3 and 6.4
-    if (!this.isOver && this.remainingAt(now) < TIMER_RESOLUTION) this.expire(now);
+    if (this.remainingAt(now) < TIMER_RESOLUTION) this.expire(now);
     return !this.isOver;
   }
 
@@ -289,7 +364,7 @@ export class Lease extends ListMember<Lease> {
 
   private holdLeftAt(now: Instant): number {
     // Protocol 6.5
-    return this.call.maxHold - elapsedBetween(this.acquiredAt, now);
+    return this.call.maxHold - elapsedBetween(this.began, now);
   }
 
   private expire(now: Instant): void {
@@ -298,11 +373,14 @@ export class Lease extends ListMember<Lease> {
       return;
     }
     const { lastReplies } = this.quorumLock;
-    this.lose('expired', lastReplies, lastReplies.length > 0 ? undefined : this.whyNotExtended);
+    const isExplained = this.unresolved === 0 && lastReplies.length > 0;
+    this.lose('expired', lastReplies, isExplained ? undefined : this.whyNotExtended);
   }
 
   /** Why the lock expired although no extension of it has failed. */
   private get whyNotExtended(): string {
+    if (this.unresolved > 0)
+      return `${leadInWords(this.unresolved)}, and a majority of the masters did not still have it`;
     return this.call.extend
       ? `this process was blocked or suspended, and did not extend it within its ttl of ${this.ttl} ms`
       : `it was not extended within its ttl of ${this.ttl} ms: pass \`extend: true\`, or a longer ttl`;
@@ -321,7 +399,7 @@ export class Lease extends ListMember<Lease> {
     const { minHold } = this.call;
     // Protocol 7.4
     const keepFor =
-      minHold === 0 || !this.isUsed ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
+      minHold === 0 || !this.isUsed ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.began, now)));
     const released = this.quorumLock.release(keepFor);
     if (this.tenure) this.entry?.noteServed(now);
     this.end ??= released;
@@ -338,9 +416,10 @@ export class Lease extends ListMember<Lease> {
 
   private arm(): void {
     this.timer?.cancel();
-    if (this.isOver) return;
-    const { clock } = this.context;
+    const { clock, wallClock } = this.context;
     const now = clock.read();
+    if (!this.isOver) wallClock.check(now);
+    if (this.isOver || this.doubt) return;
     const remaining = this.remainingAt(now);
     const { next } = this;
     const isExtended = this.call.extend && !this.renewal?.round;
@@ -371,6 +450,31 @@ export class Lease extends ListMember<Lease> {
     await this.extendOnce(typeof permitted === 'number' ? Math.min(this.ttl, permitted) : this.ttl);
   }
 
+  /** Asks the masters whether the lock has lasted. */
+  private async resolve(doubt: Doubt): Promise<void> {
+    const { quorumLock, call } = this;
+    // The answers of two rounds are indistinguishable.
+    await this.renewal?.round;
+    let answer: Extension | undefined;
+    for (let asked = 0, isNew = true; isNew && asked < MAX_QUESTIONS && !this.isOver; asked++) {
+      const { times } = doubt;
+      // What the masters know of the ttl may be out of date, if time has passed.
+      await this.context.witness.permit(this.ttl);
+      answer = await quorumLock.verify(call.extend ? this.ttl : undefined);
+      isNew = times !== doubt.times || (answer?.quorumCall.outcome === 'granted' && !answer.extended);
+    }
+    this.doubt = undefined;
+    if (this.isOver) return;
+    if (answer?.extended) {
+      this.renewal = undefined;
+      this.began = shiftWall(this.began, doubt.lead);
+    } else {
+      this.unresolved = doubt.lead;
+      if (this.isHeld && answer?.quorumCall.ownedByOther) this.lose('owner-changed', quorumLock.lastReplies);
+    }
+    this.noteTime();
+  }
+
   private async extendOnce(ttl: number): Promise<Extension> {
     const renewal = (this.renewal ??= { round: undefined, retry: undefined, isInDanger: false });
     renewal.round = this.quorumLock.extend(ttl);
@@ -380,6 +484,7 @@ export class Lease extends ListMember<Lease> {
     if (this.isOver) return { extended: false, quorumCall };
     if (extended) {
       this.ttl = ttl;
+      this.unresolved = 0;
       this.renewal = undefined;
     } else if (quorumCall.ownedByOther) {
       // Protocol 6.4
@@ -399,4 +504,9 @@ export class Lease extends ListMember<Lease> {
 
 function untilDue({ since, after }: Due, now: Instant): number {
   return Math.floor(after) - elapsedBetween(since, now);
+}
+
+function leadInWords(milliseconds: number): string {
+  const lead = Math.round(milliseconds);
+  return `this process was suspended, or its wall clock was set forward, by ${lead} ms`;
 }

@@ -25,6 +25,7 @@ import { PermitChoice, queueOfPermits } from './acquire/permit-choice.js';
 import type { Sharing } from './acquire/resource-queue.js';
 import { WaitQueue } from './acquire/wait-queue.js';
 import { WakeUps } from './acquire/wake-ups.js';
+import { WallClockWatch } from './wall-clock-watch.js';
 import { Waiter } from './acquire/waiter.js';
 import { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import { CircuitBreakerMaster } from './health/circuit-breaker-master.js';
@@ -95,6 +96,7 @@ export class Redlock {
   private readonly waiting = new LinkedList<Waiting>();
   private readonly held = new LinkedList<Lease>();
   private readonly leases: LeaseContext;
+  private readonly wallClock: WallClockWatch;
   private readonly releases = new PendingReleases();
   private stopped = false;
   private readonly noneWaits = new Condition(() => this.waiting.isEmpty);
@@ -141,8 +143,18 @@ export class Redlock {
       releases: this.releases,
       notified: (master, key) => wakeUps.wake(master, key),
     };
+    this.wallClock = new WallClockWatch({
+      clock,
+      leads: (milliseconds) => {
+        for (const lease of this.held.members) lease.beginDoubt(milliseconds);
+      },
+      setBack: (milliseconds) => {
+        for (const lease of this.held.members) lease.noteSetBack(milliseconds);
+      },
+    });
+    const { wallClock } = this;
     this.leases = {
-      ...{ settings, clock, random, observer, witness, quorum: this.quorum, masters: masters.length },
+      ...{ settings, clock, random, observer, witness, wallClock, quorum: this.quorum, masters: masters.length },
       ended: (lease) => this.letGo(lease),
     };
   }
@@ -251,6 +263,7 @@ export class Redlock {
         const { call: granted, passed } = acquisition;
         lease = this.hold({ resources, call: granted, leasedKeys, tenure: passed, entry });
         if (isAwaited) await this.ownTurn();
+        for (let doubt = lease.pendingDoubt; doubt; doubt = lease.pendingDoubt) await doubt;
         if (waiter.isStopped) void lease.release();
         waiter.check();
         const isReported = recorder !== undefined && lease.isHeld;
@@ -367,6 +380,7 @@ export class Redlock {
 
   private hold(acquired: AcquiredKeys): Lease {
     acquired.entry?.becomeHolder();
+    if (this.held.isEmpty) this.wallClock.restart();
     const lease = new Lease(acquired, this.leases);
     this.held.add(lease);
     return lease;

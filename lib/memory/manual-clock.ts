@@ -79,7 +79,7 @@ export class ManualClock implements Clock {
 
   /** Steps the wall clock forward or back, as an operator or a time server does. */
   stepWall(milliseconds: number): void {
-    this.wall += milliseconds;
+    this.suspend(milliseconds);
   }
 
   /** Simulates a suspended machine: only the wall clock moves. If a timer is pending, listeners run a second later. */

@@ -384,6 +384,8 @@ export class LockService {
     }
     scope.throwIfLost();
     await scope.end();
+    // Clocks may have disagreed until the masters answered.
+    scope.throwIfLost();
     return result;
   }
 

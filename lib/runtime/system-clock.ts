@@ -6,7 +6,7 @@ const { setImmediate } = globalThis;
 /** Longest delay of the Node timer, in milliseconds. Protocol 3.3. */
 const LONGEST_SLEEP = 1_000;
 /** Gradual corrections move a wall clock by less than this within a second, in milliseconds. */
-const NOTICEABLE_SLEEP = 5;
+const NOTICEABLE = 5;
 
 /** The clocks and timers of this process. All timers share one Node timer. */
 export class SystemClock implements Clock {
@@ -67,9 +67,9 @@ export class SystemClock implements Clock {
 
   private noticeResume(): void {
     const ahead = aheadOf(readClocks());
-    const slept = ahead - this.ahead;
+    const moved = Math.abs(ahead - this.ahead);
     this.ahead = ahead;
-    if (slept > NOTICEABLE_SLEEP) for (const listener of this.listeners) listener();
+    if (moved > NOTICEABLE) for (const listener of this.listeners) listener();
   }
 
   private keepAlive(keepsAlive: boolean): void {

@@ -170,6 +170,8 @@ export class Acquisition {
         this.attempts = attempt;
         const current = this.beginAttempt(step ?? this.firstStep, isGuaranteed);
         const quorumCall = await this.contact(current);
+        // The clocks of this process disagree, or the masters were late.
+        if (quorumCall.outcome === 'granted' && current.quorumLock.remaining <= 0) await current.quorumLock.verify();
         if (this.hasTaken(current, quorumCall)) return (leasedKeys = current.quorumLock);
         leasedKeys = this.isPassedOver ? await this.acquireOneByOne() : undefined;
         if (leasedKeys) return leasedKeys;

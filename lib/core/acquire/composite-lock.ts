@@ -32,10 +32,17 @@ export class CompositeLock implements LeasedKeys {
   }
 
   async extend(ttl: number): Promise<Extension> {
-    const extensions = await Promise.all(this.parts.map((part) => part.extend(ttl)));
-    const failed = extensions.filter(({ extended }) => !extended);
-    const telling = failed.find(({ quorumCall }) => quorumCall.ownedByOther) ?? failed[0] ?? extensions[0];
-    return telling as Extension;
+    return resultOf(await Promise.all(this.parts.map((part) => part.extend(ttl))));
+  }
+
+  async verify(ttl?: number): Promise<Extension | undefined> {
+    const answers = await Promise.all(this.parts.map((part) => part.verify(ttl)));
+    const extensions = answers.filter((extension) => extension !== undefined);
+    return extensions.length < answers.length ? undefined : resultOf(extensions);
+  }
+
+  noteSetBack(milliseconds: number): void {
+    for (const part of this.parts) part.noteSetBack(milliseconds);
   }
 
   /** Agrees on one token for all parts: the largest of their tokens, to which every part then has to agree. */
@@ -67,4 +74,11 @@ export class CompositeLock implements LeasedKeys {
   private get first(): LeasedKeys {
     return this.parts.reduce((first, part) => (part.remaining < first.remaining ? part : first));
   }
+}
+
+/** One part that was not extended decides. */
+function resultOf(extensions: readonly Extension[]): Extension {
+  const failed = extensions.filter(({ extended }) => !extended);
+  const telling = failed.find(({ quorumCall }) => quorumCall.ownedByOther) ?? failed[0] ?? extensions[0];
+  return telling as Extension;
 }

@@ -1,5 +1,5 @@
 import type { MasterReport } from '../errors.js';
-import { TIMED_OUT } from '../master.interface.js';
+import { mayHaveReached, type MasterReply, TIMED_OUT } from '../master.interface.js';
 import type { QuorumCall } from './quorum-call.js';
 
 /** What each master replied last to the extensions of one lock. */
@@ -7,10 +7,19 @@ export class ExtensionReplies {
   private earlier: readonly MasterReport[] = [];
   private current: Pick<QuorumCall, 'report' | 'isOpen'> | undefined;
 
+  /** Masters on which an extension may have set keys again. */
+  private readonly renewed = new Set<string>();
+
   /** A further extension was sent. */
   begin(quorumCall: Pick<QuorumCall, 'report' | 'isOpen'>): void {
     this.earlier = this.last;
+    if (this.current) for (const name of renewedIn(this.current.report)) this.renewed.add(name);
     this.current = quorumCall;
+  }
+
+  /** Names of the masters on which an extension may have set keys again. */
+  get mayBeRenewed(): ReadonlySet<string> {
+    return new Set([...this.renewed, ...renewedIn(this.current?.report ?? [])]);
   }
 
   /** The replies so far. A master that was not waited for is reported with its reply to an earlier extension. */
@@ -22,4 +31,15 @@ export class ExtensionReplies {
       answer: answer ?? (isOpen ? TIMED_OUT : this.earlier[index]?.answer),
     }));
   }
+}
+
+/** The masters that have not answered an extension, or have set a key again. */
+export function renewedIn(report: readonly MasterReport[]): readonly string[] {
+  return report.flatMap(({ master, answer }) => (hasKept(answer) ? [] : [master]));
+}
+
+/** Whether the answer to an extension shows that it has set no key again. */
+function hasKept(answer: MasterReply | undefined): boolean {
+  if (answer?.kind === 'granted') return answer.healed !== true;
+  return answer?.kind === 'held' || !mayHaveReached(answer);
 }

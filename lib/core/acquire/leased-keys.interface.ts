@@ -33,6 +33,16 @@ export interface LeasedKeys {
   readonly lastReplies: readonly MasterReport[];
   /** Tries to renew the keys for `ttl` milliseconds. */
   extend(ttl: number): Promise<Extension>;
+  /**
+   * Asks the masters whether they still have the keys, because the clocks of this process disagree. It succeeds only if a
+   * quorum has had them all the time; the validity then counts from this request.
+   *
+   * @param ttl milliseconds for which the keys are renewed; default: what is left by the monotonic clock
+   * @returns `undefined` if nothing is left by the monotonic clock either
+   */
+  verify(ttl?: number): Promise<Extension | undefined>;
+  /** The wall clock was set back by this many milliseconds. */
+  noteSetBack(milliseconds: number): void;
   /** Ends the validity this many milliseconds earlier. */
   shorten(milliseconds: number): void;
   /** Agrees on a fencing token of at least `atLeast`. Resolves with `undefined` if there is no agreement. */

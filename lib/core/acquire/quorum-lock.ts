@@ -1,19 +1,29 @@
 import { type Clock, elapsedBetween, type Instant } from '../clock.js';
-import { ExtensionReplies } from './extension-replies.js';
+import { ExtensionReplies, renewedIn } from './extension-replies.js';
 import type { MasterReport } from '../errors.js';
 import type { Extension, LeasedKeys, StateAccess } from './leased-keys.interface.js';
 import type { KeyNames, Keyspace } from '../keyspace.js';
 import type { PendingReleases } from './pending-releases.js';
 import type { PermitChoice } from './permit-choice.js';
-import type { AcquireRequest, ExtendRequest, Master, PickRequest, QueueTicket } from '../master.interface.js';
+import type {
+  AcquireRequest,
+  ExtendRequest,
+  Master,
+  MasterReply,
+  PickRequest,
+  QueueTicket,
+} from '../master.interface.js';
 import { type SendRequest, QuorumCall } from './quorum-call.js';
 import { HandOffReservation } from './hand-off-reservation.js';
-import { driftOf, masterTimeoutFor, type Settings } from '../settings/settings.js';
+import { driftOf, masterTimeoutFor, type Settings, ttlFor } from '../settings/settings.js';
+import { hasLead, shiftWall } from '../wall-clock-watch.js';
 import type { Witness } from '../witness.interface.js';
 import { TokenDraw } from './token-draw.js';
 
 const NEVER: Instant = Object.freeze({ monotonic: 0, wall: 0 });
 const NONE: readonly Master[] = Object.freeze([]);
+/** In place of the grant of a master that lacked the keys in between. */
+const GONE: MasterReply = Object.freeze({ kind: 'refused', code: 'GONE', reason: 'it did not have the lock any more' });
 
 /** The dependencies that all attempts of a process have in common. */
 export interface QuorumLockContext {
@@ -223,9 +233,7 @@ export class QuorumLock implements LeasedKeys {
     // Protocol 6.3
     if (this.validityOf(ttl) < this.remaining) this.countFrom(started, ttl);
     const timeout = Math.min(masterTimeoutFor(settings, ttl), Math.max(this.remaining, 0));
-    const { keys } = this.names;
-    const { token, isShared } = this;
-    const request: ExtendRequest = { op: 'extend', keys, token, ttl, withdrawn: false, isShared };
+    const request = this.extension(ttl);
     const noteToken = this.fencing?.beginExtension();
     const send: SendRequest | undefined =
       noteToken &&
@@ -243,6 +251,38 @@ export class QuorumLock implements LeasedKeys {
       this.replies = undefined;
     }
     return { extended, quorumCall };
+  }
+
+  async verify(ttl?: number): Promise<Extension | undefined> {
+    const { masters, settings, clock } = this.context;
+    const started = clock.read();
+    const left = this.leftWithoutWall(started);
+    if (left <= 0) return undefined;
+    const request = this.extension(ttl ?? ttlFor(settings, left));
+    const timeout = Math.min(masterTimeoutFor(settings, request.ttl), left);
+    const renewed = this.mayBeRenewed;
+    const noteToken = this.fencing?.beginExtension();
+    const send: SendRequest = (master, reply) =>
+      master.ask(request, (answer) => {
+        noteToken?.(master, answer);
+        const isRenewed = answer.kind === 'granted' && (answer.healed === true || renewed.has(master.name)); // @mutant keys-that-were-set-again-end-a-doubt
+        reply(isRenewed ? GONE : answer);
+      });
+    const quorumCall = await this.runRound({ masters, request, timeout, send });
+    const now = clock.read();
+    // What one master had before a new lead, it may lack by now.
+    const isCertain = !hasLead(started, now) && this.leftWithoutWall(now) > 0; // @mutant lead-after-the-question-forgiven
+    const extended = quorumCall.outcome === 'granted' && isCertain;
+    if (extended) {
+      this.since = started;
+      this.validity = ttl === undefined ? Math.floor(left) : this.validityOf(ttl);
+      this.replies = undefined;
+    }
+    return { extended, quorumCall };
+  }
+
+  noteSetBack(milliseconds: number): void {
+    this.since = shiftWall(this.since, -milliseconds);
   }
 
   /** Agrees on a fencing token of at least `atLeast`. Resolves with `undefined` if there is no agreement. */
@@ -296,6 +336,23 @@ export class QuorumLock implements LeasedKeys {
   /** Derived when a round needs them: most of the time, a lock is only held. */
   private get names(): KeyNames {
     return this.permit ?? this.context.keyspace.namesOf(this.resources);
+  }
+
+  /** Milliseconds of validity by the monotonic clock alone. */
+  private leftWithoutWall(now: Instant): number {
+    return this.phase === 'released' ? 0 : this.validity - (now.monotonic - this.since.monotonic);
+  }
+
+  /** Names of the masters on which an extension may have set the keys again since the last one that succeeded. */
+  private get mayBeRenewed(): ReadonlySet<string> {
+    // The round that succeeded last may still be under way to a master.
+    const late = renewedIn(this.sent?.quorumCall?.report ?? []);
+    return new Set([...(this.replies?.mayBeRenewed ?? []), ...late]);
+  }
+
+  private extension(ttl: number): ExtendRequest {
+    const { token, isShared, names } = this;
+    return { op: 'extend', keys: names.keys, token, ttl, withdrawn: false, isShared };
   }
 
   private acquisition({ ttl, waited }: AcquireAttempt, queue?: QueueTicket): AcquireRequest {

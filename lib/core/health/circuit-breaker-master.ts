@@ -213,7 +213,8 @@ export class CircuitBreakerMaster implements Master {
 
   private get isOverdue(): boolean {
     if (this.unanswered < OVERDUE_REPLIES || !this.waitingSince) return false;
-    return elapsedSince(this.clock, this.waitingSince) > this.timeout;
+    // By the monotonic clock: no answer can arrive while the machine is suspended.
+    return this.clock.read().monotonic - this.waitingSince.monotonic > this.timeout;
   }
 
   /**

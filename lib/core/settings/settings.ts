@@ -159,6 +159,11 @@ export function driftOf(settings: Settings, ttl: number): number {
   return ttl * settings.driftFactor + EXPIRY_RESOLUTION;
 }
 
+/** The ttl in milliseconds of which this many are left for a holder. */
+export function ttlFor({ driftFactor }: Settings, validity: number): number {
+  return Math.ceil((validity + EXPIRY_RESOLUTION) / (1 - driftFactor));
+}
+
 /** How long one master may take to answer a request with this ttl, in milliseconds. Protocol 4.1. */
 export function masterTimeoutFor(settings: Settings, ttl: number): number {
   return Math.min(settings.masterTimeout, ttl / 4);

@@ -21,7 +21,7 @@ interface StateHolder {
   /** Milliseconds for which the lock can be relied on. */
   readonly remaining: number;
   /** @throws {LockLostError} */
-  throwIfLost(): void;
+  assertHeld(): Promise<void>;
   lose(cause: LockLostCause, answers: readonly MasterReport[]): void;
 }
 
@@ -160,10 +160,10 @@ export class LockState {
   async #open(onUncertain: 'throw' | 'newest', awaitsAll = false): Promise<Opening> {
     const { holder, register, masters } = this.#options;
     if (!register) throw withoutState(holder);
-    holder.throwIfLost();
+    await holder.assertHeld();
     if (this.#opened) return this.#opened;
     const opening = await this.#persist(() => register.open({ awaitsAll }));
-    holder.throwIfLost();
+    await holder.assertHeld();
     if ('failed' in opening) throw this.#unavailable('open', opening);
     // Protocol 10.8
     const isAccepted = onUncertain === 'newest' && opening.reports.length === masters;
@@ -186,7 +186,7 @@ export class LockState {
     const failure = await this.#persist(() => register.write(value, Math.min(masterTimeout, holder.remaining)));
     // A larger ballot is the one of a later holder.
     if (failure?.failed === 'outbid') holder.lose('owner-changed', failure.answers);
-    holder.throwIfLost();
+    await holder.assertHeld();
     if (failure) throw this.#unavailable(what, failure);
   }
 

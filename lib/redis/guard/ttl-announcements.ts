@@ -1,3 +1,4 @@
+import { elapsedSince, type Instant } from '../../core/clock.js';
 import type { DataIdentity } from './data-identity.js';
 import type { GuardGroup } from './guard-group.js';
 import type { Announcement } from './guarded-server.interface.js';
@@ -23,7 +24,7 @@ const NOTHING: Announcement = Object.freeze({ ttl: 0, lengthens: false, known: 0
 export class TtlAnnouncements {
   /** The smallest ttl that this process has used, in milliseconds. */
   smallestTtl: number;
-  private announced = { ttl: 0, at: -Infinity };
+  private announced: { readonly ttl: number; readonly at: Instant | undefined } = { ttl: 0, at: undefined };
   /** The announced ttls that a lock may still have. */
   private used: readonly UsedTtl[] = [];
   /** The largest ttl in use since the last announcement, in milliseconds. */
@@ -47,8 +48,9 @@ export class TtlAnnouncements {
     if (ttl < this.smallestTtl) this.smallestTtl = ttl;
     if (ttl > this.recentTtl) this.recentTtl = ttl;
     const { ttl: announced, at } = this.announced;
+    const { clock } = this.group.context;
+    if (at && ttl <= announced && elapsedSince(clock, at) < ANNOUNCE_AFTER) return ttl;
     const { now } = this.group;
-    if (ttl <= announced && now - at < ANNOUNCE_AFTER) return ttl;
     const known = this.ttlKnownToAll;
     // Too few masters are known for any lock: nothing can be announced, and nothing will be granted.
     if (known === undefined) return ttl;
@@ -59,7 +61,7 @@ export class TtlAnnouncements {
       return ttl;
     }
     if (this.cut && now < this.cut.until) {
-      if (this.announced.at === -Infinity) this.announceAgain(this.cut.ttl);
+      if (!this.announced.at) this.announceAgain(this.cut.ttl);
       this.use(this.cut.ttl);
       return Math.min(ttl, this.cut.ttl);
     }
@@ -71,11 +73,11 @@ export class TtlAnnouncements {
 
   /** An announcement may not have arrived, for example over a connection that was replaced: repeats it soon. */
   repeat(): void {
-    this.announced = { ...this.announced, at: -Infinity };
+    this.announced = { ...this.announced, at: undefined };
   }
 
   private announceAgain(ttl: number): void {
-    this.announced = { ttl, at: this.group.now };
+    this.announced = { ttl, at: this.group.context.clock.read() };
     this.use(ttl);
     void this.announce(ttl);
   }
@@ -136,7 +138,7 @@ export class TtlAnnouncements {
     // A second time: a master that lost its data in between has learned a smaller ttl from one that had not confirmed yet.
     if (missing.length === 0) missing = await this.announce(ttl, ttl, Math.max(0, until - group.now));
     if (missing.length === 0) {
-      this.announced = { ttl, at: group.now };
+      this.announced = { ttl, at: group.context.clock.read() };
       this.use(ttl);
       this.cut = undefined;
       return ttl;
