@@ -277,7 +277,7 @@ export class Lease extends ListMember<Lease> {
     }
     this.timer?.cancel();
     const doubt: Doubt = { lead, times: 1, resolved: Promise.resolve() };
-    this.doubt = doubt; // @mutant doubt-ignored
+    this.doubt = doubt;
     doubt.resolved = this.resolve(doubt);
   }
 
@@ -351,7 +351,7 @@ export class Lease extends ListMember<Lease> {
   private isHeldAt(now: Instant): boolean {
     if (this.isOver) return false;
     // Protocol 3.4
-    this.context.wallClock.check(now);
+    this.context.wallClock.check(now); // @mutant clocks-not-compared
     if (this.doubt) return false;
     // Protocol 3.3 and 6.4
     if (this.remainingAt(now) < TIMER_RESOLUTION) this.expire(now);

@@ -18,6 +18,8 @@ const LATENESS = 10;
 /** A lock whose ttl is shorter than this many one-way trips over the network cannot be kept. */
 const ROUND_TRIPS = 30;
 
+/** Rounds until a doubt about the clocks ends: an extension that is under way, and the questions to the masters. */
+const ROUNDS_OF_A_DOUBT = 4;
 /** How many permits one attempt tries to take. */
 const MOST_PICKS = 4;
 
@@ -131,12 +133,16 @@ export class Actor {
     const { stopped } = node.process;
     const at = world.scheduler.now;
     this.checkKept(lock);
+    const isInDoubt = !lock.isHeld && lock.loss === undefined;
     world.trace(this.name, () => (lock.isHeld ? 'releases' : 'has lost it'));
     if (lock.isHeld) world.health.noteRelease(this, lock.slot);
     this.isHolding = false;
     void this.track(lock.release()).then(() =>
       this.guard(() => {
-        if (!node.hasLeft) this.checkDuration('releasing', at, stopped, node.settings.masterTimeout);
+        if (!node.hasLeft) {
+          const { masterTimeout } = node.settings;
+          this.checkDuration('releasing', at, stopped, (isInDoubt ? 1 + ROUNDS_OF_A_DOUBT : 1) * masterTimeout);
+        }
         this.isDone = true;
         world.checkSharedKeys();
       }),

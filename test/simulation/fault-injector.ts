@@ -136,7 +136,7 @@ export class FaultInjector {
         return;
       case 'wallJump':
         node.process.clocks.step(fault.by);
-        if (fault.by > 0) node.process.noteClocks();
+        node.process.noteClocks();
         return;
       case 'leave':
         node.process.receive(() => {

@@ -271,8 +271,9 @@ export class QuorumLock implements LeasedKeys {
     const quorumCall = await this.runRound({ masters, request, timeout, send });
     const now = clock.read();
     // What one master had before a new lead, it may lack by now.
-    const isCertain = !hasLead(started, now) && this.leftWithoutWall(now) > 0; // @mutant lead-after-the-question-forgiven
-    const extended = quorumCall.outcome === 'granted' && isCertain;
+    const isCertain = !hasLead(started, now) && this.leftWithoutWall(now) > 0;
+    const isConfirmed = quorumCall.outcome === 'granted'; // @mutant minority-ends-a-doubt
+    const extended = isConfirmed && isCertain;
     if (extended) {
       this.since = started;
       this.validity = ttl === undefined ? Math.floor(left) : this.validityOf(ttl);

@@ -76,6 +76,12 @@ export const MUTANTS = [
     'monotonic only across a suspend',
     { 'monotonic-only-across-a-suspend': 'return Math.max(to.monotonic - from.monotonic, 0);' },
   ],
+  ['clocks not compared', { 'clocks-not-compared': '' }],
+  [
+    'a minority ends a doubt',
+    { 'minority-ends-a-doubt': "const isConfirmed = quorumCall.answered.some(({ kind }) => kind === 'granted');" },
+  ],
+  ['keys that were set again end a doubt', { 'keys-that-were-set-again-end-a-doubt': 'const isRenewed = false;' }],
   [
     'draw for any holder',
     { 'draw-for-any-holder': '', 'draw-for-any-holder-in-memory': 'const isOurs = keys.length > 0;' },

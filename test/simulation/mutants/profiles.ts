@@ -83,6 +83,16 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'NOSCRIPT taken as reload': { profile: { ...CROWDED, faults: ['promote'], ttls: [1_000, 3_000] } },
   'wall clock only': { profile: { ...CROWDED, faults: ['wallJump'] } },
   'monotonic only across a suspend': { profile: { ...CROWDED, faults: ['suspend'], ttls: [100, 300] } },
+  'clocks not compared': { profile: { ...CROWDED, faults: ['wallJump'] } },
+  'a minority ends a doubt': {
+    profile: {
+      ...CROWDED,
+      ...{ faults: ['suspend', 'partition', 'hang'], mostFaults: 10, extended: 1, ttls: [100, 300], guard: [false] },
+    },
+  },
+  'keys that were set again end a doubt': {
+    profile: { ...CROWDED, faults: ['suspend', 'pause'], mostFaults: 8, extended: 1, ttls: [100, 300] },
+  },
   'draw for any holder': { profile: OVERLAPPING },
   'larger draws not adopted': { profile: OVERLAPPING, schedule: duplicateToken },
   'token of one master': { profile: OVERLAPPING },

@@ -14,6 +14,8 @@ import { Violation } from './violation.js';
 const LEAST = 1;
 /** New masters vote no earlier than this after they have lost everything, in milliseconds. */
 const EARLY_VOTE = 2_000;
+/** A lock that is so near its end may not outlast a question to the masters, in milliseconds. */
+const ENDS_WITHIN = 60;
 /** How long before the end of its validity a lock is checked once more, in milliseconds. */
 const NEAR_END = 1.2;
 /** How much more than its lag a process may subtract, in milliseconds: the uncertainty of one comparison of clocks. */
@@ -52,6 +54,8 @@ interface Belief {
   endedAt: number | undefined;
   /** The holder that was granted one of the resources after that. */
   overtakenBy: string | undefined;
+  /** Whether the clocks of its process disagree. */
+  isInDoubt: boolean;
 }
 
 /**
@@ -95,7 +99,8 @@ export class Beliefs {
     const belief: Belief = {
       ...{ holder, node, lease, quorumLocks, claims, isShared: mode === 'shared', since, shown: since },
       ...{ validity: validityOf(quorumLocks), fullValidity: validityOf(quorumLocks) },
-      ...{ seenAt: this.scheduler.now, overdueSince: undefined, endedAt: undefined, overtakenBy: undefined },
+      ...{ seenAt: this.scheduler.now, overdueSince: undefined, endedAt: undefined },
+      ...{ overtakenBy: undefined, isInDoubt: false },
     };
     this.overtake(belief);
     this.live.add(belief);
@@ -109,7 +114,9 @@ export class Beliefs {
   check(): void {
     for (const belief of this.live) {
       const { lease, node } = belief;
+      this.noteDoubt(belief);
       if (lease.isOver || node.process.isDead) {
+        this.checkStep(belief);
         this.live.delete(belief);
         continue;
       }
@@ -130,6 +137,30 @@ export class Beliefs {
       this.checkRevival(belief);
     }
     if (this.live.size > 1 && this.assumptions.broken.size === 0) this.checkExclusion();
+  }
+
+  private noteDoubt(belief: Belief): void {
+    const { lease } = belief;
+    const isInDoubt = lease['doubt'] !== undefined;
+    if (belief.isInDoubt && !isInDoubt) {
+      if (believes(belief)) {
+        this.world.sometimes.reached('a lock lasted through a doubt about the clocks');
+        // The masters have shown that the validity had not ended. If another holder came meanwhile, it is broken all the same.
+        if (belief.overtakenBy === undefined) belief.endedAt = undefined;
+      }
+      if (lease.loss?.cause === 'expired') this.world.sometimes.reached('a doubt about the clocks ended a lock');
+    }
+    belief.isInDoubt = isInDoubt;
+  }
+
+  /** Where wall clocks of clients are set and nothing else happens, no lock ends before its validity does. */
+  private checkStep({ lease, node, holder, since, validity }: Belief): void {
+    const { faults } = this.world.schedule;
+    if (lease.loss?.cause !== 'expired' || !this.assumptions.ratesAreNormal) return;
+    if (faults.length === 0 || !faults.every(({ kind }) => kind === 'wallJump')) return;
+    const left = validity - (node.process.read().monotonic - since.monotonic);
+    if (left <= ENDS_WITHIN) return;
+    this.fail('a step of a wall clock costs no lock', `${holder} lost its lock ${left.toFixed(0)} ms before its end`);
   }
 
   /** An exclusive holder, or the holder of a permit, is alone. */

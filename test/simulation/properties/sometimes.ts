@@ -25,6 +25,8 @@ export const RARE_STATES = [
   'a master answered again',
   'a lock expired',
   'a loss was reported after a resume',
+  'a lock lasted through a doubt about the clocks',
+  'a doubt about the clocks ended a lock',
   'a healthy client held a lock beside a sick one',
   'a process with a larger maxTtl came or went',
   'all masters lost their data',

@@ -3,6 +3,7 @@ export type Property =
   | 'mutual exclusion'
   | 'a believer has a quorum'
   | 'a loss is reported in time'
+  | 'a step of a wall clock costs no lock'
   | 'fencing tokens'
   | 'the state of a lock'
   | 'nothing is left'
