@@ -59,10 +59,11 @@ export interface Program {
 }
 
 /** Starts test/processes/`name`.ts with one argument. */
-export function start({ folder }: Compiled, name: string, argument: object): Program {
+export function start({ folder }: Compiled, name: string, argument: object, env: NodeJS.ProcessEnv = {}): Program {
   const program = join(folder, 'test/processes', `${name}.js`);
   const child = spawn(process.execPath, ['--expose-gc', program, JSON.stringify(argument)], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
   });
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   return {

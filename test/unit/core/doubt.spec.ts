@@ -1,0 +1,247 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Clock, Instant, Timer } from '../../../lib/core/clock.js';
+import type { LockLostError } from '../../../lib/core/errors.js';
+import type { Lock } from '../../../lib/core/lock.js';
+import { Redlock } from '../../../lib/core/redlock.js';
+import { resolveCall, resolveSettings } from '../../../lib/core/settings/settings.js';
+import { hangs, only, ScriptedMaster, tellsAfter } from '../support/scripted-master.js';
+import { TestClock } from '../support/test-clock.js';
+
+const TTL = 10_000;
+const DRIFT = 102;
+const HOUR = 3_600_000;
+
+/** The clocks of a machine: its masters are on others, whose clocks stay right. */
+class MachineClock implements Clock {
+  private ahead = 0;
+  private missed = 0;
+  private readonly listeners: (() => void)[] = [];
+
+  constructor(private readonly others: TestClock) {}
+
+  read(): Instant {
+    const { monotonic, wall } = this.others.read();
+    return { monotonic: monotonic - this.missed, wall: wall + this.ahead };
+  }
+
+  schedule(delay: number, callback: () => void): Timer {
+    return this.others.schedule(delay, callback);
+  }
+
+  afterInput(callback: () => void): void {
+    this.others.afterInput(callback);
+  }
+
+  afterTurn(callback: () => void): void {
+    this.others.afterTurn(callback);
+  }
+
+  onResume(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
+  /** Sets the wall clock. */
+  step(milliseconds: number): void {
+    this.ahead += milliseconds;
+  }
+
+  /** The machine is suspended, or stunned and its wall clock then corrected. */
+  suspend(milliseconds: number): void {
+    this.others.stall(milliseconds);
+    this.missed += milliseconds;
+  }
+
+  /** What the real clock does within a second. */
+  notice(): void {
+    for (const listener of this.listeners) listener();
+  }
+}
+
+class Machine {
+  readonly time = new TestClock();
+  readonly clock = new MachineClock(this.time);
+  readonly masters: readonly ScriptedMaster[];
+  readonly redlock: Redlock;
+  readonly losses: LockLostError[] = [];
+  private readonly settings = resolveSettings({ ttl: TTL });
+
+  constructor(masters = 3) {
+    this.masters = Array.from({ length: masters }, (_, i) => new ScriptedMaster(this.time, `m${i + 1}`));
+    this.redlock = this.process();
+  }
+
+  /** One more process, on this machine or on another one. */
+  process(clock: Clock = this.clock): Redlock {
+    let tokens = 0;
+    return new Redlock(this.masters, this.settings, {
+      clock,
+      random: { token: () => `secret-${clock === this.clock ? 'here' : 'there'}-${++tokens}`, fraction: () => 0.5 },
+      observer: { lockLost: (error) => this.losses.push(error) },
+    });
+  }
+
+  async lock(options: Parameters<typeof resolveCall>[1] = { extend: true }, names = ['a']): Promise<Lock> {
+    const lock = this.redlock.acquire(names, resolveCall(this.settings, options));
+    await this.time.settle();
+    return lock;
+  }
+}
+
+describe('A lock whose wall clock is set forward', () => {
+  it.each([
+    ['by 15 s', 15_000, 3],
+    ['by an hour', HOUR, 3],
+    ['by an hour, on one master', HOUR, 1],
+    ['by 50 ms', 50, 3],
+  ])('lasts, once the masters have answered that they still have it: %s', async (_, by, masters) => {
+    const machine = new Machine(masters);
+    const lock = await machine.lock();
+    await machine.time.advance(1_000);
+    machine.clock.step(by);
+    expect([lock.isHeld, lock.remaining(), lock.loss, lock.signal.aborted]).toEqual([false, 0, undefined, false]);
+    expect(() => lock.assertHeld()).toThrow(/suspended, or its wall clock was set forward, by \d+ ms, and the masters/);
+    await machine.time.settle();
+    expect([lock.isHeld, lock.remaining(), machine.losses]).toEqual([true, TTL - DRIFT, []]);
+    await machine.time.advance(60_000);
+    expect(lock.isHeld).toBe(true);
+    await lock.release();
+    expect(machine.masters.map(({ size }) => size)).toEqual(machine.masters.map(() => 0));
+    expect(machine.time.pendingTimers).toBe(0);
+  });
+
+  it.each([
+    ['a shared lock', { extend: true, mode: 'shared' as const }, ['a']],
+    ['a permit', { extend: true, permits: 2 }, ['a']],
+    ['a lock on several resources', { extend: true }, ['a', 'b', 'c']],
+    ['a lock with maxHold', { extend: true, maxHold: 60_000 }, ['a']],
+  ])('lasts: %s', async (_, options, names) => {
+    const machine = new Machine();
+    const lock = await machine.lock(options, names);
+    machine.clock.step(HOUR);
+    machine.clock.notice();
+    await machine.time.settle();
+    expect([lock.isHeld, machine.losses]).toEqual([true, []]);
+    await lock.release();
+  });
+
+  it('lasts for as long as before if it is not extended', async () => {
+    const machine = new Machine();
+    const lock = await machine.lock({ extend: false });
+    await machine.time.advance(4_000);
+    machine.clock.step(15_000);
+    machine.clock.notice();
+    await machine.time.settle();
+    expect(lock.remaining()).toBe(TTL - DRIFT - 4_000);
+    await machine.time.advance(TTL - DRIFT - 4_000);
+    expect([lock.isHeld, lock.signal.aborted]).toEqual([false, true]);
+  });
+
+  it('lasts through many small steps', async () => {
+    const machine = new Machine();
+    const lock = await machine.lock();
+    for (let step = 0; step < 100; step++) {
+      machine.clock.step(step % 2 === 0 ? 190 : 9);
+      machine.clock.notice();
+      await machine.time.advance(40);
+    }
+    expect([lock.isHeld, machine.losses]).toEqual([true, []]);
+    await lock.release();
+  });
+
+  it('is lost if too few masters answer in time', async () => {
+    const machine = new Machine();
+    const lock = await machine.lock();
+    for (const master of machine.masters.slice(1)) master.behaviour = only('extend', hangs);
+    machine.clock.step(15_000);
+    machine.clock.notice();
+    await machine.time.advance(49);
+    expect([lock.isHeld, lock.signal.aborted]).toEqual([false, false]);
+    await machine.time.advance(1);
+    expect(machine.losses.map(({ cause }) => cause)).toEqual(['expired']);
+    expect(machine.losses[0]?.message).toMatch(/was suspended, or its wall clock was set forward, by 15000 ms/);
+  });
+
+  it('is lost if a master has set its keys again', async () => {
+    const machine = new Machine();
+    const lock = await machine.lock();
+    for (const master of machine.masters.slice(1)) master.memory.flush();
+    machine.clock.step(15_000);
+    expect(lock.isHeld).toBe(false);
+    await machine.time.settle();
+    expect(machine.losses).toHaveLength(1);
+  });
+
+  it('is released once the masters have answered, and not reported as lost', async () => {
+    const machine = new Machine();
+    const lock = await machine.lock();
+    machine.clock.step(15_000);
+    const released = lock.release();
+    await machine.time.settle();
+    await released;
+    expect([machine.losses, machine.masters.map(({ size }) => size)]).toEqual([[], [0, 0, 0]]);
+  });
+
+  it('is extended by its holder and has a token, once the masters have answered', async () => {
+    const machine = new Machine();
+    const lock = await machine.lock();
+    machine.clock.step(15_000);
+    const all = Promise.all([lock.extend(5_000), lock.fencingToken()]);
+    await machine.time.settle();
+    await expect(all).resolves.toHaveLength(2);
+    await lock.release();
+  });
+
+  it('is granted although that happens while the masters are asked', async () => {
+    const machine = new Machine();
+    for (const master of machine.masters) master.behaviour = only('acquire', tellsAfter(10));
+    const acquiring = machine.redlock.acquire(['a'], resolveCall(resolveSettings({ ttl: TTL }), { wait: 0 }));
+    await machine.time.advance(5);
+    machine.clock.step(HOUR);
+    await machine.time.advance(5);
+    const lock = await acquiring;
+    expect([lock.isHeld, lock.remaining()]).toEqual([true, TTL - DRIFT - 10]);
+    await lock.release();
+  });
+});
+
+describe('A lock whose machine was suspended', () => {
+  it.each([
+    ['for longer than its ttl', 0],
+    ['after its wall clock was set back', -HOUR],
+    ['after its wall clock was set forward', HOUR],
+  ])('is lost: %s', async (_, step) => {
+    const machine = new Machine();
+    const lock = await machine.lock();
+    machine.clock.step(step);
+    machine.clock.notice();
+    await machine.time.settle();
+    machine.clock.suspend(11_000);
+    machine.clock.notice();
+    expect(lock.isHeld).toBe(false);
+    await machine.time.settle();
+    expect(machine.losses.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/this process was suspended, or its wall clock was set forward, by 11000 ms/),
+    ]);
+  });
+
+  it('is not believed again after another process had it meanwhile', async () => {
+    const machine = new Machine();
+    const lock = await machine.lock();
+    machine.clock.suspend(11_000);
+    const other = await machine.process(machine.time).acquire(['a'], resolveCall(resolveSettings({ ttl: TTL }), {}));
+    await other.release();
+    expect(lock.isHeld).toBe(false);
+    await machine.time.settle();
+    expect([lock.isHeld, machine.losses.length]).toEqual([false, 1]);
+  });
+
+  it('lasts if the masters still have it', async () => {
+    const machine = new Machine();
+    const lock = await machine.lock();
+    machine.clock.suspend(5_000);
+    expect(lock.isHeld).toBe(false);
+    await machine.time.settle();
+    expect([lock.isHeld, lock.remaining(), machine.losses]).toEqual([true, TTL - DRIFT, []]);
+    await lock.release();
+  });
+});
