@@ -28,7 +28,10 @@ export class Lock implements AsyncDisposable {
     return this.#lease.signal;
   }
 
-  /** Whether the lock is held now. Computed from the clock on every read. */
+  /**
+   * Whether the lock is held now. Computed from the clock on every read. `false` for a moment if the wall clock is set forward,
+   * until the masters have answered that they still have the lock; `loss` and `signal` then show nothing.
+   */
   get isHeld(): boolean {
     return this.#lease.isHeld;
   }
@@ -112,7 +115,8 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * Releases the lock on all masters. Resolves when a quorum has answered, or after `masterTimeout`.
+   * Releases the lock on all masters. Resolves when a quorum has answered, or after `masterTimeout`. If the wall clock has just
+   * been set forward, the masters are first asked whether the lock has lasted.
    * Idempotent. Never rejects, and never affects a lock that another caller has acquired since.
    */
   release(): Promise<void> {
