@@ -467,6 +467,7 @@ export class Lease extends ListMember<Lease> {
     if (this.isOver) return;
     if (answer?.extended) {
       this.renewal = undefined;
+      this.unresolved = 0;
       this.began = shiftWall(this.began, doubt.lead);
     } else {
       this.unresolved = doubt.lead;
