@@ -8,7 +8,15 @@ const NOON = Date.UTC(2026, 10, 22, 12);
 function overviewOf(more: Partial<JobOverview> = {}): JobOverview {
   return {
     ...{ name: 'report', service: undefined, schedule: '0 12 * * *', timeZone: 'Europe/Berlin' },
-    ...{ next: new Date(NOON), current: undefined, runs: [], isSettled: true, lastSkip: undefined, lost: undefined, ...more },
+    ...{
+      next: new Date(NOON),
+      current: undefined,
+      runs: [],
+      isSettled: true,
+      lastSkip: undefined,
+      lost: undefined,
+      ...more,
+    },
   };
 }
 
