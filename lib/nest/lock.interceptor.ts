@@ -60,6 +60,9 @@ type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => un
  * option, and on methods for which Nest runs no interceptors, such as `@Cron`, `@OnEvent` and queue processors: use
  * `WithLock` there, even if the method is an HTTP handler as well
  *
+ * The lock is held when the pipes begin. A handler whose pipes wait for something, such as a database, begins later: look at
+ * `lock.isHeld` or pass `lock.signal` there if the process may be blocked for longer than the ttl.
+ *
  * Requests fail with the errors of a method under `WithLock`. A stream whose lock is lost ends with `LockLostError`; a
  * response to which a returned stream is still being written is closed.
  */
