@@ -137,6 +137,7 @@ export class Lease extends ListMember<Lease> {
    * Returns `false` if the lock has ended. Nothing has relied on it, so that is not a loss.
    */
   begin(recorder: AcquisitionRecorder | undefined): boolean {
+    // Protocol 4.10
     if (!this.isHeld) return false; // @mutant work-begun-without-a-look-at-the-clock
     this.isUsed = true;
     this.recorder = recorder;

@@ -182,7 +182,7 @@ export class RedisMaster implements Master, GuardedServer {
     });
   }
 
-  /** How much longer than its locks a quarantine has to last, in milliseconds: votes of the primary before it count so long. */
+  /** How much longer than its locks a quarantine has to last, in milliseconds: votes of the primary before it count so long. Protocol 13.2. */
   get handover(): number {
     return this.watch ? VIEW_AGE + this.context.settings.masterTimeout : 0;
   }

@@ -27,6 +27,7 @@ export class CronSchedule implements JobSchedule {
     if (this.fields.next(0) === Infinity) throw new Error('no date matches it');
   }
 
+  // Protocol 14.1
   next(after: number): number {
     for (let from = Math.floor(after / SECOND) * SECOND + SECOND; ;) {
       if (this.isEndOfGap(from)) return from;

@@ -38,7 +38,7 @@ export class JobClock {
   /**
    * The median of the clocks of all masters that have ever answered, in milliseconds since the epoch; the wall clock until
    * one has. Of an even number, the two in the middle bound the wall clock: which of two clocks is wrong, a third one has to
-   * say.
+   * say. Protocol 14.2.
    */
   get masters(): number {
     return this.medianOf(this.times.map(({ time }) => time));

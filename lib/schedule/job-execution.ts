@@ -38,6 +38,7 @@ export class JobExecution {
 
   /** Resolves when a quorum of the masters knows that the tick has started. */
   async start(tick: number, attempt: number): Promise<void> {
+    // Protocol 14.3
     const { settings, held, last } = this.options;
     const started = startRecord(last, { tick, attempt }, this.now);
     await storeRecord(held.lock, started, settings.schedule); // @mutant start-recorded-before-the-run

@@ -125,6 +125,7 @@ describe('A lock on masters that report `appendfsync always`, and are not declar
   }, 60_000);
 });
 
+// Protocol 8.8
 describe('A lock on masters that are declared durable', () => {
   it('is held alone by processes that met the spares which voted at two addresses for a while', async () => {
     const masters = await synced();
@@ -234,6 +235,7 @@ describe('The state of a lock', () => {
     60_000,
   );
 
+  // Protocol 10.2
   it('is never certainly absent after all masters lost it at once, although only new processes write their markers', async () => {
     const masters = use(await startMasters(3));
     const witness = await connect(masters);

@@ -74,6 +74,7 @@ describe('A group that three sentinels watch', () => {
     }, 30_000);
   }
 
+  // Protocol 13.1 and 13.2
   it('never has two holders after a planned failover, while the old primary still calls itself one', async () => {
     await using before = await contender(url(), guarded);
     const locks: Lock[] = [];

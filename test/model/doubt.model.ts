@@ -13,6 +13,7 @@ export type DoubtWeakening =
   | 'an extension counts although its lead is longer than the validity'
   | 'a step back is not agreed on';
 
+// Protocol 3.4
 export interface DoubtOptions {
   readonly masters: 1 | 3;
   /** Ticks for which a key lives, and for which a client believes in a lock from the start of its round. */

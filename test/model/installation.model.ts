@@ -1,6 +1,7 @@
 import { type Emit, type Model } from './checker.js';
 import { bitCount, decrement } from './states.js';
 
+// Protocol 10.2
 export interface InstallationOptions {
   /** Of how many masters P knows the data at the start. With 0, no process is left that knew any. */
   readonly knows: number;

@@ -10,6 +10,7 @@ export type SentinelWeakening =
   /** The address is compared, and not the epoch in which it was named. */
   | 'a view compares the address only';
 
+// Protocol 13.1 and 13.2
 export interface SentinelOptions {
   readonly sentinels: 1 | 3 | 5;
   /** How many of them each client lists: L the first ones, X the last ones. */

@@ -98,6 +98,7 @@ function resumeTick(
   { recover }: JobPolicy,
 ): JobDecision {
   if (mayBeForgotten(situation, tick, schedule)) return { action: 'mark', tick, state: 'unknown' };
+  // Protocol 14.4
   return recover ? { action: 'run', tick, attempt: attempt + 1 } : { action: 'mark', tick, state: 'abandoned' }; // @mutant every-start-is-counted
 }
 
@@ -107,12 +108,14 @@ function startTick(situation: JobSituation, tick: number, schedule: JobSchedule,
   if (mayBeForgotten(situation, tick, schedule)) return { action: 'mark', tick, state: 'unknown' };
   const isOld = tick !== due && tick <= time - toleranceOf(schedule, tick);
   if (record === undefined && isOld) return { action: 'mark', tick, state: 'baseline' }; // @mutant new-job-stores-a-baseline
+  // Protocol 14.5
   if (overlap === 'skip' && record && wasRunningAt(record, tick)) return { action: 'skip', tick, reason: 'overlap' };
   return { action: 'run', tick, attempt: 1 };
 }
 
 /** Whether the tick may have run in a time from which the record is lost. */
 function mayBeForgotten({ isCertain, bornAt, time }: JobSituation, tick: number, schedule: JobSchedule): boolean {
+  // Protocol 14.6
   return !isCertain && tick <= (bornAt ?? time) + toleranceOf(schedule, tick);
 }
 

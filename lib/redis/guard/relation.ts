@@ -33,6 +33,7 @@ export function relationOf(
   if (marker.run === run) return replicas > 0 ? 'renamed' : 'unknown';
   // Other data was at this address meanwhile, and acknowledged what this data lacks.
   const isNext = nonce === '' || nonce === marker.nonce; // @mutant declared-without-nonce
+  // Protocol 8.8
   return isDurable && isNext ? 'renamed' : 'unknown'; // @mutant durability-inferred
 }
 

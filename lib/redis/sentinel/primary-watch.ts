@@ -57,7 +57,7 @@ export class PrimaryWatch {
     if (monotonic - this.viewedAt >= VIEW_INTERVAL) void this.ask(monotonic);
   }
 
-  /** Whether a view that confirms the primary was sent late enough for a vote that was sent then. */
+  /** Whether a view that confirms the primary was sent late enough for a vote that was sent then. Protocol 13.1. */
   isConfirmed(key: string | undefined, sent: Instant): boolean {
     const { confirmed } = this;
     return confirmed !== undefined && confirmed.key === key && confirmed.sent >= sent.monotonic - VIEW_AGE;

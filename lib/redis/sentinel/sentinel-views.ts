@@ -47,7 +47,7 @@ interface Round {
 
 /**
  * Asks the sentinels of a group which server is its primary: an old primary calls itself one for some seconds after a
- * failover. All of them are asked at once, so that one that hangs delays no answer.
+ * failover. All of them are asked at once, so that one that hangs delays no answer. Protocol 13.3.
  */
 export class SentinelViews {
   private readonly members = new Map<string, Member>();

@@ -87,6 +87,7 @@ class Machine {
   }
 }
 
+// Protocol 3.4
 describe('A lock whose wall clock is set forward', () => {
   it.each([
     ['by 15 s', 15_000, 3],

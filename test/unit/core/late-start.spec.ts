@@ -64,6 +64,7 @@ function rig(masters = 3) {
 }
 
 describe.each(WAYS)('Work that begins by %s', (_, work) => {
+  // Protocol 4.10
   it.each(KINDS)(
     'never begins under %s that ended while other work of the same turn blocked the process',
     async (_, kind) => {

@@ -79,6 +79,7 @@ function changesOf(timeZone: string): Change[] {
 
 afterEach(() => void jest.restoreAllMocks());
 
+// Protocol 14.1
 describe('The ticks of any cron expression', () => {
   it('do not depend on the time now, and not on what was asked before', () => {
     const nows = fc.array(fc.integer({ min: 0, max: Date.UTC(2100, 0, 1) }), { minLength: 1, maxLength: 4 });

@@ -15,6 +15,7 @@ function setUp() {
   return { clock, jobs, answer, ahead: () => jobs.masters - clock.read().wall };
 }
 
+// Protocol 14.2
 describe('The time of the masters', () => {
   it('is that of the process until a master has answered', () => {
     expect(setUp().ahead()).toBe(0);

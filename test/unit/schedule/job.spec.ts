@@ -115,6 +115,7 @@ function setUp(policy: Partial<JobPolicy> = {}, aheadOfSecond = 0) {
   return { clock, cluster, a, b, to, record };
 }
 
+// Protocol 14.3
 describe('A job on several instances', () => {
   it('runs each tick once, with its nominal time', async () => {
     const { a, b, to } = setUp();
@@ -245,6 +246,7 @@ describe('A job that never returns', () => {
 });
 
 describe('A job whose instance is gone', () => {
+  // Protocol 14.4
   it('runs again as the next attempt, on an instance that waited', async () => {
     const { a, b, cluster, to, record } = setUp();
     a.hang();

@@ -335,6 +335,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
+// Protocol 14.5 and 14.6
 describe('decideJob', () => {
   it.each(CASES)('$title', ({ situation, policy, decision }) => {
     const complete = {

@@ -62,6 +62,7 @@ describe('The views of a group of sentinels', () => {
     expect(group.asked).toEqual(['a']);
   });
 
+  // Protocol 13.3
   it('end after a second without a majority, and say which sentinel did not answer', async () => {
     const group = new Group(['a', 'b', 'c'], ['a', 'b']);
     const view = group.views(['a', 'b', 'c']).ask();
