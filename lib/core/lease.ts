@@ -353,7 +353,11 @@ export class Lease extends ListMember<Lease> {
     if (this.isOver) return false;
     // Protocol 3.4
     this.context.wallClock.check(now); // @mutant clocks-not-compared
-    if (this.doubt) return false;
+    if (this.doubt) {
+      // Over by the monotonic clock alone: no answer can change that.
+      if (this.quorumLock.remainingAt({ ...now, wall: -Infinity }) < TIMER_RESOLUTION) this.expire(now);
+      return false;
+    }
     // Protocol 3.3 and 6.4
     if (this.remainingAt(now) < TIMER_RESOLUTION) this.expire(now);
     return !this.isOver;

@@ -265,7 +265,7 @@ export class QuorumLock implements LeasedKeys {
     const send: SendRequest = (master, reply) =>
       master.ask(request, (answer) => {
         noteToken?.(master, answer);
-        const isRenewed = answer.kind === 'granted' && (answer.healed === true || renewed.has(master.name)); // @mutant keys-that-were-set-again-end-a-doubt
+        const isRenewed = answer.kind === 'granted' && (answer.healed === true || renewed.has(master.name));
         reply(isRenewed ? GONE : answer);
       });
     const quorumCall = await this.runRound({ masters, request, timeout, send });

@@ -81,7 +81,6 @@ export const MUTANTS = [
     'a minority ends a doubt',
     { 'minority-ends-a-doubt': "const isConfirmed = quorumCall.answered.some(({ kind }) => kind === 'granted');" },
   ],
-  ['keys that were set again end a doubt', { 'keys-that-were-set-again-end-a-doubt': 'const isRenewed = false;' }],
   [
     'draw for any holder',
     { 'draw-for-any-holder': '', 'draw-for-any-holder-in-memory': 'const isOurs = keys.length > 0;' },

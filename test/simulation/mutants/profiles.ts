@@ -90,9 +90,6 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
       ...{ faults: ['suspend', 'partition', 'hang'], mostFaults: 10, extended: 1, ttls: [100, 300], guard: [false] },
     },
   },
-  'keys that were set again end a doubt': {
-    profile: { ...CROWDED, faults: ['suspend', 'pause'], mostFaults: 8, extended: 1, ttls: [100, 300] },
-  },
   'draw for any holder': { profile: OVERLAPPING },
   'larger draws not adopted': { profile: OVERLAPPING, schedule: duplicateToken },
   'token of one master': { profile: OVERLAPPING },
