@@ -8,6 +8,11 @@ import { boot, closeAll, logs } from './support/applications.js';
 /** Words that send an operator to look for lost data and clocks, while a permission is missing. */
 const WRONG_TRACK = /has not confirmed|lost or replaced|identity changed|0 ms more|1 ms more/;
 
+/** Errors with such words for every master. A single master may still be looked at when another one names the permission. */
+function misleading(messages: readonly string[]): readonly string[] {
+  return messages.filter((message) => WRONG_TRACK.test(message) && !message.includes('ACL SETUSER'));
+}
+
 let masters: Masters;
 let locks: LockService;
 
@@ -75,7 +80,7 @@ describe('A permission that all masters refuse while the application runs', () =
       for (let i = 0; i < 3; i++) messages.push(...(await useAll(`vital:${name}`)));
       const last = messages.at(-1);
       expect(last).toContain(`ACL SETUSER <its user> +${name}`);
-      expect(messages.filter((message) => WRONG_TRACK.test(message))).toEqual([]);
+      expect(misleading(messages)).toEqual([]);
       for (const status of [await locks.probe(), locks.status()]) {
         expect(status.canVote).toBe(false);
         const reason = expect.stringMatching(new RegExp(`^NOPERM its user lacks the permission \\+${name}\\b`));
@@ -148,7 +153,7 @@ describe('A permission', () => {
       messages.push(...(await useAll('keys')));
       return !locks.status().canVote;
     }, 30_000);
-    expect(messages.filter((message) => WRONG_TRACK.test(message))).toEqual([]);
+    expect(misleading(messages)).toEqual([]);
     expect(messages.at(-1)).toContain('~lock:*');
   }, 60_000);
 
