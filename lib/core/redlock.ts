@@ -262,13 +262,20 @@ export class Redlock {
         const leasedKeys = await acquisition.run();
         const { call: granted, passed } = acquisition;
         lease = this.hold({ resources, call: granted, leasedKeys, tenure: passed, entry });
-        if (isAwaited) await this.ownTurn();
-        for (let doubt = lease.pendingDoubt; doubt; doubt = lease.pendingDoubt) await doubt;
-        if (waiter.isStopped) void lease.release();
-        waiter.check();
-        const isReported = recorder !== undefined && lease.isHeld;
-        if (isReported) recorder?.granted(attempts + acquisition.attempts, waiter.paused);
-        if (lease.begin(recorder)) break;
+        let isReported = false;
+        for (;;) {
+          if (isAwaited) await this.ownTurn();
+          if (waiter.isStopped) void lease.release();
+          waiter.check();
+          if (recorder && !isReported && lease.isHeld) {
+            isReported = true;
+            recorder.granted(attempts + acquisition.attempts, waiter.paused);
+          }
+          const doubt = lease.begin(recorder) ? undefined : lease.pendingDoubt;
+          if (!doubt) break;
+          await doubt;
+        }
+        if (lease.isUsed) break;
         attempts += acquisition.attempts;
         if (isReported) {
           // The observers took longer than the lock lasted.

@@ -63,6 +63,8 @@ class Machine {
   readonly masters: readonly ScriptedMaster[];
   readonly redlock: Redlock;
   readonly losses: LockLostError[] = [];
+  /** What an observer does when a lock is granted. */
+  granted: () => void = () => undefined;
   private readonly settings = resolveSettings({ ttl: TTL });
 
   constructor(masters = 3) {
@@ -76,7 +78,10 @@ class Machine {
     return new Redlock(this.masters, this.settings, {
       clock,
       random: { token: () => `secret-${clock === this.clock ? 'here' : 'there'}-${++tokens}`, fraction: () => 0.5 },
-      observer: { lockLost: (error) => this.losses.push(error) },
+      observer: {
+        lockLost: (error) => this.losses.push(error),
+        acquiring: () => ({ granted: () => this.granted() }),
+      },
     });
   }
 
@@ -88,6 +93,20 @@ class Machine {
 }
 
 // Protocol 3.4
+describe('A lock whose wall clock is set forward before its work begins', () => {
+  it('is handed out once the masters have resolved the doubt, and is not acquired anew', async () => {
+    const machine = new Machine();
+    machine.granted = () => machine.clock.step(HOUR);
+    const lock = await machine.lock();
+    expect(lock.isHeld).toBe(true);
+    expect(machine.masters.map((master) => master.requests('acquire').length)).toEqual([1, 1, 1]);
+    await lock.release();
+    await machine.time.advance(2 * TTL);
+    expect(machine.masters.map(({ size }) => size)).toEqual([0, 0, 0]);
+    expect(machine.losses).toEqual([]);
+  });
+});
+
 describe('A lock whose wall clock is set forward', () => {
   it.each([
     ['by 15 s', 15_000, 3],
