@@ -46,6 +46,22 @@ export class Lock implements AsyncDisposable {
     return this.#lease.loss;
   }
 
+  /**
+   * Whether the lock is held, or will be if the masters confirm that a step of the wall clock took no time.
+   * @internal
+   */
+  get isKept(): boolean {
+    return this.#lease.isHeld || !this.#lease.isOver;
+  }
+
+  /**
+   * Resolves when the masters have resolved a doubt; `undefined` if there is none.
+   * @internal
+   */
+  get pendingDoubt(): Promise<void> | undefined {
+    return this.#lease.pendingDoubt;
+  }
+
   /** @throws {LockLostError} unless the lock is held now. */
   assertHeld(): void {
     this.#lease.throwIfLost();

@@ -314,8 +314,11 @@ export class LockService {
    */
   async hold(resources: readonly string[], options: WithLockOptions, onHeld: OnHeld = 'fail'): Promise<LockScope> {
     const settings = this.workSettings(options);
-    const outer = this.join(resources, settings);
-    if (outer) return outer;
+    for (let outer = this.join(resources, settings); outer; outer = this.join(resources, settings)) {
+      await outer.lock.pendingDoubt;
+      if (outer.lock.isHeld) return outer;
+      void outer.end();
+    }
     return LockScope.of(await this.redlock().acquire(resources, settings.call, onHeld), this.context);
   }
 
@@ -358,7 +361,7 @@ export class LockService {
     try {
       for (let outer = this.join(resources, settings); outer; outer = this.join(resources, settings)) {
         // Work inside a lock would otherwise begin in the call, and nested calls fill the stack.
-        await DONE;
+        await (outer.lock.pendingDoubt ?? DONE);
         if (outer.lock.isHeld) {
           begun = begin(outer);
           break;
@@ -476,7 +479,7 @@ export class LockService {
   /** Permits of a name and a lock of the same name do not exclude each other. */
   private heldInChain({ permits }: CallSettings, condition: (lock: Lock) => boolean): LockScope | undefined {
     const isPermit = permits !== undefined;
-    return this.context.find(({ lock }) => (lock.slot !== undefined) === isPermit && condition(lock) && lock.isHeld);
+    return this.context.find(({ lock }) => (lock.slot !== undefined) === isPermit && condition(lock) && lock.isKept);
   }
 }
 

@@ -1,7 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it, jest } from '@jest/globals';
-import { type Lock, type LockedMethodOptions, LockLostError, RedlockConfigError, WithLock } from 'nestjs-redlock';
-import { ManualClock, memoryLockService, withLocks } from 'nestjs-redlock/testing';
+import {
+  type Lock,
+  type LockedMethodOptions,
+  LockLostError,
+  LockReentryError,
+  RedlockConfigError,
+  WithLock,
+} from 'nestjs-redlock';
+import { ManualClock, MemoryMaster, memoryLockService, withLocks } from 'nestjs-redlock/testing';
+import type { Clock } from '../../../lib/core/clock.js';
 
 describe('Work under a lock', () => {
   it.each([
@@ -43,6 +51,42 @@ describe('Work inside a lock of its call chain', () => {
       locks.withLock('a', reentrant, async () => (depth === 0 ? 0 : 1 + (await nest(depth - 1))));
     expect(await nest(20_000)).toBe(20_000);
     expect(await locks.tryAcquire('a')).not.toBeNull();
+  });
+});
+
+describe('Work inside a lock about which the masters resolve a doubt', () => {
+  /** A machine whose wall clock is set forward; the masters are on others. */
+  function machine() {
+    const servers = new ManualClock();
+    let ahead = 0;
+    const clock: Clock = {
+      read: () => ({ monotonic: servers.read().monotonic, wall: servers.read().wall + ahead }),
+      schedule: (delay, callback) => servers.schedule(delay, callback),
+      afterInput: (callback) => servers.afterInput(callback),
+      afterTurn: (callback) => servers.afterTurn(callback),
+    };
+    const locks = memoryLockService({ clock, masters: [new MemoryMaster(servers)] });
+    return { servers, locks, step: () => (ahead += 3_600_000) };
+  }
+
+  it('begins inside of that lock, once the doubt is resolved', async () => {
+    const { servers, locks, step } = machine();
+    const run = locks.withLock('a', { ttl: '10s' }, async (outer) => {
+      step();
+      return locks.withLock('a', { reentrant: true, wait: '5s' }, (inner) => inner === outer && inner.isHeld);
+    });
+    await servers.advance(1_000);
+    expect(await run).toBe(true);
+  });
+
+  it('is refused at once if it may not run inside of that lock', async () => {
+    const { servers, locks, step } = machine();
+    const run = locks.withLock('a', { ttl: '10s' }, async () => {
+      step();
+      return locks.withLock('a', { wait: '5s' }, () => 'ran').catch((error: unknown) => error);
+    });
+    await servers.advance(1_000);
+    expect(await run).toBeInstanceOf(LockReentryError);
   });
 });
 
