@@ -245,7 +245,7 @@ export class QuorumLock implements LeasedKeys {
     const quorumCall = await this.runRound({ masters, request, timeout, send });
     // A grant that arrives after the end of the old validity does not count: another holder may have come and gone.
     // Protocol 6.3
-    const extended = quorumCall.outcome === 'granted' && this.remaining > 0; // @mutant extension-counted-after-the-old-validity
+    const extended = quorumCall.outcome === 'granted' && this.remaining > 0;
     if (extended) {
       this.countFrom(started, ttl);
       this.replies = undefined;

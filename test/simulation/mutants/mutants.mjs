@@ -15,7 +15,6 @@
 /** Where the search begins for mutants that few schedules notice. It goes on from there, however far it has to. */
 const FIRST_SEEDS = {
   'extension without owner check': 330,
-  'extension counted after the old validity': 145,
   'NOSCRIPT taken as reload': 150,
   'draw for any holder': 750,
   'an extension does not withdraw the acquisition': 1_210,
@@ -57,10 +56,6 @@ export const MUTANTS = [
       'extension-without-owner-check': 'local longest = FREE',
       'extension-without-owner-check-in-memory': 'const isHeld = [false];',
     },
-  ],
-  [
-    'extension counted after the old validity',
-    { 'extension-counted-after-the-old-validity': "const extended = quorumCall.outcome === 'granted';" },
   ],
   ['heal after the deadline', { 'heal-after-the-deadline': 'if (this.isOver) return;' }],
   [

@@ -73,9 +73,6 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
       ...{ extended: 1, ttls: [100], latencies: [5] },
     },
   },
-  'extension counted after the old validity': {
-    profile: { ...GUARDED, faults: ['suspend'], mostFaults: 10, extended: 1, ttls: [100, 300], latencies: [10] },
-  },
   'heal after the deadline': {
     profile: { ...CROWDED, faults: ['hang', 'pause', 'suspend', 'partition'], extended: 1 },
   },
