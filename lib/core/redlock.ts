@@ -264,7 +264,7 @@ export class Redlock {
         lease = this.hold({ resources, call: granted, leasedKeys, tenure: passed, entry });
         let isReported = false;
         for (;;) {
-          if (isAwaited) await this.ownTurn();
+          if (isAwaited) await this.ownTurn(); // @mutant work-begun-among-other-reactions
           if (waiter.isStopped) void lease.release();
           waiter.check();
           if (recorder && !isReported && lease.isHeld) {
@@ -273,7 +273,7 @@ export class Redlock {
           }
           const doubt = lease.begin(recorder) ? undefined : lease.pendingDoubt;
           if (!doubt) break;
-          await doubt;
+          await waiter.unlessStopped(doubt);
         }
         if (lease.isUsed) break;
         attempts += acquisition.attempts;

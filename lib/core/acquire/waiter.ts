@@ -121,6 +121,15 @@ export class Waiter {
     this.resume?.();
   }
 
+  /** Resolves with a promise that never rejects, or when this waiter is stopped. */
+  async unlessStopped(promise: Promise<void>): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.interrupt = { giveUp: resolve };
+      void promise.then(resolve);
+    });
+    this.interrupt = undefined;
+  }
+
   /** @throws the reason with which the wait was stopped, if it was */
   check(): void {
     if (this.stopped) throw this.stopped.reason;

@@ -105,6 +105,23 @@ describe('A lock whose wall clock is set forward before its work begins', () => 
     expect(machine.masters.map(({ size }) => size)).toEqual([0, 0, 0]);
     expect(machine.losses).toEqual([]);
   });
+
+  it('is given up at once if the signal of the call aborts meanwhile', async () => {
+    const machine = new Machine();
+    const stop = new AbortController();
+    const enough = new Error('enough');
+    machine.granted = () => {
+      machine.clock.step(HOUR);
+      for (const master of machine.masters) master.behaviour = only('extend', tellsAfter(100));
+    };
+    const lock = machine.lock({ extend: true, signal: stop.signal }).catch((error: unknown) => error);
+    await machine.time.settle();
+    stop.abort(enough);
+    expect(await lock).toBe(enough);
+    expect(machine.time.now).toBe(0);
+    await machine.time.advance(2 * TTL);
+    expect(machine.masters.map(({ size }) => size)).toEqual([0, 0, 0]);
+  });
 });
 
 describe('A lock whose wall clock is set forward', () => {
