@@ -31,6 +31,7 @@ export default {
     '^nestjs-redlock$': '<rootDir>/lib/index.ts',
     '^nestjs-redlock/(dashboard|opentelemetry|schedule|terminus|testing)$': '<rootDir>/lib/$1/index.ts',
   },
+  globalSetup: '<rootDir>/scripts/embed-page.mjs',
   setupFiles: ['reflect-metadata'],
   transform: swc,
 };
