@@ -13,12 +13,11 @@ const isOnlyIn = { esm: (file) => file.startsWith('cli/'), cjs: (file) => file.s
 const outputs = (format) =>
   sources
     .filter((file) => !isOnlyIn[format === 'esm' ? 'cjs' : 'esm'](file))
-    .flatMap((file) => ['.js', '.js.map', '.d.ts', '.d.ts.map'].map((end) => file.replace(/\.ts$/, end)))
+    .flatMap((file) => ['.js', '.d.ts'].map((end) => file.replace(/\.ts$/, end)))
     .map((file) => `dist/${format}/${file}`);
 const expected = new Set([
   ...['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE', 'dist/cjs/package.json'],
   ...readdirSync(`${root}/docs`).flatMap((file) => (file.endsWith('.md') ? [`docs/${file}`] : [])),
-  ...[...sources, ...schematics].map((file) => `lib/${file}`),
   ...schematics.map((file) => `dist/cjs/${file}`),
   ...outputs('esm'),
   ...outputs('cjs'),
