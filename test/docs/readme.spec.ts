@@ -103,6 +103,21 @@ const ERRORS = [
   new api.RedlockConfigError('', undefined, ''),
 ];
 
+describe('The README', () => {
+  const lines = readme.split('\n');
+
+  it('has at most 150 lines of at most 160 characters', () => {
+    expect(lines.length - 1).toBeLessThanOrEqual(150);
+    expect(lines.filter(({ length }) => length > 160)).toEqual([]);
+  });
+
+  it('shows the first code within 30 lines', () => {
+    const first = lines.indexOf('```ts');
+    expect(first).toBeGreaterThan(0);
+    expect(first).toBeLessThan(30);
+  });
+});
+
 describe('The documentation', () => {
   const options = tableUnder(optionsPage, 'All options').map(([name, where, fallback]) => ({
     name: inCode(name!)[0]!,
@@ -147,17 +162,6 @@ describe('The documentation', () => {
     expect(reported.sort()).toEqual(
       ERRORS.map(({ name, code, statusCode }) => [name, code, String(statusCode)]).sort(),
     );
-  });
-
-  it('repeats options and errors in the short tables of the README as the pages state them', () => {
-    for (const [name, where, fallback] of tableUnder(readme, 'Options')) {
-      const option = options.find((each) => each.name === inCode(name!)[0]);
-      expect(option).toBeDefined();
-      expect(option!.where.startsWith('module')).toBe(where!.startsWith('module'));
-      expect(inCode(option!.fallback).slice(0, 1)).toEqual(inCode(fallback!).slice(0, 1));
-    }
-    const shown = tableUnder(readme, 'Errors').map(([name, status]) => [inCode(name!)[0], status]);
-    expect(shown.sort()).toEqual(ERRORS.map(({ name, statusCode }) => [name, String(statusCode)]).sort());
   });
 
   it('lists all metrics with their kinds', () => {

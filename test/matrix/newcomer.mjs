@@ -50,9 +50,8 @@ async function scaffold(env) {
 }
 
 async function installAsDocumented(app, readme, tarball) {
-  const blocks = ['Install', 'A cron job on several instances'].map((heading) =>
-    codeOf(sectionOf(readme, heading), 'sh').trim(),
-  );
+  const sections = [readme.split('\n## ')[0], sectionOf(readme, 'A cron job on several instances')];
+  const blocks = sections.map((section) => codeOf(section, 'sh').trim());
   const packages = blocks.flatMap((line) => {
     const [npm, command, ...names] = line.split(' ');
     equal(`${npm} ${command}`, 'npm install');
@@ -66,9 +65,8 @@ async function installAsDocumented(app, readme, tarball) {
 }
 
 async function writeJob(app, section, masters) {
-  const places = Object.fromEntries(masters.map((url, i) => [`redis://10.0.0.${i + 1}:6379`, url]));
   const job = withWords(codeOf(section, 'ts'), {
-    ...places,
+    "['redis://127.0.0.1:6379']": JSON.stringify(masters),
     'CronExpression.EVERY_DAY_AT_1AM': `'*/${PERIOD} * * * * *'`,
     'CronExpression, ScheduleModule': 'Cron, ScheduleModule',
     'async report(run: JobRun): Promise<void> {}': REPORT,
