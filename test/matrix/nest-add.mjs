@@ -66,7 +66,7 @@ async function tryApplication({ name, cli, flags }, { tarball, node, masters }) 
 
 /** Starts the application, which waits for a majority of the masters. */
 async function start(app, node, masters) {
-  const env = { LOCK_MASTERS: masters.join(','), NO_COLOR: '1' };
+  const env = { REDLOCK_MASTERS: masters.join(','), NO_COLOR: '1' };
   const instance = new Instance(node, ['dist/main.js'], app, env);
   try {
     const deadline = Date.now() + PATIENCE;

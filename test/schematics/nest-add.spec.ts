@@ -161,7 +161,7 @@ import { RedlockModule } from 'nestjs-redlock';
 @Module({
   imports: [
     RedlockModule.forRoot(
-      process.env.LOCK_MASTERS?.split(',') ?? [
+      process.env.REDLOCK_MASTERS?.split(',') ?? [
         'redis://127.0.0.1:6381',
         'redis://127.0.0.1:6382',
         'redis://127.0.0.1:6383',

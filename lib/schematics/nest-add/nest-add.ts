@@ -23,7 +23,7 @@ export function nestAdd(options: NestAddOptions) {
     }
     if (!options.skipSpec) addSpec(tree, context, project);
     if (isRegistered) {
-      context.logger.info('The variable LOCK_MASTERS names other masters, with commas between their URLs.');
+      context.logger.info('The variable REDLOCK_MASTERS names other masters, with commas between their URLs.');
       context.logger.info(
         'Tests that start the whole application need masters from now on, or locks in memory: ' +
           `imports: [AppModule, RedlockTestingModule.forRoot()], see ${DOCUMENTATION}`,

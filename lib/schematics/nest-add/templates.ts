@@ -9,7 +9,7 @@ export function registration(quote: string, unit: string): string[] {
   const quoted = (text: string) => `${quote}${text}${quote}`;
   return [
     `${IMPORT.name}.forRoot(`,
-    `${unit}process.env.LOCK_MASTERS?.split(${quoted(',')}) ?? [`,
+    `${unit}process.env.REDLOCK_MASTERS?.split(${quoted(',')}) ?? [`,
     ...LOCAL_MASTERS.map((url) => `${unit}${unit}${quoted(url)},`),
     `${unit}],`,
     ')',

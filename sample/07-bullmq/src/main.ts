@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 
-const { LOCK_MASTERS = '', QUEUE_URL = '' } = process.env;
-const locks = { masters: LOCK_MASTERS.split(','), ttl: '10s' } as const;
+const { REDLOCK_MASTERS = '', QUEUE_URL = '' } = process.env;
+const locks = { masters: REDLOCK_MASTERS.split(','), ttl: '10s' } as const;
 const app = await NestFactory.createApplicationContext(AppModule.register(QUEUE_URL, locks));
 app.enableShutdownHooks();

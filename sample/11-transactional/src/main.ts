@@ -5,12 +5,12 @@ import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 import { openDatabase } from './database/open-database.js';
 
-const { LOCK_MASTERS = '', DATABASE_URL = `file:${join(tmpdir(), 'stock.db')}`, PORT = 3000, LOCK } = process.env;
+const { REDLOCK_MASTERS = '', DATABASE_URL = `file:${join(tmpdir(), 'stock.db')}`, PORT = 3000, LOCK } = process.env;
 const database = await openDatabase(DATABASE_URL);
 await database.query('CREATE TABLE IF NOT EXISTS stock (item text PRIMARY KEY, count integer NOT NULL)');
 await database.query("INSERT INTO stock VALUES ('teapot', 10) ON CONFLICT (item) DO NOTHING");
 
-const locks = { masters: LOCK_MASTERS.split(','), ttl: '5s' } as const;
+const locks = { masters: REDLOCK_MASTERS.split(','), ttl: '5s' } as const;
 const lock = LOCK === 'inside' ? 'inside' : 'outside';
 const app = await NestFactory.create(AppModule.register({ database, locks, lock }));
 app.enableShutdownHooks();

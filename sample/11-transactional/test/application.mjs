@@ -8,7 +8,7 @@ import { AppModule } from '../dist/app.module.js';
 import { openDatabase } from '../dist/database/open-database.js';
 import { Sales } from '../dist/sales/sales.js';
 
-const { DATABASE_URL, LOCK_MASTERS, LOCK } = process.env;
+const { DATABASE_URL, REDLOCK_MASTERS, LOCK } = process.env;
 const orders = new EventEmitter();
 process.on('message', ([order, ...details]) => orders.emit(order, ...details));
 const send = (event, detail) => process.send([event, detail]);
@@ -26,7 +26,7 @@ const database = {
 };
 const payments = { charge: async (customer) => send('charges', customer) };
 const observer = { masterAnswered: (_master, _operation, { kind }) => kind === 'held' && send('found it locked') };
-const locks = { masters: [LOCK_MASTERS], observers: [observer] };
+const locks = { masters: [REDLOCK_MASTERS], observers: [observer] };
 const options = { database, payments, lock: LOCK, locks };
 const app = await NestFactory.createApplicationContext(AppModule.register(options), { logger: ['error', 'warn'] });
 

@@ -36,7 +36,7 @@ async function sellTwo(lock: 'outside' | 'inside', url: string, count: number): 
   await database.query('INSERT INTO stock VALUES ($1, $2)', 'teapot', count);
   const charged: string[] = [];
   const start = async (): Promise<Instance> => {
-    const instance = await Instance.start({ DATABASE_URL: url, LOCK_MASTERS: master.url, LOCK: lock });
+    const instance = await Instance.start({ DATABASE_URL: url, REDLOCK_MASTERS: master.url, LOCK: lock });
     instances.push(instance);
     instance.on('charges', (customer) => charged.push(customer));
     return instance;

@@ -12,13 +12,13 @@ export interface Config {
   locks: RedlockModuleOptions;
 }
 
-/** Reads `LOCK_MASTERS` and `STORE`, and optionally `BATCH_TIME`, `DRAIN_TIMEOUT` and `LOCKS=off`. */
+/** Reads `REDLOCK_MASTERS` and `STORE`, and optionally `BATCH_TIME`, `DRAIN_TIMEOUT` and `LOCKS=off`. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   return {
     store: required(env, 'STORE', 'a folder that all instances share'),
     batchTime: Number(env.BATCH_TIME ?? 2_000),
     locks: {
-      masters: required(env, 'LOCK_MASTERS', 'the URLs of the masters with commas between').split(','),
+      masters: required(env, 'REDLOCK_MASTERS', 'the URLs of the masters with commas between').split(','),
       enabled: env.LOCKS !== 'off',
       ttl: TTL,
       // Limits the wait for masters that lost their data while too few others can be read.

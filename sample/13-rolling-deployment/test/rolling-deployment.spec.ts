@@ -29,7 +29,7 @@ afterEach(async () => {
 
 function start(env: NodeJS.ProcessEnv = {}): Instance {
   const urls = masters.map(({ url }) => url).join(',');
-  const instance = Instance.start({ LOCK_MASTERS: urls, STORE: store, BATCH_TIME: '300', ...env });
+  const instance = Instance.start({ REDLOCK_MASTERS: urls, STORE: store, BATCH_TIME: '300', ...env });
   instances.push(instance);
   return instance;
 }

@@ -7,7 +7,7 @@ const IMPORTS = `import { Module } from '@nestjs/common';
 import { OrderModule } from './order.module.js';
 `;
 const CALL = `RedlockModule.forRoot(
-      process.env.LOCK_MASTERS?.split(',') ?? [
+      process.env.REDLOCK_MASTERS?.split(',') ?? [
         'redis://127.0.0.1:6381',
         'redis://127.0.0.1:6382',
         'redis://127.0.0.1:6383',
@@ -112,7 +112,7 @@ export class AppModule {}
         'import { RedlockModule } from "nestjs-redlock"',
         '\timports: [',
         '\t\tRedlockModule.forRoot(',
-        '\t\t\tprocess.env.LOCK_MASTERS?.split(",") ?? [',
+        '\t\t\tprocess.env.REDLOCK_MASTERS?.split(",") ?? [',
         '\t\t\t\t"redis://127.0.0.1:6381",',
       ]),
     );
