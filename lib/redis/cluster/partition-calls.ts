@@ -12,7 +12,6 @@ import type { PartitionGuard } from './partition-guard.js';
 import { isChecked, isVote, keysOf, type PartitionedRequest, tokensOf } from './partition-request.js';
 import { releaseOneByOne } from './release-in-migration.js';
 import type { Topology } from './topology.js';
-import { VIEW_AGE } from './views.js';
 
 const UNCONFIRMED: Quarantine = Object.freeze({
   reason: 'most primaries do not confirm which node serves it',
@@ -226,7 +225,7 @@ export class PartitionCalls {
     if (!guard || !needsView) return answer;
     let now: MasterReply | undefined;
     let isLate = false;
-    topology.views.confirm(partition, sent.monotonic - VIEW_AGE, (isConfirmed) => {
+    topology.views.confirm(partition, sent, (isConfirmed) => {
       const isSame = guard.states[partition]?.epoch === epoch;
       const counted: MasterReply =
         isConfirmed && isSame ? answer : { kind: 'quarantined', sent: true, ...(isConfirmed ? CHANGED : UNCONFIRMED) };

@@ -1,4 +1,4 @@
-import type { Instant } from '../../core/clock.js';
+import { elapsedBetween, type Instant } from '../../core/clock.js';
 import type { Quarantine } from '../../core/master.interface.js';
 import type { Seal } from './seal.js';
 
@@ -15,8 +15,8 @@ export class PartitionState {
   private reason = 'its owner is not known yet';
   /** Monotonic time of this process from which votes count. */
   private votesFrom = Infinity;
-  /** When the history of the data was last compared. Monotonic. */
-  private comparedAt = -Infinity;
+  /** When the history of the data was last compared. */
+  private comparedAt: Instant | undefined;
 
   votesAt({ monotonic }: Instant): boolean {
     return this.seal !== undefined && monotonic >= this.votesFrom;
@@ -49,19 +49,19 @@ export class PartitionState {
     // The clock of the process may have been set forward while this client watched.
     this.votesFrom = isSame ? Math.max(this.votesFrom, from) : from;
     if (!isSame) this.epoch++;
-    if (!isSame) this.comparedAt = -Infinity;
+    if (!isSame) this.comparedAt = undefined;
     this.seal = seal;
     this.generation = seal.generation;
     this.reason = seal.reason;
   }
 
   /** Whether a script has to compare the history. */
-  needsComparison({ monotonic }: Instant, interval: number): boolean {
-    return monotonic - this.comparedAt > interval;
+  needsComparison(now: Instant, interval: number): boolean {
+    return this.comparedAt === undefined || elapsedBetween(this.comparedAt, now) > interval;
   }
 
   /** A script that was sent at a moment has compared the history. */
-  noteComparison({ monotonic }: Instant): void {
-    this.comparedAt = Math.max(this.comparedAt, monotonic);
+  noteComparison(sent: Instant): void {
+    if (this.comparedAt === undefined || sent.monotonic > this.comparedAt.monotonic) this.comparedAt = sent;
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock, Instant } from '../../core/clock.js';
+import { type Clock, elapsedBetween, type Instant } from '../../core/clock.js';
 import type { ClusterNode } from './cluster-node.js';
 import type { NodeView } from './node-view.js';
 import { PARTITIONS } from './node-view.js';
@@ -22,8 +22,8 @@ interface ViewsContext {
 
 interface Pending {
   readonly partition: number;
-  /** The view must have been sent then or later. Monotonic. */
-  readonly since: number;
+  /** When the vote was sent. */
+  readonly sent: Instant;
   readonly reply: (isConfirmed: boolean) => void;
 }
 
@@ -32,23 +32,23 @@ interface Pending {
  * nothing in its answer shows that.
  */
 export class Views {
-  /** When the last view that confirmed each partition was sent. Monotonic. */
-  private readonly confirmedAt = new Float64Array(PARTITIONS).fill(-Infinity);
-  private sentAt = -Infinity;
+  /** When the last view that confirmed each partition was sent. */
+  private readonly confirmedAt = new Array<Instant | undefined>(PARTITIONS).fill(undefined);
+  private sentAt: Instant | undefined;
   private pending: Pending[] = [];
-  private rounds = new Set<number>();
+  private rounds = new Set<Instant>();
 
   constructor(private readonly context: ViewsContext) {}
 
   /** Sends a view if the last one is not fresh. */
-  refresh({ monotonic }: Instant): void {
-    if (monotonic - this.sentAt >= VIEW_INTERVAL) void this.ask();
+  refresh(now: Instant): void {
+    if (!this.sentAt || elapsedBetween(this.sentAt, now) >= VIEW_INTERVAL) void this.ask();
   }
 
   /** Sends a view. Resolves when all nodes have answered, or have not within the time limit. */
   async ask(): Promise<void> {
     const { clock, nodes, learn, patience } = this.context;
-    const sent = clock.read().monotonic;
+    const sent = clock.read();
     this.sentAt = sent;
     this.rounds.add(sent);
     const views: NodeView[] = [];
@@ -59,7 +59,8 @@ export class Views {
       if (isOver) return;
       views.push(view);
       for (const partition of learn(views)) {
-        this.confirmedAt[partition] = Math.max(this.confirmedAt[partition] ?? -Infinity, sent);
+        const before = this.confirmedAt[partition];
+        if (before === undefined || sent.monotonic >= before.monotonic) this.confirmedAt[partition] = sent;
       }
       this.settle();
     });
@@ -75,19 +76,19 @@ export class Views {
     this.settle();
   }
 
-  /** Calls `reply` once it is known whether a view confirms the owner of a partition that was sent at `since` or later. */
-  confirm(partition: number, since: number, reply: (isConfirmed: boolean) => void): void {
-    if ((this.confirmedAt[partition] ?? -Infinity) >= since) {
+  /** Calls `reply` once it is known whether a view confirms the owner of a partition in time for a vote sent then. */
+  confirm(partition: number, sent: Instant, reply: (isConfirmed: boolean) => void): void {
+    if (isRecent(this.confirmedAt[partition], sent)) {
       reply(true);
       return;
     }
-    this.pending.push({ partition, since, reply });
-    if (!this.mayConfirm(since)) void this.ask();
+    this.pending.push({ partition, sent, reply });
+    if (!this.mayConfirm(sent)) void this.ask();
   }
 
   /** What was confirmed of these partitions concerns other claims. */
   forget(partitions: readonly number[]): void {
-    for (const partition of partitions) this.confirmedAt[partition] = -Infinity;
+    for (const partition of partitions) this.confirmedAt[partition] = undefined;
   }
 
   private settle(): void {
@@ -95,15 +96,23 @@ export class Views {
     const { pending } = this;
     this.pending = [];
     for (const one of pending) {
-      const isConfirmed = (this.confirmedAt[one.partition] ?? -Infinity) >= one.since;
-      if (isConfirmed || !this.mayConfirm(one.since)) one.reply(isConfirmed);
+      const isConfirmed = isRecent(this.confirmedAt[one.partition], one.sent);
+      if (isConfirmed || !this.mayConfirm(one.sent)) one.reply(isConfirmed);
       else this.pending.push(one);
     }
   }
 
   /** Whether a view is under way that is late enough. */
-  private mayConfirm(since: number): boolean {
-    for (const sent of this.rounds) if (sent >= since) return true;
+  private mayConfirm(sent: Instant): boolean {
+    for (const asked of this.rounds) if (isRecent(asked, sent)) return true;
     return false;
   }
+}
+
+/**
+ * Whether a view is at most so old at a moment. The monotonic clock alone would not notice that the machine was suspended
+ * in between, and that another server was promoted meanwhile.
+ */
+export function isRecent(viewed: Instant | undefined, now: Instant, age = VIEW_AGE): boolean {
+  return viewed !== undefined && elapsedBetween(viewed, now) <= age;
 }

@@ -1,6 +1,6 @@
-import type { Clock, Instant, Timer } from '../../core/clock.js';
+import { type Clock, elapsedBetween, type Instant, type Timer } from '../../core/clock.js';
 import type { Quarantine } from '../../core/master.interface.js';
-import { VIEW_AGE } from '../cluster/views.js';
+import { isRecent, VIEW_AGE } from '../cluster/views.js';
 import { endpointOf } from '../endpoint.js';
 import type { SentinelView, SentinelViews } from './sentinel-views.js';
 import { keyOf } from './tally.js';
@@ -32,8 +32,8 @@ interface PrimaryWatchContext {
  * most {@link VIEW_AGE} before the vote.
  */
 export class PrimaryWatch {
-  private confirmed: { readonly key: string; readonly sent: number } | undefined;
-  private viewedAt = -Infinity;
+  private confirmed: { readonly key: string; readonly sent: Instant } | undefined;
+  private viewedAt: Instant | undefined;
   private doubt: string | undefined;
   private timer: Timer | undefined;
   private isClosed = false;
@@ -53,19 +53,19 @@ export class PrimaryWatch {
   }
 
   /** A vote is being asked for: asks the sentinels if the last view will soon be too old. */
-  refresh({ monotonic }: Instant): void {
-    if (monotonic - this.viewedAt >= VIEW_INTERVAL) void this.ask(monotonic);
+  refresh(now: Instant): void {
+    if (!this.viewedAt || elapsedBetween(this.viewedAt, now) >= VIEW_INTERVAL) void this.ask(now, 0);
   }
 
   /** Whether a view that confirms the primary was sent late enough for a vote that was sent then. Protocol 13.1. */
   isConfirmed(key: string | undefined, sent: Instant): boolean {
     const { confirmed } = this;
-    return confirmed !== undefined && confirmed.key === key && confirmed.sent >= sent.monotonic - VIEW_AGE;
+    return confirmed !== undefined && confirmed.key === key && isRecent(confirmed.sent, sent);
   }
 
   /** Resolves with whether the vote counts, as soon as that is known. */
   async confirm(key: string | undefined, sent: Instant): Promise<boolean> {
-    if (!this.isConfirmed(key, sent)) await this.ask(sent.monotonic - VIEW_AGE);
+    if (!this.isConfirmed(key, sent)) await this.ask(sent, VIEW_AGE);
     return this.isConfirmed(key, sent);
   }
 
@@ -87,9 +87,9 @@ export class PrimaryWatch {
     this.context.views.close();
   }
 
-  private async ask(since: number): Promise<void> {
-    this.viewedAt = this.context.clock.read().monotonic;
-    this.take(await this.context.views.askSince(since));
+  private async ask(moment: Instant, age: number): Promise<void> {
+    this.viewedAt = this.context.clock.read();
+    this.take(await this.context.views.askFor(moment, age));
   }
 
   private take({ sent, tally }: SentinelView): void {
@@ -98,7 +98,8 @@ export class PrimaryWatch {
     this.setDoubt(isGuarded && !tally.primary ? tally.reason : undefined);
     if (!tally.primary || !tally.isMajority) return;
     const key = keyOf(tally.primary);
-    if (sent >= (this.confirmed?.sent ?? -Infinity)) this.confirmed = { key, sent };
+    const isNewest = this.confirmed === undefined || sent.monotonic >= this.confirmed.sent.monotonic;
+    if (isNewest) this.confirmed = { key, sent };
     const connected = connectedTo();
     if (connected === undefined || connected === key) return;
     reopen(`its sentinels name ${endpointOf(tally.primary.address)} as the primary now`);
@@ -115,7 +116,7 @@ export class PrimaryWatch {
       .schedule(LOOK_INTERVAL, () => {
         const { clock, connectedTo, isSilent } = this.context;
         const isDoubtful = this.doubt !== undefined || isSilent();
-        if (isDoubtful && connectedTo() !== undefined) void this.ask(clock.read().monotonic);
+        if (isDoubtful && connectedTo() !== undefined) void this.ask(clock.read(), 0);
         this.look();
       })
       .unref();

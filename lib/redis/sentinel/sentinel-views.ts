@@ -1,4 +1,5 @@
-import type { Clock } from '../../core/clock.js';
+import type { Clock, Instant } from '../../core/clock.js';
+import { isRecent } from '../cluster/views.js';
 import { endpointOf, type NodeAddress } from '../endpoint.js';
 import type { SentinelConnection } from './sentinel.js';
 import { type Asked, type SentinelAnswer, type Tally, tally } from './tally.js';
@@ -23,8 +24,8 @@ interface SentinelViewsContext {
 
 /** The result of asking all sentinels at one time. */
 export interface SentinelView {
-  /** When the question was sent. Monotonic, in milliseconds. */
-  readonly sent: number;
+  /** When the question was sent. */
+  readonly sent: Instant;
   readonly tally: Tally;
 }
 
@@ -38,7 +39,6 @@ interface Member {
 }
 
 interface Round {
-  readonly sent: number;
   readonly answers: Map<Member, SentinelAnswer>;
   readonly open: Set<Member>;
   readonly end: (tally: Tally) => void;
@@ -51,7 +51,7 @@ interface Round {
  */
 export class SentinelViews {
   private readonly members = new Map<string, Member>();
-  private current: { readonly sent: number; readonly view: Promise<SentinelView> } | undefined;
+  private current: Promise<SentinelView> | undefined;
   private isClosed = false;
 
   constructor(private readonly context: SentinelViewsContext) {
@@ -60,13 +60,13 @@ export class SentinelViews {
 
   /** Resolves with the view under way, or with another one. */
   ask(): Promise<SentinelView> {
-    return (this.current ??= this.begin()).view;
+    return (this.current ??= this.begin());
   }
 
-  /** Resolves with a view that was sent at `since` or later. Monotonic, in milliseconds. */
-  async askSince(since: number): Promise<SentinelView> {
+  /** Resolves with a view that was sent at most `age` milliseconds before a moment. */
+  async askFor(moment: Instant, age: number): Promise<SentinelView> {
     const view = await this.ask();
-    return view.sent >= since ? view : this.ask();
+    return isRecent(view.sent, moment, age) ? view : this.ask();
   }
 
   close(): void {
@@ -75,21 +75,20 @@ export class SentinelViews {
     this.members.clear();
   }
 
-  private begin(): { readonly sent: number; readonly view: Promise<SentinelView> } {
-    const sent = this.context.clock.read().monotonic;
-    const view = new Promise<SentinelView>((resolve) => {
+  private begin(): Promise<SentinelView> {
+    const sent = this.context.clock.read();
+    return new Promise<SentinelView>((resolve) => {
       const end = (result: Tally): void => {
         round.isOver = true;
         this.current = undefined;
         this.prune(round);
         resolve({ sent, tally: result });
       };
-      const round: Round = { sent, answers: new Map(), open: new Set(), end, isOver: false };
+      const round: Round = { answers: new Map(), open: new Set(), end, isOver: false };
       for (const member of this.members.values()) this.question(round, member);
       // All of them may hang since the view before: then each drops its connection soon, and the next view asks again.
       if (round.open.size === 0) this.context.clock.schedule(ANSWER_WITHIN, () => this.settle(round)).unref();
     });
-    return { sent, view };
   }
 
   private question(round: Round, member: Member): void {

@@ -64,6 +64,8 @@ describe('The state of a partition', () => {
     state.noteComparison(at(0));
     expect(state.needsComparison(at(1_000), 1_000)).toBe(false);
     expect(state.needsComparison(at(1_001), 1_000)).toBe(true);
+    // A suspension: only the wall clock went on.
+    expect(state.needsComparison({ monotonic: 1, wall: 1_001 }, 1_000)).toBe(true);
     state.accept(seal('m'), at(0), { left: 0, longest: 10 });
     expect(state.needsComparison(at(0), 1_000)).toBe(true);
   });

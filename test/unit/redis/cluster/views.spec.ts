@@ -35,7 +35,7 @@ function stage() {
     learn: (answers) => new Set(confirms && answers.length >= 2 ? [PARTITION] : []),
   });
   const replies: boolean[] = [];
-  const confirm = (since: number): void => views.confirm(PARTITION, since, (isConfirmed) => replies.push(isConfirmed));
+  const confirm = (): void => views.confirm(PARTITION, clock.read(), (isConfirmed) => replies.push(isConfirmed));
   return { clock, nodes, views, replies, confirm, refuse: () => (confirms = false) };
 }
 
@@ -43,7 +43,7 @@ function stage() {
 describe('Views', () => {
   it('confirm a vote when a majority has answered', async () => {
     const { nodes, replies, confirm } = stage();
-    confirm(-VIEW_AGE);
+    confirm();
     await nodes[0]?.answer();
     expect(replies).toEqual([]);
     await nodes[1]?.answer();
@@ -52,20 +52,20 @@ describe('Views', () => {
 
   it('confirm at once what was sent at most as long before as a view counts', async () => {
     const { clock, nodes, replies, confirm } = stage();
-    confirm(0);
+    confirm();
     await nodes[0]?.answer();
     await nodes[1]?.answer();
     await clock.advance(VIEW_AGE);
-    confirm(clock.read().monotonic - VIEW_AGE);
+    confirm();
     expect(replies).toEqual([true, true]);
   });
 
   it('are sent anew for a vote that the last one is too old for', async () => {
     const { clock, nodes, replies, confirm } = stage();
-    confirm(0);
+    confirm();
     for (const node of nodes) await node.answer();
     await clock.advance(VIEW_AGE + 1);
-    confirm(clock.read().monotonic - VIEW_AGE);
+    confirm();
     expect(replies).toEqual([true]);
     expect(nodes.map(({ questions }) => questions)).toEqual([1, 1, 1]);
     await nodes[2]?.answer();
@@ -73,17 +73,39 @@ describe('Views', () => {
     expect(replies).toEqual([true, true]);
   });
 
+  it('are too old after a suspension, in which the monotonic clock stood still', async () => {
+    const { clock, nodes, replies, confirm } = stage();
+    confirm();
+    for (const node of nodes) await node.answer();
+    clock.suspend(VIEW_AGE + 1);
+    confirm();
+    expect(replies).toEqual([true]);
+    for (const node of nodes) await node.answer();
+    expect(replies).toEqual([true, true]);
+  });
+
+  it('confirm nothing that is sent after a suspension if they were asked for before it', async () => {
+    const { clock, nodes, replies, confirm } = stage();
+    confirm();
+    clock.suspend(VIEW_AGE + 1);
+    confirm();
+    for (const node of nodes) await node.answer();
+    expect(replies).toEqual([true]);
+    for (const node of nodes) await node.answer();
+    expect(replies).toEqual([true, true]);
+  });
+
   it('do not confirm what the answers do not', async () => {
     const { nodes, replies, confirm, refuse } = stage();
     refuse();
-    confirm(0);
+    confirm();
     for (const node of nodes) await node.answer();
     expect(replies).toEqual([false]);
   });
 
   it('confirm nothing when too few nodes answer in time', async () => {
     const { clock, nodes, replies, confirm } = stage();
-    confirm(0);
+    confirm();
     await nodes[0]?.answer();
     await clock.advance(100);
     expect(replies).toEqual([false]);

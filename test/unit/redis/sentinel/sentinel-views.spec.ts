@@ -2,8 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { ManualClock } from '../../../../lib/memory/manual-clock.js';
 import { endpointOf, type NodeAddress } from '../../../../lib/redis/endpoint.js';
 import type { SentinelConnection } from '../../../../lib/redis/sentinel/sentinel.js';
+import { PrimaryWatch } from '../../../../lib/redis/sentinel/primary-watch.js';
 import { SentinelViews } from '../../../../lib/redis/sentinel/sentinel-views.js';
-import type { SentinelAnswer } from '../../../../lib/redis/sentinel/tally.js';
+import { keyOf, type SentinelAnswer } from '../../../../lib/redis/sentinel/tally.js';
 
 const PRIMARY = { host: '10.0.0.1', port: 6379 };
 
@@ -90,10 +91,47 @@ describe('The views of a group of sentinels', () => {
     const views = group.views(['a', 'b', 'c']);
     const first = views.ask();
     await group.clock.advance(500);
-    const second = views.askSince(500);
+    const second = views.askFor(group.clock.read(), 0);
     await group.clock.advance(500);
     await first;
     await group.clock.advance(1_000);
-    expect((await second).sent).toBe(1_000);
+    expect((await second).sent.monotonic).toBe(1_000);
+  });
+});
+
+// Protocol 13.1
+describe('A vote of a group of sentinels', () => {
+  function stage() {
+    const group = new Group(['a', 'b', 'c']);
+    const key = keyOf({ address: PRIMARY, epoch: 0 });
+    const watch = new PrimaryWatch({
+      clock: group.clock,
+      views: group.views(['a', 'b', 'c']),
+      isGuarded: true,
+      connectedTo: () => key,
+      isSilent: () => false,
+      reopen: () => undefined,
+      onDoubt: () => undefined,
+    });
+    return { group, watch, key };
+  }
+
+  it('counts under a view that was sent at most a second before', async () => {
+    const { group, watch, key } = stage();
+    expect(await watch.confirm(key, group.clock.read())).toBe(true);
+    await group.clock.advance(1_000);
+    expect(watch.isConfirmed(key, group.clock.read())).toBe(true);
+    await group.clock.advance(1);
+    expect(watch.isConfirmed(key, group.clock.read())).toBe(false);
+  });
+
+  it('needs another view after a suspension, in which the monotonic clock stood still', async () => {
+    const { group, watch, key } = stage();
+    await watch.confirm(key, group.clock.read());
+    group.clock.suspend(1_001);
+    const resumed = group.clock.read();
+    expect(watch.isConfirmed(key, resumed)).toBe(false);
+    expect(await watch.confirm(key, resumed)).toBe(true);
+    expect(group.asked).toHaveLength(6);
   });
 });
