@@ -164,7 +164,7 @@ export class Lease extends ListMember<Lease> {
       if (pending) await pending;
       else if (permitted !== undefined) break;
       else {
-        const answer = this.context.witness.permit(ttl);
+        const answer = this.context.witness.announceTtl(ttl);
         permitted = typeof answer === 'number' ? answer : await answer;
       }
     }
@@ -222,7 +222,7 @@ export class Lease extends ListMember<Lease> {
       round: () => this.round,
       ask: async () => {
         // What the masters know of the ttl may be out of date, if time has passed.
-        await this.context.witness.permit(this.ttl);
+        await this.context.witness.announceTtl(this.ttl);
         return this.keys.verify(this.call.extend ? this.ttl : undefined);
       },
       answered: (answer, leadOfAll) => {
@@ -371,7 +371,7 @@ export class Lease extends ListMember<Lease> {
     if (!this.isHeldAt(now)) return; // @mutant heal-after-the-deadline
     const { next, ttl } = this;
     if (next && isDue(next, now)) {
-      const permitted = this.context.witness.permit(ttl);
+      const permitted = this.context.witness.announceTtl(ttl);
       void this.extendOnce(typeof permitted === 'number' ? Math.min(ttl, permitted) : ttl);
     } else this.arm();
   }

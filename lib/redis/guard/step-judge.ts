@@ -1,6 +1,6 @@
 import { driftOf } from '../../core/settings/settings.js';
 import type { Instant } from '../../core/clock.js';
-import type { DataIdentity } from './data-identity.js';
+import type { DataRecord } from './data-record.js';
 import { EARLY_FROM } from './new-masters.js';
 import type { GuardGroup } from './guard-group.js';
 import { judge, type Judgement, movement, type Sample, sampleOf } from './server-clock.js';
@@ -24,7 +24,7 @@ export class StepJudge {
   ) {}
 
   /** Takes the time of an answer. Returns whether what the server granted with it may count. */
-  sampled(identity: DataIdentity, sent: Instant, time: number): boolean {
+  sampled(identity: DataRecord, sent: Instant, time: number): boolean {
     const sample = sampleOf(sent, this.group.context.clock.read(), time);
     const { allowance } = this;
     if (identity.isSuspect) return false;
@@ -48,7 +48,7 @@ export class StepJudge {
     return driftOf(this.group.context.settings, Math.min(this.ttls.smallestTtl, SHORT_TTL));
   }
 
-  private async judge(identity: DataIdentity, sample: Sample): Promise<void> {
+  private async judge(identity: DataRecord, sample: Sample): Promise<void> {
     const { allowance } = this;
     const steps = identity.clock.before(sample, allowance);
     const isConfirmed = identity.clock.isConfirmed(sample, allowance);
@@ -83,7 +83,7 @@ export class StepJudge {
   }
 
   private async compare(
-    identity: DataIdentity,
+    identity: DataRecord,
     {
       sample,
       steps,
@@ -92,7 +92,7 @@ export class StepJudge {
   ): Promise<Judgement> {
     const { identities, quorum } = this.group;
     const others = identities.filter((other) => other !== identity);
-    const answers = new Map<DataIdentity, Sample>();
+    const answers = new Map<DataRecord, Sample>();
     await Promise.all(
       others.map(async (other) => {
         const answer = await this.sampleNow(other);
@@ -118,7 +118,7 @@ export class StepJudge {
    * `undefined` without an answer.
    */
   private async stillShows(
-    identity: DataIdentity,
+    identity: DataRecord,
     before: Sample | undefined,
     allowance: number,
   ): Promise<boolean | undefined> {
@@ -126,7 +126,7 @@ export class StepJudge {
     return after && before !== undefined && movement(before, after).least > allowance;
   }
 
-  private async sampleNow({ server }: DataIdentity): Promise<Sample | undefined> {
+  private async sampleNow({ server }: DataRecord): Promise<Sample | undefined> {
     const { clock } = this.group.context;
     const sent = clock.read();
     const report = await this.group.within(this.group.patience, server.report());

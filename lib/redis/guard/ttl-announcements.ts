@@ -1,7 +1,7 @@
 import { elapsedSince, type Instant } from '../../core/clock.js';
-import type { DataIdentity } from './data-identity.js';
+import type { DataRecord } from './data-record.js';
 import type { GuardGroup } from './guard-group.js';
-import type { Announcement } from './guarded-server.interface.js';
+import type { Announcement } from './data-record.js';
 
 /** A ttl that is in use is announced again after this many milliseconds. */
 const ANNOUNCE_AFTER = 2_000;
@@ -43,8 +43,8 @@ export class TtlAnnouncements {
     return this.used.reduce((largest, { ttl, until }) => (until > now ? Math.max(largest, ttl) : largest), 0);
   }
 
-  /** @see Witness.permit */
-  permit(ttl: number): number | Promise<number> {
+  /** @see Witness.announceTtl */
+  announceTtl(ttl: number): number | Promise<number> {
     if (ttl < this.smallestTtl) this.smallestTtl = ttl;
     if (ttl > this.recentTtl) this.recentTtl = ttl;
     const { ttl: announced, at } = this.announced;
@@ -90,7 +90,7 @@ export class TtlAnnouncements {
   }
 
   /** A small request that is checked like a vote; resolves with whether the server took it. */
-  async beat(identity: DataIdentity, announcement = NOTHING): Promise<boolean> {
+  async beat(identity: DataRecord, announcement = NOTHING): Promise<boolean> {
     // Requests to a server that hangs stay bounded: announcements by the number of callers, all others by this line.
     const { heartbeat, server } = identity;
     if (announcement === NOTHING && heartbeat.isUnderWay) return false;

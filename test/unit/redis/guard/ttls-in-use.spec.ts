@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Marker, MARKER_FIELDS, markerFrom } from '../../../../lib/redis/guard/marker.js';
-import { ttlInUse, ttlKnownToOthers } from '../../../../lib/redis/guard/ttls-in-use.js';
+import { ttlInUse, ttlKnownToOthers } from '../../../../lib/redis/guard/marker-writer.js';
 import { GuardParts } from '../../support/guard-parts.js';
 import { threeServers } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
