@@ -22,14 +22,12 @@ export const SLEWED = 0.002;
 /** Times of servers are in whole milliseconds. */
 export const ROUNDED = 2;
 
-/** One server, as the guard uses it. */
 export interface GuardedServer {
   readonly name: string;
   /** Whether its operator declares that it keeps each acknowledged write across restarts. */
   readonly isDurable: boolean;
   /** How much longer than its locks a quarantine has to last, in milliseconds; 0 for a single server. */
   readonly handover: number;
-  /** Whether there is a connection over which the server can be asked. */
   readonly isConnected: boolean;
   /** Asks the server for its identity; `undefined` if it does not answer. */
   report(): Promise<ServerIdentity | undefined>;
@@ -45,7 +43,6 @@ export interface GuardedServer {
    * @returns the largest ttl that was announced to every master; `undefined` if the server did not accept the request
    */
   beat(announcement: Announcement): Promise<number | undefined>;
-  /** Called when the votes of the server begin to count. */
   onVoting(): void;
   /** Replaces a connection on which nothing arrives. */
   reconnect(): void;
@@ -68,13 +65,11 @@ export class DataRecord {
   votes = false;
   /** Changes with every new piece of information: a report that was read before is then out of date. */
   revision = 0;
-  /** The marker that was accepted last. */
   marker: Marker | undefined;
   /** When this client first saw the nonce of the marker. */
   seenSince: Instant | undefined;
   /** When this client first saw that the data is unknown; `undefined` while it is known. */
   unknownSince: Instant | undefined;
-  /** Why it does not vote, in words. */
   reason = 'its data is being looked at';
   /** History of the data, as this client saw it last. */
   replid = '';
@@ -96,14 +91,13 @@ export class DataRecord {
   isAnnounced = false;
   /** The clocks of the data that was here before, by nonce: the address may lead back to it. */
   private readonly clocks = new Map<string, ServerClock>();
-  /** The run of the server whose data is unknown. */
   private unknownRun: string | undefined;
   /** Whether the data that was seen last is unknown, over whichever connection: a restart does not make it known. */
   private isUnknown = false;
   /** The generation that this process knew here first. */
   private firstGeneration: string | undefined;
   private compared = -Infinity;
-  private readonly wait = new QuarantineWait();
+  readonly wait = new QuarantineWait();
   /** The ttl that the server last confirmed, and when the announcement was sent. */
   private confirmed: { readonly ttl: number; readonly sent: Instant } | undefined;
   readonly reading: PendingContact;
@@ -276,12 +270,6 @@ export class DataRecord {
     this.server.onVoting();
   }
 
-  /** Records that the server does not vote for at most `length` milliseconds. */
-  waitAtMost(since: Instant, length: number): void {
-    this.wait.limit(since, length);
-  }
-
-  /** Whether the marker in the report keeps the server from voting. */
   isYoungAt(report: ServerIdentity): boolean {
     // Protocol 8.4
     return report.marker !== undefined && report.marker.from > report.time;
@@ -313,7 +301,6 @@ export class QuarantineWait {
     return elapsedBetween(watched.since, now) < watched.left * (1 - SLEWED) - ROUNDED;
   }
 
-  /** Milliseconds left at a moment, as far as this process has watched. */
   leftAt(now: Instant): number {
     return this.watched ? this.watched.left - elapsedBetween(this.watched.since, now) : 0;
   }

@@ -30,7 +30,6 @@ export type Reports = ReadonlyMap<DataRecord, ServerIdentity>;
 /** The servers of one restart guard, and what all of its parts need: time, time limits, and whether a lock is held. */
 export class GuardGroup {
   readonly identities: DataRecord[] = [];
-  /** Number of locks of this process. */
   private locks = 0;
   /** Number of attempts under way that count. */
   private attempts = 0;
@@ -38,7 +37,8 @@ export class GuardGroup {
   private generation = 0;
   /** Until when keys of a released lock stay taken, as `minHold` demands. */
   private engagedUntil = -Infinity;
-  private awaited = 0;
+  /** Number of answers that have neither arrived nor run out of time. */
+  pendingAnswers = 0;
   /** Whether each cluster votes. Clusters guard themselves. */
   readonly clusters: (() => boolean)[] = [];
 
@@ -49,7 +49,6 @@ export class GuardGroup {
     return this.context.clock.read().monotonic;
   }
 
-  /** Number of all masters that must vote. */
   get quorum(): number {
     return quorumOf(this.identities.length + this.clusters.length);
   }
@@ -72,11 +71,6 @@ export class GuardGroup {
   get isEngaged(): boolean {
     if (this.locks + this.attempts > 0) return true;
     return this.engagedUntil > 0 && this.now < this.engagedUntil;
-  }
-
-  /** Number of answers that have neither arrived nor run out of time. */
-  get pendingAnswers(): number {
-    return this.awaited;
   }
 
   /** Registers an attempt. Returns a number that identifies it as long as it counts. */
@@ -127,12 +121,12 @@ export class GuardGroup {
   /** Resolves with `undefined` if the promise rejects or takes longer than the limit, in milliseconds. */
   within<T>(limit: number, promise: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve) => {
-      this.awaited++;
+      this.pendingAnswers++;
       let isOver = false;
       const end = (value: T | undefined): void => {
         if (isOver) return;
         isOver = true;
-        this.awaited--;
+        this.pendingAnswers--;
         timer.cancel();
         resolve(value);
       };

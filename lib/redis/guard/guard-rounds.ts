@@ -87,7 +87,7 @@ export class GuardRounds {
       identity.doubt(report, this.parts.group.context.clock.read());
       return false;
     }
-    if (relation === 'renamed') return writer.rename(identity, report);
+    if (relation === 'renamed') return writer.change(identity, report, { run: report.run, replid: report.replid });
     const again = identity.step !== undefined && (await writer.quarantineForClockJump(identity, report, identity.step));
     if (identity.step === undefined) this.accept(identity, report, asked);
     return again;

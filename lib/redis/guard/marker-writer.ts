@@ -10,14 +10,12 @@ import type { TtlAnnouncements } from './ttl-announcements.js';
 /** Shortest wait of new masters in milliseconds: they have to be known as the first ones before they vote. */
 export const SHORTEST_GUESS = EARLY_AFTER + 400;
 
-/** The largest ttl that a lock from before a loss of data may have. */
+/** The largest ttl that a lock from before a loss of data may have, and the quarantine that it needs, in milliseconds. */
 interface LongestTtl {
-  /** In milliseconds. */
   readonly ttl: number;
   /** Whether no process has announced it. */
   readonly isGuess: boolean;
-  /** Whether this process has already waited for as long as the quarantine would last. */
-  readonly hasWaited?: boolean;
+  readonly length: number;
 }
 
 /**
@@ -38,21 +36,13 @@ export class MarkerWriter {
     return isChanged !== undefined;
   }
 
-  /** The same data under another identity gets a marker with that identity. */
-  rename(identity: DataRecord, report: ServerIdentity): Promise<boolean> {
-    return this.change(identity, report, { run: report.run, replid: report.replid });
-  }
-
   /** Quarantines a server whose data may lack what it acknowledged, until every lock from before has ended. */
   async quarantine(identity: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     // Protocol 8.3
     const longest = this.longestTtl(identity, reports, asked);
     if (longest === undefined) return false;
-    const { ttl, isGuess, hasWaited = false } = longest;
-    const rest = hasWaited ? 0 : group.quarantineOf(identity, ttl);
-    // A process that uses longer ttls gets the time to lengthen the quarantine.
-    const length = isGuess ? Math.max(rest, SHORTEST_GUESS) : rest;
+    const { ttl, isGuess, length } = longest;
     const from = report.time + length;
     const isFirstKnown = !report.marker && identity.nonce === '';
     return this.change(identity, report, {
@@ -148,10 +138,15 @@ export class MarkerWriter {
     const others = markersOfOthers(identity, reports);
     // A master that is quarantined because nothing was known knows no more than this one.
     const sources = others.filter(({ marker, isYoung }) => !(isYoung && marker.isGuess)).map(({ marker }) => marker);
-    if (sources.length > 0) return { ttl: Math.max(this.heldTtl, this.ttlInUse(sources)), isGuess: false };
+    if (sources.length > 0) {
+      const ttl = Math.max(this.heldTtl, this.ttlInUse(sources));
+      return { ttl, isGuess: false, length: group.quarantineOf(identity, ttl) };
+    }
     const guesses = others.map(({ marker }) => marker.knownTtl);
-    const own = Math.max(this.heldTtl, identity.knownTtl, group.context.settings.maxTtl, ...guesses);
-    const guess = { ttl: own, isGuess: true };
+    const ttl = Math.max(this.heldTtl, identity.knownTtl, group.context.settings.maxTtl, ...guesses);
+    const length = group.quarantineOf(identity, ttl);
+    // A process that uses longer ttls gets the time to lengthen the quarantine.
+    const guess = { ttl, isGuess: true, length: Math.max(length, SHORTEST_GUESS) };
     if (reports.size === group.identities.length) return guess;
     // Without a quorum there is nothing to vote on, and another master that can be read later may know of longer ttls.
     if (reports.size < group.quorum) {
@@ -162,9 +157,8 @@ export class MarkerWriter {
     // ttls can write the marker.
     const since = identity.unknownSince ?? asked;
     const waited = group.now - since.monotonic;
-    const length = group.quarantineOf(identity, own);
-    if (waited >= length) return { ...guess, hasWaited: true };
-    identity.waitAtMost(since, length + SHORTEST_GUESS);
+    if (waited >= length) return { ...guess, length: SHORTEST_GUESS };
+    identity.wait.limit(since, length + SHORTEST_GUESS);
     // At boot, the others may be connected a moment later.
     if (waited > MAX_PATIENCE) group.announce(identity);
     return undefined;
@@ -172,7 +166,7 @@ export class MarkerWriter {
 
   private ttlInUse(others: readonly Marker[]): number {
     const { identities, context } = this.group;
-    return ttlInUse(others, { masters: identities.length, ttl: context.settings.ttl });
+    return ttlInUse(others, identities.length, context.settings.ttl);
   }
 
   /** The largest ttl of this process's own locks, in milliseconds. */
@@ -193,12 +187,6 @@ interface OtherMarker {
   readonly isYoung: boolean;
 }
 
-interface Sizes {
-  readonly masters: number;
-  /** The `ttl` option, in milliseconds. */
-  readonly ttl: number;
-}
-
 /** The markers of the other masters whose data is known. */
 function markersOfOthers(identity: DataRecord, reports: Reports): readonly OtherMarker[] {
   return [...reports].flatMap(([other, report]) => {
@@ -208,8 +196,12 @@ function markersOfOthers(identity: DataRecord, reports: Reports): readonly Other
   });
 }
 
-/** The largest ttl that may be in use, in milliseconds, according to the markers of other masters. Protocol 8.3. */
-export function ttlInUse(others: readonly Marker[], { masters, ttl }: Sizes): number {
+/**
+ * The largest ttl that may be in use, in milliseconds, according to the markers of other masters. Protocol 8.3.
+ *
+ * @param ttl the option
+ */
+export function ttlInUse(others: readonly Marker[], masters: number, ttl: number): number {
   const announced = Math.max(ttl, ...others.map(({ maxTtl }) => maxTtl));
   // Each lock was announced on a quorum, but perhaps on a quorum of a shorter list: while a master is added, instances
   // with the old list run. The `maxTtl` of this process does not matter: it does not bound the locks of other processes.

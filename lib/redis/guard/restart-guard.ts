@@ -88,7 +88,6 @@ export class RestartGuard implements Witness {
     return this.group.identities.length > 0;
   }
 
-  /** Number of timers that have not fired. */
   get pendingTimers(): number {
     return this.group.pendingAnswers + (this.timer === undefined ? 0 : 1);
   }
@@ -141,12 +140,7 @@ export class RestartGuard implements Witness {
     this.contactedAt = this.group.now;
   }
 
-  /**
-   * Takes the time that came with an answer.
-   *
-   * @param time wall clock of the server in milliseconds
-   * @returns whether what it granted may count
-   */
+  /** Returns whether what the server granted with this reading of its clock, in milliseconds, may count. */
   sampled(identity: DataRecord, sent: Instant, time: number): boolean {
     return this.steps.sampled(identity, sent, time);
   }

@@ -1,4 +1,4 @@
-import type { Clock, Instant } from '../../core/clock.js';
+import type { Instant } from '../../core/clock.js';
 
 /** A clock that is corrected by slewing runs too fast by this ratio at most. */
 const SLEW = 500e-6;
@@ -12,7 +12,7 @@ const SAMPLES_IN_WINDOW = 4;
 const MIN_WINDOW = 1_000;
 
 /** How far a server's clock is ahead of this client's monotonic clock: an interval, because the answer took time. */
-interface Sample {
+export interface Sample {
   readonly sent: number;
   readonly received: number;
   readonly least: number;
@@ -20,7 +20,7 @@ interface Sample {
 }
 
 /** How far a server's clock has certainly moved relative to this client's clock: bounds in milliseconds. */
-interface Movement {
+export interface Movement {
   readonly least: number;
   readonly most: number;
 }
@@ -150,13 +150,3 @@ export function movement(before: Sample, after: Sample): Movement {
   const slew = Math.max(0, after.received - before.sent) * SLEW;
   return { least: after.least - before.most - slew, most: after.most - before.least + slew };
 }
-
-/**
- * The current time of the clock by which samples are measured: the monotonic clock alone, because the wall clock can be
- * set.
- */
-export function monotonicOf(clock: Clock): number {
-  return clock.read().monotonic;
-}
-
-export type { Movement, Sample };

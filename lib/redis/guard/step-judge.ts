@@ -53,7 +53,7 @@ export class StepJudge {
     const steps = identity.clock.before(sample, allowance);
     const isConfirmed = identity.clock.isConfirmed(sample, allowance);
     identity.suspect('its clock has moved');
-    const judgement = await this.compare(identity, { sample, steps, allowance });
+    const judgement = await this.compare(identity, sample, steps, allowance);
     const shows =
       judgement.culprit === 'server' && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
     // Several masters show a lag of this client at once: what the others show was handled with the first of them.
@@ -84,11 +84,9 @@ export class StepJudge {
 
   private async compare(
     identity: DataRecord,
-    {
-      sample,
-      steps,
-      allowance,
-    }: { readonly sample: Sample; readonly steps: readonly Sample[]; readonly allowance: number },
+    sample: Sample,
+    steps: readonly Sample[],
+    allowance: number,
   ): Promise<Judgement> {
     const { identities, quorum } = this.group;
     const others = identities.filter((other) => other !== identity);

@@ -8,12 +8,6 @@ const ANNOUNCE_AFTER = 2_000;
 /** After a failure, a larger ttl is announced again after this many milliseconds. */
 const RETRY_AFTER = 1_000;
 
-/** A ttl in milliseconds, and the monotonic time until which a lock may have it. */
-interface UsedTtl {
-  readonly ttl: number;
-  readonly until: number;
-}
-
 const NOTHING: Announcement = Object.freeze({ ttl: 0, lengthens: false, known: 0 });
 
 /**
@@ -25,8 +19,8 @@ export class TtlAnnouncements {
   /** The smallest ttl that this process has used, in milliseconds. */
   smallestTtl: number;
   private announced: { readonly ttl: number; readonly at: Instant | undefined } = { ttl: 0, at: undefined };
-  /** The announced ttls that a lock may still have. */
-  private used: readonly UsedTtl[] = [];
+  /** The announced ttls that a lock may still have, until a monotonic time. */
+  private used: readonly { readonly ttl: number; readonly until: number }[] = [];
   /** The largest ttl in use since the last announcement, in milliseconds. */
   private recentTtl = 0;
   private pending: { readonly ttl: number; readonly permitted: Promise<number> } | undefined;

@@ -17,16 +17,16 @@ function marker(announced: number, known: number): Marker {
 describe('ttlInUse', () => {
   it('is the largest announced ttl if all other masters were read', () => {
     const others = [marker(2_000, 30_000), marker(0, 30_000)];
-    expect(ttlInUse(others, { masters: 3, ttl: 1_000 })).toBe(2_000);
+    expect(ttlInUse(others, 3, 1_000)).toBe(2_000);
   });
 
   it('is the largest ttl ever announced to all if another one was not read: a lock may have been announced there only', () => {
     const others = [marker(2_000, 30_000), marker(0, 20_000)];
-    expect(ttlInUse(others, { masters: 4, ttl: 1_000 })).toBe(30_000);
+    expect(ttlInUse(others, 4, 1_000)).toBe(30_000);
   });
 
   it('is the `ttl` option at least', () => {
-    expect(ttlInUse([marker(0, 0), marker(0, 0)], { masters: 3, ttl: 1_000 })).toBe(1_000);
+    expect(ttlInUse([marker(0, 0), marker(0, 0)], 3, 1_000)).toBe(1_000);
   });
 });
 
