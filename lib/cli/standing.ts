@@ -1,6 +1,6 @@
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { driftOf, resolveSettings } from '../core/settings/settings.js';
-import { reasonFor, type Relation, relationOf } from '../redis/guard/relation.js';
+import { reasonFor, type Relation, relationOf } from '../redis/guard/data-record.js';
 import type { ServerIdentity } from '../redis/identity.js';
 import { EARLY_FROM } from '../redis/guard/new-masters.js';
 

@@ -11,25 +11,24 @@ import type { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import { FencingToken } from './fencing-token.js';
 import { shiftWall, type WallClockWatch } from './wall-clock-watch.js';
 import type { Witness } from './witness.interface.js';
+import { ClockDoubt } from './clock-doubt.js';
+import {
+  DANGER_BELOW,
+  type Due,
+  isDue,
+  nextDue,
+  RETRY_AFTER,
+  retryDue,
+  TIMER_RESOLUTION,
+  timerFor,
+  whyNotExtended,
+} from './extension-schedule.js';
 import { LockState } from './state/lock-state.js';
 import { StateRegister } from './state/state-register.js';
 
-/** The next extension is due after this share of the ttl. Protocol 6.1. */
-const EXTEND_AFTER = 1 / 3;
-/** A failed extension is retried after at most this share of the ttl: soon enough, without a hot loop. */
-const RETRY_AFTER = 1 / 10;
-/** A lock is in danger if an extension fails while no more than this share of the ttl is left. */
-const DANGER_BELOW = 1 / 3;
-/** A timer may fire early by this share of the period that it covers, so that timers of several locks coincide. */
-const TIMER_SLACK = 1 / 50;
-/** Timers have a resolution of one millisecond: a shorter remaining validity cannot be relied on. */
-const TIMER_RESOLUTION = 1;
-/** The masters are asked so many times whether a lock has lasted while the clocks of this process go on to disagree. */
-const MAX_QUESTIONS = 3;
 /** The masters are not asked for a lock that the next waiter of the process has taken. */
 const PASSED_ON = Promise.resolve();
 
-/** The keys that an acquisition has taken, and what it was asked for. */
 export interface AcquiredKeys {
   readonly resources: readonly string[];
   readonly leasedKeys: LeasedKeys;
@@ -40,7 +39,6 @@ export interface AcquiredKeys {
   readonly tenure?: Tenure | undefined;
 }
 
-/** The dependencies of a lease. */
 export interface LeaseContext {
   readonly settings: Settings;
   readonly clock: Clock;
@@ -49,41 +47,9 @@ export interface LeaseContext {
   readonly witness: Witness;
   readonly quorum: number;
   readonly masters: number;
-  /** Compares the clocks of this process at each reading. */
   readonly wallClock: WallClockWatch;
   /** Called once, when the lock is released, lost or passed on. */
   readonly ended: (lease: Lease) => void;
-}
-
-/** When an extension is due: `after` milliseconds after `since`, or up to `slack` milliseconds earlier. */
-interface Due {
-  readonly since: Instant;
-  readonly after: number;
-  readonly slack: number;
-}
-
-/** The extensions since the last one that succeeded. */
-interface Renewal {
-  /** The round under way. */
-  round: Promise<Extension> | undefined;
-  /** When to try again; `undefined` unless an extension has failed. */
-  retry: Due | undefined;
-  isInDanger: boolean;
-}
-
-/** The clocks of this process disagree whether time has passed. The lock is not held until the masters have answered. */
-interface Doubt {
-  /** Milliseconds by which the wall clock has moved further than the monotonic one. */
-  lead: number;
-  /** Number of times that it has. */
-  times: number;
-  resolved: Promise<void>;
-}
-
-/** What the masters know of a holder by its token, so that the next one needs another token. */
-interface Personal {
-  fencing?: FencingToken;
-  state?: LockState;
 }
 
 /**
@@ -93,41 +59,44 @@ interface Personal {
  * lock appear to be held. One timer serves both the next extension and the end of the validity.
  */
 export class Lease extends ListMember<Lease> {
-  private began: Instant;
+  acquiredAt: Instant;
   private ttl: number;
   private timer: Timer | undefined;
   private controller: AbortController | undefined;
   /** Why it was lost, or its release; `undefined` while it is held. */
   private end: LockLostError | Promise<void> | undefined;
-  /** Present from the beginning of an extension until one succeeds. */
-  private renewal: Renewal | undefined;
-  private personal: Personal | undefined;
+  /** The extension under way. */
+  private round: Promise<Extension> | undefined;
+  /** When to extend again; `undefined` unless the last extension has failed. */
+  private retry: Due | undefined;
+  private isInDanger = false;
+  /** The masters know the holder of these by its token: the next holder needs another one. */
+  private fencing: FencingToken | undefined;
+  private lockState: LockState | undefined;
   /** Whether work has begun under the lock. */
   isUsed = false;
   /** Absent without an observer, and before work has begun. */
   recorder: AcquisitionRecorder | undefined;
-  private doubt: Doubt | undefined;
-  /** The lead in milliseconds of a doubt that the masters did not resolve. */
-  private unresolved = 0;
+  /** Absent before the clocks of this process disagree for the first time. */
+  private doubt: ClockDoubt | undefined;
 
   readonly resources: readonly string[];
-  /** Place in the wait queues of this process. */
   readonly entry: QueueEntry | undefined;
-  private readonly quorumLock: LeasedKeys;
+  private readonly keys: LeasedKeys;
   private readonly call: CallSettings;
   private readonly tenure: Tenure | undefined;
 
   constructor(
     { resources, leasedKeys, call, entry, tenure }: AcquiredKeys,
-    private readonly context: LeaseContext,
+    readonly context: LeaseContext,
   ) {
     super();
     this.resources = resources;
-    this.quorumLock = leasedKeys;
+    this.keys = leasedKeys;
     this.call = call;
     this.entry = entry;
     this.tenure = tenure;
-    this.began = tenure ? context.clock.read() : leasedKeys.validSince;
+    this.acquiredAt = tenure ? context.clock.read() : leasedKeys.validSince;
     this.ttl = call.ttl;
     this.arm();
   }
@@ -144,27 +113,14 @@ export class Lease extends ListMember<Lease> {
     return true;
   }
 
-  /** When it was acquired. */
-  get acquiredAt(): Instant {
-    return this.began;
-  }
-
-  /** The number of the permit; `undefined` for a lock. */
   get slot(): number | undefined {
-    return this.quorumLock.slot;
+    return this.keys.slot;
   }
 
-  /** The settings of the service. */
-  get settings(): Settings {
-    return this.context.settings;
-  }
-
-  /** Whether other shared holders may have the resources, too. */
   get isShared(): boolean {
     return this.call.isShared;
   }
 
-  /** Aborts with a {@link LockLostError} when the lock is lost. */
   get signal(): AbortSignal {
     if (!this.controller) {
       this.controller = new AbortController();
@@ -173,60 +129,49 @@ export class Lease extends ListMember<Lease> {
     return this.controller.signal;
   }
 
-  /** Milliseconds for which the lock can still be relied on. Never negative. */
   get remaining(): number {
-    return this.isOver || this.doubt ? 0 : this.remainingAt(this.context.clock.read());
+    return this.isOver || this.doubt?.resolved ? 0 : this.remainingAt(this.context.clock.read());
   }
 
-  /** Whether the lock is held. Reads the clock, and so detects an expiry even before a late timer does. */
+  /** Reads the clock, and so detects an expiry even before a late timer does. */
   get isHeld(): boolean {
     return !this.isOver && this.isHeldAt(this.context.clock.read());
   }
 
-  /** Whether the masters have to answer before the lock counts as held or lost. Reads the clock. */
-  private isInDoubt(): boolean {
-    return !this.isHeld && !this.isOver && this.doubt !== undefined;
-  }
-
-  /** Resolves when the masters have resolved a doubt; `undefined` if there is none. Reads the clock. */
+  /** Resolves when the masters have resolved a doubt. Reads the clock. */
   get pendingDoubt(): Promise<void> | undefined {
-    return this.isInDoubt() ? this.doubt?.resolved : undefined;
+    return this.isHeld || this.isOver ? undefined : this.doubt?.resolved;
   }
 
-  /** Whether the lock has been released or lost. */
   get isOver(): boolean {
     return this.end !== undefined;
   }
 
-  /** Whether the next waiter of this process has taken the lock. */
   get isPassedOn(): boolean {
     return this.end === PASSED_ON;
   }
 
-  /** Why the lock was lost; `undefined` while it is held and after a release. */
   get loss(): LockLostError | undefined {
     return this.isHeld ? undefined : this.lost;
   }
 
-  /** Renews the lock for `ttl` milliseconds, now and at every later extension. */
   async extend(ttl = this.ttl): Promise<void> {
     let permitted: number | undefined;
     // One round at a time: the answers of two rounds are indistinguishable. Another round may begin while the ttl is
     // announced to the masters.
-    while (this.renewal?.round || permitted === undefined || this.isInDoubt()) {
-      if (this.renewal?.round) {
-        await this.renewal.round;
-      } else if (this.isInDoubt()) {
-        await this.doubt?.resolved;
-      } else {
-        const answer = this.context.witness.permit(ttl);
+    for (;;) {
+      const pending = this.round ?? this.pendingDoubt;
+      if (pending) await pending;
+      else if (permitted !== undefined) break;
+      else {
+        const answer = this.context.witness.announceTtl(ttl);
         permitted = typeof answer === 'number' ? answer : await answer;
       }
     }
     this.throwIfLost();
     const { extended, quorumCall } = await this.extendOnce(Math.min(ttl, permitted));
     // A round during which the clocks began to disagree may have failed for that reason only.
-    if (!extended && this.isInDoubt()) return this.extend(ttl);
+    if (!extended && this.pendingDoubt) return this.extend(ttl);
     await this.assertHeld();
     if (!extended) {
       const { quorum, masters } = this.context;
@@ -234,22 +179,25 @@ export class Lease extends ListMember<Lease> {
     }
   }
 
-  /** The fencing token of the lock. Resolves when a quorum has agreed on it. */
   fencingToken(): Promise<number> {
     const { clock, random } = this.context;
-    this.personal ??= {};
-    this.personal.fencing ??= new FencingToken({
-      ...{ leasedKeys: this.quorumLock, clock, random },
+    this.fencing ??= new FencingToken({
+      ...{ leasedKeys: this.keys, clock, random },
       longestPause: () => this.ttl * RETRY_AFTER,
       assertHeld: () => this.assertHeld(),
     });
-    return this.personal.fencing.value;
+    return this.fencing.value;
   }
 
-  /** What the holder leaves for the next one. */
   get state(): LockState {
-    this.personal ??= {};
-    return (this.personal.state ??= this.newState());
+    const { clock, random, masters } = this.context;
+    const { stateAccess } = this.keys;
+    if (!this.lockState) {
+      const register = stateAccess && new StateRegister({ ...stateAccess, clock, id: random.token() });
+      const masterTimeout = stateAccess?.masterTimeout ?? 0;
+      this.lockState = new LockState({ holder: this, clock, masters, register, masterTimeout });
+    }
+    return this.lockState;
   }
 
   /**
@@ -257,7 +205,7 @@ export class Lease extends ListMember<Lease> {
    * {@link noteTime}, once all leases are shorter: what the loss of one causes may release another, which is passed on.
    */
   shorten(milliseconds: number): void {
-    if (!this.isOver) this.quorumLock.shorten(milliseconds);
+    if (!this.isOver) this.keys.shorten(milliseconds);
   }
 
   /** Checks the clock and rearms the timer, because time may have passed while no timer ran. */
@@ -265,49 +213,57 @@ export class Lease extends ListMember<Lease> {
     if (this.isHeld) this.arm();
   }
 
-  /**
-   * The wall clock has moved further than the monotonic one. It was set, or time has passed that the monotonic clock has
-   * missed: the masters know whether the lock has lasted.
-   */
+  /** The wall clock has moved further than the monotonic one, by this many milliseconds. */
   beginDoubt(lead: number): void {
     if (this.isOver) return;
-    if (this.doubt) {
-      this.doubt.lead += lead;
-      this.doubt.times++;
-      return;
-    }
     this.timer?.cancel();
-    const doubt: Doubt = { lead, times: 1, resolved: Promise.resolve() };
-    this.doubt = doubt;
-    doubt.resolved = this.resolve(doubt);
+    this.doubt ??= new ClockDoubt({
+      isOver: () => this.isOver,
+      round: () => this.round,
+      ask: async () => {
+        // What the masters know of the ttl may be out of date, if time has passed.
+        await this.context.witness.announceTtl(this.ttl);
+        return this.keys.verify(this.call.extend ? this.ttl : undefined);
+      },
+      answered: (answer, leadOfAll) => {
+        if (answer?.extended) {
+          this.noteExtension(this.ttl);
+          this.acquiredAt = shiftWall(this.acquiredAt, leadOfAll);
+        } else if (this.isHeld && answer?.quorumCall.ownedByOther) {
+          this.lose('owner-changed', this.keys.lastReplies);
+        }
+        this.noteTime();
+      },
+    });
+    this.doubt.begin(lead);
   }
 
   /** The wall clock was set back by this many milliseconds: what is measured from earlier readings would be too short. */
   noteSetBack(milliseconds: number): void {
-    this.began = shiftWall(this.began, -milliseconds);
-    this.quorumLock.noteSetBack(milliseconds);
+    this.acquiredAt = shiftWall(this.acquiredAt, -milliseconds);
+    this.keys.noteSetBack(milliseconds);
   }
 
   /** Like {@link throwIfLost}, once the masters have resolved a doubt. */
   async assertHeld(): Promise<void> {
-    if (this.isInDoubt()) await this.doubt?.resolved;
+    const { pendingDoubt } = this;
+    if (pendingDoubt) await pendingDoubt;
     this.throwIfLost();
   }
 
   throwIfLost(): void {
     if (this.isHeld) return;
-    if (this.lost || !this.doubt) throw this.lost ?? new LockLostError(this.resources, 'released');
-    const explanation = `${leadInWords(this.doubt.lead)}, and the masters have not answered yet`;
-    throw new LockLostError(this.resources, 'expired', [], explanation);
+    const explanation = this.doubt?.explanation;
+    const cause = explanation === undefined ? 'released' : 'expired';
+    throw this.lost ?? new LockLostError(this.resources, cause, [], explanation);
   }
 
-  /** Releases the lock. Idempotent; never rejects. */
   release(): Promise<void> {
     const now = this.context.clock.read();
     // Protocol 7.2
     // A loss that has not been detected yet must not be reported as a release.
     if (!this.isHeldAt(now)) {
-      if (!this.isOver && this.doubt) return this.doubt.resolved.then(() => this.release());
+      if (!this.isOver && this.doubt?.resolved) return this.doubt.resolved.then(() => this.release());
       return this.end instanceof Promise ? this.end : Promise.resolve();
     }
     return this.passOn(now) ?? this.giveBack(now);
@@ -328,20 +284,13 @@ export class Lease extends ListMember<Lease> {
     return this.end instanceof LockLostError ? this.end : undefined;
   }
 
-  private newState(): LockState {
-    const { clock, random, masters } = this.context;
-    const { stateAccess } = this.quorumLock;
-    const register = stateAccess && new StateRegister({ ...stateAccess, clock, id: random.token() });
-    return new LockState({ holder: this, clock, masters, register, masterTimeout: stateAccess?.masterTimeout ?? 0 });
-  }
-
   /** Ends this lease without a release if the next waiter of this process takes the lock. */
   private passOn(now: Instant): Promise<void> | undefined {
-    const { entry, call, quorumLock: leasedKeys, ttl } = this;
+    const { entry, call, keys: leasedKeys, ttl } = this;
     // Protocol 5.2
-    if (this.personal) return undefined; // @mutant lock-passed-on-with-its-token
-    if (!entry || this.renewal?.round || call.minHold > 0 || call.isShared) return undefined;
-    const { began, sections } = this.tenure ?? { began: this.began, sections: 1 };
+    if (this.fencing || this.lockState) return undefined; // @mutant lock-passed-on-with-its-token
+    if (!entry || this.round || call.minHold > 0 || call.isShared) return undefined;
+    const { began, sections } = this.tenure ?? { began: this.acquiredAt, sections: 1 };
     const lock = { leasedKeys, ttl, began, sections };
     if (!mayPassOn(lock, now) || !entry.passOn({ ...lock, sections: sections + 1 })) return undefined;
     this.end = PASSED_ON;
@@ -353,9 +302,9 @@ export class Lease extends ListMember<Lease> {
     if (this.isOver) return false;
     // Protocol 3.4
     this.context.wallClock.check(now); // @mutant clocks-not-compared
-    if (this.doubt) {
+    if (this.doubt?.resolved) {
       // Over by the monotonic clock alone: no answer can change that.
-      if (this.quorumLock.remainingAt({ ...now, wall: -Infinity }) < TIMER_RESOLUTION) this.expire(now);
+      if (this.keys.remainingAt({ ...now, wall: -Infinity }) < TIMER_RESOLUTION) this.expire(now);
       return false;
     }
     // Protocol 3.3 and 6.4
@@ -364,48 +313,30 @@ export class Lease extends ListMember<Lease> {
   }
 
   private remainingAt(now: Instant): number {
-    return Math.max(0, Math.min(this.quorumLock.remainingAt(now), this.holdLeftAt(now)));
+    return Math.max(0, Math.min(this.keys.remainingAt(now), this.holdLeftAt(now)));
   }
 
   private holdLeftAt(now: Instant): number {
     // Protocol 6.5
-    return this.call.maxHold - elapsedBetween(this.began, now);
+    return this.call.maxHold - elapsedBetween(this.acquiredAt, now);
   }
 
   private expire(now: Instant): void {
-    if (this.holdLeftAt(now) < this.quorumLock.remainingAt(now)) {
+    if (this.holdLeftAt(now) < this.keys.remainingAt(now)) {
       this.lose('max-hold');
       return;
     }
-    const { lastReplies } = this.quorumLock;
-    const isExplained = this.unresolved === 0 && lastReplies.length > 0;
-    this.lose('expired', lastReplies, isExplained ? undefined : this.whyNotExtended);
-  }
-
-  /** Why the lock expired although no extension of it has failed. */
-  private get whyNotExtended(): string {
-    if (this.unresolved > 0)
-      return `${leadInWords(this.unresolved)}, and a majority of the masters did not still have it`;
-    return this.call.extend
-      ? `this process was blocked or suspended, and did not extend it within its ttl of ${this.ttl} ms`
-      : `it was not extended within its ttl of ${this.ttl} ms: pass \`extend: true\`, or a longer ttl`;
-  }
-
-  /** An extension has failed. */
-  private noteFailure(renewal: Renewal): void {
-    if (renewal.isInDanger) return;
-    const { remaining } = this;
-    if (remaining >= this.ttl * DANGER_BELOW) return;
-    renewal.isInDanger = true;
-    this.context.observer.lockInDanger?.(this.resources, remaining, this.quorumLock.lastReplies);
+    const { lastReplies } = this.keys;
+    const explanation = lastReplies.length > 0 ? undefined : whyNotExtended(this.call.extend, this.ttl);
+    this.lose('expired', lastReplies, this.doubt?.expiryExplanation ?? explanation);
   }
 
   private giveBack(now: Instant): Promise<void> {
     const { minHold } = this.call;
     // Protocol 7.4
     const keepFor =
-      minHold === 0 || !this.isUsed ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.began, now)));
-    const released = this.quorumLock.release(keepFor);
+      minHold === 0 || !this.isUsed ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
+    const released = this.keys.release(keepFor);
     if (this.tenure) this.entry?.noteServed(now);
     this.end ??= released;
     this.close();
@@ -414,7 +345,7 @@ export class Lease extends ListMember<Lease> {
 
   private close(): void {
     this.timer?.cancel(); // @mutant timer-of-a-lock-kept
-    this.personal?.fencing?.end();
+    this.fencing?.end();
     this.recorder?.ended(this.lost);
     this.context.ended(this);
   }
@@ -424,95 +355,56 @@ export class Lease extends ListMember<Lease> {
     const { clock, wallClock } = this.context;
     const now = clock.read();
     if (!this.isOver) wallClock.check(now);
-    if (this.isOver || this.doubt) return;
-    const remaining = this.remainingAt(now);
-    const { next } = this;
-    const isExtended = this.call.extend && !this.renewal?.round;
-    const delay = isExtended ? Math.min(remaining, untilDue(next, now)) : remaining;
-    // The timer for the end of the validity fires a little early and is then armed again. Most locks are released
-    // before that, and the slack lets their timers share a due time.
-    const slack = Math.floor(delay < remaining ? next.slack : delay * TIMER_SLACK);
-    this.timer = clock.schedule(Math.max(0, Math.floor(delay)), this.tick.bind(this), slack).unref();
+    if (this.isOver || this.doubt?.resolved) return;
+    const [delay, slack] = timerFor(this.next, this.remainingAt(now), now);
+    this.timer = clock.schedule(delay, this.tick.bind(this), slack).unref();
   }
 
-  /** When the next extension is due. */
-  private get next(): Due {
-    const { ttl, renewal, quorumLock } = this;
-    return renewal?.retry ?? { since: quorumLock.validSince, after: ttl * EXTEND_AFTER, slack: ttl * TIMER_SLACK };
+  /** When the next extension is due; `undefined` if none is, or one is under way. */
+  private get next(): Due | undefined {
+    if (!this.call.extend || this.round) return undefined;
+    return this.retry ?? nextDue(this.ttl, this.keys.validSince);
   }
 
   private tick(): void {
     const now = this.context.clock.read();
     if (!this.isHeldAt(now)) return; // @mutant heal-after-the-deadline
-    const { next } = this;
-    const isDue = untilDue(next, now) < Math.floor(next.slack) + TIMER_RESOLUTION;
-    if (this.call.extend && !this.renewal?.round && isDue) void this.extendAsAnnounced();
-    else this.arm();
-  }
-
-  private async extendAsAnnounced(): Promise<void> {
-    const permitted = this.context.witness.permit(this.ttl);
-    await this.extendOnce(typeof permitted === 'number' ? Math.min(this.ttl, permitted) : this.ttl);
-  }
-
-  /** Asks the masters whether the lock has lasted. */
-  private async resolve(doubt: Doubt): Promise<void> {
-    const { quorumLock, call } = this;
-    // The answers of two rounds are indistinguishable.
-    await this.renewal?.round;
-    let answer: Extension | undefined;
-    for (let asked = 0, isNew = true; isNew && asked < MAX_QUESTIONS && !this.isOver; asked++) {
-      const { times } = doubt;
-      // What the masters know of the ttl may be out of date, if time has passed.
-      await this.context.witness.permit(this.ttl);
-      answer = await quorumLock.verify(call.extend ? this.ttl : undefined);
-      isNew = times !== doubt.times || (answer?.quorumCall.outcome === 'granted' && !answer.extended);
-    }
-    this.doubt = undefined;
-    if (this.isOver) return;
-    if (answer?.extended) {
-      this.renewal = undefined;
-      this.unresolved = 0;
-      this.began = shiftWall(this.began, doubt.lead);
-    } else {
-      this.unresolved = doubt.lead;
-      if (this.isHeld && answer?.quorumCall.ownedByOther) this.lose('owner-changed', quorumLock.lastReplies);
-    }
-    this.noteTime();
+    const { next, ttl } = this;
+    if (next && isDue(next, now)) {
+      const permitted = this.context.witness.announceTtl(ttl);
+      void this.extendOnce(typeof permitted === 'number' ? Math.min(ttl, permitted) : ttl);
+    } else this.arm();
   }
 
   private async extendOnce(ttl: number): Promise<Extension> {
-    const renewal = (this.renewal ??= { round: undefined, retry: undefined, isInDanger: false });
-    renewal.round = this.quorumLock.extend(ttl);
+    this.round = this.keys.extend(ttl);
     this.arm();
-    const { extended, quorumCall } = await renewal.round;
-    renewal.round = undefined;
+    const { extended, quorumCall } = await this.round;
+    this.round = undefined;
     if (this.isOver) return { extended: false, quorumCall };
     if (extended) {
-      this.ttl = ttl;
-      this.unresolved = 0;
-      this.renewal = undefined;
+      this.noteExtension(ttl);
     } else if (quorumCall.ownedByOther) {
       // Protocol 6.4
-      this.lose('owner-changed', this.quorumLock.lastReplies);
+      this.lose('owner-changed', this.keys.lastReplies);
     } else {
-      const { clock, random } = this.context;
+      const { clock, random, observer } = this.context;
       // The shorter ttl counts: a refused change of the ttl leaves the validity of the previous ttl, or less.
-      const bound = Math.min(ttl, this.ttl) * RETRY_AFTER;
-      const after = bound * (1 + random.fraction()) * 0.5;
-      renewal.retry = { since: clock.read(), after, slack: bound * TIMER_SLACK };
-      this.noteFailure(renewal);
+      this.retry = retryDue(Math.min(ttl, this.ttl), clock.read(), random);
+      const { remaining } = this;
+      if (!this.isInDanger && remaining < this.ttl * DANGER_BELOW) {
+        this.isInDanger = true;
+        observer.lockInDanger?.(this.resources, remaining, this.keys.lastReplies);
+      }
     }
     this.arm();
     return { extended, quorumCall };
   }
-}
 
-function untilDue({ since, after }: Due, now: Instant): number {
-  return Math.floor(after) - elapsedBetween(since, now);
-}
-
-function leadInWords(milliseconds: number): string {
-  const lead = Math.round(milliseconds);
-  return `this process was suspended, or its wall clock was set forward, by ${lead} ms`;
+  private noteExtension(ttl: number): void {
+    this.ttl = ttl;
+    this.retry = undefined;
+    this.isInDanger = false;
+    this.doubt?.settle();
+  }
 }

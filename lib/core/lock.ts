@@ -92,7 +92,7 @@ export class Lock implements AsyncDisposable {
    * @throws {RedlockConfigError} if the ttl is invalid
    */
   async extend(ttl?: Duration): Promise<void> {
-    await this.#lease.extend(ttl === undefined ? undefined : resolveTtl(this.#lease.settings, ttl));
+    await this.#lease.extend(ttl === undefined ? undefined : resolveTtl(this.#lease.context.settings, ttl));
   }
 
   /**

@@ -29,7 +29,7 @@ export interface Witness {
    * @param ttl milliseconds
    * @returns the ttl that may be used: less than `ttl` if a master that must know it cannot be reached
    */
-  permit(ttl: number): number | Promise<number>;
+  announceTtl(ttl: number): number | Promise<number>;
 }
 
 /** The witness without a restart guard: every attempt counts, and every ttl may be used. */
@@ -38,5 +38,5 @@ export const NO_WITNESS: Witness = Object.freeze({
   confirm: () => true,
   abandon: () => undefined,
   disengage: () => undefined,
-  permit: (ttl: number) => ttl,
+  announceTtl: (ttl: number) => ttl,
 });

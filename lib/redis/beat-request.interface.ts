@@ -1,5 +1,5 @@
 import type { MasterRequest } from '../core/master.interface.js';
-import type { Announcement } from './guard/guarded-server.interface.js';
+import type { Announcement } from './guard/data-record.js';
 
 /**
  * A heartbeat: the server checks its marker, returns its time and records an announced ttl. The restart guard sends it

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.js';
 import type { LockObserver } from '../core/observer.js';
-import type { DataIdentity } from './guard/data-identity.js';
+import type { DataRecord } from './guard/data-record.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 import { faultOf, type ServerIdentity } from './identity.js';
 import { flawsIn } from './durable-option.js';
@@ -17,7 +17,7 @@ export interface RecognitionContext {
   readonly observer: LockObserver;
   /** `undefined` where the restart guard is off. */
   readonly guard: RestartGuard | undefined;
-  readonly data: DataIdentity | undefined;
+  readonly data: DataRecord | undefined;
   /** Asks the server for its identity. */
   readonly report: () => Promise<ServerIdentity>;
   /** Whether its operator declares that it keeps its data. */

@@ -19,8 +19,8 @@ import type { BeatRequest, ServerRequest } from './beat-request.interface.js';
 import { VIEW_AGE } from './cluster/views.js';
 import { Connection } from './connection.js';
 import { reasonOf } from './connection-problem.js';
-import { COMPARISON_INTERVAL, type DataIdentity } from './guard/data-identity.js';
-import type { Announcement, GuardedServer } from './guard/guarded-server.interface.js';
+import { COMPARISON_INTERVAL, type DataRecord } from './guard/data-record.js';
+import type { Announcement, GuardedServer } from './guard/data-record.js';
 import { placeholderUrlOf } from './doctor-command.js';
 import { faultOf, parseServerIdentity, type ServerIdentity } from './identity.js';
 import { markArguments, type MarkerChange } from './guard/marker.js';
@@ -86,7 +86,7 @@ export class RedisMaster implements Master, GuardedServer {
   private readonly clock: Clock;
   private readonly connection: Connection;
   private readonly guard: RestartGuard | undefined;
-  private readonly data: DataIdentity | undefined;
+  private readonly data: DataRecord | undefined;
   /** Name of the hash of fencing counters. */
   private readonly counters: string;
   private readonly encoder: RequestEncoder;
@@ -493,9 +493,9 @@ export class RedisMaster implements Master, GuardedServer {
   ): MasterReply {
     const { data, guard } = this;
     if (!data || !guard || reply.kind !== 'granted') return reply;
-    if (request.op === 'beat') data.confirmedTtl.confirm(request.ttl, sent);
+    if (request.op === 'beat') data.confirmTtl(request.ttl, sent);
     // Protocol 8.9
-    if (!grantsKeys(request) || data.confirmedTtl.covers(request.ttl, received)) return reply;
+    if (!grantsKeys(request) || data.knewTtl(request.ttl, received)) return reply;
     guard.repeatAnnouncement();
     return { kind: 'quarantined', sent: true, ...UNANNOUNCED };
   }

@@ -17,7 +17,7 @@ import { PlacesOnMasters } from './places-on-masters.js';
 import { QuorumLock } from './quorum-lock.js';
 import type { QueueEntry } from './queue-entry.interface.js';
 import { failureOf, type Step, stepAfter, transitionAfter } from './transitions.js';
-import { cutTo, permitFor, whenPermitted } from './ttl-permit.js';
+import { cutTo, allowedTtl, whenPermitted } from './ttl-permit.js';
 import type { Waiter } from './waiter.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
 import type { Witness } from '../witness.interface.js';
@@ -160,7 +160,7 @@ export class Acquisition {
         const isGuaranteed = !hasOthersAhead && (attempt === 1 || (this.permits?.isFirstTry ?? false));
         if (!isGuaranteed && waiter.isOver) throw await this.failure();
 
-        const permitted = permitFor(wanted, witness);
+        const permitted = allowedTtl(wanted, witness);
         const call =
           typeof permitted === 'number'
             ? cutTo(permitted, wanted)
@@ -267,7 +267,7 @@ export class Acquisition {
         if (acquisition.call.ttl < this.call.ttl) this.call = acquisition.call;
       }
       // The masters may permit less by now than when the first part was acquired.
-      const permitted = Promise.resolve(permitFor(call, context.witness));
+      const permitted = Promise.resolve(allowedTtl(call, context.witness));
       const completed = await whenPermitted(call, permitted, { clock: context.clock, waiter, isGuaranteed: true });
       waiter.interrupt = sequence;
       const leasedKeys = completed && (await sequence.complete(completed.ttl));

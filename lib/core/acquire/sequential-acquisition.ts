@@ -69,7 +69,7 @@ export class SequentialAcquisition {
   private async keep(): Promise<void> {
     // A lock may not be kept for longer, and this is not even a lock yet: let it expire, so that all is acquired anew.
     if (this.since && elapsedSince(this.clock, this.since) >= this.call.maxHold) return;
-    const permitted = await this.witness.permit(this.call.ttl);
+    const permitted = await this.witness.announceTtl(this.call.ttl);
     // Released or completed meanwhile: nothing may be extended after that.
     if (this.ended) return;
     const ttl = Math.min(this.call.ttl, permitted);

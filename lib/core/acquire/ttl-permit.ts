@@ -16,8 +16,8 @@ interface PermitContext {
  *
  * @returns the largest ttl that all masters know, in milliseconds
  */
-export function permitFor({ ttl, minHold }: CallSettings, witness: Witness): number | Promise<number> {
-  return witness.permit(Math.max(ttl, minHold));
+export function allowedTtl({ ttl, minHold }: CallSettings, witness: Witness): number | Promise<number> {
+  return witness.announceTtl(Math.max(ttl, minHold));
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock, Instant } from '../../core/clock.js';
 import type { MasterReply, Quarantine } from '../../core/master.interface.js';
-import { COMPARISON_INTERVAL } from '../guard/data-identity.js';
+import { COMPARISON_INTERVAL } from '../guard/data-record.js';
 import type { PendingRequest } from '../request-queue.js';
 import { encodeGroups, RequestEncoder, type RequestGroup } from '../request-encoding.js';
 import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from '../redis-state.js';

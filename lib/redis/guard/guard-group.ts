@@ -4,12 +4,12 @@ import { quorumOf } from '../../core/acquire/quorum-call.js';
 import type { Random } from '../../core/random.js';
 import { driftOf, type Settings } from '../../core/settings/settings.js';
 import type { ServerIdentity } from '../identity.js';
-import type { DataIdentity } from './data-identity.js';
+import type { DataRecord } from './data-record.js';
 
 /** Smallest time limit for one answer of a server about itself, in milliseconds. */
-const LEAST_PATIENCE = 100;
+const MIN_PATIENCE = 100;
 /** Largest time limit for one answer of a server about itself, in milliseconds. */
-export const MOST_PATIENCE = 1_000;
+export const MAX_PATIENCE = 1_000;
 /** Between these bounds, the time limit is this many timeouts of a vote. */
 const TIMEOUTS = 4;
 
@@ -25,12 +25,11 @@ export interface RestartGuardContext {
 }
 
 /** The reports of the servers that answered in one round. */
-export type Reports = ReadonlyMap<DataIdentity, ServerIdentity>;
+export type Reports = ReadonlyMap<DataRecord, ServerIdentity>;
 
 /** The servers of one restart guard, and what all of its parts need: time, time limits, and whether a lock is held. */
 export class GuardGroup {
-  readonly identities: DataIdentity[] = [];
-  /** Number of locks of this process. */
+  readonly identities: DataRecord[] = [];
   private locks = 0;
   /** Number of attempts under way that count. */
   private attempts = 0;
@@ -38,7 +37,8 @@ export class GuardGroup {
   private generation = 0;
   /** Until when keys of a released lock stay taken, as `minHold` demands. */
   private engagedUntil = -Infinity;
-  private awaited = 0;
+  /** Number of answers that have neither arrived nor run out of time. */
+  pendingAnswers = 0;
   /** Whether each cluster votes. Clusters guard themselves. */
   readonly clusters: (() => boolean)[] = [];
 
@@ -49,7 +49,6 @@ export class GuardGroup {
     return this.context.clock.read().monotonic;
   }
 
-  /** Number of all masters that must vote. */
   get quorum(): number {
     return quorumOf(this.identities.length + this.clusters.length);
   }
@@ -72,11 +71,6 @@ export class GuardGroup {
   get isEngaged(): boolean {
     if (this.locks + this.attempts > 0) return true;
     return this.engagedUntil > 0 && this.now < this.engagedUntil;
-  }
-
-  /** Number of answers that have neither arrived nor run out of time. */
-  get pendingAnswers(): number {
-    return this.awaited;
   }
 
   /** Registers an attempt. Returns a number that identifies it as long as it counts. */
@@ -115,24 +109,24 @@ export class GuardGroup {
   }
 
   /** The same for one server, in milliseconds. */
-  quarantineOf({ server }: DataIdentity, ttl: number): number {
+  quarantineOf({ server }: DataRecord, ttl: number): number {
     return this.quarantineFor(ttl) + server.handover;
   }
 
   /** The time limit for one answer, in milliseconds: a server that hangs does not delay what the others report. */
   get patience(): number {
-    return Math.min(MOST_PATIENCE, Math.max(LEAST_PATIENCE, TIMEOUTS * this.context.settings.masterTimeout));
+    return Math.min(MAX_PATIENCE, Math.max(MIN_PATIENCE, TIMEOUTS * this.context.settings.masterTimeout));
   }
 
   /** Resolves with `undefined` if the promise rejects or takes longer than the limit, in milliseconds. */
   within<T>(limit: number, promise: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve) => {
-      this.awaited++;
+      this.pendingAnswers++;
       let isOver = false;
       const end = (value: T | undefined): void => {
         if (isOver) return;
         isOver = true;
-        this.awaited--;
+        this.pendingAnswers--;
         timer.cancel();
         resolve(value);
       };
@@ -142,7 +136,7 @@ export class GuardGroup {
   }
 
   /** Notifies the observer when a server begins to be quarantined, and when it votes again. */
-  announce(identity: DataIdentity): void {
+  announce(identity: DataRecord): void {
     const { observer, clock } = this.context;
     const { name } = identity.server;
     if (identity.votes) {

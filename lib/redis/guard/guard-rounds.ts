@@ -1,11 +1,10 @@
 import type { Instant } from '../../core/clock.js';
 import type { ServerIdentity } from '../identity.js';
-import type { DataIdentity } from './data-identity.js';
+import { type DataRecord, reasonFor } from './data-record.js';
 import type { GuardGroup, Reports } from './guard-group.js';
 import { FIRST } from './marker.js';
 import type { MarkerWriter } from './marker-writer.js';
 import type { NewMasters } from './new-masters.js';
-import { reasonFor } from './relation.js';
 import type { StepJudge } from './step-judge.js';
 
 interface Parts {
@@ -59,7 +58,7 @@ export class GuardRounds {
   }
 
   /** Accepts the marker of known data, and stops counting the votes of unknown data. */
-  accept(identity: DataIdentity, report: ServerIdentity, asked: Instant): void {
+  accept(identity: DataRecord, report: ServerIdentity, asked: Instant): void {
     const { group } = this.parts;
     if (identity.isSuspect || identity.step !== undefined) return;
     if (identity.relationOf(report) !== 'known') {
@@ -72,24 +71,24 @@ export class GuardRounds {
     if (report.marker && !isTwin) identity.noteGeneration(report.marker.generation);
     const voted = identity.votes;
     // The data was replaced while this process held a lock: a veto makes the lock known to the others.
-    if (isFirstSight) identity.wasMetEngaged = isEngaged && identity.nonce !== '';
-    identity.accept(report, { asked, received: group.context.clock.read() }, report.marker?.wait ?? 0);
+    if (isFirstSight) identity.markerChangedWhileHolding = isEngaged && identity.nonce !== '';
+    identity.accept(report, asked, group.context.clock.read());
     // A lock from before may have a ttl that was never announced to this marker.
-    if (isFirstSight) identity.owesLengthening = isEngaged && !identity.votes;
+    if (isFirstSight) identity.mustExtendQuarantine = isEngaged && !identity.votes;
     group.announce(identity);
     if (!voted && identity.votes) identity.server.onVoting();
   }
 
   /** Finds out whether the data of a server is known. Returns whether the masters have to be read again. */
-  private async recognize(identity: DataIdentity, report: ServerIdentity, asked: Instant): Promise<boolean> {
+  private async recognize(identity: DataRecord, report: ServerIdentity, asked: Instant): Promise<boolean> {
     const { writer } = this.parts;
     const relation = identity.relationOf(report);
     if (relation === 'unknown') {
       identity.doubt(report, this.parts.group.context.clock.read());
       return false;
     }
-    if (relation === 'renamed') return writer.rename(identity, report);
-    const again = identity.step !== undefined && (await writer.accuse(identity, report, identity.step));
+    if (relation === 'renamed') return writer.change(identity, report, { run: report.run, replid: report.replid });
+    const again = identity.step !== undefined && (await writer.quarantineForClockJump(identity, report, identity.step));
     if (identity.step === undefined) this.accept(identity, report, asked);
     return again;
   }

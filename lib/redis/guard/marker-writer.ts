@@ -1,24 +1,21 @@
 import type { Instant } from '../../core/clock.js';
 import type { ServerIdentity } from '../identity.js';
-import type { DataIdentity } from './data-identity.js';
+import type { DataRecord } from './data-record.js';
 import { generationFrom } from '../../core/state/generation.js';
-import { type GuardGroup, MOST_PATIENCE, type Reports } from './guard-group.js';
+import { type GuardGroup, MAX_PATIENCE, type Reports } from './guard-group.js';
 import { announcementOf, EMPTY, type Marker, type MarkerChange } from './marker.js';
 import { EARLY_AFTER } from './new-masters.js';
 import type { TtlAnnouncements } from './ttl-announcements.js';
-import { markersOfOthers, ttlInUse, ttlKnownToOthers } from './ttls-in-use.js';
 
 /** Shortest wait of new masters in milliseconds: they have to be known as the first ones before they vote. */
 export const SHORTEST_GUESS = EARLY_AFTER + 400;
 
-/** The largest ttl that a lock from before a loss of data may have. */
+/** The largest ttl that a lock from before a loss of data may have, and the quarantine that it needs, in milliseconds. */
 interface LongestTtl {
-  /** In milliseconds. */
   readonly ttl: number;
   /** Whether no process has announced it. */
   readonly isGuess: boolean;
-  /** Whether this process has already waited for as long as the quarantine would last. */
-  readonly hasWaited?: boolean;
+  readonly length: number;
 }
 
 /**
@@ -33,27 +30,19 @@ export class MarkerWriter {
   ) {}
 
   /** Changes fields of a marker, unless it or the server is another than in the report. */
-  async change(identity: DataIdentity, report: ServerIdentity, change: MarkerChange): Promise<boolean> {
+  async change(identity: DataRecord, report: ServerIdentity, change: MarkerChange): Promise<boolean> {
     // Another process may have written first: the next reading shows which change took effect.
     const isChanged = await this.group.within(this.group.patience, identity.server.mark(report, change));
     return isChanged !== undefined;
   }
 
-  /** The same data under another identity gets a marker with that identity. */
-  rename(identity: DataIdentity, report: ServerIdentity): Promise<boolean> {
-    return this.change(identity, report, { run: report.run, replid: report.replid });
-  }
-
   /** Quarantines a server whose data may lack what it acknowledged, until every lock from before has ended. */
-  async quarantine(identity: DataIdentity, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
+  async quarantine(identity: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     // Protocol 8.3
     const longest = this.longestTtl(identity, reports, asked);
     if (longest === undefined) return false;
-    const { ttl, isGuess, hasWaited = false } = longest;
-    const rest = hasWaited ? 0 : group.quarantineOf(identity, ttl);
-    // A process that uses longer ttls gets the time to lengthen the quarantine.
-    const length = isGuess ? Math.max(rest, SHORTEST_GUESS) : rest;
+    const { ttl, isGuess, length } = longest;
     const from = report.time + length;
     const isFirstKnown = !report.marker && identity.nonce === '';
     return this.change(identity, report, {
@@ -66,7 +55,7 @@ export class MarkerWriter {
   }
 
   /** Quarantines a server whose clock moved forward for all clients: its keys expired early. */
-  async accuse(identity: DataIdentity, report: ServerIdentity, by: number): Promise<boolean> {
+  async quarantineForClockJump(identity: DataRecord, report: ServerIdentity, by: number): Promise<boolean> {
     const { marker } = report;
     // New masters without a holder vote early, by the clocks of the clients.
     const isNew = marker?.isGuess && !marker.isVetoed && identity.isYoungAt(report);
@@ -84,7 +73,7 @@ export class MarkerWriter {
   }
 
   /** What a young marker asks of this process: a veto while it holds a lock, and an end after the longest quarantine. */
-  async attend(identity: DataIdentity, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
+  async attend(identity: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     const { marker } = report;
     if (identity.isSuspect || !marker || marker.nonce !== identity.nonce || identity.unknownSince !== undefined)
@@ -93,16 +82,16 @@ export class MarkerWriter {
     const isYoung = identity.isYoungAt(report);
     // Before all else: for a process far away, each step takes a good part of the time until an early vote.
     // Protocol 8.5
-    const owesVeto = group.isEngaged && !marker.isVetoed && (isYoung || identity.wasMetEngaged); // @mutant no-veto-1
+    const owesVeto = group.isEngaged && !marker.isVetoed && (isYoung || identity.markerChangedWhileHolding); // @mutant no-veto-1
     if (owesVeto) return this.change(identity, report, { vetoed: 1 });
     // Protocol 8.5
-    if (isYoung && identity.owesLengthening) {
+    if (isYoung && identity.mustExtendQuarantine) {
       const took = this.ttls.beat(identity, {
         ttl: this.ttls.usedTtl + identity.server.handover,
         lengthens: true,
         known: 0,
       });
-      identity.owesLengthening = (await group.within(group.patience, took)) !== true;
+      identity.mustExtendQuarantine = (await group.within(group.patience, took)) !== true;
       return true;
     }
     if (isYoung && !identity.votes) {
@@ -122,7 +111,7 @@ export class MarkerWriter {
   }
 
   /** A holder that reaches one young master only lengthens its quarantine: the others must not end theirs earlier. */
-  private async lengthenGuess(identity: DataIdentity, report: ServerIdentity, reports: Reports): Promise<boolean> {
+  private async lengthenGuess(identity: DataRecord, report: ServerIdentity, reports: Reports): Promise<boolean> {
     const { marker } = report;
     const others = markersOfOthers(identity, reports).filter(
       ({ marker: { isVetoed }, isYoung }) => isYoung && isVetoed,
@@ -134,7 +123,7 @@ export class MarkerWriter {
   }
 
   /** A quarantine that began before any master could report the ttls in use ends like one that begins now. */
-  private async improveGuess(identity: DataIdentity, report: ServerIdentity, reports: Reports): Promise<boolean> {
+  private async improveGuess(identity: DataRecord, report: ServerIdentity, reports: Reports): Promise<boolean> {
     const voting = [...reports].flatMap(([{ votes }, { marker }]) => (votes && marker ? [marker] : []));
     if (voting.length === 0) return false;
     const ttl = Math.max(this.heldTtl, report.marker?.storedTtl ?? 0, this.ttlInUse(voting));
@@ -144,15 +133,20 @@ export class MarkerWriter {
   }
 
   /** `undefined` while it is not known. */
-  private longestTtl(identity: DataIdentity, reports: Reports, asked: Instant): LongestTtl | undefined {
+  private longestTtl(identity: DataRecord, reports: Reports, asked: Instant): LongestTtl | undefined {
     const { group } = this;
     const others = markersOfOthers(identity, reports);
     // A master that is quarantined because nothing was known knows no more than this one.
     const sources = others.filter(({ marker, isYoung }) => !(isYoung && marker.isGuess)).map(({ marker }) => marker);
-    if (sources.length > 0) return { ttl: Math.max(this.heldTtl, this.ttlInUse(sources)), isGuess: false };
+    if (sources.length > 0) {
+      const ttl = Math.max(this.heldTtl, this.ttlInUse(sources));
+      return { ttl, isGuess: false, length: group.quarantineOf(identity, ttl) };
+    }
     const guesses = others.map(({ marker }) => marker.knownTtl);
-    const own = Math.max(this.heldTtl, identity.knownTtl, group.context.settings.maxTtl, ...guesses);
-    const guess = { ttl: own, isGuess: true };
+    const ttl = Math.max(this.heldTtl, identity.knownTtl, group.context.settings.maxTtl, ...guesses);
+    const length = group.quarantineOf(identity, ttl);
+    // A process that uses longer ttls gets the time to lengthen the quarantine.
+    const guess = { ttl, isGuess: true, length: Math.max(length, SHORTEST_GUESS) };
     if (reports.size === group.identities.length) return guess;
     // Without a quorum there is nothing to vote on, and another master that can be read later may know of longer ttls.
     if (reports.size < group.quorum) {
@@ -163,17 +157,16 @@ export class MarkerWriter {
     // ttls can write the marker.
     const since = identity.unknownSince ?? asked;
     const waited = group.now - since.monotonic;
-    const length = group.quarantineOf(identity, own);
-    if (waited >= length) return { ...guess, hasWaited: true };
-    identity.waitAtMost(since, length + SHORTEST_GUESS);
+    if (waited >= length) return { ...guess, length: SHORTEST_GUESS };
+    identity.wait.limit(since, length + SHORTEST_GUESS);
     // At boot, the others may be connected a moment later.
-    if (waited > MOST_PATIENCE) group.announce(identity);
+    if (waited > MAX_PATIENCE) group.announce(identity);
     return undefined;
   }
 
   private ttlInUse(others: readonly Marker[]): number {
     const { identities, context } = this.group;
-    return ttlInUse(others, { masters: identities.length, ttl: context.settings.ttl });
+    return ttlInUse(others, identities.length, context.settings.ttl);
   }
 
   /** The largest ttl of this process's own locks, in milliseconds. */
@@ -186,4 +179,38 @@ export class MarkerWriter {
     const vetoed = this.group.isEngaged ? 1 : 0; // @mutant no-veto-2
     return { nonce: random.token(), vetoed, by: instance, at: report.time, why: reason };
   }
+}
+
+/** What a master knows about another one: its marker, and whether it is quarantined itself. */
+interface OtherMarker {
+  readonly marker: Marker;
+  readonly isYoung: boolean;
+}
+
+/** The markers of the other masters whose data is known. */
+function markersOfOthers(identity: DataRecord, reports: Reports): readonly OtherMarker[] {
+  return [...reports].flatMap(([other, report]) => {
+    const { marker } = report;
+    if (other === identity || other.unknownSince !== undefined || !marker) return [];
+    return [{ marker, isYoung: other.isYoungAt(report) }];
+  });
+}
+
+/**
+ * The largest ttl that may be in use, in milliseconds, according to the markers of other masters. Protocol 8.3.
+ *
+ * @param ttl the option
+ */
+export function ttlInUse(others: readonly Marker[], masters: number, ttl: number): number {
+  const announced = Math.max(ttl, ...others.map(({ maxTtl }) => maxTtl));
+  // Each lock was announced on a quorum, but perhaps on a quorum of a shorter list: while a master is added, instances
+  // with the old list run. The `maxTtl` of this process does not matter: it does not bound the locks of other processes.
+  const areAll = others.length >= masters - 1;
+  return areAll ? announced : Math.max(announced, ...others.map(({ knownTtl }) => knownTtl));
+}
+
+/** The largest ttl that every master has confirmed, according to the others; `otherwise` where there are no others. */
+export function ttlKnownToOthers(identity: DataRecord, reports: Reports, otherwise: number): number {
+  const known = markersOfOthers(identity, reports).map(({ marker }) => marker.knownTtl);
+  return known.length > 0 ? Math.max(...known) : otherwise;
 }

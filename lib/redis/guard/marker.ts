@@ -3,11 +3,8 @@
  * with the locks.
  */
 export interface Marker {
-  /** Run id of the server that the data belongs to. */
   readonly run: string;
-  /** Id of the history of the data that the marker belongs to. */
   readonly replid: string;
-  /** Identifies this data. */
   readonly nonce: string;
   /** Identifies this data as long as only its clock was in doubt: see `core/state`. */
   readonly generation: string;
@@ -29,11 +26,8 @@ export interface Marker {
   readonly storedTtl: number;
   /** The largest ttl that was announced to every master, in milliseconds: up to it, a ttl needs no new announcement. */
   readonly knownTtl: number;
-  /** The process or operator that wrote it. */
   readonly writtenBy: string;
-  /** When it was written, by the clock of the server, in milliseconds. */
   readonly writtenAt: number;
-  /** Why the master has to wait until `from`. */
   readonly reason: string;
   /** All fields verbatim, for a write that must replace exactly this marker. */
   readonly raw: string;
@@ -70,7 +64,6 @@ interface Basis {
   readonly marker: Marker | undefined;
 }
 
-/** New values of some fields of a marker. */
 export type MarkerChange = Partial<Record<MarkerField, string | number>>;
 
 /** The arguments of the script that changes a marker. */
@@ -90,37 +83,27 @@ function withoutAnnouncements(raw: string): string {
  * @param time wall clock of the server, in milliseconds
  */
 export function markerFrom(values: readonly string[], time: number): Marker | undefined {
-  const [
-    run = '',
-    replid = '',
-    nonce = '',
-    from,
-    vetoed,
-    guess,
-    ttls = '',
-    known,
-    by = '',
-    at,
-    why = '',
-    generation = '',
-    first,
-  ] = values;
-  if (nonce === '') return undefined;
+  const valueOf = (field: MarkerField): string => values[MARKER_FIELDS.indexOf(field)] ?? '';
+  if (valueOf('nonce') === '') return undefined;
+  const [from, writtenAt, first, ttls] = [
+    Number(valueOf('from')),
+    Number(valueOf('at')),
+    valueOf('first'),
+    valueOf('ttls'),
+  ];
   return {
-    run,
-    replid,
-    nonce,
-    from: Number(from),
-    wait: Math.max(0, Number(from) - Number(at)),
-    isVetoed: vetoed === '1',
-    isGuess: guess === '1',
+    ...{ run: valueOf('run'), replid: valueOf('replid'), nonce: valueOf('nonce') },
+    from,
+    wait: Math.max(0, from - writtenAt),
+    isVetoed: valueOf('vetoed') === '1',
+    isGuess: valueOf('guess') === '1',
     maxTtl: largestOf(ttls, time),
     storedTtl: largestOf(ttls, -Infinity),
-    knownTtl: Number(known),
-    writtenBy: by,
-    writtenAt: Number(at),
-    reason: why,
-    generation,
+    knownTtl: Number(valueOf('known')),
+    writtenBy: valueOf('by'),
+    writtenAt,
+    reason: valueOf('why'),
+    generation: valueOf('generation'),
     isFirst: first === FIRST,
     wasEmpty: first === FIRST || first === EMPTY,
     raw: rawOf(values),

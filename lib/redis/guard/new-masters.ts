@@ -1,6 +1,6 @@
 import type { Instant } from '../../core/clock.js';
 import { beginningOf } from '../../core/state/generation.js';
-import type { DataIdentity } from './data-identity.js';
+import { type DataRecord, ROUNDED, SLEWED } from './data-record.js';
 import type { GuardGroup, Reports } from './guard-group.js';
 
 /** Milliseconds in which processes object to new masters: longer than a contact interval, a reconnect and a command. */
@@ -8,17 +8,12 @@ export const EARLY_AFTER = 2_500; // @mutant early-vote-too-early
 /** With fewer masters, all of them could be new because each of them lost its data. */
 export const EARLY_FROM = 3;
 
-/** Share by which the clock of a server may run slower than that of this process, because it is being corrected. */
-const SLEWED = 0.002;
-/** Times of servers are in whole milliseconds. */
-const ROUNDED = 2;
-
 /** All masters, as this process first saw all of them new. */
 interface Sighting {
   readonly markers: string;
   readonly since: number;
   /** The times of the servers in these reports, in milliseconds. */
-  readonly times: ReadonlyMap<DataIdentity, number>;
+  readonly times: ReadonlyMap<DataRecord, number>;
 }
 
 /**

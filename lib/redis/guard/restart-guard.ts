@@ -2,8 +2,8 @@ import { Keyspace } from '../../core/keyspace.js';
 import type { Instant, Timer } from '../../core/clock.js';
 import type { Witness } from '../../core/witness.interface.js';
 import type { ServerIdentity } from '../identity.js';
-import { DataIdentity } from './data-identity.js';
-import type { GuardedServer } from './guarded-server.interface.js';
+import { DataRecord } from './data-record.js';
+import type { GuardedServer } from './data-record.js';
 import { GuardGroup, type Reports, type RestartGuardContext } from './guard-group.js';
 import { GuardRounds } from './guard-rounds.js';
 import { MarkerWriter } from './marker-writer.js';
@@ -22,7 +22,7 @@ const SAMPLE_INTERVAL = 10_000;
 /** A connection is replaced if a reading takes longer than this, in milliseconds. */
 const SILENT_AFTER = 10_000;
 /** How often another client may write a marker between a reading and a writing of this one. */
-const MOST_RACES = 10;
+const MAX_RACES = 10;
 
 /** A report, and the revision of what was known when it was requested. */
 interface Reading {
@@ -72,8 +72,8 @@ export class RestartGuard implements Witness {
   }
 
   /** The identity of one more server. All servers are added before the first is connected. */
-  add(server: GuardedServer): DataIdentity {
-    const identity = new DataIdentity(server, () => Math.min(this.ttls.smallestTtl, this.context.settings.maxTtl));
+  add(server: GuardedServer): DataRecord {
+    const identity = new DataRecord(server, () => Math.min(this.ttls.smallestTtl, this.context.settings.maxTtl));
     this.group.identities.push(identity);
     return identity;
   }
@@ -88,7 +88,6 @@ export class RestartGuard implements Witness {
     return this.group.identities.length > 0;
   }
 
-  /** Number of timers that have not fired. */
   get pendingTimers(): number {
     return this.group.pendingAnswers + (this.timer === undefined ? 0 : 1);
   }
@@ -113,19 +112,20 @@ export class RestartGuard implements Witness {
     this.group.disengage(keptFor);
   }
 
-  permit(ttl: number): number | Promise<number> {
-    return this.ttls.permit(ttl);
+  announceTtl(ttl: number): number | Promise<number> {
+    return this.ttls.announceTtl(ttl);
   }
 
   /** A server reported its identity, over a new connection or after a doubt. */
-  meet(identity: DataIdentity, report: ServerIdentity, asked: Instant): void {
+  meet(identity: DataRecord, report: ServerIdentity, asked: Instant): void {
     this.ttls.repeat();
     this.rounds.accept(identity, report, asked);
     const isFirst = !identity.clock.hasSamples;
     this.steps.sampled(identity, asked, report.time);
     if (isFirst) this.sampleOthers(identity);
-    const { votes, hasLostData, wasMetEngaged } = identity;
-    const owesMark = (hasLostData && report.marker?.wasEmpty) || (wasMetEngaged && !report.marker?.isVetoed);
+    const { votes, hasLostData, markerChangedWhileHolding } = identity;
+    const owesMark =
+      (hasLostData && report.marker?.wasEmpty) || (markerChangedWhileHolding && !report.marker?.isVetoed);
     if (!votes || owesMark) this.readMasters();
     else this.plan(this.interval);
   }
@@ -140,13 +140,8 @@ export class RestartGuard implements Witness {
     this.contactedAt = this.group.now;
   }
 
-  /**
-   * Takes the time that came with an answer.
-   *
-   * @param time wall clock of the server in milliseconds
-   * @returns whether what it granted may count
-   */
-  sampled(identity: DataIdentity, sent: Instant, time: number): boolean {
+  /** Returns whether what the server granted with this reading of its clock, in milliseconds, may count. */
+  sampled(identity: DataRecord, sent: Instant, time: number): boolean {
     return this.steps.sampled(identity, sent, time);
   }
 
@@ -184,7 +179,7 @@ export class RestartGuard implements Witness {
   }
 
   private async readWhileNeeded(): Promise<void> {
-    for (let round = 0; this.readAgain && round < MOST_RACES && !this.closed; round++) {
+    for (let round = 0; this.readAgain && round < MAX_RACES && !this.closed; round++) {
       this.readAgain = false;
       if (await this.readMastersOnce()) this.readAgain = true;
     }
@@ -204,9 +199,9 @@ export class RestartGuard implements Witness {
     return delay === 0 || reports.size < readings.size;
   }
 
-  private async readAll(): Promise<ReadonlyMap<DataIdentity, Reading>> {
+  private async readAll(): Promise<ReadonlyMap<DataRecord, Reading>> {
     const { group } = this;
-    const reports = new Map<DataIdentity, Reading>();
+    const reports = new Map<DataRecord, Reading>();
     await Promise.all(
       group.identities.map(async (identity) => {
         // A server that hangs costs the first of several rounds its time limit, and no other: a veto takes three rounds.
@@ -285,7 +280,7 @@ export class RestartGuard implements Witness {
    * A step of one clock is judged by samples of the others that are as old or older. A master that was met last has one
    * only from now on, so the others get another one after it.
    */
-  private sampleOthers(met: DataIdentity): void {
+  private sampleOthers(met: DataRecord): void {
     for (const identity of this.group.identities) {
       if (identity !== met && identity.votes && identity.server.isConnected) void this.ttls.beat(identity);
     }

@@ -1,18 +1,18 @@
-import type { Clock, Instant } from '../../core/clock.js';
+import type { Instant } from '../../core/clock.js';
 
 /** A clock that is corrected by slewing runs too fast by this ratio at most. */
 const SLEW = 500e-6;
 /** A server's time is in whole milliseconds. */
 const RESOLUTION = 1;
 /** Number of samples that are kept for each server. */
-const MOST_SAMPLES = 8;
+const MAX_SAMPLES = 8;
 /** Number of samples in a window, so that the kept samples cover the last two windows. */
 const SAMPLES_IN_WINDOW = 4;
 /** Smallest window, in milliseconds: samples that are closer together add no information. */
-const LEAST_WINDOW = 1_000;
+const MIN_WINDOW = 1_000;
 
 /** How far a server's clock is ahead of this client's monotonic clock: an interval, because the answer took time. */
-interface Sample {
+export interface Sample {
   readonly sent: number;
   readonly received: number;
   readonly least: number;
@@ -20,7 +20,7 @@ interface Sample {
 }
 
 /** How far a server's clock has certainly moved relative to this client's clock: bounds in milliseconds. */
-interface Movement {
+export interface Movement {
   readonly least: number;
   readonly most: number;
 }
@@ -87,14 +87,14 @@ export class ServerClock {
     const { samples } = this;
     this.latest = sample;
     const last = samples.at(-1);
-    const spacing = Math.max(LEAST_WINDOW, this.window()) / SAMPLES_IN_WINDOW;
+    const spacing = Math.max(MIN_WINDOW, this.window()) / SAMPLES_IN_WINDOW;
     const before = samples.at(-2);
     if (last && sample.sent - (before?.sent ?? -Infinity) < spacing) {
       if (sample.most < last.most) samples[samples.length - 1] = sample;
       return;
     }
     samples.push(sample);
-    if (samples.length > MOST_SAMPLES) samples.shift();
+    if (samples.length > MAX_SAMPLES) samples.shift();
   }
 
   /** The age of the latest sample, in milliseconds. */
@@ -150,13 +150,3 @@ export function movement(before: Sample, after: Sample): Movement {
   const slew = Math.max(0, after.received - before.sent) * SLEW;
   return { least: after.least - before.most - slew, most: after.most - before.least + slew };
 }
-
-/**
- * The current time of the clock by which samples are measured: the monotonic clock alone, because the wall clock can be
- * set.
- */
-export function monotonicOf(clock: Clock): number {
-  return clock.read().monotonic;
-}
-
-export type { Movement, Sample };

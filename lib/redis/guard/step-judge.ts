@@ -1,6 +1,6 @@
 import { driftOf } from '../../core/settings/settings.js';
 import type { Instant } from '../../core/clock.js';
-import type { DataIdentity } from './data-identity.js';
+import type { DataRecord } from './data-record.js';
 import { EARLY_FROM } from './new-masters.js';
 import type { GuardGroup } from './guard-group.js';
 import { judge, type Judgement, movement, type Sample, sampleOf } from './server-clock.js';
@@ -24,7 +24,7 @@ export class StepJudge {
   ) {}
 
   /** Takes the time of an answer. Returns whether what the server granted with it may count. */
-  sampled(identity: DataIdentity, sent: Instant, time: number): boolean {
+  sampled(identity: DataRecord, sent: Instant, time: number): boolean {
     const sample = sampleOf(sent, this.group.context.clock.read(), time);
     const { allowance } = this;
     if (identity.isSuspect) return false;
@@ -48,12 +48,12 @@ export class StepJudge {
     return driftOf(this.group.context.settings, Math.min(this.ttls.smallestTtl, SHORT_TTL));
   }
 
-  private async judge(identity: DataIdentity, sample: Sample): Promise<void> {
+  private async judge(identity: DataRecord, sample: Sample): Promise<void> {
     const { allowance } = this;
     const steps = identity.clock.before(sample, allowance);
     const isConfirmed = identity.clock.isConfirmed(sample, allowance);
     identity.suspect('its clock has moved');
-    const judgement = await this.compare(identity, { sample, steps, allowance });
+    const judgement = await this.compare(identity, sample, steps, allowance);
     const shows =
       judgement.culprit === 'server' && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
     // Several masters show a lag of this client at once: what the others show was handled with the first of them.
@@ -83,16 +83,14 @@ export class StepJudge {
   }
 
   private async compare(
-    identity: DataIdentity,
-    {
-      sample,
-      steps,
-      allowance,
-    }: { readonly sample: Sample; readonly steps: readonly Sample[]; readonly allowance: number },
+    identity: DataRecord,
+    sample: Sample,
+    steps: readonly Sample[],
+    allowance: number,
   ): Promise<Judgement> {
     const { identities, quorum } = this.group;
     const others = identities.filter((other) => other !== identity);
-    const answers = new Map<DataIdentity, Sample>();
+    const answers = new Map<DataRecord, Sample>();
     await Promise.all(
       others.map(async (other) => {
         const answer = await this.sampleNow(other);
@@ -118,7 +116,7 @@ export class StepJudge {
    * `undefined` without an answer.
    */
   private async stillShows(
-    identity: DataIdentity,
+    identity: DataRecord,
     before: Sample | undefined,
     allowance: number,
   ): Promise<boolean | undefined> {
@@ -126,7 +124,7 @@ export class StepJudge {
     return after && before !== undefined && movement(before, after).least > allowance;
   }
 
-  private async sampleNow({ server }: DataIdentity): Promise<Sample | undefined> {
+  private async sampleNow({ server }: DataRecord): Promise<Sample | undefined> {
     const { clock } = this.group.context;
     const sent = clock.read();
     const report = await this.group.within(this.group.patience, server.report());

@@ -1,18 +1,12 @@
 import { elapsedSince, type Instant } from '../../core/clock.js';
-import type { DataIdentity } from './data-identity.js';
+import type { DataRecord } from './data-record.js';
 import type { GuardGroup } from './guard-group.js';
-import type { Announcement } from './guarded-server.interface.js';
+import type { Announcement } from './data-record.js';
 
 /** A ttl that is in use is announced again after this many milliseconds. */
 const ANNOUNCE_AFTER = 2_000;
 /** After a failure, a larger ttl is announced again after this many milliseconds. */
 const RETRY_AFTER = 1_000;
-
-/** A ttl in milliseconds, and the monotonic time until which a lock may have it. */
-interface UsedTtl {
-  readonly ttl: number;
-  readonly until: number;
-}
 
 const NOTHING: Announcement = Object.freeze({ ttl: 0, lengthens: false, known: 0 });
 
@@ -25,8 +19,8 @@ export class TtlAnnouncements {
   /** The smallest ttl that this process has used, in milliseconds. */
   smallestTtl: number;
   private announced: { readonly ttl: number; readonly at: Instant | undefined } = { ttl: 0, at: undefined };
-  /** The announced ttls that a lock may still have. */
-  private used: readonly UsedTtl[] = [];
+  /** The announced ttls that a lock may still have, until a monotonic time. */
+  private used: readonly { readonly ttl: number; readonly until: number }[] = [];
   /** The largest ttl in use since the last announcement, in milliseconds. */
   private recentTtl = 0;
   private pending: { readonly ttl: number; readonly permitted: Promise<number> } | undefined;
@@ -43,8 +37,8 @@ export class TtlAnnouncements {
     return this.used.reduce((largest, { ttl, until }) => (until > now ? Math.max(largest, ttl) : largest), 0);
   }
 
-  /** @see Witness.permit */
-  permit(ttl: number): number | Promise<number> {
+  /** @see Witness.announceTtl */
+  announceTtl(ttl: number): number | Promise<number> {
     if (ttl < this.smallestTtl) this.smallestTtl = ttl;
     if (ttl > this.recentTtl) this.recentTtl = ttl;
     const { ttl: announced, at } = this.announced;
@@ -90,7 +84,7 @@ export class TtlAnnouncements {
   }
 
   /** A small request that is checked like a vote; resolves with whether the server took it. */
-  async beat(identity: DataIdentity, announcement = NOTHING): Promise<boolean> {
+  async beat(identity: DataRecord, announcement = NOTHING): Promise<boolean> {
     // Requests to a server that hangs stay bounded: announcements by the number of callers, all others by this line.
     const { heartbeat, server } = identity;
     if (announcement === NOTHING && heartbeat.isUnderWay) return false;

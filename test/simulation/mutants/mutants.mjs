@@ -121,7 +121,8 @@ export const MUTANTS = [
   [
     'no veto',
     {
-      'no-veto-1': 'const owesVeto = group.quorum < 0 && !marker.isVetoed && (isYoung || identity.wasMetEngaged);',
+      'no-veto-1':
+        'const owesVeto = group.quorum < 0 && !marker.isVetoed && (isYoung || identity.markerChangedWhileHolding);',
       'no-veto-2': 'const vetoed = this.group.quorum < 0 ? 1 : 0;',
     },
   ],

@@ -89,7 +89,7 @@ export class Beliefs {
     this.seen.add(lease);
     const quorumLocks = quorumLocksOf(lease);
     if (lease['tenure']) this.world.sometimes.reached('a holder passed its lock on to a waiter of its process');
-    const since = lease['quorumLock'].validSince;
+    const since = lease['keys'].validSince;
     for (const quorumLock of quorumLocks) this.tokens.add(quorumLock['token']);
     const { slot } = lease;
     if (slot !== undefined && (slot < 0 || slot >= permits)) {
@@ -120,11 +120,11 @@ export class Beliefs {
         this.live.delete(belief);
         continue;
       }
-      if (lease['quorumLock'].validSince !== belief.since) {
-        belief.since = lease['quorumLock'].validSince;
+      if (lease['keys'].validSince !== belief.since) {
+        belief.since = lease['keys'].validSince;
         belief.seenAt = this.scheduler.now;
         belief.validity = belief.fullValidity = validityOf(belief.quorumLocks);
-        if (!lease['renewal']) belief.shown = belief.since;
+        if (!lease['round'] && !lease['retry']) belief.shown = belief.since;
         if (believes(belief)) this.checkQuorum(belief, 'extended');
         this.watch(belief);
       } else if (validityOf(belief.quorumLocks) < belief.validity - LEAST) {
@@ -141,7 +141,7 @@ export class Beliefs {
 
   private noteDoubt(belief: Belief): void {
     const { lease } = belief;
-    const isInDoubt = lease['doubt'] !== undefined;
+    const isInDoubt = lease['doubt']?.resolved !== undefined;
     if (belief.isInDoubt && !isInDoubt) {
       if (believes(belief)) {
         this.world.sometimes.reached('a lock lasted through a doubt about the clocks');
@@ -259,9 +259,9 @@ export class Beliefs {
     const { lease, node, since } = belief;
     this.lookAt(belief.seenAt + belief.validity + HEARD_WITHIN, node);
     const left = (lease.remaining - NEAR_END) / node.process.clocks.rate;
-    const end = lease['quorumLock'].remaining / node.process.clocks.rate;
+    const end = lease['keys'].remaining / node.process.clocks.rate;
     this.scheduler.after(Math.max(0, end) + LEAST / 10, () => {
-      if (belief.since !== since || lease.isOver || lease['quorumLock'].remaining > 0) return;
+      if (belief.since !== since || lease.isOver || lease['keys'].remaining > 0) return;
       belief.endedAt = node.process.clocks.error;
     });
     if (left <= 0) return;
@@ -332,7 +332,7 @@ function validityOf(quorumLocks: readonly QuorumLock[]): number {
 }
 
 function quorumLocksOf(lease: Lease): readonly QuorumLock[] {
-  const leasedKeys = lease['quorumLock'];
+  const leasedKeys = lease['keys'];
   const parts = leasedKeys instanceof CompositeLock ? leasedKeys['parts'] : [leasedKeys];
   return parts.filter((part) => part instanceof QuorumLock);
 }

@@ -1,6 +1,6 @@
 import type { RedlockOptions } from '../../../lib/core/settings/options.js';
 import { resolveSettings } from '../../../lib/core/settings/settings.js';
-import { DataIdentity } from '../../../lib/redis/guard/data-identity.js';
+import { DataRecord } from '../../../lib/redis/guard/data-record.js';
 import { GuardGroup, type Reports } from '../../../lib/redis/guard/guard-group.js';
 import { GuardRounds } from '../../../lib/redis/guard/guard-rounds.js';
 import { MarkerWriter } from '../../../lib/redis/guard/marker-writer.js';
@@ -19,7 +19,7 @@ export class GuardParts {
   readonly writer: MarkerWriter;
   readonly newMasters: NewMasters;
   readonly rounds: GuardRounds;
-  private readonly known = new Map<FakeServer, DataIdentity>();
+  private readonly known = new Map<FakeServer, DataRecord>();
 
   constructor(
     private readonly clock: TestClock,
@@ -34,13 +34,13 @@ export class GuardParts {
     const steps = new StepJudge(group, this.ttls, () => undefined);
     this.rounds = new GuardRounds({ group, steps, writer: this.writer, newMasters: this.newMasters });
     for (const server of servers) {
-      const identity = new DataIdentity(new Link(server, this), () => group.context.settings.ttl);
+      const identity = new DataRecord(new Link(server, this), () => group.context.settings.ttl);
       group.identities.push(identity);
       this.known.set(server, identity);
     }
   }
 
-  identityOf(server: FakeServer): DataIdentity {
+  identityOf(server: FakeServer): DataRecord {
     return this.known.get(server)!;
   }
 

@@ -1,8 +1,8 @@
 import type { LockObserver } from '../../../lib/core/observer.js';
 import type { RedlockOptions } from '../../../lib/core/settings/options.js';
 import { resolveSettings, type Settings } from '../../../lib/core/settings/settings.js';
-import type { DataIdentity } from '../../../lib/redis/guard/data-identity.js';
-import type { Announcement, GuardedServer } from '../../../lib/redis/guard/guarded-server.interface.js';
+import type { DataRecord } from '../../../lib/redis/guard/data-record.js';
+import type { Announcement, GuardedServer } from '../../../lib/redis/guard/data-record.js';
 import type { RestartGuardContext } from '../../../lib/redis/guard/guard-group.js';
 import type { ServerIdentity } from '../../../lib/redis/identity.js';
 import {
@@ -123,7 +123,7 @@ export class Link implements GuardedServer {
   votedAt: number | undefined;
   /** Delays reports until it resolves. */
   held: Promise<void> | undefined;
-  identity: DataIdentity | undefined;
+  identity: DataRecord | undefined;
   /** Whether nothing that is sent over the connection is answered. */
   isMute = false;
   /** How often the connection was replaced because nothing arrived. */

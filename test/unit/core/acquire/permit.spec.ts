@@ -7,11 +7,11 @@ const TTL = 20_000;
 /** A process whose ttls are permitted up to a bound, and the times of its requests for permission. */
 function asking(most: () => number) {
   const askedAt: number[] = [];
-  const permit = (ttl: number): number => {
+  const announceTtl = (ttl: number): number => {
     askedAt.push(rig.clock.now);
     return Math.min(ttl, most());
   };
-  const rig: Rig = new Rig({ witness: { ...NO_WITNESS, permit } });
+  const rig: Rig = new Rig({ witness: { ...NO_WITNESS, announceTtl } });
   return { rig, askedAt };
 }
 

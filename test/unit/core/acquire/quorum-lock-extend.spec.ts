@@ -111,7 +111,7 @@ describe('extend()', () => {
     const rig = new Rig({
       witness: {
         ...NO_WITNESS,
-        permit: (ttl) => new Promise((resolve) => rig.clock.schedule(reported, () => resolve(ttl))),
+        announceTtl: (ttl) => new Promise((resolve) => rig.clock.schedule(reported, () => resolve(ttl))),
       },
     });
     const acquired = rig.follow(rig.acquire('a', { ttl: 1_000 }));

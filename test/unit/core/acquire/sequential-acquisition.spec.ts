@@ -105,7 +105,7 @@ describe('A waiter for several resources', () => {
 
   it('keeps to the shortest ttl that was permitted while it collected', async () => {
     let most = 3_000;
-    const { rig, lock, rightLock } = await passedOver({}, { permit: (ttl) => Math.min(ttl, most) });
+    const { rig, lock, rightLock } = await passedOver({}, { announceTtl: (ttl) => Math.min(ttl, most) });
     await rig.clock.advance(1_000);
     most = 1_000;
     await rig.clock.advance(10_000);
@@ -122,8 +122,9 @@ describe('A waiter for several resources', () => {
   it('gives everything back at once when it is stopped while its ttl is announced a last time', async () => {
     let permits = Infinity;
     // As slow as a master that hangs makes it.
-    const permit = (ttl: number): number | Promise<number> => (--permits >= 0 ? ttl : new Promise(() => undefined));
-    const { rig, pair, lock, rightLock } = await passedOver({}, { permit });
+    const announceTtl = (ttl: number): number | Promise<number> =>
+      --permits >= 0 ? ttl : new Promise(() => undefined);
+    const { rig, pair, lock, rightLock } = await passedOver({}, { announceTtl });
     await rig.clock.advance(100);
     // One for the attempt on `b`.
     permits = 1;

@@ -53,14 +53,14 @@ describe('GuardRounds', () => {
     const parts = new GuardParts(clock, servers);
     const attempt = parts.group.beginAttempt();
     parts.read();
-    expect(parts.identityOf(a).wasMetEngaged).toBe(false);
+    expect(parts.identityOf(a).markerChangedWhileHolding).toBe(false);
     a.mark();
     parts.read();
-    expect(parts.identityOf(a).wasMetEngaged).toBe(true);
+    expect(parts.identityOf(a).markerChangedWhileHolding).toBe(true);
     parts.group.abandon(attempt);
     b.mark();
     parts.read();
-    expect([a, b].map((server) => parts.identityOf(server).wasMetEngaged)).toEqual([true, false]);
+    expect([a, b].map((server) => parts.identityOf(server).markerChangedWhileHolding)).toEqual([true, false]);
   });
 
   it('lets an attempt count although the identity of the masters is being checked again', async () => {

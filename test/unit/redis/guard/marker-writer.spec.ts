@@ -35,13 +35,13 @@ describe('MarkerWriter.attend', () => {
     parts.read();
     const [a] = servers;
     parts.group.confirm(parts.group.beginAttempt());
-    void parts.ttls.permit(10_000);
+    void parts.ttls.announceTtl(10_000);
     a.quarantine(10_000);
     const reports = parts.read();
-    expect(parts.identityOf(a).owesLengthening).toBe(true);
+    expect(parts.identityOf(a).mustExtendQuarantine).toBe(true);
     await parts.writer.attend(parts.identityOf(a), a.report(), reports, clock.read());
     expect(a.marker).toMatchObject({ isVetoed: true });
-    expect(parts.identityOf(a).owesLengthening).toBe(true);
+    expect(parts.identityOf(a).mustExtendQuarantine).toBe(true);
   });
 
   // Protocol 8.5
@@ -133,7 +133,7 @@ describe('MarkerWriter.accuse', () => {
     a.announce(30_000);
     a.ahead = 60_000;
     a.announce(1_000);
-    await parts.writer.accuse(parts.identityOf(a), a.report(), 60_000);
+    await parts.writer.quarantineForClockJump(parts.identityOf(a), a.report(), 60_000);
     expect(a.marker!.from - a.time).toBe(parts.group.quarantineFor(30_000));
   });
 });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { reasonFor, relationOf } from '../../../../lib/redis/guard/relation.js';
+import { reasonFor, relationOf } from '../../../../lib/redis/guard/data-record.js';
 import { FakeServer } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
 

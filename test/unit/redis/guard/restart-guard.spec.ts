@@ -395,32 +395,32 @@ describe('permit', () => {
   it('answers at once for a ttl that was announced to every server', async () => {
     for (const server of servers) server.mark({ known: 10_000 });
     const { guard } = await started();
-    expect(guard.permit(10_000)).toBe(10_000);
+    expect(guard.announceTtl(10_000)).toBe(10_000);
     for (const server of servers) expect(server.marker!.maxTtl).toBe(10_000);
   });
 
   it('waits until a larger ttl was announced to all servers', async () => {
     for (const server of servers) server.mark({ known: 10_000 });
     const { guard } = await started();
-    const permitted = guard.permit(20_000);
+    const permitted = guard.announceTtl(20_000);
     expect(typeof permitted).not.toBe('number');
     await clock.settle();
     expect(await permitted).toBe(20_000);
     for (const server of servers) expect(server.marker).toMatchObject({ maxTtl: 20_000, knownTtl: 20_000 });
-    expect(guard.permit(20_000)).toBe(20_000);
+    expect(guard.announceTtl(20_000)).toBe(20_000);
   });
 
   it('cuts a ttl that could not be announced to one server, with one warning', async () => {
     for (const server of servers) server.mark({ known: 10_000 });
     const { guard, cuts } = await started();
     servers[2]!.isDown = true;
-    expect(await guard.permit(20_000)).toBe(10_000);
+    expect(await guard.announceTtl(20_000)).toBe(10_000);
     await clock.advance(5_000);
-    expect(await guard.permit(20_000)).toBe(10_000);
+    expect(await guard.announceTtl(20_000)).toBe(10_000);
     expect(cuts).toEqual([[20_000, 10_000, ['c']]]);
     servers[2]!.isDown = false;
     await clock.advance(5_000);
-    expect(await guard.permit(20_000)).toBe(20_000);
+    expect(await guard.announceTtl(20_000)).toBe(20_000);
   });
 });
 

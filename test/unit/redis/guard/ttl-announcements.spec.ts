@@ -23,7 +23,7 @@ describe('TtlAnnouncements.permit', () => {
   it('asks all masters again if one of them knows a smaller ttl, although a quorum knows the larger one', async () => {
     for (const [index, server] of servers.entries()) server.mark({ known: index === 2 ? 10_000 : 20_000 });
     const { ttls } = partsThatRead();
-    const permitted = ttls.permit(20_000);
+    const permitted = ttls.announceTtl(20_000);
     expect(permitted).toBeInstanceOf(Promise);
     expect(await permitted).toBe(20_000);
     for (const { beats, marker } of servers) {
@@ -33,7 +33,7 @@ describe('TtlAnnouncements.permit', () => {
       ]);
       expect(marker).toMatchObject({ knownTtl: 20_000 });
     }
-    expect(ttls.permit(20_000)).toBe(20_000);
+    expect(ttls.announceTtl(20_000)).toBe(20_000);
   });
 
   it('asks all masters again as long as one of them was never read', async () => {
@@ -41,13 +41,13 @@ describe('TtlAnnouncements.permit', () => {
     for (const server of servers) server.mark({ known: 20_000 });
     c.isDown = true;
     const { ttls } = partsThatRead([a, b]);
-    expect(await ttls.permit(20_000)).toBe(10_000);
+    expect(await ttls.announceTtl(20_000)).toBe(10_000);
   });
 
   it('shares the announcement of a larger ttl that is under way with all that need no more', async () => {
     for (const server of servers) server.mark({ known: 0 });
     const { ttls } = partsThatRead();
-    const permitted = [20_000, 15_000, 20_000].map(async (ttl) => ttls.permit(ttl));
+    const permitted = [20_000, 15_000, 20_000].map(async (ttl) => ttls.announceTtl(ttl));
     expect(await Promise.all(permitted)).toEqual([20_000, 15_000, 20_000]);
     for (const { beats } of servers) expect(beats).toHaveLength(2);
   });
@@ -55,14 +55,14 @@ describe('TtlAnnouncements.permit', () => {
   it('does not wait for an announcement under way that is too small', async () => {
     for (const server of servers) server.mark({ known: 0 });
     const { ttls } = partsThatRead();
-    const permitted = [15_000, 20_000].map(async (ttl) => ttls.permit(ttl));
+    const permitted = [15_000, 20_000].map(async (ttl) => ttls.announceTtl(ttl));
     expect(await Promise.all(permitted)).toEqual([15_000, 20_000]);
     for (const { marker } of servers) expect(marker).toMatchObject({ knownTtl: 20_000 });
   });
 
   it('asks no master for the `ttl` option, on which all processes agree', () => {
     for (const server of servers) server.mark({ known: 0 });
-    expect(partsThatRead().ttls.permit(10_000)).toBe(10_000);
+    expect(partsThatRead().ttls.announceTtl(10_000)).toBe(10_000);
   });
 });
 
@@ -71,7 +71,7 @@ describe('TtlAnnouncements.smallestTtl', () => {
     for (const server of servers) server.mark();
     const { ttls } = partsThatRead();
     expect(ttls.smallestTtl).toBe(10_000);
-    for (const ttl of [5_000, 2_000, 9_000]) void ttls.permit(ttl);
+    for (const ttl of [5_000, 2_000, 9_000]) void ttls.announceTtl(ttl);
     expect(ttls.smallestTtl).toBe(2_000);
   });
 });
@@ -84,7 +84,7 @@ describe('TtlAnnouncements.usedTtl', () => {
   async function takeShortLocks({ ttls }: GuardParts, seconds: number): Promise<void> {
     for (let second = 0; second < seconds; second++) {
       await clock.advance(1_000);
-      expect(ttls.permit(SHORT)).toBe(SHORT);
+      expect(ttls.announceTtl(SHORT)).toBe(SHORT);
     }
   }
 
@@ -92,7 +92,7 @@ describe('TtlAnnouncements.usedTtl', () => {
   async function partsWithLongLock(): Promise<GuardParts> {
     for (const server of servers) server.mark({ known: LONG });
     const parts = partsThatRead();
-    expect(parts.ttls.permit(LONG)).toBe(LONG);
+    expect(parts.ttls.announceTtl(LONG)).toBe(LONG);
     await takeShortLocks(parts, LONG / 1_000);
     return parts;
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Marker, MARKER_FIELDS, markerFrom } from '../../../../lib/redis/guard/marker.js';
-import { ttlInUse, ttlKnownToOthers } from '../../../../lib/redis/guard/ttls-in-use.js';
+import { ttlInUse, ttlKnownToOthers } from '../../../../lib/redis/guard/marker-writer.js';
 import { GuardParts } from '../../support/guard-parts.js';
 import { threeServers } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
@@ -17,16 +17,16 @@ function marker(announced: number, known: number): Marker {
 describe('ttlInUse', () => {
   it('is the largest announced ttl if all other masters were read', () => {
     const others = [marker(2_000, 30_000), marker(0, 30_000)];
-    expect(ttlInUse(others, { masters: 3, ttl: 1_000 })).toBe(2_000);
+    expect(ttlInUse(others, 3, 1_000)).toBe(2_000);
   });
 
   it('is the largest ttl ever announced to all if another one was not read: a lock may have been announced there only', () => {
     const others = [marker(2_000, 30_000), marker(0, 20_000)];
-    expect(ttlInUse(others, { masters: 4, ttl: 1_000 })).toBe(30_000);
+    expect(ttlInUse(others, 4, 1_000)).toBe(30_000);
   });
 
   it('is the `ttl` option at least', () => {
-    expect(ttlInUse([marker(0, 0), marker(0, 0)], { masters: 3, ttl: 1_000 })).toBe(1_000);
+    expect(ttlInUse([marker(0, 0), marker(0, 0)], 3, 1_000)).toBe(1_000);
   });
 });
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { DataIdentity } from '../../../../lib/redis/guard/data-identity.js';
+import { DataRecord, PendingContact, QuarantineWait } from '../../../../lib/redis/guard/data-record.js';
 import { FakeServer, Process } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
 
@@ -11,21 +11,21 @@ beforeEach(() => {
   server = new FakeServer(clock, 'a').mark();
 });
 
-describe('DataIdentity', () => {
+describe('DataRecord', () => {
   const WAIT = 30_000;
 
-  function identityOf(one: FakeServer): DataIdentity {
+  function identityOf(one: FakeServer): DataRecord {
     const [link] = new Process(clock, [one]).links;
-    return new DataIdentity(link!, () => 10_000);
+    return new DataRecord(link!, () => 10_000);
   }
 
   // Protocol 8.2
   it('votes with a marker whose `from` has passed, and not with one that is young', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     expect(identity.votes).toBe(true);
     server.mark({ from: server.time + 1, why: 'it was restarted' });
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     expect(identity.votes).toBe(false);
     expect(identity.quarantineAt(clock.read())).toEqual({ reason: 'it was restarted', remaining: 1 });
   });
@@ -37,9 +37,9 @@ describe('DataIdentity', () => {
   ])('takes data for %s that is restarted after it saw %s', (_, __, relation, change) => {
     const [link] = new Process(clock, [server]).links;
     link!.isDurable = true;
-    const identity = new DataIdentity(link!, () => 10_000);
+    const identity = new DataRecord(link!, () => 10_000);
     const { fields } = server;
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     server.run += "'";
     change();
     if (identity.relationOf(server.report()) === 'unknown') identity.doubt(server.report(), clock.read());
@@ -53,16 +53,17 @@ describe('DataIdentity', () => {
 
   it('keeps voting with one nonce, whatever a clock that was set back shows', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     server.ahead = -3_600_000;
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     expect(identity.votes).toBe(true);
   });
 
   it('reports its longest possible wait on the clock of the process', () => {
     const identity = identityOf(server);
-    server.change({ from: server.time + 36_000_000 });
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    const from = server.time + 36_000_000;
+    server.change({ from, at: from - WAIT });
+    identity.accept(server.report(), clock.read(), clock.read());
     expect(identity.quarantineAt(clock.read())).toMatchObject({ remaining: WAIT });
     clock.stall(10_000);
     expect(identity.quarantineAt(clock.read())).toMatchObject({ remaining: WAIT - 10_000 });
@@ -70,24 +71,25 @@ describe('DataIdentity', () => {
 
   it('counts a wait from the arrival of the first report, and not from its request', () => {
     const identity = identityOf(server);
-    server.change({ from: server.time + 36_000_000 });
+    const from = server.time + 36_000_000;
+    server.change({ from, at: from - WAIT });
     const asked = clock.read();
     clock.stall(1_000);
-    identity.accept(server.report(), { asked, received: clock.read() }, WAIT);
+    identity.accept(server.report(), asked, clock.read());
     expect(identity.seenSince).toEqual(clock.read());
     clock.stall(10_000);
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     expect(identity.quarantineAt(clock.read())).toMatchObject({ remaining: WAIT - 10_000 });
   });
 
   it('begins an epoch with another nonce: earlier requests cannot count', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     const { epoch, revision } = identity;
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     expect(identity.epoch).toBe(epoch);
     server.mark();
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     expect(identity.epoch).toBeGreaterThan(epoch);
     expect(identity.revision).toBeGreaterThan(revision);
   });
@@ -95,7 +97,7 @@ describe('DataIdentity', () => {
   // Protocol 8.1
   it('compares the history once per interval, and at once after a doubt', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     const compared = (): string => identity.historyToCompare(clock.read(), 1_000);
     // An answer such as LOADING compares nothing.
     expect([compared(), compared()]).toEqual([server.replid, server.replid]);
@@ -112,23 +114,46 @@ describe('DataIdentity', () => {
     expect(compared()).toBe(server.replid);
   });
 
+  // Protocol 8.9
+  it('knows no ttl before the server has confirmed one', () => {
+    const identity = identityOf(server);
+    identity.confirmTtl(0, clock.read());
+    expect(identity.knewTtl(1, clock.read())).toBe(false);
+  });
+
+  it('knows a ttl up to the confirmed one, and no larger one', () => {
+    const identity = identityOf(server);
+    identity.confirmTtl(10_000, clock.read());
+    expect(identity.knewTtl(10_000, clock.read())).toBe(true);
+    expect(identity.knewTtl(10_001, clock.read())).toBe(false);
+  });
+
+  it('knows a ttl for 3.5 s after the announcement was sent, by both clocks of this process', () => {
+    const identity = identityOf(server);
+    const sent = clock.read();
+    identity.confirmTtl(10_000, sent);
+    expect(identity.knewTtl(10_000, { ...sent, monotonic: sent.monotonic + 3_500 })).toBe(true);
+    expect(identity.knewTtl(10_000, { ...sent, monotonic: sent.monotonic + 3_501 })).toBe(false);
+    // The monotonic clock stands still while a machine is suspended.
+    expect(identity.knewTtl(10_000, { ...sent, wall: sent.wall + 3_501 })).toBe(false);
+  });
+
   it('knows of no announced ttl once its data is other data', () => {
     const identity = identityOf(server);
-    const accept = (): void => identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    const accept = (): void => identity.accept(server.report(), clock.read(), clock.read());
     accept();
-    identity.confirmedTtl.confirm(10_000, clock.read());
+    identity.confirmTtl(10_000, clock.read());
     accept();
-    expect(identity.confirmedTtl.covers(10_000, clock.read())).toBe(true);
+    expect(identity.knewTtl(10_000, clock.read())).toBe(true);
     server.change({ nonce: 'another' });
     accept();
-    expect(identity.confirmedTtl.covers(10_000, clock.read())).toBe(false);
+    expect(identity.knewTtl(10_000, clock.read())).toBe(false);
   });
 
   it('does not vote earlier because its clock is set forward while this process watches', () => {
     server.quarantine(10_000);
     const identity = identityOf(server);
-    const accept = (): void =>
-      identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, 2 * WAIT);
+    const accept = (): void => identity.accept(server.report(), clock.read(), clock.read());
     accept();
     clock.stall(1_000);
     server.ahead += 60_000;
@@ -143,8 +168,7 @@ describe('DataIdentity', () => {
   it('votes at once when a marker says so, although this process has watched a longer quarantine', () => {
     server.quarantine(10_000);
     const identity = identityOf(server);
-    const accept = (): void =>
-      identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, 2 * WAIT);
+    const accept = (): void => identity.accept(server.report(), clock.read(), clock.read());
     accept();
     server.change({ from: server.time });
     accept();
@@ -153,7 +177,7 @@ describe('DataIdentity', () => {
 
   it('stays in use while its identity is checked, but its earlier grants do not count', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     const { epoch } = identity;
     identity.check();
     expect(identity).toMatchObject({ votes: false, isChecked: true });
@@ -163,7 +187,7 @@ describe('DataIdentity', () => {
 
   it('is unknown for the reason that was seen first, until it is known again', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     const reasonAfter = (change: () => void): string => {
       change();
       identity.doubt(server.report(), clock.read());
@@ -178,7 +202,7 @@ describe('DataIdentity', () => {
 
   it('does not vote for the first reason that was given', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     identity.mistrust('it was restarted');
     identity.mistrust('its identity is being checked');
     expect(identity.quarantineAt(clock.read())).toMatchObject({ reason: 'it was restarted' });
@@ -186,8 +210,77 @@ describe('DataIdentity', () => {
 
   it('counts nothing while a step of its clock is being judged', () => {
     const identity = identityOf(server);
-    identity.accept(server.report(), { asked: clock.read(), received: clock.read() }, WAIT);
+    identity.accept(server.report(), clock.read(), clock.read());
     identity.suspect('its clock has moved');
     expect(identity.quarantineAt(clock.read())).toMatchObject({ reason: 'its clock has moved' });
+  });
+});
+
+// Protocol 8.2
+describe('QuarantineWait', () => {
+  const at = (milliseconds: number) => ({ monotonic: 1_000 + milliseconds, wall: 1_700_000_000_000 + milliseconds });
+  const FROM = 1_700_000_050_000;
+
+  it('ends too early if the clock of the server was set forward while this process watched', () => {
+    const wait = new QuarantineWait();
+    wait.watch(FROM, 10_000, at(0));
+    expect(wait.endsTooEarly(FROM, at(9_977))).toBe(true);
+    expect(wait.endsTooEarly(FROM, at(9_978))).toBe(false);
+  });
+
+  it('does not end too early if another end was watched, or none', () => {
+    const wait = new QuarantineWait();
+    expect(wait.endsTooEarly(FROM, at(0))).toBe(false);
+    wait.watch(FROM, 10_000, at(0));
+    expect(wait.endsTooEarly(FROM - 1, at(1))).toBe(false);
+    wait.forget();
+    expect(wait.endsTooEarly(FROM, at(1))).toBe(false);
+  });
+
+  it('knows how much was left at a reading, less the time since', () => {
+    const wait = new QuarantineWait();
+    expect(wait.leftAt(at(0))).toBe(0);
+    wait.watch(FROM, 10_000, at(0));
+    expect(wait.leftAt(at(2_500))).toBe(7_500);
+  });
+
+  it('reports at least one millisecond until its end', () => {
+    const wait = new QuarantineWait();
+    expect(wait.remainingAt(at(0))).toBe(1);
+    wait.limit(at(0), 3_000);
+    expect(wait.remainingAt(at(1_000))).toBe(2_000);
+    expect(wait.remainingAt(at(5_000))).toBe(1);
+  });
+});
+
+describe('PendingContact', () => {
+  let contact: PendingContact;
+  let reconnects: number;
+
+  beforeEach(() => {
+    reconnects = 0;
+    contact = new PendingContact({ reconnect: () => reconnects++ });
+  });
+
+  it('replaces the connection once the oldest request is overdue, and then counts anew', () => {
+    contact.begin(0);
+    contact.begin(900);
+    contact.reconnectAfter(1_000, 999);
+    expect(reconnects).toBe(0);
+    contact.reconnectAfter(1_000, 1_000);
+    contact.reconnectAfter(1_000, 1_999);
+    expect(reconnects).toBe(1);
+    contact.reconnectAfter(1_000, 2_000);
+    expect(reconnects).toBe(2);
+  });
+
+  it('keeps the connection while no request is under way', () => {
+    contact.reconnectAfter(1_000, 5_000);
+    contact.begin(5_000);
+    expect(contact.isUnderWay).toBe(true);
+    contact.end();
+    expect(contact.isUnderWay).toBe(false);
+    contact.reconnectAfter(1_000, 9_000);
+    expect(reconnects).toBe(0);
   });
 });

@@ -1,44 +1,75 @@
-import type { Instant } from '../../core/clock.js';
+import { elapsedBetween, type Instant } from '../../core/clock.js';
 import type { Quarantine } from '../../core/master.interface.js';
 import type { ServerIdentity } from '../identity.js';
-import { ConfirmedTtl } from './confirmed-ttl.js';
-import type { GuardedServer } from './guarded-server.interface.js';
-import type { Marker } from './marker.js';
-import { PendingContact } from './pending-contact.js';
-import { QuarantineWait } from './quarantine-wait.js';
-import { reasonFor, type Relation, relationOf } from './relation.js';
+import { ANNOUNCED_FOR } from '../scripts/operations.lua.js';
+import type { Marker, MarkerChange } from './marker.js';
 import { ServerClock } from './server-clock.js';
 
 /** The history of a server is compared at least this often, in milliseconds. */
 export const COMPARISON_INTERVAL = 1_000;
 
 /** An address may lead to so many other servers for a while without a loss of what is known about a clock. */
-const MOST_CLOCKS = 4;
+const MAX_CLOCKS = 4;
 
 /** Differs from the nonce of every marker. */
 const NO_NONCE = '-';
 
-/** When a report was requested, and when it arrived. */
-interface ReportTimes {
-  readonly asked: Instant;
-  readonly received: Instant;
+/** So many milliseconds after an announcement, a server still keeps the ttl for as long as a new lock lives. */
+const KNOWN_FOR = ANNOUNCED_FOR - 500;
+
+/** Share by which a clock that is being corrected may run too fast or too slow. */
+export const SLEWED = 0.002;
+/** Times of servers are in whole milliseconds. */
+export const ROUNDED = 2;
+
+export interface GuardedServer {
+  readonly name: string;
+  /** Whether its operator declares that it keeps each acknowledged write across restarts. */
+  readonly isDurable: boolean;
+  /** How much longer than its locks a quarantine has to last, in milliseconds; 0 for a single server. */
+  readonly handover: number;
+  readonly isConnected: boolean;
+  /** Asks the server for its identity; `undefined` if it does not answer. */
+  report(): Promise<ServerIdentity | undefined>;
+  /**
+   * Changes the marker, unless the marker or the server is no longer the one in the report.
+   *
+   * @returns whether the marker was changed; `undefined` if the server refused
+   */
+  mark(report: ServerIdentity, change: MarkerChange): Promise<boolean | undefined>;
+  /**
+   * Sends a small request that is checked like a vote, returns the server's time, and announces a ttl.
+   *
+   * @returns the largest ttl that was announced to every master; `undefined` if the server did not accept the request
+   */
+  beat(announcement: Announcement): Promise<number | undefined>;
+  onVoting(): void;
+  /** Replaces a connection on which nothing arrives. */
+  reconnect(): void;
+}
+
+export interface Announcement {
+  /** The largest ttl in use, in milliseconds; `0` announces nothing. */
+  readonly ttl: number;
+  /** Whether to lengthen a running quarantine, because a lock from before it may have this ttl. */
+  readonly lengthens: boolean;
+  /** A ttl that was announced to every master, in milliseconds. */
+  readonly known: number;
 }
 
 /** What this client knows about the data of one server, and whether the server may vote. */
-export class DataIdentity {
+export class DataRecord {
   clock: ServerClock;
   /** Changes whenever the answers to earlier requests must not count any more. */
   epoch = 0;
   votes = false;
   /** Changes with every new piece of information: a report that was read before is then out of date. */
   revision = 0;
-  /** The marker that was accepted last. */
   marker: Marker | undefined;
   /** When this client first saw the nonce of the marker. */
   seenSince: Instant | undefined;
   /** When this client first saw that the data is unknown; `undefined` while it is known. */
   unknownSince: Instant | undefined;
-  /** Why it does not vote, in words. */
   reason = 'its data is being looked at';
   /** History of the data, as this client saw it last. */
   replid = '';
@@ -49,9 +80,9 @@ export class DataIdentity {
   /** Whether other data was here before, as this process knows: then what the data lacks may have been written. */
   hasLostData = false;
   /** Whether this process held a lock when it first saw the marker in place of another one. */
-  wasMetEngaged = false;
+  markerChangedWhileHolding = false;
   /** Whether the wait of the marker may have to be lengthened for a lock of this process. */
-  owesLengthening = false;
+  mustExtendQuarantine = false;
   /** How far its clock moved forward, kept until all clients can learn of it. */
   step: number | undefined;
   /** The largest ttl that was announced to every master, according to this one. In milliseconds. */
@@ -60,15 +91,15 @@ export class DataIdentity {
   isAnnounced = false;
   /** The clocks of the data that was here before, by nonce: the address may lead back to it. */
   private readonly clocks = new Map<string, ServerClock>();
-  /** The run of the server whose data is unknown. */
   private unknownRun: string | undefined;
   /** Whether the data that was seen last is unknown, over whichever connection: a restart does not make it known. */
   private isUnknown = false;
   /** The generation that this process knew here first. */
   private firstGeneration: string | undefined;
   private compared = -Infinity;
-  private readonly wait = new QuarantineWait();
-  readonly confirmedTtl = new ConfirmedTtl();
+  readonly wait = new QuarantineWait();
+  /** The ttl that the server last confirmed, and when the announcement was sent. */
+  private confirmed: { readonly ttl: number; readonly sent: Instant } | undefined;
   readonly reading: PendingContact;
   readonly heartbeat: PendingContact;
 
@@ -107,6 +138,20 @@ export class DataIdentity {
   /** A script that was sent at a moment has compared this history, and carried out its requests. */
   noteComparison(history: string, sent: Instant): void {
     if (history === this.replid) this.compared = Math.max(this.compared, sent.monotonic);
+  }
+
+  confirmTtl(ttl: number, sent: Instant): void {
+    if (ttl > 0) this.confirmed = { ttl, sent };
+  }
+
+  /**
+   * Whether the server certainly knew of a ttl when it gave an answer that arrived at `received`: if not, the quarantine
+   * of another master could be too short for it.
+   */
+  knewTtl(ttl: number, received: Instant): boolean {
+    const { confirmed } = this;
+    // Protocol 8.9
+    return confirmed !== undefined && ttl <= confirmed.ttl && elapsedBetween(confirmed.sent, received) <= KNOWN_FOR;
   }
 
   relationOf(report: ServerIdentity): Relation {
@@ -171,12 +216,8 @@ export class DataIdentity {
     if (this.votes) this.mistrust(this.reason);
   }
 
-  /**
-   * Accepts the marker of known data. The server votes when `from` has passed by its clock.
-   *
-   * @param longest the longest quarantine, in milliseconds
-   */
-  accept(report: ServerIdentity, { asked, received }: ReportTimes, longest: number): void {
+  /** Accepts the marker of known data. The server votes when `from` has passed by its clock. */
+  accept(report: ServerIdentity, asked: Instant, received: Instant): void {
     const { marker } = report;
     if (!marker) return;
     this.revision++;
@@ -205,7 +246,7 @@ export class DataIdentity {
     if (!isYoung) return;
     this.reason = marker.reason;
     const left = Math.max(marker.from - report.time, this.wait.leftAt(asked));
-    this.wait.limit(asked, Math.min(left, longest - Math.max(0, asked.monotonic - since)));
+    this.wait.limit(asked, Math.min(left, marker.wait - Math.max(0, asked.monotonic - since)));
   }
 
   /**
@@ -213,13 +254,13 @@ export class DataIdentity {
    * do if the address led to another server meanwhile, and now leads back.
    */
   private turnTo(nonce: string): void {
-    this.confirmedTtl.forget();
+    this.confirmed = undefined;
     this.wait.forget();
     this.clocks.set(this.nonce, this.clock);
     this.clock = this.clocks.get(nonce) ?? new ServerClock(this.window);
     this.clocks.delete(nonce);
     const [oldest] = this.clocks.keys();
-    if (this.clocks.size > MOST_CLOCKS && oldest !== undefined) this.clocks.delete(oldest);
+    if (this.clocks.size > MAX_CLOCKS && oldest !== undefined) this.clocks.delete(oldest);
   }
 
   /** By the clock of this process, the quarantine is over: the server votes, for this process only. */
@@ -229,14 +270,119 @@ export class DataIdentity {
     this.server.onVoting();
   }
 
-  /** Records that the server does not vote for at most `length` milliseconds. */
-  waitAtMost(since: Instant, length: number): void {
-    this.wait.limit(since, length);
-  }
-
-  /** Whether the marker in the report keeps the server from voting. */
   isYoungAt(report: ServerIdentity): boolean {
     // Protocol 8.4
     return report.marker !== undefined && report.marker.from > report.time;
   }
+}
+
+/** The wait until one quarantine ends, by the clock of the server and by the clock of this process. */
+export class QuarantineWait {
+  /** The end by the server's clock, and how far away it was at a reading. */
+  private watched: { readonly from: number; readonly left: number; readonly since: Instant } | undefined;
+  /** The end by the monotonic clock of this process. */
+  private until: { readonly since: number; readonly length: number } | undefined;
+
+  /** A reading at `since` shows a quarantine that ends at `from` by the server's clock, `left` milliseconds later. */
+  watch(from: number, left: number, since: Instant): void {
+    this.watched = { from, left, since };
+  }
+
+  /** Another marker begins: what was watched belongs to the one before. */
+  forget(): void {
+    this.watched = undefined;
+  }
+
+  /** Whether the end has passed by the clock of the server only: the clock was set forward while this process watched. */
+  endsTooEarly(from: number, now: Instant): boolean {
+    const { watched } = this;
+    if (watched?.from !== from) return false;
+    // Protocol 8.2
+    return elapsedBetween(watched.since, now) < watched.left * (1 - SLEWED) - ROUNDED;
+  }
+
+  leftAt(now: Instant): number {
+    return this.watched ? this.watched.left - elapsedBetween(this.watched.since, now) : 0;
+  }
+
+  /** The wait lasts at most `length` milliseconds from `since`. */
+  limit(since: Instant, length: number): void {
+    this.until = { since: since.monotonic, length };
+  }
+
+  /** Milliseconds until the wait ends at the latest; at least 1. */
+  remainingAt({ monotonic }: Instant): number {
+    const { since, length } = this.until ?? { since: monotonic, length: 0 };
+    return Math.max(1, length - (monotonic - since));
+  }
+}
+
+/** Requests of one kind to one server, which may hang. */
+export class PendingContact {
+  /** When the first of them was sent, or the connection was last replaced. Monotonic, in milliseconds. */
+  private since: number | undefined;
+
+  constructor(private readonly server: Pick<GuardedServer, 'reconnect'>) {}
+
+  get isUnderWay(): boolean {
+    return this.since !== undefined;
+  }
+
+  begin(now: number): void {
+    this.since ??= now;
+  }
+
+  end(): void {
+    this.since = undefined;
+  }
+
+  /** Replaces the connection if nothing has arrived over it for so many milliseconds. */
+  reconnectAfter(limit: number, now: number): void {
+    if (this.since === undefined || now - this.since < limit) return;
+    this.since = now;
+    this.server.reconnect();
+  }
+}
+
+/** How the data of a server relates to what its marker says. */
+export type Relation =
+  /** The marker belongs to this run and this history. */
+  | 'known'
+  /** The same data under another identity: the first replica was attached, or a declared master was restarted. */
+  | 'renamed'
+  /** The data may lack acknowledged writes. */
+  | 'unknown';
+
+/**
+ * How the data of a server relates to its marker, according to a report.
+ *
+ * @param isDurable whether the operator declares that the server keeps its data across restarts
+ * @param nonce of the last data that this process accepted at the address; empty if it accepted none
+ */
+export function relationOf(
+  { marker, run, replid, wasPromoted, replicas }: ServerIdentity,
+  { isDurable, nonce }: { readonly isDurable: boolean; readonly nonce: string },
+): Relation {
+  // Protocol 8.2 and 8.3
+  if (!marker) return 'unknown'; // @mutant lost-data-taken-for-known-data
+  if (marker.run === run && marker.replid === replid) return 'known'; // @mutant another-run-taken-for-known-data
+  // A process without the permission for INFO has only the nonce, and must not question what others know.
+  if (run === '') return 'known';
+  if (marker.run === '') return 'renamed';
+  // The data came from another server, whatever this one keeps.
+  if (wasPromoted) return 'unknown'; // @mutant promoted-replica-trusted
+  // Attaching the first replica begins a new history of the same data. A promotion does, too, and its trace is lost with
+  // the replication backlog: without a replica, there is no proof that the data is the same.
+  if (marker.run === run) return replicas > 0 ? 'renamed' : 'unknown';
+  // Other data was at this address meanwhile, and acknowledged what this data lacks.
+  const isNext = nonce === '' || nonce === marker.nonce; // @mutant declared-without-nonce
+  // Protocol 8.8
+  return isDurable && isNext ? 'renamed' : 'unknown'; // @mutant durability-inferred
+}
+
+/** Why the data of a server is unknown. */
+export function reasonFor({ marker, run, wasPromoted }: ServerIdentity, before: Marker | undefined): string {
+  if (!marker) return before ? 'it lost its data' : 'its data is new to all processes';
+  if (wasPromoted) return 'it was promoted from a replica';
+  return marker.run === run ? 'its data has another history' : 'it was restarted';
 }
