@@ -457,9 +457,9 @@ const partitions: Section = {
 export const clusterSections: readonly Section[] = [
   failover,
   moves,
-  aborts,
   epochs,
   questions,
+  aborts,
   liveness,
   fallback,
   partitions,
