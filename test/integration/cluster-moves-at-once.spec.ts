@@ -27,10 +27,11 @@ let resources: string[];
 
 // A cluster of its own: such a move is refused while any slot is moved step by step.
 beforeAll(async () => {
-  cluster = await startCluster({ replicas: 0 });
+  // One of the nodes stands still for a while, and must not be found to have failed.
+  cluster = await startCluster({ replicas: 0, nodeTimeout: 15_000 });
   [from, to] = cluster.nodes as [ClusterNode, ClusterNode];
   [holder, rival] = await Promise.all([contenderOn(cluster), contenderOn(cluster)]);
-  resources = await resourcesOn(from, 2);
+  resources = await resourcesOn(from, 3);
   await Promise.all([holder, rival].map((contender) => allGranted(contender, resources)));
 });
 afterAll(async () => {
@@ -50,6 +51,24 @@ describe('A slot that is moved as a whole', () => {
     await taken.release();
     await eventually(async () => (await keysAt(to, resource)).every((key) => key === sealOf(resource)));
     expect(await keysAt(from, resource)).toEqual([]);
+  });
+
+  it('keeps its lock when the move is given up, which has one holder throughout', async () => {
+    const [, , resource = ''] = resources;
+    const held = await holder.acquire(resource, TTL, { ...PATIENT, extend: true });
+    const isRefused = async (): Promise<boolean> => {
+      const lock = await rival.acquire(resource, TTL, { wait: 0 }).catch(() => undefined);
+      await lock?.release();
+      return lock === undefined;
+    };
+    await cluster.giveUpMoveAtOnce(slotOf(resource), to, async () => {
+      await held.extend();
+      expect(await isRefused()).toBe(true);
+    });
+    await held.extend();
+    expect(await isRefused()).toBe(true);
+    expect(await keysAt(to, resource)).toEqual([]);
+    await held.release();
   });
 
   it('deletes the key of a lock that is released meanwhile', async () => {

@@ -203,6 +203,64 @@ const moves: Section = {
   ],
 };
 
+/** A lock lives for three ticks, and a vote counts up to one tick after its view. */
+const aborted: ClusterOptions = { ...one, ttl: 3, wait: 4, sealHasClaim: true, events: ['aborted move'] };
+/** The views of all votes that A grants after the move were sent after the last MIGRATE. */
+const abortedLate: ClusterOptions = { ...aborted, masterTimeout: 0, abortAfter: 2 };
+const abortedTwice: ClusterOptions = {
+  ...oneTick,
+  sealHasClaim: true,
+  events: ['aborted move', 'takeover', ...restarts],
+};
+
+const aborts: Section = {
+  title: 'Question v: what would make it safe to give up a move half-way',
+  holds: [
+    clusterHolds('the operator waits for the ttl after the last MIGRATE, T = 3', { ...aborted, abortAfter: 3 }),
+    clusterHolds('the same, and restarts, a flush or a takeover, two of any, T = 1', {
+      ...abortedTwice,
+      abortAfter: 1,
+    }),
+    clusterHolds('the scripts that grant compare the number of MIGRATE calls, T = 3', {
+      ...aborted,
+      abortRule: 'calls in scripts',
+    }),
+    clusterHolds('the same, and restarts, a flush or a takeover, two of any, T = 1', {
+      ...abortedTwice,
+      abortRule: 'calls in scripts',
+    }),
+    clusterHolds('the views compare that number, and the operator waits longer than a vote is younger than its view', {
+      ...abortedLate,
+      abortRule: 'calls in views',
+    }),
+    clusterHolds('lock and seal are one key, T = 3', { ...aborted, abortRule: 'one key' }),
+  ],
+  breaks: [
+    clusterBreaks('a mark in a view is unknown data', {
+      ...aborted,
+      abortRule: 'mark in views',
+      story: 'no client asks for a view between the begin of the move and its end; A grants X under its old seal',
+    }),
+    clusterBreaks(
+      'a mark in a view is unknown data, and the operator waits longer than a vote is younger than its view',
+      {
+        ...abortedLate,
+        abortRule: 'mark in views',
+        story: 'the same; the view of X is sent after the move was given up, when no trace of it is left at A',
+      },
+    ),
+    clusterBreaks('the views compare the number of MIGRATE calls', {
+      ...aborted,
+      abortRule: 'calls in views',
+      story: 'X views; the lock of L migrates and the move is given up; A grants X, which that view confirms',
+    }),
+    clusterBreaks('the operator waits for less than the ttl', {
+      ...abortedLate,
+      story: 'the lock of L still lives at C when A grants X',
+    }),
+  ],
+};
+
 const elections: ClusterOptions = { ...one, view: 'epoch', events: ['election'] };
 const live: ClusterOptions = { ...two, events: ['takeover', ...restarts], prompt: { within: 3 } };
 
@@ -396,7 +454,16 @@ const partitions: Section = {
   ],
 };
 
-export const clusterSections: readonly Section[] = [failover, moves, epochs, questions, liveness, fallback, partitions];
+export const clusterSections: readonly Section[] = [
+  failover,
+  moves,
+  epochs,
+  questions,
+  aborts,
+  liveness,
+  fallback,
+  partitions,
+];
 
 function clusterHolds(name: string, options: ClusterOptions, quick = false): Configuration {
   return { name, limit: LIMIT, quick, model: () => new ClusterModel(options) };

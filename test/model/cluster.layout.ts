@@ -29,7 +29,9 @@ const EXPIRY = 1;
 const SEAL = 2;
 const SEAL_CLAIM = 3;
 const FROM = 4;
-const DATA = 5;
+/** Whether keys have migrated away since the seal was written: the number of MIGRATE calls in it is an old one. */
+const MIGRATED = 5;
+const DATA = 6;
 
 const MAP = 0;
 const MAP_EPOCH = 1;
@@ -44,7 +46,9 @@ const PENDING_AGE = 7;
 const PENDING_CLAIM = 8;
 /** The process that the round was sent to, plus one. */
 const SENT = 9;
-const CLIENT = 10;
+/** Whether the last view has shown that the partition was migrating. */
+const MARKED = 10;
+const CLIENT = 11;
 
 const CLIENTS = 2;
 
@@ -67,6 +71,8 @@ export class ClusterLayout {
   readonly paused: number;
   readonly cut: number;
   readonly since: number;
+  /** Ticks until the operator may give up the move. */
+  readonly abortIn: number;
   private readonly data: number;
   private readonly clients: number;
   private readonly claims: number;
@@ -87,7 +93,8 @@ export class ClusterLayout {
     this.cut = this.last + 9;
     this.since = this.last + 10;
     this.source = this.last + 11;
-    this.width = this.last + 12;
+    this.abortIn = this.last + 12;
+    this.width = this.last + 13;
   }
 
   claim(node: number): number {
@@ -120,6 +127,10 @@ export class ClusterLayout {
 
   from(server: number): number {
     return this.data + server * DATA + FROM;
+  }
+
+  migrated(server: number): number {
+    return this.data + server * DATA + MIGRATED;
   }
 
   map(c: number): number {
@@ -169,6 +180,10 @@ export class ClusterLayout {
     return this.clients + c * CLIENT + SENT;
   }
 
+  marked(c: number): number {
+    return this.clients + c * CLIENT + MARKED;
+  }
+
   /** The process that made a claim. */
   claimant(claim: number): number {
     return this.claims + 2 * claim;
@@ -209,6 +224,7 @@ export class ClusterLayout {
   endMove(next: Uint8Array): void {
     next[this.source] = 0;
     next[this.target] = 0;
+    next[this.abortIn] = 0;
   }
 
   /** A process has another run id or replid: no seal names it any more. */

@@ -82,9 +82,16 @@ export class ClusterModel implements Model {
   private request(state: Uint8Array, c: number, emit: EmitStep): void {
     this.begin(state, c, emit);
     this.ask(state, c, emit);
-    if (!this.needsView || state[this.at.view(c)] === 1 || !this.maps.canConfirm(state, this.map(state, c))) return;
+    if (!this.needsView || !this.maps.canConfirm(state, this.map(state, c))) return;
+    const server = this.mapped(state, c);
+    if (this.seals.hasOldCalls(state, server)) return;
+    const showsMark = this.options.abortRule === 'mark in views' && this.ownership.isMigratingFrom(state, server);
+    const wasMarked = state[this.at.marked(c)] === 1;
+    if (state[this.at.view(c)] === 1 && showsMark === wasMarked) return;
     const next = this.copy(state);
     next[this.at.view(c)] = 1;
+    next[this.at.marked(c)] = showsMark ? 1 : 0;
+    if (showsMark !== wasMarked) this.seals.renew(next, c, server);
     emit(next, 'view', c);
   }
 
@@ -106,6 +113,7 @@ export class ClusterModel implements Model {
     const server = state[at.sent(c)]! - 1;
     if (round === 0 || !this.ownership.serves(state, server) || !this.seals.isKnown(state, server)) return;
     if (this.needsView && !this.isConfirmed(state, c)) return;
+    if (state[at.marked(c)] === 1) return;
     const owner = state[at.owner(server)]!;
     const isExtension = state[at.belief(c)]! > 0;
     if (owner !== 0 && (owner !== c + 1 || !isExtension)) return;
@@ -163,6 +171,7 @@ export class ClusterModel implements Model {
       if (decrement(next, at.expiry(server)) === 0) next[at.owner(server)] = 0;
       decrement(next, at.from(server));
     }
+    decrement(next, at.abortIn);
     for (const c of CLIENTS) this.age(next, c);
     this.miss(next);
     if (prompt && next[at.since]! <= prompt.within) next[at.since]! += 1;

@@ -58,16 +58,21 @@ export class Moves {
     if (target < 0) return;
     const hasKey = state[at.owner(source)] !== 0;
     const hasSeal = state[at.seal(source)] !== 0;
-    if (hasKey && state[at.owner(target)] === 0) {
+    const isOneKey = this.parts.options.abortRule === 'one key';
+    if (hasKey && !isOneKey && state[at.owner(target)] === 0) {
       const next = copy(state);
       at.copyKey(next, source, target);
       at.clearKey(next, source);
+      this.noteMigrate(next, source);
       emit(next, 'migrate key', source, target);
     }
     if (hasSeal && state[at.seal(target)] === 0) {
       const next = copy(state);
       at.copySeal(next, source, target);
       at.clearSeal(next, source);
+      if (isOneKey) at.copyKey(next, source, target);
+      if (isOneKey) at.clearKey(next, source);
+      this.noteMigrate(next, source);
       emit(next, 'migrate seal', source, target);
     }
     if (this.ownership.owner(state) !== source) return;
@@ -77,10 +82,17 @@ export class Moves {
       this.ownership.addClaim(next, target, this.ownership.bumped(state, target));
       emit(next, 'claim', target);
     }
-    if (!this.happens.has('aborted move')) return;
+    if (!this.happens.has('aborted move') || state[at.abortIn]! > 0) return;
     const next = copy(state);
     at.endMove(next);
     emit(next, 'abort', source);
+  }
+
+  private noteMigrate(next: Uint8Array, source: number): void {
+    const { at } = this.parts;
+    const { abortAfter = 0, abortRule } = this.parts.options;
+    next[at.abortIn] = abortAfter;
+    if (abortRule === 'calls in views' || abortRule === 'calls in scripts') next[at.migrated(source)] = 1;
   }
 
   private reclaim(state: Uint8Array, emit: EmitStep): void {

@@ -26,6 +26,17 @@ export type ClusterEvent =
   /** Another primary takes slots that neither client uses: an epoch without votes. */
   | 'move of other slots';
 
+/**
+ * A rule that would make it safe to give up a move at any time. Question v; section 12 has none of them.
+ *
+ * - `mark in views`: a client that sees in a view that the partition is migrating seals it at once, lets no vote count
+ *   while it sees that, and seals it again afterwards.
+ * - `calls in views`: the seal has the number of MIGRATE calls of its process, and views compare it.
+ * - `calls in scripts`: the scripts that grant compare it.
+ * - `one key`: the lock is stored in the seal, so that both migrate in one step.
+ */
+export type AbortRule = 'mark in views' | 'calls in views' | 'calls in scripts' | 'one key';
+
 /** A rule of section 12 that is left out. */
 export type ClusterWeakening =
   | 'no guard'
@@ -73,6 +84,9 @@ export interface ClusterOptions {
   readonly events: readonly ClusterEvent[];
   readonly maxEvents: number;
   readonly without?: readonly ClusterWeakening[];
+  readonly abortRule?: AbortRule;
+  /** The operator gives up a move only so many ticks after the last MIGRATE. */
+  readonly abortAfter?: number;
   /** A seal counts only for the claim under which it was written. */
   readonly sealHasClaim?: boolean;
   /** Voters hear of a promotion at once. The process that it replaces does not. */

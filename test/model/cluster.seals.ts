@@ -22,6 +22,7 @@ export class Seals {
   /** Whether the data is that which was acknowledged: run, replid and nonce of the seal. Protocol 12.5. */
   isKnown(state: Uint8Array, server: number): boolean {
     const { at } = this;
+    if (this.hasOldCalls(state, server) && this.options.abortRule === 'calls in scripts') return false;
     const named = state[at.seal(server)]!;
     if (this.weak.has('no guard')) return true;
     if (named === 0 || this.weak.has('identity is the nonce only')) return named !== 0;
@@ -32,6 +33,11 @@ export class Seals {
     return isMigrated && this.weak.has('a migration needs no wait');
   }
 
+  /** Whether the seal has another number of MIGRATE calls than its process. Only rules that count them notice that. */
+  hasOldCalls(state: Uint8Array, server: number): boolean {
+    return state[this.at.migrated(server)] === 1;
+  }
+
   /** Seals unknown data of the owner in the map of a client. Returns whether there is some. */
   write(state: Uint8Array, c: number, emit: EmitStep): boolean {
     const { at } = this;
@@ -39,7 +45,7 @@ export class Seals {
     if (!this.ownership.serves(state, server) || !this.isAllowed(state, server, state[at.map(c)]!)) return false;
     // Neither key is present: ASK.
     if (state[at.seal(server)] === 0 && this.ownership.isMigratingFrom(state, server)) return false;
-    const isUnknown = !this.isKnown(state, server);
+    const isUnknown = !this.isKnown(state, server) || this.hasOldCalls(state, server);
     if (this.options.lateSeals) {
       if (isUnknown && state[at.pending(c)] === 0) this.read(state, c, server, emit);
       return isUnknown;
@@ -50,6 +56,13 @@ export class Seals {
     this.seal(next, server, this.options.wait);
     emit(next, 'seal', c, server);
     return isUnknown;
+  }
+
+  /** Seals known data anew. */
+  renew(next: Uint8Array, c: number, server: number): void {
+    const { at } = this;
+    const mayWrite = this.ownership.serves(next, server) && this.isAllowed(next, server, next[at.map(c)]!);
+    if (mayWrite && next[at.seal(server)] !== 0) this.seal(next, server, this.options.wait);
   }
 
   private read(state: Uint8Array, c: number, server: number, emit: EmitStep): void {
@@ -98,6 +111,7 @@ export class Seals {
     next[this.at.seal(server)] = server + 1;
     // Protocol 12.6
     next[this.at.from(server)] = wait;
+    next[this.at.migrated(server)] = 0;
     if (this.options.sealHasClaim) next[this.at.sealClaim(server)] = next[this.at.claim(server)]!;
   }
 }

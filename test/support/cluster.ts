@@ -23,6 +23,7 @@ const SLOTS = 16_384;
 const PATIENCE = 60_000;
 /** Milliseconds between two looks at the nodes. */
 const PACE = 25;
+const MOVE_IS_OVER = new Set(['success', 'failed', 'cancelled']);
 
 export interface ClusterOptions extends Partial<ClusterNodeOptions> {
   /** @default 3 */
@@ -136,16 +137,23 @@ export class TestCluster implements AsyncDisposable {
   /** Moves a slot as a whole, where the server can: Valkey 9. Step by step otherwise. */
   async moveSlotAtOnce(slot: number, to: ClusterNode): Promise<void> {
     const from = await this.primaryOf(slot);
-    const range = ['SLOTSRANGE', slot, slot, 'NODE', to.id];
-    const isMoving = await from.command('CLUSTER', 'MIGRATESLOTS', ...range).then(
-      () => true,
-      (error: unknown) => {
-        if (!/unknown subcommand/i.test(String(error))) throw error;
-        return false;
-      },
-    );
-    if (!isMoving) await moveSlot({ slot, from, to, nodes: this.up() });
+    if (!(await beginMoveAtOnce(slot, from, to))) await moveSlot({ slot, from, to, nodes: this.up() });
     await this.waitUntil((lines) => owns(line(lines, to), slot));
+  }
+
+  /** Begins such a move, which cannot end because its target stands still, and gives it up after `meanwhile`. */
+  async giveUpMoveAtOnce(slot: number, to: ClusterNode, meanwhile: () => Promise<void>): Promise<void> {
+    const from = await this.primaryOf(slot);
+    this.pause(to);
+    const isAtOnce = await beginMoveAtOnce(slot, from, to);
+    if (!isAtOnce) await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
+    await meanwhile();
+    await (isAtOnce
+      ? from.command('CLUSTER', 'CANCELSLOTMIGRATIONS')
+      : from.command('CLUSTER', 'SETSLOT', slot, 'STABLE'));
+    this.resume(to);
+    // A move that was not given up would end now.
+    if (isAtOnce) await eventually(async () => (await movesAtOnce(from)).every((state) => MOVE_IS_OVER.has(state)));
   }
 
   /**
@@ -255,6 +263,23 @@ export class TestCluster implements AsyncDisposable {
   private poll(condition: () => Promise<boolean>, within: number): Promise<void> {
     return eventually(async () => (await condition()) || (await setTimeout(PACE, false)), within);
   }
+}
+
+/** Returns whether the server can move a slot as a whole. */
+async function beginMoveAtOnce(slot: number, from: ClusterNode, to: ClusterNode): Promise<boolean> {
+  try {
+    await from.command('CLUSTER', 'MIGRATESLOTS', 'SLOTSRANGE', slot, slot, 'NODE', to.id);
+    return true;
+  } catch (error) {
+    if (!/unknown subcommand/i.test(String(error))) throw error;
+    return false;
+  }
+}
+
+/** The states of all moves as a whole away from a node. */
+async function movesAtOnce(from: ClusterNode): Promise<string[]> {
+  const moves = (await from.command('CLUSTER', 'GETSLOTMIGRATIONS')) as string[][];
+  return moves.map((fields) => fields[fields.indexOf('state') + 1] ?? '');
 }
 
 function isStranger({ flags, connected }: NodeLine): boolean {
