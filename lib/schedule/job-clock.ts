@@ -44,6 +44,15 @@ export class JobClock {
     return this.medianOf(this.times.map(({ time }) => time));
   }
 
+  /**
+   * The same while a lock is held: from what the masters showed when it was taken, the monotonic clock alone goes on. A wall
+   * clock that was set meanwhile is no time that passed, and a suspension beyond the ttl ends the lock.
+   */
+  get mastersUnderLock(): number {
+    const now = this.clock.read();
+    return this.medianOf([...this.known.values()].map(({ time, at }) => time + now.monotonic - at.monotonic));
+  }
+
   /** The masters whose clocks are far from the median. */
   get deviations(): readonly ClockDeviation[] {
     const { times } = this;

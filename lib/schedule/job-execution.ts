@@ -141,6 +141,6 @@ export class JobExecution {
 
   private get now(): { readonly holder: string; readonly at: number } {
     const { clock, instance } = this.options.context;
-    return { holder: instance, at: clock.masters };
+    return { holder: instance, at: clock.mastersUnderLock };
   }
 }

@@ -111,11 +111,11 @@ export class Job implements TickListener {
     const reading = await held.lock.state.read({ onUncertain: 'newest' }, { keepsDoubt: true, awaitsAll: true });
     clock.synchronize(reading.clocks);
     const { isCertain, dataAge } = reading;
-    const bornAt = dataAge === undefined ? undefined : clock.masters - dataAge;
+    const bornAt = dataAge === undefined ? undefined : clock.mastersUnderLock - dataAge;
     let record = this.recordIn(reading.value); // @mutant record-read-before-the-decision
     this.noteSuccess(record);
     while (!stopping.aborted) {
-      const situation = { isCertain, bornAt, record, time: clock.masters, due: this.pending };
+      const situation = { isCertain, bornAt, record, time: clock.mastersUnderLock, due: this.pending };
       const decision = decideJob(situation, schedule, policy);
       switch (decision.action) {
         case 'run': {
@@ -126,7 +126,7 @@ export class Job implements TickListener {
           break;
         }
         case 'mark':
-          record = markRecord(record, decision, { holder: instance, at: clock.masters });
+          record = markRecord(record, decision, { holder: instance, at: clock.mastersUnderLock });
           await storeRecord(held.lock, record, schedule);
           if (decision.tick !== this.pending) this.noteSkip(decision.tick, decision.state);
           break;

@@ -96,7 +96,7 @@ export class DataRecord {
   private isUnknown = false;
   /** The generation that this process knew here first. */
   private firstGeneration: string | undefined;
-  private compared = -Infinity;
+  private comparedAt: Instant | undefined;
   readonly wait = new QuarantineWait();
   /** The ttl that the server last confirmed, and when the announcement was sent. */
   private confirmed: { readonly ttl: number; readonly sent: Instant } | undefined;
@@ -132,12 +132,14 @@ export class DataRecord {
    * @param interval milliseconds for which a comparison is fresh
    */
   historyToCompare(now: Instant, interval: number): string {
-    return now.monotonic - this.compared <= interval ? '' : this.replid;
+    const isRecent = this.comparedAt !== undefined && elapsedBetween(this.comparedAt, now) <= interval;
+    return isRecent ? '' : this.replid;
   }
 
   /** A script that was sent at a moment has compared this history, and carried out its requests. */
   noteComparison(history: string, sent: Instant): void {
-    if (history === this.replid) this.compared = Math.max(this.compared, sent.monotonic);
+    if (history !== this.replid) return;
+    if (this.comparedAt === undefined || sent.monotonic > this.comparedAt.monotonic) this.comparedAt = sent;
   }
 
   confirmTtl(ttl: number, sent: Instant): void {
@@ -184,7 +186,7 @@ export class DataRecord {
     if (this.votes) this.reason = reason;
     this.votes = false;
     this.epoch++;
-    this.compared = -Infinity;
+    this.comparedAt = undefined;
   }
 
   /** Like {@link mistrust}, for the time of a check, during which the server is not reported as quarantined. */
@@ -227,9 +229,9 @@ export class DataRecord {
       this.seenSince = received;
       this.turnTo(marker.nonce);
       if (this.marker !== undefined || this.votes) this.epoch++;
-      this.compared = -Infinity;
+      this.comparedAt = undefined;
     }
-    if (report.replid !== this.replid) this.compared = -Infinity;
+    if (report.replid !== this.replid) this.comparedAt = undefined;
     this.replid = report.replid;
     this.marker = marker;
     this.knownTtl = marker.knownTtl;

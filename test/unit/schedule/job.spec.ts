@@ -19,7 +19,7 @@ const RESOURCE = 'job:report';
 class ShiftedClock extends ManualClock {
   constructor(
     private readonly base: ManualClock,
-    private readonly ahead: number,
+    public ahead: number,
   ) {
     super();
   }
@@ -191,6 +191,28 @@ describe('A job while clocks of masters are wrong', () => {
     await clock.settle();
     expect(a.runs).toHaveLength(0);
     expect(a.delays.at(-1)).toContain('; the clock of m1 is 60.0 min behind the others');
+  });
+});
+
+// Protocol 14.2
+describe('A wall clock that is set forward while a job runs', () => {
+  it.each(['skip', 'queue'] as const)('costs no instance a tick, and runs none early: overlap %s', async (overlap) => {
+    const { a, clock, cluster, to } = setUp({ overlap });
+    const wrong = new ShiftedClock(clock, 0);
+    const c = new Instance('c', cluster, wrong, { overlap });
+    c.hang();
+    c.start();
+    await to(1, 1);
+    a.start();
+    wrong.ahead = 10 * PERIOD;
+    // Its ticker goes by the same clock.
+    if (overlap === 'queue') c.job.due(START + 11 * PERIOD);
+    await to(1, 1_000);
+    c.end();
+    await to(4, 1);
+    const runs = [...a.runs, ...c.runs];
+    expect(runs.map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD).sort()).toEqual([1, 2, 3, 4]);
+    expect([...a.events, ...c.events].filter((event) => event.endsWith('overlap'))).toEqual([]);
   });
 });
 

@@ -110,6 +110,9 @@ describe('DataRecord', () => {
     clock.stall(1);
     expect(compared()).toBe(server.replid);
     identity.noteComparison(server.replid, clock.read());
+    clock.suspend(1_001);
+    expect(compared()).toBe(server.replid);
+    identity.noteComparison(server.replid, clock.read());
     identity.mistrust('its clock was set back');
     expect(compared()).toBe(server.replid);
   });
