@@ -9,6 +9,8 @@ import type { NamedClient } from '../redis/master-source.js';
 import { languageOf } from '../redis/port-language.js';
 import type { RedisClient } from '../redis/redis-client.interface.js';
 import { isReply, refusalFrom, redactedMessageOf } from '../redis/replies.js';
+import { type SentinelGroup, sentinelGroup } from '../redis/sentinel/sentinel-group.js';
+import { SystemClock } from '../runtime/system-clock.js';
 
 /** The answer of a server to one command. */
 export type Outcome = { readonly value: unknown } | Failure;
@@ -32,6 +34,7 @@ export function isFailure(outcome: Outcome): outcome is Failure {
 export class Contact {
   readonly name: string;
   private readonly client: RedisClient;
+  private readonly group: SentinelGroup | undefined;
   private readonly secrets: readonly string[];
   private trouble: unknown;
 
@@ -40,9 +43,16 @@ export class Contact {
     private readonly timeout: number,
   ) {
     this.name = name;
-    // No ready check: a server that is loading its data reports that in its answers.
-    this.client = client.duplicate({ enableReadyCheck: false, retryStrategy: null });
-    const { password, sentinelPassword } = client.options;
+    const { options } = client;
+    this.group = options.sentinels
+      ? sentinelGroup(name, options, { clock: new SystemClock(), isStrict: false })
+      : undefined;
+    this.client = client.duplicate({
+      // No ready check: a server that is loading its data reports that in its answers.
+      ...{ enableReadyCheck: false, retryStrategy: null },
+      ...(this.group && { Connector: this.group.connections.connector }),
+    });
+    const { password, sentinelPassword } = options;
     this.secrets = [password, sentinelPassword].flatMap((secret) => (secret ? [secret] : []));
   }
 
@@ -99,6 +109,7 @@ export class Contact {
   }
 
   close(): void {
+    this.group?.views.close();
     this.client.disconnect();
   }
 

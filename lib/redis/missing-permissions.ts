@@ -97,13 +97,15 @@ export class MissingPermissions {
   /** An error of the server that names the missing permission, in place of one inside a script that does not. */
   async named(error: unknown): Promise<unknown> {
     const refusal = this.context.refusalOf(error);
-    if (refusal?.code !== 'NOPERM' || /\bto run the\b/.test(refusal.reason)) return error;
+    if (refusal?.code !== 'NOPERM') return error;
+    // In a script, Redis 8 names the permission behind the code ERR.
+    if (/\bto run the\b/.test(refusal.reason)) return replyError(refusal.reason);
     await this.tryAll();
     const { rules } = this;
     const [rule] = rules.filter((each) => VITAL_FOR_GUARD.includes(each));
     const cause =
       rule === undefined ? reasonOf(rules, true) : `this user has no permissions to run the '${rule.slice(1)}' command`;
-    return rules.length === 0 ? error : Object.assign(new Error(`NOPERM ${cause}`), { name: 'ReplyError' });
+    return rules.length === 0 ? error : replyError(cause);
   }
 
   /** Joins a trial under way: a server answers in order, so it was sent after what has just been refused. */
@@ -154,6 +156,10 @@ export class MissingPermissions {
     const isVital = this.isVital(rules);
     return { kind: 'refused', code: 'NOPERM', reason: reasonOf(rules, isVital), isVital };
   }
+}
+
+function replyError(reason: string): Error {
+  return Object.assign(new Error(`NOPERM ${reason}`), { name: 'ReplyError' });
 }
 
 function reasonOf(rules: readonly string[], isVital: boolean): string {

@@ -32,16 +32,12 @@ export const OWN_SETTINGS = Object.freeze({
   commandTimeout: undefined,
   socketTimeout: undefined,
   blockingTimeout: undefined,
-  // The command line asks sentinels one after the other: one that hangs must not use up its time.
-  sentinelCommandTimeout: 1_000,
   enableReadyCheck: true,
   maxLoadingRetryTime: LOADING_RETRY,
   enableAutoPipelining: false,
   // Key names already contain the prefix.
   keyPrefix: '',
   readOnly: false,
-  // In a group that sentinels watch, only the primary may vote.
-  role: 'master' as const,
   retryStrategy: backoff,
   reconnectOnError: null,
   disconnectTimeout: DISCONNECT_WITHIN,

@@ -11,6 +11,7 @@ import type {
   Quarantine,
   ReplyCallback,
   MasterRequest,
+  RefusedReply,
   UnreachableReply,
   NotificationListener,
   OperatorMaster,
@@ -94,8 +95,8 @@ export class RedisMaster implements Master, GuardedServer {
   private listener: (() => void) | undefined;
   private readonly recognition: Recognition;
   private readonly permissions: MissingPermissions;
-  /** Whether the server has refused the last request of the guard itself. */
-  private isGuardRefused = false;
+  /** The server's refusal of the last marker or announcement. */
+  private guardRefusal: RefusedReply | undefined;
   /** Number of readings of its identity for the guard that are under way. */
   private readings = 0;
   private notifications: NotificationChannel | undefined;
@@ -221,7 +222,8 @@ export class RedisMaster implements Master, GuardedServer {
       this.recognition.current.then(again, again);
     } else {
       const quarantined = { kind: 'quarantined', sent: false, ...(this.quarantine ?? RECOGNIZED_ANEW) } as const;
-      if (this.isGuardRefused) void this.permissions.causeOf(quarantined).then(reply);
+      const cause = this.causeOf(request, quarantined);
+      if (cause) void cause.then(reply);
       else reply(quarantined);
     }
   }
@@ -262,7 +264,7 @@ export class RedisMaster implements Master, GuardedServer {
       const report = parseServerIdentity(await this.evaluate(REPORT, [], [this.guard.markerName]));
       if (faultOf(report) === undefined) return report;
     } catch (error) {
-      this.isGuardRefused ||= isReply(error);
+      this.noteGuardRefusal(error);
       throw error;
     } finally {
       this.readings--;
@@ -275,10 +277,10 @@ export class RedisMaster implements Master, GuardedServer {
     if (!this.isConnected || !this.guard) return undefined;
     try {
       const reply = await this.evaluate(MARK, [this.guard.markerName], markArguments(report, change));
-      this.isGuardRefused = false;
+      this.guardRefusal = undefined;
       return reply === 1;
     } catch (error) {
-      this.isGuardRefused ||= isReply(error);
+      this.noteGuardRefusal(error);
       return undefined;
     }
   }
@@ -293,13 +295,18 @@ export class RedisMaster implements Master, GuardedServer {
     };
     return new Promise((resolve) => {
       const reply: ReplyCallback = (answer) => {
-        if (answer.kind === 'granted') this.isGuardRefused = false;
+        // Without a ttl, nothing is written.
+        if (answer.kind === 'granted' && announcement.ttl > 0) this.guardRefusal = undefined;
         resolve(answer.kind === 'granted' ? answer.fence : undefined);
       };
       this.queue.add({ request, reply });
       // Before what asks for a lock with this ttl.
       this.queue.flush();
     });
+  }
+
+  private noteGuardRefusal(error: unknown): void {
+    if (isReply(error)) this.guardRefusal = refusalFrom(error, this.connection.secrets);
   }
 
   onVoting(): void {
@@ -592,12 +599,17 @@ export class RedisMaster implements Master, GuardedServer {
     this.queue.noteAnswer();
   }
 
-  /** The missing permission behind an answer, which is found out; `undefined` if the answer needs no explanation. */
+  /** What the server refuses behind an answer, which is found out; `undefined` if the answer needs no explanation. */
   private causeOf({ op }: ServerRequest, answer: MasterReply): Promise<MasterReply> | undefined {
-    if (answer.kind === 'refused' && op === 'beat') this.isGuardRefused = true;
+    if (answer.kind === 'refused' && op === 'beat') this.guardRefusal = answer;
     if (answer.kind === 'refused' && answer.code === 'NOPERM') return this.permissions.explain(answer);
-    const isSymptom = answer === LOST_DATA || (answer.kind === 'quarantined' && this.isGuardRefused);
-    return isSymptom ? this.permissions.causeOf(answer) : undefined;
+    if (answer === LOST_DATA) return this.permissions.causeOf(answer);
+    const { guardRefusal } = this;
+    if (answer.kind !== 'quarantined' || !guardRefusal) return undefined;
+    const isSymptom = answer.reason === UNANNOUNCED.reason || this.data?.unknownSince !== undefined;
+    // A missing permission is looked for anew, and lost data is the reason of the quarantine itself.
+    const isCause = isSymptom && guardRefusal.code !== 'NOPERM' && guardRefusal !== LOST_DATA;
+    return isCause ? Promise.resolve(guardRefusal) : this.permissions.causeOf(answer);
   }
 }
 

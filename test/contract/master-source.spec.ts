@@ -181,13 +181,13 @@ describe('The connection of a master', () => {
   it('has the settings that a lock needs, whatever the client specifies', () => {
     const client = new Redis({
       ...{ lazyConnect: true, host: 'host', enableOfflineQueue: true, keyPrefix: 'x:', commandTimeout: 5 },
-      ...{ maxRetriesPerRequest: 20, autoResendUnfulfilledCommands: true, readOnly: true, role: 'slave' },
+      ...{ maxRetriesPerRequest: 20, autoResendUnfulfilledCommands: true, readOnly: true },
       ...{ stringNumbers: true, enableReadyCheck: false, retryStrategy: () => null, password: 'p', db: 3, tls: {} },
     });
     const own = ownConnection(client);
     expect(own).toMatchObject({
       ...{ lazyConnect: true, host: 'host', enableOfflineQueue: false, keyPrefix: '', maxRetriesPerRequest: 0 },
-      ...{ autoResendUnfulfilledCommands: false, readOnly: false, role: 'master', stringNumbers: false },
+      ...{ autoResendUnfulfilledCommands: false, readOnly: false, stringNumbers: false },
       ...{ enableReadyCheck: true, password: 'p', db: 3, tls: {} },
       ...{ autoResubscribe: false, enableAutoPipelining: false, monitor: false, reconnectOnError: null },
     });

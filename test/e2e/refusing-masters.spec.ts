@@ -81,3 +81,35 @@ describe('An application whose masters refuse every write', () => {
     expect(locks.status().canVote).toBe(true);
   }, 60_000);
 });
+
+describe('A lock that two of three masters refuse to extend, with the restart guard', () => {
+  const set = (name: string, value: string): [string, ...string[]] => ['CONFIG', 'SET', name, value];
+  it.each<[code: string, ...refuse: [string, ...string[]]]>([
+    ['OOM', ...set('maxmemory', '1')],
+    ['NOREPLICAS', ...set('min-replicas-to-write', '1')],
+    ['READONLY', 'REPLICAOF', '127.0.0.1', '1'],
+    ['NOPERM', 'ACL', 'SETUSER', 'default', '-hset'],
+  ])(
+    'is lost with what they said, in the error and in the log: %s',
+    async (code, ...refuse) => {
+      await using masters = await startMasters(3);
+      const app = await boot({
+        imports: [RedlockModule.forRoot({ masters: [...masters.urls], masterTimeout: '500ms', ttl: '2s' })],
+      });
+      const lock = await app.get(LockService).acquire('held', { wait: '20s', extend: true });
+      const lost = new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+      for (const { port } of masters.servers.slice(1)) await command(port, ...refuse);
+      await lost;
+      const [a, b, c] = masters.servers.map(({ port }) => `127.0.0.1:${port}`);
+      const said = new RegExp(`${a}: [^;]*; ${b}: ${code} [^;]*; ${c}: ${code} [^;]*\\)`);
+      expect(String(lock.signal.reason)).toMatch(said);
+      const lines = logs.filter((line) => /the lock on "held"/.test(line));
+      expect(lines).toEqual([
+        expect.stringMatching(/^warn the lock on "held" is in danger/),
+        expect.stringMatching(/^warn lost the lock on "held"/),
+      ]);
+      for (const line of lines) expect(line).toMatch(said);
+    },
+    60_000,
+  );
+});

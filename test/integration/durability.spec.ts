@@ -123,6 +123,23 @@ describe('A lock on masters that report `appendfsync always`, and are not declar
     const lock = await lockOnSpares([a!, b!], holder);
     expect(await isSharedWith(await connect(masters), lock)).toBe(false);
   }, 60_000);
+
+  // Protocol 9.1
+  it('has a smaller fencing token than later locks, although its token was drawn from spares', async () => {
+    const masters = await synced();
+    const [a, b] = masters.servers;
+    const holder = await connect(masters);
+    await allVote(holder);
+    const before = await withLock(holder, (lock) => lock.fencingToken());
+    const tokens: number[] = [];
+    const lock = await lockOnSpares([a!, b!], holder, [], async (drawing) => tokens.push(await drawing.fencingToken()));
+    await lock.release();
+    const rival = await connect(masters);
+    tokens.push(await withLock(rival, (later) => later.fencingToken()));
+    const all = [before, ...tokens];
+    expect(all).toHaveLength(3);
+    expect(all).toEqual([...new Set(all)].sort((one, other) => one - other));
+  }, 60_000);
 });
 
 // Protocol 8.8
@@ -134,7 +151,7 @@ describe('A lock on masters that are declared durable', () => {
     const rival = await connect(masters, { durable: true });
     await allVote(holder);
     await allVote(rival);
-    const lock = await lockOnSpares([a!, b!], holder, rival);
+    const lock = await lockOnSpares([a!, b!], holder, [rival]);
     expect(await isSharedWith(rival, lock)).toBe(false);
   }, 60_000);
 
@@ -274,7 +291,8 @@ async function startInPlaceOf(primaries: readonly RedisServer[], replicas: reado
 async function lockOnSpares(
   originals: readonly RedisServer[],
   holder: Contender,
-  ...rivals: Contender[]
+  rivals: readonly Contender[] = [],
+  use: (lock: Lock) => Promise<unknown> = () => Promise.resolve(),
 ): Promise<Lock> {
   await Promise.all(originals.map((each) => each.kill()));
   const spares = await Promise.all(originals.map(({ port }) => server({ port, args: SYNCED })));
@@ -283,6 +301,7 @@ async function lockOnSpares(
     await allVote(contender);
   }
   const lock = await holder.acquire('held', TTL, { wait: 0 });
+  await use(lock);
   await Promise.all(spares.map((each) => each.kill()));
   await Promise.all(originals.map((each) => each.restart()));
   return lock;

@@ -35,6 +35,17 @@ describe('At boot', () => {
     expect(message).toContain(`the same server as 127.0.0.1:${masters.servers[0]!.port}`);
   });
 
+  it.each(['localhost', '127.1'])(
+    'refuses another way to write the address of a server, which text does not show: %s',
+    async (host) => {
+      await using masters = await startMasters(2);
+      const [{ port, url }, other] = masters.servers as [RedisServer, RedisServer];
+      const { message } = await bootError([url, other.url, `redis://${host}:${port}`]);
+      expect(message).toContain(`${host}:${port}`);
+      expect(message).toContain(`the same server as 127.0.0.1:${port}`);
+    },
+  );
+
   it('refuses a replica', async () => {
     await using masters = await startMasters(3);
     const [a, b] = masters.servers;

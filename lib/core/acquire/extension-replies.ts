@@ -22,14 +22,17 @@ export class ExtensionReplies {
     return new Set([...this.renewed, ...renewedIn(this.current?.report ?? [])]);
   }
 
-  /** The replies so far. A master that was not waited for is reported with its reply to an earlier extension. */
+  /**
+   * The replies so far. A master that was not waited for is reported with its reply to an earlier extension, and so is one
+   * that refused it and has not answered the one under way: the validity may end soon after that was sent.
+   */
   get last(): readonly MasterReport[] {
     if (!this.current) return this.earlier;
     const { report, isOpen } = this.current;
-    return report.map(({ master, answer }, index) => ({
-      master,
-      answer: answer ?? (isOpen ? TIMED_OUT : this.earlier[index]?.answer),
-    }));
+    return report.map(({ master, answer }, index) => {
+      const earlier = this.earlier[index]?.answer;
+      return { master, answer: answer ?? (isOpen && earlier?.kind !== 'refused' ? TIMED_OUT : earlier) };
+    });
   }
 }
 

@@ -100,10 +100,11 @@ export class StepJudge {
     let judgement = UNKNOWN;
     // With two masters and this client, each of the three clocks could be the wrong one.
     for (const before of identities.length < EARLY_FROM ? [] : steps) {
-      // All servers are compared over the same time: a sample from after the step does not show it.
+      // All servers are compared over the same time: a sample from after the step does not show it. That may have happened
+      // while the answer was under way: its server seems to have moved since it was asked.
       const known = others.map((other) => {
         const answer = answers.get(other);
-        return answer && other.clock.movementSince(before.received, answer);
+        return answer && other.clock.movementSince(before.sent, answer);
       });
       judgement = judge(movement(before, sample), known, { quorum, allowance });
       if (judgement.culprit !== 'unknown') break;

@@ -495,17 +495,20 @@ describe('A job that was missed', () => {
     expect(a.events).toEqual(['1 late', '2 started 1', '2 ok']);
   });
 
-  it('runs no tick twice after a loss of its record, by the clock of a master that is an hour behind', async () => {
-    const { a, clock, cluster, to } = setUp();
-    a.start();
-    await clock.settle();
-    cluster.clocks = { m1: -3_600_000, m2: 0, m3: 0 };
-    cluster.certainty = { isCertain: false, bornAt: START + PERIOD };
-    await to(1, 1);
-    expect(a.events).toEqual(['1 unknown']);
-    await to(2, 1);
-    expect(a.events).toEqual(['1 unknown', '2 started 1', '2 ok']);
-  });
+  it.each([-3_600_000, 3_600_000])(
+    'runs no tick twice after a loss of its record if the clock of a master differs by %d ms',
+    async (wrong) => {
+      const { a, clock, cluster, to } = setUp();
+      a.start();
+      await clock.settle();
+      cluster.clocks = { m1: wrong, m2: 0, m3: 0 };
+      cluster.certainty = { isCertain: false, bornAt: START + PERIOD };
+      await to(1, 1);
+      expect(a.events).toEqual(['1 unknown']);
+      await to(2, 1);
+      expect(a.events).toEqual(['1 unknown', '2 started 1', '2 ok']);
+    },
+  );
 
   it('marks ticks as unknown after a loss of its record', async () => {
     const { a, clock, cluster, to, record } = setUp();

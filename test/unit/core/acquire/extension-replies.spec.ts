@@ -4,6 +4,7 @@ import type { MasterReport } from '../../../../lib/core/errors.js';
 import { GRANTED, type MasterReply, TIMED_OUT } from '../../../../lib/core/master.interface.js';
 
 const DOWN: MasterReply = { kind: 'unreachable', reason: 'gone', sent: false };
+const FULL: MasterReply = { kind: 'refused', code: 'OOM', reason: 'no memory' };
 
 function round(isOpen: boolean, ...answers: (MasterReply | undefined)[]) {
   return { isOpen, report: answers.map((answer, index): MasterReport => ({ master: `m${index + 1}`, answer })) };
@@ -26,5 +27,12 @@ describe('ExtensionReplies', () => {
     replies.begin(round(false, GRANTED, DOWN, DOWN));
     replies.begin(round(true, undefined, undefined, DOWN));
     expect(replies.last).toEqual(round(false, TIMED_OUT, TIMED_OUT, DOWN).report);
+  });
+
+  it('keeps the refusal of an earlier extension, however late the one under way was sent', () => {
+    const replies = new ExtensionReplies();
+    replies.begin(round(false, GRANTED, FULL, FULL));
+    replies.begin(round(true, undefined, undefined, GRANTED));
+    expect(replies.last).toEqual(round(false, TIMED_OUT, FULL, GRANTED).report);
   });
 });

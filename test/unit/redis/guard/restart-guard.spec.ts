@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { driftOf, resolveSettings } from '../../../../lib/core/settings/settings.js';
+import { EARLY_AFTER } from '../../../../lib/redis/guard/new-masters.js';
 import type { RestartGuard } from '../../../../lib/redis/guard/restart-guard.js';
 import { type FakeServer, Process, threeServers } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
@@ -381,6 +382,25 @@ describe('Servers that are all new', () => {
     const process = await started('process', servers.slice(0, 2));
     await clock.advance(LONGEST_WAIT - 500);
     expect(process.votes).toEqual([false, false]);
+  });
+
+  it('vote within 3 s of the start of each of six processes that start one after the other', async () => {
+    const starts: number[] = [];
+    for (let i = 0; i < 6; i++) {
+      starts.push(clock.now);
+      await started(`process ${i}`);
+      await clock.advance(400);
+    }
+    await clock.advance(3_000);
+    const voted = processes.map(({ links }) => links.map(({ votedAt = Infinity }) => votedAt));
+    const [first = 0] = starts;
+    // Processes that start later delay no vote: the first one counts as soon as none can have objected.
+    expect(Math.min(...voted.flat())).toBe(first + EARLY_AFTER);
+    for (const [i, start] of starts.entries()) {
+      // 2.5 s for objections, and one reading.
+      expect(Math.max(...voted[i]!) - start).toBeLessThan(3_000);
+      hold(processes[i]!.guard);
+    }
   });
 
   it('do not vote early if one of the servers has voted before', async () => {
