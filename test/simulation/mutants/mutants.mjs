@@ -7,7 +7,6 @@
 // - ballots-not-promised, smaller-ballots-write-the-state, any-holder-opens-the-state: test/contract/state.contract.ts;
 // - declared-without-nonce, promoted-replica-trusted: test/unit/redis/guard/relation.spec.ts;
 // - new-without-a-wait: test/unit/redis/guard/new-masters.spec.ts.
-// Nothing is known to notice quarantined-masters-open-the-state and generation-not-compared; the model has both.
 //
 // The simulated servers do not run Lua. A fault in a script is therefore in its model, too: in lib/memory/operations.ts or,
 // where `model` says so, in the simulation (`modelFaults` in profiles.ts).
@@ -143,6 +142,13 @@ export const MUTANTS = [
   ],
   ['state of lost data counted', { 'stale-state-counted': 'return stored !== undefined || isFirst;' }],
   ['masters that lost the state counted', { 'masters-that-lost-the-state-counted': 'const counted = reports.length;' }],
+  ['generation of a state not compared', { 'generation-not-compared': 'or true' }, 'model'],
+  [
+    'quarantined masters open the state',
+    {
+      'quarantined-masters-open-the-state': "masters.map((master) => [master, master.identity().generation ?? '']),",
+    },
+  ],
   ['ballots compared by id', { 'ballots-compared-by-id': '' }],
   [
     'smaller ballots open the state',

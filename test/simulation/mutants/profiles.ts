@@ -2,6 +2,7 @@ import { EVERYTHING, generate, type Profile } from '../generator.js';
 import type { Schedule } from '../schedule.js';
 import type { ModelFault } from '../server/operations.js';
 import { duplicateToken } from './duplicate-token.js';
+import { lostPromise, openedInQuarantine } from './lost-promises.js';
 import { lostTogether } from './lost-together.js';
 import { restartedInTurn } from './restarted-in-turn.js';
 
@@ -132,6 +133,11 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'budget counted from each attempt': { profile: CROWDED },
   'state of lost data counted': { profile: { ...LOST_STATES, dataAfterCrash: ['stale'] } },
   'masters that lost the state counted': { profile: LOST_STATES },
+  'generation of a state not compared': {
+    ...{ profile: LOST_STATES, schedule: lostPromise },
+    modelFaults: new Set(['generation-is-ignored']),
+  },
+  'quarantined masters open the state': { profile: LOST_STATES, schedule: openedInQuarantine },
   'ballots compared by id': { profile: { ...STATES, faults: ['leave'] } },
   'smaller ballots open the state': { profile: { ...STATES, faults: ['leave'] } },
   'shared beside an exclusive holder': { profile: SHARED },
