@@ -42,6 +42,8 @@ export interface Profile {
   readonly sharing: number;
   /** Share of the schedules in which many short sections of one process want the same lock. */
   readonly crowds: number;
+  /** Share of the schedules in which callers block their event loop. */
+  readonly blocking: number;
 }
 
 export const FAULTS: readonly FaultKind[] = [
@@ -82,6 +84,7 @@ export const EVERYTHING: Profile = {
   states: 1 / 3,
   sharing: 0.4,
   crowds: 0.15,
+  blocking: 0.05,
 };
 
 /** Two processes with a few locks meet just as many kinds of problems, in a third of the time. */
@@ -153,7 +156,7 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
       ...(isKnown && { isKnown }),
     })),
     processes,
-    operations: crowded,
+    operations: blockingFor(new Chance(seed, 8), profile, crowded),
     faults: [...deployment, ...faults],
     latency: chance.pick(profile.latencies),
   };
@@ -204,6 +207,16 @@ function crowdFor(chance: Chance, { crowds }: Profile, operations: readonly Oper
     ...{ abortAfter: chance.happens(0.2) ? chance.whole(1, 60) : undefined },
   }));
   return [...operations, ...crowd];
+}
+
+/** Lets some callers block their event loop: work of the same turn then starts later than its lock was granted. */
+function blockingFor(chance: Chance, { blocking }: Profile, operations: readonly Operation[]): readonly Operation[] {
+  if (!chance.happens(blocking)) return operations;
+  return operations.map((operation) => {
+    if (chance.happens(0.5)) return operation;
+    const lasts = Math.round(operation.ttl * chance.pick([0.1, 0.7, 1.2]));
+    return { ...operation, blocks: { when: chance.pick(['held', 'released'] as const), lasts } };
+  });
 }
 
 interface Deployment {

@@ -154,6 +154,12 @@ export const MUTANTS = [
     'smaller ballots open the state',
     { 'smaller-ballots-open-the-state': '', 'smaller-ballots-open-the-state-in-memory': '' },
   ],
+  ['work begins without a look at the lock', { 'work-begun-without-a-look-at-the-clock': '' }],
+  [
+    'work begins unless a loss was reported',
+    { 'work-begun-without-a-look-at-the-clock': 'if (this.isOver) return false;' },
+  ],
+  ['work begins among other reactions', { 'work-begun-among-other-reactions': '' }],
   ['lock passed on with its token', { 'lock-passed-on-with-its-token': '' }],
   [
     'shared beside an exclusive holder',

@@ -17,11 +17,13 @@ interface MutantProfile {
 
 const GUARDED: Profile = {
   ...{ ...EVERYTHING, masters: [3], guard: [undefined], drifts: [200e-6], offsets: [5] },
-  ...{ fresh: 0, known: 0, rolling: 0, durable: 0, synced: 0, states: 0, sharing: 0, crowds: 0 },
+  ...{ fresh: 0, known: 0, rolling: 0, durable: 0, synced: 0, states: 0, sharing: 0, crowds: 0, blocking: 0 },
 };
 const CROWDED: Profile = { ...GUARDED, processes: [3, 4], resources: [['a']] };
 /** Short sections of one process, one after the other. */
 const QUEUED: Profile = { ...CROWDED, crowds: 1, known: 1, mostFaults: 0 };
+/** The same, in which the work blocks its process for longer than a lock lasts. */
+const BLOCKED: Profile = { ...QUEUED, blocking: 1, ttls: [100, 300] };
 const SLOW: Profile = { ...CROWDED, faults: ['slow', 'partition', 'hang', 'pause'], latencies: [20] };
 
 /** Locks that overlap, with counters that differ between masters because all clocks are behind them. */
@@ -61,6 +63,8 @@ const DELAYED: Profile = {
 
 /** Profiles by the name of the mutant. */
 export const PROFILES: Readonly<Record<string, MutantProfile>> = {
+  'work begins without a look at the lock': { profile: BLOCKED },
+  'work begins unless a loss was reported': { profile: BLOCKED },
   'lock passed on with its token': { profile: QUEUED },
   'start time taken after replies': { profile: { ...SLOW, ttls: [300, 1_000] } },
   'elapsed ignored': { profile: SLOW },
@@ -148,6 +152,9 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'expiry of a shared key only grows': { profile: UNDISTURBED },
   'wake chain stops after one': { profile: UNDISTURBED },
   'barriers not looked at': { profile: UNDISTURBED },
+  'work begins among other reactions': {
+    profile: { ...UNDISTURBED, blocking: 1, ttls: [100, 300], processes: [2], operations: [10, 20] },
+  },
   'barrier on one master': { profile: UNDISTURBED },
 };
 

@@ -8,6 +8,7 @@ import type { LockObserver } from '../../../lib/core/observer.js';
 export const RARE_STATES = [
   'a hand-off reservation expired',
   'a holder passed its lock on to a waiter of its process',
+  'a lock ended before its work could start',
   'an extension healed a master',
   'a master answered NOSCRIPT',
   'a master refused writes as a replica',
