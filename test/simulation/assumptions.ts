@@ -134,7 +134,9 @@ export class Assumptions {
       case 'crash':
         if (fault.data === 'kept') return;
         if (!guarded) this.broken.add('a master lost data, and there is no restart guard');
-        if (fault.data === 'stale') this.noteStale();
+        if (fault.isFileOff && this.schedule.durable) {
+          this.broken.add('the append-only file of a master that is said to be durable was off');
+        } else if (fault.data === 'stale') this.noteStale();
         return;
       case 'lateBoot':
       case 'loseAll':
@@ -143,7 +145,8 @@ export class Assumptions {
       case 'promote':
         if (!guarded) this.broken.add('a replica was promoted, and there is no restart guard');
         this.noteReplaced(fault.connections, endpoint, nodes);
-        this.noteStale();
+        // It says that it was promoted, unless it is replaced in turn: what its operator declares does not count then.
+        if (!this.isOnlyLoss) this.noteStale();
         return;
       case 'spare':
         if (!guarded) this.broken.add('a master was replaced, and there is no restart guard');
@@ -213,6 +216,12 @@ export class Assumptions {
       case 'die':
       case 'leave':
     }
+  }
+
+  /** Whether one fault affects the masters, and it affects one of them. */
+  private get isOnlyLoss(): boolean {
+    const { faults, servers } = this.schedule;
+    return servers.length > 1 && faults.filter(({ kind }) => !ON_CLIENTS.includes(kind)).length === 1;
   }
 
   private noteStale(): void {

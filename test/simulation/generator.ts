@@ -125,6 +125,7 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
   });
   const isFresh = chance.happens(profile.fresh);
   const isDurable = chance.happens(profile.durable);
+  const isSynced = new Chance(seed, 6).happens(profile.synced);
   const isKnown = !isFresh && new Chance(seed, 2).happens(profile.known);
   const settled = isKnown ? CONNECTED : SETTLED;
   const first = isFresh ? FRESH : settled;
@@ -150,14 +151,14 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
     seed,
     options: { ttl, maxTtl, ...(restartGuard !== undefined && { restartGuard }), wait: 1_000 },
     ...(isDurable && { durable: true }),
-    ...(new Chance(seed, 6).happens(profile.synced) && { synced: true }),
+    ...(isSynced && { synced: true }),
     servers: Array.from({ length: masters }, () => ({
       ...{ ...clock(), uptime: isFresh ? JUST_STARTED : STARTED_LONG_AGO },
       ...(isKnown && { isKnown }),
     })),
     processes,
     operations: blockingFor(new Chance(seed, 8), profile, crowded),
-    faults: [...deployment, ...faults],
+    faults: [...deployment, ...faults.map((one) => withFileOff(one, isDurable || isSynced))],
     latency: chance.pick(profile.latencies),
   };
 }
@@ -367,6 +368,11 @@ function fault(chance: Chance, profile: Profile, at: number, servers: number, pr
     case 'leave':
       return { kind, at, process };
   }
+}
+
+/** A master that syncs each write comes back with older data if its file was off for a while. */
+function withFileOff(fault: Fault, isSynced: boolean): Fault {
+  return isSynced && fault.kind === 'crash' && fault.data === 'stale' ? { ...fault, isFileOff: true } : fault;
 }
 
 function jump(chance: Chance, ttl: number): number {

@@ -86,6 +86,8 @@ export type Fault =
       readonly down: number;
       readonly data: 'kept' | 'lost' | 'stale';
       readonly lag: number;
+      /** Whether its append-only file is off for these last `lag` ms, and on again when it starts. */
+      readonly isFileOff?: boolean;
     })
   /** Starts again after `down` ms with everything that it has acknowledged. */
   | (OnServer & { readonly kind: 'durableRestart'; readonly down: number })

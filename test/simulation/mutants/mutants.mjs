@@ -5,7 +5,7 @@
 // Random schedules rarely notice the other anchors in the code of states. These specs do:
 // - state-written-to-one-master, late-openings-counted: test/unit/core/state/lock-state.spec.ts;
 // - ballots-not-promised, smaller-ballots-write-the-state, any-holder-opens-the-state: test/contract/state.contract.ts;
-// - declared-without-nonce, promoted-replica-trusted: test/unit/redis/guard/relation.spec.ts;
+// - declared-without-nonce: test/unit/redis/guard/relation.spec.ts;
 // - new-without-a-wait: test/unit/redis/guard/new-masters.spec.ts.
 //
 // The simulated servers do not run Lua. A fault in a script is therefore in its model, too: in lib/memory/operations.ts or,
@@ -115,6 +115,7 @@ export const MUTANTS = [
   ['another run taken for known data', { 'another-run-taken-for-known-data': "return 'known';" }],
   ['lost data taken for known data', { 'lost-data-taken-for-known-data': "if (!marker) return 'renamed';" }],
   ['durability inferred', { 'durability-inferred': "return isNext ? 'renamed' : 'unknown';" }],
+  ['promoted replica of a declared master trusted', { 'promoted-replica-trusted': '' }],
   ['no objection to new masters', { 'no-objection': '' }],
   ['a new marker votes at once', { 'a-new-marker-votes-at-once': 'this.votes = true;' }],
   [

@@ -118,6 +118,17 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'lost data taken for known data': { profile: { ...CROWDED, faults: ['crash'], dataAfterCrash: ['lost'] } },
   'a new marker votes at once': { profile: { ...CROWDED, faults: ['crash', 'flush'] } },
   'durability inferred': { profile: { ...GUARDED, known: 1, synced: 1, faults: ['crash'], dataAfterCrash: ['stale'] } },
+  'promoted replica of a declared master trusted': {
+    profile: {
+      ...GUARDED,
+      durable: 1,
+      known: 1,
+      faults: ['promote'],
+      mostFaults: 1,
+      ttls: [1_000, 3_000],
+      extended: 0.5,
+    },
+  },
   'no objection to new masters': { profile: GUARDED, schedule: restartedInTurn },
   'no veto': { profile: GUARDED, schedule: lostTogether },
   'early vote too early': { profile: GUARDED, schedule: lostTogether },
