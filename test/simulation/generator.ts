@@ -215,7 +215,7 @@ function blockingFor(chance: Chance, { blocking }: Profile, operations: readonly
   if (!chance.happens(blocking)) return operations;
   return operations.map((operation) => {
     if (chance.happens(0.5)) return operation;
-    const lasts = Math.round(operation.ttl * chance.pick([0.1, 0.7, 1.2]));
+    const lasts = Math.round(operation.ttl * chance.pick([0.3, 1.2, 1.2]));
     return { ...operation, blocks: { when: chance.pick(['held', 'released'] as const), lasts } };
   });
 }
