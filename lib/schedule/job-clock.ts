@@ -64,7 +64,7 @@ export class JobClock {
 
   /** These masters have answered; the others are taken to go on as they did. */
   synchronize(clocks: readonly MasterClock[]): void {
-    for (const clock of clocks) this.known.set(clock.master, clock);
+    for (const clock of clocks) this.known.set(clock.master, clock); // @mutant clocks-of-silent-masters-go-on
     this.announce();
   }
 
@@ -103,7 +103,7 @@ export class JobClock {
     const { wall } = this;
     const lower = sorted[Math.floor((sorted.length - 1) / 2)] ?? wall;
     const upper = sorted[Math.floor(sorted.length / 2)] ?? wall;
-    return Math.min(Math.max(wall, lower), upper);
+    return Math.min(Math.max(wall, lower), upper); // @mutant two-clocks-bound-the-own
   }
 
   private announce(): void {

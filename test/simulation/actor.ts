@@ -95,6 +95,16 @@ export class Actor {
     if (newTtl !== undefined) world.later(node, work / 2, () => this.extend(lock, newTtl));
     if (state) world.later(node, state.at * work, () => this.useState(lock, state));
     world.later(node, work, () => this.release(lock));
+    this.block('held');
+  }
+
+  /** Blocks the event loop, as synchronous work does. */
+  private block(when: 'held' | 'released'): void {
+    const { node, operation, world } = this;
+    if (operation.blocks?.when !== when) return;
+    world.trace(this.name, () => `blocks its process for ${operation.blocks?.lasts} ms`);
+    world.assumptions.noteBlocked(world.scheduler.now, operation.blocks.lasts);
+    node.process.block(operation.blocks.lasts);
   }
 
   private askForToken(lock: Lock, began: number): void {
@@ -147,6 +157,7 @@ export class Actor {
         world.checkSharedKeys();
       }),
     );
+    this.block('released');
   }
 
   /** Checks that a process that no fault touches keeps its lock, whatever happens to others. */

@@ -26,6 +26,7 @@ const BACK_WITHIN = 2_000;
 /** A server that was a replica for less than this is not noticed over a connection that survived, in milliseconds. */
 const COMPARED_WITHIN = 1_000;
 
+const CUT_OFF = 'a holder was cut off from all masters when a majority lost its data';
 const FORTH_AND_BACK = `a master's clock was set forth and back before every process had looked`;
 
 /** Faults that affect one process only. */
@@ -69,6 +70,8 @@ export class Assumptions {
   private readonly back = new Set<number>();
   private readonly smallestVisible: number;
   private readonly harmless: number;
+  /** When a holder has to contact the masters, because a majority loses its data. */
+  private loss: Interval | undefined;
 
   constructor(
     private readonly schedule: Schedule,
@@ -86,7 +89,10 @@ export class Assumptions {
       ({ kind }) =>
         ON_CLIENTS.includes(kind) || HARMLESS.includes(kind) || (kind === 'durableRestart' && restartsAreHarmless),
     );
-    this.disturbed = new Set(faults.flatMap((fault) => ('process' in fault ? [fault.process] : [])));
+    this.disturbed = new Set([
+      ...faults.flatMap((fault) => ('process' in fault ? [fault.process] : [])),
+      ...operations.flatMap(({ process, blocks }) => (blocks ? [process] : [])),
+    ]);
     const ttls = operations.flatMap(({ ttl, newTtl = ttl }) => [ttl, newTtl]);
     const smallest = Math.min(settings.ttl, ...ttls);
     const drift = driftOf(settings, smallest);
@@ -128,7 +134,9 @@ export class Assumptions {
       case 'crash':
         if (fault.data === 'kept') return;
         if (!guarded) this.broken.add('a master lost data, and there is no restart guard');
-        if (fault.data === 'stale') this.noteStale();
+        if (fault.isFileOff && this.schedule.durable) {
+          this.broken.add('the append-only file of a master that is said to be durable was off');
+        } else if (fault.data === 'stale') this.noteStale();
         return;
       case 'lateBoot':
       case 'loseAll':
@@ -137,7 +145,8 @@ export class Assumptions {
       case 'promote':
         if (!guarded) this.broken.add('a replica was promoted, and there is no restart guard');
         this.noteReplaced(fault.connections, endpoint, nodes);
-        this.noteStale();
+        // It says that it was promoted, unless it is replaced in turn: what its operator declares does not count then.
+        if (!this.isOnlyLoss) this.noteStale();
         return;
       case 'spare':
         if (!guarded) this.broken.add('a master was replaced, and there is no restart guard');
@@ -207,6 +216,12 @@ export class Assumptions {
       case 'die':
       case 'leave':
     }
+  }
+
+  /** Whether one fault affects the masters, and it affects one of them. */
+  private get isOnlyLoss(): boolean {
+    const { faults, servers } = this.schedule;
+    return servers.length > 1 && faults.filter(({ kind }) => !ON_CLIENTS.includes(kind)).length === 1;
   }
 
   private noteStale(): void {
@@ -316,6 +331,7 @@ export class Assumptions {
     if (majorities.length === 0) return;
     const from = Math.min(...majorities.map(({ at }) => at));
     const to = Math.max(...losses.map(({ until }) => until)) + window;
+    this.loss = [from, to];
     const isCutOff = processes.some((_, process) => {
       // A process that has asked for no lock before the end of its silence holds none.
       const holdsFrom = Math.min(...operations.filter((one) => one.process === process).map(({ at }) => at));
@@ -323,7 +339,13 @@ export class Assumptions {
         ([begin, end]) => begin < to && end > Math.max(from, holdsFrom) && end - begin > HEARD_WITHIN,
       );
     });
-    if (isCutOff) this.broken.add('a holder was cut off from all masters when a majority lost its data');
+    if (isCutOff) this.broken.add(CUT_OFF);
+  }
+
+  /** A process that blocks its event loop contacts nothing meanwhile. */
+  noteBlocked(at: number, lasts: number): void {
+    const { loss } = this;
+    if (loss && at < loss[1] && at + lasts > loss[0] && lasts > HEARD_WITHIN) this.broken.add(CUT_OFF);
   }
 }
 

@@ -43,7 +43,9 @@ export class FaultInjector {
     // The file on disk or the replica stops being updated at this point, and will be outdated when the fault happens.
     if ('lag' in fault) {
       const remember = (): void => {
-        remains = this.endpointOf(fault)?.server?.data.copy() ?? remains;
+        const server = this.endpointOf(fault)?.server;
+        remains = server?.data.copy() ?? remains;
+        if (server && 'isFileOff' in fault) server.syncsAlways = false;
       };
       scheduler.at(Math.max(0, fault.at - fault.lag), remember);
     }
@@ -216,6 +218,8 @@ export class FaultInjector {
         else this.restart(endpoint, fault.down, fault.data === 'stale' ? { remains } : {});
         if (fault.data === 'stale' && this.world.schedule.synced)
           this.world.sometimes.reached('masters that say that they sync each write came back with an old copy');
+        if (fault.isFileOff && this.world.schedule.durable)
+          this.world.sometimes.reached('a master that is said to be durable came back from a file that had been off');
         return;
       case 'durableRestart':
         if (!this.world.schedule.durable) this.world.states.lose(server);

@@ -42,6 +42,8 @@ export interface Profile {
   readonly sharing: number;
   /** Share of the schedules in which many short sections of one process want the same lock. */
   readonly crowds: number;
+  /** Share of the schedules in which callers block their event loop. */
+  readonly blocking: number;
 }
 
 export const FAULTS: readonly FaultKind[] = [
@@ -82,6 +84,7 @@ export const EVERYTHING: Profile = {
   states: 1 / 3,
   sharing: 0.4,
   crowds: 0.15,
+  blocking: 0.05,
 };
 
 /** Two processes with a few locks meet just as many kinds of problems, in a third of the time. */
@@ -122,6 +125,7 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
   });
   const isFresh = chance.happens(profile.fresh);
   const isDurable = chance.happens(profile.durable);
+  const isSynced = new Chance(seed, 6).happens(profile.synced);
   const isKnown = !isFresh && new Chance(seed, 2).happens(profile.known);
   const settled = isKnown ? CONNECTED : SETTLED;
   const first = isFresh ? FRESH : settled;
@@ -147,14 +151,14 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
     seed,
     options: { ttl, maxTtl, ...(restartGuard !== undefined && { restartGuard }), wait: 1_000 },
     ...(isDurable && { durable: true }),
-    ...(new Chance(seed, 6).happens(profile.synced) && { synced: true }),
+    ...(isSynced && { synced: true }),
     servers: Array.from({ length: masters }, () => ({
       ...{ ...clock(), uptime: isFresh ? JUST_STARTED : STARTED_LONG_AGO },
       ...(isKnown && { isKnown }),
     })),
     processes,
-    operations: crowded,
-    faults: [...deployment, ...faults],
+    operations: blockingFor(new Chance(seed, 8), profile, crowded),
+    faults: [...deployment, ...faults.map((one) => withFileOff(one, isDurable || isSynced))],
     latency: chance.pick(profile.latencies),
   };
 }
@@ -204,6 +208,16 @@ function crowdFor(chance: Chance, { crowds }: Profile, operations: readonly Oper
     ...{ abortAfter: chance.happens(0.2) ? chance.whole(1, 60) : undefined },
   }));
   return [...operations, ...crowd];
+}
+
+/** Lets some callers block their event loop: work of the same turn then starts later than its lock was granted. */
+function blockingFor(chance: Chance, { blocking }: Profile, operations: readonly Operation[]): readonly Operation[] {
+  if (!chance.happens(blocking)) return operations;
+  return operations.map((operation) => {
+    if (chance.happens(0.5)) return operation;
+    const lasts = Math.round(operation.ttl * chance.pick([0.3, 1.2, 1.2]));
+    return { ...operation, blocks: { when: chance.pick(['held', 'released'] as const), lasts } };
+  });
 }
 
 interface Deployment {
@@ -354,6 +368,11 @@ function fault(chance: Chance, profile: Profile, at: number, servers: number, pr
     case 'leave':
       return { kind, at, process };
   }
+}
+
+/** A master that syncs each write comes back with older data if its file was off for a while. */
+function withFileOff(fault: Fault, isSynced: boolean): Fault {
+  return isSynced && fault.kind === 'crash' && fault.data === 'stale' ? { ...fault, isFileOff: true } : fault;
 }
 
 function jump(chance: Chance, ttl: number): number {

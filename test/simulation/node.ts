@@ -1,5 +1,6 @@
 import type { LockLostError } from '../../lib/core/errors.js';
 import type { LockObserver } from '../../lib/core/observer.js';
+import type { Lease, LeaseContext } from '../../lib/core/lease.js';
 import { Redlock } from '../../lib/core/redlock.js';
 import type { Settings } from '../../lib/core/settings/settings.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
@@ -31,6 +32,8 @@ export interface NodePlan {
 export interface NodeListener {
   readonly reported: (event: keyof LockObserver, words: string) => void;
   readonly lost: (node: SimNode, error: LockLostError) => void;
+  /** A lock has ended, and no work had begun under it. */
+  readonly unused: () => void;
   readonly quarantined: (node: SimNode, master: string, reason: string, milliseconds: number) => void;
 }
 
@@ -81,6 +84,13 @@ export class SimNode {
       this.masters.set(endpoint, new RedisMaster(endpoint.name, client, context, settings.durable));
     }
     this.redlock = new Redlock([...this.masters.values()], settings, { ...surroundings, witness: this.guard });
+    const leases: LeaseContext = this.redlock['leases'];
+    const { ended } = leases;
+    const noteEnd = (lease: Lease): void => {
+      if (!lease.isUsed && lease.loss) hears.unused();
+      ended(lease);
+    };
+    Object.assign(leases, { ended: noteEnd });
   }
 
   /** When the attempt with this token began, in true time. */

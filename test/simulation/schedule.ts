@@ -25,6 +25,8 @@ export interface Operation {
   readonly tokenAt: number | undefined;
   /** A new ttl half-way through the work. */
   readonly newTtl: number | undefined;
+  /** Milliseconds for which the caller blocks its event loop, when it has the lock or has asked to release it. */
+  readonly blocks?: { readonly when: 'held' | 'released'; readonly lasts: number };
   /** Gives up waiting after this time. */
   readonly abortAfter: number | undefined;
   /** For a single resource; it does not use the state without it. */
@@ -84,6 +86,8 @@ export type Fault =
       readonly down: number;
       readonly data: 'kept' | 'lost' | 'stale';
       readonly lag: number;
+      /** Whether its append-only file is off for these last `lag` ms, and on again when it starts. */
+      readonly isFileOff?: boolean;
     })
   /** Starts again after `down` ms with everything that it has acknowledged. */
   | (OnServer & { readonly kind: 'durableRestart'; readonly down: number })

@@ -103,6 +103,12 @@ export class World {
     this.log?.(`${this.scheduler.now.toFixed(3).padStart(12)}  ${who.padEnd(20)} ${what()}`);
   }
 
+  /** Whether nothing goes wrong, and no caller blocks its event loop. */
+  get isQuiet(): boolean {
+    const { faults, operations } = this.schedule;
+    return faults.length === 0 && operations.every(({ blocks }) => blocks === undefined);
+  }
+
   get isTraced(): boolean {
     return this.log !== undefined;
   }
@@ -154,6 +160,7 @@ export class World {
     return {
       reported: (event, words) => this.sometimes.reported(event, words),
       lost: (node, error) => this.lost(node, error),
+      unused: () => this.sometimes.reached('a lock ended before its work could start'),
       quarantined: (node, master, reason, milliseconds) => {
         if (node.process.hasStumbled) {
           this.sometimes.reached('a process whose monotonic clock had jumped met a quarantine');

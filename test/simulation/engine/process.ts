@@ -1,6 +1,7 @@
 import type { Clock, Instant, Timer } from '../../../lib/core/clock.js';
 import type { Chance } from './chance.js';
 import type { MachineClock } from './machine-clock.js';
+import { settlePromises } from './microtasks.js';
 import type { Planned, Scheduler } from './scheduler.js';
 
 /** How late a timer fires on an idle machine, in milliseconds. */
@@ -33,6 +34,10 @@ export class SimProcess implements Clock {
   private turn: (() => void)[] = [];
   private turnOf = -1;
   private catchingUp = false;
+  /** What the clocks show to code that runs behind other code of its turn, which has blocked the event loop. */
+  private behind: Instant | undefined;
+  /** What such code sends: it leaves the process once that time has passed. */
+  private readonly outbox: (() => void)[] = [];
   private pauses = 0;
   private dead = false;
   /** Since when it has run without a pause, in true time. */
@@ -71,7 +76,23 @@ export class SimProcess implements Clock {
   }
 
   read(): Instant {
-    return this.clocks.read();
+    return this.behind ?? this.clocks.read();
+  }
+
+  /** The code that runs now takes this many milliseconds. What else runs in this turn sees clocks that are later. */
+  block(milliseconds: number): void {
+    const { monotonic, wall } = this.read();
+    const isBlocked = this.behind !== undefined;
+    this.behind = { monotonic: monotonic + milliseconds, wall: wall + milliseconds };
+    if (isBlocked || this.dead) return;
+    if (this.pauses++ === 0) this.stop();
+    this.catchUp();
+  }
+
+  /** Sends something: at once, or as soon as true time has come to the code that sends it. */
+  send(action: () => void): void {
+    if (this.behind) this.outbox.push(action);
+    else action();
   }
 
   schedule(delay: number, callback: () => void): Timer {
@@ -125,7 +146,8 @@ export class SimProcess implements Clock {
 
   /** Stops for a while. The monotonic clock of a suspended machine stops too; a stunned machine stops both clocks. */
   pause(milliseconds: number, how: Stop): void {
-    if (this.dead) return;
+    // What blocks the event loop has run already.
+    if (this.dead || (this.behind && how !== 'pause')) return;
     if (this.pauses++ === 0) this.stop();
     const suspends = how === 'suspend' && !this.clocks.isSuspended;
     if (suspends) this.clocks.suspend();
@@ -166,6 +188,19 @@ export class SimProcess implements Clock {
     for (const { planned } of this.timers) planned?.cancel();
     this.timers.clear();
     this.inbox.length = 0;
+  }
+
+  private catchUp(): void {
+    const { behind, clocks } = this;
+    if (!behind || this.dead) return;
+    const left = behind.monotonic - clocks.read().monotonic;
+    if (left > 0) {
+      this.scheduler.after(left / clocks.monotonicRate + TURN, () => this.catchUp());
+      return;
+    }
+    this.behind = undefined;
+    for (const action of this.outbox.splice(0)) action();
+    if (--this.pauses === 0) this.goOn();
   }
 
   private stop(): void {
@@ -212,6 +247,11 @@ export class SimProcess implements Clock {
   }
 }
 
-function runAll(callbacks: readonly (() => void)[]): void {
-  for (const callback of callbacks) callback();
+/** Like Node, reacts to the promises of each callback before it runs the next one. */
+function runAll([first, ...others]: readonly (() => void)[]): void {
+  first?.();
+  for (const callback of others) {
+    settlePromises();
+    callback();
+  }
 }

@@ -55,6 +55,11 @@ export class JobFaults {
       this.loseOne(action);
       return;
     }
+    if (action.kind === 'death') {
+      world.trace('fault', () => JSON.stringify(action));
+      this.stop(world.servers[action.master] as JobServer);
+      return;
+    }
     if (action.kind === 'great loss') {
       world.trace('fault', () => JSON.stringify(action));
       world.ledger.isVoid = true;
@@ -112,18 +117,22 @@ export class JobFaults {
   }
 
   private restart(server: JobServer, down: number, lag: number): void {
-    const { world, chance } = this;
+    const { world } = this;
     this.outages.push(this.lasting(down + world.quarantine));
-    server.isUp = false;
     // Before it is up again: the condition counts it from now on.
     server.lose(lag);
-    for (const { masters } of world.instances) {
-      masters.find(({ name }) => name === server.name)?.break(chance.fraction() * GONE_WITHIN);
-    }
+    this.stop(server);
     world.scheduler.after(down, () => {
       server.votesFrom = world.scheduler.now + world.quarantine;
       server.isUp = true;
     });
+  }
+
+  private stop(server: JobServer): void {
+    server.isUp = false;
+    for (const { masters } of this.world.instances) {
+      masters.find(({ name }) => name === server.name)?.break(this.chance.fraction() * GONE_WITHIN);
+    }
   }
 
   private bringBack(instance: JobInstance, after: number): void {

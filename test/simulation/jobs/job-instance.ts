@@ -45,6 +45,8 @@ export class JobInstance {
   readAt = Infinity;
   /** What it is storing. */
   storing: JobRecord | undefined;
+  /** The names of the masters whose clocks it has read. */
+  readonly heard = new Set<string>();
   readonly stopping = new AbortController();
   readonly chance: Chance;
   private readonly world: JobsWorld;
@@ -152,6 +154,7 @@ export class JobInstance {
     const reading = await state.read(...options);
     world.trace(this.name, () => `reads ${show(readJobRecord(reading.value))}`);
     if (this.readAt === Infinity) this.readAt = world.scheduler.now;
+    for (const { master } of reading.clocks) this.heard.add(master);
     if (!reading.isCertain) world.reached('an uncertain state was accepted');
     world.guard(() => world.ledger.noteReading(this, floor, reading.value));
     world.arrive('has read the record', this);

@@ -5,6 +5,7 @@ import { driftOf, resolveSettings, type Settings } from '../../../lib/core/setti
 import { Chance } from '../engine/chance.js';
 import { EPOCH, MachineClock } from '../engine/machine-clock.js';
 import { Scheduler } from '../engine/scheduler.js';
+import { MOST_ERROR } from './generator.js';
 import { JobFaults } from './job-faults.js';
 import { JobInstance } from './job-instance.js';
 import { JobServer } from './job-server.js';
@@ -59,8 +60,20 @@ export class JobsWorld {
 
   /** The median of all masters' clocks, in milliseconds since the epoch. */
   get mastersTime(): number {
-    const times = this.servers.map(({ clock }) => clock.wallTime).sort((one, other) => one - other);
+    const times = timesOf(this.servers);
     return times[Math.floor((times.length - 1) / 2)] as number;
+  }
+
+  /** The same, or the larger one in the middle of those that an instance has heard. */
+  latestTimeFor({ heard }: JobInstance): number {
+    const times = timesOf(this.servers.filter(({ name }) => heard.has(name)));
+    return Math.max(this.mastersTime, times[Math.floor(times.length / 2)] ?? -Infinity);
+  }
+
+  /** Whether the clock of a master that answers is as wrong as no other plan makes it. */
+  get hasWrongClock(): boolean {
+    const { servers, mastersTime } = this;
+    return servers.some(({ isUp, clock }) => isUp && Math.abs(clock.wallTime - mastersTime) > 2 * MOST_ERROR);
   }
 
   /** The number of masters that have lost the record and were not rewritten. */
@@ -139,4 +152,8 @@ export class JobsWorld {
   report(error: unknown): void {
     this.failure ??= error instanceof Error ? error : new Error(String(error));
   }
+}
+
+function timesOf(servers: readonly JobServer[]): readonly number[] {
+  return servers.map(({ clock }) => clock.wallTime).sort((one, other) => one - other);
 }

@@ -11,7 +11,9 @@ const MOST_RUNS = 2_000;
 const FIRST_SEEDS = {
   'a refused instance takes the tick for finished': 305,
   'a shutdown records a failure': 55,
+  'the clocks of silent masters are forgotten': 305,
   'an uncertain record looks certain to the next holder': 185,
+  'of two clocks the lower one counts': 50,
 };
 
 /** Name, and an object with the anchors and the lines that replace theirs. */
@@ -60,6 +62,14 @@ export const MUTANTS = [
       'clock-of-the-masters-counts': 'return this.clock.wall + 0 * tick;',
     },
   ],
+  [
+    'the clocks of silent masters are forgotten',
+    {
+      'clocks-of-silent-masters-go-on':
+        'this.known.clear(); for (const clock of clocks) this.known.set(clock.master, clock);',
+    },
+  ],
+  ['of two clocks the lower one counts', { 'two-clocks-bound-the-own': 'return Math.min(lower, upper);' }],
   ['a crashed tick is left behind', { 'started-tick-comes-first': 'void resumeTick;' }],
   ['a shutdown records a failure', { 'handed-on-is-not-failed': 'const wasHandedOn = false;' }],
   [

@@ -42,6 +42,8 @@ export type FaultAction =
       readonly lag: number;
       readonly down: number;
     }
+  /** The master ends for good. */
+  | { readonly kind: 'death'; readonly master: number }
   /** More masters than the stated condition allows lose their data. */
   | { readonly kind: 'great loss'; readonly down: number };
 

@@ -18,6 +18,7 @@ export const RARE_STATES = [
   'a missed tick was caught up',
   'a tick started on an instance whose clock was minutes ahead',
   'a tick started on an instance whose clock was minutes behind',
+  'a tick started beside a dead master and one whose clock was an hour wrong',
   'a tick was skipped because of an overlap',
   'a tick was queued behind a run',
   'a tick was superseded',

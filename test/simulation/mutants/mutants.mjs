@@ -5,9 +5,8 @@
 // Random schedules rarely notice the other anchors in the code of states. These specs do:
 // - state-written-to-one-master, late-openings-counted: test/unit/core/state/lock-state.spec.ts;
 // - ballots-not-promised, smaller-ballots-write-the-state, any-holder-opens-the-state: test/contract/state.contract.ts;
-// - declared-without-nonce, promoted-replica-trusted: test/unit/redis/guard/relation.spec.ts;
+// - declared-without-nonce: test/unit/redis/guard/relation.spec.ts;
 // - new-without-a-wait: test/unit/redis/guard/new-masters.spec.ts.
-// Nothing is known to notice quarantined-masters-open-the-state and generation-not-compared; the model has both.
 //
 // The simulated servers do not run Lua. A fault in a script is therefore in its model, too: in lib/memory/operations.ts or,
 // where `model` says so, in the simulation (`modelFaults` in profiles.ts).
@@ -116,6 +115,7 @@ export const MUTANTS = [
   ['another run taken for known data', { 'another-run-taken-for-known-data': "return 'known';" }],
   ['lost data taken for known data', { 'lost-data-taken-for-known-data': "if (!marker) return 'renamed';" }],
   ['durability inferred', { 'durability-inferred': "return isNext ? 'renamed' : 'unknown';" }],
+  ['promoted replica of a declared master trusted', { 'promoted-replica-trusted': '' }],
   ['no objection to new masters', { 'no-objection': '' }],
   ['a new marker votes at once', { 'a-new-marker-votes-at-once': 'this.votes = true;' }],
   [
@@ -144,11 +144,24 @@ export const MUTANTS = [
   ],
   ['state of lost data counted', { 'stale-state-counted': 'return stored !== undefined || isFirst;' }],
   ['masters that lost the state counted', { 'masters-that-lost-the-state-counted': 'const counted = reports.length;' }],
+  ['generation of a state not compared', { 'generation-not-compared': 'or true' }, 'model'],
+  [
+    'quarantined masters open the state',
+    {
+      'quarantined-masters-open-the-state': "masters.map((master) => [master, master.identity().generation ?? '']),",
+    },
+  ],
   ['ballots compared by id', { 'ballots-compared-by-id': '' }],
   [
     'smaller ballots open the state',
     { 'smaller-ballots-open-the-state': '', 'smaller-ballots-open-the-state-in-memory': '' },
   ],
+  ['work begins without a look at the lock', { 'work-begun-without-a-look-at-the-clock': '' }],
+  [
+    'work begins unless a loss was reported',
+    { 'work-begun-without-a-look-at-the-clock': 'if (this.isOver) return false;' },
+  ],
+  ['work begins among other reactions', { 'work-begun-among-other-reactions': '' }],
   ['lock passed on with its token', { 'lock-passed-on-with-its-token': '' }],
   [
     'shared beside an exclusive holder',

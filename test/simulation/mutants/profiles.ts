@@ -2,6 +2,7 @@ import { EVERYTHING, generate, type Profile } from '../generator.js';
 import type { Schedule } from '../schedule.js';
 import type { ModelFault } from '../server/operations.js';
 import { duplicateToken } from './duplicate-token.js';
+import { lostPromise, openedInQuarantine } from './lost-promises.js';
 import { lostTogether } from './lost-together.js';
 import { restartedInTurn } from './restarted-in-turn.js';
 
@@ -16,11 +17,13 @@ interface MutantProfile {
 
 const GUARDED: Profile = {
   ...{ ...EVERYTHING, masters: [3], guard: [undefined], drifts: [200e-6], offsets: [5] },
-  ...{ fresh: 0, known: 0, rolling: 0, durable: 0, synced: 0, states: 0, sharing: 0, crowds: 0 },
+  ...{ fresh: 0, known: 0, rolling: 0, durable: 0, synced: 0, states: 0, sharing: 0, crowds: 0, blocking: 0 },
 };
 const CROWDED: Profile = { ...GUARDED, processes: [3, 4], resources: [['a']] };
 /** Short sections of one process, one after the other. */
 const QUEUED: Profile = { ...CROWDED, crowds: 1, known: 1, mostFaults: 0 };
+/** The same, in which the work blocks its process for longer than a lock lasts. */
+const BLOCKED: Profile = { ...QUEUED, blocking: 1, ttls: [100, 300] };
 const SLOW: Profile = { ...CROWDED, faults: ['slow', 'partition', 'hang', 'pause'], latencies: [20] };
 
 /** Locks that overlap, with counters that differ between masters because all clocks are behind them. */
@@ -60,6 +63,8 @@ const DELAYED: Profile = {
 
 /** Profiles by the name of the mutant. */
 export const PROFILES: Readonly<Record<string, MutantProfile>> = {
+  'work begins without a look at the lock': { profile: BLOCKED },
+  'work begins unless a loss was reported': { profile: BLOCKED },
   'lock passed on with its token': { profile: QUEUED },
   'start time taken after replies': { profile: { ...SLOW, ttls: [300, 1_000] } },
   'elapsed ignored': { profile: SLOW },
@@ -113,6 +118,17 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'lost data taken for known data': { profile: { ...CROWDED, faults: ['crash'], dataAfterCrash: ['lost'] } },
   'a new marker votes at once': { profile: { ...CROWDED, faults: ['crash', 'flush'] } },
   'durability inferred': { profile: { ...GUARDED, known: 1, synced: 1, faults: ['crash'], dataAfterCrash: ['stale'] } },
+  'promoted replica of a declared master trusted': {
+    profile: {
+      ...GUARDED,
+      durable: 1,
+      known: 1,
+      faults: ['promote'],
+      mostFaults: 1,
+      ttls: [1_000, 3_000],
+      extended: 0.5,
+    },
+  },
   'no objection to new masters': { profile: GUARDED, schedule: restartedInTurn },
   'no veto': { profile: GUARDED, schedule: lostTogether },
   'early vote too early': { profile: GUARDED, schedule: lostTogether },
@@ -132,6 +148,11 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'budget counted from each attempt': { profile: CROWDED },
   'state of lost data counted': { profile: { ...LOST_STATES, dataAfterCrash: ['stale'] } },
   'masters that lost the state counted': { profile: LOST_STATES },
+  'generation of a state not compared': {
+    ...{ profile: LOST_STATES, schedule: lostPromise },
+    modelFaults: new Set(['generation-is-ignored']),
+  },
+  'quarantined masters open the state': { profile: LOST_STATES, schedule: openedInQuarantine },
   'ballots compared by id': { profile: { ...STATES, faults: ['leave'] } },
   'smaller ballots open the state': { profile: { ...STATES, faults: ['leave'] } },
   'shared beside an exclusive holder': { profile: SHARED },
@@ -142,6 +163,9 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'expiry of a shared key only grows': { profile: UNDISTURBED },
   'wake chain stops after one': { profile: UNDISTURBED },
   'barriers not looked at': { profile: UNDISTURBED },
+  'work begins among other reactions': {
+    profile: { ...UNDISTURBED, blocking: 1, ttls: [100, 300], processes: [2], operations: [10, 20] },
+  },
   'barrier on one master': { profile: UNDISTURBED },
 };
 

@@ -51,19 +51,23 @@ export class Connection {
   }
 
   send(command: string, args: readonly (string | number)[]): void {
-    this.out.send(() => {
-      if (this.cut === 'request') this.reset(0);
-      else this.endpoint.receive(this, () => this.carryOut(command, args));
-    });
+    this.process.send(() =>
+      this.out.send(() => {
+        if (this.cut === 'request') this.reset(0);
+        else this.endpoint.receive(this, () => this.carryOut(command, args));
+      }),
+    );
   }
 
   /** Closes the connection. Data that was sent earlier still arrives first. */
   close(): void {
-    this.out.send(() =>
-      this.endpoint.receive(this, () => {
-        this.drop();
-        this.in.send(() => this.tellClosed());
-      }),
+    this.process.send(() =>
+      this.out.send(() =>
+        this.endpoint.receive(this, () => {
+          this.drop();
+          this.in.send(() => this.tellClosed());
+        }),
+      ),
     );
   }
 

@@ -85,7 +85,7 @@ export class Beliefs {
   begin(holder: string, node: SimNode, operation: Operation): number {
     const { resources, mode, permits = Infinity } = operation;
     const lease = node.redlock['held'].members.find((held) => !this.seen.has(held) && held.resources === resources);
-    if (!lease) return this.scheduler.now;
+    if (!lease) this.fail('no work starts on an ended lock', `${holder} starts, and its process holds nothing`);
     this.seen.add(lease);
     const quorumLocks = quorumLocksOf(lease);
     if (lease['tenure']) this.world.sometimes.reached('a holder passed its lock on to a waiter of its process');
@@ -106,6 +106,7 @@ export class Beliefs {
     this.live.add(belief);
     if (this.live.size > 1 && this.assumptions.broken.size === 0) this.checkExclusion();
     if (believes(belief)) this.checkQuorum(belief, 'granted');
+    else this.fail('no work starts on an ended lock', `${holder} starts, and its lock has ended`);
     this.watch(belief);
     return Math.max(...quorumLocks.map((quorumLock) => node.drawnFrom(quorumLock['token'])));
   }
@@ -183,7 +184,7 @@ export class Beliefs {
   private checkShortened({ node, holder, fullValidity, validity }: Belief): void {
     const { faults } = this.world.schedule;
     if (!faults.every(({ kind }) => kind === 'clientLag')) return;
-    const behind = this.scheduler.now - node.process.read().monotonic;
+    const behind = this.scheduler.now - node.process.clocks.read().monotonic;
     const shortened = fullValidity - validity;
     if (shortened <= behind + SHORTENED_BY) return;
     const message = `${holder} ends ${shortened.toFixed(0)} ms early, and its clocks are ${behind.toFixed(0)} ms behind`;

@@ -238,7 +238,7 @@ export class Health {
       if (resources.length === 1) this.sharing.noteRelease(released, slot);
       return;
     }
-    if (schedule.faults.length > 0 || resources.length > 1 || !this.world.assumptions.ratesAreNormal) return;
+    if (!this.world.isQuiet || resources.length > 1 || !this.world.assumptions.ratesAreNormal) return;
     this.woken.set(resources[0] as string, new Set());
     const rivals = actors.filter((other) => other.isWaiting && other.operation.resources.some(isOneOf(resources)));
     const [waiter] = rivals;

@@ -77,7 +77,7 @@ export class SharingHealth {
 
   /** Whether no fault happens in this run. */
   private get isQuiet(): boolean {
-    return this.world.schedule.faults.length === 0 && this.world.assumptions.ratesAreNormal;
+    return this.world.isQuiet && this.world.assumptions.ratesAreNormal;
   }
 
   /** Whether a process that is in the queue has waited for so long that it listens, and waits on. */

@@ -8,6 +8,7 @@ import type { LockObserver } from '../../../lib/core/observer.js';
 export const RARE_STATES = [
   'a hand-off reservation expired',
   'a holder passed its lock on to a waiter of its process',
+  'a lock ended before its work could start',
   'an extension healed a master',
   'a master answered NOSCRIPT',
   'a master refused writes as a replica',
@@ -17,6 +18,7 @@ export const RARE_STATES = [
   'new masters voted early',
   'a process that knew other data objected to new masters',
   'masters that say that they sync each write came back with an old copy',
+  'a master that is said to be durable came back from a file that had been off',
   `a master's clock was accused`,
   'a client shortened its own leases',
   'a twin was excluded',

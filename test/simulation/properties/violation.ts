@@ -1,6 +1,7 @@
 /** The guarantees of the library. */
 export type Property =
   | 'mutual exclusion'
+  | 'no work starts on an ended lock'
   | 'a believer has a quorum'
   | 'a loss is reported in time'
   | 'a step of a wall clock costs no lock'

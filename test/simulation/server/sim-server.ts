@@ -80,7 +80,8 @@ export class SimServer implements Executor {
   isLoading = false;
   private readonly clock: MachineClock;
   private readonly watch: DataWatch | undefined;
-  private readonly durable: boolean;
+  /** Whether it has an append-only file, and `appendfsync` is `always`. */
+  syncsAlways: boolean;
   private readonly subscribers = new Map<string, Set<Peer>>();
   private readonly started: number;
   /** Whether it was a replica, and does not name the history of its primary any more. */
@@ -96,7 +97,7 @@ export class SimServer implements Executor {
   ) {
     this.clock = clock;
     this.faults = faults;
-    this.durable = durable;
+    this.syncsAlways = durable;
     this.watch = watch;
     this.data = this.databaseWith(remains);
     this.started = this.wall - uptime;
@@ -125,13 +126,8 @@ export class SimServer implements Executor {
     master_replid2: this.replid2,
     maxmemory: this.data.isFull ? 1 : 0,
     maxmemory_policy: 'noeviction',
-    aof_enabled: this.durable ? 1 : 0,
+    aof_enabled: this.syncsAlways ? 1 : 0,
   });
-
-  /** Whether `appendfsync` is `always`. */
-  get syncsAlways(): boolean {
-    return this.durable;
-  }
 
   /** Returns a value, or the error that the server answers with. */
   answer(command: string, args: readonly (string | number)[]): unknown {
@@ -219,7 +215,7 @@ export class SimServer implements Executor {
       ...{ run: this.run, replid: this.replid, nonce: `known ${this.run}`, from: at, vetoed: 0, guess: 0, ttls: '' },
       ...{
         known: ttl,
-        durable: this.durable ? 1 : 0,
+        durable: this.syncsAlways ? 1 : 0,
         by: 'an earlier process',
         at,
         why: 'its data is new to all processes',
