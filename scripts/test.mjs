@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative, sep } from 'node:path';
 import { ensureBuild } from './ensure-build.mjs';
 import { ensureChromium } from './ensure-chromium.mjs';
@@ -46,13 +46,19 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 const tiers = parts.length > 0 || (values.all && !values.rest) ? [1, 2] : [values.rest ? 2 : 1];
-const isChosen = inTiers(tiers);
 const changed = values.changed ? changedSince(positionals[0] ?? 'HEAD') : undefined;
+const isOfTiers = inTiers(tiers);
+/** A suite that has changed runs, whatever its tier. */
+const isChosen = (path) => isOfTiers(path) || changed?.includes(path);
+const hasTypes =
+  parts.length === 0 && tiers.includes(1) && (!changed || changed.some((path) => /\.(?:[mc]?[jt]s|md)$/.test(path)));
 
 const results = await mkdtemp(join(tmpdir(), 'redlock-results-'));
 const total = { passed: 0, failed: 0 };
 /** Of all suites: path and milliseconds. */
 const durations = [];
+/** The check of the types, which keeps one processor busy while the library is built. */
+let types;
 try {
   await prepare();
   if (parts.length > 0) for (const name of parts) await PARTS[name]();
@@ -72,7 +78,7 @@ async function prepare() {
   await checkNames();
   await ensureDependencies();
   console.log(`Redis server: ${await ensureRedisServer()}`);
-  if (tiers.includes(2)) {
+  if (tiers.includes(2) && (parts.length === 0 || parts.includes('samples'))) {
     console.log(`PostgreSQL: ${(await ensurePostgres()) ?? 'none, so the sample that guards a row uses SQLite only'}`);
     console.log(
       `Prometheus: ${(await ensurePrometheus())?.prometheus ?? 'none, so the rules of the sample are not run'}`,
@@ -80,28 +86,32 @@ async function prepare() {
     // Without a browser, the tests of the sample with a page fail and say so; the other tests need none.
     console.log(`Chromium: ${await ensureChromium().catch((error) => error.message)}`);
   }
+  types = hasTypes ? typecheck() : undefined;
   await ensureBuild();
 }
 
 async function everything() {
-  if (tiers.includes(1)) await step('Types, with the misuses that must not compile', typecheck);
+  await checkedTypes();
   await nest12('Tests on Nest 12', ['test']);
   await nest11();
   await testSamples();
 }
 
-/** What the changed files are used by, and each changed suite, whatever its tier. */
+/** What the changed files are used by. */
 async function touched() {
-  if (changed.some((path) => /\.(?:[mc]?[jt]s|md)$/.test(path))) {
-    await step('Types, with the misuses that must not compile', typecheck);
-  }
+  await checkedTypes();
   const code = changed.filter((path) => /^(?:lib|test|scripts)\//.test(path) && existsSync(join(root, path)));
   if (code.length > 0) {
-    const related = relatedTo(code).filter((path) => isChosen(path) || changed.includes(path));
-    await step('Suites that use a changed file', () => jest('jest.config.js', related));
+    const related = relatedTo(code).filter(isChosen);
+    await step('Suites that import a changed file', () => jest('jest.config.js', related));
   }
+  if (changed.some((path) => path.endsWith('.md'))) await nest12('Documentation', ['test/docs']);
   if (changed.some((path) => /^(?:test\/nest11\/|jest\.nest11)/.test(path))) await nest11();
   await testSamples();
+}
+
+async function checkedTypes() {
+  if (types) await step('Types, with the misuses that must not compile', () => types);
 }
 
 async function nest12(title, folders) {
@@ -117,8 +127,9 @@ async function nest11() {
 
 async function testSamples() {
   const chosen = await samples();
-  const needed = chosen.filter(({ folder }) => tiers.includes(2) || BUILT_SAMPLES.includes(folder));
-  for (const { name, scripts } of needed) if (scripts.build) await step(`Build of ${name}`, () => build(name));
+  if (chosen.length === 0) return;
+  const needed = chosen.filter(({ folder }) => changed || tiers.includes(2) || BUILT_SAMPLES.includes(folder));
+  await step('Builds of samples', () => build(needed.map(({ name }) => name)));
   const suites = (await Promise.all(chosen.map(({ folder }) => suitesIn(`${folder}/test`)))).flat().filter(isChosen);
   await step('Samples', () => jest('samples', suites, ['--projects', ...chosen.map(({ folder }) => folder)]));
 }
@@ -144,8 +155,15 @@ async function jest(name, suites, settings = ['--config', name]) {
   return counts(report, await run(process.execPath, args));
 }
 
-async function build(name) {
-  return verdict(await run('npm', ['run', '--silent', 'build', '-w', name]));
+async function build(names) {
+  const failed = [];
+  const queue = names.values();
+  const lane = async () => {
+    for (const name of queue) if ((await run('npm', ['run', '--silent', 'build', '-w', name])) !== 0) failed.push(name);
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, lane));
+  for (const name of failed) console.error(`The build of ${name} failed`);
+  return { passed: names.length - failed.length, failed: failed.length };
 }
 
 async function samples() {

@@ -44,7 +44,7 @@ const SECOND = [
   {
     paths: ['sample/02-schedule/test/processes.spec.ts'],
     area: 'processes of the sample with jobs',
-    reason: 'they wait for the minute of a job',
+    reason: 'their job is due every ten seconds, and they wait for it',
   },
 ];
 

@@ -24,7 +24,7 @@ const SUITES = {
  * cluster that other specs use, and of the command line on it.
  */
 const SAME_ON_ALL = [
-  ...['test/integration/torture.spec', 'test/integration/fencing-wrong-protocols.spec'],
+  ...['test/integration/torture', 'test/integration/fencing-wrong-protocols.spec'],
   ...['test/integration/cluster-torture.spec', 'test/integration/cluster-harness.spec'],
   'test/integration/cluster-cli.spec',
 ];
