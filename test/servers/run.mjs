@@ -52,7 +52,7 @@ await ensureDependencies();
 await ensureBuild();
 const provided = await ensureServers();
 const skipped = values.others ? await versionOfServer(await ensureRedisServer()) : undefined;
-if (skipped) console.log(`Without ${skipped}: npm test runs the same suites on it`);
+if (skipped) console.log(`Without ${skipped}: npm run test:all runs the same suites on it`);
 const servers = provided.filter(({ name, source }) => name !== skipped && `${name}, ${source}`.includes(values.only));
 const results = [];
 for (const server of servers) results.push(...(await resultsOn(server)));
