@@ -123,7 +123,7 @@ describe('list', () => {
     await masters.servers[0]!.kill();
     await command(masters.servers[1]!.port, 'ACL', 'SETUSER', 'default', '-scan');
     await command(masters.servers[2]!.port, 'REPLICAOF', '127.0.0.1', masters.servers[1]!.port);
-    const ended = await cli(['list', ...on(masters.urls), '--timeout', '2s']);
+    const ended = await cliProcess(['list', ...on(masters.urls), '--timeout', '2s']);
     expect(ended.status).toBe(1);
     expect(ended.stderr).toMatch(/was not asked: .*ECONNREFUSED/);
     expect(ended.stderr).toMatch(/was not asked: .*scan/);

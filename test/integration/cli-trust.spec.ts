@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
-import { cli, type Ended, on, startCli } from '../support/cli.js';
+import { cli, cliProcess, type Ended, on, startCli } from '../support/cli.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { startMasters } from '../support/masters.js';
@@ -53,7 +53,8 @@ describe('trust', () => {
     await Promise.all([hasMarker(a!.port), hasMarker(b!.port)]);
     const before = await fieldsOf(a!.port);
 
-    const { status, stdout, stderr } = await trust(masters.urls, nameOf(a!), ['--yes']);
+    const args = ['trust', nameOf(a!), ...on(masters.urls), ...PATIENTLY, '--yes'];
+    const { status, stdout, stderr } = await cliProcess(args);
     expect([status, stderr]).toEqual([0, '']);
     const [audit = ''] = stdout.split('\n').filter((line) => line.startsWith('audit: '));
     expect(audit).toMatch(

@@ -76,7 +76,8 @@ describe('The command line on a cluster', () => {
     const [first] = cluster.nodes;
     await cluster.kill(first!);
 
-    const { status, stdout, stderr } = await run(cluster, 'list', '--json');
+    const args = ['list', '--master', urlOf(cluster), ...PATIENTLY, '--json'];
+    const { status, stdout, stderr } = await cliProcess(args);
     const { locks } = JSON.parse(stdout) as { locks: { resource: string; state: string }[] };
     expect(status).toBe(1);
     expect(locks.length).toBeGreaterThan(0);
