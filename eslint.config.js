@@ -16,7 +16,7 @@ const nodeGlobals = [
 const browserGlobals = ['EventSource', 'ResizeObserver', 'crypto', 'document', 'matchMedia'];
 
 export default defineConfig(
-  globalIgnores(['**/dist/', 'build/', '**/coverage/', '.cache/', '**/node_modules/']),
+  globalIgnores(['**/dist/', 'build/', '**/coverage/', '.cache/', 'site/.pages/', '**/node_modules/']),
   js.configs.recommended,
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
 

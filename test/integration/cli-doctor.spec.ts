@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
-import { cli, type Ended, on } from '../support/cli.js';
+import { cli, cliProcess, type Ended, on } from '../support/cli.js';
 import { buildClockShim } from '../support/clock-shim.js';
 import { command } from '../support/command.js';
 import { leftovers } from '../support/leftovers.js';
@@ -251,7 +251,7 @@ describe('doctor', () => {
   it('does not wait for a hung master', async () => {
     await using masters = await startMasters(1);
     masters.servers[0]!.pause();
-    const ended = await cli(['doctor', ...on(masters.urls), '--timeout', '300ms']);
+    const ended = await cliProcess(['doctor', ...on(masters.urls), '--timeout', '300ms']);
     expect(ended.status).toBe(1);
     expect(problemsIn(ended)).toEqual([expect.stringContaining('no answer within 300 ms')]);
   }, 60_000);
@@ -334,9 +334,9 @@ describe('The masters of doctor', () => {
       const all = [
         await doctor(masters.urls, UNGUARDED, '--json'),
         await doctor([], UNGUARDED, '--masters-file', file, '--json'),
-        await cli(['doctor', ...PATIENTLY, UNGUARDED, '--json'], { env }),
+        await cliProcess(['doctor', ...PATIENTLY, UNGUARDED, '--json'], { env }),
         // Command-line options take precedence over the environment.
-        await cli(['doctor', ...on(masters.urls), ...PATIENTLY, UNGUARDED, '--json'], {
+        await cliProcess(['doctor', ...on(masters.urls), ...PATIENTLY, UNGUARDED, '--json'], {
           env: { REDLOCK_MASTERS: 'redis://127.0.0.1:1' },
         }),
       ];

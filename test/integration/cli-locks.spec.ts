@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { cli, on, startCli } from '../support/cli.js';
+import { cli, cliProcess, on, startCli } from '../support/cli.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { leftovers } from '../support/leftovers.js';
@@ -18,8 +18,8 @@ async function listed(urls: readonly string[], ...args: string[]): Promise<Listi
   return JSON.parse((await cli(['list', ...args, ...on(urls), ...PATIENTLY, '--json'])).stdout) as Listing;
 }
 
-async function release(urls: readonly string[], resource: string, args: readonly string[], input?: string) {
-  return cli(['release', resource, ...args, ...on(urls), ...PATIENTLY], input === undefined ? {} : { input });
+async function release(urls: readonly string[], resource: string, args: readonly string[]) {
+  return cli(['release', resource, ...args, ...on(urls), ...PATIENTLY]);
 }
 
 describe('inspect', () => {
@@ -123,7 +123,7 @@ describe('list', () => {
     await masters.servers[0]!.kill();
     await command(masters.servers[1]!.port, 'ACL', 'SETUSER', 'default', '-scan');
     await command(masters.servers[2]!.port, 'REPLICAOF', '127.0.0.1', masters.servers[1]!.port);
-    const ended = await cli(['list', ...on(masters.urls), '--timeout', '2s']);
+    const ended = await cliProcess(['list', ...on(masters.urls), '--timeout', '2s']);
     expect(ended.status).toBe(1);
     expect(ended.stderr).toMatch(/was not asked: .*ECONNREFUSED/);
     expect(ended.stderr).toMatch(/was not asked: .*scan/);
@@ -195,18 +195,18 @@ describe('release', () => {
   }, 90_000);
 
   it.each([
-    ['no', 'n\n', 1],
-    ['nothing', '', 1],
-    ['yes', 'yes\n', 0],
-    ['y', 'Y\n', 0],
-  ])(
+    ['no', 'n\n', 1, cli],
+    ['nothing', '', 1, cli],
+    ['yes', 'yes\n', 0, cli],
+    ['y, in a process of its own', 'Y\n', 0, (args: string[], input: string) => cliProcess(args, { input })],
+  ] as const)(
     'asks for confirmation, and gets the answer: %s',
-    async (_, input, expected) => {
+    async (_, input, expected, run) => {
       await using masters = await startMasters(1);
       await using contender = await Contender.on(masters.urls);
       await contender.acquire('order:1', '30s');
       const before = await command(masters.servers[0]!.port, 'GET', 'lock:order:1');
-      const { status, stdout, stderr } = await release(masters.urls, 'order:1', [], input);
+      const { status, stdout, stderr } = await run(['release', 'order:1', ...on(masters.urls), ...PATIENTLY], input);
       expect(status).toBe(expected);
       expect(stderr).toContain('a process that may be working');
       expect(stderr).toContain('fencing token');
@@ -225,7 +225,7 @@ describe('release', () => {
     const [{ port }] = masters.servers as [(typeof masters.servers)[0]];
     for (const args of [[], ['--at-once']]) {
       await command(port, 'SET', 'lock:x', 'first', 'PX', 60_000);
-      const running = await startCli(['release', 'x', ...args, ...on(masters.urls), ...PATIENTLY]);
+      const running = startCli(['release', 'x', ...args, ...on(masters.urls), ...PATIENTLY]);
       await running.asked;
       await command(port, 'SET', 'lock:x', 'second', 'PX', 60_000);
       running.type('yes\n');

@@ -159,7 +159,7 @@ describe('release', () => {
     await expect(two.extend()).resolves.toBeUndefined();
     const json = await cli([...release, '--at-once', '--json', '--permit', String(two.slot)]);
     expect(JSON.parse(json.stdout)).toMatchObject({ resource: 'stripe', slot: two.slot, released: true });
-    await using next = await Contender.on(masters.urls);
+    await using next = await Contender.on(masters.urls, { masterTimeout: 1_000 });
     expect((await next.acquire('stripe', '30s', { permits: 2, wait: 0 })).slot).toBe(two.slot);
   }, 60_000);
 

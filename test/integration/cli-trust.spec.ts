@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
-import { cli, type Ended, on, startCli } from '../support/cli.js';
+import { cli, cliProcess, type Ended, on, startCli } from '../support/cli.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { startMasters } from '../support/masters.js';
@@ -14,7 +14,7 @@ const MAX_TTL = 600_000;
 const GUARDED = { ttl: 4_000, maxTtl: MAX_TTL, masterTimeout: 1_000, restartGuard: true };
 
 function trust(urls: readonly string[], master: string, args: readonly string[], input = ''): Promise<Ended> {
-  return cli(['trust', master, ...on(urls), ...PATIENTLY, ...args], { input });
+  return cli(['trust', master, ...on(urls), ...PATIENTLY, ...args], input);
 }
 
 function nameOf({ port }: { readonly port: number }): string {
@@ -53,7 +53,8 @@ describe('trust', () => {
     await Promise.all([hasMarker(a!.port), hasMarker(b!.port)]);
     const before = await fieldsOf(a!.port);
 
-    const { status, stdout, stderr } = await trust(masters.urls, nameOf(a!), ['--yes']);
+    const args = ['trust', nameOf(a!), ...on(masters.urls), ...PATIENTLY, '--yes'];
+    const { status, stdout, stderr } = await cliProcess(args);
     expect([status, stderr]).toEqual([0, '']);
     const [audit = ''] = stdout.split('\n').filter((line) => line.startsWith('audit: '));
     expect(audit).toMatch(
@@ -125,20 +126,20 @@ describe('trust', () => {
   it('accepts ttls announced while it asks for confirmation, but refuses data that changed meanwhile', async () => {
     await withWaiting(async (server) => {
       const args = ['trust', nameOf(server), ...on([server.url]), ...PATIENTLY];
-      const flushed = await startCli(args);
+      const flushed = startCli(args);
       await flushed.asked;
       await command(server.port, 'HSET', MARKER, 'nonce', 'of other data');
       flushed.type('yes\n');
       expect(await flushed.ended).toMatchObject({ status: 1, stderr: expect.stringContaining('changed meanwhile') });
       expect((await fieldsOf(server.port)).by).toBe(`test:${process.pid}`);
 
-      const vetoed = await startCli(args);
+      const vetoed = startCli(args);
       await vetoed.asked;
       await command(server.port, 'HSET', MARKER, 'vetoed', 1);
       vetoed.type('yes\n');
       expect(await vetoed.ended).toMatchObject({ status: 1, stderr: expect.stringContaining('objected meanwhile') });
 
-      const announced = await startCli(args);
+      const announced = startCli(args);
       await announced.asked;
       await command(server.port, 'HSET', MARKER, 'known', 700_000);
       announced.type('yes\n');

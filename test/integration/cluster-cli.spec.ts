@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { jobResource, startRecord } from '../../lib/core/jobs/job-record.js';
-import { cli } from '../support/cli.js';
+import { cli, cliProcess } from '../support/cli.js';
 import { startCluster, type TestCluster } from '../support/cluster.js';
 import { command } from '../support/command.js';
 import { allVote, GUARDED } from '../support/guarded.js';
@@ -76,7 +76,8 @@ describe('The command line on a cluster', () => {
     const [first] = cluster.nodes;
     await cluster.kill(first!);
 
-    const { status, stdout, stderr } = await run(cluster, 'list', '--json');
+    const args = ['list', '--master', urlOf(cluster), ...PATIENTLY, '--json'];
+    const { status, stdout, stderr } = await cliProcess(args);
     const { locks } = JSON.parse(stdout) as { locks: { resource: string; state: string }[] };
     expect(status).toBe(1);
     expect(locks.length).toBeGreaterThan(0);
@@ -118,7 +119,7 @@ describe('The command line on a cluster', () => {
     for (const shard of shards) {
       expect(shard).toMatchObject({ mode: 'cluster', replicas: 1, nodeTimeout: 60_000, state: 'ok', missing: [] });
     }
-    const table = await run(cluster, 'doctor');
+    const table = await cliProcess(['doctor', '--master', urlOf(cluster), ...PATIENTLY]);
     expect(table.stdout).toMatch(/partitions +(?:│ 8[56] of 256 +){3}│/);
     expect(table.stdout).toContain('healthy: 1 of 1 masters vote');
   }, 60_000);

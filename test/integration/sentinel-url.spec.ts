@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Redis } from 'ioredis';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { createCertificates, type Certificates } from '../support/certificates.js';
-import { cli } from '../support/cli.js';
+import { cliProcess } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { Contender } from '../support/redlocks.js';
 import { freePort, Sentinel } from '../support/sentinel.js';
@@ -80,7 +80,7 @@ describe('A master that is given as the URL of sentinels with TLS', () => {
       expect(await sentinel.primary(GROUP)).toBe(primary.port);
       const url = `rediss+sentinel://127.0.0.1:${port}/${GROUP}`;
       const args = ['doctor', '--master', url, '--no-restart-guard', '--timeout', '10s', '--json'];
-      const { stdout } = await cli(args, { env: { NODE_EXTRA_CA_CERTS: certificates.ca } });
+      const { stdout } = await cliProcess(args, { env: { NODE_EXTRA_CA_CERTS: certificates.ca } });
       expect(JSON.parse(stdout)).toMatchObject({ voters: [`${GROUP} of sentinels 127.0.0.1:${port}`] });
     } finally {
       await Promise.all([primary.stop(), replica.stop()]);

@@ -4,7 +4,7 @@ import { type Model } from './checker.js';
 export interface Configuration {
   readonly name: string;
   readonly limit: number;
-  /** Whether `npm test` explores it, too. */
+  /** Whether `npm run test:all` explores it, too. */
   readonly quick?: boolean;
   readonly model: () => Model;
 }

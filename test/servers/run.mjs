@@ -24,7 +24,7 @@ const SUITES = {
  * cluster that other specs use, and of the command line on it.
  */
 const SAME_ON_ALL = [
-  ...['test/integration/torture.spec', 'test/integration/fencing-wrong-protocols.spec'],
+  ...['test/integration/torture', 'test/integration/fencing-wrong-protocols.spec'],
   ...['test/integration/cluster-torture.spec', 'test/integration/cluster-harness.spec'],
   'test/integration/cluster-cli.spec',
 ];
@@ -52,7 +52,7 @@ await ensureDependencies();
 await ensureBuild();
 const provided = await ensureServers();
 const skipped = values.others ? await versionOfServer(await ensureRedisServer()) : undefined;
-if (skipped) console.log(`Without ${skipped}: npm test runs the same suites on it`);
+if (skipped) console.log(`Without ${skipped}: npm run test:all runs the same suites on it`);
 const servers = provided.filter(({ name, source }) => name !== skipped && `${name}, ${source}`.includes(values.only));
 const results = [];
 for (const server of servers) results.push(...(await resultsOn(server)));

@@ -17,10 +17,19 @@ const LONGEST = [
   'test/simulation/jobs/mutants.spec.ts',
   'test/simulation/jobs/jobs.spec.ts',
   'test/e2e/lost-masters.spec.ts',
-  'test/integration/cli-locks.spec.ts',
-  'test/integration/cli-doctor.spec.ts',
   'test/e2e/refusing-masters.spec.ts',
+  'test/integration/durability.spec.ts',
+  'test/integration/waiting.spec.ts',
   'test/integration/fencing.spec.ts',
+  'test/simulation/model.spec.ts',
+  'test/e2e/dashboard.spec.ts',
+  'test/integration/sentinel-views.spec.ts',
+  'test/integration/faults.spec.ts',
+  'test/integration/waiting-faults.spec.ts',
+  'test/unit/core/fencing-counterexamples.spec.ts',
+  'test/integration/cli-doctor.spec.ts',
+  'test/integration/guard-identity.spec.ts',
+  'test/e2e/permissions.spec.ts',
 ];
 
 module.exports = class LongestFirst extends Sequencer {

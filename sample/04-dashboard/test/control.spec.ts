@@ -1,13 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request } from 'node:http';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { Snapshot } from '../src/live/snapshot.js';
-import { openBrowser } from '../src/screenshot/browser.js';
 
 const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const SAMPLE = fileURLToPath(new URL('..', import.meta.url));
@@ -117,25 +115,6 @@ describe('The controls', () => {
     expect(await ask('POST', `${url}/masters/4/kill`, { host, origin: url })).toBe(404);
     expect(await ask('POST', `${url}/masters/1/flush`, { host, origin: url })).toBe(404);
   }, 120_000);
-
-  it('refuse the requests of another page in the same browser', async () => {
-    const url = await serve();
-    const pid = (await look(url)).masters[0]!.pid!;
-    const elsewhere = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>hello'));
-    await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
-    const browser = await openBrowser();
-    try {
-      const page = await browser.newPage();
-      await page.goto(`http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`);
-      const answered = page.waitForResponse(/masters\/1\/kill$/);
-      await page.evaluate(`void fetch('${url}/masters/1/kill', { method: 'POST', mode: 'no-cors' })`);
-      expect((await answered).status()).toBe(403);
-      expect(isAlive(pid)).toBe(true);
-    } finally {
-      await browser.close();
-      elsewhere.close();
-    }
-  }, 300_000);
 });
 
 describe('The program', () => {

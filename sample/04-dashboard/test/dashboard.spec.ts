@@ -1,4 +1,7 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type INestApplication, Logger } from '@nestjs/common';
 import type { Browser } from 'playwright-core';
@@ -42,6 +45,27 @@ function processStateOf(number: number): string {
 
 // The tests continue each other, on one page.
 describe('The dashboard', () => {
+  it(
+    'refuses the requests of another page in the same browser',
+    async () => {
+      const url = await app.getUrl();
+      const elsewhere = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>hello'));
+      await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
+      const other = await browser.newPage();
+      try {
+        await other.goto(`http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`);
+        const answered = other.waitForResponse(/masters\/1\/kill$/);
+        await other.evaluate(`void fetch('${url}/masters/1/kill', { method: 'POST', mode: 'no-cors' })`);
+        expect((await answered).status()).toBe(403);
+        expect(processStateOf(1)).not.toBe('');
+      } finally {
+        await other.close();
+        elsewhere.close();
+      }
+    },
+    TEST,
+  );
+
   it(
     'shows the holder of a lock, the masters that have it, and the waiters',
     async () => {

@@ -88,6 +88,7 @@ describe('Workflows', () => {
     expect(parts!.steps!.at(-1)!.run).toBe('.ci/run ${{ matrix.part }}');
     const script = readFileSync(join(root, '.ci/run'), 'utf8');
     expect(script).toContain(`set -- ${[...PARTS, 'tests'].join(' ')};`);
+    expect(script).toContain('tests() {\n  step npm test\n  step npm run --silent test:all -- --rest\n}');
     for (const part of [...PARTS, 'tests']) expect(script).toMatch(new RegExp(`^${part}\\(\\) \\{`, 'm'));
   });
 

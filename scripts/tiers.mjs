@@ -1,0 +1,97 @@
+// Which suites `npm test` leaves to the second tier, and why. Everything else is in the first.
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { root } from './run.mjs';
+
+/** Files, or beginnings of their paths, of the second tier. `kept` are in the first nevertheless. */
+const SECOND = [
+  {
+    paths: ['test/browser/', 'sample/04-dashboard/test/dashboard.spec.ts'],
+    area: 'pages in a browser',
+    reason: 'they need Chromium',
+  },
+  {
+    paths: ['sample/05-metrics/test/prometheus.spec.ts'],
+    area: 'rules and panels in Prometheus',
+    reason: 'they need Prometheus',
+  },
+  {
+    paths: ['test/simulation/mutants/', 'test/simulation/jobs/mutants.spec.ts'],
+    area: 'mutants of the simulations',
+    reason: 'they test tests',
+  },
+  {
+    paths: ['test/model/'],
+    area: 'models',
+    reason: 'no change of the library can break them',
+  },
+  {
+    paths: ['test/integration/torture.spec.ts', 'test/integration/cluster-torture.spec.ts'],
+    area: 'torture',
+    reason: 'two minutes; torture-smoke.spec.ts tortures for 8 s',
+  },
+  {
+    paths: ['test/integration/cluster-'],
+    kept: ['test/integration/cluster-slots.spec.ts'],
+    area: 'clusters under faults',
+    reason: 'minutes; the contract of a master and the application of test/e2e/cluster.spec.ts have a cluster, too',
+  },
+  {
+    paths: ['test/e2e/lost-masters.spec.ts', 'test/e2e/refusing-masters.spec.ts'],
+    area: 'applications with lost or refusing masters',
+    reason: 'they wait; refusals.spec.ts and without-masters.spec.ts have the short ways',
+  },
+  {
+    paths: ['sample/02-schedule/test/processes.spec.ts'],
+    area: 'processes of the sample with jobs',
+    reason: 'their job is due every ten seconds, and they wait for it',
+  },
+];
+
+/** Suites of test/e2e that run on Nest 11 in the first tier; in the second, the others follow. */
+export const NEST_11_SMOKE = ['test/e2e/hosts.spec.ts', 'test/e2e/module.spec.ts'];
+
+/** Suites that run in both tiers: only the second installs PostgreSQL, and without it they use SQLite alone. */
+const BOTH = ['sample/03-inventory/test/inventory.spec.ts', 'sample/11-transactional/test/transactional.spec.ts'];
+
+/** Samples whose suites start the built program. The second tier builds the others, too: their types are checked anyway. */
+export const BUILT_SAMPLES = ['03-inventory', '04-dashboard', '11-transactional', '13-rolling-deployment'].map(
+  (name) => `sample/${name}`,
+);
+
+/** What the first tier leaves out, as lines. */
+export const LEFT_OUT = [
+  ...SECOND.map(({ area, reason }) => `${area}: ${reason}`),
+  `applications on Nest 11, except ${NEST_11_SMOKE.join(' and ')}: they run on Nest 12`,
+  'samples on PostgreSQL: it has to be installed',
+  'builds of the samples that no suite starts',
+];
+
+/** @returns {(path: string) => boolean} whether a suite belongs to one of these tiers, 1 and 2 */
+export function inTiers(tiers) {
+  return (path) => {
+    const isSecond = SECOND.some(
+      ({ paths, kept = [] }) => paths.some((each) => path.startsWith(each)) && !kept.includes(path),
+    );
+    return tiers.includes(isSecond ? 2 : 1) || BOTH.includes(path);
+  };
+}
+
+/** Paths of all suites below this folder. */
+export async function suitesIn(folder) {
+  const entries = await readdir(join(root, folder), { withFileTypes: true });
+  const found = entries.map((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : suitesIn(path);
+    return entry.name.endsWith('.spec.ts') ? [path] : [];
+  });
+  return (await Promise.all(found)).flat().sort();
+}
+
+/** Rejects if this file names a suite that does not exist: it may have got another name, and changed its tier. */
+export async function checkNames() {
+  const suites = [...(await suitesIn('test')), ...(await suitesIn('sample'))];
+  const named = [...SECOND.flatMap(({ paths, kept = [] }) => [...paths, ...kept]), ...NEST_11_SMOKE, ...BOTH];
+  const unknown = named.filter((path) => !suites.some((suite) => suite.startsWith(path)));
+  if (unknown.length > 0) throw new Error(`scripts/tiers.mjs names what does not exist: ${unknown.join(', ')}`);
+}
