@@ -31,10 +31,26 @@ const SECOND = [
     reason: 'two minutes; torture-smoke.spec.ts tortures for 8 s',
   },
   {
-    paths: ['test/integration/cluster-'],
+    paths: ['test/integration/cluster-', 'test/contract/cluster-master.spec.ts'],
     kept: ['test/integration/cluster-slots.spec.ts'],
     area: 'clusters under faults',
-    reason: 'minutes; the contract of a master and the application of test/e2e/cluster.spec.ts have a cluster, too',
+    reason: 'minutes; cluster-slots.spec.ts and the application of test/e2e/cluster.spec.ts have a cluster, too',
+  },
+  {
+    paths: [
+      'test/integration/durability.spec.ts',
+      'test/integration/guard-faults.spec.ts',
+      'test/integration/late-start.spec.ts',
+      'test/integration/sentinel-views.spec.ts',
+      'test/integration/wall-clock.spec.ts',
+    ],
+    area: 'servers that are restarted, replaced, promoted and stepped',
+    reason: 'they wait for quarantines; guard.spec.ts, sentinel.spec.ts and the simulation have the same rules',
+  },
+  {
+    paths: ['test/integration/fencing-wrong-protocols.spec.ts', 'test/unit/docs/check-docs.spec.ts'],
+    area: 'wrong protocols and documents that must be noticed',
+    reason: 'they test tests',
   },
   {
     paths: ['test/e2e/lost-masters.spec.ts', 'test/e2e/refusing-masters.spec.ts'],
@@ -51,8 +67,18 @@ const SECOND = [
 /** Suites of test/e2e that run on Nest 11 in the first tier; in the second, the others follow. */
 export const NEST_11_SMOKE = ['test/e2e/hosts.spec.ts', 'test/e2e/module.spec.ts'];
 
-/** Suites that run in both tiers: only the second installs PostgreSQL, and without it they use SQLite alone. */
-const BOTH = ['sample/03-inventory/test/inventory.spec.ts', 'sample/11-transactional/test/transactional.spec.ts'];
+/** Suites that run in both tiers. */
+const BOTH = [
+  // Only the second installs PostgreSQL, and without it they use SQLite alone.
+  'sample/03-inventory/test/inventory.spec.ts',
+  'sample/11-transactional/test/transactional.spec.ts',
+  // Only the second runs their properties to the end.
+  'test/unit/core/exclusion.spec.ts',
+  'test/unit/core/fencing.spec.ts',
+  'test/unit/core/settings/options.spec.ts',
+  'test/unit/core/settings/resources.spec.ts',
+  'test/unit/schedule/cron-schedule.properties.spec.ts',
+];
 
 /** Samples whose suites start the built program. The second tier builds the others, too: their types are checked anyway. */
 export const BUILT_SAMPLES = ['03-inventory', '04-dashboard', '11-transactional', '13-rolling-deployment'].map(
@@ -64,6 +90,7 @@ export const LEFT_OUT = [
   ...SECOND.map(({ area, reason }) => `${area}: ${reason}`),
   `applications on Nest 11, except ${NEST_11_SMOKE.join(' and ')}: they run on Nest 12`,
   'samples on PostgreSQL: it has to be installed',
+  'properties beyond two seconds each',
   'builds of the samples that no suite starts',
 ];
 
