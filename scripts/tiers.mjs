@@ -72,7 +72,7 @@ const BOTH = [
   // Only the second installs PostgreSQL, and without it they use SQLite alone.
   'sample/03-inventory/test/inventory.spec.ts',
   'sample/11-transactional/test/transactional.spec.ts',
-  // Only the second runs their properties to the end.
+  // Only the second makes all runs of their properties.
   'test/unit/core/exclusion.spec.ts',
   'test/unit/core/fencing.spec.ts',
   'test/unit/core/settings/options.spec.ts',
@@ -90,7 +90,7 @@ export const LEFT_OUT = [
   ...SECOND.map(({ area, reason }) => `${area}: ${reason}`),
   `applications on Nest 11, except ${NEST_11_SMOKE.join(' and ')}: they run on Nest 12`,
   'samples on PostgreSQL: it has to be installed',
-  'properties beyond two seconds each',
+  'three of four runs of long properties',
   'builds of the samples that no suite starts',
 ];
 

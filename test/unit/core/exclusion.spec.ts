@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { fc } from '../../support/properties.js';
+import { fc, runs } from '../../support/properties.js';
 import type { Lock } from '../../../lib/core/lock.js';
 import { Rig } from '../support/rig.js';
 import type { Behaviour } from '../support/scripted-master.js';
@@ -79,7 +79,7 @@ describe('Mutual exclusion', () => {
         expect(rig.keys).toEqual(rig.masters.map(() => 0));
         expect(rig.clock.pendingTimers).toBe(0);
       }),
-      { numRuns: 15 },
+      { numRuns: runs(15) },
     );
   }, 60_000);
 });

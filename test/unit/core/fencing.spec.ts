@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { fc } from '../../support/properties.js';
+import { fc, runs } from '../../support/properties.js';
 import { LockLostError, RedlockConfigError } from '../../../lib/core/errors.js';
 import { countersOf, TokenAgreement } from '../../../lib/core/fencing.js';
 import { GRANTED, HEALED, type Master, TIMED_OUT } from '../../../lib/core/master.interface.js';
@@ -355,7 +355,7 @@ describe('A fencing token', () => {
           await rig.clock.advance(200);
         }
       }),
-      { numRuns: 25 },
+      { numRuns: runs(25) },
     );
   });
 });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { CronTime } from 'cron';
 import { CronSchedule } from '../../../lib/schedule/cron-schedule.js';
-import { fc } from '../../support/properties.js';
+import { fc, runs } from '../../support/properties.js';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -103,7 +103,7 @@ describe('The ticks of any cron expression', () => {
           jest.restoreAllMocks();
         },
       ),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   }, 60_000);
 
@@ -122,7 +122,7 @@ describe('The ticks of any cron expression', () => {
         expect(schedule.last(tick - 1)).toBeLessThanOrEqual(at);
         expect(schedule.next(schedule.last(at))).toBe(tick);
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   }, 60_000);
 
@@ -133,7 +133,7 @@ describe('The ticks of any cron expression', () => {
         fc.pre(expected !== undefined && !isNearChange(timeZone, at) && !isNearChange(timeZone, expected));
         expect(new CronSchedule(text, timeZone).next(at)).toBe(expected);
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   }, 60_000);
 
@@ -154,7 +154,7 @@ describe('The ticks of any cron expression', () => {
           backwards.unshift(tick);
         expect(backwards.map(show)).toEqual(expected.map(show));
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   }, 60_000);
 });

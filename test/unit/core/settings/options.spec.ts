@@ -9,7 +9,7 @@ import {
 } from '../../../../lib/core/settings/options.js';
 import { type CallSettings, resolveCall, resolveSettings } from '../../../../lib/core/settings/settings.js';
 import { anything, optionObjects } from '../../../support/hostile.js';
-import { fc } from '../../../support/properties.js';
+import { fc, runs } from '../../../support/properties.js';
 
 const settings = resolveSettings({});
 
@@ -49,7 +49,7 @@ describe('A duration', () => {
         expect(outcome.result >= 0 && outcome.result <= MAX_DURATION).toBe(true);
         expect(['number', 'string']).toContain(typeof value);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
@@ -74,7 +74,7 @@ describe('A duration', () => {
         const fits = Number.isInteger(number) && number >= 10 && number <= MAX_DURATION;
         expect('result' in attempt(() => parseDuration('ttl', number, 10))).toBe(fits);
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 });
@@ -91,7 +91,7 @@ describe('The options of a call', () => {
         expect(typeof extend).toBe('boolean');
         expect(signal === undefined || typeof signal.aborted === 'boolean').toBe(true);
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 
@@ -155,7 +155,7 @@ describe('The options of a service', () => {
         expect([ttl, wait, maxHold, masterTimeout, maxTtl].every(Number.isInteger)).toBe(true);
         expect(ttl <= maxTtl && ttl <= maxHold && driftFactor <= 0.5).toBe(true);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
