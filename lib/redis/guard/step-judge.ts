@@ -100,11 +100,10 @@ export class StepJudge {
     let judgement = UNKNOWN;
     // With two masters and this client, each of the three clocks could be the wrong one.
     for (const before of identities.length < EARLY_FROM ? [] : steps) {
-      // All servers are compared over the same time: a sample from after the step does not show it. That may have happened
-      // while the answer was under way: its server seems to have moved since it was asked.
+      // All servers are compared over the same time: a sample from after the step does not show it.
       const known = others.map((other) => {
         const answer = answers.get(other);
-        return answer && other.clock.movementSince(before.sent, answer);
+        return answer && other.clock.movementSince(before.received, answer);
       });
       judgement = judge(movement(before, sample), known, { quorum, allowance });
       if (judgement.culprit !== 'unknown') break;
