@@ -98,7 +98,6 @@ export class Lease extends ListMember<Lease> {
     this.tenure = tenure;
     this.acquiredAt = tenure ? context.clock.read() : leasedKeys.validSince;
     this.ttl = call.ttl;
-    this.arm();
   }
 
   /**
@@ -106,10 +105,12 @@ export class Lease extends ListMember<Lease> {
    * Returns `false` if the lock has ended. Nothing has relied on it, so that is not a loss.
    */
   begin(recorder: AcquisitionRecorder | undefined): boolean {
+    const now = this.context.clock.read();
     // Protocol 4.10
-    if (!this.isHeld) return false; // @mutant work-begun-without-a-look-at-the-clock
+    if (!this.isHeldAt(now)) return false; // @mutant work-begun-without-a-look-at-the-clock
     this.isUsed = true;
     this.recorder = recorder;
+    this.arm(now);
     return true;
   }
 
@@ -210,7 +211,8 @@ export class Lease extends ListMember<Lease> {
 
   /** Checks the clock and rearms the timer, because time may have passed while no timer ran. */
   noteTime(): void {
-    if (this.isHeld) this.arm();
+    const now = this.context.clock.read();
+    if (this.isHeldAt(now)) this.arm(now);
   }
 
   /** The wall clock has moved further than the monotonic one, by this many milliseconds. */
@@ -350,14 +352,10 @@ export class Lease extends ListMember<Lease> {
     this.context.ended(this);
   }
 
-  private arm(): void {
+  private arm(now: Instant): void {
     this.timer?.cancel();
-    const { clock, wallClock } = this.context;
-    const now = clock.read();
-    if (!this.isOver) wallClock.check(now);
-    if (this.isOver || this.doubt?.resolved) return;
     const [delay, slack] = timerFor(this.next, this.remainingAt(now), now);
-    this.timer = clock.schedule(delay, this.tick.bind(this), slack).unref();
+    this.timer = this.context.clock.schedule(delay, this.tick.bind(this), slack).unref();
   }
 
   /** When the next extension is due; `undefined` if none is, or one is under way. */
@@ -373,12 +371,12 @@ export class Lease extends ListMember<Lease> {
     if (next && isDue(next, now)) {
       const permitted = this.context.witness.announceTtl(ttl);
       void this.extendOnce(typeof permitted === 'number' ? Math.min(ttl, permitted) : ttl);
-    } else this.arm();
+    } else this.arm(now);
   }
 
   private async extendOnce(ttl: number): Promise<Extension> {
     this.round = this.keys.extend(ttl);
-    this.arm();
+    this.noteTime();
     const { extended, quorumCall } = await this.round;
     this.round = undefined;
     if (this.isOver) return { extended: false, quorumCall };
@@ -397,7 +395,7 @@ export class Lease extends ListMember<Lease> {
         observer.lockInDanger?.(this.resources, remaining, this.keys.lastReplies);
       }
     }
-    this.arm();
+    this.noteTime();
     return { extended, quorumCall };
   }
 

@@ -1,3 +1,5 @@
+import type { Instant } from './clock.js';
+
 /**
  * Reports the locks of this process when a master comes back without its data. As long as a holder is reported, that
  * master does not vote until every earlier lock has ended.
@@ -27,9 +29,10 @@ export interface Witness {
    * Announces a ttl to the masters, so that each of them stays out long enough after a loss of data.
    *
    * @param ttl milliseconds
+   * @param now a reading of the clock in this turn; default: a new one
    * @returns the ttl that may be used: less than `ttl` if a master that must know it cannot be reached
    */
-  announceTtl(ttl: number): number | Promise<number>;
+  announceTtl(ttl: number, now?: Instant): number | Promise<number>;
 }
 
 /** The witness without a restart guard: every attempt counts, and every ttl may be used. */

@@ -314,7 +314,7 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   private get quarantine(): Quarantine | undefined {
-    return this.data?.quarantineAt(this.clock.read()); // @mutant quarantined-votes-counted-1
+    return this.data?.isQuarantined ? this.data.quarantineAt(this.clock.read()) : undefined; // @mutant quarantined-votes-counted-1
   }
 
   listen(waiter: string, listener: NotificationListener | undefined): void {
@@ -470,11 +470,11 @@ export class RedisMaster implements Master, GuardedServer {
     if (history !== '' && !values.includes(UNMARKED) && asked.some(isCompared))
       this.data?.noteComparison(history, sent);
     const mayCount = this.checkClock(sent, time) && epoch === (this.data?.epoch ?? 0);
-    if (this.data && time !== undefined) this.guard?.contacted();
+    const received = this.data && this.clock.read();
+    if (received && time !== undefined) this.guard?.contacted(received.monotonic);
     const quarantine = this.quarantine ?? (mayCount ? undefined : RECOGNIZED_ANEW);
     const isChecked = this.data?.isChecked ?? false;
     const unknown: PendingRequest[] = [];
-    const received = this.data && this.clock.read();
     this.answerAll(asked, (one, i) => {
       const value = values[i];
       // While the identity of the data is checked, an answer counts for nothing: the request is repeated with its token.

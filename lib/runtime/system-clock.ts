@@ -88,6 +88,7 @@ function aheadOf({ monotonic, wall }: Instant): number {
 
 /** With slack, due times are rounded down to multiples of a power of two, so that several timers coincide. */
 function dueAt(moment: number, slack: number): number {
-  const grid = slack < 2 ? 1 : 2 ** Math.floor(Math.log2(slack));
-  return grid === 1 ? Math.ceil(moment) : Math.floor(moment / grid) * grid;
+  if (slack < 2) return Math.ceil(moment);
+  const grid = 2 ** (31 - Math.clz32(slack));
+  return Math.floor(moment / grid) * grid;
 }

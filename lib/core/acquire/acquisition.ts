@@ -160,19 +160,25 @@ export class Acquisition {
         const isGuaranteed = !hasOthersAhead && (attempt === 1 || (this.permits?.isFirstTry ?? false));
         if (!isGuaranteed && waiter.isOver) throw await this.failure();
 
-        const permitted = allowedTtl(wanted, witness);
-        const call =
-          typeof permitted === 'number'
-            ? cutTo(permitted, wanted)
-            : await whenPermitted(wanted, permitted, { clock, waiter, isGuaranteed });
+        // Nothing has been awaited before a first attempt with no other ahead.
+        const now = attempt === 1 && !hasOthersAhead ? waiter.since : clock.read();
+        const permitted = allowedTtl(wanted, witness, now);
+        const isKnown = typeof permitted === 'number';
+        const call = isKnown
+          ? cutTo(permitted, wanted)
+          : await whenPermitted(wanted, permitted, { clock, waiter, isGuaranteed });
         if (!call) throw await this.failure();
         this.call = call;
         this.attempts = attempt;
-        const current = this.beginAttempt(step ?? this.firstStep, isGuaranteed);
+        const current = this.beginAttempt(step ?? this.firstStep, isGuaranteed, isKnown ? now : clock.read());
+        const { quorumLock } = current;
         const quorumCall = await this.contact(current);
-        // The clocks of this process disagree, or the masters were late.
-        if (quorumCall.outcome === 'granted' && current.quorumLock.remaining <= 0) await current.quorumLock.verify();
-        if (this.hasTaken(current, quorumCall)) return (leasedKeys = current.quorumLock);
+        // Protocol 4.4
+        const isTaken =
+          quorumCall.outcome === 'granted' &&
+          // The clocks of this process disagree, or the masters were late.
+          (quorumLock.remaining > 0 || (await quorumLock.verify())?.extended === true);
+        if (this.mayKeep(current, quorumCall, isTaken)) return (leasedKeys = quorumLock);
         leasedKeys = this.isPassedOver ? await this.acquireOneByOne() : undefined;
         if (leasedKeys) return leasedKeys;
         step = await this.nextStep(current.step, quorumCall);
@@ -194,7 +200,7 @@ export class Acquisition {
     return !this.permits && !this.call.isShared && this.resources.length === 1;
   }
 
-  private beginAttempt(step: Step, isGuaranteed: boolean): Attempt {
+  private beginAttempt(step: Step, isGuaranteed: boolean, since: Instant): Attempt {
     const { waiter, call, context } = this;
     const full = masterTimeoutFor(context.settings, call.ttl);
     const timeout = isGuaranteed ? full : Math.min(full, waiter.left);
@@ -203,17 +209,16 @@ export class Acquisition {
     const permit = !home || step === 'all' ? this.permits?.guess() : this.permits?.all;
     const quorumLock = this.newQuorumLock(home, permit);
     waiter.interrupt = quorumLock;
-    return { quorumLock, step, home, timeout, isFull: timeout === full, since: context.clock.read() };
+    return { quorumLock, step, home, timeout, isFull: timeout === full, since };
   }
 
   /** Whether the attempt has succeeded. Otherwise, what it acquired is being released. */
-  private hasTaken({ quorumLock, step, home, timeout, isFull, since }: Attempt, quorumCall: QuorumCall): boolean {
+  private mayKeep(attempt: Attempt, quorumCall: QuorumCall, isTaken: boolean): boolean {
+    const { quorumLock, step, home, timeout, isFull, since } = attempt;
     const { waiter } = this;
     waiter.interrupt = undefined;
     if (step !== 'all') this.places?.noteReply(home, quorumCall);
-    // Protocol 4.4
-    const isGranted = quorumCall.outcome === 'granted' && quorumLock.remaining > 0;
-    if (isGranted && !waiter.isStopped) {
+    if (isTaken && !waiter.isStopped) {
       this.permits?.keep();
       return true;
     }

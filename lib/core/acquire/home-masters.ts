@@ -39,6 +39,8 @@ export class HomeMasters {
 
   /** The home master of a key: the first usable one in the key's order. `undefined` if no master is usable. */
   of(key: string): CircuitBreakerMaster | undefined {
+    const [first, second] = this.candidates;
+    if (first && !second) return first.master.isUsable ? first.master : undefined;
     const hashOfKey = hash(key);
     let home: CircuitBreakerMaster | undefined;
     let highest = -1;

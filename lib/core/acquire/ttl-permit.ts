@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../clock.js';
+import type { Clock, Instant, Timer } from '../clock.js';
 import type { CallSettings } from '../settings/settings.js';
 import type { Witness } from '../witness.interface.js';
 import type { Waiter } from './waiter.js';
@@ -16,8 +16,8 @@ interface PermitContext {
  *
  * @returns the largest ttl that all masters know, in milliseconds
  */
-export function allowedTtl({ ttl, minHold }: CallSettings, witness: Witness): number | Promise<number> {
-  return witness.announceTtl(Math.max(ttl, minHold));
+export function allowedTtl({ ttl, minHold }: CallSettings, witness: Witness, now?: Instant): number | Promise<number> {
+  return witness.announceTtl(Math.max(ttl, minHold), now);
 }
 
 /**

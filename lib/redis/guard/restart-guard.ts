@@ -112,8 +112,8 @@ export class RestartGuard implements Witness {
     this.group.disengage(keptFor);
   }
 
-  announceTtl(ttl: number): number | Promise<number> {
-    return this.ttls.announceTtl(ttl);
+  announceTtl(ttl: number, now?: Instant): number | Promise<number> {
+    return this.ttls.announceTtl(ttl, now);
   }
 
   /** A server reported its identity, over a new connection or after a doubt. */
@@ -136,8 +136,8 @@ export class RestartGuard implements Witness {
   }
 
   /** A server has answered a request that was checked like a vote. */
-  contacted(): void {
-    this.contactedAt = this.group.now;
+  contacted(at = this.group.now): void {
+    this.contactedAt = at;
   }
 
   /** Returns whether what the server granted with this reading of its clock, in milliseconds, may count. */

@@ -1,4 +1,4 @@
-import { elapsedSince, type Instant } from '../../core/clock.js';
+import { elapsedBetween, type Instant } from '../../core/clock.js';
 import type { DataRecord } from './data-record.js';
 import type { GuardGroup } from './guard-group.js';
 import type { Announcement } from './data-record.js';
@@ -38,12 +38,11 @@ export class TtlAnnouncements {
   }
 
   /** @see Witness.announceTtl */
-  announceTtl(ttl: number): number | Promise<number> {
+  announceTtl(ttl: number, moment = this.group.context.clock.read()): number | Promise<number> {
     if (ttl < this.smallestTtl) this.smallestTtl = ttl;
     if (ttl > this.recentTtl) this.recentTtl = ttl;
     const { ttl: announced, at } = this.announced;
-    const { clock } = this.group.context;
-    if (at && ttl <= announced && elapsedSince(clock, at) < ANNOUNCE_AFTER) return ttl;
+    if (at && ttl <= announced && elapsedBetween(at, moment) < ANNOUNCE_AFTER) return ttl;
     const { now } = this.group;
     const known = this.ttlKnownToAll;
     // Too few masters are known for any lock: nothing can be announced, and nothing will be granted.
