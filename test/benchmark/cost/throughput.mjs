@@ -1,5 +1,5 @@
 import { fixedWork } from '../measure/noise.mjs';
-import { inRounds, spread } from '../measure/rounds.mjs';
+import { inRounds, joinedSpread, spread } from '../measure/rounds.mjs';
 
 /** Measures the cost of a lock at one concurrency: per contender the rate and the CPU on both sides, and the noise. */
 export async function throughput({ crew, load, ttl }, { concurrency, duration, rounds, warmUps }) {
@@ -18,4 +18,17 @@ export async function throughput({ crew, load, ttl }, { concurrency, duration, r
     contenders[contender] = { rate: of('rate'), client: of('client'), server: of('server'), failures };
   }
   return { concurrency, contenders, noise: spread(noise) };
+}
+
+/** The results of several crews as one. */
+export function joined(crews) {
+  const [{ concurrency, contenders: names }] = crews;
+  const contenders = Object.keys(names).map((name) => {
+    const found = crews.map((crew) => crew.contenders[name]);
+    const of = (figure) => joinedSpread(found.map((figures) => figures[figure]));
+    const failures = found.flatMap((figures) => figures.failures);
+    return [name, { rate: of('rate'), client: of('client'), server: of('server'), failures }];
+  });
+  const noise = joinedSpread(crews.map((crew) => crew.noise));
+  return { concurrency, contenders: Object.fromEntries(contenders), noise };
 }

@@ -21,6 +21,10 @@ export function spread(rounds) {
   return { median: median(rounds), min: Math.min(...rounds), max: Math.max(...rounds), rounds };
 }
 
+export function joinedSpread(spreads) {
+  return spread(spreads.flatMap(({ rounds }) => rounds));
+}
+
 /** Ratio of one contender's figure to another's: the median of the ratios within each round. */
 export function ratioOf(mine, other) {
   return median(mine.rounds.map((value, round) => value / other.rounds[round]));
