@@ -125,13 +125,15 @@ export class Keyspace {
 
 /** The names of resources, sorted, each made on demand. */
 class DerivedNames implements KeyNames {
+  private made: readonly string[] | undefined;
+
   constructor(
     private readonly resources: readonly string[],
     private readonly keyspace: Keyspace,
   ) {}
 
   get keys(): readonly string[] {
-    return this.resources.map((resource) => this.keyspace.keyOf(resource));
+    return (this.made ??= this.resources.map((resource) => this.keyspace.keyOf(resource)));
   }
 
   get queues(): readonly string[] {

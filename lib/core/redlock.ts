@@ -244,9 +244,8 @@ export class Redlock {
     call.signal?.throwIfAborted();
     if (this.stopped) throw new LockServiceStoppedError(resources);
     const wanted = this.wantedBy(resources, call);
-    const { clock, observer } = this.context;
-    const observed = { resources, onHeld, kind: kindOf(call) };
-    let recorder = AcquisitionRecorder.begin(observer, clock, observed);
+    const { clock } = this.context;
+    let recorder = this.recorderOf(resources, call, onHeld);
     const waiter = new Waiter(clock, call.wait, call.signal);
     if (recorder) waiter.paused = 0;
     // An acquisition that does not wait makes its single attempt without queueing behind those that do.
@@ -254,7 +253,8 @@ export class Redlock {
     const entry = call.wait > 0 || this.queue.isEmpty(queues) ? this.queue.join(queues, waiter, sharing) : undefined;
     const waiting = new Waiting(waiter, resources, call);
     this.waiting.add(waiting);
-    let acquisition = new Acquisition(this.acquisitionContext, { resources, call, waiter, entry, permits });
+    const inOwnTurn = isAwaited;
+    let acquisition = new Acquisition(this.acquisitionContext, { resources, call, waiter, entry, permits, inOwnTurn });
     let lease: Lease;
     let attempts = 0;
     try {
@@ -263,8 +263,10 @@ export class Redlock {
         const { call: granted, passed } = acquisition;
         lease = this.hold({ resources, call: granted, leasedKeys, tenure: passed, entry });
         let isReported = false;
+        let { hasOwnTurn } = acquisition;
         for (;;) {
-          if (isAwaited) await this.ownTurn(); // @mutant work-begun-among-other-reactions
+          if (isAwaited && !hasOwnTurn) await this.ownTurn(); // @mutant work-begun-among-other-reactions
+          hasOwnTurn = false;
           if (waiter.isStopped) void lease.release();
           waiter.check();
           if (recorder && !isReported && lease.isHeld) {
@@ -280,13 +282,13 @@ export class Redlock {
         if (isReported) {
           // The observers took longer than the lock lasted.
           recorder?.ended(undefined);
-          recorder = AcquisitionRecorder.begin(observer, clock, observed);
+          recorder = this.recorderOf(resources, call, onHeld);
           waiter.paused = 0;
           attempts = 0;
         }
         entry?.waitAgain(waiter);
         const { permits: others } = this.wantedBy(resources, call);
-        const again = { resources, call, waiter, entry, permits: others, isRepeated: true };
+        const again = { resources, call, waiter, entry, permits: others, isRepeated: true, inOwnTurn };
         acquisition = new Acquisition(this.acquisitionContext, again);
       }
     } catch (reason) {
@@ -302,6 +304,15 @@ export class Redlock {
       this.idle.check();
     }
     return begin(new Lock(lease));
+  }
+
+  private recorderOf(
+    resources: readonly string[],
+    call: CallSettings,
+    onHeld: OnHeld,
+  ): AcquisitionRecorder | undefined {
+    const { observer, clock } = this.context;
+    return observer.acquiring && AcquisitionRecorder.begin(observer, clock, { resources, onHeld, kind: kindOf(call) });
   }
 
   /** Resolves when nothing else is left to react to in this turn of the event loop. */

@@ -14,6 +14,11 @@ export class LockContext<Held> {
     return this.storage.run({ held, outer: this.storage.getStore() }, work);
   }
 
+  /** Whether the running call chain holds none. */
+  get isEmpty(): boolean {
+    return this.storage.getStore() === undefined;
+  }
+
   /** Finds the innermost entry of the call chain that satisfies the condition. */
   find(condition: (held: Held) => boolean): Held | undefined {
     let frame = this.storage.getStore();

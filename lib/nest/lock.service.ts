@@ -84,6 +84,8 @@ export interface LockedRun<T> {
 export class LockService {
   private readonly context = new LockContext<LockScope>();
   private readonly fixedNames = new FixedNames();
+  /** The last ttl that was given alone, or left out, and its call: a program gives few different ones. */
+  private last: { readonly ttl: Duration | undefined; readonly call: CallSettings } | undefined;
 
   /** @internal */
   constructor(
@@ -457,12 +459,19 @@ export class LockService {
   private take(resource: LockResource, options: Duration | AcquireOptions | undefined, onHeld: OnHeld): Promise<Lock> {
     return rejectOnThrow(() => {
       const resources = resolveResources('resource', resource);
-      const given = optionsOf<AcquireOptions>(options);
-      if (given === options) checkOptionNames('options', given, ACQUIRE_OPTION_NAMES);
-      const call = resolveCall(this.settings, given);
-      this.refuseReentry(resources, call);
+      const call = this.callOf(options);
+      if (!this.context.isEmpty) this.refuseReentry(resources, call);
       return this.redlock().acquire(resources, call, onHeld);
     });
+  }
+
+  private callOf(options: Duration | AcquireOptions | undefined): CallSettings {
+    if (this.last && typeof options !== 'object' && options === this.last.ttl) return this.last.call;
+    const given = optionsOf<AcquireOptions>(options);
+    if (given === options) checkOptionNames('options', given, ACQUIRE_OPTION_NAMES);
+    const call = resolveCall(this.settings, given);
+    if (given !== options) this.last = { ttl: given.ttl, call };
+    return call;
   }
 
   private refuseReentry(resources: readonly string[], call: CallSettings, mayJoin = false): void {

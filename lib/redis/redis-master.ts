@@ -475,6 +475,7 @@ export class RedisMaster implements Master, GuardedServer {
     const quarantine = this.quarantine ?? (mayCount ? undefined : RECOGNIZED_ANEW);
     const isChecked = this.data?.isChecked ?? false;
     const unknown: PendingRequest[] = [];
+    const exchange = received && { sent, received };
     this.answerAll(asked, (one, i) => {
       const value = values[i];
       // While the identity of the data is checked, an answer counts for nothing: the request is repeated with its token.
@@ -485,9 +486,7 @@ export class RedisMaster implements Master, GuardedServer {
         return undefined;
       }
       const reply = judge(one.request, isReply(value) ? this.failure(value, [one]) : replyFrom(value), quarantine);
-      return received
-        ? this.onceNamed(one, this.unlessUnconfirmed(one.request, reply, { sent, received }), batch)
-        : reply;
+      return exchange ? this.onceNamed(one, this.unlessUnconfirmed(one.request, reply, exchange), batch) : reply;
     });
     if (unknown.length > 0) notKnown(unknown, LOST_DATA);
   }

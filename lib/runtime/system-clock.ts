@@ -3,6 +3,8 @@ import { TimerQueue } from './timer-queue.js';
 
 /** Captured at load time: under the fake timers of a test, a call would wait for a turn that never comes. */
 const { setImmediate } = globalThis;
+/** Captured, too: the global `performance` is a getter. */
+const { setTimeout: loaded, performance: captured } = globalThis;
 /** Longest delay of the Node timer, in milliseconds. Protocol 3.3. */
 const LONGEST_SLEEP = 1_000;
 /** Gradual corrections move a wall clock by less than this within a second, in milliseconds. */
@@ -27,7 +29,7 @@ export class SystemClock implements Clock {
   }
 
   schedule(delay: number, callback: () => void, slack = 0): Timer {
-    const now = performance.now();
+    const now = monotonic();
     const due = dueAt(now + delay, slack);
     const timer = this.timers.add(due, callback);
     if (due < this.armedFor) this.arm(due, now);
@@ -57,11 +59,11 @@ export class SystemClock implements Clock {
     this.handle = undefined;
     try {
       // Node measures from the beginning of a turn of the event loop, so its timer can fire early.
-      this.timers.run(performance.now());
+      this.timers.run(monotonic());
       this.noticeResume();
     } finally {
       const next = this.timers.nextDue;
-      if (next !== undefined && next < this.armedFor) this.arm(next, performance.now());
+      if (next !== undefined && next < this.armedFor) this.arm(next, monotonic());
     }
   }
 
@@ -79,7 +81,12 @@ export class SystemClock implements Clock {
 }
 
 function readClocks(): Instant {
-  return { monotonic: performance.now(), wall: Date.now() };
+  return { monotonic: monotonic(), wall: Date.now() };
+}
+
+/** Fake timers of a test bring a clock of their own. */
+function monotonic(): number {
+  return (setTimeout === loaded ? captured : performance).now();
 }
 
 function aheadOf({ monotonic, wall }: Instant): number {
@@ -89,6 +96,7 @@ function aheadOf({ monotonic, wall }: Instant): number {
 /** With slack, due times are rounded down to multiples of a power of two, so that several timers coincide. */
 function dueAt(moment: number, slack: number): number {
   if (slack < 2) return Math.ceil(moment);
+  // The largest one in the slack.
   const grid = 2 ** (31 - Math.clz32(slack));
   return Math.floor(moment / grid) * grid;
 }

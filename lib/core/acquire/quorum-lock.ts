@@ -57,6 +57,10 @@ export interface AcquireAttempt {
   readonly since: Instant;
   /** Milliseconds since the acquisition began. */
   readonly waited: number;
+  /** The names of `resources`, if they are at hand. */
+  readonly names?: KeyNames | undefined;
+  /** Whether the result of a grant by a quorum arrives in a turn of the event loop of its own. */
+  readonly inOwnTurn?: boolean | undefined;
 }
 
 /** The queue in which an attempt waits if it is refused. */
@@ -87,6 +91,7 @@ interface Round {
   readonly send?: SendRequest | undefined;
   /** The request to the home master, if it differs from `request`. */
   readonly requestToHome?: AcquireRequest | undefined;
+  readonly inOwnTurn?: boolean | undefined;
 }
 
 /** A round that some masters have not answered yet. */
@@ -104,6 +109,8 @@ type Phase = 'attempt' | 'given up' | 'lock' | 'released';
  * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
  */
 export class QuorumLock implements LeasedKeys {
+  /** Whether some validity was left when a quorum granted the keys. */
+  isInTime = false;
   /** Start of the round from which the validity counts. */
   private since: Instant = NEVER;
   /** Milliseconds from `since`. */
@@ -173,14 +180,15 @@ export class QuorumLock implements LeasedKeys {
     return { masters, key, entry: state, token, masterTimeout: settings.masterTimeout };
   }
 
-  /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */
+  /** Tries to take all keys on a quorum of masters. It has succeeded if {@link isInTime} afterwards. */
   acquire(attempt: AcquireAttempt): Promise<QuorumCall> {
-    const { timeout, since } = attempt;
+    const { timeout, since, inOwnTurn } = attempt;
     return this.runRound({
       masters: this.context.masters,
       request: this.acquisition(attempt),
       timeout,
       countsFrom: since,
+      inOwnTurn,
     });
   }
 
@@ -214,7 +222,7 @@ export class QuorumLock implements LeasedKeys {
    * are contacted without waiting for its answer.
    */
   acquireReserved(attempt: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
-    const { timeout, since } = attempt;
+    const { timeout, since, inOwnTurn } = attempt;
     const requestToHome = this.acquisition(attempt, ticket);
     const request = this.acquisition(attempt);
     // Protocol 5.6
@@ -222,7 +230,7 @@ export class QuorumLock implements LeasedKeys {
     // The home master first: this gives the previous holder's release a little more time to reach the others.
     const masters = [home, ...this.context.masters.filter((master) => master !== home)];
     const send: SendRequest = (master, reply) => reservation.ask(master, reply);
-    return this.runRound({ masters, request, timeout, countsFrom: since, send, requestToHome });
+    return this.runRound({ masters, request, timeout, countsFrom: since, send, requestToHome, inOwnTurn });
   }
 
   /** Tries to renew the keys. It has succeeded if `extended` is true. */
@@ -356,8 +364,9 @@ export class QuorumLock implements LeasedKeys {
     return { op: 'extend', keys: names.keys, token, ttl, withdrawn: false, isShared };
   }
 
-  private acquisition({ ttl, waited }: AcquireAttempt, queue?: QueueTicket): AcquireRequest {
-    const { names, token, isShared } = this;
+  private acquisition(attempt: AcquireAttempt, queue?: QueueTicket): AcquireRequest {
+    const { ttl, waited, names = this.names } = attempt;
+    const { token, isShared } = this;
     const sharing = isShared ? { barriers: names.barriers, waited } : undefined;
     return { op: 'acquire', keys: names.keys, token, ttl, withdrawn: false, queue, sharing };
   }
@@ -366,14 +375,15 @@ export class QuorumLock implements LeasedKeys {
   private acquireAfter(first: QuorumCall, home: Master, attempt: AcquireAttempt): Promise<QuorumCall> {
     const [answer] = first.answered;
     if (this.phase === 'given up' || first.outcome !== 'granted' || !answer) return Promise.resolve(first);
-    const { timeout, since } = attempt;
+    const { timeout, since, inOwnTurn } = attempt;
     const request = this.acquisition(attempt);
     // Protocol 5.6
     const send: SendRequest = (master, reply) => (master === home ? reply(answer) : master.ask(request, reply));
-    return this.runRound({ masters: this.context.masters, request, timeout, countsFrom: since, send });
+    return this.runRound({ masters: this.context.masters, request, timeout, countsFrom: since, send, inOwnTurn });
   }
 
-  private runRound({ masters, request, timeout, countsFrom, send, requestToHome }: Round): Promise<QuorumCall> {
+  private runRound(round: Round): Promise<QuorumCall> {
+    const { masters, request, timeout, countsFrom, send, requestToHome, inOwnTurn } = round;
     // Unsent requests of the previous round are obsolete: this round does the same and more.
     if (this.sent) withdraw(this.sent); // @mutant an-extension-does-not-withdraw-the-acquisition
     const sent: SentRound = { request, requestToHome, quorumCall: undefined };
@@ -386,14 +396,17 @@ export class QuorumLock implements LeasedKeys {
       if (request.op === 'extend') return;
       if (quorumCall.outcome !== 'granted') this.disengage();
       // Without `countsFrom`, the home master alone has granted.
-      else if (countsFrom && this.confirm()) this.countFrom(countsFrom, request.ttl);
+      else if (countsFrom && this.confirm()) {
+        this.countFrom(countsFrom, request.ttl);
+        this.isInTime = this.remaining > 0;
+      }
     };
     // Every master has answered: no request is left to withdraw.
     const settle = (): void => {
       if (this.sent === sent) this.sent = undefined;
     };
     const { clock } = this.context;
-    const quorumCall = new QuorumCall({ masters, request, clock, timeout, conclude, send, settle });
+    const quorumCall = new QuorumCall({ masters, request, clock, timeout, conclude, send, settle, inOwnTurn });
     sent.quorumCall = quorumCall;
     if (request.op === 'extend') (this.replies ??= new ExtensionReplies()).begin(quorumCall);
     return quorumCall.decided;
@@ -454,5 +467,7 @@ function withdraw({ request, requestToHome }: SentRound): void {
 /** Puts the home master last, so that the waiter that it wakes finds the keys free on the other masters, too. */
 function withLast(masters: readonly Master[], last: Master | undefined): readonly Master[] {
   if (last === undefined || masters.at(-1) === last || !masters.includes(last)) return masters;
-  return [...masters.filter((master) => master !== last), last];
+  const inOrder = masters.filter((master) => master !== last);
+  inOrder.push(last);
+  return inOrder;
 }

@@ -135,7 +135,11 @@ export class RestartGuard implements Witness {
     return this.reading ?? Promise.resolve();
   }
 
-  /** A server has answered a request that was checked like a vote. */
+  /**
+   * A server has answered a request that was checked like a vote.
+   *
+   * @param at when, in milliseconds of the monotonic clock
+   */
   contacted(at = this.group.now): void {
     this.contactedAt = at;
   }

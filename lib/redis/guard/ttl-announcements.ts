@@ -38,12 +38,11 @@ export class TtlAnnouncements {
   }
 
   /** @see Witness.announceTtl */
-  announceTtl(ttl: number, moment = this.group.context.clock.read()): number | Promise<number> {
+  announceTtl(ttl: number, now = this.group.context.clock.read()): number | Promise<number> {
     if (ttl < this.smallestTtl) this.smallestTtl = ttl;
     if (ttl > this.recentTtl) this.recentTtl = ttl;
     const { ttl: announced, at } = this.announced;
-    if (at && ttl <= announced && elapsedBetween(at, moment) < ANNOUNCE_AFTER) return ttl;
-    const { now } = this.group;
+    if (at && ttl <= announced && elapsedBetween(at, now) < ANNOUNCE_AFTER) return ttl;
     const known = this.ttlKnownToAll;
     // Too few masters are known for any lock: nothing can be announced, and nothing will be granted.
     if (known === undefined) return ttl;
@@ -53,7 +52,7 @@ export class TtlAnnouncements {
       this.announceAgain(level);
       return ttl;
     }
-    if (this.cut && now < this.cut.until) {
+    if (this.cut && now.monotonic < this.cut.until) {
       if (!this.announced.at) this.announceAgain(this.cut.ttl);
       this.use(this.cut.ttl);
       return Math.min(ttl, this.cut.ttl);
