@@ -84,7 +84,10 @@ export class Beliefs {
   /** Records that a process was granted a lock. Returns when its attempt began, in true time. */
   begin(holder: string, node: SimNode, operation: Operation): number {
     const { resources, mode, permits = Infinity } = operation;
-    const lease = node.redlock['held'].members.find((held) => !this.seen.has(held) && held.resources === resources);
+    // The lease of another operation on the same resources may be in doubt, and unused.
+    const lease = node.redlock['held'].members.find(
+      (held) => held.isUsed && !this.seen.has(held) && held.resources === resources,
+    );
     if (!lease) this.fail('no work starts on an ended lock', `${holder} starts, and its process holds nothing`);
     this.seen.add(lease);
     const quorumLocks = quorumLocksOf(lease);
