@@ -253,8 +253,7 @@ export class Redlock {
     const entry = call.wait > 0 || this.queue.isEmpty(queues) ? this.queue.join(queues, waiter, sharing) : undefined;
     const waiting = new Waiting(waiter, resources, call);
     this.waiting.add(waiting);
-    const inOwnTurn = isAwaited;
-    let acquisition = new Acquisition(this.acquisitionContext, { resources, call, waiter, entry, permits, inOwnTurn });
+    let acquisition = new Acquisition(this.acquisitionContext, { resources, call, waiter, entry, permits });
     let lease: Lease;
     let attempts = 0;
     try {
@@ -263,10 +262,8 @@ export class Redlock {
         const { call: granted, passed } = acquisition;
         lease = this.hold({ resources, call: granted, leasedKeys, tenure: passed, entry });
         let isReported = false;
-        let { hasOwnTurn } = acquisition;
         for (;;) {
-          if (isAwaited && !hasOwnTurn) await this.ownTurn(); // @mutant work-begun-among-other-reactions
-          hasOwnTurn = false;
+          if (isAwaited) await this.ownTurn(); // @mutant work-begun-among-other-reactions
           if (waiter.isStopped) void lease.release();
           waiter.check();
           if (recorder && !isReported && lease.isHeld) {
@@ -288,7 +285,7 @@ export class Redlock {
         }
         entry?.waitAgain(waiter);
         const { permits: others } = this.wantedBy(resources, call);
-        const again = { resources, call, waiter, entry, permits: others, isRepeated: true, inOwnTurn };
+        const again = { resources, call, waiter, entry, permits: others, isRepeated: true };
         acquisition = new Acquisition(this.acquisitionContext, again);
       }
     } catch (reason) {

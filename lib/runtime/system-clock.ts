@@ -4,7 +4,7 @@ import { TimerQueue } from './timer-queue.js';
 /** Captured at load time: under the fake timers of a test, a call would wait for a turn that never comes. */
 const { setImmediate } = globalThis;
 /** Captured, too: the global `performance` is a getter. */
-const { setTimeout: loaded, performance: captured } = globalThis;
+const { setTimeout: ownTimeout, Date: OwnDate, performance: captured } = globalThis;
 /** Longest delay of the Node timer, in milliseconds. Protocol 3.3. */
 const LONGEST_SLEEP = 1_000;
 /** Gradual corrections move a wall clock by less than this within a second, in milliseconds. */
@@ -84,9 +84,9 @@ function readClocks(): Instant {
   return { monotonic: monotonic(), wall: Date.now() };
 }
 
-/** Fake timers of a test bring a clock of their own. */
+/** Fake timers of a test bring a clock of their own, and may leave some of the globals real. */
 function monotonic(): number {
-  return (setTimeout === loaded ? captured : performance).now();
+  return (setTimeout === ownTimeout && Date === OwnDate ? captured : performance).now();
 }
 
 function aheadOf({ monotonic, wall }: Instant): number {

@@ -77,8 +77,6 @@ interface AcquisitionRequest {
   readonly permits?: PermitChoice | undefined;
   /** Whether the same call was granted a lock that ended before it could be used. */
   readonly isRepeated?: boolean;
-  /** Whether a grant is to arrive in a turn of the event loop of its own, where that costs least. */
-  readonly inOwnTurn?: boolean;
 }
 
 /**
@@ -112,15 +110,12 @@ export class Acquisition {
   /** Absent for locks. */
   private readonly permits: PermitChoice | undefined;
   private readonly isRepeated: boolean;
-  private readonly inOwnTurn: boolean;
-  /** Whether `run` has resolved in a turn of its own. */
-  hasOwnTurn = false;
   /** Where it waits; absent until it has asked a home master or was refused. */
   private places: PlacesOnMasters | undefined;
 
   constructor(
     private readonly context: AcquisitionContext,
-    { resources, part, call, waiter, entry, permits, isRepeated = false, inOwnTurn = false }: AcquisitionRequest,
+    { resources, part, call, waiter, entry, permits, isRepeated = false }: AcquisitionRequest,
   ) {
     this.resources = resources;
     this.taken = part === undefined ? resources : [part];
@@ -132,7 +127,6 @@ export class Acquisition {
     this.isBehind = entry !== undefined && !entry.isAdmitted;
     this.permits = permits;
     this.isRepeated = isRepeated;
-    this.inOwnTurn = inOwnTurn;
     const isPlain = !call.isShared && call.minHold === 0 && resources.length === 1;
     if (entry && isPlain) waiter.takesTtl = call.ttl;
   }
@@ -180,11 +174,10 @@ export class Acquisition {
         const { quorumLock } = current;
         const quorumCall = await this.contact(current);
         // Protocol 4.4
-        const isGranted = quorumCall.outcome === 'granted';
-        const { isInTime } = quorumLock;
-        this.hasOwnTurn = isInTime && this.inOwnTurn;
-        // Otherwise, the clocks of this process disagree, or the masters were late.
-        const isTaken = isInTime || (isGranted && (await quorumLock.verify())?.extended === true);
+        const isTaken =
+          quorumCall.outcome === 'granted' &&
+          // The clocks of this process disagree, or the masters were late.
+          (quorumLock.remaining > 0 || (await quorumLock.verify())?.extended === true);
         if (this.mayKeep(current, quorumCall, isTaken)) return (leasedKeys = quorumLock);
         leasedKeys = this.isPassedOver ? await this.acquireOneByOne() : undefined;
         if (leasedKeys) return leasedKeys;
@@ -295,10 +288,10 @@ export class Acquisition {
   }
 
   private contact({ quorumLock, step, home, timeout, since }: Attempt): Promise<QuorumCall> {
-    const { permits, inOwnTurn } = this;
+    const { permits } = this;
     const waited = this.waitedAt(since);
     const names = permits ? undefined : this.names;
-    const attempt = { ttl: this.call.ttl, timeout, since, waited, names, inOwnTurn };
+    const attempt = { ttl: this.call.ttl, timeout, since, waited, names };
     if (!home || step === 'all') return quorumLock.acquire(attempt);
     // Without a waiting budget, the first try of permits asks a home master, too.
     if (permits) {

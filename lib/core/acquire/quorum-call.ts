@@ -35,8 +35,6 @@ export interface QuorumRequest {
   readonly send?: SendRequest | undefined;
   /** Called when every master has answered, in time or not. */
   readonly settle?: (() => void) | undefined;
-  /** Whether `decided` resolves with a grant in a turn of the event loop of its own. */
-  readonly inOwnTurn?: boolean | undefined;
 }
 
 /** A master that may be excluded from voting while a request is under way. */
@@ -68,14 +66,11 @@ export class QuorumCall {
   private readonly masters: readonly Voter[];
   private readonly conclude: ((quorumCall: QuorumCall) => void) | undefined;
   private readonly settle: (() => void) | undefined;
-  /** Absent unless a grant is to be decided in a turn of its own. */
-  private readonly turns: Clock | undefined;
 
-  constructor({ masters, request, clock, timeout, conclude, send, settle, inOwnTurn }: QuorumRequest) {
+  constructor({ masters, request, clock, timeout, conclude, send, settle }: QuorumRequest) {
     this.masters = masters;
     this.conclude = conclude;
     this.settle = settle;
-    this.turns = inOwnTurn ? clock : undefined;
     this.quorum = quorumOf(masters.length);
     this.pending = masters.length;
     this.answers = new Array<MasterReply | undefined>(masters.length).fill(undefined);
@@ -91,10 +86,8 @@ export class QuorumCall {
 
   /** Resolves with this call once the result is certain; never rejects. To be read once. */
   get decided(): Promise<this> {
-    return new Promise((resolve) => {
-      this.decide = resolve;
-      if (!this.open) this.announce();
-    });
+    if (!this.open) return Promise.resolve(this);
+    return new Promise((resolve) => (this.decide = resolve));
   }
 
   /** Whether the result is not certain yet. */
@@ -227,15 +220,7 @@ export class QuorumCall {
     this.open = false;
     this.timer?.cancel();
     this.conclude?.(this);
-    this.announce();
-  }
-
-  private announce(): void {
-    const { decide, turns } = this;
-    if (!decide) return;
-    // Nothing else runs in that turn between a grant and what awaits it.
-    if (turns && this.grants >= this.quorum) turns.afterTurn(() => decide(this));
-    else decide(this); // @mutant work-begun-among-other-answers
+    this.decide?.(this);
   }
 }
 

@@ -59,8 +59,6 @@ export interface AcquireAttempt {
   readonly waited: number;
   /** The names of `resources`, if they are at hand. */
   readonly names?: KeyNames | undefined;
-  /** Whether the result of a grant by a quorum arrives in a turn of the event loop of its own. */
-  readonly inOwnTurn?: boolean | undefined;
 }
 
 /** The queue in which an attempt waits if it is refused. */
@@ -91,7 +89,6 @@ interface Round {
   readonly send?: SendRequest | undefined;
   /** The request to the home master, if it differs from `request`. */
   readonly requestToHome?: AcquireRequest | undefined;
-  readonly inOwnTurn?: boolean | undefined;
 }
 
 /** A round that some masters have not answered yet. */
@@ -109,8 +106,6 @@ type Phase = 'attempt' | 'given up' | 'lock' | 'released';
  * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
  */
 export class QuorumLock implements LeasedKeys {
-  /** Whether some validity was left when a quorum granted the keys. */
-  isInTime = false;
   /** Start of the round from which the validity counts. */
   private since: Instant = NEVER;
   /** Milliseconds from `since`. */
@@ -180,15 +175,14 @@ export class QuorumLock implements LeasedKeys {
     return { masters, key, entry: state, token, masterTimeout: settings.masterTimeout };
   }
 
-  /** Tries to take all keys on a quorum of masters. It has succeeded if {@link isInTime} afterwards. */
+  /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */
   acquire(attempt: AcquireAttempt): Promise<QuorumCall> {
-    const { timeout, since, inOwnTurn } = attempt;
+    const { timeout, since } = attempt;
     return this.runRound({
       masters: this.context.masters,
       request: this.acquisition(attempt),
       timeout,
       countsFrom: since,
-      inOwnTurn,
     });
   }
 
@@ -222,7 +216,7 @@ export class QuorumLock implements LeasedKeys {
    * are contacted without waiting for its answer.
    */
   acquireReserved(attempt: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
-    const { timeout, since, inOwnTurn } = attempt;
+    const { timeout, since } = attempt;
     const requestToHome = this.acquisition(attempt, ticket);
     const request = this.acquisition(attempt);
     // Protocol 5.6
@@ -230,7 +224,7 @@ export class QuorumLock implements LeasedKeys {
     // The home master first: this gives the previous holder's release a little more time to reach the others.
     const masters = [home, ...this.context.masters.filter((master) => master !== home)];
     const send: SendRequest = (master, reply) => reservation.ask(master, reply);
-    return this.runRound({ masters, request, timeout, countsFrom: since, send, requestToHome, inOwnTurn });
+    return this.runRound({ masters, request, timeout, countsFrom: since, send, requestToHome });
   }
 
   /** Tries to renew the keys. It has succeeded if `extended` is true. */
@@ -375,15 +369,14 @@ export class QuorumLock implements LeasedKeys {
   private acquireAfter(first: QuorumCall, home: Master, attempt: AcquireAttempt): Promise<QuorumCall> {
     const [answer] = first.answered;
     if (this.phase === 'given up' || first.outcome !== 'granted' || !answer) return Promise.resolve(first);
-    const { timeout, since, inOwnTurn } = attempt;
+    const { timeout, since } = attempt;
     const request = this.acquisition(attempt);
     // Protocol 5.6
     const send: SendRequest = (master, reply) => (master === home ? reply(answer) : master.ask(request, reply));
-    return this.runRound({ masters: this.context.masters, request, timeout, countsFrom: since, send, inOwnTurn });
+    return this.runRound({ masters: this.context.masters, request, timeout, countsFrom: since, send });
   }
 
-  private runRound(round: Round): Promise<QuorumCall> {
-    const { masters, request, timeout, countsFrom, send, requestToHome, inOwnTurn } = round;
+  private runRound({ masters, request, timeout, countsFrom, send, requestToHome }: Round): Promise<QuorumCall> {
     // Unsent requests of the previous round are obsolete: this round does the same and more.
     if (this.sent) withdraw(this.sent); // @mutant an-extension-does-not-withdraw-the-acquisition
     const sent: SentRound = { request, requestToHome, quorumCall: undefined };
@@ -396,17 +389,14 @@ export class QuorumLock implements LeasedKeys {
       if (request.op === 'extend') return;
       if (quorumCall.outcome !== 'granted') this.disengage();
       // Without `countsFrom`, the home master alone has granted.
-      else if (countsFrom && this.confirm()) {
-        this.countFrom(countsFrom, request.ttl);
-        this.isInTime = this.remaining > 0;
-      }
+      else if (countsFrom && this.confirm()) this.countFrom(countsFrom, request.ttl);
     };
     // Every master has answered: no request is left to withdraw.
     const settle = (): void => {
       if (this.sent === sent) this.sent = undefined;
     };
     const { clock } = this.context;
-    const quorumCall = new QuorumCall({ masters, request, clock, timeout, conclude, send, settle, inOwnTurn });
+    const quorumCall = new QuorumCall({ masters, request, clock, timeout, conclude, send, settle });
     sent.quorumCall = quorumCall;
     if (request.op === 'extend') (this.replies ??= new ExtensionReplies()).begin(quorumCall);
     return quorumCall.decided;

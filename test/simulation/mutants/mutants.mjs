@@ -161,10 +161,7 @@ export const MUTANTS = [
     'work begins unless a loss was reported',
     { 'work-begun-without-a-look-at-the-clock': 'if (this.isOver) return false;' },
   ],
-  [
-    'work begins among other reactions',
-    { 'work-begun-among-other-reactions': '', 'work-begun-among-other-answers': 'decide(this);' },
-  ],
+  ['work begins among other reactions', { 'work-begun-among-other-reactions': '' }],
   ['lock passed on with its token', { 'lock-passed-on-with-its-token': '' }],
   [
     'shared beside an exclusive holder',

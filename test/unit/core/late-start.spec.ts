@@ -302,3 +302,41 @@ describe('Work inside a lock of its call chain', () => {
     expect(left[0]).toBeGreaterThan(TTL / 2);
   });
 });
+
+describe('A lock that is granted and not handed out yet', () => {
+  it.each([{}, { mode: 'shared' }, { permits: 2 }] as const)(
+    'ends earlier by the time for which the clocks stood still: %j',
+    async (kind) => {
+      const rig = new Rig();
+      const acquired = rig.acquire('a', { ttl: 10_000, wait: 2_000, ...kind });
+      // The answers have come, and the turn that is left to wait for has not.
+      for (let reactions = 0; reactions < 60; reactions++) await Promise.resolve();
+      expect(rig.keys).toEqual([1, 1, 1]);
+      rig.redlock.shorten(9_000);
+      await rig.clock.settle();
+      expect((await acquired).remaining()).toBeLessThanOrEqual(1_000);
+    },
+  );
+
+  it('is not handed out among the reactions of waiters that it lets in', async () => {
+    const { clock, locks, left, blocks } = rig();
+    const shared = { ...OPTIONS, mode: 'shared' } as const;
+    const before = await locks.acquire('a', { ...OPTIONS, ttl: 10 * TTL });
+    let acquire = (): Promise<Lock> => locks.acquire('a', shared);
+    for (let depth = 0; depth < 12; depth++) {
+      const inner = acquire;
+      acquire = async () => await inner();
+    }
+    const behindFunctions = acquire().then((lock) => {
+      left.push(lock.remaining());
+      return lock.release();
+    });
+    const beside = locks.withLock('a', shared, blocks(2 * TTL)).catch(unlessLost);
+    await clock.settle();
+    void before.release();
+    await clock.advance(20 * TTL);
+    await Promise.all([behindFunctions, beside]);
+    expect(left).toHaveLength(2);
+    for (const remaining of left) expect(remaining).toBeGreaterThan(TTL / 2);
+  });
+});
