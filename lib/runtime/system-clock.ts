@@ -3,7 +3,7 @@ import { TimerQueue } from './timer-queue.js';
 
 /** Captured at load time: under the fake timers of a test, a call would wait for a turn that never comes. */
 const { setImmediate } = globalThis;
-/** Captured, too: the global `performance` is a getter. */
+/** Captured, too, because the global `performance` is a getter, and each lock reads the clocks several times. */
 const { setTimeout: ownTimeout, Date: OwnDate, performance: captured } = globalThis;
 /** Longest delay of the Node timer, in milliseconds. Protocol 3.3. */
 const LONGEST_SLEEP = 1_000;
@@ -96,7 +96,7 @@ function aheadOf({ monotonic, wall }: Instant): number {
 /** With slack, due times are rounded down to multiples of a power of two, so that several timers coincide. */
 function dueAt(moment: number, slack: number): number {
   if (slack < 2) return Math.ceil(moment);
-  // The largest one in the slack.
+  // The largest power of two within the slack.
   const grid = 2 ** (31 - Math.clz32(slack));
   return Math.floor(moment / grid) * grid;
 }

@@ -40,7 +40,7 @@ export class HomeMasters {
   /** The home master of a key: the first usable one in the key's order. `undefined` if no master is usable. */
   of(key: string): CircuitBreakerMaster | undefined {
     const [first, second] = this.candidates;
-    // The hashes cost a fiftieth of a lock.
+    // With one master, there is nothing to choose, and the hashes would cost a fiftieth of a lock.
     if (first && !second) return first.master.isUsable ? first.master : undefined;
     const hashOfKey = hash(key);
     let home: CircuitBreakerMaster | undefined;
