@@ -342,7 +342,7 @@ export class Redlock {
 
   /** Ends all held locks this many milliseconds earlier, because the clock of this process stood still. */
   shorten(milliseconds: number): void {
-    for (const lease of this.held.members) lease.shorten(milliseconds);
+    for (const lease of this.held.members) lease.shorten(milliseconds); // @mutant new-lock-not-shortened
     this.expireLeases();
   }
 

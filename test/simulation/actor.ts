@@ -59,7 +59,7 @@ export class Actor {
     this.isWaiting = true;
     this.world.trace(this.name, () => `asks for ${this.wish} (ttl ${ttl}, wait ${wait})`);
     if (abortAfter !== undefined) this.world.later(node, abortAfter, () => this.giveUp());
-    this.track(node.redlock.acquire(operation.resources, call)).then(
+    this.track(through(operation.functions, () => node.redlock.acquire(operation.resources, call))).then(
       (lock) => this.guard(() => this.work(lock)),
       (error: unknown) => this.guard(() => this.refused(error)),
     );
@@ -181,7 +181,8 @@ export class Actor {
     this.world.trace(this.name, () => `gets nothing: ${String(error)}`);
     if (this.operation.permits !== undefined) this.world.sometimes.reached('all permits were taken');
     if (this.abortedAt !== undefined) {
-      if (this.abortedAt < this.world.scheduler.now) this.fail('was not notified at once that its waiting was over');
+      const isLate = this.abortedAt < this.world.scheduler.now && !this.node.process.isBehindLongTurn;
+      if (isLate) this.fail('was not notified at once that its waiting was over');
       return;
     }
     const { node, operation, asked } = this;
@@ -258,4 +259,9 @@ export class Actor {
       this.world.report(error);
     }
   }
+}
+
+/** Awaits a result behind so many asynchronous functions. */
+async function through<T>(functions = 0, result: () => Promise<T>): Promise<T> {
+  return await (functions > 0 ? through(functions - 1, result) : result());
 }

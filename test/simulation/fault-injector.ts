@@ -120,8 +120,7 @@ export class FaultInjector {
         node.process.pause(fault.lasts, fault.kind);
         return;
       case 'clientLag':
-        node.process.pause(fault.lasts, 'stun');
-        world.scheduler.after(fault.lasts, () => world.noteClocks());
+        this.standStill(fault, node);
         return;
       case 'slew':
         node.process.slew(fault.lasts, 1 - fault.by);
@@ -150,6 +149,23 @@ export class FaultInjector {
         node.die();
         this.nothingIsSureToBeReleased();
     }
+  }
+
+  private standStill({ lasts, turns }: Extract<Fault, { kind: 'clientLag' }>, { process }: SimNode): void {
+    const { world } = this;
+    const { scheduler } = world;
+    const noteEnd = (): void => void scheduler.after(lasts, () => world.noteClocks());
+    if (turns === undefined) {
+      process.pause(lasts, 'stun');
+      noteEnd();
+      return;
+    }
+    const begins = (): void => {
+      world.assumptions.noteBlocked(scheduler.now, lasts);
+      world.trace('fault', () => `${process.name} stands still within its turn`);
+      noteEnd();
+    };
+    process.standStillInTurn({ lasts, turnsLeft: turns, begins });
   }
 
   private announceBeforeRequests({ lasts, every }: Extract<Fault, { kind: 'storm' }>): void {

@@ -142,7 +142,7 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
   const states = statesFor(new Chance(seed, 3), profile, operations);
   const shared = sharingFor(new Chance(seed, 4), profile, states, { processes, first, ttl, maxTtl });
   const crowded = crowdFor(new Chance(seed, 5), profile, shared);
-  const faults = Array.from({ length: chance.whole(0, profile.mostFaults) }, () => {
+  const faults = Array.from({ length: profile.faults.length > 0 ? chance.whole(0, profile.mostFaults) : 0 }, () => {
     const near = chance.happens(0.6) ? chance.pick(operations).at + chance.fraction() * 30 : undefined;
     const at = near ?? settled + chance.fraction() * BUSY_FOR;
     return fault(chance, profile, Math.round(at), masters, processes.length, ttl);
@@ -157,8 +157,14 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
       ...(isKnown && { isKnown }),
     })),
     processes,
-    operations: blockingFor(new Chance(seed, 8), profile, crowded),
-    faults: [...deployment, ...faults.map((one) => withFileOff(one, isDurable || isSynced))],
+    operations: functionsFor(new Chance(seed, 9), blockingFor(new Chance(seed, 8), profile, crowded)),
+    faults: [
+      ...deployment,
+      ...withTurns(
+        new Chance(seed, 10),
+        faults.map((one) => withFileOff(one, isDurable || isSynced)),
+      ),
+    ],
     latency: chance.pick(profile.latencies),
   };
 }
@@ -218,6 +224,11 @@ function blockingFor(chance: Chance, { blocking }: Profile, operations: readonly
     const lasts = Math.round(operation.ttl * chance.pick([0.3, 1.2, 1.2]));
     return { ...operation, blocks: { when: chance.pick(['held', 'released'] as const), lasts } };
   });
+}
+
+/** In an application, several asynchronous functions may lie between the work and the library. */
+function functionsFor(chance: Chance, operations: readonly Operation[]): readonly Operation[] {
+  return operations.map((operation) => ({ ...operation, functions: chance.pick([0, 0, 1, 4, 12]) }));
 }
 
 interface Deployment {
@@ -373,6 +384,13 @@ function fault(chance: Chance, profile: Profile, at: number, servers: number, pr
 /** A master that syncs each write comes back with older data if its file was off for a while. */
 function withFileOff(fault: Fault, isSynced: boolean): Fault {
   return isSynced && fault.kind === 'crash' && fault.data === 'stale' ? { ...fault, isFileOff: true } : fault;
+}
+
+/** A virtual machine may stop between an answer and the work that it lets begin. */
+function withTurns(chance: Chance, faults: readonly Fault[]): readonly Fault[] {
+  return faults.map((fault) =>
+    fault.kind === 'clientLag' && chance.happens(0.5) ? { ...fault, turns: chance.whole(0, 5) } : fault,
+  );
 }
 
 function jump(chance: Chance, ttl: number): number {

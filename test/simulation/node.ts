@@ -51,6 +51,8 @@ export class SimNode {
   private readonly drawnAt = new Map<string, number>();
   /** Whether it has released everything and ended. */
   hasLeft = false;
+  /** The resources of each operation that was granted a lock which ended before its work began. */
+  readonly unused = new Set<readonly string[]>();
   private readonly masters = new Map<Endpoint, RedisMaster>();
   private readonly clients: SimClient[] = [];
   /** Observes the state of the masters' data; `undefined` if it is off. */
@@ -87,7 +89,10 @@ export class SimNode {
     const leases: LeaseContext = this.redlock['leases'];
     const { ended } = leases;
     const noteEnd = (lease: Lease): void => {
-      if (!lease.isUsed && lease.loss) hears.unused();
+      if (!lease.isUsed && lease.loss) {
+        this.unused.add(lease.resources);
+        hears.unused();
+      }
       ended(lease);
     };
     Object.assign(leases, { ended: noteEnd });

@@ -27,6 +27,8 @@ export interface Operation {
   readonly newTtl: number | undefined;
   /** Milliseconds for which the caller blocks its event loop, when it has the lock or has asked to release it. */
   readonly blocks?: { readonly when: 'held' | 'released'; readonly lasts: number };
+  /** Number of asynchronous functions of the application between its work and the library. */
+  readonly functions?: number;
   /** Gives up waiting after this time. */
   readonly abortAfter: number | undefined;
   /** For a single resource; it does not use the state without it. */
@@ -138,8 +140,11 @@ export type Fault =
   | (At & { readonly kind: 'storm'; readonly lasts: number; readonly every: number })
   | (OnProcess & { readonly kind: 'pause' | 'suspend'; readonly lasts: number })
   | (OnProcess & { readonly kind: 'wallJump'; readonly by: number })
-  /** A virtual machine does not run, and both of its clocks stop. */
-  | (OnProcess & { readonly kind: 'clientLag'; readonly lasts: number })
+  /**
+   * A virtual machine does not run, and both of its clocks stop: at once, or within a turn of the event loop after `turns`
+   * others.
+   */
+  | (OnProcess & { readonly kind: 'clientLag'; readonly lasts: number; readonly turns?: number })
   /** Both clocks run slow by a fraction, as when they are corrected gradually. */
   | (OnProcess & { readonly kind: 'slew'; readonly lasts: number; readonly by: number })
   /** The monotonic clock jumps forward, and then runs slow for `lasts` ms until it is right again; never if they are 0. */

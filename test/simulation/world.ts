@@ -257,6 +257,8 @@ export class World {
         if (other === actor || other.node !== actor.node || !other.isWaiting || other.operation.wait === 0)
           return false;
         if (areShared(other.operation, actor.operation)) return false;
+        // An exclusive request behind shared holders stands at the barriers, and stays there if one of them has to ask again.
+        if (other.operation.mode === 'shared' && other.node.unused.has(other.operation.resources)) return false;
         return other.askedAt < actor.askedAt && areRivals(other.operation, actor.operation);
       });
       const [first] = overtaken;

@@ -4,6 +4,12 @@ import type { Scheduler } from './scheduler.js';
 /** The start of 2025, in milliseconds: what a wall clock without an error shows at the beginning. */
 export const EPOCH = Date.UTC(2025, 0, 1);
 
+/** A reading of the clocks, and when it was taken. */
+export interface SimInstant extends Instant {
+  /** In true time. */
+  readonly takenAt: number;
+}
+
 /**
  * The clocks of one machine. Both run at the machine's rate. The monotonic clock stops while the machine is suspended.
  * Both clocks stop while the hypervisor does not run the machine. The wall clock can be set.
@@ -29,11 +35,12 @@ export class MachineClock {
     this.wall = EPOCH + scheduler.now + offset;
   }
 
-  read(): Instant {
+  read(): SimInstant {
     const { passed } = this;
     return {
       monotonic: this.suspended ? this.monotonic : this.monotonic + passed * this.share,
       wall: this.wall + passed,
+      takenAt: this.scheduler.now,
     };
   }
 

@@ -1,6 +1,6 @@
-import type { Clock, Instant, Timer } from '../../../lib/core/clock.js';
+import type { Clock, Timer } from '../../../lib/core/clock.js';
 import type { Chance } from './chance.js';
-import type { MachineClock } from './machine-clock.js';
+import type { MachineClock, SimInstant } from './machine-clock.js';
 import { settlePromises } from './microtasks.js';
 import type { Planned, Scheduler } from './scheduler.js';
 
@@ -10,9 +10,22 @@ export const TIMER_LATENESS = 0.3;
 const LONGEST_SLEEP = 1_000;
 /** Duration of one turn of the event loop, in milliseconds. */
 const TURN = 0.01;
+/** A process that runs for less than this between two standstills cannot tell the second one from the first, in milliseconds. */
+const COMPARES_WITHIN = 1_000;
+/** A turn in which a machine stood still reads the input of at most so many milliseconds before it ends. */
+const READS_ON = 5;
 
 /** How a process stops: alone, with its machine, or with its virtual machine, whose clocks then stop too. */
 export type Stop = 'pause' | 'suspend' | 'stun';
+
+/** A virtual machine that stands still within a turn of the event loop. */
+interface Standstill {
+  /** Milliseconds. */
+  readonly lasts: number;
+  /** The number of turns before that. */
+  turnsLeft: number;
+  readonly begins: () => void;
+}
 
 interface PendingTimer {
   readonly due: number;
@@ -35,13 +48,20 @@ export class SimProcess implements Clock {
   private turnOf = -1;
   private catchingUp = false;
   /** What the clocks show to code that runs behind other code of its turn, which has blocked the event loop. */
-  private behind: Instant | undefined;
+  private behind: SimInstant | undefined;
   /** What such code sends: it leaves the process once that time has passed. */
   private readonly outbox: (() => void)[] = [];
   private pauses = 0;
+  /** What will happen within a later turn. */
+  private standstill: Standstill | undefined;
+  /** When the last turn was over in which its machine stood still, in true time. */
+  private longTurnUntil = -Infinity;
   private dead = false;
   /** Since when it has run without a pause, in true time. */
   runsSince = 0;
+  /** Whether its machine stood still again before it could compare its clocks with those of the masters. */
+  stoodStillAgain = false;
+  private stoodStillUntil = -Infinity;
   /** When its machine last resumed, in true time. */
   resumedAt = -Infinity;
   /** Whether its monotonic clock has ever jumped. */
@@ -75,15 +95,19 @@ export class SimProcess implements Clock {
     return this.stoppedFor + (this.pauses > 0 ? this.scheduler.now - this.stoppedAt : 0);
   }
 
-  read(): Instant {
+  read(): SimInstant {
     return this.behind ?? this.clocks.read();
   }
 
   /** The code that runs now takes this many milliseconds. What else runs in this turn sees clocks that are later. */
   block(milliseconds: number): void {
-    const { monotonic, wall } = this.read();
+    const { monotonic, wall, takenAt } = this.read();
     const isBlocked = this.behind !== undefined;
-    this.behind = { monotonic: monotonic + milliseconds, wall: wall + milliseconds };
+    this.behind = {
+      monotonic: monotonic + milliseconds,
+      wall: wall + milliseconds,
+      takenAt: takenAt + milliseconds,
+    };
     if (isBlocked || this.dead) return;
     if (this.pauses++ === 0) this.stop();
     this.catchUp();
@@ -134,7 +158,35 @@ export class SimProcess implements Clock {
     const turn = [callback];
     this.turn = turn;
     this.turnOf = this.scheduler.steps;
-    this.scheduler.after(0, () => this.receive(() => runAll(turn)));
+    const delay = this.standStill();
+    if (delay === 0) this.scheduler.after(0, () => this.receive(() => runAll(turn)));
+    else this.scheduler.after(delay, () => this.receive(() => this.endLongTurn(turn)));
+  }
+
+  private endLongTurn(turn: readonly (() => void)[]): void {
+    this.longTurnUntil = this.scheduler.now;
+    runAll(turn);
+  }
+
+  /** Whether what happens now was due within a turn in which its machine stood still. */
+  get isBehindLongTurn(): boolean {
+    return this.longTurnUntil === this.scheduler.now;
+  }
+
+  /** Its virtual machine stands still once within a turn: after the event with which it began, and before what follows it. */
+  standStillInTurn(standstill: Standstill): void {
+    this.standstill = { ...standstill };
+  }
+
+  /** Milliseconds of true time until the turn that begins now is over. */
+  private standStill(): number {
+    const { standstill } = this;
+    if (!standstill || this.behind || standstill.turnsLeft-- > 0) return 0;
+    const { lasts } = standstill;
+    this.standstill = undefined;
+    standstill.begins();
+    this.pause(lasts, 'stun');
+    return lasts + this.chance.fraction() * READS_ON;
   }
 
   /** Handles an event from outside: at once, or when the process resumes. */
@@ -151,16 +203,24 @@ export class SimProcess implements Clock {
     if (this.pauses++ === 0) this.stop();
     const suspends = how === 'suspend' && !this.clocks.isSuspended;
     if (suspends) this.clocks.suspend();
-    if (how === 'stun') this.clocks.stop();
+    if (how === 'stun') this.noteStandstill();
     this.scheduler.after(milliseconds, () => {
       if (suspends) {
         this.clocks.resume();
         this.resumedAt = this.scheduler.now;
         this.noteClocks();
       }
-      if (how === 'stun') this.clocks.start();
+      if (how === 'stun') {
+        this.clocks.start();
+        this.stoodStillUntil = this.scheduler.now;
+      }
       if (--this.pauses === 0) this.goOn();
     });
+  }
+
+  private noteStandstill(): void {
+    this.clocks.stop();
+    if (this.scheduler.now - this.stoodStillUntil < COMPARES_WITHIN) this.stoodStillAgain = true;
   }
 
   /** Multiplies the rate of its clocks for a while. */

@@ -1,4 +1,6 @@
 import { elapsedBetween, type Instant } from '../../../lib/core/clock.js';
+import { driftOf } from '../../../lib/core/settings/settings.js';
+import type { SimInstant } from '../engine/machine-clock.js';
 import type { Lease } from '../../../lib/core/lease.js';
 import { QuorumLock } from '../../../lib/core/acquire/quorum-lock.js';
 import { sharedMember } from '../../../lib/memory/key-content.js';
@@ -42,7 +44,7 @@ interface Belief {
   since: Instant;
   /** When the round that confirmed it began. A shorter ttl takes effect at once and confirms nothing. */
   shown: Instant;
-  /** When the check last saw that, in true time. */
+  /** The same in true time. */
   seenAt: number;
   /** Validity from `since` on, as last seen. */
   validity: number;
@@ -101,9 +103,8 @@ export class Beliefs {
     const claims = slot === undefined ? resources : resources.map((resource) => `permit ${slot} of ${resource}`);
     const belief: Belief = {
       ...{ holder, node, lease, quorumLocks, claims, isShared: mode === 'shared', since, shown: since },
-      ...{ validity: validityOf(quorumLocks), fullValidity: validityOf(quorumLocks) },
-      ...{ seenAt: this.scheduler.now, overdueSince: undefined, endedAt: undefined },
-      ...{ overtakenBy: undefined, isInDoubt: false },
+      ...{ validity: validityOf(quorumLocks), ...this.grantOf(lease, quorumLocks) },
+      ...{ overdueSince: undefined, endedAt: undefined, overtakenBy: undefined, isInDoubt: false },
     };
     this.overtake(belief);
     this.live.add(belief);
@@ -126,7 +127,7 @@ export class Beliefs {
       }
       if (lease['keys'].validSince !== belief.since) {
         belief.since = lease['keys'].validSince;
-        belief.seenAt = this.scheduler.now;
+        belief.seenAt = this.takenAt(belief.since);
         belief.validity = belief.fullValidity = validityOf(belief.quorumLocks);
         if (!lease['round'] && !lease['retry']) belief.shown = belief.since;
         if (believes(belief)) this.checkQuorum(belief, 'extended');
@@ -141,6 +142,22 @@ export class Beliefs {
       this.checkRevival(belief);
     }
     if (this.live.size > 1 && this.assumptions.broken.size === 0) this.checkExclusion();
+  }
+
+  /** The validity of a new lock, and since when it counts, whatever its process has subtracted before the work began. */
+  private grantOf(lease: Lease, quorumLocks: readonly QuorumLock[]): Pick<Belief, 'seenAt' | 'fullValidity'> {
+    const left = validityOf(quorumLocks);
+    // What was passed on or collected one by one may have another ttl.
+    if (lease['tenure'] || quorumLocks.length > 1) return { seenAt: this.scheduler.now, fullValidity: left };
+    const ttl = lease['ttl'];
+    const full = Math.floor(ttl - driftOf(lease.context.settings, ttl));
+    if (left < full - LEAST) this.world.sometimes.reached('a process shortened a lock before its work began');
+    return { seenAt: this.takenAt(lease['keys'].validSince), fullValidity: Math.max(left, full) };
+  }
+
+  /** When a reading was taken, in true time. Of a reading that the library has corrected, that is not known. */
+  private takenAt(reading: Partial<SimInstant>): number {
+    return reading.takenAt ?? this.scheduler.now;
   }
 
   private noteDoubt(belief: Belief): void {
@@ -242,7 +259,7 @@ export class Beliefs {
   /** If its own clocks stood still, a process learns only from the masters how much time has passed. */
   private checkToldByMasters(belief: Belief): void {
     const { node, seenAt, fullValidity: validity } = belief;
-    if (!this.assumptions.mastersAreFine || !node.settings.restartGuard) return;
+    if (!this.assumptions.mastersAreFine || !node.settings.restartGuard || node.process.stoodStillAgain) return;
     const late = this.scheduler.now - Math.max(seenAt + validity, node.process.runsSince);
     if (late > HEARD_WITHIN && believes(belief)) this.failTold(belief, late);
   }

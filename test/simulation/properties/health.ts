@@ -245,7 +245,9 @@ export class Health {
     if (rivals.length !== 1 || !waiter || waiter.node === released.node) return;
     const { askedAt, operation } = waiter;
     const isKnown = schedule.servers.every((server) => server.isKnown);
-    const isListening = scheduler.now - askedAt > LISTENS_WITHIN && (isKnown || askedAt > NEW_MASTERS_VOTE_WITHIN);
+    // A process may ask before it has opened its connections.
+    const asksFrom = Math.max(askedAt, schedule.processes[operation.process]?.startsAt ?? 0);
+    const isListening = scheduler.now - asksFrom > LISTENS_WITHIN && (isKnown || asksFrom > NEW_MASTERS_VOTE_WITHIN);
     if (!isListening || operation.resources.length > 1 || askedAt + operation.wait < scheduler.now + WOKEN_WITHIN)
       return;
     if (this.backsOff(waiter, resources[0] as string)) return;

@@ -21,6 +21,7 @@ export const RARE_STATES = [
   'a master that is said to be durable came back from a file that had been off',
   `a master's clock was accused`,
   'a client shortened its own leases',
+  'a process shortened a lock before its work began',
   'a twin was excluded',
   'a replica was excluded',
   'a master fell silent',
