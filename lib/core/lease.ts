@@ -201,14 +201,6 @@ export class Lease extends ListMember<Lease> {
     return this.lockState;
   }
 
-  /**
-   * Ends the validity this many milliseconds earlier, because the clock of this process stood still. To be followed by
-   * {@link noteTime}, once all leases are shorter: what the loss of one causes may release another, which is passed on.
-   */
-  shorten(milliseconds: number): void {
-    if (!this.isOver) this.keys.shorten(milliseconds);
-  }
-
   /** Checks the clock and rearms the timer, because time may have passed while no timer ran. */
   noteTime(): void {
     const now = this.context.clock.read();

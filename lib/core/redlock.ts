@@ -98,6 +98,7 @@ export class Redlock {
   private readonly leases: LeaseContext;
   private readonly wallClock: WallClockWatch;
   private readonly releases = new PendingReleases();
+  private readonly standstill = { total: 0 };
   private stopped = false;
   private readonly noneWaits = new Condition(() => this.waiting.isEmpty);
   private readonly idle = new Condition(() => this.held.isEmpty && this.waiting.isEmpty);
@@ -141,6 +142,7 @@ export class Redlock {
       advice,
       listener,
       releases: this.releases,
+      standstill: this.standstill,
       notified: (master, key) => wakeUps.wake(master, key),
     };
     this.wallClock = new WallClockWatch({
@@ -248,6 +250,7 @@ export class Redlock {
     let recorder = this.recorderOf(resources, call, onHeld);
     const waiter = new Waiter(clock, call.wait, call.signal);
     if (recorder) waiter.paused = 0;
+    if (this.isStopped) waiter.stop(new LockServiceStoppedError(resources));
     // An acquisition that does not wait makes its single attempt without queueing behind those that do.
     const { queues, sharing, permits } = wanted;
     const entry = call.wait > 0 || this.queue.isEmpty(queues) ? this.queue.join(queues, waiter, sharing) : undefined;
@@ -340,9 +343,12 @@ export class Redlock {
     });
   }
 
-  /** Ends all held locks this many milliseconds earlier, because the clock of this process stood still. */
+  /**
+   * Ends all locks this many milliseconds earlier, because the clock of this process stood still: also those that are granted
+   * or passed on, and not held yet.
+   */
   shorten(milliseconds: number): void {
-    for (const lease of this.held.members) lease.shorten(milliseconds); // @mutant new-lock-not-shortened
+    this.standstill.total += Math.ceil(milliseconds);
     this.expireLeases();
   }
 

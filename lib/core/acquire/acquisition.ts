@@ -48,6 +48,8 @@ export interface AcquisitionContext {
   /** The name under which this process listens for notifications. */
   readonly listener: string;
   readonly releases: PendingReleases;
+  /** See `QuorumLockContext`. */
+  readonly standstill: { readonly total: number };
   /** Called when a master reports that this process is next or, without a key, that notifications may have been lost. */
   readonly notified: (master: CircuitBreakerMaster, key: string | undefined) => void;
 }

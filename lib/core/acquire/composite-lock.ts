@@ -59,10 +59,6 @@ export class CompositeLock implements LeasedKeys {
     return undefined;
   }
 
-  shorten(milliseconds: number): void {
-    for (const part of this.parts) part.shorten(milliseconds);
-  }
-
   async release(keepFor: number): Promise<void> {
     await Promise.all(this.parts.map((part) => part.release(keepFor)));
   }

@@ -43,8 +43,6 @@ export interface LeasedKeys {
   verify(ttl?: number): Promise<Extension | undefined>;
   /** The wall clock was set back by this many milliseconds. */
   noteSetBack(milliseconds: number): void;
-  /** Ends the validity this many milliseconds earlier. */
-  shorten(milliseconds: number): void;
   /** Agrees on a fencing token of at least `atLeast`. Resolves with `undefined` if there is no agreement. */
   drawToken(atLeast?: number): Promise<number | undefined>;
   /** The number of the permit, counted from 0; `undefined` for a lock. */

@@ -33,6 +33,8 @@ export interface QuorumLockContext {
   readonly clock: Clock;
   readonly witness: Witness;
   readonly releases: PendingReleases;
+  /** Milliseconds for which the clocks of this process have stood still so far. */
+  readonly standstill: { readonly total: number };
 }
 
 /** What one attempt is about. */
@@ -110,6 +112,8 @@ export class QuorumLock implements LeasedKeys {
   private since: Instant = NEVER;
   /** Milliseconds from `since`. */
   private validity = 0;
+  /** How long the clocks had stood still when the validity was counted. What is added later shortens it. */
+  private stoodStill = 0;
   /** Masters on which there may be something to release. */
   private reached: readonly Master[] = NONE;
   /** The last round, until every master has answered it. */
@@ -149,7 +153,7 @@ export class QuorumLock implements LeasedKeys {
 
   /** Like {@link remaining}, at a clock reading that the caller already has. */
   remainingAt(now: Instant): number {
-    return this.phase === 'released' ? 0 : this.validity - elapsedBetween(this.since, now); // @mutant elapsed-ignored
+    return this.phase === 'released' ? 0 : this.shortenedValidity - elapsedBetween(this.since, now); // @mutant elapsed-ignored
   }
 
   /** Start of the round from which the validity counts. */
@@ -256,8 +260,9 @@ export class QuorumLock implements LeasedKeys {
   }
 
   async verify(ttl?: number): Promise<Extension | undefined> {
-    const { masters, settings, clock } = this.context;
+    const { masters, settings, clock, standstill } = this.context;
     const started = clock.read();
+    const stoodStill = standstill.total;
     const left = this.leftWithoutWall(started);
     if (left <= 0) return undefined;
     const request = this.extension(ttl ?? ttlFor(settings, left));
@@ -278,6 +283,7 @@ export class QuorumLock implements LeasedKeys {
     const extended = isConfirmed && isCertain;
     if (extended) {
       this.since = started;
+      this.stoodStill = stoodStill;
       this.validity = ttl === undefined ? Math.floor(left) : this.validityOf(ttl);
       this.replies = undefined;
     }
@@ -297,11 +303,6 @@ export class QuorumLock implements LeasedKeys {
       remaining: () => this.remaining,
     });
     return this.fencing.run(atLeast);
-  }
-
-  /** Ends the validity earlier, because the clock of this process stood still while the lock was held. */
-  shorten(milliseconds: number): void {
-    this.validity -= Math.ceil(milliseconds);
   }
 
   /**
@@ -343,7 +344,11 @@ export class QuorumLock implements LeasedKeys {
 
   /** Milliseconds of validity by the monotonic clock alone. */
   private leftWithoutWall(now: Instant): number {
-    return this.phase === 'released' ? 0 : this.validity - (now.monotonic - this.since.monotonic);
+    return this.phase === 'released' ? 0 : this.shortenedValidity - (now.monotonic - this.since.monotonic);
+  }
+
+  private get shortenedValidity(): number {
+    return this.validity - (this.context.standstill.total - this.stoodStill); // @mutant standstill-not-subtracted
   }
 
   /** Names of the masters on which an extension may have set the keys again since the last one that succeeded. */
@@ -426,6 +431,7 @@ export class QuorumLock implements LeasedKeys {
   private countFrom(started: Instant, ttl: number): void {
     // Protocol 3.2 and 4.4
     this.since = started; // @mutant start-time-taken-after-replies
+    this.stoodStill = this.context.standstill.total;
     this.validity = this.validityOf(ttl);
   }
 

@@ -40,6 +40,8 @@ export class Waiter {
   ) {
     this.since = clock.read();
     if (!signal) return;
+    // By an observer, for example, since the call began.
+    if (signal.aborted) this.stop(signal.reason);
     this.abort = () => this.stop(signal.reason);
     signal.addEventListener('abort', this.abort, { once: true });
   }

@@ -10,8 +10,6 @@ export const TIMER_LATENESS = 0.3;
 const LONGEST_SLEEP = 1_000;
 /** Duration of one turn of the event loop, in milliseconds. */
 const TURN = 0.01;
-/** A process that runs for less than this between two standstills cannot tell the second one from the first, in milliseconds. */
-const COMPARES_WITHIN = 1_000;
 /** A turn in which a machine stood still reads the input of at most so many milliseconds before it ends. */
 const READS_ON = 5;
 
@@ -54,14 +52,11 @@ export class SimProcess implements Clock {
   private pauses = 0;
   /** What will happen within a later turn. */
   private standstill: Standstill | undefined;
-  /** When the last turn was over in which its machine stood still, in true time. */
-  private longTurnUntil = -Infinity;
+  /** The last turn in which its machine stood still, in true time. */
+  private readonly longTurn = { from: -Infinity, to: -Infinity };
   private dead = false;
   /** Since when it has run without a pause, in true time. */
   runsSince = 0;
-  /** Whether its machine stood still again before it could compare its clocks with those of the masters. */
-  stoodStillAgain = false;
-  private stoodStillUntil = -Infinity;
   /** When its machine last resumed, in true time. */
   resumedAt = -Infinity;
   /** Whether its monotonic clock has ever jumped. */
@@ -164,13 +159,19 @@ export class SimProcess implements Clock {
   }
 
   private endLongTurn(turn: readonly (() => void)[]): void {
-    this.longTurnUntil = this.scheduler.now;
+    this.longTurn.to = this.scheduler.now;
     runAll(turn);
+  }
+
+  /** When the turn of the event loop that reaches this moment is over, in true time: what it asks for leaves the process then. */
+  endOfTurn(moment: number): number {
+    const { from, to } = this.longTurn;
+    return moment <= from && from <= moment + TURN ? to : moment;
   }
 
   /** Whether what happens now was due within a turn in which its machine stood still. */
   get isBehindLongTurn(): boolean {
-    return this.longTurnUntil === this.scheduler.now;
+    return this.longTurn.to === this.scheduler.now;
   }
 
   /** Its virtual machine stands still once within a turn: after the event with which it began, and before what follows it. */
@@ -186,7 +187,9 @@ export class SimProcess implements Clock {
     this.standstill = undefined;
     standstill.begins();
     this.pause(lasts, 'stun');
-    return lasts + this.chance.fraction() * READS_ON;
+    const delay = lasts + this.chance.fraction() * READS_ON;
+    Object.assign(this.longTurn, { from: this.scheduler.now, to: this.scheduler.now + delay });
+    return delay;
   }
 
   /** Handles an event from outside: at once, or when the process resumes. */
@@ -203,24 +206,16 @@ export class SimProcess implements Clock {
     if (this.pauses++ === 0) this.stop();
     const suspends = how === 'suspend' && !this.clocks.isSuspended;
     if (suspends) this.clocks.suspend();
-    if (how === 'stun') this.noteStandstill();
+    if (how === 'stun') this.clocks.stop();
     this.scheduler.after(milliseconds, () => {
       if (suspends) {
         this.clocks.resume();
         this.resumedAt = this.scheduler.now;
         this.noteClocks();
       }
-      if (how === 'stun') {
-        this.clocks.start();
-        this.stoodStillUntil = this.scheduler.now;
-      }
+      if (how === 'stun') this.clocks.start();
       if (--this.pauses === 0) this.goOn();
     });
-  }
-
-  private noteStandstill(): void {
-    this.clocks.stop();
-    if (this.scheduler.now - this.stoodStillUntil < COMPARES_WITHIN) this.stoodStillAgain = true;
   }
 
   /** Multiplies the rate of its clocks for a while. */

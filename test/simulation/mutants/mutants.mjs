@@ -19,7 +19,6 @@ const FIRST_SEEDS = {
   'an extension does not withdraw the acquisition': 1_210,
   'state of lost data counted': 485,
   'no objection to new masters': 2_170,
-  'a lock without work is not shortened': 8_400,
   'exclusive extension over shared holders': 300,
   'shared extension over an exclusive holder': 3_850,
   'wake chain stops after one': 545,
@@ -163,12 +162,7 @@ export const MUTANTS = [
     { 'work-begun-without-a-look-at-the-clock': 'if (this.isOver) return false;' },
   ],
   ['work begins among other reactions', { 'work-begun-among-other-reactions': '' }],
-  [
-    'a lock without work is not shortened',
-    {
-      'new-lock-not-shortened': 'for (const lease of this.held.members) if (lease.isUsed) lease.shorten(milliseconds);',
-    },
-  ],
+  ['a standstill is not subtracted', { 'standstill-not-subtracted': 'return this.validity;' }],
   ['lock passed on with its token', { 'lock-passed-on-with-its-token': '' }],
   [
     'shared beside an exclusive holder',

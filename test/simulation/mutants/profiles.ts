@@ -166,7 +166,7 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'work begins among other reactions': {
     profile: { ...UNDISTURBED, blocking: 1, ttls: [100, 300], processes: [2], operations: [10, 20] },
   },
-  'a lock without work is not shortened': {
+  'a standstill is not subtracted': {
     profile: { ...CROWDED, known: 1, faults: ['clientLag'], mostFaults: 6, ttls: [10_000], operations: [8, 14] },
   },
   'barrier on one master': { profile: UNDISTURBED },

@@ -103,7 +103,7 @@ export class Beliefs {
     const claims = slot === undefined ? resources : resources.map((resource) => `permit ${slot} of ${resource}`);
     const belief: Belief = {
       ...{ holder, node, lease, quorumLocks, claims, isShared: mode === 'shared', since, shown: since },
-      ...{ validity: validityOf(quorumLocks), ...this.grantOf(lease, quorumLocks) },
+      ...{ validity: validityOf(quorumLocks), ...this.grantOf(node, lease, quorumLocks) },
       ...{ overdueSince: undefined, endedAt: undefined, overtakenBy: undefined, isInDoubt: false },
     };
     this.overtake(belief);
@@ -127,7 +127,7 @@ export class Beliefs {
       }
       if (lease['keys'].validSince !== belief.since) {
         belief.since = lease['keys'].validSince;
-        belief.seenAt = this.takenAt(belief.since);
+        belief.seenAt = this.takenAt(belief.since, node);
         belief.validity = belief.fullValidity = validityOf(belief.quorumLocks);
         if (!lease['round'] && !lease['retry']) belief.shown = belief.since;
         if (believes(belief)) this.checkQuorum(belief, 'extended');
@@ -145,19 +145,26 @@ export class Beliefs {
   }
 
   /** The validity of a new lock, and since when it counts, whatever its process has subtracted before the work began. */
-  private grantOf(lease: Lease, quorumLocks: readonly QuorumLock[]): Pick<Belief, 'seenAt' | 'fullValidity'> {
+  private grantOf(
+    node: SimNode,
+    lease: Lease,
+    quorumLocks: readonly QuorumLock[],
+  ): Pick<Belief, 'seenAt' | 'fullValidity'> {
     const left = validityOf(quorumLocks);
     // What was passed on or collected one by one may have another ttl.
     if (lease['tenure'] || quorumLocks.length > 1) return { seenAt: this.scheduler.now, fullValidity: left };
     const ttl = lease['ttl'];
     const full = Math.floor(ttl - driftOf(lease.context.settings, ttl));
     if (left < full - LEAST) this.world.sometimes.reached('a process shortened a lock before its work began');
-    return { seenAt: this.takenAt(lease['keys'].validSince), fullValidity: Math.max(left, full) };
+    return { seenAt: this.takenAt(lease['keys'].validSince, node), fullValidity: Math.max(left, full) };
   }
 
-  /** When a reading was taken, in true time. Of a reading that the library has corrected, that is not known. */
-  private takenAt(reading: Partial<SimInstant>): number {
-    return reading.takenAt ?? this.scheduler.now;
+  /**
+   * When the turn was over in which a reading was taken, in true time. Of a reading that the library has corrected, that is
+   * not known.
+   */
+  private takenAt({ takenAt }: Partial<SimInstant>, { process }: SimNode): number {
+    return takenAt === undefined ? this.scheduler.now : process.endOfTurn(takenAt);
   }
 
   private noteDoubt(belief: Belief): void {
@@ -203,7 +210,8 @@ export class Beliefs {
   /** Several masters show one standstill, and each of them may be a little late to answer. */
   private checkShortened({ node, holder, fullValidity, validity }: Belief): void {
     const { faults } = this.world.schedule;
-    if (!faults.every(({ kind }) => kind === 'clientLag')) return;
+    // Clocks of masters that run faster show a standstill, too.
+    if (!this.assumptions.ratesAreNormal || !faults.every(({ kind }) => kind === 'clientLag')) return;
     const behind = this.scheduler.now - node.process.clocks.read().monotonic;
     const shortened = fullValidity - validity;
     if (shortened <= behind + SHORTENED_BY) return;
@@ -243,8 +251,9 @@ export class Beliefs {
     for (const part of quorumLocks) {
       const { validSince: since } = part;
       const passed = monotonic - since.monotonic;
-      late = Math.max(late, passed - part['validity']);
-      lateByAny = Math.max(lateByAny, Math.max(passed, wall - since.wall) - part['validity']);
+      const validity = part['shortenedValidity'];
+      late = Math.max(late, passed - validity);
+      lateByAny = Math.max(lateByAny, Math.max(passed, wall - since.wall) - validity);
     }
     if (late > TOLD_WITHIN && node.process.runsSince <= now - TOLD_WITHIN) this.failTold(belief, late);
     if (lateByAny <= 0) belief.overdueSince = undefined;
@@ -259,7 +268,7 @@ export class Beliefs {
   /** If its own clocks stood still, a process learns only from the masters how much time has passed. */
   private checkToldByMasters(belief: Belief): void {
     const { node, seenAt, fullValidity: validity } = belief;
-    if (!this.assumptions.mastersAreFine || !node.settings.restartGuard || node.process.stoodStillAgain) return;
+    if (!this.assumptions.mastersAreFine || !node.settings.restartGuard) return;
     const late = this.scheduler.now - Math.max(seenAt + validity, node.process.runsSince);
     if (late > HEARD_WITHIN && believes(belief)) this.failTold(belief, late);
   }
@@ -349,7 +358,7 @@ function nameOf({ holder, isShared }: Belief): string {
 }
 
 function validityOf(quorumLocks: readonly QuorumLock[]): number {
-  return Math.min(...quorumLocks.map((quorumLock) => quorumLock['validity']));
+  return Math.min(...quorumLocks.map((quorumLock) => quorumLock['shortenedValidity']));
 }
 
 function quorumLocksOf(lease: Lease): readonly QuorumLock[] {

@@ -15,7 +15,15 @@ async function rig(earlier: readonly number[]) {
   const settings = resolveSettings({});
   const masters = [1, 2, 3].map((i) => new MemoryMaster(clock, `m${i}`));
   const keyspace = new Keyspace('lock:');
-  const context = { masters, keyspace, settings, clock, witness: NO_WITNESS, releases: new PendingReleases() };
+  const context = {
+    masters,
+    keyspace,
+    settings,
+    clock,
+    witness: NO_WITNESS,
+    releases: new PendingReleases(),
+    standstill: { total: 0 },
+  };
   const set = new CompositeLock();
   const parts: LeasedKeys[] = [];
   for (const [i, token] of earlier.entries()) {

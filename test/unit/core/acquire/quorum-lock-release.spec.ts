@@ -137,7 +137,15 @@ describe('release()', () => {
     const keyspace = new Keyspace('lock:');
     const settings = resolveSettings({}, masters.length);
     const lock = new QuorumLock(
-      { masters, keyspace, settings, clock, witness: NO_WITNESS, releases: new PendingReleases() },
+      {
+        masters,
+        keyspace,
+        settings,
+        clock,
+        witness: NO_WITNESS,
+        releases: new PendingReleases(),
+        standstill: { total: 0 },
+      },
       { resources: ['a'], isShared: false, token: 'secret' },
     );
     await lock.acquire({ ttl: 1_000, timeout: 50, since: clock.read(), waited: 0 });
@@ -201,7 +209,15 @@ describe('release()', () => {
     const keyspace = new Keyspace('lock:');
     const settings = resolveSettings({}, masters.length);
     const lock = new QuorumLock(
-      { masters, keyspace, settings, clock, witness: NO_WITNESS, releases: new PendingReleases() },
+      {
+        masters,
+        keyspace,
+        settings,
+        clock,
+        witness: NO_WITNESS,
+        releases: new PendingReleases(),
+        standstill: { total: 0 },
+      },
       { resources: ['a'], isShared: false, token: 'secret', home },
     );
     home.behaviour = hangs;
