@@ -128,18 +128,27 @@ export function sampleOf(sent: Instant, received: Instant, time: number): Sample
  * Protocol 8.11.
  *
  * @param others movements of the other servers since before the step; `undefined` where it is unknown
+ * @param options.latest the movement of the suspect when the others answered; default: `suspect`
  */
 export function judge(
   suspect: Movement,
   others: readonly (Movement | undefined)[],
-  { quorum, allowance }: { readonly quorum: number; readonly allowance: number },
+  {
+    quorum,
+    allowance,
+    latest = suspect,
+  }: { readonly quorum: number; readonly allowance: number; readonly latest?: Movement | undefined },
 ): Judgement {
   const known = others.filter((other) => other !== undefined);
-  const alike = known.filter(
-    ({ least, most }) => least - allowance <= suspect.most && suspect.least - allowance <= most && least > 0,
-  );
+  const alike = known.filter(({ least, most }) => suspect.least - allowance <= most && least > 0);
   if (alike.length + 1 >= quorum && known.length > 0) {
-    return { culprit: 'client', by: Math.min(suspect.most, ...alike.map(({ most }) => most)) };
+    // This client may have stood still again since the first answer: then the later ones show both.
+    const shown = [latest.least > suspect.least ? latest : suspect, ...alike];
+    const [least = 0] = shown
+      .map((each) => each.least)
+      .sort((one, other) => other - one)
+      .slice(quorum - 1);
+    return { culprit: 'client', by: Math.min(...shown.map(({ most }) => most).filter((most) => most >= least)) };
   }
   // One other may mislead: its samples are of other moments, and this client's clock may have run unevenly between them.
   const unmoved = known.filter(({ most }) => most < suspect.least - allowance / 2);
