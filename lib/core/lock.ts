@@ -68,6 +68,14 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
+   * Like {@link assertHeld}, once the masters have resolved a doubt.
+   * @internal
+   */
+  assertKept(): Promise<void> {
+    return this.#lease.assertHeld();
+  }
+
+  /**
    * Whether other shared holders may have the resources at the same time: `'shared'`, otherwise `'exclusive'`. A permit is
    * `'exclusive'`, because its {@link slot} has one holder.
    */

@@ -39,10 +39,13 @@ export class LockScope {
     if (loss) throw loss;
   }
 
-  /** Releases the lock, unless other work inside it still runs. Idempotent; never rejects. */
+  /**
+   * Releases the lock, unless other work inside it still runs. Resolves when it is certain whether the lock has lasted.
+   * Idempotent; never rejects.
+   */
   end(): Promise<void> {
     if (this.ended) return DONE;
     this.ended = true;
-    return --this.shared.users === 0 ? this.lock.release() : DONE;
+    return --this.shared.users === 0 ? this.lock.release() : (this.lock.pendingDoubt ?? DONE);
   }
 }

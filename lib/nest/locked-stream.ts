@@ -82,7 +82,10 @@ export class LockedStream {
     }
     this.forget();
     await this.hold.end();
-    this.subscriber.complete();
+    // Clocks may have disagreed until the masters answered.
+    const { loss: lossInDoubt } = this.hold.lock;
+    if (lossInDoubt) this.subscriber.error(lossInDoubt);
+    else this.subscriber.complete();
   }
 
   /** The handler has returned, but its result is still being written to the response. */

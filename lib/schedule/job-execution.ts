@@ -43,7 +43,7 @@ export class JobExecution {
     const started = startRecord(last, { tick, attempt }, this.now);
     await storeRecord(held.lock, started, settings.schedule); // @mutant start-recorded-before-the-run
     // The answers may have taken longer than the lock can be relied on.
-    held.lock.assertHeld();
+    await held.lock.assertKept();
     this.started = started;
   }
 
@@ -64,9 +64,10 @@ export class JobExecution {
     const { settings, context, held } = options;
     const { name } = settings;
     // This process may have been blocked since the start was stored.
-    held.lock.assertHeld();
+    await held.lock.assertKept();
     context.observer.started?.(name, { ...this.attempt, startedAt: new Date(started.at) });
     const failure = await this.call(started);
+    await held.lock.pendingDoubt;
     const wasHandedOn = failure !== undefined && context.stopping.aborted; // @mutant handed-on-is-not-failed
     if (wasHandedOn || !held.lock.isHeld) {
       this.reportUnfinished(held.lock.loss ?? (wasHandedOn ? context.stopping.reason : failure?.error));
@@ -133,7 +134,7 @@ export class JobExecution {
         await storeRecord(held.lock, record, settings.schedule);
         return;
       } catch (error) {
-        if (!isLockError(error) || !held.lock.isHeld || attempt * RETRY_DELAY > settings.ttl) throw error; // @mutant end-stored-until-acknowledged
+        if (!isLockError(error) || !held.lock.isKept || attempt * RETRY_DELAY > settings.ttl) throw error; // @mutant end-stored-until-acknowledged
         await context.clock.pause(RETRY_DELAY, held.lock.signal);
       }
     }
