@@ -4,6 +4,7 @@ import { MemoryMaster } from '../memory/memory-master.js';
 import { ClusterTwins } from '../redis/cluster/cluster-twins.js';
 import { masterFrom, refuseTwins } from '../redis/master-source.js';
 import type { RedisMasterContext } from '../redis/redis-master-context.interface.js';
+import { redactAddress } from '../redis/url-parts.js';
 import type { MasterSource } from './redlock-module-options.interface.js';
 
 const MASTER: readonly (keyof Master)[] = [
@@ -19,7 +20,9 @@ export function createMasters(sources: unknown, context: RedisMasterContext): Ma
   if (sources === 'memory') return [new MemoryMaster(context.clock)];
   const count = countOf(sources);
   if (count === undefined) {
-    throw new RedlockConfigError('masters', sources, `must be a list of at least one master, or 'memory'`);
+    // A string may be an address with a password.
+    const shown = typeof sources === 'string' ? redactAddress(sources) : sources;
+    throw new RedlockConfigError('masters', shown, `must be a list of at least one master, or 'memory'`);
   }
   const clusters = new ClusterTwins();
   // Not by `map`, which skips the holes of an array.

@@ -189,6 +189,8 @@ describe('Options from untrusted data', () => {
     { masters: [{ host: 'redis://user:hunter2@host' }] },
     { masters: [{ path: 'redis://user:hunter2@host' }] },
     { masters: ['redis://host?password=x@hunter2'] },
+    { masters: 'cache.example:6380,password=hunter2,ssl=True' },
+    { masters: '127.0.0.1:6379:hunter2' },
     { masters: ['redis://hunter2%40host'] },
     { masters: 'memory', password: 'hunter2' },
   ])('never print a password in %j', async (options) => {
