@@ -16,6 +16,8 @@ export class SystemClock implements Clock {
   private handle: NodeJS.Timeout | undefined;
   /** When `handle` fires. */
   private armedFor = Infinity;
+  /** What armed it: fake timers of a test forget what they have not run when they end. */
+  private armedBy = setTimeout;
   private readonly listeners: (() => void)[] = [];
   /** How far the wall clock was ahead of the monotonic one at the last check, in milliseconds. */
   private ahead = aheadOf(readClocks());
@@ -33,6 +35,7 @@ export class SystemClock implements Clock {
     const due = dueAt(now + delay, slack);
     const timer = this.timers.add(due, callback);
     if (due < this.armedFor) this.arm(due, now);
+    else if (this.armedBy !== setTimeout) this.arm(this.timers.nextDue ?? due, now);
     return timer;
   }
 
@@ -49,6 +52,7 @@ export class SystemClock implements Clock {
   private arm(due: number, now: number): void {
     clearTimeout(this.handle);
     this.armedFor = due;
+    this.armedBy = setTimeout;
     // Node's timers stand still while the machine is suspended, so check the clocks every second.
     this.handle = setTimeout(() => this.fire(), Math.min(Math.ceil(due - now), LONGEST_SLEEP));
     if (!this.timers.keepsAlive) this.handle.unref();
