@@ -15,6 +15,15 @@ import {
   tellsAfter,
   unreachable,
 } from '../../support/scripted-master.js';
+import {
+  type Failure,
+  failureOf,
+  type Pause,
+  type Step,
+  stepAfter,
+  transitionAfter,
+} from '../../../../lib/core/acquire/transitions.js';
+import { NO_WITNESS } from '../../../../lib/core/witness.interface.js';
 
 const noWait = { wait: 0 };
 
@@ -259,5 +268,99 @@ describe('A failed acquisition', () => {
       expect(reason).toBeInstanceOf(Error);
       expect(`${String(reason)}${JSON.stringify(reason)}`).not.toContain('secret');
     }
+  });
+});
+
+// Protocol 5.6
+describe('transitionAfter', () => {
+  it.each(['refused', 'split'] as const)('pauses before the home master if that fails and all have %s', (failure) => {
+    expect(transitionAfter('all', failure, true)).toEqual({ schedule: undefined, next: 'pause' });
+  });
+
+  it.each<[Step, Failure, string | undefined, Step | 'pause']>([
+    ['all', 'refused', undefined, 'home'],
+    ['all', 'split', undefined, 'home'],
+    ['all', 'unavailable', 'failure', 'pause'],
+    ['all', 'late', 'failure', 'pause'],
+    ...(['home', 'reservation'] as const).flatMap((step): [Step, Failure, string, Step | 'pause'][] => [
+      [step, 'refused', 'refusal', 'pause'],
+      [step, 'split', 'failure', 'pause'],
+      [step, 'unavailable', 'failure', 'all'],
+      [step, 'late', 'failure', 'pause'],
+    ]),
+  ])('after an attempt of kind "%s" that failed as "%s", records %s and goes on with "%s"', (...row) => {
+    const [step, failure, schedule, next] = row;
+    expect(transitionAfter(step, failure, false)).toEqual({ schedule, next });
+  });
+});
+
+describe('failureOf', () => {
+  it.each([
+    ['held', false, 'refused'],
+    ['held', true, 'split'],
+    ['unavailable', false, 'unavailable'],
+    ['unavailable', true, 'unavailable'],
+    ['granted', false, 'late'],
+  ] as const)('names an outcome "%s" with isSplit %s "%s"', (outcome, isSplit, failure) => {
+    expect(failureOf({ outcome, isSplit })).toBe(failure);
+  });
+});
+
+describe('stepAfter', () => {
+  const quiet: Pause = {
+    ...{ step: 'home', failure: 'refused', reason: undefined, hasOneKey: true },
+    ...{ expiry: 9_000, poll: 750, isWide: false },
+  };
+
+  it.each<[string, Partial<Pause>, Step]>([
+    ['a poll', {}, 'home'],
+    ['a poll of all masters', { isWide: true }, 'all'],
+    ['the expiry of the keys', { expiry: 500, isWide: true }, 'home'],
+    ['a pause without a known expiry', { expiry: Infinity }, 'all'],
+    ['a notification', { reason: 'next' }, 'reservation'],
+    ['a notification for one of several keys', { reason: 'next', hasOneKey: false }, 'home'],
+    ['another reason to wake', { reason: 'retry', isWide: true }, 'home'],
+    ['a split vote', { failure: 'split', isWide: true }, 'home'],
+    ['an attempt on all masters', { step: 'all', isWide: true }, 'home'],
+  ])('after %s, contacts the right masters', (_, change, step) => {
+    expect(stepAfter({ ...quiet, ...change })).toBe(step);
+  });
+});
+
+const TTL = 20_000;
+
+/** A process whose ttls are permitted up to a bound, and the times of its requests for permission. */
+function asking(most: () => number) {
+  const askedAt: number[] = [];
+  const announceTtl = (ttl: number): number => {
+    askedAt.push(rig.clock.now);
+    return Math.min(ttl, most());
+  };
+  const rig: Rig = new Rig({ witness: { ...NO_WITNESS, announceTtl } });
+  return { rig, askedAt };
+}
+
+describe('The ttl of a lock', () => {
+  it('is announced again before each attempt of an acquisition that waits', async () => {
+    const { rig, askedAt } = asking(() => TTL);
+    await new Rig({}, rig).lock('a', { ttl: 29_000 });
+    const acquired = rig.follow(rig.acquire('a', { ttl: TTL, wait: 60_000 }));
+    await rig.clock.advance(40_000);
+    expect(acquired.state).toBe('fulfilled');
+    expect(acquired.at).toBeGreaterThan(TTL);
+    expect(askedAt).toContain(acquired.at);
+  });
+
+  it('is cut if it could not be announced to the masters again', async () => {
+    let most = TTL;
+    const { rig } = asking(() => most);
+    await new Rig({}, rig).lock('a', { ttl: 29_000 });
+    const acquired = rig.follow(rig.acquire('a', { ttl: TTL, wait: 60_000 }));
+    await rig.clock.advance(10_000);
+    most = 1_000;
+    await rig.clock.advance(20_000);
+    const ttls = rig.masters[0]!.requests('acquire').map(({ ttl }) => ttl);
+    expect(acquired.state).toBe('fulfilled');
+    expect([ttls[1], ttls.at(-1)]).toEqual([TTL, 1_000]);
   });
 });
