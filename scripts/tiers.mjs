@@ -75,8 +75,8 @@ const BOTH = [
   // Only the second makes all runs of their properties.
   'test/unit/core/exclusion.spec.ts',
   'test/unit/core/fencing.spec.ts',
-  'test/unit/core/settings/options.spec.ts',
   'test/unit/core/settings/resources.spec.ts',
+  'test/unit/core/settings/settings.spec.ts',
   'test/unit/schedule/cron-schedule.properties.spec.ts',
 ];
 

@@ -14,18 +14,11 @@ import {
   after,
 } from '../../support/scripted-master.js';
 import { Rig } from '../../support/rig.js';
+import { compareVersions, type Version } from '../../../../lib/core/state/ballot.js';
+import { entryFrom, entryText, type StateEntry } from '../../../../lib/core/state/state-entry.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-
-let rig: Rig;
-/** Another process on the same masters. */
-let other: Rig;
-
-beforeEach(() => {
-  rig = new Rig({ maxTtl: '1h' });
-  other = new Rig({ maxTtl: '1h' }, rig);
-});
 
 /** A master that lost its data before the state was first set. */
 const hasLostData = only('open-state', (request, reply, { memory }) =>
@@ -54,27 +47,37 @@ const isBehind = only('open-state', (request, reply, { memory }) =>
 /** Executes the request, and the connection breaks before the answer comes. */
 const obeysAndBreaks: Behaviour = (request, reply, { memory }) => memory.ask(request, () => reply(cutOff));
 
-const locked = (by: Rig = rig): Promise<Lock> => by.lock('job', { ttl: HOUR });
-const master = (number: number): ScriptedMaster => rig.masters[number - 1] as ScriptedMaster;
-
-/** The token of the last acquisition. */
-function lastToken(): string {
-  return master(1).requests('acquire').at(-1)?.token ?? '';
-}
-
-/** Sends a request to all masters, as another process would. */
-async function askAll(request: MasterRequest): Promise<void> {
-  for (const { memory } of rig.masters) memory.ask(request, () => undefined);
-  await rig.clock.settle();
-}
-
-/** The lock of the other process, as if the keys of the first one had expired early on all masters. */
-async function usurped(): Promise<Lock> {
-  await askAll({ op: 'release', keys: ['lock:job'], queues: ['q'], token: lastToken(), keepFor: 0, ttl: HOUR });
-  return locked(other);
-}
-
 describe('The state of a lock', () => {
+  let rig: Rig;
+
+  /** Another process on the same masters. */
+  let other: Rig;
+
+  beforeEach(() => {
+    rig = new Rig({ maxTtl: '1h' });
+    other = new Rig({ maxTtl: '1h' }, rig);
+  });
+
+  const locked = (by: Rig = rig): Promise<Lock> => by.lock('job', { ttl: HOUR });
+  const master = (number: number): ScriptedMaster => rig.masters[number - 1] as ScriptedMaster;
+
+  /** The token of the last acquisition. */
+  function lastToken(): string {
+    return master(1).requests('acquire').at(-1)?.token ?? '';
+  }
+
+  /** Sends a request to all masters, as another process would. */
+  async function askAll(request: MasterRequest): Promise<void> {
+    for (const { memory } of rig.masters) memory.ask(request, () => undefined);
+    await rig.clock.settle();
+  }
+
+  /** The lock of the other process, as if the keys of the first one had expired early on all masters. */
+  async function usurped(): Promise<Lock> {
+    await askAll({ op: 'release', keys: ['lock:job'], queues: ['q'], token: lastToken(), keepFor: 0, ttl: HOUR });
+    return locked(other);
+  }
+
   it('is what the last holder set', async () => {
     const first = await locked();
     expect(await first.state.get()).toBeUndefined();
@@ -326,5 +329,40 @@ describe('The state of a lock', () => {
     const lock = await locked();
     await lock.release();
     expect(new Set(master(1).asked.map(({ request }) => request.op))).toEqual(new Set(['acquire', 'release']));
+  });
+});
+
+const promised = { number: 1_735_689_600_000_000, id: 'b-_' };
+const version = { number: 1_735_689_599_000_000, id: 'a', sequence: 2 };
+const times = { at: 1_735_689_600_000, life: 2_592_000_000 };
+
+// Processes of different versions, and other implementations, read and write the same entries. Protocol 10.1.
+describe('The entry of a state', () => {
+  it.each<[string, string, StateEntry]>([
+    ['a promise', '1735689600000000 b-_', { promised, stored: undefined }],
+    [
+      'a value, whose JSON may have lines',
+      '1735689600000000 b-_ 1735689599000000 a 2 1735689600000 2592000000 g@5\n"1\n2"',
+      { promised, stored: { version, ...times, generation: 'g@5', json: '"1\n2"' } },
+    ],
+    [
+      'no value, in data without a generation',
+      '1735689600000000 b-_ 1735689599000000 a 2 1735689600000 2592000000 \n',
+      { promised, stored: { version, ...times, generation: '', json: '' } },
+    ],
+  ])('with %s is a text of fixed form', (_, text, entry) => {
+    expect(entryText(entry)).toBe(text);
+    expect(entryFrom(text)).toEqual(entry);
+  });
+
+  it('has a version that is compared by its number, then by its id, then by the number of the write', () => {
+    const ascending: Version[] = [
+      { number: 1, id: 'b', sequence: 9 },
+      { number: 2, id: 'a', sequence: 5 },
+      { number: 2, id: 'a', sequence: 6 },
+      { number: 2, id: 'b', sequence: 0 },
+      { number: 10, id: 'a', sequence: 0 },
+    ];
+    expect([...ascending].reverse().sort(compareVersions)).toEqual(ascending);
   });
 });

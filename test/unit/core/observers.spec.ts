@@ -2,6 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import type { AcquisitionObserver, LockObserver } from '../../../lib/core/observer.js';
 import { combine } from '../../../lib/core/combined-observer.js';
 import { Rig } from '../support/rig.js';
+import { ObserverHub } from '../../../lib/core/observer-hub.js';
+import { combineJobObservers } from '../../../lib/core/jobs/combined-job-observer.js';
+import type { JobObserver } from '../../../lib/core/jobs/job-observer.interface.js';
 
 const unexpected = (error: unknown): void => {
   throw error;
@@ -140,5 +143,95 @@ describe('Without an observer of acquisitions', () => {
     const { count, answers } = await readings({ acquiring: () => ({}), masterAnswered: () => {} });
     expect(answers).toBe(none.answers);
     expect(count).toBe(none.count + 2 * 5 + 2 + 2 * answers);
+  });
+});
+
+describe('ObserverHub', () => {
+  it('implements no callback that no observer defines', () => {
+    const hub = new ObserverHub().add({ masterLost: () => undefined });
+    expect(Object.keys(hub.observer)).toEqual(['masterLost']);
+    hub.add({ acquiring: () => undefined });
+    expect(Object.keys(hub.observer)).toEqual(['masterLost', 'acquiring']);
+  });
+
+  it('calls an observer that precedes the others first', () => {
+    const seen: string[] = [];
+    const hub = new ObserverHub().add({ masterFound: () => void seen.push('first') });
+    hub.precede({ masterFound: () => void seen.push('second') }).observer.masterFound?.('a');
+    expect(seen).toEqual(['second', 'first']);
+  });
+
+  it('passes events to observers that are added later, too', () => {
+    const seen: string[] = [];
+    const hub = new ObserverHub().add({ masterFound: (master) => void seen.push(`first ${master}`) });
+    const { observer } = hub;
+    observer.masterFound?.('a');
+    hub.add({ masterFound: (master) => void seen.push(`second ${master}`) });
+    observer.masterFound?.('b');
+    expect(seen).toEqual(['first a', 'first b', 'second b']);
+  });
+
+  it('reports what an observer throws, and calls the others', () => {
+    const failures: unknown[] = [];
+    const seen: string[] = [];
+    const hub = new ObserverHub((error) => void failures.push(error)).add(
+      {
+        masterFound: () => {
+          throw new Error('broken');
+        },
+      },
+      { masterFound: (master) => void seen.push(master) },
+    );
+    hub.observer.masterFound?.('a');
+    expect([failures, seen]).toEqual([[new Error('broken')], ['a']]);
+  });
+});
+
+const SKIP = { scheduledFor: new Date(0), at: new Date(0), reason: 'finished' } as const;
+
+describe('Combined observers of jobs', () => {
+  it('disturb each other neither by an error nor by a rejection', async () => {
+    const heard: string[] = [];
+    const faults: unknown[] = [];
+    const broken = {
+      skipped: (): never => {
+        throw new Error('at once');
+      },
+      delayed: () => Promise.reject(new Error('later')),
+    };
+    const good: JobObserver = {
+      skipped: (job, { reason }) => heard.push(`${job} ${reason}`),
+      delayed: (job) => heard.push(`${job} delayed`),
+    };
+    const combined = combineJobObservers(
+      () => [broken, {}, good],
+      (error) => faults.push((error as Error).message),
+    );
+    combined.skipped('report', SKIP);
+    combined.delayed('report', new Error('no quorum'));
+    await Promise.resolve();
+    expect(heard).toEqual(['report finished', 'report delayed']);
+    expect(faults).toEqual(['at once', 'later']);
+  });
+
+  it('are asked for at each event', () => {
+    const heard: string[] = [];
+    const observers: JobObserver[] = [];
+    const combined = combineJobObservers(
+      () => observers,
+      () => undefined,
+    );
+    combined.skipped('early', SKIP);
+    observers.push({ skipped: (job) => heard.push(job) });
+    combined.skipped('late', SKIP);
+    expect(heard).toEqual(['late']);
+  });
+
+  it('come from the observers of locks that have one', () => {
+    const heard: string[] = [];
+    const combined = combine([{ jobs: { skipped: (job) => heard.push(job) } }, {}], () => undefined);
+    combined.jobs?.skipped?.('report', SKIP);
+    expect(heard).toEqual(['report']);
+    expect(combine([{}], () => undefined)).toEqual({});
   });
 });

@@ -1,0 +1,445 @@
+import { describe, expect, it } from '@jest/globals';
+import { QuorumUnavailableError } from '../../../../lib/core/errors.js';
+import { Rig } from '../../support/rig.js';
+import {
+  ScriptedMaster,
+  cutOff,
+  hangs,
+  obeysAfter,
+  refused,
+  says,
+  unreachable,
+  granted,
+  held,
+} from '../../support/scripted-master.js';
+import { QuorumWatch } from '../../../../lib/core/health/quorum-watch.js';
+import {
+  type MasterState,
+  type RedlockStatus,
+  summarize,
+  type MasterStatus,
+  quorumWithin,
+  votingIn,
+  statusOf,
+} from '../../../../lib/core/health/status.js';
+import { CircuitBreakerMaster } from '../../../../lib/core/health/circuit-breaker-master.js';
+import type { MasterReply, MasterRequest } from '../../../../lib/core/master.interface.js';
+import { TestClock } from '../../support/test-clock.js';
+
+const never = new Promise<void>(() => {});
+const isDown = (master: ScriptedMaster): void => {
+  master.trouble = { kind: 'unreachable', reason: 'connect ECONNREFUSED', sent: false };
+};
+const isWrong = (master: ScriptedMaster): void => {
+  master.trouble = { kind: 'unreachable', reason: 'WRONGPASS', sent: false, isPermanent: true };
+};
+const isHung = (master: ScriptedMaster): void => {
+  master.trouble = { kind: 'unreachable', reason: 'still connecting', sent: false };
+  master.connected = never;
+};
+
+function start(masters: number, bad: Record<number, (master: ScriptedMaster) => void>, timeout = 5_000) {
+  const rig = new Rig({ masters });
+  for (const [index, spoil] of Object.entries(bad)) spoil(rig.masters[Number(index)]!);
+  return { rig, connected: rig.follow(rig.redlock.connect(timeout)) };
+}
+
+describe('connect()', () => {
+  it('resolves at once when all masters are ready', async () => {
+    const { rig, connected } = start(3, {});
+    await rig.clock.settle();
+    expect([connected.value, connected.at]).toEqual([[], 0]);
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('resolves at once with the problems when a minority is down', async () => {
+    const { rig, connected } = start(3, { 1: isDown });
+    await rig.clock.settle();
+    expect(connected.at).toBe(0);
+    expect(connected.value).toEqual([{ master: 'm2', answer: rig.masters[1]!.trouble }]);
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('waits a second for a hung minority', async () => {
+    const { rig, connected } = start(3, { 2: isHung });
+    await rig.clock.advance(999);
+    expect(connected.state).toBe('pending');
+    await rig.clock.advance(1);
+    expect(connected.value!.map(({ master }) => master)).toEqual(['m3']);
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it.each([
+    [1, 1],
+    [2, 1],
+    [3, 2],
+    [4, 2],
+    [5, 3],
+  ])('of %i masters fails when %i are down, and reports which and why', async (masters, down) => {
+    const bad = Object.fromEntries(Array.from({ length: down }, (_, i) => [i, isDown]));
+    const { rig, connected } = start(masters, bad, 3_000);
+    await rig.clock.advance(3_000);
+    expect(connected.at).toBe(3_000);
+    expect(connected.reason).toBeInstanceOf(QuorumUnavailableError);
+    const { message } = connected.reason as Error;
+    const quorum = Math.floor(masters / 2) + 1;
+    const noun = masters === 1 ? 'master' : 'masters';
+    const each = Array.from({ length: down }, (_, i) => `m${i + 1}: unreachable, connect ECONNREFUSED`).join('; ');
+    expect(message).toBe(`cannot start within 3000 ms: ${quorum} of ${masters} ${noun} must vote (${each})`);
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('fails at once if waiting cannot help for a majority, and gives the others a second', async () => {
+    const wrong = start(3, { 0: isWrong, 1: isWrong });
+    await wrong.rig.clock.settle();
+    expect(wrong.connected.at).toBe(0);
+    expect((wrong.connected.reason as Error).message).toBe(
+      'cannot start: 2 of 3 masters must vote (m1: WRONGPASS; m2: WRONGPASS)',
+    );
+    const hanging = start(3, { 0: isWrong, 1: isWrong, 2: isHung });
+    await hanging.rig.clock.advance(999);
+    expect(hanging.connected.state).toBe('pending');
+    await hanging.rig.clock.advance(1);
+    expect(String(hanging.connected.reason)).toContain('m3: unreachable, still connecting');
+    for (const { rig } of [wrong, hanging]) expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('waits if waiting may help enough masters', async () => {
+    const { rig, connected } = start(3, { 0: isWrong, 1: isDown });
+    await rig.clock.advance(4_999);
+    expect(connected.state).toBe('pending');
+    rig.masters[1]!.becomeReady();
+    await rig.clock.settle();
+    expect(connected.value!.map(({ master }) => master)).toEqual(['m1']);
+  });
+
+  it('waits for a majority that comes up late', async () => {
+    const { rig, connected } = start(3, { 0: isDown, 1: isDown });
+    await rig.clock.advance(2_000);
+    expect(connected.state).toBe('pending');
+    rig.masters[1]!.becomeReady();
+    await rig.clock.settle();
+    expect(connected.at).toBe(2_000);
+    expect(connected.value!.map(({ master }) => master)).toEqual(['m1']);
+  });
+
+  it('continues to wait if the majority is gone when the second for the minority ends', async () => {
+    const { rig, connected } = start(3, { 2: isHung });
+    await rig.clock.advance(500);
+    isDown(rig.masters[0]!);
+    await rig.clock.advance(1_000);
+    expect(connected.state).toBe('pending');
+    rig.masters[0]!.becomeReady();
+    await rig.clock.advance(1_000);
+    expect(connected.at).toBe(2_500);
+  });
+
+  it('is not necessary: open() does not wait', async () => {
+    const rig = new Rig();
+    rig.masters.forEach(isHung);
+    void rig.redlock.open();
+    await rig.clock.settle();
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('probe()', () => {
+  it('reports the latency of each master in milliseconds', async () => {
+    const rig = new Rig();
+    rig.masters[1]!.behaviour = obeysAfter(7);
+    rig.masters[2]!.behaviour = obeysAfter(20);
+    const probe = rig.follow(rig.redlock.probe());
+    await rig.clock.advance(30);
+    expect(probe.value).toEqual({
+      instance: 'unnamed',
+      quorum: 2,
+      canVote: true,
+      masters: [0, 7, 20].map((latency, i) => ({ master: `m${i + 1}`, state: 'voting', latency })),
+    });
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  it('waits no longer than masterTimeout for hung masters, and does not count them', async () => {
+    const rig = new Rig();
+    rig.script(2, hangs);
+    const probe = rig.follow(rig.redlock.probe());
+    await rig.clock.advance(100);
+    expect(probe.at).toBe(50);
+    const silent = { state: 'silent', reason: 'no answer in time' };
+    expect(probe.value).toMatchObject({ canVote: false, masters: [silent, silent, { state: 'voting', latency: 0 }] });
+    expect(probe.value?.masters[0]).not.toHaveProperty('latency');
+  });
+
+  it('reports why a master cannot vote, with a known reason first', async () => {
+    const rig = new Rig({ masters: 5 });
+    const [a, b, c, d] = rig.masters;
+    a!.behaviour = says(refused);
+    b!.behaviour = says(cutOff);
+    c!.trouble = unreachable;
+    c!.behaviour = says(cutOff);
+    d!.known = { version: '7.2.4', quarantine: { reason: 'it restarted', remaining: 900 } };
+    expect(await rig.redlock.probe()).toEqual({
+      instance: 'unnamed',
+      quorum: 3,
+      canVote: false,
+      masters: [
+        { master: 'm1', state: 'refused', reason: 'NOAUTH Authentication required.' },
+        { master: 'm2', state: 'down', reason: 'connection lost' },
+        { master: 'm3', state: 'down', reason: 'connection refused' },
+        { master: 'm4', state: 'quarantined', reason: 'it restarted', remaining: 900, version: '7.2.4', latency: 0 },
+        { master: 'm5', state: 'voting', latency: 0 },
+      ],
+    });
+  });
+
+  it('writes a key that no resource can have', async () => {
+    const rig = new Rig();
+    await rig.redlock.probe();
+    await rig.redlock.inspector.inspect('probe');
+    expect(rig.masters[0]!.requests('inspect')[0]!.keys).toEqual(['lock:probe']);
+    expect(rig.masters[0]!.requests('probe')[0]!.keys).toEqual(['lock:\0probe']);
+  });
+});
+
+function watching(...states: MasterState[]) {
+  const seen: unknown[] = [];
+  let present = statusWith(states);
+  const watch = new QuorumWatch(() => present, {
+    firstStatus: ({ canVote }) => seen.push(['first', canVote]),
+    quorumLost: (voting, masters, status) => seen.push(['lost', voting, masters, status]),
+    quorumRestored: (voting, masters, status) => seen.push(['restored', voting, masters, status]),
+  });
+  return { watch, seen, turnTo: (...next: MasterState[]) => (present = statusWith(next)) };
+}
+
+function statusWith(states: readonly MasterState[]): RedlockStatus {
+  return summarize(
+    'web:1',
+    states.map((state, index) => ({ master: `m${index + 1}`, state })),
+  );
+}
+
+describe('QuorumWatch', () => {
+  it('reports nothing before the first status, and that only once', () => {
+    const { watch, seen, turnTo } = watching('down', 'down', 'down');
+    watch.masterLost();
+    turnTo('voting', 'voting', 'voting');
+    watch.masterFound();
+    expect(seen).toEqual([]);
+    watch.begin();
+    watch.begin();
+    expect(seen).toEqual([['first', true]]);
+  });
+
+  it('reports a lost quorum and its return once each, with the status', () => {
+    const { watch, seen, turnTo } = watching('voting', 'voting', 'down');
+    watch.begin();
+    watch.masterLost();
+    const lost = turnTo('voting', 'silent', 'down');
+    watch.masterSilent();
+    watch.masterLost();
+    const restored = turnTo('voting', 'voting', 'down');
+    watch.masterAnswersAgain();
+    watch.check();
+    expect(seen.slice(1)).toEqual([
+      ['lost', 1, 3, lost],
+      ['restored', 2, 3, restored],
+    ]);
+  });
+
+  it('reports a quorum that votes after a first status without one', () => {
+    const { watch, seen, turnTo } = watching('quarantined', 'quarantined', 'quarantined');
+    watch.begin();
+    turnTo('voting', 'voting', 'quarantined');
+    watch.masterVotesAgain();
+    expect(seen).toEqual([
+      ['first', false],
+      ['restored', 2, 3, expect.objectContaining({ canVote: true })],
+    ]);
+  });
+});
+
+const voting: MasterStatus = { master: 'v', state: 'voting' };
+const down: MasterStatus = { master: 'd', state: 'down', reason: 'gone' };
+const quarantined = (remaining: number): MasterStatus => ({ master: 'q', state: 'quarantined', remaining });
+
+describe('The time until a quorum votes', () => {
+  it.each<[string, MasterStatus[], number | undefined]>([
+    ['is zero while a quorum votes', [voting, voting, down], 0],
+    ['is the quarantine that completes the quorum', [quarantined(900), voting, quarantined(300)], 300],
+    ['is the longer of two quarantines if both are needed', [quarantined(900), down, quarantined(300)], 900],
+    ['is unknown if a master that is down is needed', [voting, down, down], undefined],
+    ['is unknown if no master votes', [down], undefined],
+  ])('%s', (_, masters, expected) => {
+    expect(quorumWithin(summarize('web:1', masters))).toBe(expected);
+  });
+});
+
+describe('The number of masters that vote', () => {
+  it('counts neither quarantined masters nor those that are down', () => {
+    expect(votingIn(summarize('web:1', [voting, quarantined(1), down, voting, voting]))).toBe(3);
+  });
+});
+
+const OWNER = { keys: ['a'], token: 't', ttl: 1_000 };
+const REQUESTS: Readonly<Record<'acquire' | 'extend' | 'probe' | 'release' | 'inspect', MasterRequest>> = {
+  acquire: { ...OWNER, op: 'acquire', withdrawn: false },
+  extend: { ...OWNER, op: 'extend', withdrawn: false },
+  probe: { op: 'probe', keys: ['p'] },
+  release: { ...OWNER, op: 'release', queues: ['q'], keepFor: 0 },
+  inspect: { op: 'inspect', keys: ['a'] },
+};
+
+const refusal = (code: string, reason = 'it says so'): MasterReply => ({ kind: 'refused', code, reason });
+
+function setUp() {
+  const clock = new TestClock();
+  const inner = new ScriptedMaster(clock, 'm1');
+  const events: string[] = [];
+  const observer = {
+    masterRefused: (name: string, reason: string) => events.push(`${name} refused: ${reason}`),
+    masterVotesAgain: (name: string) => events.push(`${name} votes again`),
+  };
+  const master = new CircuitBreakerMaster(inner, clock, 50, observer, () => undefined);
+  const ask = (op: keyof typeof REQUESTS, answer: MasterReply): void => {
+    inner.behaviour = says(answer);
+    master.ask(REQUESTS[op], () => undefined);
+  };
+  const status = () => statusOf('web:1', [master]);
+  return { inner, master, events, ask, status };
+}
+
+describe('A master that refuses what locks need', () => {
+  it.each(['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOAUTH', 'BUSY'])(
+    'is refused in the status, which is reported once: %s',
+    (code) => {
+      const { events, ask, status } = setUp();
+      for (const op of ['acquire', 'extend', 'probe'] as const) ask(op, refusal(code));
+      expect(events).toEqual([`m1 refused: ${code} it says so`]);
+      expect(status()).toMatchObject({ canVote: false, masters: [{ state: 'refused', reason: `${code} it says so` }] });
+    },
+  );
+
+  it.each([
+    "this user has no permissions to run the 'set' command",
+    "this user has no permissions to run the 'set' command or its subcommand",
+    "The user executing the script can't run this command or subcommand",
+  ])('is refused if a permission for a command is missing: %s', (reason) => {
+    const { events, ask } = setUp();
+    ask('acquire', refusal('NOPERM', reason));
+    expect(events).toEqual([`m1 refused: NOPERM ${reason}`]);
+  });
+
+  it('is still asked, and its votes are waited for', () => {
+    const { inner, master, ask } = setUp();
+    ask('acquire', refusal('OOM'));
+    ask('acquire', refusal('OOM'));
+    expect(inner.asked).toHaveLength(2);
+    expect(master.isUsable).toBe(true);
+  });
+
+  it('votes again, reported once, when it writes for a lock', () => {
+    const { events, ask, status } = setUp();
+    ask('acquire', refusal('READONLY'));
+    events.length = 0;
+    ask('acquire', granted);
+    ask('acquire', granted);
+    expect(events).toEqual(['m1 votes again']);
+    expect(status()).toMatchObject({ canVote: true, masters: [{ state: 'voting' }] });
+    ask('probe', refusal('READONLY'));
+    expect(events.slice(1)).toEqual(['m1 refused: READONLY it says so']);
+  });
+
+  it('stays refused when it grants what needs no memory, until it grants a probe', () => {
+    const { events, ask, status } = setUp();
+    ask('acquire', refusal('OOM'));
+    events.length = 0;
+    for (const op of ['acquire', 'extend', 'release', 'inspect'] as const) ask(op, granted);
+    ask('acquire', held);
+    expect(status().canVote).toBe(false);
+    ask('probe', granted);
+    expect(events).toEqual(['m1 votes again']);
+  });
+
+  it('has the reason of its last refusal', () => {
+    const { events, ask, status } = setUp();
+    ask('acquire', refusal('OOM'));
+    ask('acquire', refusal('READONLY'));
+    expect(status().masters[0]!.reason).toBe('READONLY it says so');
+    expect(events).toHaveLength(1);
+  });
+
+  it('has a state that says more if there is one, except for a quarantine, which would end', () => {
+    const { inner, ask, status } = setUp();
+    ask('acquire', refusal('OOM'));
+    inner.known = { quarantine: { reason: 'it restarted', remaining: 900 } };
+    expect(status().masters[0]).toEqual({ master: 'm1', state: 'refused', reason: 'OOM it says so' });
+    inner.trouble = { kind: 'unreachable', reason: 'gone', sent: false };
+    expect(status().masters[0]).toMatchObject({ state: 'down', reason: 'gone' });
+  });
+});
+
+describe('A refusal that says nothing about other locks', () => {
+  it.each<[string, keyof typeof REQUESTS, MasterReply]>([
+    ['a key of another type', 'acquire', refusal('WRONGTYPE')],
+    ['data that was lost', 'probe', refusal('UNMARKED')],
+    [
+      'no permission for a key, in Redis 6',
+      'acquire',
+      refusal('NOPERM', 'this user has no permissions to access one of the keys used as arguments'),
+    ],
+    [
+      'no permission for a key, in Redis 7',
+      'acquire',
+      refusal('NOPERM', "The user executing the script can't access at least one of the keys mentioned in the command"),
+    ],
+    ['of a request that does not write for a lock', 'release', refusal('OOM')],
+    ['of a request that only reads', 'inspect', refusal('NOAUTH')],
+  ])('leaves the master voting: %s', (_, op, answer) => {
+    const { events, ask, status } = setUp();
+    ask(op, answer);
+    expect(events).toEqual([]);
+    expect(status().canVote).toBe(true);
+  });
+});
+
+/** Masters of which the first and the last are one server. */
+function rigWithTwins(): Rig {
+  const rig = new Rig();
+  for (const [index, run] of ['one', 'other', 'one'].entries()) rig.masters[index]!.known = { run };
+  rig.masters[2]!.becomeReady();
+  return rig;
+}
+
+// Protocol 8.10
+describe('A server under two addresses', () => {
+  it('has one vote: it is no quorum of three', async () => {
+    const rig = rigWithTwins();
+    rig.masters[1]!.behaviour = says(unreachable);
+    const attempt = rig.follow(rig.acquire('a', { wait: 0 }));
+    await rig.clock.settle();
+    expect(attempt.reason).toBeInstanceOf(QuorumUnavailableError);
+    expect((attempt.reason as Error).message).toContain('it is the same server as m1');
+  });
+
+  it('votes by its first address', async () => {
+    const rig = rigWithTwins();
+    await rig.lock('a');
+    expect(rig.masters.map((master) => master.requests('acquire').length)).toEqual([1, 1, 0]);
+  });
+
+  it('becomes two masters when another server answers at one of the addresses', async () => {
+    const rig = rigWithTwins();
+    rig.masters[2]!.known = { run: 'third' };
+    rig.masters[2]!.becomeReady();
+    await rig.lock('a');
+    expect(rig.keys).toEqual([1, 1, 1]);
+  });
+
+  it('is not assumed where no server says which one it is', async () => {
+    const rig = new Rig();
+    rig.masters[0]!.becomeReady();
+    await rig.lock('a');
+    expect(rig.keys).toEqual([1, 1, 1]);
+  });
+});
