@@ -5,8 +5,8 @@
 // Random schedules rarely notice the other anchors in the code of states. These specs do:
 // - state-written-to-one-master, late-openings-counted: test/unit/core/state/lock-state.spec.ts;
 // - ballots-not-promised, smaller-ballots-write-the-state, any-holder-opens-the-state: test/contract/state.contract.ts;
-// - declared-without-nonce: test/unit/redis/guard/relation.spec.ts;
-// - new-without-a-wait: test/unit/redis/guard/new-masters.spec.ts.
+// - declared-without-nonce: test/unit/redis/guard/data-record.spec.ts;
+// - new-without-a-wait: test/unit/redis/guard/guard-group.spec.ts.
 //
 // The simulated servers do not run Lua. A fault in a script is therefore in its model, too: in lib/memory/operations.ts or,
 // where `model` says so, in the simulation (`modelFaults` in profiles.ts).

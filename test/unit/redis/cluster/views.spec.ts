@@ -1,8 +1,104 @@
 import { describe, expect, it } from '@jest/globals';
+import { isSameClaim, parseNodes, viewFromSlots, type NodeView } from '../../../../lib/redis/cluster/node-view.js';
 import type { ClusterNode } from '../../../../lib/redis/cluster/cluster-node.js';
-import type { NodeView } from '../../../../lib/redis/cluster/node-view.js';
 import { VIEW_AGE, Views } from '../../../../lib/redis/cluster/views.js';
 import { ManualClock } from '../../../../lib/memory/manual-clock.js';
+import { PartitionState } from '../../../../lib/redis/cluster/partition-state.js';
+import { reasonForSeal, type Seal, sealFrom } from '../../../../lib/redis/cluster/seal.js';
+import { parseInfo } from '../../../../lib/redis/identity.js';
+
+const NODES = [
+  'a1 10.0.0.1:7000@17000 myself,master - 0 0 3 connected 0-8191 [8192->-b2] [93-<-b2]',
+  'b2 10.0.0.2:7001@17001,redis-b.internal master - 0 1 5 connected 8192-16382 16383',
+  'c3 10.0.0.3:7002@17002,,shard-id=77 slave a1 0 1 3 connected',
+  'd4 :0@0 master,noaddr - 0 1 1 disconnected',
+].join('\n');
+
+describe('parseNodes', () => {
+  const view = parseNodes(`${NODES}\n`);
+
+  it('names the node that answers, and all nodes', () => {
+    expect(view).toMatchObject({ self: 'a1', isReplica: false, ids: ['a1', 'b2', 'c3', 'd4'] });
+    expect(
+      parseNodes(NODES.replaceAll('myself,master', 'master').replace('slave a1', 'myself,slave a1')),
+    ).toMatchObject({
+      self: 'c3',
+      isReplica: true,
+    });
+  });
+
+  it('lists the primaries that have slots, by host name where there is one', () => {
+    expect(view.primaries).toEqual([
+      { owner: 'a1', epoch: 3, host: '10.0.0.1', port: 7000, ranges: [[0, 8191]] },
+      {
+        ...{ owner: 'b2', epoch: 5, host: 'redis-b.internal', port: 7001 },
+        ranges: [
+          [8192, 16_382],
+          [16_383, 16_383],
+        ],
+      },
+    ]);
+  });
+
+  it('gives each partition to the owner of its first slot', () => {
+    expect(view.claims).toHaveLength(256);
+    expect(view.claims[0]).toMatchObject({ owner: 'a1', epoch: 3 });
+    expect(view.claims[127]).toMatchObject({ owner: 'a1' });
+    expect(view.claims[128]).toMatchObject({ owner: 'b2', epoch: 5 });
+    expect(view.claims[255]).toMatchObject({ owner: 'b2' });
+  });
+
+  it('knows no owner of a partition whose slot has none', () => {
+    expect(parseNodes(NODES.replace('0-8191', '1-8191')).claims[0]).toBeUndefined();
+  });
+
+  it('reads an IPv6 address', () => {
+    const [primary] = parseNodes('a1 ::1:7000@17000 myself,master - 0 0 3 connected 0-16383').primaries;
+    expect(primary).toMatchObject({ host: '::1', port: 7000 });
+  });
+
+  it('leaves the host empty if the node does not announce one', () => {
+    const [primary] = parseNodes('a1 :7000@17000 myself,master - 0 0 3 connected 0-16383').primaries;
+    expect(primary).toMatchObject({ host: '', port: 7000 });
+  });
+
+  it('has the same signature only for the same owners, epochs and slots', () => {
+    expect(parseNodes(NODES.replace(' 0 1 5 ', ' 77 88 5 ')).signature).toBe(view.signature);
+    expect(parseNodes(NODES.replace(' 0 1 5 ', ' 0 1 6 ')).signature).not.toBe(view.signature);
+    expect(parseNodes(NODES.replace('16383', '')).signature).not.toBe(view.signature);
+  });
+});
+
+describe('viewFromSlots', () => {
+  it('joins the ranges of a primary, and knows no epochs', () => {
+    const { primaries, claims } = viewFromSlots([
+      [0, 99, ['10.0.0.1', 7000, 'a1'], ['10.0.0.3', 7002, 'c3']],
+      [200, 16_383, ['10.0.0.1', 7000, 'a1']],
+      [100, 199, [null, 7001, 'b2']],
+    ]);
+    expect(primaries).toEqual([
+      {
+        ...{ owner: 'a1', epoch: 0, host: '10.0.0.1', port: 7000 },
+        ranges: [
+          [0, 99],
+          [200, 16_383],
+        ],
+      },
+      { owner: 'b2', epoch: 0, host: '', port: 7001, ranges: [[100, 199]] },
+    ]);
+    expect(claims[2]).toMatchObject({ owner: 'b2' });
+  });
+});
+
+describe('isSameClaim', () => {
+  it('compares owner and epoch', () => {
+    const claim = { owner: 'a', epoch: 1 };
+    expect(isSameClaim(claim, { ...claim })).toBe(true);
+    expect(isSameClaim(claim, { owner: 'a', epoch: 2 })).toBe(false);
+    expect(isSameClaim(claim, { owner: 'b', epoch: 1 })).toBe(false);
+    expect(isSameClaim(undefined, undefined)).toBe(false);
+  });
+});
 
 const PARTITION = 7;
 
@@ -132,5 +228,98 @@ describe('Views', () => {
     await clock.advance(1);
     views.refresh(clock.read());
     expect(nodes[0]?.questions).toBe(1);
+  });
+});
+
+const at = (monotonic: number) => ({ monotonic, wall: 0 });
+const seal = (nonce: string): Seal => ({
+  ...{ run: 'r', replid: 'h', owner: 'a', epoch: '1', nonce, from: 0, maxTtl: 1_000 },
+  ...{ reason: 'it was sealed', generation: 'g' },
+});
+
+describe('The state of a partition', () => {
+  it('does not vote while its data is unknown', () => {
+    const state = new PartitionState();
+    expect(state.votesAt(at(1e12))).toBe(false);
+    expect(state.quarantineAt(at(0), 3_000)).toEqual({ reason: 'its owner is not known yet', remaining: 3_000 });
+  });
+
+  it('votes when the wait of its seal is over', () => {
+    const state = new PartitionState();
+    state.accept(seal('n'), at(100), { left: 50, longest: 3_000 });
+    expect(state.quarantineAt(at(149), 3_000)).toEqual({ reason: 'it was sealed', remaining: 1 });
+    expect(state.quarantineAt(at(150), 3_000)).toBeUndefined();
+  });
+
+  it('votes at once under a seal whose wait has passed', () => {
+    const state = new PartitionState();
+    state.accept(seal('n'), at(100), { left: -5, longest: 3_000 });
+    expect(state.votesAt(at(100))).toBe(true);
+  });
+
+  it('waits no shorter when the clock of the server is set forward meanwhile', () => {
+    const state = new PartitionState();
+    state.accept(seal('n'), at(100), { left: 500, longest: 3_000 });
+    state.accept(seal('n'), at(110), { left: -1_000, longest: 3_000 });
+    expect(state.votesAt(at(599))).toBe(false);
+    expect(state.votesAt(at(600))).toBe(true);
+  });
+
+  it('waits no longer than the longest quarantine when the clock of the server is set back', () => {
+    const state = new PartitionState();
+    state.accept(seal('n'), at(100), { left: 1e9, longest: 3_000 });
+    expect(state.votesAt(at(3_100))).toBe(true);
+  });
+
+  it('lets no answer to an earlier request count after a doubt, or under another seal', () => {
+    const state = new PartitionState();
+    state.accept(seal('n'), at(0), { left: 0, longest: 10 });
+    const { epoch } = state;
+    state.accept(seal('n'), at(1), { left: 0, longest: 10 });
+    expect(state.epoch).toBe(epoch);
+    state.doubt('moved');
+    const later = state.epoch;
+    expect(later).toBeGreaterThan(epoch);
+    expect(state.quarantineAt(at(1), 10)).toEqual({ reason: 'moved', remaining: 10 });
+    state.accept(seal('m'), at(2), { left: 0, longest: 10 });
+    expect(state.epoch).toBeGreaterThan(later);
+  });
+
+  it('has its history compared at least once per interval, and anew under another seal', () => {
+    const state = new PartitionState();
+    state.accept(seal('n'), at(0), { left: 0, longest: 10 });
+    expect(state.needsComparison(at(0), 1_000)).toBe(true);
+    state.noteComparison(at(0));
+    expect(state.needsComparison(at(1_000), 1_000)).toBe(false);
+    expect(state.needsComparison(at(1_001), 1_000)).toBe(true);
+    // A suspension: only the wall clock went on.
+    expect(state.needsComparison({ monotonic: 1, wall: 1_001 }, 1_000)).toBe(true);
+    state.accept(seal('m'), at(0), { left: 0, longest: 10 });
+    expect(state.needsComparison(at(0), 1_000)).toBe(true);
+  });
+});
+
+describe('A seal', () => {
+  const identity = parseInfo('run_id:r\r\nmaster_replid:h\r\n', 0);
+  const claim = { owner: 'a', epoch: 1 };
+
+  it('is read from the fields of its hash', () => {
+    const values = ['r', 'h', 'a', '1', 'n', '7', '1000', 'it was sealed', 'g'];
+    expect(sealFrom(values)).toEqual({ ...seal('n'), from: 7 });
+    expect(sealFrom(values.map(() => null))).toBeUndefined();
+  });
+
+  // Protocol 12.5
+  it('shows known data only with the same process, history and claim', () => {
+    expect(reasonForSeal(seal('n'), identity, claim)).toBeUndefined();
+    expect(reasonForSeal(undefined, identity, claim)).toMatch('no seal');
+    expect(reasonForSeal({ ...seal('n'), owner: 'b' }, identity, claim)).toMatch('another node');
+    expect(reasonForSeal({ ...seal('n'), run: 's' }, identity, claim)).toMatch('restarted');
+    expect(reasonForSeal({ ...seal('n'), replid: 'i' }, identity, claim)).toMatch('history');
+    expect(reasonForSeal({ ...seal('n'), epoch: '2' }, identity, claim)).toMatch('meanwhile');
+  });
+
+  it('needs no claim where the service reports none', () => {
+    expect(reasonForSeal({ ...seal('n'), owner: '', epoch: '' }, identity, claim)).toBeUndefined();
   });
 });

@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { SHORTEST_GUESS } from '../../../../lib/redis/guard/marker-writer.js';
+import { SHORTEST_GUESS, ttlInUse, ttlKnownToOthers } from '../../../../lib/redis/guard/marker-writer.js';
 import { GuardParts } from '../../support/guard-parts.js';
-import { threeServers } from '../../support/guarded-servers.js';
+import { threeServers, type FakeServer } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
+import { type Marker, MARKER_FIELDS, markerFrom } from '../../../../lib/redis/guard/marker.js';
 
 let clock: TestClock;
 let servers: ReturnType<typeof threeServers>;
@@ -155,5 +156,223 @@ describe('MarkerWriter.quarantine', () => {
     expect(await quarantine()).toBe(true);
     const { run, replid } = a;
     expect(a.marker).toMatchObject({ run, replid, isGuess: true, wait: SHORTEST_GUESS });
+  });
+});
+
+/** Parts that have read some servers, or all. */
+function partsThatRead(read: readonly FakeServer[] = servers): GuardParts {
+  const parts = new GuardParts(clock, servers);
+  parts.read(read);
+  return parts;
+}
+
+// Protocol 8.9
+describe('TtlAnnouncements.permit', () => {
+  it('asks all masters again if one of them knows a smaller ttl, although a quorum knows the larger one', async () => {
+    for (const [index, server] of servers.entries()) server.mark({ known: index === 2 ? 10_000 : 20_000 });
+    const { ttls } = partsThatRead();
+    const permitted = ttls.announceTtl(20_000);
+    expect(permitted).toBeInstanceOf(Promise);
+    expect(await permitted).toBe(20_000);
+    for (const { beats, marker } of servers) {
+      expect(beats).toMatchObject([
+        { ttl: 20_000, known: 0 },
+        { ttl: 20_000, known: 20_000 },
+      ]);
+      expect(marker).toMatchObject({ knownTtl: 20_000 });
+    }
+    expect(ttls.announceTtl(20_000)).toBe(20_000);
+  });
+
+  it('asks all masters again as long as one of them was never read', async () => {
+    const [a, b, c] = servers;
+    for (const server of servers) server.mark({ known: 20_000 });
+    c.isDown = true;
+    const { ttls } = partsThatRead([a, b]);
+    expect(await ttls.announceTtl(20_000)).toBe(10_000);
+  });
+
+  it('shares the announcement of a larger ttl that is under way with all that need no more', async () => {
+    for (const server of servers) server.mark({ known: 0 });
+    const { ttls } = partsThatRead();
+    const permitted = [20_000, 15_000, 20_000].map(async (ttl) => ttls.announceTtl(ttl));
+    expect(await Promise.all(permitted)).toEqual([20_000, 15_000, 20_000]);
+    for (const { beats } of servers) expect(beats).toHaveLength(2);
+  });
+
+  it('does not wait for an announcement under way that is too small', async () => {
+    for (const server of servers) server.mark({ known: 0 });
+    const { ttls } = partsThatRead();
+    const permitted = [15_000, 20_000].map(async (ttl) => ttls.announceTtl(ttl));
+    expect(await Promise.all(permitted)).toEqual([15_000, 20_000]);
+    for (const { marker } of servers) expect(marker).toMatchObject({ knownTtl: 20_000 });
+  });
+
+  it('asks no master for the `ttl` option, on which all processes agree', () => {
+    for (const server of servers) server.mark({ known: 0 });
+    expect(partsThatRead().ttls.announceTtl(10_000)).toBe(10_000);
+  });
+});
+
+describe('TtlAnnouncements.smallestTtl', () => {
+  it('is the smallest ttl that this process has used, and at first the `ttl` option', () => {
+    for (const server of servers) server.mark();
+    const { ttls } = partsThatRead();
+    expect(ttls.smallestTtl).toBe(10_000);
+    for (const ttl of [5_000, 2_000, 9_000]) void ttls.announceTtl(ttl);
+    expect(ttls.smallestTtl).toBe(2_000);
+  });
+});
+
+describe('TtlAnnouncements.usedTtl', () => {
+  const LONG = 20_000;
+  const SHORT = 5_000;
+
+  /** Takes a short lock every second. */
+  async function takeShortLocks({ ttls }: GuardParts, seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      await clock.advance(1_000);
+      expect(ttls.announceTtl(SHORT)).toBe(SHORT);
+    }
+  }
+
+  /** Parts with one long lock, and the short ones that follow while it lasts. */
+  async function partsWithLongLock(): Promise<GuardParts> {
+    for (const server of servers) server.mark({ known: LONG });
+    const parts = partsThatRead();
+    expect(parts.ttls.announceTtl(LONG)).toBe(LONG);
+    await takeShortLocks(parts, LONG / 1_000);
+    return parts;
+  }
+
+  it('stays that of a long lock while shorter ones are taken', async () => {
+    const { ttls, group } = await partsWithLongLock();
+    expect(ttls.usedTtl).toBe(LONG);
+    await clock.advance(group.quarantineFor(LONG) - group.now);
+    expect(ttls.usedTtl).toBe(LONG);
+  });
+
+  it('becomes that of the shorter ones when the long lock must have ended', async () => {
+    const parts = await partsWithLongLock();
+    await takeShortLocks(parts, 10);
+    expect(parts.ttls.usedTtl).toBe(SHORT);
+    await clock.advance(20_000);
+    expect(parts.ttls.usedTtl).toBe(0);
+  });
+});
+
+function marker(announced: number, known: number): Marker {
+  const fields: Record<string, string> = { nonce: 'n', ttls: announced ? `${announced}:1000` : '', known: `${known}` };
+  return markerFrom(
+    MARKER_FIELDS.map((field) => fields[field] ?? ''),
+    0,
+  )!;
+}
+
+// Protocol 8.3
+describe('ttlInUse', () => {
+  it('is the largest announced ttl if all other masters were read', () => {
+    const others = [marker(2_000, 30_000), marker(0, 30_000)];
+    expect(ttlInUse(others, 3, 1_000)).toBe(2_000);
+  });
+
+  it('is the largest ttl ever announced to all if another one was not read: a lock may have been announced there only', () => {
+    const others = [marker(2_000, 30_000), marker(0, 20_000)];
+    expect(ttlInUse(others, 4, 1_000)).toBe(30_000);
+  });
+
+  it('is the `ttl` option at least', () => {
+    expect(ttlInUse([marker(0, 0), marker(0, 0)], 3, 1_000)).toBe(1_000);
+  });
+});
+
+describe('ttlKnownToOthers', () => {
+  /** The answer for the first of three servers, of which only some were read. */
+  function knownToOthers(read: readonly number[], change: (servers: ReturnType<typeof threeServers>) => void): number {
+    const clock = new TestClock();
+    const servers = threeServers(clock);
+    for (const [index, server] of servers.entries()) server.mark({ known: 10_000 * index });
+    change(servers);
+    const parts = new GuardParts(clock, servers);
+    const reports = parts.read(read.map((index) => servers[index]!));
+    return ttlKnownToOthers(parts.identityOf(servers[0]), reports, 7);
+  }
+  const nothing = (): void => undefined;
+
+  it('is the largest that one of the others knows, whatever the server itself says', () => {
+    expect(knownToOthers([0, 1, 2], nothing)).toBe(20_000);
+    expect(knownToOthers([0, 1], ([a]) => a.change({ known: 90_000 }))).toBe(10_000);
+  });
+
+  it('does not count a server whose data is unknown', () => {
+    expect(knownToOthers([0, 1, 2], ([, , c]) => c.change({ run: 'another' }))).toBe(10_000);
+  });
+
+  it('is what the caller knows where no other was read', () => {
+    expect(knownToOthers([0], nothing)).toBe(7);
+  });
+});
+
+/** Reads all servers in one round whose answers take some milliseconds, and acts on them. */
+async function readWithin(parts: GuardParts, trip: number): Promise<void> {
+  const asked = clock.read();
+  const reports = parts.reportsOf();
+  clock.stall(trip);
+  await parts.rounds.actOn(reports, asked);
+}
+
+describe('GuardRounds', () => {
+  it('counts a quarantine from the arrival of the first report with its marker', async () => {
+    const [a] = servers;
+    for (const server of servers) server.quarantine(30_000);
+    const parts = new GuardParts(clock, servers);
+    await readWithin(parts, 150);
+    expect(parts.identityOf(a).seenSince).toMatchObject({ monotonic: 150 });
+    await readWithin(parts, 150);
+    expect(parts.identityOf(a).seenSince).toMatchObject({ monotonic: 150 });
+  });
+
+  it('counts a wait without a marker from the arrival of the first report that shows the loss', async () => {
+    const [a, ...others] = servers;
+    for (const server of others) server.mark();
+    const parts = new GuardParts(clock, servers);
+    await readWithin(parts, 150);
+    expect(parts.identityOf(a).unknownSince).toMatchObject({ monotonic: 150 });
+  });
+
+  it('reads a server whose data is unknown once more, and then no earlier than planned', async () => {
+    const [a] = servers;
+    const parts = new GuardParts(clock, servers);
+    const act = () => parts.rounds.actOn(parts.reportsOf([a]), clock.read());
+    expect(await act()).toBe(0);
+    // Too few servers answer to choose a quarantine.
+    expect(await act()).toBeUndefined();
+  });
+
+  it('knows that it held a lock when it first saw new data', () => {
+    const [a, b] = servers;
+    for (const server of servers) server.mark();
+    const parts = new GuardParts(clock, servers);
+    const attempt = parts.group.beginAttempt();
+    parts.read();
+    expect(parts.identityOf(a).markerChangedWhileHolding).toBe(false);
+    a.mark();
+    parts.read();
+    expect(parts.identityOf(a).markerChangedWhileHolding).toBe(true);
+    parts.group.abandon(attempt);
+    b.mark();
+    parts.read();
+    expect([a, b].map((server) => parts.identityOf(server).markerChangedWhileHolding)).toEqual([true, false]);
+  });
+
+  it('lets an attempt count although the identity of the masters is being checked again', async () => {
+    for (const server of servers) server.mark();
+    const parts = new GuardParts(clock, servers);
+    const reports = parts.read();
+    const attempt = parts.group.beginAttempt();
+    for (const identity of parts.group.identities) identity.check();
+    await parts.rounds.actOn(new Map([...reports].slice(0, 1)), clock.read());
+    expect(parts.group.voting).toBeLessThan(2);
+    expect(parts.group.confirm(attempt)).toBe(true);
   });
 });
