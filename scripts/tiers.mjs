@@ -77,7 +77,7 @@ const BOTH = [
   'test/unit/core/fencing.spec.ts',
   'test/unit/core/settings/resources.spec.ts',
   'test/unit/core/settings/settings.spec.ts',
-  'test/unit/schedule/cron-schedule.properties.spec.ts',
+  'test/unit/schedule/cron-schedule.spec.ts',
 ];
 
 /** Samples whose suites start the built program. The second tier builds the others, too: their types are checked anyway. */

@@ -7,9 +7,18 @@ import {
   LockReentryError,
   RedlockConfigError,
   WithLock,
+  LockNotAcquiredError,
+  type LockService,
 } from 'nestjs-redlock';
 import { ManualClock, MemoryMaster, memoryLockService, withLocks } from 'nestjs-redlock/testing';
+import { defer, Observable, take } from 'rxjs';
 import type { Clock } from '../../../lib/core/clock.js';
+import type { OnHeld } from '../../../lib/core/observer.js';
+import { holdOr } from '../../../lib/nest/with-lock.decorator.js';
+import { resolveComputedKey, resolveFixedKey } from '../../../lib/nest/lock-key.js';
+import { LockContext } from '../../../lib/nest/lock-context.js';
+import { LockedStream } from '../../../lib/nest/locked-stream.js';
+import { LockScope } from '../../../lib/nest/lock-scope.js';
 
 describe('Work under a lock', () => {
   it.each([
@@ -135,6 +144,181 @@ describe('A service whose application has shut down', () => {
   it('no longer follows the promises of the process', () => {
     const disable = jest.spyOn(AsyncLocalStorage.prototype, 'disable');
     memoryLockService().close();
+    expect(disable).toHaveBeenCalledTimes(1);
+    disable.mockRestore();
+  });
+});
+
+const JOB = '@WithLock on Jobs.run';
+
+/** A service that refuses every lock, what the refusals were to count as, and the skips that were reported to it. */
+function refusing() {
+  const asked: OnHeld[] = [];
+  const skips: unknown[] = [];
+  const noteSkip = (caller: string, error: LockNotAcquiredError): void => void skips.push([caller, error.resources]);
+  const hold = async (resources: readonly string[], _: object, onHeld: OnHeld = 'fail'): Promise<never> => {
+    asked.push(onHeld);
+    throw new LockNotAcquiredError(resources, [], 0, 0);
+  };
+  return { asked, skips, service: { hold, noteSkip } as unknown as LockService };
+}
+
+describe('A method whose lock another holder has', () => {
+  it('fails, which counts as a failure', async () => {
+    const { asked, skips, service } = refusing();
+    await expect(holdOr(service, ['a'], {}, JOB)).rejects.toBeInstanceOf(LockNotAcquiredError);
+    await expect(holdOr(service, ['a'], { onLocked: 'throw' }, JOB)).rejects.toBeInstanceOf(LockNotAcquiredError);
+    expect(asked).toEqual(['fail', 'fail']);
+    expect(skips).toEqual([]);
+  });
+
+  it('is skipped or replaced if its options say so, which counts as no failure', async () => {
+    const { asked, skips, service } = refusing();
+    await expect(holdOr(service, ['a'], { onLocked: 'skip' }, JOB)).resolves.toEqual({ otherwise: undefined });
+    await expect(holdOr(service, ['a'], { onLocked: () => 'busy' }, JOB)).resolves.toEqual({ otherwise: 'busy' });
+    expect(asked).toEqual(['skip', 'skip']);
+    expect(skips).toEqual([
+      [JOB, ['a']],
+      [JOB, ['a']],
+    ]);
+  });
+});
+
+const WHERE = '@WithLock on Orders.ship';
+
+describe('resolveFixedKey', () => {
+  it.each([
+    ['order:{id}', '{id}', '(id: string) => `order:${id}`'],
+    ['order:${id}', '${id}', '(id: string) => `order:${id}`'],
+    ['order:#{id}', '#{id}', '(id: string) => `order:${id}`'],
+    ['order:{0}', '{0}', '(argument0: string) => `order:${argument0}`'],
+    ['orders/:orderId/lines', ':orderId', '(orderId: string) => `orders/${orderId}/lines`'],
+    ['order::id', ':id', '(id: string) => `order:${id}`'],
+    ['order:id', ':id', '(id: string) => `order:${id}`'],
+  ])('refuses %j, and shows the function to write instead', (key, placeholder, written) => {
+    expect(() => resolveFixedKey(WHERE, ['stock', key])).toThrow(RedlockConfigError);
+    expect(() => resolveFixedKey(WHERE, ['stock', key])).toThrow(
+      `${WHERE}: key must not contain ${placeholder}, which nothing replaces: write a function, such as ${written}, ` +
+        `got "${key}"`,
+    );
+  });
+
+  it('shows a function of the context for an interceptor', () => {
+    expect(() => resolveFixedKey('LockInterceptor', 'cart:{id}', 'context: ExecutionContext')).toThrow(
+      'such as (context: ExecutionContext) => `cart:${...}`',
+    );
+  });
+
+  it.each(['report:daily', 'order:ids', 'a:b:c', 'C:/work', '10:30', 'id', 'identity:idle', '{}', 'f(x) { y }'])(
+    'accepts %j, which has no placeholder',
+    (key) => {
+      expect(resolveFixedKey(WHERE, key)).toEqual([key]);
+    },
+  );
+
+  it('refuses a name that is no name', () => {
+    expect(() => resolveFixedKey(WHERE, '')).toThrow(`${WHERE}: key must be a non-empty string`);
+  });
+});
+
+describe('resolveComputedKey', () => {
+  it('accepts braces, because a function has already filled in its values', () => {
+    expect(resolveComputedKey(WHERE, ['{tenant}:cart', 'route/:id'])).toEqual(['{tenant}:cart', 'route/:id']);
+  });
+
+  it.each([
+    ['order:undefined', 'must not contain undefined: a value that the name is made of is missing'],
+    ['undefined', 'must not contain undefined'],
+    ['order:[object Object]', 'must not contain [object Object]: name one of its properties'],
+  ])('refuses %j, because all calls with that mistake would share one lock', (key, message) => {
+    expect(() => resolveComputedKey(WHERE, key)).toThrow(`${WHERE}: key ${message}`);
+  });
+
+  it('accepts a name in which the word is a part of another word', () => {
+    expect(resolveComputedKey(WHERE, 'undefinedBehaviour')).toEqual(['undefinedBehaviour']);
+  });
+});
+
+/** A stream that emits while the handler runs, and does not end by itself. */
+function streaming() {
+  const seen = { isOver: false };
+  const values = new Observable<number>((subscriber) => {
+    for (const value of [1, 2, 3]) subscriber.next(value);
+    return () => {
+      seen.isOver = true;
+    };
+  });
+  return { values, seen };
+}
+
+/** The values of a handler under a lock. The handler is not declared to return an Observable. */
+function underLock(lock: Lock, values: Observable<number>): Observable<unknown> {
+  const hold = LockScope.of(lock, new LockContext());
+  return new Observable((subscriber) => {
+    const stream = new LockedStream(hold, { handle: () => values }, subscriber, undefined, false);
+    return () => stream.unsubscribe();
+  });
+}
+
+describe('The stream of a handler', () => {
+  it('ends, and with it the lock, if its listener leaves before the handler has returned', async () => {
+    const lock = await memoryLockService().acquire('a');
+    const { values, seen } = streaming();
+    const received: unknown[] = [];
+    underLock(lock, values)
+      .pipe(take(1))
+      .subscribe((value) => received.push(value));
+    expect(received).toEqual([1]);
+    expect(seen.isOver).toBe(true);
+    expect(lock.isHeld).toBe(false);
+    await lock.release();
+  });
+
+  it('ends with the loss if the lock was lost before the first value', async () => {
+    const clock = new ManualClock();
+    const lock = await memoryLockService({ clock }).acquire('a', { ttl: 1_000, extend: false });
+    const { values, seen } = streaming();
+    const late = defer(() => {
+      clock.stall(1_000);
+      return values;
+    });
+    let error: unknown;
+    underLock(lock, late).subscribe({ error: (reason: unknown) => (error = reason) });
+    expect(error).toBeInstanceOf(LockLostError);
+    expect(seen.isOver).toBe(true);
+  });
+
+  it('does not begin under a lock that has ended', async () => {
+    const clock = new ManualClock();
+    const lock = await memoryLockService({ clock }).acquire('a', { ttl: 1_000, extend: false });
+    clock.stall(1_000);
+    let [error, runs]: [unknown, number] = [undefined, 0];
+    const handler = defer(() => [++runs]);
+    underLock(lock, handler).subscribe({ error: (reason: unknown) => (error = reason) });
+    expect(error).toBeInstanceOf(LockLostError);
+    expect(runs).toBe(0);
+  });
+});
+
+describe('A lock context', () => {
+  it('knows the locks of the running call chain, innermost first', async () => {
+    const context = new LockContext<string>();
+    await context.run('outer', async () => {
+      await Promise.resolve();
+      context.run('inner', () => expect(context.find(() => true)).toBe('inner'));
+      expect(context.find((held) => held !== 'inner')).toBe('outer');
+      expect(context.find((held) => held === 'inner')).toBeUndefined();
+    });
+    expect(context.find(() => true)).toBeUndefined();
+  });
+
+  it('costs the process nothing after it was closed', () => {
+    const disable = jest.spyOn(AsyncLocalStorage.prototype, 'disable');
+    const context = new LockContext<string>();
+    context.run('held', () => {
+      context.close();
+      expect(context.find(() => true)).toBeUndefined();
+    });
     expect(disable).toHaveBeenCalledTimes(1);
     disable.mockRestore();
   });

@@ -1,9 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LoggerService } from '@nestjs/common';
+import { CronExpression } from '@nestjs/schedule';
 import { LockNotAcquiredError } from '../../../lib/core/errors.js';
 import { type MasterStatus, summarize } from '../../../lib/core/health/status.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { logTo } from '../../../lib/nest/log-observer.js';
+import { LogDamper } from '../../../lib/nest/log-damper.js';
+import { shortestPeriod } from '../../../lib/nest/schedule-period.js';
 
 const NOON = new Date(2026, 0, 1, 12, 0, 0).getTime();
 
@@ -108,4 +111,85 @@ describe('The lines about locks', () => {
     );
     expect(() => withoutDebug.skipped?.('tryAcquire', error)).not.toThrow();
   });
+});
+
+function setUp() {
+  const clock = new ManualClock();
+  const lines: string[] = [];
+  const damper = new LogDamper(clock);
+  const say = (text: string, name = 'a'): void => damper.write(name, (line) => lines.push(line), text);
+  return { clock, lines, damper, say };
+}
+
+describe('The lines of a subject that changes all the time', () => {
+  it('are all written at first, and whenever it has been quiet for long', async () => {
+    const { clock, lines, say } = setUp();
+    for (let round = 0; round < 3; round++) {
+      for (let i = 0; i < 6; i++) say(`${round} ${i}`);
+      await clock.advance(10_000);
+    }
+    expect(lines).toHaveLength(18);
+  });
+
+  it('are written at a growing interval after that, the last one with the number of those that were left out', async () => {
+    const { clock, lines, say } = setUp();
+    for (let i = 0; i < 1_500; i++) {
+      say(`line ${i}`);
+      await clock.advance(10);
+    }
+    expect(lines.slice(0, 7)).toEqual([
+      ...[0, 1, 2, 3, 4, 5].map((i) => `line ${i}`),
+      expect.stringMatching(/^line 10\d \(\d\d more changes were left out\)$/),
+    ]);
+    expect(lines.length).toBeLessThan(12);
+    await clock.advance(60_000);
+    expect(lines.at(-1)).toMatch(/^line 1499 /);
+  });
+
+  it('do not keep the lines of another subject back', async () => {
+    const { lines, say } = setUp();
+    for (let i = 0; i < 50; i++) say('storm');
+    say('calm', 'b');
+    expect(lines.at(-1)).toBe('calm');
+    await Promise.resolve();
+  });
+
+  it('end with the present state when the application closes', () => {
+    const { lines, say, damper } = setUp();
+    for (let i = 0; i < 10; i++) say(`line ${i}`);
+    damper.end();
+    expect(lines.at(-1)).toBe('line 9 (3 more changes were left out)');
+    expect(lines).toHaveLength(7);
+  });
+});
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+describe('The shortest period of a cron expression', () => {
+  it.each<[string, number]>([
+    [CronExpression.EVERY_SECOND, SECOND],
+    [CronExpression.EVERY_5_SECONDS, 5 * SECOND],
+    [CronExpression.EVERY_MINUTE, MINUTE],
+    [CronExpression.EVERY_10_MINUTES, 10 * MINUTE],
+    [CronExpression.EVERY_HOUR, HOUR],
+    [CronExpression.EVERY_2_HOURS, 2 * HOUR],
+    [CronExpression.EVERY_DAY_AT_1AM, 24 * HOUR],
+    [CronExpression.MONDAY_TO_FRIDAY_AT_9AM, 24 * HOUR],
+    ['0,50 * * * * *', 10 * SECOND],
+    ['59,0 * * * * *', SECOND],
+    ['*/7 * * * *', 4 * MINUTE],
+    ['0 10-12 * * * *', MINUTE],
+    ['0 5/20 * * * *', 20 * MINUTE],
+    ['30 2 * * *', 24 * HOUR],
+    ['0 9,17 * * *', 8 * HOUR],
+  ])('of %j is the smallest difference of two ticks', (expression, period) => {
+    expect(shortestPeriod(expression)).toBe(period);
+  });
+
+  it.each(['', 'tomorrow', '@daily', '* * *', 'x * * * * *', '* * * * * * *', '61 * * * * *'])(
+    'is unknown for %j, which is another kind of schedule',
+    (expression) => expect(shortestPeriod(expression)).toBeUndefined(),
+  );
 });

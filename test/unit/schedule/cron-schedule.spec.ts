@@ -1,6 +1,8 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest, afterEach } from '@jest/globals';
+import { CronTime } from 'cron';
 import { CronSchedule } from '../../../lib/schedule/cron-schedule.js';
 import { IntervalSchedule } from '../../../lib/schedule/interval-schedule.js';
+import { fc, runs } from '../../support/properties.js';
 
 const at = (text: string): number => Date.parse(text);
 
@@ -126,3 +128,204 @@ describe('The ticks of a cron expression where clocks are set back', () => {
     }
   });
 });
+
+const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
+const DAY = 24 * HOUR;
+const ZONES = [
+  ...['UTC', 'Europe/Berlin', 'America/New_York', 'America/Havana', 'Australia/Lord_Howe', 'Africa/Casablanca'],
+  ...['Asia/Tehran', 'Pacific/Apia', 'America/Santiago', 'Asia/Beirut', 'America/Sao_Paulo', 'Antarctica/Troll'],
+];
+
+/** A field of an expression, as a text and as its values. */
+interface Field {
+  readonly text: string;
+  readonly values: ReadonlySet<number>;
+}
+
+const range = (from: number, to: number, step = 1): number[] =>
+  Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, index) => from + index * step);
+
+function field(low: number, high: number): fc.Arbitrary<Field> {
+  const bounds = fc.tuple(fc.integer({ min: low, max: high }), fc.integer({ min: low, max: high }));
+  const steps = fc.integer({ min: 1, max: high - low });
+  const of = (text: string, values: readonly number[]): Field => ({ text, values: new Set(values) });
+  return fc.oneof(
+    fc.constant(of('*', range(low, high))),
+    steps.map((step) => of(`*/${step}`, range(low, high, step))),
+    bounds.map(([one]) => of(`${one}`, [one])),
+    bounds.map(([one, other]) => of(`${one},${other}`, [one, other])),
+    fc.tuple(bounds, steps).map(([[one], step]) => of(`${one}/${step}`, range(one, high, step))),
+    bounds.map(([one, other]) => {
+      const [from, to] = one < other ? [one, other] : [other, one];
+      return of(`${from}-${to}`, range(from, to));
+    }),
+  );
+}
+
+const time = fc.tuple(field(0, 59), field(0, 59), field(0, 23));
+const date = fc.tuple(field(1, 31), field(1, 12), field(0, 7));
+const expression = fc.tuple(time, date).map((fields) => fields.flat().map(({ text }) => text).join(' ')); // prettier-ignore
+const zone = fc.constantFrom(...ZONES);
+const moment = fc.integer({ min: Date.UTC(2009, 0, 1) / SECOND, max: Date.UTC(2030, 0, 1) / SECOND }).map((s) => s * SECOND); // prettier-ignore
+
+/** The wall clock of a zone, as if it showed UTC; not as the library reads it. */
+function wallClockOf(timeZone: string): (at: number) => number {
+  const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
+  return (at) => Date.parse(`${format.format(at).replace(' ', 'T')}Z`);
+}
+
+interface Change {
+  readonly timeZone: string;
+  readonly at: number;
+}
+
+const AROUND = 1.75 * HOUR;
+
+/** All changes of wall clocks in some years. */
+function changesOf(timeZone: string): Change[] {
+  const wall = wallClockOf(timeZone);
+  const differs = (at: number, offset: number): boolean => wall(at) - at !== offset;
+  const changes: Change[] = [];
+  for (const year of [2011, 2016, 2021, 2026]) {
+    for (let day = Date.UTC(year, 0, 1); day < Date.UTC(year + 1, 0, 1); day += DAY) {
+      const offset = wall(day) - day;
+      if (!differs(day + DAY, offset)) continue;
+      let [before, at] = [day / SECOND, (day + DAY) / SECOND];
+      while (at - before > 1) {
+        const middle = Math.floor((before + at) / 2);
+        if (differs(middle * SECOND, offset)) at = middle;
+        else before = middle;
+      }
+      changes.push({ timeZone, at: at * SECOND });
+    }
+  }
+  return changes;
+}
+
+// Protocol 14.1
+describe('The ticks of any cron expression', () => {
+  afterEach(() => void jest.restoreAllMocks());
+
+  it('do not depend on the time now, and not on what was asked before', () => {
+    const nows = fc.array(fc.integer({ min: 0, max: Date.UTC(2100, 0, 1) }), { minLength: 1, maxLength: 4 });
+    fc.assert(
+      fc.property(
+        expression,
+        zone,
+        fc.array(moment, { minLength: 1, maxLength: 4 }),
+        nows,
+        (text, timeZone, moments, times) => {
+          const schedule = tryTo(() => new CronSchedule(text, timeZone));
+          fc.pre(schedule !== undefined);
+          const once = moments.map((at) => [schedule.next(at), schedule.last(at)]);
+          for (const now of times) {
+            jest.spyOn(Date, 'now').mockReturnValue(now);
+            const again = new CronSchedule(text, timeZone);
+            const backwards = moments.toReversed().map((at) => [again.next(at), again.last(at)]);
+            expect(backwards.toReversed()).toEqual(once);
+            expect(moments.map((at) => [schedule.next(at), schedule.last(at)])).toEqual(once);
+          }
+          jest.restoreAllMocks();
+        },
+      ),
+      { numRuns: runs(150) },
+    );
+  }, 60_000);
+
+  it('are the same in both directions, and none is passed over', () => {
+    fc.assert(
+      fc.property(expression, zone, moment, fc.double({ min: 0, max: 1, noNaN: true }), (text, timeZone, at, share) => {
+        const schedule = tryTo(() => new CronSchedule(text, timeZone));
+        fc.pre(schedule !== undefined);
+        const tick = schedule.next(at);
+        const following = schedule.next(tick);
+        expect(tick).toBeGreaterThan(at);
+        expect(following).toBeGreaterThan(tick);
+        const between = Math.floor(tick + (following - tick - 1) * share);
+        expect(schedule.last(between)).toBe(tick);
+        expect(schedule.next(between)).toBe(following);
+        expect(schedule.last(tick - 1)).toBeLessThanOrEqual(at);
+        expect(schedule.next(schedule.last(at))).toBe(tick);
+      }),
+      { numRuns: runs(400) },
+    );
+  }, 60_000);
+
+  it('are those of the package cron, except around changes of the wall clock', () => {
+    fc.assert(
+      fc.property(expression, zone, moment, (text, timeZone, at) => {
+        const expected = tryTo(() => new CronTime(text, timeZone).getNextDateFrom(new Date(at), timeZone).toMillis());
+        fc.pre(expected !== undefined && !isNearChange(timeZone, at) && !isNearChange(timeZone, expected));
+        expect(new CronSchedule(text, timeZone).next(at)).toBe(expected);
+      }),
+      { numRuns: runs(400) },
+    );
+  }, 60_000);
+
+  it('are, second by second, those that the rules for changes of the wall clock name', () => {
+    const changes = ZONES.flatMap(changesOf);
+    expect(changes.length).toBeGreaterThan(60);
+    fc.assert(
+      fc.property(time, fc.nat(changes.length - 1), (fields, index) => {
+        const { timeZone, at } = changes[index] as Change;
+        const schedule = new CronSchedule(`${fields.map(({ text }) => text).join(' ')} * * *`, timeZone);
+        const from = at - AROUND;
+        const expected = ticksBySecond(fields, at, wallClockOf(timeZone));
+        const found: number[] = [];
+        for (let tick = schedule.next(from - 1); tick <= at + AROUND; tick = schedule.next(tick)) found.push(tick);
+        expect(found.map(show)).toEqual(expected.map(show));
+        const backwards: number[] = [];
+        for (let tick = schedule.last(at + AROUND); tick >= from; tick = schedule.last(tick - 1))
+          backwards.unshift(tick);
+        expect(backwards.map(show)).toEqual(expected.map(show));
+      }),
+      { numRuns: runs(60) },
+    );
+  }, 60_000);
+});
+
+/** The rules, as they are documented, at each second. */
+function ticksBySecond(
+  [seconds, minutes, hours]: readonly [Field, Field, Field],
+  at: number,
+  wallAt: (at: number) => number,
+): number[] {
+  const walls = range(at - AROUND, at + AROUND, SECOND).map(wallAt);
+  const matches = (wall: number): boolean => {
+    const clock = new Date(wall);
+    return (
+      hours.values.has(clock.getUTCHours()) &&
+      minutes.values.has(clock.getUTCMinutes()) &&
+      seconds.values.has(clock.getUTCSeconds())
+    );
+  };
+  const isPeriodic = minutes.text.startsWith('*') || hours.text.startsWith('*');
+  const changesAt = AROUND / SECOND;
+  const latest = (walls[changesAt - 1] as number) + SECOND;
+  const gap = range(latest, (walls[changesAt] as number) - SECOND, SECOND);
+  return walls.flatMap((wall, index) => {
+    const isEndOfGap = index === changesAt && gap.some(matches);
+    const isRepeated = !isPeriodic && index >= changesAt && wall < latest;
+    return isEndOfGap || (matches(wall) && !isRepeated) ? [at + (index - changesAt) * SECOND] : [];
+  });
+}
+
+/** Within a day and a half of a change, `cron` has rules of its own. */
+function isNearChange(timeZone: string, at: number): boolean {
+  const wall = wallClockOf(timeZone);
+  const offsets = [-1.5 * DAY, 0, 1.5 * DAY].map((distance) => wall(at + distance) - at - distance);
+  return new Set(offsets).size > 1;
+}
+
+function show(tick: number): string {
+  return new Date(tick).toISOString();
+}
+
+function tryTo<T>(action: () => T): T | undefined {
+  try {
+    return action();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,9 +1,104 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { dateChangelog, type Release, releaseProblems } from '../../../scripts/release/problems.mjs';
 
 const root = resolve(import.meta.dirname, '../../..');
+const IMPORT = /^(?:import|export)\s+(?!type\b)[^;]*?from '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm;
+
+/** Packages that a file needs at run time, directly or through other files. */
+async function packagesOf(file: string, seen = new Set<string>()): Promise<Set<string>> {
+  // A generated file contains programs of a browser as strings, and imports nothing.
+  if (seen.has(file) || file.endsWith('.generated.ts')) return new Set();
+  seen.add(file);
+  const packages = new Set<string>();
+  const source = await readFile(file, 'utf8');
+  for (const [, from, bare, dynamic] of source.matchAll(IMPORT)) {
+    const name = (from ?? bare ?? dynamic)!;
+    const found = name.startsWith('.')
+      ? await packagesOf(join(dirname(file), name.replace(/\.js$/, '.ts')), seen)
+      : [name.startsWith('node:') ? 'node' : name];
+    for (const each of found) packages.add(each);
+  }
+  return packages;
+}
+
+interface Manifest {
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>;
+}
+
+describe('Optional peers', () => {
+  it.each<[string, string[]]>([
+    ['index', []],
+    ['testing/index', []],
+    ['dashboard/index', []],
+    ['schedule/index', ['@nestjs/schedule', 'cron']],
+    ['terminus/index', ['@nestjs/terminus']],
+    ['opentelemetry/index', ['@opentelemetry/api']],
+  ])('of %s are %j', async (entry, expected) => {
+    const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
+    const optional = Object.keys(manifest.peerDependenciesMeta);
+    const packages = [...(await packagesOf(join(root, `lib/${entry}.ts`)))];
+    expect(packages.filter((name) => optional.includes(name))).toEqual(expected);
+    expect(packages.filter((name) => name !== 'node' && !(name in manifest.peerDependencies))).toEqual([]);
+  });
+
+  it('are found where they are imported', async () => {
+    const packages = await packagesOf(join(root, 'lib/index.ts'));
+    expect([...packages].sort()).toEqual([
+      '@nestjs/common',
+      '@nestjs/core',
+      'ioredis',
+      'node',
+      'reflect-metadata',
+      'rxjs',
+    ]);
+  });
+});
+
+const changelog = '# Changelog\n\nIntroduction.\n\n## [1.2.0] - 2026-11-21\n\n### Added\n\n## [1.1.0] - 2026-01-01\n';
+const repository = { url: 'git+https://github.com/owner/name.git' };
+const release: Release = {
+  manifest: { version: '1.2.0', repository },
+  lockfile: { version: '1.2.0' },
+  changelog,
+  environment: { GITHUB_REPOSITORY: 'owner/name', GITHUB_REF_TYPE: 'tag', GITHUB_REF_NAME: 'v1.2.0' },
+};
+
+describe('A release', () => {
+  it('is accepted when version, lockfile, changelog, repository and tag agree', () => {
+    expect(releaseProblems(release)).toEqual([]);
+  });
+
+  it.each<[string, Partial<Release>]>([
+    ['not of the form 1.2.3', { manifest: { version: '1.2.0-rc.1', repository } }],
+    ['package-lock.json is for 1.1.0', { lockfile: { version: '1.1.0' } }],
+    ['newest entry of CHANGELOG.md is 1.1.0', { changelog: '## [1.1.0] - 2026-01-01\n' }],
+    ['is not dated, but "unreleased"', { changelog: changelog.replace('2026-11-21', 'unreleased') }],
+    ['no `repository.url`', { manifest: { version: '1.2.0' } }],
+    ['no `repository.url`', { manifest: { version: '1.2.0', repository: { url: 'owner/name' } } }],
+    ['this is fork/name', { environment: { GITHUB_REPOSITORY: 'fork/name' } }],
+    ['the tag is v1.3.0', { environment: { GITHUB_REF_TYPE: 'tag', GITHUB_REF_NAME: 'v1.3.0' } }],
+  ])('is refused: %s', (problem, change) => {
+    expect(releaseProblems({ ...release, ...change }).join('\n')).toContain(problem);
+  });
+
+  it.each(['1.3.0', 'Unreleased'])('dates the upcoming entry, called %s', (name) => {
+    const before = changelog.replace('## [1.2.0] - 2026-11-21', `## [${name}] - unreleased`);
+    const after = dateChangelog(before, '1.3.0', '2026-12-01');
+    expect(after).toBe(changelog.replace('## [1.2.0] - 2026-11-21', '## [1.3.0] - 2026-12-01'));
+  });
+
+  it('does not date an entry of another version', () => {
+    expect(() => dateChangelog(changelog, '1.3.0', '2026-12-01')).toThrow(
+      'does not begin with "## [1.3.0] - unreleased"',
+    );
+  });
+});
+
 const folder = join(root, '.github/workflows');
 const PARTS = ['checks', 'packages', 'models', 'servers'];
 

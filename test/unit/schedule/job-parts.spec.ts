@@ -1,0 +1,212 @@
+import { describe, expect, it } from '@jest/globals';
+import type { JobDeclaration } from '../../../lib/schedule/job-declaration.js';
+import { resolveJob } from '../../../lib/schedule/job-settings.js';
+import { memoryLockService } from '../../../lib/testing/memory-lock-service.js';
+import { attemptJob } from '../../../lib/schedule/job-attempt.js';
+import { ManualClock } from '../../../lib/memory/manual-clock.js';
+import { JobClock } from '../../../lib/schedule/job-clock.js';
+import { QuorumUnavailableError } from '../../../lib/core/errors.js';
+import { JobHandedOnError } from '../../../lib/schedule/job-handed-on.error.js';
+import { logJobsTo, reportDeviationsTo } from '../../../lib/schedule/job-log.js';
+
+const where = '@LockedCron on Reports.run';
+const locks = memoryLockService({ ttl: '20s' });
+
+function every(schedule: string | number, options: object = {}): JobDeclaration {
+  const kind = typeof schedule === 'string' && schedule.includes('*') ? 'cron' : 'interval';
+  return { kind, where, property: 'run', schedule, options: { name: 'report', ...options } } as JobDeclaration;
+}
+
+describe('The settings of a job', () => {
+  it('have defaults', () => {
+    expect(resolveJob(every('0 3 * * *'), locks)).toMatchObject({
+      ...{ name: 'report', resource: 'job:report', ttl: 20_000, maxHold: 86_400_000 },
+      policy: { recover: true, catchUp: false, overlap: 'skip' },
+    });
+  });
+
+  it.each([
+    ['* * * * *', 20_000],
+    ['*/30 * * * * *', 15_000],
+    ['*/2 * * * * *', 1_000],
+    ['* * * * * *', 1_000],
+    ['30s', 15_000],
+    [3_001, 1_500],
+    ['1s', 1_000],
+    ['5m', 20_000],
+  ])('let a crashed instance block %s for %d ms', (schedule, ttl) => {
+    expect(resolveJob(every(schedule), locks).ttl).toBe(ttl);
+  });
+
+  it.each([
+    ['999ms', 'must be from 1000'],
+    ['often', 'must be a whole number of milliseconds'],
+  ])('have no period of %s', (period, message) => {
+    expect(() => resolveJob(every(period), locks)).toThrow(message);
+  });
+
+  it('name the method in errors', () => {
+    expect(() => resolveJob(every('5m', { recover: 'no' }), locks)).toThrow(`${where}: recover must be true or false`);
+  });
+});
+
+const failureOf = (thrown: unknown) =>
+  attemptJob('@LockedCron on Jobs.run', () => {
+    throw thrown;
+  });
+
+class Unreadable extends Error {
+  override get message(): string {
+    throw new TypeError('from inside');
+  }
+}
+
+describe('An attempt at a job', () => {
+  it.each<[string, unknown, string]>([
+    ['an error', new Error('out of paper'), 'out of paper'],
+    ['an error whose message is a list', Object.assign(new Error(), { message: ['a', 'b'] }), '["a","b"]'],
+    ['a string', 'out of paper', 'out of paper'],
+    ['nothing', undefined, 'undefined'],
+    ['an object without a prototype', Object.create(null), '{}'],
+    ['an error whose message cannot be read', new Unreadable(), 'an error without a readable message'],
+    ['a bigint', 1n, 'an error without a readable message'],
+  ])('has a message as its failure, if the method throws %s', async (_, thrown, message) => {
+    const failure = await failureOf(thrown);
+    expect(failure?.error === thrown).toBe(true);
+    expect(failure?.message).toBe(message);
+  });
+});
+
+const HOUR = 3_600_000;
+
+/** The clock of jobs, and what brings the answers of masters whose clocks are ahead by so much. */
+function setUp() {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1));
+  const jobs = new JobClock(clock);
+  const answer = (clocks: Readonly<Record<string, number>>): void => {
+    const at = clock.read();
+    jobs.synchronize(Object.entries(clocks).map(([master, ahead]) => ({ master, time: at.wall + ahead, at })));
+  };
+  return { clock, jobs, answer, ahead: () => jobs.masters - clock.read().wall };
+}
+
+// Protocol 14.2
+describe('The time of the masters', () => {
+  it('is that of the process until a master has answered', () => {
+    expect(setUp().ahead()).toBe(0);
+  });
+
+  it.each([-HOUR, HOUR])(
+    'is not that of one whose clock differs by %d ms, while another one is down',
+    async (wrong) => {
+      const { clock, answer, ahead } = setUp();
+      answer({ a: wrong, b: 50, c: 100 });
+      expect(ahead()).toBe(wrong < 0 ? 50 : 100);
+      await clock.advance(HOUR);
+      answer({ a: wrong, b: 50 });
+      expect(ahead()).toBe(wrong < 0 ? 50 : 100);
+    },
+  );
+
+  it.each([
+    [-HOUR, 0],
+    [HOUR, 0],
+    [-HOUR, 20],
+  ])('is decided by the process if only two were ever heard, ahead by %d and %d ms', (wrong, right) => {
+    const { answer, ahead } = setUp();
+    answer({ a: wrong, b: right });
+    expect(ahead()).toBe(0);
+  });
+
+  it('is that of the masters if both of two disagree with the process', () => {
+    const { answer, ahead } = setUp();
+    answer({ a: -HOUR, b: -HOUR - 100 });
+    expect(ahead()).toBe(-HOUR);
+    answer({ a: HOUR, b: HOUR + 100 });
+    expect(ahead()).toBe(HOUR);
+  });
+
+  it('is what a master shows that was set right', () => {
+    const { answer, jobs, ahead } = setUp();
+    answer({ a: -HOUR, b: -HOUR, c: 0 });
+    expect(ahead()).toBe(-HOUR);
+    answer({ a: 0, b: -HOUR });
+    expect(ahead()).toBe(0);
+    expect(jobs.deviations).toEqual([{ master: 'b', ahead: -HOUR }]);
+  });
+
+  it('names the masters that are far from it', () => {
+    const { answer, jobs } = setUp();
+    answer({ a: 0, b: 1_000, c: -1_000 });
+    expect(jobs.deviations).toEqual([]);
+    answer({ c: 2 * HOUR });
+    expect(jobs.deviations).toEqual([{ master: 'c', ahead: 2 * HOUR - 1_000 }]);
+  });
+});
+
+/** An observer, and the lines that it writes. */
+function logged() {
+  const lines: string[] = [];
+  const note =
+    (level: string) =>
+    (message: string): void =>
+      void lines.push(`${level} ${message}`);
+  const logger = { log: note('log'), warn: note('warn'), error: note('error'), debug: note('debug') };
+  return { lines, observer: logJobsTo(logger) };
+}
+
+const scheduledFor = new Date(0);
+
+describe('The log of jobs', () => {
+  it('does not warn of a run that a shutdown hands on', () => {
+    const { lines, observer } = logged();
+    observer.unfinished?.('report', { scheduledFor, attempt: 1, isRunning: false }, new JobHandedOnError());
+    expect(lines).toEqual([
+      'log job report of 1970-01-01T00:00:00.000Z is handed on by the shutdown, so that it runs again unless `recover` is false',
+    ]);
+  });
+
+  it('warns of every other run without a recorded end, with its cause', () => {
+    const { lines, observer } = logged();
+    observer.unfinished?.('report', { scheduledFor, attempt: 1, isRunning: false }, new Error('lost'));
+    expect(lines).toEqual([
+      'warn job report of 1970-01-01T00:00:00.000Z has ended here without a record, so that it runs again unless `recover` is false: lost',
+    ]);
+  });
+
+  it('says of a method that runs on without its lock what follows from it', () => {
+    const { lines, observer } = logged();
+    observer.unfinished?.('report', { scheduledFor, attempt: 1, isRunning: true }, new Error('lost'));
+    expect(lines).toEqual([
+      'warn job report of 1970-01-01T00:00:00.000Z has lost its lock, so that it runs again unless `recover` is false; ' +
+        'this instance runs no tick of the job until the method returns: lost',
+    ]);
+  });
+
+  it('names a master with a wrong clock once, and again after it was right', () => {
+    const lines: string[] = [];
+    const warn = (line: string): void => void lines.push(line);
+    const report = reportDeviationsTo({ log: warn, warn, error: warn });
+    const late = [{ master: '127.0.0.1:6379', ahead: -3_600_000 }];
+    for (const deviations of [[], late, late, [], late]) report(deviations);
+    const line = 'the clock of 127.0.0.1:6379 is 60.0 min behind the others, which decide when jobs run: correct it';
+    expect(lines).toEqual([line, line]);
+  });
+
+  it('warns of a second attempt only', () => {
+    const { lines, observer } = logged();
+    for (const attempt of [1, 2]) observer.started?.('report', { scheduledFor, startedAt: scheduledFor, attempt });
+    expect(lines.map((line) => line.split(' ')[0])).toEqual(['debug', 'warn']);
+    expect(lines[1]).toContain('attempt 2: no end of the earlier one was recorded');
+  });
+
+  it('writes the same delay once, until the job starts', () => {
+    const { lines, observer } = logged();
+    const cause = new QuorumUnavailableError('lock "a"', ['a'], [], 2, 3);
+    observer.delayed?.('report', cause);
+    observer.delayed?.('report', cause);
+    observer.started?.('report', { scheduledFor, startedAt: scheduledFor, attempt: 1 });
+    observer.delayed?.('report', cause);
+    expect(lines.filter((line) => line.startsWith('warn'))).toHaveLength(2);
+  });
+});
