@@ -148,12 +148,9 @@ const SECOND = 1_000;
 const T = (tick: number, later = 0): number => (500_000 + tick) * HOUR + later;
 const schedule = new IntervalSchedule(HOUR);
 
-interface Case {
-  readonly title: string;
-  readonly situation: Partial<JobSituation>;
-  readonly policy?: Partial<JobPolicy>;
-  readonly decision: JobDecision;
-}
+type SkipReason = Extract<JobDecision, { action: 'skip' }>['reason'];
+type MarkedState = Extract<JobDecision, { action: 'mark' }>['state'];
+type Case = [title: string, situation: Partial<JobSituation>, decision: JobDecision, policy?: Partial<JobPolicy>];
 
 /** The record of a tick that ran from its nominal time until `end`. */
 function after(
@@ -167,331 +164,202 @@ function after(
 }
 
 const run = (tick: number, attempt = 1): JobDecision => ({ action: 'run', tick: T(tick), attempt });
-const skip = (tick: number, reason: Extract<JobDecision, { action: 'skip' }>['reason']): JobDecision => ({
-  action: 'skip',
-  tick: T(tick),
-  reason,
-});
-const mark = (tick: number, state: 'abandoned' | 'unknown' | 'baseline'): JobDecision => ({
-  action: 'mark',
-  tick: T(tick),
-  state,
-});
+const skip = (tick: number, reason: SkipReason): JobDecision => ({ action: 'skip', tick: T(tick), reason });
+const mark = (tick: number, state: MarkedState): JobDecision => ({ action: 'mark', tick: T(tick), state });
+const unknown = (tick: number): JobDecision => mark(tick, 'unknown');
 const wait = (tick: number): JobDecision => ({ action: 'wait', tick: T(tick), until: T(tick, -TOLERANCE) });
 const REST: JobDecision = { action: 'rest' };
+const CATCH_UP = { catchUp: true };
+/** The data of a master began at this time. */
+const lost = (tick: number, later = 0) => ({ isCertain: false, bornAt: T(tick, later) });
 
 const CASES: readonly Case[] = [
   // A tick of this instance.
-  { title: 'runs the tick that is due', situation: { record: after(1), due: T(2), time: T(2) }, decision: run(2) },
-  {
-    title: 'runs after a failed tick',
-    situation: { record: after(1, 'failed'), due: T(2), time: T(2) },
-    decision: run(2),
-  },
-  {
-    title: 'runs after an abandoned tick',
-    situation: { record: after(1, 'abandoned'), due: T(2), time: T(2) },
-    decision: run(2),
-  },
-  {
-    title: 'runs after an unknown tick',
-    situation: { record: after(1, 'unknown'), due: T(2), time: T(2) },
-    decision: run(2),
-  },
-  {
-    title: 'runs after a baseline',
-    situation: { record: after(1, 'baseline'), due: T(2), time: T(2) },
-    decision: run(2),
-  },
-  { title: 'runs a tick after missing some', situation: { record: after(1), due: T(9), time: T(9) }, decision: run(9) },
-  {
-    title: 'runs a tick for which it waited long',
-    situation: { record: after(1), due: T(2), time: T(2, 50 * 60_000) },
-    decision: run(2),
-  },
+  ['runs the tick that is due', { record: after(1), due: T(2), time: T(2) }, run(2)],
+  ['runs after a failed tick', { record: after(1, 'failed'), due: T(2), time: T(2) }, run(2)],
+  ['runs after an abandoned tick', { record: after(1, 'abandoned'), due: T(2), time: T(2) }, run(2)],
+  ['runs after an unknown tick', { record: after(1, 'unknown'), due: T(2), time: T(2) }, run(2)],
+  ['runs after a baseline', { record: after(1, 'baseline'), due: T(2), time: T(2) }, run(2)],
+  ['runs a tick after missing some', { record: after(1), due: T(9), time: T(9) }, run(9)],
+  ['runs a tick for which it waited long', { record: after(1), due: T(2), time: T(2, 50 * 60_000) }, run(2)],
   // Finished ticks.
-  {
-    title: 'skips a tick that has run',
-    situation: { record: after(2), due: T(2), time: T(2) },
-    decision: skip(2, 'finished'),
-  },
-  {
-    title: 'skips a tick that has failed',
-    situation: { record: after(2, 'failed'), due: T(2), time: T(2) },
-    decision: skip(2, 'finished'),
-  },
-  {
-    title: 'skips an abandoned tick',
-    situation: { record: after(2, 'abandoned'), due: T(2), time: T(2) },
-    decision: skip(2, 'abandoned'),
-  },
-  {
-    title: 'skips an unknown tick',
-    situation: { record: after(2, 'unknown'), due: T(2), time: T(2) },
-    decision: skip(2, 'unknown'),
-  },
-  {
-    title: 'skips the tick of a baseline',
-    situation: { record: after(2, 'baseline'), due: T(2), time: T(2) },
-    decision: skip(2, 'baseline'),
-  },
-  {
-    title: 'skips a tick that a later one has passed',
-    situation: { record: after(3), due: T(2), time: T(3) },
-    decision: skip(2, 'superseded'),
-  },
-  {
-    title: 'skips a finished tick at once, however early',
-    situation: { record: after(9), due: T(9), time: T(2) },
-    decision: skip(9, 'finished'),
-  },
-  { title: 'rests if nothing is due', situation: { record: after(2), time: T(3) }, decision: REST },
-  { title: 'rests without a record if nothing is due', situation: { time: T(3) }, decision: REST },
+  ['skips a tick that has run', { record: after(2), due: T(2), time: T(2) }, skip(2, 'finished')],
+  ['skips a tick that has failed', { record: after(2, 'failed'), due: T(2), time: T(2) }, skip(2, 'finished')],
+  ['skips an abandoned tick', { record: after(2, 'abandoned'), due: T(2), time: T(2) }, skip(2, 'abandoned')],
+  ['skips an unknown tick', { record: after(2, 'unknown'), due: T(2), time: T(2) }, skip(2, 'unknown')],
+  ['skips the tick of a baseline', { record: after(2, 'baseline'), due: T(2), time: T(2) }, skip(2, 'baseline')],
+  ['skips a tick that a later one has passed', { record: after(3), due: T(2), time: T(3) }, skip(2, 'superseded')],
+  ['skips a finished tick at once, however early', { record: after(9), due: T(9), time: T(2) }, skip(9, 'finished')],
+  ['rests if nothing is due', { record: after(2), time: T(3) }, REST],
+  ['rests without a record if nothing is due', { time: T(3) }, REST],
   // The masters' clocks.
-  {
-    title: 'runs a tick as early as the tolerance allows',
-    situation: { record: after(1), due: T(2), time: T(2, -TOLERANCE) },
-    decision: run(2),
-  },
-  {
-    title: 'waits with a tick that is earlier',
-    situation: { record: after(1), due: T(2), time: T(2, -TOLERANCE - 1) },
-    decision: wait(2),
-  },
-  {
-    title: 'waits with the tick of a clock that is a day ahead',
-    situation: { record: after(1), due: T(25), time: T(1, HOUR / 2) },
-    decision: wait(25),
-  },
-  { title: 'waits without a record, too', situation: { due: T(25), time: T(1) }, decision: wait(25) },
-  {
-    title: 'runs what was missed before it waits',
-    situation: { record: after(1), due: T(25), time: T(3) },
-    policy: { catchUp: true },
-    decision: run(3),
-  },
-  {
-    title: 'waits if nothing was missed',
-    situation: { record: after(3), due: T(25), time: T(3, SECOND) },
-    policy: { catchUp: true },
-    decision: wait(25),
-  },
-  {
-    title: 'waits if what was missed is skipped',
-    situation: { record: after(1, 'ok', { end: T(2, 1) }), due: T(25), time: T(2, 2) },
-    policy: { catchUp: true },
-    decision: wait(25),
-  },
+  ['runs a tick as early as the tolerance allows', { record: after(1), due: T(2), time: T(2, -TOLERANCE) }, run(2)],
+  ['waits with a tick that is earlier', { record: after(1), due: T(2), time: T(2, -TOLERANCE - 1) }, wait(2)],
+  [
+    'waits with the tick of a clock that is a day ahead',
+    { record: after(1), due: T(25), time: T(1, HOUR / 2) },
+    wait(25),
+  ],
+  ['waits without a record, too', { due: T(25), time: T(1) }, wait(25)],
+  ['runs what was missed before it waits', { record: after(1), due: T(25), time: T(3) }, run(3), CATCH_UP],
+  ['waits if nothing was missed', { record: after(3), due: T(25), time: T(3, SECOND) }, wait(25), CATCH_UP],
+  [
+    'waits if what was missed is skipped',
+    { record: after(1, 'ok', { end: T(2, 1) }), due: T(25), time: T(2, 2) },
+    wait(25),
+    CATCH_UP,
+  ],
   // A runner that is gone.
-  {
-    title: 'runs a tick again whose runner is gone',
-    situation: { record: after(2, 'started'), due: T(2), time: T(2) },
-    decision: run(2, 2),
-  },
-  {
-    title: 'counts the attempts',
-    situation: { record: after(2, 'started', { attempt: 6 }), due: T(2), time: T(2) },
-    decision: run(2, 7),
-  },
-  {
-    title: 'runs it before its own tick',
-    situation: { record: after(2, 'started'), due: T(3), time: T(3) },
-    decision: run(2, 2),
-  },
-  { title: 'runs it if nothing is due', situation: { record: after(2, 'started'), time: T(3) }, decision: run(2, 2) },
-  {
-    title: 'runs its own tick after the repeated one, although both were late',
-    situation: {
+  ['runs a tick again whose runner is gone', { record: after(2, 'started'), due: T(2), time: T(2) }, run(2, 2)],
+  ['counts the attempts', { record: after(2, 'started', { attempt: 6 }), due: T(2), time: T(2) }, run(2, 7)],
+  ['runs it before its own tick', { record: after(2, 'started'), due: T(3), time: T(3) }, run(2, 2)],
+  ['runs it if nothing is due', { record: after(2, 'started'), time: T(3) }, run(2, 2)],
+  [
+    'runs its own tick after the repeated one, although both were late',
+    {
       record: after(2, 'ok', { attempt: 2, start: T(3, 1), end: T(3, SECOND) }),
       due: T(3),
       time: T(3, SECOND),
     },
-    decision: run(3),
-  },
-  {
-    title: 'abandons it without recovery',
-    situation: { record: after(2, 'started'), due: T(3), time: T(3) },
-    policy: { recover: false },
-    decision: mark(2, 'abandoned'),
-  },
-  {
-    title: 'runs it before it catches up',
-    situation: { record: after(2, 'started'), time: T(9) },
-    policy: { catchUp: true },
-    decision: run(2, 2),
-  },
+    run(3),
+  ],
+  [
+    'abandons it without recovery',
+    { record: after(2, 'started'), due: T(3), time: T(3) },
+    mark(2, 'abandoned'),
+    { recover: false },
+  ],
+  ['runs it before it catches up', { record: after(2, 'started'), time: T(9) }, run(2, 2), CATCH_UP],
   // Overlap.
-  {
-    title: 'skips a tick that came due while the last one ran',
-    situation: { record: after(1, 'ok', { end: T(2, SECOND) }), due: T(2), time: T(2, SECOND) },
-    decision: skip(2, 'overlap'),
-  },
-  {
-    title: 'skips it after a failure, too',
-    situation: { record: after(1, 'failed', { end: T(2, SECOND) }), due: T(2), time: T(2, SECOND) },
-    decision: skip(2, 'overlap'),
-  },
-  {
-    title: 'skips a tick that came due while an earlier attempt at the last one ran',
-    situation: {
+  [
+    'skips a tick that came due while the last one ran',
+    { record: after(1, 'ok', { end: T(2, SECOND) }), due: T(2), time: T(2, SECOND) },
+    skip(2, 'overlap'),
+  ],
+  [
+    'skips it after a failure, too',
+    { record: after(1, 'failed', { end: T(2, SECOND) }), due: T(2), time: T(2, SECOND) },
+    skip(2, 'overlap'),
+  ],
+  [
+    'skips a tick that came due while an earlier attempt at the last one ran',
+    {
       record: { ...after(1, 'ok', { attempt: 2, start: T(2, SECOND), end: T(2, 2 * SECOND) }), firstStart: T(1) },
       ...{ due: T(2), time: T(2, 3 * SECOND) },
     },
-    decision: skip(2, 'overlap'),
-  },
-  {
-    title: 'runs a queued tick that came due while the last one ran',
-    situation: { record: after(1, 'ok', { end: T(2, SECOND) }), due: T(2), time: T(2, SECOND) },
-    policy: { overlap: 'queue' },
-    decision: run(2),
-  },
-  {
-    title: 'runs a tick that came due when the last one had just ended',
-    situation: { record: after(1, 'ok', { end: T(2) }), due: T(2), time: T(2) },
-    decision: run(2),
-  },
-  {
-    title: 'does not catch up with a tick that came due while the last one ran',
-    situation: { record: after(1, 'ok', { end: T(2, SECOND) }), time: T(2, HOUR / 2) },
-    policy: { catchUp: true },
-    decision: skip(2, 'overlap'),
-  },
+    skip(2, 'overlap'),
+  ],
+  [
+    'runs a queued tick that came due while the last one ran',
+    { record: after(1, 'ok', { end: T(2, SECOND) }), due: T(2), time: T(2, SECOND) },
+    run(2),
+    { overlap: 'queue' },
+  ],
+  [
+    'runs a tick that came due when the last one had just ended',
+    { record: after(1, 'ok', { end: T(2) }), due: T(2), time: T(2) },
+    run(2),
+  ],
+  [
+    'does not catch up with a tick that came due while the last one ran',
+    { record: after(1, 'ok', { end: T(2, SECOND) }), time: T(2, HOUR / 2) },
+    skip(2, 'overlap'),
+    CATCH_UP,
+  ],
   // Catching up.
-  {
-    title: 'runs the last tick that was missed',
-    situation: { record: after(1), time: T(9, HOUR / 2) },
-    policy: { catchUp: true },
-    decision: run(9),
-  },
-  { title: 'does not catch up by default', situation: { record: after(1), time: T(9, HOUR / 2) }, decision: REST },
-  {
-    title: 'rests if nothing was missed',
-    situation: { record: after(9), time: T(9, HOUR / 2) },
-    policy: { catchUp: true },
-    decision: REST,
-  },
-  {
-    title: 'runs a later tick than the due one if it is due by the clocks of the masters',
-    situation: { record: after(1), due: T(2), time: T(3) },
-    policy: { catchUp: true },
-    decision: run(3),
-  },
+  ['runs the last tick that was missed', { record: after(1), time: T(9, HOUR / 2) }, run(9), CATCH_UP],
+  ['does not catch up by default', { record: after(1), time: T(9, HOUR / 2) }, REST],
+  ['rests if nothing was missed', { record: after(9), time: T(9, HOUR / 2) }, REST, CATCH_UP],
+  [
+    'runs a later tick than the due one if it is due by the clocks of the masters',
+    { record: after(1), due: T(2), time: T(3) },
+    run(3),
+    CATCH_UP,
+  ],
   // No record.
-  {
-    title: 'runs the due tick of a job without a record',
-    situation: { due: T(2), time: T(2, HOUR / 2) },
-    decision: run(2),
-  },
-  {
-    title: 'stores a baseline in place of old ticks',
-    situation: { time: T(2, TOLERANCE) },
-    policy: { catchUp: true },
-    decision: mark(2, 'baseline'),
-  },
-  {
-    title: 'runs a tick that came due a moment before the first start',
-    situation: { time: T(2, TOLERANCE - 1) },
-    policy: { catchUp: true },
-    decision: run(2),
-  },
-  // Uncertain state: data of a master began at tick 5.
-  {
-    title: 'runs a tick that is later than the loss',
-    situation: { record: after(1), isCertain: false, bornAt: T(5), due: T(6), time: T(6) },
-    decision: run(6),
-  },
-  {
-    title: 'marks a tick of the time before the loss',
-    situation: { record: after(1), isCertain: false, bornAt: T(5), due: T(5), time: T(5, SECOND) },
-    decision: mark(5, 'unknown'),
-  },
-  {
-    title: 'marks a tick that may have started early before the loss',
-    situation: { record: after(1), isCertain: false, bornAt: T(6, -TOLERANCE), due: T(6), time: T(6) },
-    decision: mark(6, 'unknown'),
-  },
-  {
-    title: 'marks the ticks after a started one of the time before the loss in one step with it',
-    situation: { record: after(4, 'started'), isCertain: false, bornAt: T(5), due: T(6), time: T(6) },
-    decision: mark(5, 'unknown'),
-  },
-  {
-    title: 'marks a started tick that is the last one before the loss',
-    situation: { record: after(5, 'started'), isCertain: false, bornAt: T(5), due: T(6), time: T(6) },
-    decision: mark(5, 'unknown'),
-  },
-  {
-    title: 'runs a started tick again that is later than the loss',
-    situation: { record: after(6, 'started'), isCertain: false, bornAt: T(5), time: T(6, SECOND) },
-    decision: run(6, 2),
-  },
-  {
-    title: 'marks all due ticks if the time of the loss is unknown',
-    situation: { record: after(1), isCertain: false, due: T(6), time: T(6) },
-    decision: mark(6, 'unknown'),
-  },
-  {
-    title: 'marks a due tick if no record is left',
-    situation: { isCertain: false, bornAt: T(5), due: T(5), time: T(5) },
-    decision: mark(5, 'unknown'),
-  },
-  {
-    title: 'marks a missed tick rather than catching up with it',
-    situation: { record: after(1), isCertain: false, bornAt: T(5), time: T(5, SECOND) },
-    policy: { catchUp: true },
-    decision: mark(5, 'unknown'),
-  },
-  {
-    title: 'skips what the surviving record shows as finished',
-    situation: { record: after(5), isCertain: false, bornAt: T(5), due: T(5), time: T(5) },
-    decision: skip(5, 'finished'),
-  },
-  {
-    title: 'marks the last tick before the loss although none is due, for the next holder',
-    situation: { record: after(1), isCertain: false, bornAt: T(5), time: T(5, SECOND) },
-    decision: mark(5, 'unknown'),
-  },
-  {
-    title: 'marks a tick soon after the loss although none is due, because it may have started early',
-    situation: { record: after(1), isCertain: false, bornAt: T(6, -TOLERANCE), time: T(6, -SECOND) },
-    decision: mark(6, 'unknown'),
-  },
-  {
-    title: 'marks the last tick before the loss although no record is left and none is due',
-    situation: { isCertain: false, bornAt: T(5), time: T(5, SECOND) },
-    decision: mark(5, 'unknown'),
-  },
-  {
-    title: 'rests if the surviving record is of a tick after the loss',
-    situation: { record: after(6), isCertain: false, bornAt: T(5), time: T(6, SECOND) },
-    decision: REST,
-  },
+  ['runs the due tick of a job without a record', { due: T(2), time: T(2, HOUR / 2) }, run(2)],
+  ['stores a baseline in place of old ticks', { time: T(2, TOLERANCE) }, mark(2, 'baseline'), CATCH_UP],
+  ['runs a tick that came due a moment before the first start', { time: T(2, TOLERANCE - 1) }, run(2), CATCH_UP],
+  // Uncertain state.
+  ['runs a tick that is later than the loss', { record: after(1), ...lost(5), due: T(6), time: T(6) }, run(6)],
+  [
+    'marks a tick of the time before the loss',
+    { record: after(1), ...lost(5), due: T(5), time: T(5, SECOND) },
+    unknown(5),
+  ],
+  [
+    'marks a tick that may have started early before the loss',
+    { record: after(1), ...lost(6, -TOLERANCE), due: T(6), time: T(6) },
+    unknown(6),
+  ],
+  [
+    'marks the ticks after a started one of the time before the loss in one step with it',
+    { record: after(4, 'started'), ...lost(5), due: T(6), time: T(6) },
+    unknown(5),
+  ],
+  [
+    'marks a started tick that is the last one before the loss',
+    { record: after(5, 'started'), ...lost(5), due: T(6), time: T(6) },
+    unknown(5),
+  ],
+  [
+    'runs a started tick again that is later than the loss',
+    { record: after(6, 'started'), ...lost(5), time: T(6, SECOND) },
+    run(6, 2),
+  ],
+  [
+    'marks all due ticks if the time of the loss is unknown',
+    { record: after(1), isCertain: false, due: T(6), time: T(6) },
+    unknown(6),
+  ],
+  ['marks a due tick if no record is left', { ...lost(5), due: T(5), time: T(5) }, unknown(5)],
+  [
+    'marks a missed tick rather than catching up with it',
+    { record: after(1), ...lost(5), time: T(5, SECOND) },
+    unknown(5),
+    CATCH_UP,
+  ],
+  [
+    'skips what the surviving record shows as finished',
+    { record: after(5), ...lost(5), due: T(5), time: T(5) },
+    skip(5, 'finished'),
+  ],
+  [
+    'marks the last tick before the loss although none is due, for the next holder',
+    { record: after(1), ...lost(5), time: T(5, SECOND) },
+    unknown(5),
+  ],
+  [
+    'marks a tick soon after the loss although none is due, because it may have started early',
+    { record: after(1), ...lost(6, -TOLERANCE), time: T(6, -SECOND) },
+    unknown(6),
+  ],
+  [
+    'marks the last tick before the loss although no record is left and none is due',
+    { ...lost(5), time: T(5, SECOND) },
+    unknown(5),
+  ],
+  [
+    'rests if the surviving record is of a tick after the loss',
+    { record: after(6), ...lost(5), time: T(6, SECOND) },
+    REST,
+  ],
 ];
+
+const POLICY: JobPolicy = { recover: true, catchUp: false, overlap: 'skip' };
+const FIRST = { record: undefined, isCertain: true, bornAt: undefined, due: undefined };
 
 // Protocol 14.5 and 14.6
 describe('decideJob', () => {
-  it.each(CASES)('$title', ({ situation, policy, decision }) => {
-    const complete = {
-      record: undefined,
-      isCertain: true,
-      bornAt: undefined,
-      time: T(0),
-      due: undefined,
-      ...situation,
-    };
-    const defaults: JobPolicy = { recover: true, catchUp: false, overlap: 'skip' };
-    expect(decideJob(complete, schedule, { ...defaults, ...policy })).toEqual(decision);
+  it.each(CASES)('%s', (_, situation, decision, policy = {}) => {
+    expect(decideJob({ ...FIRST, time: T(0), ...situation }, schedule, { ...POLICY, ...policy })).toEqual(decision);
   });
 
   it('tolerates half a period if that is less than a minute', () => {
     const short = new IntervalSchedule(10 * SECOND);
-    const policy: JobPolicy = { recover: true, catchUp: false, overlap: 'skip' };
-    const situation = { record: undefined, isCertain: true, bornAt: undefined, due: T(0) };
-    expect(decideJob({ ...situation, time: T(0, -5 * SECOND) }, short, policy)).toMatchObject({ action: 'run' });
-    expect(decideJob({ ...situation, time: T(0, -5 * SECOND - 1) }, short, policy)).toEqual({
-      action: 'wait',
-      tick: T(0),
-      until: T(0, -5 * SECOND),
-    });
+    const decide = (time: number) => decideJob({ ...FIRST, due: T(0), time }, short, POLICY);
+    const early = T(0, -5 * SECOND);
+    expect(decide(early)).toMatchObject({ action: 'run' });
+    expect(decide(early - 1)).toEqual({ action: 'wait', tick: T(0), until: early });
   });
 });
