@@ -1,10 +1,16 @@
-import { describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { fc, runs } from '../../support/properties.js';
 import { LockLostError, RedlockConfigError } from '../../../lib/core/errors.js';
 import { countersOf, TokenAgreement } from '../../../lib/core/fencing.js';
 import { GRANTED, HEALED, type Master, TIMED_OUT } from '../../../lib/core/master.interface.js';
 import { Rig } from '../support/rig.js';
 import { cutOff, hangs, obeysAfter, obeysInSilence, only } from '../support/scripted-master.js';
+
+let rig: Rig;
+
+beforeEach(() => {
+  rig = new Rig();
+});
 
 const HOUR = 3_600_000;
 
@@ -138,7 +144,6 @@ describe('TokenAgreement', () => {
 describe('A fencing token', () => {
   // Protocol 9.1
   it('costs nothing until it is requested', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000, extend: true });
     await rig.clock.advance(2_000);
     await lock.release();
@@ -146,7 +151,6 @@ describe('A fencing token', () => {
   });
 
   it('is a positive safe integer that takes one round, and only the first time', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a');
     const [token, same] = await Promise.all([lock.fencingToken(), lock.fencingToken()]);
     expect(Number.isSafeInteger(token)).toBe(true);
@@ -156,7 +160,6 @@ describe('A fencing token', () => {
   });
 
   it('is larger for every later lock, even if no time passes', async () => {
-    const rig = new Rig();
     let last = 0;
     for (let i = 0; i < 20; i++) {
       const lock = await rig.lock('a');
@@ -168,7 +171,6 @@ describe('A fencing token', () => {
   });
 
   it('is larger than that of the previous lock, even if the clock of its client is an hour behind', async () => {
-    const rig = new Rig();
     const first = await rig.lock('a');
     const token = await first.fencingToken();
     await first.release();
@@ -179,7 +181,6 @@ describe('A fencing token', () => {
 
   // Protocol 9.4
   it('is larger than that of the previous lock, even if all masters lost their counters', async () => {
-    const rig = new Rig();
     const first = await rig.lock('a');
     const token = await first.fencingToken();
     for (const { memory } of rig.masters) memory.flush();
@@ -190,7 +191,6 @@ describe('A fencing token', () => {
 
   // Protocol 9.4
   it('fails if the clock of this machine is beyond the year 2200, and the error says so', async () => {
-    const rig = new Rig();
     rig.clock.stepWall(Date.UTC(2200, 0, 1) - rig.clock.read().wall);
     const lock = await rig.lock('a');
     await expect(lock.fencingToken()).rejects.toThrow(RedlockConfigError);
@@ -204,7 +204,6 @@ describe('A fencing token', () => {
 
   // Protocol 9.6
   it('is one number for several keys, larger than that of each key, and all their counters know it', async () => {
-    const rig = new Rig();
     rig.clock.stepWall(60_000);
     const ahead = await rig.lock('b');
     const token = await ahead.fencingToken();
@@ -222,7 +221,6 @@ describe('A fencing token', () => {
   });
 
   it('takes another round if masters differ, and adopts the largest number', async () => {
-    const rig = new Rig();
     await ahead(rig, 2);
     const lock = await rig.lock('a');
     const token = await lock.fencingToken();
@@ -232,7 +230,6 @@ describe('A fencing token', () => {
   });
 
   it('takes no longer than its rounds if a master with a larger counter answers late', async () => {
-    const rig = new Rig();
     await ahead(rig, 3);
     const lock = await rig.lock('a');
     // The first round does not wait for the master that is furthest ahead; the second round meets it.
@@ -246,7 +243,6 @@ describe('A fencing token', () => {
 
   // Protocol 9.5
   it('is larger than that of a holder in between, after an extension has set the keys again', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a');
     const between = new Rig({}, rig);
     for (const { memory } of rig.masters) memory.flush();
@@ -258,7 +254,6 @@ describe('A fencing token', () => {
   });
 
   it('is larger than that of a holder in between, even if a round drew before the keys were set again', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 10_000 });
     // Only the first master answers the first round, so its number is no token.
     for (const master of rig.masters.slice(1)) master.behaviour = only('draw', obeysInSilence);
@@ -280,7 +275,6 @@ describe('A fencing token', () => {
   });
 
   it('is not drawn by a master on which the client no longer holds the key', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a');
     for (const { memory } of rig.masters) memory.flush();
     const other = await new Rig({}, rig).lock('a');
@@ -292,7 +286,6 @@ describe('A fencing token', () => {
   });
 
   it('is not returned if the agreement comes after the end of the validity', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.scriptAll(only('draw', hangs));
     const asked = rig.follow(lock.fencingToken());
@@ -302,7 +295,6 @@ describe('A fencing token', () => {
   });
 
   it('is requested again after a failed round', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 5_000 });
     rig.scriptAll(only('draw', obeysAfter(70)));
     const asked = rig.follow(lock.fencingToken());
@@ -314,7 +306,6 @@ describe('A fencing token', () => {
   });
 
   it('stays the same when an extension heals masters that lost their data', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000, extend: true });
     const token = await lock.fencingToken();
     rig.masters[0]!.memory.flush();
@@ -326,7 +317,6 @@ describe('A fencing token', () => {
   });
 
   it('is not available after a release', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a');
     await lock.release();
     await expect(lock.fencingToken()).rejects.toThrow(LockLostError);

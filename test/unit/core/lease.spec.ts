@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { LockLostError } from '../../../lib/core/errors.js';
 import { Rig } from '../support/rig.js';
 import {
@@ -14,6 +14,12 @@ import {
   unreachable,
 } from '../support/scripted-master.js';
 
+let rig: Rig;
+
+beforeEach(() => {
+  rig = new Rig();
+});
+
 const TTL = 9_000;
 /** Drift of that ttl: one per cent, and 2 ms. */
 const DRIFT = 92;
@@ -22,7 +28,6 @@ const extended = { ttl: TTL, extend: true };
 describe('A lock that is extended', () => {
   // Protocol 6.1
   it('is extended for the first time after a third of its ttl, and again after each third', async () => {
-    const rig = new Rig();
     await rig.lock('a', extended);
     await rig.clock.advance(TTL);
     expect(rig.masters.map((master) => master.times('extend'))).toEqual([
@@ -33,7 +38,6 @@ describe('A lock that is extended', () => {
   });
 
   it('is held for as long as it is needed', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', extended);
     for (let i = 0; i < 100; i++) {
       await rig.clock.advance(1_000);
@@ -45,7 +49,6 @@ describe('A lock that is extended', () => {
 
   // Protocol 6.3
   it('counts the new validity from the start of the extension', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', extended);
     rig.scriptAll(tellsAfter(40));
     await rig.clock.advance(3_040);
@@ -53,7 +56,7 @@ describe('A lock that is extended', () => {
   });
 
   it('has one extension in flight at a time', async () => {
-    const rig = new Rig({ masterTimeout: 2_000 });
+    rig = new Rig({ masterTimeout: 2_000 });
     const lock = await rig.lock('a', extended);
     rig.scriptAll(only('extend', hangs));
     await rig.clock.advance(3_000);
@@ -68,7 +71,6 @@ describe('A lock that is extended', () => {
 
   // Protocol 6.4
   it('survives a failed extension by another attempt while it is valid', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', extended);
     rig.scriptAll(only('extend', says(refused)));
     await rig.clock.advance(8_000);
@@ -82,7 +84,7 @@ describe('A lock that is extended', () => {
   });
 
   it.each([0, 0.5, 0.999])('tries again at a bounded rate with a ttl of 100 ms (chance: %d)', async (fraction) => {
-    const rig = new Rig({ ttl: 100 });
+    rig = new Rig({ ttl: 100 });
     rig.fraction = fraction;
     const lock = await rig.lock('a', { extend: true });
     rig.scriptAll(only('extend', says(unreachable)));
@@ -95,7 +97,6 @@ describe('A lock that is extended', () => {
 
   // Protocol 6.1
   it('is extended again at most a tenth of its ttl after an extension that failed', async () => {
-    const rig = new Rig();
     rig.fraction = 1;
     await rig.lock('a', extended);
     rig.scriptAll(only('extend', says(refused)));
@@ -104,7 +105,7 @@ describe('A lock that is extended', () => {
   });
 
   it('is extended about 30 times a second with a ttl of 100 ms, not more often', async () => {
-    const rig = new Rig({ ttl: 100 });
+    rig = new Rig({ ttl: 100 });
     await rig.lock('a', { extend: true });
     await rig.clock.advance(2_000);
     expect(rig.masters[0]!.times('extend').length).toBeLessThanOrEqual(62);
@@ -112,7 +113,6 @@ describe('A lock that is extended', () => {
   });
 
   it('heals a master that has lost the key', async () => {
-    const rig = new Rig();
     await rig.lock('a', extended);
     rig.masters[0]!.memory.flush();
     expect(rig.keys).toEqual([0, 1, 1]);
@@ -121,7 +121,6 @@ describe('A lock that is extended', () => {
   });
 
   it('heals a master that was down during the acquisition', async () => {
-    const rig = new Rig();
     rig.masters[0]!.memory.takeDown();
     const lock = await rig.lock('a', extended);
     rig.masters[0]!.memory.bringUp();
@@ -133,7 +132,7 @@ describe('A lock that is extended', () => {
 
   // Protocol 6.3
   it('is not extended, however many masters agree, if the answers arrive after the old validity', async () => {
-    const rig = new Rig({ masterTimeout: 2_000 });
+    rig = new Rig({ masterTimeout: 2_000 });
     const lock = await rig.lock('a', extended);
     // Extensions are refused until shortly before the end; the last one is obeyed, but its answers are late.
     rig.scriptAll(only('extend', says(refused)));
@@ -152,7 +151,6 @@ describe('A lock that is extended', () => {
   });
 
   it('is not extended by answers that waited in the socket while the process stalled', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', extended);
     rig.scriptAll(only('extend', tellsAfter(10)));
     await rig.clock.advance(3_000);
@@ -167,7 +165,6 @@ describe('A lock that is extended', () => {
 describe('A lock that is lost', () => {
   // Protocol 6.4
   it('aborts exactly at the end of its validity when all masters hang', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', extended);
     let abortedAt: number | undefined;
     lock.signal.addEventListener('abort', () => (abortedAt = rig.clock.now));
@@ -181,7 +178,6 @@ describe('A lock that is lost', () => {
   });
 
   it('aborts no later than the end of its validity, also if that is a fraction of a millisecond away', async () => {
-    const rig = new Rig();
     rig.scriptAll(tellsAfter(0.5));
     const acquired = rig.follow(rig.acquire('a', { ttl: TTL }));
     await rig.clock.advance(0.5);
@@ -191,7 +187,6 @@ describe('A lock that is lost', () => {
   });
 
   it('aborts at the end of its validity when it is not extended', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: TTL });
     await rig.clock.advance(TTL - DRIFT - 1);
     expect([lock.isHeld, lock.signal.aborted]).toEqual([true, false]);
@@ -201,7 +196,7 @@ describe('A lock that is lost', () => {
   });
 
   it('never relies on a fraction of a millisecond that a timer may miss', async () => {
-    const rig = new Rig({ driftFactor: 0.0111 });
+    rig = new Rig({ driftFactor: 0.0111 });
     const lock = await rig.lock('a', { ttl: 1_000 });
     await rig.clock.advance(986);
     expect([lock.isHeld, lock.signal.aborted]).toEqual([false, true]);
@@ -209,7 +204,6 @@ describe('A lock that is lost', () => {
 
   // Protocol 6.4
   it('is reported when another holder has taken it on a quorum of masters, although it was still valid', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', extended);
     rig.script(2, only('extend', says(held)));
     await rig.clock.advance(3_000);
@@ -218,7 +212,6 @@ describe('A lock that is lost', () => {
   });
 
   it('is not lost to a minority of masters on which another holder has it', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', extended);
     rig.script(1, only('extend', says(held)));
     await rig.clock.advance(30_000);
@@ -226,7 +219,6 @@ describe('A lock that is lost', () => {
   });
 
   it('is released on all masters', async () => {
-    const rig = new Rig();
     await rig.lock('a', { ttl: TTL });
     await rig.clock.advance(TTL - DRIFT);
     expect(rig.masters.map((master) => master.times('release'))).toEqual([[8_908], [8_908], [8_908]]);
@@ -237,7 +229,6 @@ describe('A lock that is lost', () => {
     ['released', 100, 'released'],
     ['lost', TTL - DRIFT, 'expired'],
   ])('does not go on requesting its fencing token once it is %s', async (_, ends, cause) => {
-    const rig = new Rig();
     rig.scriptAll(only('acquire', says(granted), only('draw', says(refused))));
     const lock = await rig.lock('a', { ttl: TTL });
     const asked = rig.follow(lock.fencingToken());
@@ -250,7 +241,6 @@ describe('A lock that is lost', () => {
   });
 
   it('does not come back to life', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: TTL });
     await rig.clock.advance(TTL);
     await expect(lock.extend()).rejects.toMatchObject({ cause: 'expired' });
@@ -260,7 +250,6 @@ describe('A lock that is lost', () => {
   });
 
   it('aborts a signal that is read only afterwards', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: TTL });
     await rig.clock.advance(TTL);
     expect(lock.signal.aborted).toBe(true);
@@ -270,7 +259,6 @@ describe('A lock that is lost', () => {
   });
 
   it('leaves no timer, whatever happens', async () => {
-    const rig = new Rig();
     await rig.lock('a', extended);
     rig.scriptAll(hangs);
     await rig.clock.advance(30_000);
@@ -282,7 +270,6 @@ describe('A lock that is lost', () => {
 // Protocol 6.5
 describe('maxHold', () => {
   it('is a loss with its own cause', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ...extended, maxHold: 20_000 });
     await rig.clock.advance(19_999);
     expect([lock.isHeld, lock.remaining()]).toEqual([true, 1]);
@@ -295,7 +282,6 @@ describe('maxHold', () => {
   });
 
   it('is not exceeded by an explicit extension', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: TTL, maxHold: 10_000 });
     await rig.clock.advance(5_000);
     await lock.extend(20_000);
@@ -306,7 +292,6 @@ describe('maxHold', () => {
 // Protocol 7.4
 describe('minHold', () => {
   it('keeps the keys for the rest of that time', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: TTL, minHold: 2_000 });
     await rig.clock.advance(500);
     await lock.release();
@@ -320,7 +305,6 @@ describe('minHold', () => {
   });
 
   it('makes no difference once it is over', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: TTL, minHold: 2_000 });
     await rig.clock.advance(2_000);
     await lock.release();
@@ -328,7 +312,6 @@ describe('minHold', () => {
   });
 
   it('can be longer than the ttl', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000, minHold: 5_000 });
     await rig.clock.advance(100);
     await lock.release();
@@ -339,7 +322,6 @@ describe('minHold', () => {
   });
 
   it('does not keep keys that were never acquired', async () => {
-    const rig = new Rig();
     rig.script(2, only('acquire', obeysAfter(60)));
     const lock = rig.follow(rig.acquire('a', { minHold: 5_000, wait: 0 }));
     rig.script(2, only('release', obeysInSilence, obeysAfter(60)));

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   LockLostError,
   QuorumUnavailableError,
@@ -28,9 +28,14 @@ import { Keyspace } from '../../../../lib/core/keyspace.js';
 import { resolveSettings } from '../../../../lib/core/settings/settings.js';
 import { TestClock } from '../../support/test-clock.js';
 
+let rig: Rig;
+
+beforeEach(() => {
+  rig = new Rig();
+});
+
 describe('extend()', () => {
   it('renews the lock from now, with the same ttl as before', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     await rig.clock.advance(900);
     await lock.extend();
@@ -40,7 +45,6 @@ describe('extend()', () => {
   });
 
   it('can lengthen the ttl, also for later extensions', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 900, extend: true });
     await lock.extend('9s');
     expect(lock.remaining()).toBe(9_000 - 92);
@@ -49,7 +53,6 @@ describe('extend()', () => {
   });
 
   it('can shorten the ttl', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 9_000 });
     await lock.extend(900);
     expect(lock.remaining()).toBe(900 - 11);
@@ -61,7 +64,6 @@ describe('extend()', () => {
 
   // Protocol 6.3
   it('to a shorter ttl shortens the validity even if the answers are lost', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 9_000 });
     rig.scriptAll(only('extend', obeysInSilence));
     const extended = rig.follow(lock.extend(900));
@@ -75,7 +77,6 @@ describe('extend()', () => {
   });
 
   it('to a shorter ttl is made up for by the next extension if the answers are lost', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 9_000, extend: true });
     rig.scriptAll(only('extend', obeysInSilence));
     rig.follow(lock.extend(900));
@@ -86,7 +87,6 @@ describe('extend()', () => {
   });
 
   it('to a longer ttl that fails does not keep the lock from being extended in time', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 900, extend: true });
     rig.scriptAll(says(refused));
     await rig.clock.advance(200);
@@ -99,7 +99,6 @@ describe('extend()', () => {
   });
 
   it('that fails reports which masters did not agree, and leaves the rest of the validity', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.script(2, says(unreachable));
     await rig.clock.advance(100);
@@ -110,7 +109,6 @@ describe('extend()', () => {
   });
 
   it('rejects with the loss if the validity ends in the meantime', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.scriptAll(hangs);
     await rig.clock.advance(970);
@@ -121,7 +119,6 @@ describe('extend()', () => {
   });
 
   it('can be called many times at once: the rounds follow each other', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.scriptAll(tellsAfter(10));
     const all = [lock.extend(), lock.extend(2_000), lock.extend()].map((promise) => rig.follow(promise));
@@ -132,7 +129,7 @@ describe('extend()', () => {
 
   it('can be called many times at once while the ttl is announced: the rounds follow each other', async () => {
     const reported = 5;
-    const rig = new Rig({
+    rig = new Rig({
       witness: {
         ...NO_WITNESS,
         announceTtl: (ttl) => new Promise((resolve) => rig.clock.schedule(reported, () => resolve(ttl))),
@@ -148,7 +145,6 @@ describe('extend()', () => {
   });
 
   it('after a release rejects, and sends no request', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a');
     await lock.release();
     await expect(lock.extend()).rejects.toThrow(LockLostError);
@@ -158,7 +154,6 @@ describe('extend()', () => {
   });
 
   it.each([0, -1, NaN, 1.5, Infinity, 30_001, '10', null])('refuses a ttl of %p', async (ttl) => {
-    const rig = new Rig();
     const lock = await rig.lock('a');
     await expect(lock.extend(ttl as number)).rejects.toThrow(RedlockConfigError);
     expect(lock.isHeld).toBe(true);
@@ -203,7 +198,7 @@ describe('ExtensionReplies', () => {
 describe('release()', () => {
   // Protocol 7.1
   it('deletes the keys on all masters, and resolves when a quorum has answered', async () => {
-    const rig = new Rig({ masters: 5 });
+    rig = new Rig({ masters: 5 });
     const lock = await rig.lock('a');
     rig.script(2, tellsAfter(40));
     await lock.release();
@@ -214,7 +209,6 @@ describe('release()', () => {
   });
 
   it('withdraws every request that may still be in flight, including the one before the last', async () => {
-    const rig = new Rig();
     rig.script(1, hangs);
     const lock = await rig.lock('a');
     await lock.extend();
@@ -224,7 +218,6 @@ describe('release()', () => {
   });
 
   it('is no loss: the signal does not abort', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a');
     const { signal } = lock;
     await lock.release();
@@ -238,7 +231,6 @@ describe('release()', () => {
 
   // Protocol 7.2
   it('can be called twice: the second call is the first', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a');
     const [first, second] = [lock.release(), lock.release()];
     expect(second).toBe(first);
@@ -253,7 +245,6 @@ describe('release()', () => {
     ['lose the connection', says(cutOff), 0],
     ['refuse', says(refused), 0],
   ])('never rejects, even if all masters %s', async (_, behaviour, at) => {
-    const rig = new Rig();
     const lock = await rig.lock('a');
     rig.scriptAll(behaviour);
     const released = rig.follow(lock.release());
@@ -263,7 +254,6 @@ describe('release()', () => {
   });
 
   it('resolves for a lock that was lost before', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     await rig.clock.advance(1_000);
     await lock.release();
@@ -271,7 +261,6 @@ describe('release()', () => {
   });
 
   it('does not report a loss that was not noticed in time as a release', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.clock.stall(1_000);
     await lock.release();
@@ -281,7 +270,6 @@ describe('release()', () => {
 
   // Protocol 7.2
   it('never touches a lock that another process has acquired since', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.clock.stall(1_500);
     const theirs = await new Rig({}, rig).lock('a');
@@ -292,7 +280,6 @@ describe('release()', () => {
   });
 
   it('reaches masters whose grants it did not wait for', async () => {
-    const rig = new Rig();
     rig.masters[2]!.behaviour = obeysAfter(30);
     const lock = await rig.lock('a');
     await lock.release();
@@ -302,7 +289,6 @@ describe('release()', () => {
 
   // Protocol 7.1
   it('reaches masters that the acquisition reached and a later extension did not', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { extend: false });
     rig.script(1, says(unreachable));
     await lock.extend();
@@ -338,7 +324,6 @@ describe('release()', () => {
   });
 
   it('stops extension', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { extend: true });
     await lock.release();
     expect(rig.clock.pendingTimers).toBe(0);
@@ -348,7 +333,6 @@ describe('release()', () => {
 
   // Protocol 7.3
   it('is not undone by an extension in flight, which starts no timer either', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 9_000, extend: true });
     rig.scriptAll(obeysAfter(40));
     await rig.clock.advance(3_010);
@@ -364,7 +348,6 @@ describe('release()', () => {
   });
 
   it('makes an explicit extension in flight reject', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a');
     rig.scriptAll(tellsAfter(10));
     const extended = rig.follow(lock.extend());
@@ -375,7 +358,6 @@ describe('release()', () => {
   });
 
   it('withdraws an acquisition in flight on masters that have not received it yet', async () => {
-    const rig = new Rig();
     rig.masters[2]!.behaviour = only('acquire', hangs);
     const lock = await rig.lock('a');
     expect(rig.masters[2]!.requests('acquire')[0]!.withdrawn).toBe(false);
@@ -412,7 +394,6 @@ describe('release()', () => {
   });
 
   it('covers the longest life that any of the keys can have, even after a failed change of the ttl', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.script(2, hangs);
     rig.follow(lock.extend(20_000));
@@ -423,7 +404,6 @@ describe('release()', () => {
   });
 
   it('happens at the end of an `await using` block', async () => {
-    const rig = new Rig();
     const lock = await rig.lock('a');
     await lock[Symbol.asyncDispose]();
     expect(rig.keys).toEqual([0, 0, 0]);
