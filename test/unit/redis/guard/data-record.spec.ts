@@ -106,18 +106,22 @@ describe('The data of a server', () => {
 describe('DataRecord', () => {
   const WAIT = 30_000;
 
-  function identityOf(one: FakeServer): DataRecord {
-    const [link] = new Process(clock, [one]).links;
-    return new DataRecord(link!, () => 10_000);
-  }
+  let identity: DataRecord;
+
+  beforeEach(() => {
+    const [link] = new Process(clock, [server]).links;
+    identity = new DataRecord(link!, () => 10_000);
+  });
+
+  /** Reads the server, and finds that its data is known. */
+  const accept = (): void => identity.accept(server.report(), clock.read(), clock.read());
 
   // Protocol 8.2
   it('votes with a marker whose `from` has passed, and not with one that is young', () => {
-    const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     expect(identity.votes).toBe(true);
     server.mark({ from: server.time + 1, why: 'it was restarted' });
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     expect(identity.votes).toBe(false);
     expect(identity.quarantineAt(clock.read())).toEqual({ reason: 'it was restarted', remaining: 1 });
   });
@@ -129,9 +133,9 @@ describe('DataRecord', () => {
   ])('takes data for %s that is restarted after it saw %s', (_, __, relation, change) => {
     const [link] = new Process(clock, [server]).links;
     link!.isDurable = true;
-    const identity = new DataRecord(link!, () => 10_000);
+    identity = new DataRecord(link!, () => 10_000);
     const { fields } = server;
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     server.run += "'";
     change();
     if (identity.relationOf(server.report()) === 'unknown') identity.doubt(server.report(), clock.read());
@@ -144,25 +148,22 @@ describe('DataRecord', () => {
   });
 
   it('keeps voting with one nonce, whatever a clock that was set back shows', () => {
-    const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     server.ahead = -3_600_000;
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     expect(identity.votes).toBe(true);
   });
 
   it('reports its longest possible wait on the clock of the process', () => {
-    const identity = identityOf(server);
     const from = server.time + 36_000_000;
     server.change({ from, at: from - WAIT });
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     expect(identity.quarantineAt(clock.read())).toMatchObject({ remaining: WAIT });
     clock.stall(10_000);
     expect(identity.quarantineAt(clock.read())).toMatchObject({ remaining: WAIT - 10_000 });
   });
 
   it('counts a wait from the arrival of the first report, and not from its request', () => {
-    const identity = identityOf(server);
     const from = server.time + 36_000_000;
     server.change({ from, at: from - WAIT });
     const asked = clock.read();
@@ -170,26 +171,24 @@ describe('DataRecord', () => {
     identity.accept(server.report(), asked, clock.read());
     expect(identity.seenSince).toEqual(clock.read());
     clock.stall(10_000);
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     expect(identity.quarantineAt(clock.read())).toMatchObject({ remaining: WAIT - 10_000 });
   });
 
   it('begins an epoch with another nonce: earlier requests cannot count', () => {
-    const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     const { epoch, revision } = identity;
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     expect(identity.epoch).toBe(epoch);
     server.mark();
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     expect(identity.epoch).toBeGreaterThan(epoch);
     expect(identity.revision).toBeGreaterThan(revision);
   });
 
   // Protocol 8.1
   it('compares the history once per interval, and at once after a doubt', () => {
-    const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     const compared = (): string => identity.historyToCompare(clock.read(), 1_000);
     // An answer such as LOADING compares nothing.
     expect([compared(), compared()]).toEqual([server.replid, server.replid]);
@@ -211,20 +210,17 @@ describe('DataRecord', () => {
 
   // Protocol 8.9
   it('knows no ttl before the server has confirmed one', () => {
-    const identity = identityOf(server);
     identity.confirmTtl(0, clock.read());
     expect(identity.knewTtl(1, clock.read())).toBe(false);
   });
 
   it('knows a ttl up to the confirmed one, and no larger one', () => {
-    const identity = identityOf(server);
     identity.confirmTtl(10_000, clock.read());
     expect(identity.knewTtl(10_000, clock.read())).toBe(true);
     expect(identity.knewTtl(10_001, clock.read())).toBe(false);
   });
 
   it('knows a ttl for 3.5 s after the announcement was sent, by both clocks of this process', () => {
-    const identity = identityOf(server);
     const sent = clock.read();
     identity.confirmTtl(10_000, sent);
     expect(identity.knewTtl(10_000, { ...sent, monotonic: sent.monotonic + 3_500 })).toBe(true);
@@ -234,8 +230,6 @@ describe('DataRecord', () => {
   });
 
   it('knows of no announced ttl once its data is other data', () => {
-    const identity = identityOf(server);
-    const accept = (): void => identity.accept(server.report(), clock.read(), clock.read());
     accept();
     identity.confirmTtl(10_000, clock.read());
     accept();
@@ -247,8 +241,6 @@ describe('DataRecord', () => {
 
   it('does not vote earlier because its clock is set forward while this process watches', () => {
     server.quarantine(10_000);
-    const identity = identityOf(server);
-    const accept = (): void => identity.accept(server.report(), clock.read(), clock.read());
     accept();
     clock.stall(1_000);
     server.ahead += 60_000;
@@ -262,8 +254,6 @@ describe('DataRecord', () => {
 
   it('votes at once when a marker says so, although this process has watched a longer quarantine', () => {
     server.quarantine(10_000);
-    const identity = identityOf(server);
-    const accept = (): void => identity.accept(server.report(), clock.read(), clock.read());
     accept();
     server.change({ from: server.time });
     accept();
@@ -271,8 +261,7 @@ describe('DataRecord', () => {
   });
 
   it('stays in use while its identity is checked, but its earlier grants do not count', () => {
-    const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     const { epoch } = identity;
     identity.check();
     expect(identity).toMatchObject({ votes: false, isChecked: true });
@@ -281,8 +270,7 @@ describe('DataRecord', () => {
   });
 
   it('is unknown for the reason that was seen first, until it is known again', () => {
-    const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     const reasonAfter = (change: () => void): string => {
       change();
       identity.doubt(server.report(), clock.read());
@@ -296,16 +284,14 @@ describe('DataRecord', () => {
   });
 
   it('does not vote for the first reason that was given', () => {
-    const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     identity.mistrust('it was restarted');
     identity.mistrust('its identity is being checked');
     expect(identity.quarantineAt(clock.read())).toMatchObject({ reason: 'it was restarted' });
   });
 
   it('counts nothing while a step of its clock is being judged', () => {
-    const identity = identityOf(server);
-    identity.accept(server.report(), clock.read(), clock.read());
+    accept();
     identity.suspect('its clock has moved');
     expect(identity.quarantineAt(clock.read())).toMatchObject({ reason: 'its clock has moved' });
   });

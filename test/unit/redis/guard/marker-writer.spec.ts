@@ -13,6 +13,13 @@ beforeEach(() => {
   servers = threeServers(clock);
 });
 
+/** Parts that have read some servers, or all. */
+function partsThatRead(read: readonly FakeServer[] = servers): GuardParts {
+  const parts = new GuardParts(clock, servers);
+  parts.read(read);
+  return parts;
+}
+
 describe('MarkerWriter.attend', () => {
   // Protocol 8.3
   it('lengthens a guess to the wait of another young marker that was vetoed with a longer ttl', async () => {
@@ -32,8 +39,7 @@ describe('MarkerWriter.attend', () => {
 
   it('vetoes a new marker before it lengthens the quarantine', async () => {
     for (const server of servers) server.mark();
-    const parts = new GuardParts(clock, servers);
-    parts.read();
+    const parts = partsThatRead();
     const [a] = servers;
     parts.group.confirm(parts.group.beginAttempt());
     void parts.ttls.announceTtl(10_000);
@@ -48,8 +54,7 @@ describe('MarkerWriter.attend', () => {
   // Protocol 8.5
   it('lengthens the quarantine after the veto, and asks for another reading', async () => {
     for (const server of servers) server.mark();
-    const parts = new GuardParts(clock, servers);
-    parts.read();
+    const parts = partsThatRead();
     const [a] = servers;
     parts.group.confirm(parts.group.beginAttempt());
     a.quarantine(10_000);
@@ -66,8 +71,7 @@ describe('MarkerWriter.attend', () => {
   it('ends the wait of a server once: it goes on to vote although its clock is set back', async () => {
     const [a] = servers;
     a.quarantine(10_000);
-    const parts = new GuardParts(clock, servers);
-    parts.read();
+    const parts = partsThatRead();
     const identity = parts.identityOf(a);
     const attend = () => parts.writer.attend(identity, a.report(), parts.read(), clock.read());
     clock.stall(10_001);
@@ -85,8 +89,7 @@ describe('MarkerWriter.attend', () => {
     const [a, b, c] = servers;
     for (const server of [b, c]) server.mark();
     a.quarantine(10_000);
-    const parts = new GuardParts(clock, servers);
-    parts.read();
+    const parts = partsThatRead();
     clock.stall(10_001);
     a.ahead = -60_000;
     const reports = parts.read();
@@ -101,8 +104,7 @@ describe('A process that knew the data of a master', () => {
   it('writes that later data there is not the first, and objects where another process has not known that', async () => {
     const [a, b] = servers;
     for (const server of servers) server.mark({ generation: `${server.name}@1`, first: 1 });
-    const parts = new GuardParts(clock, servers);
-    parts.read();
+    const parts = partsThatRead();
     for (const server of [a, b]) server.restart();
     b.quarantine(10_000, { generation: `new@${b.time}`, first: 'empty' });
     const reports = parts.read();
@@ -116,8 +118,7 @@ describe('A process that knew the data of a master', () => {
   it('does not object to another nonce of the same generation, whose clock alone was in doubt', async () => {
     const [a] = servers;
     for (const server of servers) server.mark({ generation: `${server.name}@1`, first: 1 });
-    const parts = new GuardParts(clock, servers);
-    parts.read();
+    const parts = partsThatRead();
     a.quarantine(10_000, { nonce: 'another', generation: 'a@1', first: 1 });
     const reports = parts.read();
     await parts.writer.attend(parts.identityOf(a), a.report(), reports, clock.read());
@@ -129,8 +130,7 @@ describe('MarkerWriter.accuse', () => {
   it('waits for the largest ttl that any lock can have, although its announcement has ended by the clock that jumped', async () => {
     const [a] = servers;
     for (const server of servers) server.mark({ known: 30_000 });
-    const parts = new GuardParts(clock, servers);
-    parts.read();
+    const parts = partsThatRead();
     a.announce(30_000);
     a.ahead = 60_000;
     a.announce(1_000);
@@ -158,13 +158,6 @@ describe('MarkerWriter.quarantine', () => {
     expect(a.marker).toMatchObject({ run, replid, isGuess: true, wait: SHORTEST_GUESS });
   });
 });
-
-/** Parts that have read some servers, or all. */
-function partsThatRead(read: readonly FakeServer[] = servers): GuardParts {
-  const parts = new GuardParts(clock, servers);
-  parts.read(read);
-  return parts;
-}
 
 // Protocol 8.9
 describe('TtlAnnouncements.permit', () => {

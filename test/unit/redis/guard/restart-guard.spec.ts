@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { driftOf, resolveSettings } from '../../../../lib/core/settings/settings.js';
 import { EARLY_AFTER } from '../../../../lib/redis/guard/new-masters.js';
+import type { MarkerChange } from '../../../../lib/redis/guard/marker.js';
 import type { RestartGuard } from '../../../../lib/redis/guard/restart-guard.js';
 import { type FakeServer, Process, threeServers } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
@@ -12,7 +13,7 @@ const LATE_BY = 250;
 const LONGEST_WAIT = waitFor(30_000);
 
 let clock: TestClock;
-let servers: FakeServer[];
+let servers: ReturnType<typeof threeServers>;
 let processes: Process[];
 
 beforeEach(() => {
@@ -24,10 +25,16 @@ afterEach(() => {
   for (const { guard } of processes) guard.close();
 });
 
-function started(name = 'process', among = servers): Promise<Process> {
+function started(name = 'process', among: FakeServer[] = servers): Promise<Process> {
   const process = new Process(clock, among, { name });
   processes.push(process);
   return process.connectAll();
+}
+
+/** A process that has met servers whose data is known. */
+function metKnown(marker: MarkerChange = {}): Promise<Process> {
+  for (const server of servers) server.mark(marker);
+  return started();
 }
 
 /** For each server, the times after a moment at which it received a contact. */
@@ -41,13 +48,20 @@ function hold(guard: RestartGuard): void {
   expect(guard.confirm(attempt!)).toBe(true);
 }
 
+/** A process that has met servers whose data is known, and holds a lock. */
+async function holding(): Promise<Process> {
+  const process = await metKnown();
+  hold(process.guard);
+  return process;
+}
+
 describe('A server whose data is unknown', () => {
   // Protocol 8.3
   it('waits for the largest ttl that was announced to the others', async () => {
     for (const server of servers) server.mark().announce(25_000);
     const process = await started();
     expect(process.votes).toEqual([true, true, true]);
-    const [a] = servers as [FakeServer];
+    const [a] = servers;
     a.restart();
     process.connect(a);
     await clock.settle();
@@ -62,9 +76,8 @@ describe('A server whose data is unknown', () => {
 
   // Protocol 8.3
   it('stays unmarked while too few servers can be read for any vote', async () => {
-    for (const server of servers) server.mark();
-    const process = await started();
-    const [a, b, c] = servers as [FakeServer, FakeServer, FakeServer];
+    const process = await metKnown();
+    const [a, b, c] = servers;
     b.isDown = c.isDown = true;
     a.restart();
     process.connect(a);
@@ -86,7 +99,7 @@ describe('A server whose data is unknown', () => {
   it('does not wait a second time for another process that meets it', async () => {
     for (const server of servers) server.mark();
     const first = await started('first');
-    const [a] = servers as [FakeServer];
+    const [a] = servers;
     a.restart();
     first.connect(a);
     await clock.advance(1_000);
@@ -99,7 +112,7 @@ describe('A server whose data is unknown', () => {
   // Protocol 8.2
   it('votes after the longest wait on the clock of the process, however far ahead its `from` lies', async () => {
     for (const server of servers) server.mark();
-    const [a] = servers as [FakeServer];
+    const [a] = servers;
     a.change({ from: a.time + 36_000_000, at: a.time + 36_000_000 - waitFor(10_000) });
     a.announce(10_000);
     const process = await started();
@@ -115,13 +128,11 @@ describe('A server whose data is unknown', () => {
 // Protocol 8.5
 describe('A process that holds a lock', () => {
   it('vetoes a server in the same step in which it marks the server', async () => {
-    for (const server of servers) server.mark();
-    const process = await started();
-    hold(process.guard);
-    servers[0]!.restart();
-    process.connect(servers[0]!);
+    const process = await holding();
+    servers[0].restart();
+    process.connect(servers[0]);
     await clock.settle();
-    const marked = servers[0]!.changes.filter(({ nonce, by }) => nonce !== undefined && by === 'process');
+    const marked = servers[0].changes.filter(({ nonce, by }) => nonce !== undefined && by === 'process');
     expect(marked).toEqual([expect.objectContaining({ vetoed: 1 })]);
   });
 
@@ -130,18 +141,17 @@ describe('A process that holds a lock', () => {
     const holder = await started('holder');
     const other = await started('other');
     hold(holder.guard);
-    servers[0]!.restart();
-    other.connect(servers[0]!);
+    servers[0].restart();
+    other.connect(servers[0]);
     await clock.settle();
-    expect(servers[0]!.marker).toMatchObject({ isVetoed: false, writtenBy: 'other' });
-    holder.connect(servers[0]!);
+    expect(servers[0].marker).toMatchObject({ isVetoed: false, writtenBy: 'other' });
+    holder.connect(servers[0]);
     await clock.settle();
-    expect(servers[0]!.marker).toMatchObject({ isVetoed: true, writtenBy: 'other' });
+    expect(servers[0].marker).toMatchObject({ isVetoed: true, writtenBy: 'other' });
   });
 
   it('completes a contact at least every second, with each server in turn', async () => {
-    for (const server of servers) server.mark();
-    const process = await started();
+    const process = await metKnown();
     const before = clock.now;
     hold(process.guard);
     await clock.advance(6_000);
@@ -152,9 +162,7 @@ describe('A process that holds a lock', () => {
   });
 
   it('does so for as long as it holds the lock', async () => {
-    for (const server of servers) server.mark();
-    const process = await started();
-    hold(process.guard);
+    await holding();
     await clock.advance(30_000);
     const before = clock.now;
     await clock.advance(6_000);
@@ -162,9 +170,8 @@ describe('A process that holds a lock', () => {
   });
 
   it('goes on to the next server if one is cut off', async () => {
-    for (const server of servers) server.mark();
-    const process = await started();
-    servers[0]!.isDown = true;
+    const process = await metKnown();
+    servers[0].isDown = true;
     const before = clock.now;
     hold(process.guard);
     await clock.advance(6_000);
@@ -179,10 +186,8 @@ describe('A server that does not answer', () => {
   const PATIENCE = 200;
 
   it('delays a veto by its time limit once, because it is read no second time before it answers', async () => {
-    for (const server of servers) server.mark();
-    const process = await started();
-    hold(process.guard);
-    const [a] = servers as [FakeServer];
+    const process = await holding();
+    const [a] = servers;
     const hanging = process.links[2]!;
     let answer = (): void => undefined;
     hanging.held = new Promise((resolve) => (answer = resolve));
@@ -201,12 +206,11 @@ describe('A server that does not answer', () => {
 
 describe('An attempt under way', () => {
   it('counts no longer when too few masters vote, and does not keep new ones from voting early', async () => {
-    for (const server of servers) server.mark();
-    const process = await started();
+    const process = await metKnown();
     const attempt = process.guard.beginAttempt();
     expect(attempt).toBeDefined();
     for (const server of servers) server.fields = {};
-    process.connect(servers[0]!);
+    process.connect(servers[0]);
     await clock.settle();
     expect(process.guard.confirm(attempt!)).toBe(false);
     expect(servers.map(({ marker }) => marker?.isVetoed)).toEqual([false, false, false]);
@@ -218,7 +222,7 @@ describe('An attempt under way', () => {
 describe('A process that meets one server after the other', () => {
   it('samples the clocks of the others with each one, so that a step in the first second is judged', async () => {
     for (const server of servers) server.mark();
-    const [a, b, c] = servers as [FakeServer, FakeServer, FakeServer];
+    const [a, b, c] = servers;
     const process = new Process(clock, servers);
     processes.push(process);
     for (const server of servers) {
@@ -236,8 +240,7 @@ describe('A process that meets one server after the other', () => {
 
 describe('A process that holds nothing', () => {
   it('reads each clock every ten seconds, and sends nothing else', async () => {
-    for (const server of servers) server.mark();
-    await started();
+    await metKnown();
     await clock.advance(45_000);
     // The first one belongs to the check that follows a connection.
     for (const own of beatsSince(0)) expect(own.map((at) => at - own[0]!)).toEqual([0, 10_000, 20_000, 30_000]);
@@ -247,7 +250,7 @@ describe('A process that holds nothing', () => {
 describe('A process during a quarantine', () => {
   async function readingsIn(milliseconds: number, act: (process: Process) => void = () => undefined): Promise<number> {
     for (const server of servers) server.mark();
-    servers[0]!.quarantine(20_000);
+    servers[0].quarantine(20_000);
     const process = await started();
     act(process);
     await clock.advance(1_000);
@@ -274,9 +277,7 @@ describe('A process during a quarantine', () => {
 
 describe('A process that holds a lock and hears from no server', () => {
   it('replaces the connections after a second, because they may be half-open', async () => {
-    for (const server of servers) server.mark();
-    const process = await started();
-    hold(process.guard);
+    const process = await holding();
     await clock.advance(600);
     for (const link of process.links) link.isMute = true;
     await clock.advance(1_000);
@@ -286,9 +287,7 @@ describe('A process that holds a lock and hears from no server', () => {
   });
 
   it('keeps the connections as long as one server answers', async () => {
-    for (const server of servers) server.mark();
-    const process = await started();
-    hold(process.guard);
+    const process = await holding();
     for (const link of process.links.slice(1)) link.isMute = true;
     await clock.advance(5_000);
     expect(process.links.map(({ reconnects }) => reconnects)).toEqual([0, 0, 0]);
@@ -298,7 +297,7 @@ describe('A process that holds a lock and hears from no server', () => {
 describe('A quarantined server from which nothing arrives', () => {
   it('gets a new connection after ten seconds, and again ten seconds later', async () => {
     for (const server of servers) server.mark();
-    servers[0]!.quarantine(60_000);
+    servers[0].quarantine(60_000);
     const process = await started();
     process.links[0]!.held = new Promise(() => undefined);
     await clock.advance(9_000);
@@ -315,7 +314,7 @@ describe('The wait for a server whose data is unknown', () => {
     ['after a disconnect', (process, server) => process.links[servers.indexOf(server)]!.identity!.noteDisconnect()],
     ['with another run of the server', (_, server) => server.restart()],
   ])('begins anew %s, because more may have been lost', async (_, happens) => {
-    const [a, b, c] = servers as [FakeServer, FakeServer, FakeServer];
+    const [a, b, c] = servers;
     c.isDown = true;
     const process = await started('process', [a, b, c]);
     await clock.advance(20_000);
@@ -329,7 +328,7 @@ describe('The wait for a server whose data is unknown', () => {
   });
 
   it('goes on when only the identity of the server is checked again', async () => {
-    const [a, b, c] = servers as [FakeServer, FakeServer, FakeServer];
+    const [a, b, c] = servers;
     c.isDown = true;
     const process = await started('process', [a, b, c]);
     for (let i = 0; i < LONGEST_WAIT + 1_000; i += 1_000) {
@@ -362,7 +361,7 @@ describe('Servers that are all new', () => {
   it('wait until the end if one is vetoed', async () => {
     const process = await started();
     await clock.advance(1_000);
-    servers[1]!.change({ vetoed: 1 });
+    servers[1].change({ vetoed: 1 });
     await clock.advance(LONGEST_WAIT - 1_500);
     expect(process.votes).toEqual([false, false, false]);
   });
@@ -373,7 +372,7 @@ describe('Servers that are all new', () => {
   ])('begin anew if one %s', async (_, change) => {
     const process = await started();
     await clock.advance(2_000);
-    change(servers[1]!, process);
+    change(servers[1], process);
     await clock.advance(2_400);
     expect(process.votes).toEqual([false, false, false]);
   });
@@ -404,7 +403,7 @@ describe('Servers that are all new', () => {
   });
 
   it('do not vote early if one of the servers has voted before', async () => {
-    servers[0]!.mark();
+    servers[0].mark();
     const process = await started();
     await clock.advance(8_000);
     expect(process.votes).toEqual([true, false, false]);
@@ -413,15 +412,13 @@ describe('Servers that are all new', () => {
 
 describe('permit', () => {
   it('answers at once for a ttl that was announced to every server', async () => {
-    for (const server of servers) server.mark({ known: 10_000 });
-    const { guard } = await started();
+    const { guard } = await metKnown({ known: 10_000 });
     expect(guard.announceTtl(10_000)).toBe(10_000);
     for (const server of servers) expect(server.marker!.maxTtl).toBe(10_000);
   });
 
   it('waits until a larger ttl was announced to all servers', async () => {
-    for (const server of servers) server.mark({ known: 10_000 });
-    const { guard } = await started();
+    const { guard } = await metKnown({ known: 10_000 });
     const permitted = guard.announceTtl(20_000);
     expect(typeof permitted).not.toBe('number');
     await clock.settle();
@@ -431,14 +428,13 @@ describe('permit', () => {
   });
 
   it('cuts a ttl that could not be announced to one server, with one warning', async () => {
-    for (const server of servers) server.mark({ known: 10_000 });
-    const { guard, cuts } = await started();
-    servers[2]!.isDown = true;
+    const { guard, cuts } = await metKnown({ known: 10_000 });
+    servers[2].isDown = true;
     expect(await guard.announceTtl(20_000)).toBe(10_000);
     await clock.advance(5_000);
     expect(await guard.announceTtl(20_000)).toBe(10_000);
     expect(cuts).toEqual([[20_000, 10_000, ['c']]]);
-    servers[2]!.isDown = false;
+    servers[2].isDown = false;
     await clock.advance(5_000);
     expect(await guard.announceTtl(20_000)).toBe(20_000);
   });
@@ -446,9 +442,8 @@ describe('permit', () => {
 
 describe('RestartGuard', () => {
   it('ignores a report that was read before newer information arrived', async () => {
-    for (const server of servers) server.mark();
-    const process = await started();
-    const [a, b] = servers as [FakeServer, FakeServer];
+    const process = await metKnown();
+    const [a, b] = servers;
     await clock.advance(1_000);
     // One round of reading begins with the old marker of one server, and waits for that answer.
     let answer = (): void => undefined;
@@ -468,9 +463,7 @@ describe('RestartGuard', () => {
   });
 
   it('leaves no timer behind', async () => {
-    for (const server of servers) server.mark();
-    const process = await started();
-    hold(process.guard);
+    const process = await holding();
     await clock.advance(1_000);
     expect(clock.pendingTimers).toBeGreaterThan(0);
     process.guard.close();
@@ -479,8 +472,7 @@ describe('RestartGuard', () => {
   });
 
   it('starts no timer after it was closed', async () => {
-    for (const server of servers) server.mark();
-    const process = await started();
+    const process = await metKnown();
     process.guard.close();
     hold(process.guard);
     await clock.settle();
