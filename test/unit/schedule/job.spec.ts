@@ -83,6 +83,10 @@ class Instance {
     this.job.visit();
   }
 
+  eventsOf(kind: string): string[] {
+    return this.events.filter((event) => event.endsWith(kind));
+  }
+
   /** As at the shutdown of the application. */
   stop(): void {
     this.ticker.stop();
@@ -115,6 +119,26 @@ function setUp(policy: Partial<JobPolicy> = {}, aheadOfSecond = 0) {
   return { clock, cluster, a, b, to, record };
 }
 
+/** Failures of the masters to store a state. */
+const refusals = (length: number): Error[] =>
+  Array.from({ length }, () => new QuorumUnavailableError('set', [], [], 2, 3));
+
+/** Instance `a` has begun the first tick and does not end it, and `b` waits for the lock. */
+async function hungRun(policy: Partial<JobPolicy> = {}) {
+  const stage = setUp(policy);
+  const { a, b, to } = stage;
+  a.hang();
+  a.start();
+  await to(0, 2_000);
+  b.start();
+  await to(1, 1);
+  return stage;
+}
+
+/** The ticks that these instances have run. */
+const ticksOf = (...instances: Instance[]): number[] =>
+  instances.flatMap(({ runs }) => runs.map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD));
+
 // Protocol 14.3
 describe('A job on several instances', () => {
   it('runs each tick once, with its nominal time', async () => {
@@ -122,8 +146,7 @@ describe('A job on several instances', () => {
     a.start();
     b.start();
     await to(5, 1);
-    const ticks = [...a.runs, ...b.runs].map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD);
-    expect(ticks.sort()).toEqual([1, 2, 3, 4, 5]);
+    expect(ticksOf(a, b).sort()).toEqual([1, 2, 3, 4, 5]);
     expect([...a.events, ...b.events].filter((event) => event.endsWith('finished'))).toHaveLength(5);
   });
 
@@ -132,7 +155,7 @@ describe('A job on several instances', () => {
     a.start();
     b.start();
     await to(5, 30_001);
-    const ticks = [...a.runs, ...b.runs].map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD);
+    const ticks = ticksOf(a, b);
     expect(ticks.sort().filter((tick) => tick >= 1 && tick <= 5)).toEqual([1, 2, 3, 4, 5]);
     expect(new Set(ticks).size).toBe(ticks.length);
     expect(record()?.state).toBe('ok');
@@ -144,7 +167,7 @@ describe('A job on several instances', () => {
     await to(1, -PERIOD / 2 - 1);
     expect(b.runs).toHaveLength(0);
     await to(3, 1);
-    expect(b.events.filter((event) => event.endsWith('ok'))).toEqual(['1 ok', '2 ok', '3 ok']);
+    expect(b.eventsOf('ok')).toEqual(['1 ok', '2 ok', '3 ok']);
   });
 
   it('gives the previous run to the next one', async () => {
@@ -171,8 +194,7 @@ describe('A job while clocks of masters are wrong', () => {
       await to(1, 1);
       cluster.clocks = { m1: wrong, m2: 0 };
       await to(6, 1);
-      const ticks = [...a.runs, ...b.runs].map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD);
-      expect(ticks.sort()).toEqual([1, 2, 3, 4, 5, 6]);
+      expect(ticksOf(a, b).sort()).toEqual([1, 2, 3, 4, 5, 6]);
     },
   );
 
@@ -181,7 +203,7 @@ describe('A job while clocks of masters are wrong', () => {
     cluster.clocks = { m1: -3_600_000, m2: 0 };
     a.start();
     await to(3, 1);
-    expect(a.events.filter((event) => event.endsWith('ok'))).toEqual(['1 ok', '2 ok', '3 ok']);
+    expect(a.eventsOf('ok')).toEqual(['1 ok', '2 ok', '3 ok']);
   });
 
   it('waits if a tick is early by them, and says which master is wrong', async () => {
@@ -210,8 +232,7 @@ describe('A wall clock that is set forward while a job runs', () => {
     await to(1, 1_000);
     c.end();
     await to(4, 1);
-    const runs = [...a.runs, ...c.runs];
-    expect(runs.map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD).sort()).toEqual([1, 2, 3, 4]);
+    expect(ticksOf(a, c).sort()).toEqual([1, 2, 3, 4]);
     expect([...a.events, ...c.events].filter((event) => event.endsWith('overlap'))).toEqual([]);
   });
 });
@@ -223,11 +244,10 @@ describe('A schedule that changes while instances are replaced', () => {
     a.start();
     c.start();
     await to(3, 1);
-    const ticks = [...a.runs, ...c.runs].map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD);
-    expect(ticks.sort()).toEqual([1, 1.5, 2, 3]);
+    expect(ticksOf(a, c).sort()).toEqual([1, 1.5, 2, 3]);
     a.stop();
     await to(6, 1);
-    expect(c.events.filter((event) => event.endsWith('ok')).slice(-2)).toEqual(['4.5 ok', '6 ok']);
+    expect(c.eventsOf('ok').slice(-2)).toEqual(['4.5 ok', '6 ok']);
   });
 
   it('runs a tick again that only the old schedule has, on an instance with the new one', async () => {
@@ -247,35 +267,25 @@ describe('A schedule that changes while instances are replaced', () => {
 
 describe('A job that never returns', () => {
   it('is reported when it loses its lock, and not again when it returns', async () => {
-    const { a, b, cluster, to } = setUp();
-    a.hang();
-    a.start();
-    await to(0, 2_000);
-    b.start();
-    await to(1, 1);
+    const { a, b, cluster, to } = await hungRun();
     expect(a.job.lost).toBeUndefined();
     cluster.expire(RESOURCE);
     expect(a.events).toEqual(['1 started 1', '1 unfinished']);
     expect(a.job.lost).toEqual({ scheduledFor: new Date(START + PERIOD), attempt: 1 });
     await to(3, 1);
-    expect(b.events.filter((event) => event.endsWith('ok'))).toEqual(['1 ok', '2 ok', '3 ok']);
+    expect(b.eventsOf('ok')).toEqual(['1 ok', '2 ok', '3 ok']);
     expect(a.runs).toHaveLength(1);
     a.end();
     await to(3, 2);
     expect(a.job.lost).toBeUndefined();
-    expect(a.events.filter((event) => event.endsWith('unfinished'))).toHaveLength(1);
+    expect(a.eventsOf('unfinished')).toHaveLength(1);
   });
 });
 
 describe('A job whose instance is gone', () => {
   // Protocol 14.4
   it('runs again as the next attempt, on an instance that waited', async () => {
-    const { a, b, cluster, to, record } = setUp();
-    a.hang();
-    a.start();
-    await to(0, 2_000);
-    b.start();
-    await to(1, 1);
+    const { b, cluster, to, record } = await hungRun();
     expect(cluster.waiters(RESOURCE)).toEqual(['b']);
     cluster.expire(RESOURCE);
     await to(1, 2);
@@ -300,11 +310,7 @@ describe('A job whose instance is gone', () => {
   });
 
   it('runs again before the next tick, and then that one if it is queued', async () => {
-    const { a, b, cluster, to } = setUp({ overlap: 'queue' });
-    a.hang();
-    a.start();
-    await to(0, 2_000);
-    b.start();
+    const { b, cluster, to } = await hungRun({ overlap: 'queue' });
     await to(2, 1);
     cluster.expire(RESOURCE);
     await to(2, 2);
@@ -329,12 +335,7 @@ describe('A job whose instance is gone', () => {
   });
 
   it('is abandoned without recovery', async () => {
-    const { a, b, cluster, to, record } = setUp({ recover: false });
-    a.hang();
-    a.start();
-    await to(0, 2_000);
-    b.start();
-    await to(1, 1);
+    const { b, cluster, to, record } = await hungRun({ recover: false });
     cluster.expire(RESOURCE);
     await to(1, 2);
     expect(b.runs).toHaveLength(0);
@@ -382,7 +383,7 @@ describe('A job that fails', () => {
   it('tries to record its end until it can', async () => {
     const { a, cluster, to, record } = setUp();
     a.work = () => {
-      for (let count = 0; count < 3; count++) cluster.failures.push(new QuorumUnavailableError('set', [], [], 2, 3));
+      cluster.failures.push(...refusals(3));
     };
     a.start();
     await to(1, 1_000);
@@ -393,8 +394,7 @@ describe('A job that fails', () => {
   it('runs again if the masters refuse its end for a ttl although the lock is kept', async () => {
     const { a, cluster, to, record } = setUp();
     a.work = ({ attempt }) => {
-      const failure = new QuorumUnavailableError('set', [], [], 2, 3);
-      if (attempt === 1) cluster.failures.push(...Array.from({ length: 11 }, () => failure));
+      if (attempt === 1) cluster.failures.push(...refusals(11));
     };
     a.start();
     await to(1, 5_000);
@@ -404,7 +404,7 @@ describe('A job that fails', () => {
 
   it('does not run before the masters know that it starts', async () => {
     const { a, cluster, to } = setUp();
-    cluster.failures.push(new QuorumUnavailableError('set', [], [], 2, 3));
+    cluster.failures.push(...refusals(1));
     a.start();
     await to(1, 1);
     expect(a.runs).toHaveLength(0);
@@ -415,26 +415,18 @@ describe('A job that fails', () => {
 
 describe('A tick that comes due while an earlier one runs', () => {
   it('is skipped on all instances', async () => {
-    const { a, b, to } = setUp();
-    a.hang();
-    a.start();
-    await to(0, 2_000);
-    b.start();
+    const { a, b, to } = await hungRun();
     await to(2, 1_000);
     a.end();
     await to(2, 2_000);
     expect(a.job.lastSkip).toMatchObject({ scheduledFor: new Date(START + 2 * PERIOD), reason: 'overlap' });
     expect(b.job.lastSkip).toMatchObject({ scheduledFor: new Date(START + 2 * PERIOD), reason: 'overlap' });
     await to(3, 1);
-    expect([...a.runs, ...b.runs].map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD)).toEqual([1, 3]);
+    expect(ticksOf(a, b)).toEqual([1, 3]);
   });
 
   it('is skipped if it came due between two attempts at the earlier one, on another instance', async () => {
-    const { a, b, cluster, to } = setUp();
-    a.hang();
-    a.start();
-    await to(0, 2_000);
-    b.start();
+    const { b, cluster, to } = await hungRun();
     await to(2, 1);
     cluster.expire(RESOURCE);
     await to(2, 2);
@@ -448,7 +440,7 @@ describe('A tick that comes due while an earlier one runs', () => {
     a.hang();
     a.start();
     await to(2, -200);
-    for (let count = 0; count < 5; count++) cluster.failures.push(new QuorumUnavailableError('set', [], [], 2, 3));
+    cluster.failures.push(...refusals(5));
     a.end();
     await to(2, 1_000);
     expect(a.events).toEqual(['1 started 1', '1 ok', '2 started 1', '2 ok']);
@@ -558,12 +550,7 @@ describe('At a shutdown', () => {
   });
 
   it('a job that still succeeds has run', async () => {
-    const { a, b, clock, to, record } = setUp();
-    a.hang();
-    a.start();
-    await to(0, 2_000);
-    b.start();
-    await to(1, 1);
+    const { a, b, clock, record } = await hungRun();
     a.stop();
     a.end();
     await clock.settle();
