@@ -318,6 +318,23 @@ describe('A lock that is granted and not handed out yet', () => {
     },
   );
 
+  it('ends earlier by that time, however recently it was passed on', async () => {
+    const left: number[] = [];
+    for (let reactions = 0; reactions < 20; reactions++) {
+      const rig = new Rig();
+      const before = await rig.acquire('a', { ttl: 10_000 });
+      const next = rig.acquire('a', { ttl: 10_000, wait: 2_000 });
+      await rig.clock.settle();
+      void before.release();
+      for (let reaction = 0; reaction < reactions; reaction++) await Promise.resolve();
+      rig.redlock.shorten(9_000);
+      await rig.clock.settle();
+      left.push((await next).remaining());
+    }
+    // It was passed on, and nothing was asked of the masters.
+    expect(Math.max(...left)).toBeLessThanOrEqual(1_000);
+  });
+
   it('is not handed out among the reactions of waiters that it lets in', async () => {
     const { clock, locks, left, blocks } = rig();
     const shared = { ...OPTIONS, mode: 'shared' } as const;

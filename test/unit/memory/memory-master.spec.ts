@@ -1,4 +1,5 @@
 import { describe, expect, it, afterEach, jest } from '@jest/globals';
+import { LockNotAcquiredError } from '../../../lib/core/errors.js';
 import type { MasterReply, MasterRequest } from '../../../lib/core/master.interface.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
@@ -268,5 +269,14 @@ describe('Fake timers', () => {
     expect(next.isHeld).toBe(true);
     await jest.advanceTimersByTimeAsync(10_000);
     expect(next.loss).toMatchObject({ cause: 'expired' });
+  });
+
+  it('leave real timers to the locks of the next test', async () => {
+    const locks = memoryLockService();
+    jest.useFakeTimers();
+    await (await locks.acquire('a', { ttl: '10s' })).release();
+    jest.useRealTimers();
+    await locks.acquire('a', { ttl: '10s' });
+    await expect(locks.acquire('a', { wait: 20 })).rejects.toBeInstanceOf(LockNotAcquiredError);
   });
 });

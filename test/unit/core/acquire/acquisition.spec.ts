@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { LockNotAcquiredError, QuorumUnavailableError } from '../../../../lib/core/errors.js';
+import { LockNotAcquiredError, LockServiceStoppedError, QuorumUnavailableError } from '../../../../lib/core/errors.js';
 import { Rig } from '../../support/rig.js';
 import {
   after,
@@ -272,6 +272,22 @@ describe('A failed acquisition', () => {
 });
 
 // Protocol 5.6
+describe('An acquisition that ends in a hook of an observer', () => {
+  it.each(['its signal', 'the service'])('asks no master: %s', async (what) => {
+    const stop = new AbortController();
+    const enough = new Error('enough');
+    const end = (): undefined => {
+      if (what === 'its signal') stop.abort(enough);
+      else rig.redlock.stop();
+    };
+    const rig: Rig = new Rig({ observer: { acquiring: end } });
+    const acquired = rig.follow(rig.acquire('a', { wait: 5_000, signal: stop.signal }));
+    await rig.clock.settle();
+    expect(acquired.reason).toEqual(what === 'its signal' ? enough : expect.any(LockServiceStoppedError));
+    expect(rig.masters.flatMap((master) => master.requests('acquire'))).toEqual([]);
+  });
+});
+
 describe('transitionAfter', () => {
   it.each(['refused', 'split'] as const)('pauses before the home master if that fails and all have %s', (failure) => {
     expect(transitionAfter('all', failure, true)).toEqual({ schedule: undefined, next: 'pause' });

@@ -113,6 +113,14 @@ describe('judge', () => {
     expect(judge(moved, [{ least: 999, most: 1_003 }, undefined], three)).toMatchObject({ culprit: 'client' });
   });
 
+  it('counts what a quorum shows if this process stood still again before the others answered', () => {
+    const more = { least: 3_998, most: 4_003 };
+    const last = { least: 3_999, most: 4_002 };
+    expect(judge(moved, [more, last], three)).toEqual({ culprit: 'client', by: 4_002 });
+    expect(judge(moved, [more, undefined], { ...three, latest: last })).toEqual({ culprit: 'client', by: 4_002 });
+    expect(judge(moved, [more, { least: 999, most: 1_003 }], three)).toEqual({ culprit: 'client', by: 1_002 });
+  });
+
   it('blames the server when another server proves that only the first one moved', () => {
     expect(judge(moved, [unmoved, unmoved], three)).toEqual({ culprit: 'server', by: 1_000 });
     expect(judge(moved, [unmoved, undefined], three)).toEqual({ culprit: 'server', by: 1_000 });
@@ -192,6 +200,25 @@ describe('StepJudge', () => {
     await clock.settle();
     await clock.advance(100);
     expect(process.lags).toHaveLength(1);
+  });
+
+  it('ends the locks of this process by all of it if its clocks stand still again while the first time is judged', async () => {
+    const [a, b, c] = servers;
+    const standStill = (): void => [a, b, c].forEach((server) => (server.ahead += 2_000));
+    standStill();
+    [0, 1, 2].forEach(receiveSample);
+    standStill();
+    await clock.settle();
+    standStill();
+    for (let round = 0; round < 3; round++) {
+      [0, 1, 2].forEach(receiveSample);
+      await clock.settle();
+      await clock.advance(100);
+    }
+    const total = process.lags.reduce((sum, lag) => sum + lag, 0);
+    expect(total).toBeGreaterThanOrEqual(6_000);
+    expect(total).toBeLessThan(6_050);
+    expect(servers.map(({ marker }) => marker?.reason)).toEqual(['', '', '']);
   });
 
   it('lets no grant count whose request was sent before the clocks of this process stood still', async () => {
