@@ -293,7 +293,8 @@ export class Acquisition {
     const { permits } = this;
     const waited = this.waitedAt(since);
     const names = permits ? undefined : this.names;
-    const attempt = { ttl: this.call.ttl, timeout, since, waited, names };
+    const stoodStill = this.context.standstill.total;
+    const attempt = { ttl: this.call.ttl, timeout, since, stoodStill, waited, names };
     if (!home || step === 'all') return quorumLock.acquire(attempt);
     // Without a waiting budget, the first try of permits asks a home master, too.
     if (permits) {

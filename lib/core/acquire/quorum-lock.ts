@@ -49,14 +49,20 @@ export interface QuorumLockOptions {
   readonly home?: Master | undefined;
 }
 
+/** From when a validity counts. */
+interface Start {
+  /** Read before the first request is sent and after all waiting. */
+  readonly since: Instant;
+  /** For how long the clocks of this process had stood still by then, in milliseconds. */
+  readonly stoodStill: number;
+}
+
 /** One attempt to take all keys. */
-export interface AcquireAttempt {
+export interface AcquireAttempt extends Start {
   /** Milliseconds. */
   readonly ttl: number;
   /** Milliseconds after which a master that has not answered counts as timed out. */
   readonly timeout: number;
-  /** The moment from which the validity counts, read before the first request is sent and after all waiting. */
-  readonly since: Instant;
   /** Milliseconds since the acquisition began. */
   readonly waited: number;
   /** The names of `resources`, if they are at hand. */
@@ -83,10 +89,10 @@ interface Round {
   readonly request: AcquireRequest | ExtendRequest | PickRequest;
   readonly timeout: number;
   /**
-   * The moment from which the validity counts if a quorum grants. Absent in the round to the home master alone, which
-   * decides nothing, and in extensions, which `extend` counts itself.
+   * From when the validity counts if a quorum grants. Absent in the round to the home master alone, which decides nothing, and
+   * in extensions, which `extend` counts itself.
    */
-  readonly countsFrom?: Instant;
+  readonly countsFrom?: Start;
   /** Sends the request to a master, where `master.ask(request)` is not enough. */
   readonly send?: SendRequest | undefined;
   /** The request to the home master, if it differs from `request`. */
@@ -181,13 +187,9 @@ export class QuorumLock implements LeasedKeys {
 
   /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */
   acquire(attempt: AcquireAttempt): Promise<QuorumCall> {
-    const { timeout, since } = attempt;
-    return this.runRound({
-      masters: this.context.masters,
-      request: this.acquisition(attempt),
-      timeout,
-      countsFrom: since,
-    });
+    const { timeout } = attempt;
+    const { masters } = this.context;
+    return this.runRound({ masters, request: this.acquisition(attempt), timeout, countsFrom: attempt });
   }
 
   /**
@@ -220,7 +222,7 @@ export class QuorumLock implements LeasedKeys {
    * are contacted without waiting for its answer.
    */
   acquireReserved(attempt: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
-    const { timeout, since } = attempt;
+    const { timeout } = attempt;
     const requestToHome = this.acquisition(attempt, ticket);
     const request = this.acquisition(attempt);
     // Protocol 5.6
@@ -228,13 +230,13 @@ export class QuorumLock implements LeasedKeys {
     // The home master first: this gives the previous holder's release a little more time to reach the others.
     const masters = [home, ...this.context.masters.filter((master) => master !== home)];
     const send: SendRequest = (master, reply) => reservation.ask(master, reply);
-    return this.runRound({ masters, request, timeout, countsFrom: since, send, requestToHome });
+    return this.runRound({ masters, request, timeout, countsFrom: attempt, send, requestToHome });
   }
 
   /** Tries to renew the keys. It has succeeded if `extended` is true. */
   async extend(ttl: number): Promise<Extension> {
-    const { masters, settings, clock } = this.context;
-    const started = clock.read();
+    const { masters, settings, clock, standstill } = this.context;
+    const started = { since: clock.read(), stoodStill: standstill.total };
     // A shorter ttl may take effect on the masters even if their answers never arrive.
     // Protocol 6.3
     if (this.validityOf(ttl) < this.remaining) this.countFrom(started, ttl);
@@ -374,11 +376,11 @@ export class QuorumLock implements LeasedKeys {
   private acquireAfter(first: QuorumCall, home: Master, attempt: AcquireAttempt): Promise<QuorumCall> {
     const [answer] = first.answered;
     if (this.phase === 'given up' || first.outcome !== 'granted' || !answer) return Promise.resolve(first);
-    const { timeout, since } = attempt;
+    const { timeout } = attempt;
     const request = this.acquisition(attempt);
     // Protocol 5.6
     const send: SendRequest = (master, reply) => (master === home ? reply(answer) : master.ask(request, reply));
-    return this.runRound({ masters: this.context.masters, request, timeout, countsFrom: since, send });
+    return this.runRound({ masters: this.context.masters, request, timeout, countsFrom: attempt, send });
   }
 
   private runRound({ masters, request, timeout, countsFrom, send, requestToHome }: Round): Promise<QuorumCall> {
@@ -428,10 +430,10 @@ export class QuorumLock implements LeasedKeys {
     if (this.phase === 'lock') witness.disengage(keptFor);
   }
 
-  private countFrom(started: Instant, ttl: number): void {
+  private countFrom({ since, stoodStill }: Start, ttl: number): void {
     // Protocol 3.2 and 4.4
-    this.since = started; // @mutant start-time-taken-after-replies
-    this.stoodStill = this.context.standstill.total;
+    this.since = since; // @mutant start-time-taken-after-replies
+    this.stoodStill = stoodStill;
     this.validity = this.validityOf(ttl);
   }
 

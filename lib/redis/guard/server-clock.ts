@@ -27,8 +27,8 @@ export interface Movement {
 
 /** The cause of a step in the answers of one server. */
 export type Judgement =
-  /** This client's own clock stood still or ran slow, by this many milliseconds. */
-  | { readonly culprit: 'client'; readonly by: number }
+  /** This client's own clock stood still or ran slow: by `least` milliseconds certainly, and by `by` at most. */
+  | { readonly culprit: 'client'; readonly least: number; readonly by: number }
   /** The server's clock moved forward: its keys have expired early. */
   | { readonly culprit: 'server'; readonly by: number }
   | { readonly culprit: 'unknown' };
@@ -106,6 +106,12 @@ export class ServerClock {
     return this.samples.length > 0;
   }
 
+  /** The clock of this client has stood still, for so many milliseconds: earlier samples are compared as if it had not. */
+  shift(by: Movement): void {
+    this.samples.forEach((sample, index) => (this.samples[index] = shifted(sample, by)));
+    this.latest &&= shifted(this.latest, by);
+  }
+
   forget(): void {
     this.samples.length = 0;
     this.latest = undefined;
@@ -140,19 +146,27 @@ export function judge(
   }: { readonly quorum: number; readonly allowance: number; readonly latest?: Movement | undefined },
 ): Judgement {
   const known = others.filter((other) => other !== undefined);
-  const alike = known.filter(({ least, most }) => suspect.least - allowance <= most && least > 0);
+  // This client may have stood still again since the first answer: then the later ones show both.
+  const furthest = latest.least > suspect.least ? latest : suspect;
+  const alike = known.filter(
+    ({ least, most }) => least - allowance <= furthest.most && suspect.least - allowance <= most && least > 0,
+  );
   if (alike.length + 1 >= quorum && known.length > 0) {
-    // This client may have stood still again since the first answer: then the later ones show both.
-    const shown = [latest.least > suspect.least ? latest : suspect, ...alike];
+    const shown = [furthest, ...alike];
     const [least = 0] = shown
       .map((each) => each.least)
       .sort((one, other) => other - one)
       .slice(quorum - 1);
-    return { culprit: 'client', by: Math.min(...shown.map(({ most }) => most).filter((most) => most >= least)) };
+    const by = Math.min(...shown.map(({ most }) => most).filter((most) => most >= least));
+    return { culprit: 'client', least, by };
   }
   // One other may mislead: its samples are of other moments, and this client's clock may have run unevenly between them.
   const unmoved = known.filter(({ most }) => most < suspect.least - allowance / 2);
   return unmoved.length > known.length / 2 ? { culprit: 'server', by: suspect.least } : { culprit: 'unknown' };
+}
+
+function shifted(sample: Sample, { least, most }: Movement): Sample {
+  return { ...sample, least: sample.least + least, most: sample.most + most };
 }
 
 export function movement(before: Sample, after: Sample): Movement {

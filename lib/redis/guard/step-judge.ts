@@ -3,7 +3,7 @@ import type { Instant } from '../../core/clock.js';
 import type { DataRecord } from './data-record.js';
 import { EARLY_FROM } from './new-masters.js';
 import type { GuardGroup } from './guard-group.js';
-import { judge, type Judgement, movement, type Movement, type Sample, sampleOf } from './server-clock.js';
+import { judge, type Judgement, movement, type Sample, sampleOf } from './server-clock.js';
 import type { TtlAnnouncements } from './ttl-announcements.js';
 
 /** Steps that matter to this ttl are noticed even if this process uses longer ones, since others may not. In milliseconds. */
@@ -12,18 +12,6 @@ const SHORT_TTL = 1_000;
 /** A step whose cause stays unknown is judged so many times: answers may be missing, or have taken long. */
 const MAX_JUDGEMENTS = 3;
 const UNKNOWN: Judgement = { culprit: 'unknown' };
-
-/** What an answer shows about the time since a step. */
-interface Shown {
-  readonly record: DataRecord;
-  readonly answer: Sample;
-  readonly movement: Movement;
-}
-
-interface Comparison {
-  readonly judgement: Judgement;
-  readonly shown: readonly Shown[];
-}
 
 /** Notices steps of the masters' clocks, and finds out whether the master or this client is wrong. */
 export class StepJudge {
@@ -67,36 +55,41 @@ export class StepJudge {
     const steps = identity.clock.before(sample, allowance);
     const isConfirmed = identity.clock.isConfirmed(sample, allowance);
     identity.suspect('its clock has moved');
-    const { judgement, shown } = await this.compare(identity, sample, steps, allowance);
+    const judgement = await this.compare(identity, sample, steps, allowance);
     const shows =
       judgement.culprit === 'server' && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
-    // Several masters show a lag of this client at once: what the others show was handled with the first of them.
-    const isHandled = sample.sent <= this.lagHandledAt;
-    const isLag = judgement.culprit === 'client';
-    if (isLag && !isHandled) {
-      this.handleLag(judgement.by, shown);
-    } else if (judgement.culprit === 'server' && shows) {
-      identity.step = judgement.by;
-      identity.mistrust('its clock has moved');
-    }
-    // With its samples kept, the next answer is judged once more. After a lag, they are from after it.
-    const isOpen = shows === undefined || (judgement.culprit === 'unknown' && ++identity.unknownSteps < MAX_JUDGEMENTS);
-    if (!isOpen) identity.unknownSteps = 0;
-    if (!isOpen && !isLag && !isHandled) identity.clock.forget();
+    // Several masters show a lag of this client at once: what this one shows was handled with the first of them.
+    if (sample.sent > this.lagHandledAt) this.actOn(identity, judgement, shows);
     identity.isSuspect = false;
     this.readMasters();
   }
 
-  private handleLag(by: number, shown: readonly Shown[]): void {
+  /** @param shows whether the next answer shows the step, too; `undefined` without an answer */
+  private actOn(identity: DataRecord, judgement: Judgement, shows: boolean | undefined): void {
+    if (judgement.culprit === 'client') {
+      this.handleLag(judgement);
+      return;
+    }
+    if (judgement.culprit === 'server' && shows) {
+      identity.step = judgement.by;
+      identity.mistrust('its clock has moved');
+    }
+    // With its samples kept, the next answer is judged once more.
+    const isUnknown = judgement.culprit === 'unknown' && this.group.identities.length >= EARLY_FROM;
+    if (shows === undefined || (isUnknown && ++identity.unknownSteps < MAX_JUDGEMENTS)) return;
+    identity.unknownSteps = 0;
+    identity.clock.forget();
+  }
+
+  private handleLag({ least, by }: Extract<Judgement, { culprit: 'client' }>): void {
     const { context, identities, now } = this.group;
     this.lagHandledAt = now;
     for (const each of identities) {
-      each.clock.forget();
+      // What the clocks miss from now on, or have missed since the answers that show this, shows in the next ones.
+      each.clock.shift({ least, most: by });
       // The validity of a grant whose request was sent before the lag would be counted by a clock that stood still.
       each.epoch++;
     }
-    // The clocks of this process may have stood still once more since these answers.
-    for (const { record, answer, movement } of shown) if (movement.most >= by) record.clock.keep(answer);
     context.clockLags(by);
     // After that: an observer may release a lock, which is passed on.
     context.observer.clientClockLagged?.(by);
@@ -107,28 +100,25 @@ export class StepJudge {
     sample: Sample,
     steps: readonly Sample[],
     allowance: number,
-  ): Promise<Comparison> {
+  ): Promise<Judgement> {
     const { identities, quorum } = this.group;
+    // With two masters and this client, each of the three clocks could be the wrong one.
+    if (identities.length < EARLY_FROM) return UNKNOWN;
     const others = identities.filter((other) => other !== identity);
     const answers = await this.sampleAll();
     const latest = answers.get(identity);
     let judgement = UNKNOWN;
-    let shown: Shown[] = [];
-    // With two masters and this client, each of the three clocks could be the wrong one.
-    for (const before of identities.length < EARLY_FROM ? [] : steps) {
+    for (const before of steps) {
       // All servers are compared over the same time: a sample from after the step does not show it.
-      shown = others.flatMap((record) => {
-        const answer = answers.get(record);
-        const moved = answer && record.clock.movementSince(before.received, answer);
-        return moved ? [{ record, answer, movement: moved }] : [];
+      const known = others.map((other) => {
+        const answer = answers.get(other);
+        return answer && other.clock.movementSince(before.received, answer);
       });
-      const known = shown.map((each) => each.movement);
-      const now = latest && { record: identity, answer: latest, movement: movement(before, latest) };
-      judgement = judge(movement(before, sample), known, { quorum, allowance, latest: now?.movement });
-      if (now) shown.push(now);
+      const last = latest && movement(before, latest);
+      judgement = judge(movement(before, sample), known, { quorum, allowance, latest: last });
       if (judgement.culprit !== 'unknown') break;
     }
-    return { judgement, shown };
+    return judgement;
   }
 
   /**

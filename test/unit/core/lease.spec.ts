@@ -26,6 +26,16 @@ const DRIFT = 92;
 const extended = { ttl: TTL, extend: true };
 
 describe('A lock that is extended', () => {
+  it('ends earlier by what the clocks missed while it was extended', async () => {
+    const rig = new Rig();
+    const lock = await rig.acquire('a', { ttl: 10_000 });
+    const extended = lock.extend();
+    rig.redlock.shorten(3_000);
+    await rig.clock.settle();
+    await extended;
+    expect(lock.remaining()).toBeLessThanOrEqual(7_000);
+  });
+
   // Protocol 6.1
   it('is extended for the first time after a third of its ttl, and again after each third', async () => {
     await rig.lock('a', extended);

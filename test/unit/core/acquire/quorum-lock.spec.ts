@@ -315,7 +315,7 @@ describe('release()', () => {
       },
       { resources: ['a'], isShared: false, token: 'secret' },
     );
-    await lock.acquire({ ttl: 1_000, timeout: 50, since: clock.read(), waited: 0 });
+    await lock.acquire({ ttl: 1_000, timeout: 50, since: clock.read(), stoodStill: 0, waited: 0 });
     expect(lock.remaining).toBe(1_000 - 12);
     for (const master of masters) master.behaviour = hangs;
     void lock.release(0);
@@ -385,7 +385,10 @@ describe('release()', () => {
     );
     home.behaviour = hangs;
     const ticket = { queues: ['queue of a'], waiter: 'waiter', waited: 0 };
-    await lock.acquireReserved({ ttl: 1_000, timeout: 50, since: clock.read(), waited: 0 }, { home, ticket });
+    await lock.acquireReserved(
+      { ttl: 1_000, timeout: 50, since: clock.read(), stoodStill: 0, waited: 0 },
+      { home, ticket },
+    );
     await lock.extend(1_000);
     expect(home.requests('acquire').map(({ withdrawn }) => withdrawn)).toEqual([true]);
     home.behaviour = obeys;

@@ -187,7 +187,7 @@ async function rig(earlier: readonly number[]) {
   const parts: LeasedKeys[] = [];
   for (const [i, token] of earlier.entries()) {
     const quorumLock = new QuorumLock(context, { resources: [`r${i}`], isShared: false, token: `secret ${i}` });
-    await quorumLock.acquire({ ttl: 10_000, timeout: 50, since: clock.read(), waited: 0 });
+    await quorumLock.acquire({ ttl: 10_000, timeout: 50, since: clock.read(), stoodStill: 0, waited: 0 });
     await quorumLock.drawToken(token + 1);
     parts.push(quorumLock);
     set.add(quorumLock);

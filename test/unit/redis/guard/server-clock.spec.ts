@@ -109,16 +109,19 @@ describe('judge', () => {
   const three = { quorum: 2, allowance: ALLOWANCE };
 
   it('blames this process when a quorum of servers moved alike', () => {
-    expect(judge(moved, [{ least: 999, most: 1_003 }, unmoved], three)).toEqual({ culprit: 'client', by: 1_002 });
+    expect(judge(moved, [{ least: 999, most: 1_003 }, unmoved], three)).toMatchObject({ culprit: 'client', by: 1_002 });
     expect(judge(moved, [{ least: 999, most: 1_003 }, undefined], three)).toMatchObject({ culprit: 'client' });
   });
 
   it('counts what a quorum shows if this process stood still again before the others answered', () => {
     const more = { least: 3_998, most: 4_003 };
     const last = { least: 3_999, most: 4_002 };
-    expect(judge(moved, [more, last], three)).toEqual({ culprit: 'client', by: 4_002 });
-    expect(judge(moved, [more, undefined], { ...three, latest: last })).toEqual({ culprit: 'client', by: 4_002 });
-    expect(judge(moved, [more, { least: 999, most: 1_003 }], three)).toEqual({ culprit: 'client', by: 1_002 });
+    expect(judge(moved, [more, last], { ...three, latest: last })).toMatchObject({ culprit: 'client', by: 4_002 });
+    expect(judge(moved, [more, undefined], { ...three, latest: last })).toMatchObject({ culprit: 'client', by: 4_002 });
+    expect(judge(moved, [more, { least: 999, most: 1_003 }], three)).toMatchObject({
+      culprit: 'client',
+      by: 1_002,
+    });
   });
 
   it('blames the server when another server proves that only the first one moved', () => {
@@ -219,6 +222,44 @@ describe('StepJudge', () => {
     expect(total).toBeGreaterThanOrEqual(6_000);
     expect(total).toBeLessThan(6_050);
     expect(servers.map(({ marker }) => marker?.reason)).toEqual(['', '', '']);
+  });
+
+  it.each([3_000, 500])(
+    'accuses no server whose answer about a standstill comes after another one of %i ms',
+    async (milliseconds) => {
+      const [a, b, c] = servers;
+      const standStill = (lasts: number): void => [a, b, c].forEach((server) => (server.ahead += lasts));
+      standStill(3_000);
+      b.isDown = true;
+      const [late] = process.links;
+      let letGo: () => void = () => undefined;
+      late!.held = new Promise((resolve) => (letGo = resolve));
+      receiveSample(0);
+      await clock.settle();
+      standStill(milliseconds);
+      letGo();
+      late!.held = undefined;
+      for (let round = 0; round < 8; round++) {
+        await clock.advance(200);
+        receiveSample(0);
+        receiveSample(2);
+        await clock.settle();
+      }
+      expect(servers.map(({ marker }) => marker?.reason)).toEqual(['', '', '']);
+      expect(process.lags.reduce((sum, lag) => sum + lag, 0)).toBeGreaterThanOrEqual(3_000 + milliseconds);
+    },
+  );
+
+  it('takes two servers whose clocks were set by different amounts for no standstill of its own', async () => {
+    const [a, b] = servers;
+    a.ahead += 3_000;
+    b.ahead += 5_000;
+    for (let round = 0; round < 4; round++) {
+      [0, 1, 2].forEach(receiveSample);
+      await clock.settle();
+      await clock.advance(500);
+    }
+    expect(process.lags).toEqual([]);
   });
 
   it('lets no grant count whose request was sent before the clocks of this process stood still', async () => {
