@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { addressesIn, redactAddress } from '../../../lib/redis/url-parts.js';
 import { settingsOfUrl } from '../../../lib/redis/redis-url.js';
 import { resolveSettings } from '../../../lib/core/settings/settings.js';
@@ -215,6 +215,11 @@ function refusalOf(address: string): string {
 }
 
 describe('The connection string of another ecosystem', () => {
+  // The frames of a stack name files only, and take most of the time.
+  const { stackTraceLimit } = Error;
+  beforeAll(() => void (Error.stackTraceLimit = 0));
+  afterAll(() => void (Error.stackTraceLimit = stackTraceLimit));
+
   it('is never shown with a password, whatever its form', () => {
     fc.assert(
       fc.property(fc.constantFrom(...FORMS), secrets, (form, { text, word }) => {
