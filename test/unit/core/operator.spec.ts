@@ -11,6 +11,25 @@ import { acquiring, ask, extending } from '../../support/ask.js';
 import { REVOKED, holderFrom, TokenSource } from '../../../lib/core/holder.js';
 import { SystemRandom } from '../../../lib/runtime/system-random.js';
 
+const keyspace = new Keyspace('lock:');
+let clock: ManualClock;
+let masters: MemoryMaster[];
+let search: SlotSearch;
+let context: OperatorContext;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  masters = ['a', 'b', 'c'].map((name) => new MemoryMaster(clock, name));
+  search = { masters, keyspace, resource: 'stripe', clock, timeout: 50 };
+  context = { masters, key: 'key', clock, timeout: 50 };
+});
+
+const hold = (key: string, token: string, on = masters): Promise<unknown> =>
+  Promise.all(on.map((master) => ask(master, acquiring([key], token, { ttl: 1_000 }))));
+const holdKey = (token: string, on = masters): Promise<unknown> => hold('key', token, on);
+const holdSlot = (slot: number, { resource = 'stripe', token = 'mine', on = masters } = {}): Promise<unknown> =>
+  hold(keyspace.slotOf(resource, slot), token, on);
+
 const heldFor = (remaining?: number): MasterReply => ({ kind: 'held', remaining });
 
 async function inspect(answers: MasterReply[]) {
@@ -74,22 +93,7 @@ describe('inspect()', () => {
   });
 });
 
-const keyspace = new Keyspace('lock:');
-
 describe('The search for permits that are taken', () => {
-  let clock: ManualClock;
-  let masters: MemoryMaster[];
-  let search: SlotSearch;
-
-  beforeEach(() => {
-    clock = new ManualClock();
-    masters = ['a', 'b', 'c'].map((name) => new MemoryMaster(clock, name));
-    search = { masters, keyspace, resource: 'stripe', clock, timeout: 50 };
-  });
-
-  const holdSlot = (slot: number, { resource = 'stripe', token = 'mine', on = masters } = {}): Promise<unknown> =>
-    Promise.all(on.map((master) => ask(master, acquiring([keyspace.slotOf(resource, slot)], token, { ttl: 1_000 }))));
-
   it('finds them by their slots, whatever their number is, and neither the lock nor the permits of another name', async () => {
     for (const slot of [999, 0, 7]) await holdSlot(slot);
     await holdSlot(1, { resource: 'other' });
@@ -130,20 +134,6 @@ describe('The search for permits that are taken', () => {
 });
 
 describe('A forced release', () => {
-  let clock: ManualClock;
-  let masters: MemoryMaster[];
-  let context: OperatorContext;
-
-  beforeEach(() => {
-    clock = new ManualClock();
-    masters = ['a', 'b', 'c'].map((name) => new MemoryMaster(clock, name));
-    context = { masters, key: 'key', clock, timeout: 50 };
-  });
-
-  const holdKey = async (token: string, on = masters): Promise<unknown> => {
-    return Promise.all(on.map((master) => ask(master, acquiring(['key'], token, { ttl: 1_000 }))));
-  };
-
   // Protocol 7.5
   it('finds the holder on all masters, and keeps it from extending the lock for the remaining time', async () => {
     await holdKey('mine');

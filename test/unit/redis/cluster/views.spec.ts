@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { isSameClaim, parseNodes, viewFromSlots, type NodeView } from '../../../../lib/redis/cluster/node-view.js';
 import type { ClusterNode } from '../../../../lib/redis/cluster/cluster-node.js';
 import { VIEW_AGE, Views } from '../../../../lib/redis/cluster/views.js';
@@ -238,27 +238,26 @@ const seal = (nonce: string): Seal => ({
 });
 
 describe('The state of a partition', () => {
+  let state: PartitionState;
+  beforeEach(() => void (state = new PartitionState()));
+
   it('does not vote while its data is unknown', () => {
-    const state = new PartitionState();
     expect(state.votesAt(at(1e12))).toBe(false);
     expect(state.quarantineAt(at(0), 3_000)).toEqual({ reason: 'its owner is not known yet', remaining: 3_000 });
   });
 
   it('votes when the wait of its seal is over', () => {
-    const state = new PartitionState();
     state.accept(seal('n'), at(100), { left: 50, longest: 3_000 });
     expect(state.quarantineAt(at(149), 3_000)).toEqual({ reason: 'it was sealed', remaining: 1 });
     expect(state.quarantineAt(at(150), 3_000)).toBeUndefined();
   });
 
   it('votes at once under a seal whose wait has passed', () => {
-    const state = new PartitionState();
     state.accept(seal('n'), at(100), { left: -5, longest: 3_000 });
     expect(state.votesAt(at(100))).toBe(true);
   });
 
   it('waits no shorter when the clock of the server is set forward meanwhile', () => {
-    const state = new PartitionState();
     state.accept(seal('n'), at(100), { left: 500, longest: 3_000 });
     state.accept(seal('n'), at(110), { left: -1_000, longest: 3_000 });
     expect(state.votesAt(at(599))).toBe(false);
@@ -266,13 +265,11 @@ describe('The state of a partition', () => {
   });
 
   it('waits no longer than the longest quarantine when the clock of the server is set back', () => {
-    const state = new PartitionState();
     state.accept(seal('n'), at(100), { left: 1e9, longest: 3_000 });
     expect(state.votesAt(at(3_100))).toBe(true);
   });
 
   it('lets no answer to an earlier request count after a doubt, or under another seal', () => {
-    const state = new PartitionState();
     state.accept(seal('n'), at(0), { left: 0, longest: 10 });
     const { epoch } = state;
     state.accept(seal('n'), at(1), { left: 0, longest: 10 });
@@ -286,7 +283,6 @@ describe('The state of a partition', () => {
   });
 
   it('has its history compared at least once per interval, and anew under another seal', () => {
-    const state = new PartitionState();
     state.accept(seal('n'), at(0), { left: 0, longest: 10 });
     expect(state.needsComparison(at(0), 1_000)).toBe(true);
     state.noteComparison(at(0));
