@@ -1,10 +1,10 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
-import { processTerminal } from '../../../lib/cli/terminal.js';
-import { duration, plain, table, wrap } from '../../../lib/cli/table.js';
 import { JOB_HEAD, jobJson, jobRow, type JobStanding, RUN_HEAD, runRows } from '../../../lib/cli/job-rows.js';
-import { endRecord, type JobRecord, markRecord, startRecord } from '../../../lib/core/jobs/job-record.js';
 import { literally, matcherOf } from '../../../lib/cli/pattern.js';
+import { duration, plain, table, wrap } from '../../../lib/cli/table.js';
+import { processTerminal } from '../../../lib/cli/terminal.js';
+import { endRecord, type JobRecord, markRecord, startRecord } from '../../../lib/core/jobs/job-record.js';
 
 type Streams = Parameters<typeof processTerminal>[0];
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { Condition } from '../../../lib/core/condition.js';
 import type { Lock } from '../../../lib/core/lock.js';
 import { Followed, Rig } from '../support/rig.js';
 import { type Behaviour, obeys, says, unreachable } from '../support/scripted-master.js';
-import { Condition } from '../../../lib/core/condition.js';
 import { TestClock } from '../support/test-clock.js';
 
 /** Nothing arrives over a closed connection. */

@@ -4,9 +4,9 @@ import type { LockLostError, MasterReport } from '../../../lib/core/errors.js';
 import type { Lock } from '../../../lib/core/lock.js';
 import { Redlock } from '../../../lib/core/redlock.js';
 import { resolveCall, resolveSettings } from '../../../lib/core/settings/settings.js';
-import { hangs, only, ScriptedMaster, tellsAfter, refused, says, unreachable } from '../support/scripted-master.js';
-import { TestClock } from '../support/test-clock.js';
 import { Rig } from '../support/rig.js';
+import { hangs, only, refused, says, ScriptedMaster, tellsAfter, unreachable } from '../support/scripted-master.js';
+import { TestClock } from '../support/test-clock.js';
 
 const TTL = 10_000;
 const DRIFT = 102;

@@ -1,8 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, jest } from '@jest/globals';
 import { ConsoleLogger } from '@nestjs/common';
-import type { LockHolder } from '../../../lib/core/holder.js';
-import { GRANTED } from '../../../lib/core/master.interface.js';
+import { redactUrl, showNames } from '../../../lib/core/display.js';
 import {
   holderIn,
   isLockError,
@@ -12,11 +11,12 @@ import {
   LockNotAcquiredError,
   LockReentryError,
   LockServiceStoppedError,
-  QuorumUnavailableError,
   type MasterReport,
+  QuorumUnavailableError,
   RedlockConfigError,
 } from '../../../lib/core/errors.js';
-import { redactUrl, showNames } from '../../../lib/core/display.js';
+import type { LockHolder } from '../../../lib/core/holder.js';
+import { GRANTED } from '../../../lib/core/master.interface.js';
 import { anyNames } from '../../support/hostile.js';
 import { fc } from '../../support/properties.js';
 import { Rig } from '../support/rig.js';

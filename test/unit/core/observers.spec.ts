@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AcquisitionObserver, LockObserver } from '../../../lib/core/observer.js';
 import { combine } from '../../../lib/core/combined-observer.js';
-import { Rig } from '../support/rig.js';
-import { ObserverHub } from '../../../lib/core/observer-hub.js';
 import { combineJobObservers } from '../../../lib/core/jobs/combined-job-observer.js';
 import type { JobObserver } from '../../../lib/core/jobs/job-observer.interface.js';
+import { ObserverHub } from '../../../lib/core/observer-hub.js';
+import type { AcquisitionObserver, LockObserver } from '../../../lib/core/observer.js';
+import { Rig } from '../support/rig.js';
 
 const unexpected = (error: unknown): void => {
   throw error;

@@ -1,15 +1,15 @@
-import { describe, expect, it, beforeEach } from '@jest/globals';
-import type { MasterReply } from '../../../lib/core/master.interface.js';
-import { Rig } from '../support/rig.js';
-import { granted, hangs, refused, says, unreachable } from '../support/scripted-master.js';
-import { RESERVED, findOwners, type OperatorContext, revokeOwners } from '../../../lib/core/forced-release.js';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { findOwners, type OperatorContext, RESERVED, revokeOwners } from '../../../lib/core/forced-release.js';
+import { holderFrom, REVOKED, TokenSource } from '../../../lib/core/holder.js';
 import { Keyspace } from '../../../lib/core/keyspace.js';
+import type { MasterReply } from '../../../lib/core/master.interface.js';
 import { findSlots, type SlotSearch } from '../../../lib/core/taken-slots.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
-import { acquiring, ask, extending } from '../../support/ask.js';
-import { REVOKED, holderFrom, TokenSource } from '../../../lib/core/holder.js';
 import { SystemRandom } from '../../../lib/runtime/system-random.js';
+import { acquiring, ask, extending } from '../../support/ask.js';
+import { Rig } from '../support/rig.js';
+import { granted, hangs, refused, says, unreachable } from '../support/scripted-master.js';
 
 const keyspace = new Keyspace('lock:');
 let clock: ManualClock;

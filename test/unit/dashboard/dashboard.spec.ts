@@ -1,18 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CanActivate } from '@nestjs/common';
-import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-redlock/dashboard';
-import { ManualClock, MemoryMaster, memoryLockService } from 'nestjs-redlock/testing';
 import type { ModuleRef } from '@nestjs/core';
-import { resolveSettings } from '../../../lib/dashboard/options.js';
-import { refuseOtherHosts, resolveHosts } from '../../../lib/dashboard/hosts.js';
-import { fc } from '../../support/properties.js';
+import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-redlock/dashboard';
+import { ManualClock, memoryLockService, MemoryMaster } from 'nestjs-redlock/testing';
 import { type MasterStatus, summarize } from '../../../lib/core/health/status.js';
+import type { JobOverview } from '../../../lib/core/jobs/job-report.interface.js';
 import { availabilityOf } from '../../../lib/dashboard/availability.js';
 import { EventLog } from '../../../lib/dashboard/event-log.js';
+import { refuseOtherHosts, resolveHosts } from '../../../lib/dashboard/hosts.js';
+import { JobWatch } from '../../../lib/dashboard/job-watch.js';
+import { resolveSettings } from '../../../lib/dashboard/options.js';
 import { ServiceWatch } from '../../../lib/dashboard/service-watch.js';
 import { SystemClock } from '../../../lib/runtime/system-clock.js';
-import type { JobOverview } from '../../../lib/core/jobs/job-report.interface.js';
-import { JobWatch } from '../../../lib/dashboard/job-watch.js';
+import { fc } from '../../support/properties.js';
 
 class AdminGuard implements CanActivate {
   canActivate(): boolean {

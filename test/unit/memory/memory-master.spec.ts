@@ -1,9 +1,9 @@
-import { describe, expect, it, afterEach, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { LockNotAcquiredError } from '../../../lib/core/errors.js';
 import type { MasterReply, MasterRequest } from '../../../lib/core/master.interface.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
-import { memoryMasters, memoryLockService } from '../../../lib/testing/index.js';
+import { memoryLockService, memoryMasters } from '../../../lib/testing/index.js';
 
 function setUp() {
   const clock = new ManualClock();

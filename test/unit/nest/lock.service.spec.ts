@@ -4,21 +4,21 @@ import {
   type Lock,
   type LockedMethodOptions,
   LockLostError,
+  LockNotAcquiredError,
   LockReentryError,
+  type LockService,
   RedlockConfigError,
   WithLock,
-  LockNotAcquiredError,
-  type LockService,
 } from 'nestjs-redlock';
-import { ManualClock, MemoryMaster, memoryLockService, withLocks } from 'nestjs-redlock/testing';
+import { ManualClock, memoryLockService, MemoryMaster, withLocks } from 'nestjs-redlock/testing';
 import { defer, Observable, take } from 'rxjs';
 import type { Clock } from '../../../lib/core/clock.js';
 import type { OnHeld } from '../../../lib/core/observer.js';
-import { holdOr } from '../../../lib/nest/with-lock.decorator.js';
-import { resolveComputedKey, resolveFixedKey } from '../../../lib/nest/lock-key.js';
 import { LockContext } from '../../../lib/nest/lock-context.js';
-import { LockedStream } from '../../../lib/nest/locked-stream.js';
+import { resolveComputedKey, resolveFixedKey } from '../../../lib/nest/lock-key.js';
 import { LockScope } from '../../../lib/nest/lock-scope.js';
+import { LockedStream } from '../../../lib/nest/locked-stream.js';
+import { holdOr } from '../../../lib/nest/with-lock.decorator.js';
 
 describe('Work under a lock', () => {
   it.each([

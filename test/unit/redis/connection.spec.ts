@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
+import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import {
   closedEarly,
   EXPECTS_TLS,
@@ -10,9 +11,8 @@ import {
   problemWith,
   reasonOf,
 } from '../../../lib/redis/connection-problem.js';
-import { ManualClock } from '../../../lib/memory/manual-clock.js';
-import type { RedisClient } from '../../../lib/redis/redis-client.interface.js';
 import { NotificationChannel } from '../../../lib/redis/notification-channel.js';
+import type { RedisClient } from '../../../lib/redis/redis-client.interface.js';
 
 const CONTEXT = { usesTls: false, hasAnswered: false, secrets: ['hunter2'] };
 

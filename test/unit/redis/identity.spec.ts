@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { faultOf, INFO_FIELDS, type InfoField, parseServerIdentity, parseInfo } from '../../../lib/redis/identity.js';
 import {
   announcementOf,
+  markArguments,
   MARKER_FIELDS,
   type MarkerField,
-  markArguments,
   markerFrom,
 } from '../../../lib/redis/guard/marker.js';
+import { faultOf, INFO_FIELDS, type InfoField, parseInfo, parseServerIdentity } from '../../../lib/redis/identity.js';
 
 const TIME = 1_700_000_000_123;
 const INFO: Partial<Record<InfoField, string>> = {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { encodeGroups, isPlain, RequestEncoder } from '../../../lib/redis/request-encoding.js';
-import { acquiring, extending, picking, sharing, barriersOf } from '../../support/ask.js';
 import { MOST_CHARACTERS, MOST_NAMES } from '../../../lib/core/settings/resources.js';
+import { redactedMessageOf, refusalFrom, replyFrom } from '../../../lib/redis/replies.js';
+import { encodeGroups, isPlain, RequestEncoder } from '../../../lib/redis/request-encoding.js';
 import { type PendingRequest, RequestQueue } from '../../../lib/redis/request-queue.js';
+import { acquiring, barriersOf, extending, picking, sharing } from '../../support/ask.js';
 import { TestClock } from '../support/test-clock.js';
-import { refusalFrom, redactedMessageOf, replyFrom } from '../../../lib/redis/replies.js';
 
 const QUEUE = { queues: ['queue of a'], waiter: 'me', waited: 12.3 };
 const acquisition = acquiring(['a'], 'secret', { ttl: 999.5, queue: QUEUE });

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { addressesIn, redactAddress } from '../../../lib/redis/url-parts.js';
-import { settingsOfUrl } from '../../../lib/redis/redis-url.js';
+import { RedlockConfigError } from '../../../lib/core/errors.js';
 import { resolveSettings } from '../../../lib/core/settings/settings.js';
 import type { ClusterSettings } from '../../../lib/redis/cluster/cluster-source.js';
 import { doctorCommand, placeholderClusterUrlOf, placeholderUrlOf } from '../../../lib/redis/doctor-command.js';
-import type { RedisClient } from '../../../lib/redis/redis-client.interface.js';
-import { RedlockConfigError } from '../../../lib/core/errors.js';
 import { redisMasters } from '../../../lib/redis/master-source.js';
+import type { RedisClient } from '../../../lib/redis/redis-client.interface.js';
+import { settingsOfUrl } from '../../../lib/redis/redis-url.js';
+import { addressesIn, redactAddress } from '../../../lib/redis/url-parts.js';
 import { contextOf } from '../../support/context.js';
 import { fc } from '../../support/properties.js';
 

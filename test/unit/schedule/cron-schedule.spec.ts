@@ -1,4 +1,4 @@
-import { describe, expect, it, jest, afterEach } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { CronTime } from 'cron';
 import { CronSchedule } from '../../../lib/schedule/cron-schedule.js';
 import { IntervalSchedule } from '../../../lib/schedule/interval-schedule.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { fc } from '../../support/properties.js';
+import { explain } from '../../torture/jobs/verdict.mjs';
 import { KEPT, type Kind, KINDS } from '../../torture/kinds.js';
 import { type Plan, type PlannedFault, planOf, QUARANTINE } from '../../torture/plan.js';
 import { SHARD_KINDS } from '../../torture/sharded/kinds.js';
 import { shardPlanOf } from '../../torture/sharded/plan.js';
-import { explain } from '../../torture/jobs/verdict.mjs';
 
 const seeds = fc.integer({ min: 1, max: 2 ** 31 });
 const options = { milliseconds: 20_000, masters: 5, workers: 4, clocks: true };

@@ -1,5 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
+import {
+  type Failure,
+  failureOf,
+  type Pause,
+  type Step,
+  stepAfter,
+  transitionAfter,
+} from '../../../../lib/core/acquire/transitions.js';
 import { LockNotAcquiredError, LockServiceStoppedError, QuorumUnavailableError } from '../../../../lib/core/errors.js';
+import { NO_WITNESS } from '../../../../lib/core/witness.interface.js';
 import { Rig } from '../../support/rig.js';
 import {
   after,
@@ -15,15 +24,6 @@ import {
   tellsAfter,
   unreachable,
 } from '../../support/scripted-master.js';
-import {
-  type Failure,
-  failureOf,
-  type Pause,
-  type Step,
-  stepAfter,
-  transitionAfter,
-} from '../../../../lib/core/acquire/transitions.js';
-import { NO_WITNESS } from '../../../../lib/core/witness.interface.js';
 
 const noWait = { wait: 0 };
 

@@ -1,25 +1,25 @@
 import { describe, expect, it } from '@jest/globals';
+import { askAll, type Outcome, QuorumCall, quorumOf } from '../../../../lib/core/acquire/quorum-call.js';
+import { LockNotAcquiredError, QuorumUnavailableError } from '../../../../lib/core/errors.js';
+import type { InspectRequest, MasterReply } from '../../../../lib/core/master.interface.js';
+import { acquiring } from '../../../support/ask.js';
 import { fc } from '../../../support/properties.js';
-import type { MasterReply, InspectRequest } from '../../../../lib/core/master.interface.js';
-import { askAll, QuorumCall, type Outcome, quorumOf } from '../../../../lib/core/acquire/quorum-call.js';
+import { Rig, type RigOptions } from '../../support/rig.js';
 import {
+  after,
+  type Behaviour,
   cutOff,
   granted,
   hangs,
   held,
+  obeys,
+  only,
   refused,
   says,
   ScriptedMaster,
   unreachable,
-  after,
-  type Behaviour,
-  obeys,
-  only,
 } from '../../support/scripted-master.js';
 import { TestClock } from '../../support/test-clock.js';
-import { LockNotAcquiredError, QuorumUnavailableError } from '../../../../lib/core/errors.js';
-import { acquiring } from '../../../support/ask.js';
-import { Rig, type RigOptions } from '../../support/rig.js';
 
 const request: InspectRequest = { op: 'inspect', keys: ['a'] };
 const TIMEOUT = 50;

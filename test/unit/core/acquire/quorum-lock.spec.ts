@@ -1,31 +1,31 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { ExtensionReplies } from '../../../../lib/core/acquire/extension-replies.js';
+import { PendingReleases } from '../../../../lib/core/acquire/pending-releases.js';
+import { QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
 import {
   LockLostError,
+  type MasterReport,
   QuorumUnavailableError,
   RedlockConfigError,
-  type MasterReport,
 } from '../../../../lib/core/errors.js';
+import { Keyspace } from '../../../../lib/core/keyspace.js';
+import { GRANTED, type MasterReply, TIMED_OUT } from '../../../../lib/core/master.interface.js';
+import { resolveSettings } from '../../../../lib/core/settings/settings.js';
 import { NO_WITNESS } from '../../../../lib/core/witness.interface.js';
 import { Rig } from '../../support/rig.js';
 import {
+  cutOff,
   hangs,
+  obeys,
+  obeysAfter,
   obeysInSilence,
   only,
   refused,
   says,
+  ScriptedMaster,
   tellsAfter,
   unreachable,
-  cutOff,
-  obeys,
-  obeysAfter,
-  ScriptedMaster,
 } from '../../support/scripted-master.js';
-import { ExtensionReplies } from '../../../../lib/core/acquire/extension-replies.js';
-import { GRANTED, type MasterReply, TIMED_OUT } from '../../../../lib/core/master.interface.js';
-import { PendingReleases } from '../../../../lib/core/acquire/pending-releases.js';
-import { QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
-import { Keyspace } from '../../../../lib/core/keyspace.js';
-import { resolveSettings } from '../../../../lib/core/settings/settings.js';
 import { TestClock } from '../../support/test-clock.js';
 
 let rig: Rig;

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { LockNotAcquiredError, LockServiceStoppedError } from '../../../../lib/core/errors.js';
-import type { Lock } from '../../../../lib/core/lock.js';
-import { NO_WITNESS, type Witness } from '../../../../lib/core/witness.interface.js';
-import { Rig } from '../../support/rig.js';
+import { CompositeLock } from '../../../../lib/core/acquire/composite-lock.js';
 import type { LeasedKeys } from '../../../../lib/core/acquire/leased-keys.interface.js';
 import { PendingReleases } from '../../../../lib/core/acquire/pending-releases.js';
 import { QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
+import { LockNotAcquiredError, LockServiceStoppedError } from '../../../../lib/core/errors.js';
 import { Keyspace } from '../../../../lib/core/keyspace.js';
-import { CompositeLock } from '../../../../lib/core/acquire/composite-lock.js';
+import type { Lock } from '../../../../lib/core/lock.js';
 import { resolveSettings } from '../../../../lib/core/settings/settings.js';
+import { NO_WITNESS, type Witness } from '../../../../lib/core/witness.interface.js';
 import { MemoryMaster } from '../../../../lib/memory/memory-master.js';
+import { Rig } from '../../support/rig.js';
 import { TestClock } from '../../support/test-clock.js';
 
 const SECTION = 20;

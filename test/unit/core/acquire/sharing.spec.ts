@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Rig } from '../../support/rig.js';
 import { PermitBook } from '../../../../lib/core/acquire/permit-book.js';
 import { Keyspace } from '../../../../lib/core/keyspace.js';
 import type { Lock } from '../../../../lib/core/lock.js';
+import { Rig } from '../../support/rig.js';
 
 const SHARED = { mode: 'shared', ttl: 1_000, wait: 60_000 } as const;
 const EXCLUSIVE = { ttl: 1_000, wait: 60_000 };

@@ -1,18 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { LockNotAcquiredError } from '../../../../lib/core/errors.js';
-import type { Lock } from '../../../../lib/core/lock.js';
-import { Waiter } from '../../../../lib/core/acquire/waiter.js';
-import { WaitQueue } from '../../../../lib/core/acquire/wait-queue.js';
-import { Rig } from '../../support/rig.js';
-import { TestClock } from '../../support/test-clock.js';
-import { fc } from '../../../support/properties.js';
-import { LinkedList, ListMember } from '../../../../lib/core/acquire/linked-list.js';
-import { SystemClock } from '../../../../lib/runtime/system-clock.js';
 import { HomeMasters } from '../../../../lib/core/acquire/home-masters.js';
+import { LinkedList, ListMember } from '../../../../lib/core/acquire/linked-list.js';
+import { WaitQueue } from '../../../../lib/core/acquire/wait-queue.js';
+import { Waiter } from '../../../../lib/core/acquire/waiter.js';
+import { LockNotAcquiredError } from '../../../../lib/core/errors.js';
+import { hash, mix } from '../../../../lib/core/hash.js';
 import { CircuitBreakerMaster } from '../../../../lib/core/health/circuit-breaker-master.js';
+import type { Lock } from '../../../../lib/core/lock.js';
 import { ManualClock } from '../../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../../lib/memory/memory-master.js';
-import { hash, mix } from '../../../../lib/core/hash.js';
+import { SystemClock } from '../../../../lib/runtime/system-clock.js';
+import { fc } from '../../../support/properties.js';
+import { Rig } from '../../support/rig.js';
+import { TestClock } from '../../support/test-clock.js';
 
 /** Acquires, records its turn, and releases. */
 function takeTurn(rig: Rig, name: string, turns: string[], resource: string | string[] = 'a', wait = 60_000) {

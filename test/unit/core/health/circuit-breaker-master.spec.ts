@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AcquireRequest, MasterReply, ReleaseRequest } from '../../../../lib/core/master.interface.js';
 import { CircuitBreakerMaster } from '../../../../lib/core/health/circuit-breaker-master.js';
+import { IdleCheck } from '../../../../lib/core/health/idle-check.js';
+import { measureRoundTrips, warningOfRoundTrips } from '../../../../lib/core/health/round-trip.js';
+import type { AcquireRequest, MasterReply, ReleaseRequest } from '../../../../lib/core/master.interface.js';
 import { Rig } from '../../support/rig.js';
 import {
   cutOff,
@@ -16,8 +18,6 @@ import {
   unreachable,
 } from '../../support/scripted-master.js';
 import { TestClock } from '../../support/test-clock.js';
-import { measureRoundTrips, warningOfRoundTrips } from '../../../../lib/core/health/round-trip.js';
-import { IdleCheck } from '../../../../lib/core/health/idle-check.js';
 
 const TIMEOUT = 50;
 

@@ -1,29 +1,29 @@
 import { describe, expect, it } from '@jest/globals';
 import { QuorumUnavailableError } from '../../../../lib/core/errors.js';
-import { Rig } from '../../support/rig.js';
-import {
-  ScriptedMaster,
-  cutOff,
-  hangs,
-  obeysAfter,
-  refused,
-  says,
-  unreachable,
-  granted,
-  held,
-} from '../../support/scripted-master.js';
+import { CircuitBreakerMaster } from '../../../../lib/core/health/circuit-breaker-master.js';
 import { QuorumWatch } from '../../../../lib/core/health/quorum-watch.js';
 import {
   type MasterState,
-  type RedlockStatus,
-  summarize,
   type MasterStatus,
   quorumWithin,
-  votingIn,
+  type RedlockStatus,
   statusOf,
+  summarize,
+  votingIn,
 } from '../../../../lib/core/health/status.js';
-import { CircuitBreakerMaster } from '../../../../lib/core/health/circuit-breaker-master.js';
 import type { MasterReply, MasterRequest } from '../../../../lib/core/master.interface.js';
+import { Rig } from '../../support/rig.js';
+import {
+  cutOff,
+  granted,
+  hangs,
+  held,
+  obeysAfter,
+  refused,
+  says,
+  ScriptedMaster,
+  unreachable,
+} from '../../support/scripted-master.js';
 import { TestClock } from '../../support/test-clock.js';
 
 const never = new Promise<void>(() => {});

@@ -1,22 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  endRecord,
-  firstStartOf,
-  jobOfResource,
-  type JobRecord,
-  jobResource,
-  lastFinished,
-  markRecord,
-  readJobRecord,
-  startRecord,
-  type JobState,
-} from '../../../../lib/core/jobs/job-record.js';
-import {
   decideJob,
   type JobDecision,
   type JobPolicy,
   type JobSituation,
 } from '../../../../lib/core/jobs/job-policy.js';
+import {
+  endRecord,
+  firstStartOf,
+  jobOfResource,
+  type JobRecord,
+  jobResource,
+  type JobState,
+  lastFinished,
+  markRecord,
+  readJobRecord,
+  startRecord,
+} from '../../../../lib/core/jobs/job-record.js';
 import { IntervalSchedule } from '../../../../lib/schedule/interval-schedule.js';
 
 const by = (holder: string, at: number) => ({ holder, at });

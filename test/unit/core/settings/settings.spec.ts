@@ -1,21 +1,21 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { MAX_DURATION, parseDuration } from '../../../../lib/core/settings/duration.js';
 import { RedlockConfigError } from '../../../../lib/core/errors.js';
+import { MAX_DURATION, parseDuration } from '../../../../lib/core/settings/duration.js';
 import { checkOptionNames } from '../../../../lib/core/settings/option-names.js';
+import {
+  ACQUIRE_OPTION_NAMES,
+  type AcquireOptions,
+  REDLOCK_OPTION_NAMES,
+  type RedlockOptions,
+} from '../../../../lib/core/settings/options.js';
 import { resolveResources } from '../../../../lib/core/settings/resources.js';
 import {
-  type AcquireOptions,
-  type RedlockOptions,
-  ACQUIRE_OPTION_NAMES,
-  REDLOCK_OPTION_NAMES,
-} from '../../../../lib/core/settings/options.js';
-import {
+  type CallSettings,
   driftOf,
   masterTimeoutFor,
   resolveCall,
   resolveSettings,
   resolveTtl,
-  type CallSettings,
 } from '../../../../lib/core/settings/settings.js';
 import { anything, optionObjects } from '../../../support/hostile.js';
 import { fc, runs } from '../../../support/properties.js';

@@ -1,9 +1,13 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Lock } from '../../../../lib/core/lock.js';
-import type { StateReading } from '../../../../lib/core/state/lock-state.js';
 import type { MasterRequest } from '../../../../lib/core/master.interface.js';
+import { compareVersions, type Version } from '../../../../lib/core/state/ballot.js';
+import type { StateReading } from '../../../../lib/core/state/lock-state.js';
+import { entryFrom, entryText, type StateEntry } from '../../../../lib/core/state/state-entry.js';
 import type { WriteStateRequest } from '../../../../lib/core/state/state-requests.interface.js';
+import { Rig } from '../../support/rig.js';
 import {
+  after,
   type Behaviour,
   cutOff,
   hangs,
@@ -11,11 +15,7 @@ import {
   only,
   says,
   type ScriptedMaster,
-  after,
 } from '../../support/scripted-master.js';
-import { Rig } from '../../support/rig.js';
-import { compareVersions, type Version } from '../../../../lib/core/state/ballot.js';
-import { entryFrom, entryText, type StateEntry } from '../../../../lib/core/state/state-entry.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

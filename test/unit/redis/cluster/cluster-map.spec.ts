@@ -1,16 +1,16 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { ClusterMap } from '../../../../lib/redis/cluster/cluster-map.js';
-import { type NodeView, parseNodes } from '../../../../lib/redis/cluster/node-view.js';
-import { partitionOf, slotOf, TAGS } from '../../../../lib/redis/cluster/slots.js';
+import { Keyspace } from '../../../../lib/core/keyspace.js';
 import {
+  GRANTED,
   type MasterReply,
   type MasterRequest,
   type ReplyCallback,
-  GRANTED,
 } from '../../../../lib/core/master.interface.js';
-import { Keyspace } from '../../../../lib/core/keyspace.js';
+import { ClusterMap } from '../../../../lib/redis/cluster/cluster-map.js';
 import { ClusterNames } from '../../../../lib/redis/cluster/cluster-names.js';
+import { type NodeView, parseNodes } from '../../../../lib/redis/cluster/node-view.js';
 import { type PartitionRequest, split } from '../../../../lib/redis/cluster/request-parts.js';
+import { partitionOf, slotOf, TAGS } from '../../../../lib/redis/cluster/slots.js';
 import { SplitRequest } from '../../../../lib/redis/cluster/split-request.js';
 import { acquiring, drawing, extending } from '../../../support/ask.js';
 

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { isSameClaim, parseNodes, viewFromSlots, type NodeView } from '../../../../lib/redis/cluster/node-view.js';
-import type { ClusterNode } from '../../../../lib/redis/cluster/cluster-node.js';
-import { VIEW_AGE, Views } from '../../../../lib/redis/cluster/views.js';
 import { ManualClock } from '../../../../lib/memory/manual-clock.js';
+import type { ClusterNode } from '../../../../lib/redis/cluster/cluster-node.js';
+import { isSameClaim, type NodeView, parseNodes, viewFromSlots } from '../../../../lib/redis/cluster/node-view.js';
 import { PartitionState } from '../../../../lib/redis/cluster/partition-state.js';
 import { reasonForSeal, type Seal, sealFrom } from '../../../../lib/redis/cluster/seal.js';
+import { VIEW_AGE, Views } from '../../../../lib/redis/cluster/views.js';
 import { parseInfo } from '../../../../lib/redis/identity.js';
 
 const NODES = [

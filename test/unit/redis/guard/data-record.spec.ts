@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
-  reasonFor,
-  relationOf,
   DataRecord,
   PendingContact,
   QuarantineWait,
+  reasonFor,
+  relationOf,
 } from '../../../../lib/redis/guard/data-record.js';
 import { FakeServer, Process } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';

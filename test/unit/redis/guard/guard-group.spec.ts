@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { EARLY_AFTER } from '../../../../lib/redis/guard/new-masters.js';
 import { generationFrom } from '../../../../lib/core/state/generation.js';
+import type { GuardGroup } from '../../../../lib/redis/guard/guard-group.js';
+import { EARLY_AFTER } from '../../../../lib/redis/guard/new-masters.js';
 import { GuardParts } from '../../support/guard-parts.js';
 import { type FakeServer, threeServers } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
-import type { GuardGroup } from '../../../../lib/redis/guard/guard-group.js';
 
 let clock: TestClock;
 let servers: ReturnType<typeof threeServers>;

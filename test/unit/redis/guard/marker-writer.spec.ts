@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { SHORTEST_GUESS, ttlInUse, ttlKnownToOthers } from '../../../../lib/redis/guard/marker-writer.js';
-import { GuardParts } from '../../support/guard-parts.js';
-import { threeServers, type FakeServer } from '../../support/guarded-servers.js';
-import { TestClock } from '../../support/test-clock.js';
 import { type Marker, MARKER_FIELDS, markerFrom } from '../../../../lib/redis/guard/marker.js';
+import { GuardParts } from '../../support/guard-parts.js';
+import { type FakeServer, threeServers } from '../../support/guarded-servers.js';
+import { TestClock } from '../../support/test-clock.js';
 
 let clock: TestClock;
 let servers: ReturnType<typeof threeServers>;

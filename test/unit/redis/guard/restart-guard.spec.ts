@@ -32,7 +32,7 @@ function started(name = 'process', among: FakeServer[] = servers): Promise<Proce
 }
 
 /** A process that has met servers whose data is known. */
-function metKnown(marker: MarkerChange = {}): Promise<Process> {
+function startedOnKnown(marker: MarkerChange = {}): Promise<Process> {
   for (const server of servers) server.mark(marker);
   return started();
 }
@@ -50,7 +50,7 @@ function hold(guard: RestartGuard): void {
 
 /** A process that has met servers whose data is known, and holds a lock. */
 async function holding(): Promise<Process> {
-  const process = await metKnown();
+  const process = await startedOnKnown();
   hold(process.guard);
   return process;
 }
@@ -76,7 +76,7 @@ describe('A server whose data is unknown', () => {
 
   // Protocol 8.3
   it('stays unmarked while too few servers can be read for any vote', async () => {
-    const process = await metKnown();
+    const process = await startedOnKnown();
     const [a, b, c] = servers;
     b.isDown = c.isDown = true;
     a.restart();
@@ -151,7 +151,7 @@ describe('A process that holds a lock', () => {
   });
 
   it('completes a contact at least every second, with each server in turn', async () => {
-    const process = await metKnown();
+    const process = await startedOnKnown();
     const before = clock.now;
     hold(process.guard);
     await clock.advance(6_000);
@@ -170,7 +170,7 @@ describe('A process that holds a lock', () => {
   });
 
   it('goes on to the next server if one is cut off', async () => {
-    const process = await metKnown();
+    const process = await startedOnKnown();
     servers[0].isDown = true;
     const before = clock.now;
     hold(process.guard);
@@ -206,7 +206,7 @@ describe('A server that does not answer', () => {
 
 describe('An attempt under way', () => {
   it('counts no longer when too few masters vote, and does not keep new ones from voting early', async () => {
-    const process = await metKnown();
+    const process = await startedOnKnown();
     const attempt = process.guard.beginAttempt();
     expect(attempt).toBeDefined();
     for (const server of servers) server.fields = {};
@@ -240,7 +240,7 @@ describe('A process that meets one server after the other', () => {
 
 describe('A process that holds nothing', () => {
   it('reads each clock every ten seconds, and sends nothing else', async () => {
-    await metKnown();
+    await startedOnKnown();
     await clock.advance(45_000);
     // The first one belongs to the check that follows a connection.
     for (const own of beatsSince(0)) expect(own.map((at) => at - own[0]!)).toEqual([0, 10_000, 20_000, 30_000]);
@@ -412,13 +412,13 @@ describe('Servers that are all new', () => {
 
 describe('permit', () => {
   it('answers at once for a ttl that was announced to every server', async () => {
-    const { guard } = await metKnown({ known: 10_000 });
+    const { guard } = await startedOnKnown({ known: 10_000 });
     expect(guard.announceTtl(10_000)).toBe(10_000);
     for (const server of servers) expect(server.marker!.maxTtl).toBe(10_000);
   });
 
   it('waits until a larger ttl was announced to all servers', async () => {
-    const { guard } = await metKnown({ known: 10_000 });
+    const { guard } = await startedOnKnown({ known: 10_000 });
     const permitted = guard.announceTtl(20_000);
     expect(typeof permitted).not.toBe('number');
     await clock.settle();
@@ -428,7 +428,7 @@ describe('permit', () => {
   });
 
   it('cuts a ttl that could not be announced to one server, with one warning', async () => {
-    const { guard, cuts } = await metKnown({ known: 10_000 });
+    const { guard, cuts } = await startedOnKnown({ known: 10_000 });
     servers[2].isDown = true;
     expect(await guard.announceTtl(20_000)).toBe(10_000);
     await clock.advance(5_000);
@@ -442,7 +442,7 @@ describe('permit', () => {
 
 describe('RestartGuard', () => {
   it('ignores a report that was read before newer information arrived', async () => {
-    const process = await metKnown();
+    const process = await startedOnKnown();
     const [a, b] = servers;
     await clock.advance(1_000);
     // One round of reading begins with the old marker of one server, and waits for that answer.
@@ -472,7 +472,7 @@ describe('RestartGuard', () => {
   });
 
   it('starts no timer after it was closed', async () => {
-    const process = await metKnown();
+    const process = await startedOnKnown();
     process.guard.close();
     hold(process.guard);
     await clock.settle();

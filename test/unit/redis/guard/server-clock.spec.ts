@@ -1,4 +1,4 @@
-import { describe, expect, it, afterEach, beforeEach } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { judge, sampleOf, ServerClock } from '../../../../lib/redis/guard/server-clock.js';
 import { type FakeServer, Process, threeServers } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { ManualClock } from '../../../../lib/memory/manual-clock.js';
 import { endpointOf, type NodeAddress } from '../../../../lib/redis/endpoint.js';
-import type { SentinelConnection } from '../../../../lib/redis/sentinel/sentinel.js';
 import { PrimaryWatch } from '../../../../lib/redis/sentinel/primary-watch.js';
 import { SentinelViews } from '../../../../lib/redis/sentinel/sentinel-views.js';
-import { keyOf, type SentinelAnswer, type Asked, tally } from '../../../../lib/redis/sentinel/tally.js';
+import type { SentinelConnection } from '../../../../lib/redis/sentinel/sentinel.js';
+import { type Asked, keyOf, type SentinelAnswer, tally } from '../../../../lib/redis/sentinel/tally.js';
 
 const PRIMARY = { host: '10.0.0.1', port: 6379 };
 
