@@ -97,10 +97,14 @@ export class JobCluster {
       get isHeld() {
         return !lost.signal.aborted && !grant.isReleased;
       },
+      get isKept() {
+        return this.isHeld;
+      },
       get loss() {
         return lost.signal.aborted ? (lost.signal.reason as Error) : undefined;
       },
       assertHeld,
+      assertKept: () => Promise.resolve().then(assertHeld),
       state: {
         read: async (): Promise<JobReading> => {
           assertHeld();
