@@ -50,7 +50,7 @@ export interface QuorumLockOptions {
 }
 
 /** From when a validity counts. */
-interface Start {
+interface ValidityStart {
   /** Read before the first request is sent and after all waiting. */
   readonly since: Instant;
   /** For how long the clocks of this process had stood still by then, in milliseconds. */
@@ -58,7 +58,7 @@ interface Start {
 }
 
 /** One attempt to take all keys. */
-export interface AcquireAttempt extends Start {
+export interface AcquireAttempt extends ValidityStart {
   /** Milliseconds. */
   readonly ttl: number;
   /** Milliseconds after which a master that has not answered counts as timed out. */
@@ -92,7 +92,7 @@ interface Round {
    * From when the validity counts if a quorum grants. Absent in the round to the home master alone, which decides nothing, and
    * in extensions, which `extend` counts itself.
    */
-  readonly countsFrom?: Start;
+  readonly countsFrom?: ValidityStart;
   /** Sends the request to a master, where `master.ask(request)` is not enough. */
   readonly send?: SendRequest | undefined;
   /** The request to the home master, if it differs from `request`. */
@@ -430,7 +430,7 @@ export class QuorumLock implements LeasedKeys {
     if (this.phase === 'lock') witness.disengage(keptFor);
   }
 
-  private countFrom({ since, stoodStill }: Start, ttl: number): void {
+  private countFrom({ since, stoodStill }: ValidityStart, ttl: number): void {
     // Protocol 3.2 and 4.4
     this.since = since; // @mutant start-time-taken-after-replies
     this.stoodStill = stoodStill;

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ExtensionReplies } from '../../../../lib/core/acquire/extension-replies.js';
-import { PendingReleases } from '../../../../lib/core/acquire/pending-releases.js';
 import { QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
 import {
   LockLostError,
@@ -8,10 +7,9 @@ import {
   QuorumUnavailableError,
   RedlockConfigError,
 } from '../../../../lib/core/errors.js';
-import { Keyspace } from '../../../../lib/core/keyspace.js';
 import { GRANTED, type MasterReply, TIMED_OUT } from '../../../../lib/core/master.interface.js';
-import { resolveSettings } from '../../../../lib/core/settings/settings.js';
 import { NO_WITNESS } from '../../../../lib/core/witness.interface.js';
+import { quorumLockContext } from '../../support/quorum-lock-context.js';
 import { Rig } from '../../support/rig.js';
 import {
   cutOff,
@@ -301,20 +299,8 @@ describe('release()', () => {
   it('ends the validity at once, before any master has answered', async () => {
     const clock = new TestClock();
     const masters = [1, 2, 3].map((i) => new ScriptedMaster(clock, `m${i}`));
-    const keyspace = new Keyspace('lock:');
-    const settings = resolveSettings({}, masters.length);
-    const lock = new QuorumLock(
-      {
-        masters,
-        keyspace,
-        settings,
-        clock,
-        witness: NO_WITNESS,
-        releases: new PendingReleases(),
-        standstill: { total: 0 },
-      },
-      { resources: ['a'], isShared: false, token: 'secret' },
-    );
+    const context = quorumLockContext(clock, masters);
+    const lock = new QuorumLock(context, { resources: ['a'], isShared: false, token: 'secret' });
     await lock.acquire({ ttl: 1_000, timeout: 50, since: clock.read(), stoodStill: 0, waited: 0 });
     expect(lock.remaining).toBe(1_000 - 12);
     for (const master of masters) master.behaviour = hangs;
@@ -369,20 +355,8 @@ describe('release()', () => {
     const clock = new TestClock();
     const masters = [1, 2, 3].map((i) => new ScriptedMaster(clock, `m${i}`));
     const home = masters[0]!;
-    const keyspace = new Keyspace('lock:');
-    const settings = resolveSettings({}, masters.length);
-    const lock = new QuorumLock(
-      {
-        masters,
-        keyspace,
-        settings,
-        clock,
-        witness: NO_WITNESS,
-        releases: new PendingReleases(),
-        standstill: { total: 0 },
-      },
-      { resources: ['a'], isShared: false, token: 'secret', home },
-    );
+    const context = quorumLockContext(clock, masters);
+    const lock = new QuorumLock(context, { resources: ['a'], isShared: false, token: 'secret', home });
     home.behaviour = hangs;
     const ticket = { queues: ['queue of a'], waiter: 'waiter', waited: 0 };
     await lock.acquireReserved(

@@ -1,14 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { CompositeLock } from '../../../../lib/core/acquire/composite-lock.js';
 import type { LeasedKeys } from '../../../../lib/core/acquire/leased-keys.interface.js';
-import { PendingReleases } from '../../../../lib/core/acquire/pending-releases.js';
 import { QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
 import { LockNotAcquiredError, LockServiceStoppedError } from '../../../../lib/core/errors.js';
-import { Keyspace } from '../../../../lib/core/keyspace.js';
 import type { Lock } from '../../../../lib/core/lock.js';
-import { resolveSettings } from '../../../../lib/core/settings/settings.js';
 import { NO_WITNESS, type Witness } from '../../../../lib/core/witness.interface.js';
 import { MemoryMaster } from '../../../../lib/memory/memory-master.js';
+import { quorumLockContext } from '../../support/quorum-lock-context.js';
 import { Rig } from '../../support/rig.js';
 import { TestClock } from '../../support/test-clock.js';
 
@@ -171,18 +169,9 @@ describe('A waiter for several resources', () => {
 /** Quorum locks of one key each on the same masters. `earlier` are the largest tokens of the earlier holders of each key. */
 async function rig(earlier: readonly number[]) {
   const clock = new TestClock();
-  const settings = resolveSettings({});
   const masters = [1, 2, 3].map((i) => new MemoryMaster(clock, `m${i}`));
-  const keyspace = new Keyspace('lock:');
-  const context = {
-    masters,
-    keyspace,
-    settings,
-    clock,
-    witness: NO_WITNESS,
-    releases: new PendingReleases(),
-    standstill: { total: 0 },
-  };
+  const context = quorumLockContext(clock, masters);
+  const { keyspace } = context;
   const set = new CompositeLock();
   const parts: LeasedKeys[] = [];
   for (const [i, token] of earlier.entries()) {
