@@ -63,26 +63,22 @@ export class JobExecution {
     if (!started) throw new Error('an attempt must have started before it can finish');
     const { settings, context, held } = options;
     const { name } = settings;
-    // This process may have been blocked since the start was stored.
-    await held.lock.assertKept();
     context.observer.started?.(name, { ...this.attempt, startedAt: new Date(started.at) });
-    const failure = await this.call(started);
-    await held.lock.pendingDoubt;
-    const wasHandedOn = failure !== undefined && context.stopping.aborted; // @mutant handed-on-is-not-failed
-    if (wasHandedOn || !held.lock.isHeld) {
-      this.reportUnfinished(held.lock.loss ?? (wasHandedOn ? context.stopping.reason : failure?.error));
-      return undefined;
-    }
-    const ended = endRecord(started, this.now, failure);
     try {
+      // This process may have been blocked since the start was stored.
+      await held.lock.assertKept();
+      const failure = await this.call(started);
+      await held.lock.assertKept();
+      if (failure && context.stopping.aborted) throw context.stopping.reason; // @mutant handed-on-is-not-failed
+      const ended = endRecord(started, this.now, failure);
       await this.storeUntilLost(ended);
+      const [run] = ended.runs;
+      if (run) context.observer.ended?.(name, reportOf(run), failure?.error);
+      return ended;
     } catch (error) {
       this.reportUnfinished(error);
       return undefined;
     }
-    const [run] = ended.runs;
-    if (run) context.observer.ended?.(name, reportOf(run), failure?.error);
-    return ended;
   }
 
   private async call({ tick, attempt }: JobRecord): Promise<JobFailure | undefined> {
@@ -103,7 +99,7 @@ export class JobExecution {
     };
     this.isCalling = true;
     try {
-      return await attemptJob(handler.where, () => held.run(() => handler.call(run)));
+      return await held.run(() => attemptJob(handler.where, () => handler.call(run)));
     } finally {
       this.isCalling = false;
       lock.signal.removeEventListener('abort', onLoss);

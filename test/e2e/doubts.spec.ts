@@ -82,17 +82,28 @@ describe('Work whose machine was suspended for longer than its lock lasts', () =
   );
 });
 
-it('A tick runs once if the wall clock is set forward before its method returns and the lock has lasted', async () => {
-  const [clock, servers] = [new ManualClock(START), new ManualClock(START)];
-  const masters = memoryMasters(3, servers);
-  const locks = RedlockModule.forRoot({ masters, clock, restartGuard: false, drainTimeout: 0 });
-  const app = await boot({ imports: [locks, ScheduleModule.forRoot(), RedlockScheduleModule], providers: [Reports] });
-  await clock.settle();
-  during = () => clock.stepWall(50);
-  for (let passed = 0; passed < 45_000; passed += 500) {
-    await servers.advance(500);
-    await clock.advance(500);
-  }
-  expect(app.get(Reports).runs).toBe(1);
-  expect(logs.filter((line) => line.startsWith('warn'))).toEqual([]);
-});
+it.each(['before its method is called', 'before its method returns'])(
+  'A tick runs once if the wall clock is set forward %s and the lock has lasted',
+  async (when) => {
+    const [clock, servers] = [new ManualClock(START), new ManualClock(START)];
+    const masters = memoryMasters(3, servers);
+    const step = (): void => clock.stepWall(50);
+    const jobs = { started: () => when === 'before its method is called' && step() };
+    const locks = RedlockModule.forRoot({
+      masters,
+      clock,
+      restartGuard: false,
+      drainTimeout: 0,
+      observers: [{ jobs }],
+    });
+    const app = await boot({ imports: [locks, ScheduleModule.forRoot(), RedlockScheduleModule], providers: [Reports] });
+    await clock.settle();
+    during = when === 'before its method returns' ? step : () => undefined;
+    for (let passed = 0; passed < 45_000; passed += 500) {
+      await servers.advance(500);
+      await clock.advance(500);
+    }
+    expect(app.get(Reports).runs).toBe(1);
+    expect(logs.filter((line) => line.startsWith('warn'))).toEqual([]);
+  },
+);
