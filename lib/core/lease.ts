@@ -238,6 +238,12 @@ export class Lease extends ListMember<Lease> {
     this.keys.noteSetBack(milliseconds);
   }
 
+  /** The monotonic clock has missed so many milliseconds. */
+  noteStandstill(milliseconds: number): void {
+    const { monotonic, wall } = this.acquiredAt;
+    this.acquiredAt = { monotonic: monotonic - milliseconds, wall };
+  }
+
   /** Like {@link throwIfLost}, once the masters have resolved a doubt. */
   async assertHeld(): Promise<void> {
     const { pendingDoubt } = this;

@@ -344,11 +344,12 @@ export class Redlock {
   }
 
   /**
-   * Ends all locks this many milliseconds earlier, because the clock of this process stood still: also those that are granted
-   * or passed on, and not held yet.
+   * The monotonic clock of this process has missed so many milliseconds: they count for all locks, also for those that are
+   * granted or passed on and not held yet.
    */
-  shorten(milliseconds: number): void {
+  noteStandstill(milliseconds: number): void {
     this.standstill.total += Math.ceil(milliseconds);
+    for (const lease of this.held.members) lease.noteStandstill(milliseconds);
     this.expireLeases();
   }
 

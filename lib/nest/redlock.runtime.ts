@@ -84,7 +84,7 @@ export async function createRedlockRuntime(
   const guard = settings.restartGuard
     ? new RestartGuard({
         ...{ ...dependencies, settings, instance: settings.instance },
-        clockLags: (milliseconds) => redlock.shorten(milliseconds),
+        clockLags: (milliseconds) => redlock.noteStandstill(milliseconds),
       })
     : undefined;
   let masters: Master[];

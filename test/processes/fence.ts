@@ -64,7 +64,7 @@ const clock = new SkewedClock();
 const random = new SystemRandom();
 const settings = resolveSettings(options, urls.length);
 const dependencies = { clock, random, observer: {} };
-const clockLags = (by: number): void => redlock.shorten(by);
+const clockLags = (by: number): void => redlock.noteStandstill(by);
 const guard = settings.restartGuard
   ? new RestartGuard({ ...dependencies, settings, clockLags, instance: `process ${id}` })
   : undefined;

@@ -72,7 +72,7 @@ export class SimNode {
       },
     };
     const surroundings = { clock: process, random, observer: this.observerFor(hears) };
-    const clockLags = (milliseconds: number): void => this.redlock.shorten(milliseconds);
+    const clockLags = (milliseconds: number): void => this.redlock.noteStandstill(milliseconds);
     this.guard = settings.restartGuard
       ? new RestartGuard({ ...surroundings, settings, clockLags, instance: process.name })
       : undefined;

@@ -37,7 +37,7 @@ export class Contender implements AsyncDisposable {
     observer: LockObserver = {},
     { within = 10_000, clock }: { readonly within?: number; readonly clock?: Clock } = {},
   ): Promise<Contender> {
-    const clockLags = (milliseconds: number): void => contender.redlock.shorten(milliseconds);
+    const clockLags = (milliseconds: number): void => contender.redlock.noteStandstill(milliseconds);
     const context = contextOf(options, observer, { clockLags, clock });
     const masters = redisMasters('masters', sources, context);
     const contender: Contender = new Contender(masters, options, observer, context.random, context);

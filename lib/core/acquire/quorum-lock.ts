@@ -159,12 +159,13 @@ export class QuorumLock implements LeasedKeys {
 
   /** Like {@link remaining}, at a clock reading that the caller already has. */
   remainingAt(now: Instant): number {
-    return this.phase === 'released' ? 0 : this.shortenedValidity - elapsedBetween(this.since, now); // @mutant elapsed-ignored
+    return this.phase === 'released' ? 0 : this.validity - elapsedBetween(this.validSince, now); // @mutant elapsed-ignored
   }
 
-  /** Start of the round from which the validity counts. */
+  /** Start of the round from which the validity counts, as if the monotonic clock had missed nothing since then. */
   get validSince(): Instant {
-    return this.since;
+    const missed = this.context.standstill.total - this.stoodStill; // @mutant standstill-not-subtracted
+    return missed === 0 ? this.since : { monotonic: this.since.monotonic - missed, wall: this.since.wall };
   }
 
   get lastReplies(): readonly MasterReport[] {
@@ -346,11 +347,7 @@ export class QuorumLock implements LeasedKeys {
 
   /** Milliseconds of validity by the monotonic clock alone. */
   private leftWithoutWall(now: Instant): number {
-    return this.phase === 'released' ? 0 : this.shortenedValidity - (now.monotonic - this.since.monotonic);
-  }
-
-  private get shortenedValidity(): number {
-    return this.validity - (this.context.standstill.total - this.stoodStill); // @mutant standstill-not-subtracted
+    return this.remainingAt({ ...now, wall: -Infinity });
   }
 
   /** Names of the masters on which an extension may have set the keys again since the last one that succeeded. */

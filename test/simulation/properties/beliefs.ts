@@ -94,7 +94,7 @@ export class Beliefs {
     this.seen.add(lease);
     const quorumLocks = quorumLocksOf(lease);
     if (lease['tenure']) this.world.sometimes.reached('a holder passed its lock on to a waiter of its process');
-    const since = lease['keys'].validSince;
+    const since = readingOf(quorumLocks);
     for (const quorumLock of quorumLocks) this.tokens.add(quorumLock['token']);
     const { slot } = lease;
     if (slot !== undefined && (slot < 0 || slot >= permits)) {
@@ -125,8 +125,9 @@ export class Beliefs {
         this.live.delete(belief);
         continue;
       }
-      if (lease['keys'].validSince !== belief.since) {
-        belief.since = lease['keys'].validSince;
+      const since = readingOf(belief.quorumLocks);
+      if (since !== belief.since) {
+        belief.since = since;
         belief.seenAt = this.takenAt(belief.since, node);
         belief.validity = belief.fullValidity = validityOf(belief.quorumLocks);
         if (!lease['round'] && !lease['retry']) belief.shown = belief.since;
@@ -156,7 +157,7 @@ export class Beliefs {
     const ttl = lease['ttl'];
     const full = Math.floor(ttl - driftOf(lease.context.settings, ttl));
     if (left < full - LEAST) this.world.sometimes.reached('a process shortened a lock before its work began');
-    return { seenAt: this.takenAt(lease['keys'].validSince, node), fullValidity: Math.max(left, full) };
+    return { seenAt: this.takenAt(readingOf(quorumLocks), node), fullValidity: Math.max(left, full) };
   }
 
   /**
@@ -251,7 +252,7 @@ export class Beliefs {
     for (const part of quorumLocks) {
       const { validSince: since } = part;
       const passed = monotonic - since.monotonic;
-      const validity = part['shortenedValidity'];
+      const validity = part['validity'];
       late = Math.max(late, passed - validity);
       lateByAny = Math.max(lateByAny, Math.max(passed, wall - since.wall) - validity);
     }
@@ -358,7 +359,14 @@ function nameOf({ holder, isShared }: Belief): string {
 }
 
 function validityOf(quorumLocks: readonly QuorumLock[]): number {
-  return Math.min(...quorumLocks.map((quorumLock) => quorumLock['shortenedValidity']));
+  return Math.min(
+    ...quorumLocks.map((part) => part['validity'] - (part['since'].monotonic - part.validSince.monotonic)),
+  );
+}
+
+/** The reading of the clocks from which the validity counts, as it was taken. */
+function readingOf([first]: readonly QuorumLock[]): Instant {
+  return first!['since'];
 }
 
 function quorumLocksOf(lease: Lease): readonly QuorumLock[] {

@@ -312,7 +312,7 @@ describe('A lock that is granted and not handed out yet', () => {
       // The answers have come, and the turn that is left to wait for has not.
       for (let reactions = 0; reactions < 60; reactions++) await Promise.resolve();
       expect(rig.keys).toEqual([1, 1, 1]);
-      rig.redlock.shorten(9_000);
+      rig.redlock.noteStandstill(9_000);
       await rig.clock.settle();
       expect((await acquired).remaining()).toBeLessThanOrEqual(1_000);
     },
@@ -327,7 +327,7 @@ describe('A lock that is granted and not handed out yet', () => {
       await rig.clock.settle();
       void before.release();
       for (let reaction = 0; reaction < reactions; reaction++) await Promise.resolve();
-      rig.redlock.shorten(9_000);
+      rig.redlock.noteStandstill(9_000);
       await rig.clock.settle();
       left.push((await next).remaining());
     }

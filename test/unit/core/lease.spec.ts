@@ -30,10 +30,30 @@ describe('A lock that is extended', () => {
     const rig = new Rig();
     const lock = await rig.acquire('a', { ttl: 10_000 });
     const extended = lock.extend();
-    rig.redlock.shorten(3_000);
+    rig.redlock.noteStandstill(3_000);
     await rig.clock.settle();
     await extended;
     expect(lock.remaining()).toBeLessThanOrEqual(7_000);
+  });
+
+  // Protocol 6.5
+  it('counts what the clocks missed as time in which it was held', async () => {
+    const lock = await rig.lock('a', { ...extended, maxHold: 12_000 });
+    await rig.clock.advance(6_000);
+    rig.redlock.noteStandstill(5_000);
+    await rig.clock.advance(990);
+    expect(lock.isHeld).toBe(true);
+    await rig.clock.advance(20);
+    expect(lock.loss?.cause).toBe('max-hold');
+  });
+
+  // Protocol 6.1
+  it('is extended at once if the clocks missed the time at which it was due', async () => {
+    await rig.lock('a', extended);
+    rig.redlock.noteStandstill(8_500);
+    await rig.clock.advance(10);
+    expect(rig.masters.map((master) => master.requests('extend').length)).toEqual([1, 1, 1]);
+    expect(rig.losses).toEqual([]);
   });
 
   // Protocol 6.1

@@ -271,7 +271,7 @@ describe('A lock with waiters in its process', () => {
     const [second] = waiters(1);
     const before = first.remaining();
     lost.signal.addEventListener('abort', () => void first.release());
-    rig.redlock.shorten(100);
+    rig.redlock.noteStandstill(100);
     await rig.clock.settle();
     expect(second!.value!.remaining()).toBe(before - 100);
   });

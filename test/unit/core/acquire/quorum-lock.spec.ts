@@ -309,6 +309,22 @@ describe('release()', () => {
     await clock.advance(50);
   });
 
+  it('counts a suspension once, whether the wall clock shows it, the masters do, or both', async () => {
+    const clock = new TestClock();
+    const masters = [1, 2, 3].map((i) => new ScriptedMaster(clock, `m${i}`));
+    const standstill = { total: 500 };
+    const context = { ...quorumLockContext(clock, masters), standstill };
+    const lock = new QuorumLock(context, { resources: ['a'], isShared: false, token: 'secret' });
+    const since = clock.read();
+    await lock.acquire({ ttl: 1_000, timeout: 50, since, stoodStill: 500, waited: 0 });
+    expect(lock.remainingAt({ ...since, wall: since.wall + 400 })).toBe(588);
+    standstill.total += 400;
+    expect(lock.remainingAt(since)).toBe(588);
+    expect(lock.remainingAt({ ...since, wall: since.wall + 400 })).toBe(588);
+    // The wall clock stood still, too, in a part of that time.
+    expect(lock.remainingAt({ ...since, wall: since.wall + 300 })).toBe(588);
+  });
+
   it('stops extension', async () => {
     const lock = await rig.lock('a', { extend: true });
     await lock.release();
