@@ -7,6 +7,7 @@ import { ResourceStateModel, type ResourceStateOptions } from './resource-state.
 import { type Configuration, LIMIT, type Section, type Story, type Weakened } from './section.js';
 import { sentinelSections } from './sentinel.configurations.js';
 import { sharedSections } from './shared.configurations.js';
+import { standstillSections } from './standstill.configurations.js';
 import { TokensModel, type TokensOptions } from './tokens.model.js';
 
 const anyFault = ['empty restart', 'stale restart', 'flush', 'failback'] as const;
@@ -706,6 +707,7 @@ export const sections: readonly Section[] = [
   state,
   stateQuestions,
   ...doubtSections,
+  ...standstillSections,
   ...sharedSections,
   ...clusterSections,
   ...sentinelSections,

@@ -149,10 +149,7 @@ export class MarkerWriter {
     const guess = { ttl, isGuess: true, length: Math.max(length, SHORTEST_GUESS) };
     if (reports.size === group.identities.length) return guess;
     // Without a quorum there is nothing to vote on, and another master that can be read later may know of longer ttls.
-    if (reports.size < group.quorum) {
-      identity.unknownSince = group.context.clock.read();
-      return undefined;
-    }
+    if (reports.size < group.quorum) return undefined;
     // A majority has lost its data, and the others do not answer: first wait, so that a process that knows of longer
     // ttls can write the marker.
     const since = identity.unknownSince ?? asked;

@@ -35,7 +35,7 @@ export type Judgement =
 
 /** The clock of one server, as this client sees it. */
 export class ServerClock {
-  private readonly samples: Sample[] = [];
+  private samples: Sample[] = [];
   /** The last sample, whether or not it stays among `samples`. */
   private latest: Sample | undefined;
 
@@ -106,10 +106,17 @@ export class ServerClock {
     return this.samples.length > 0;
   }
 
-  /** The clock of this client has stood still, for so many milliseconds: earlier samples are compared as if it had not. */
-  shift(by: Movement): void {
-    this.samples.forEach((sample, index) => (this.samples[index] = shifted(sample, by)));
-    this.latest &&= shifted(this.latest, by);
+  /**
+   * The clock of this client has stood still, for so many milliseconds: samples are compared as if it had not.
+   *
+   * @param since the standstill began after this moment: samples from after it may be from before the standstill or from after it,
+   *   and are forgotten
+   */
+  shift({ least, most }: Movement, since: number): void {
+    const shifted = (sample: Sample): Sample => ({ ...sample, least: sample.least + least, most: sample.most + most });
+    const { latest } = this;
+    this.samples = this.samples.filter(({ received }) => received <= since).map(shifted);
+    this.latest = latest && latest.received <= since ? shifted(latest) : undefined;
   }
 
   forget(): void {
@@ -163,10 +170,6 @@ export function judge(
   // One other may mislead: its samples are of other moments, and this client's clock may have run unevenly between them.
   const unmoved = known.filter(({ most }) => most < suspect.least - allowance / 2);
   return unmoved.length > known.length / 2 ? { culprit: 'server', by: suspect.least } : { culprit: 'unknown' };
-}
-
-function shifted(sample: Sample, { least, most }: Movement): Sample {
-  return { ...sample, least: sample.least + least, most: sample.most + most };
 }
 
 export function movement(before: Sample, after: Sample): Movement {

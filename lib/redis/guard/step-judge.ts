@@ -1,4 +1,5 @@
 import { driftOf } from '../../core/settings/settings.js';
+import { quorumOf } from '../../core/acquire/quorum-call.js';
 import type { Instant } from '../../core/clock.js';
 import type { DataRecord } from './data-record.js';
 import { EARLY_FROM } from './new-masters.js';
@@ -29,7 +30,8 @@ export class StepJudge {
   sampled(identity: DataRecord, sent: Instant, time: number): boolean {
     const sample = sampleOf(sent, this.group.context.clock.read(), time);
     const { allowance } = this;
-    if (identity.isSuspect) return false;
+    // Sent before a lag was handled, it shows that lag, or a part of it, or nothing: the samples are shifted already.
+    if (identity.isSuspect || sample.sent < this.lagHandledAt) return false; // @mutant stale-sample-taken
     // Protocol 8.11
     if (identity.clock.movedForward(sample) > allowance) {
       void this.judge(identity, sample);
@@ -52,24 +54,24 @@ export class StepJudge {
 
   private async judge(identity: DataRecord, sample: Sample): Promise<void> {
     const { allowance } = this;
+    identity.suspect('its clock has moved');
+    const answers = await this.sampleAll();
+    // Several masters show a lag of this client at once: it was handled with the first of them, and the samples are shifted.
     const steps = identity.clock.before(sample, allowance);
     const isConfirmed = identity.clock.isConfirmed(sample, allowance);
-    identity.suspect('its clock has moved');
-    const judgement = await this.compare(identity, sample, steps, allowance);
+    const { judgement, since } = this.compare(identity, sample, { answers, steps, allowance });
     const shows =
       judgement.culprit === 'server' && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
-    // Several masters show a lag of this client at once: what this one shows was handled with the first of them.
-    if (sample.sent > this.lagHandledAt) this.actOn(identity, judgement, shows);
     identity.isSuspect = false;
+    if (judgement.culprit === 'client') this.handleLag(judgement, since);
+    // With its samples kept, the next answer is judged anew, for as long as it takes until enough of the others answer.
+    else if (steps.length > 0 && answers.size < this.quorum) return;
+    else if (steps.length > 0) this.actOn(identity, judgement, shows);
     this.readMasters();
   }
 
   /** @param shows whether the next answer shows the step, too; `undefined` without an answer */
   private actOn(identity: DataRecord, judgement: Judgement, shows: boolean | undefined): void {
-    if (judgement.culprit === 'client') {
-      this.handleLag(judgement);
-      return;
-    }
     if (judgement.culprit === 'server' && shows) {
       identity.step = judgement.by;
       identity.mistrust('its clock has moved');
@@ -81,12 +83,13 @@ export class StepJudge {
     identity.clock.forget();
   }
 
-  private handleLag({ least, by }: Extract<Judgement, { culprit: 'client' }>): void {
+  /** @param since the last moment at which this client was certainly right */
+  private handleLag({ least, by }: Extract<Judgement, { culprit: 'client' }>, since: number): void {
     const { context, identities, now } = this.group;
     this.lagHandledAt = now;
     for (const each of identities) {
       // What the clocks miss from now on, or have missed since the answers that show this, shows in the next ones.
-      each.clock.shift({ least, most: by });
+      each.clock.shift({ least, most: by }, since);
       // The validity of a grant whose request was sent before the lag would be counted by a clock that stood still.
       each.epoch++;
     }
@@ -95,30 +98,40 @@ export class StepJudge {
     context.observer.clientClockLagged?.(by);
   }
 
-  private async compare(
+  /** How many of the servers make up a majority: clusters guard themselves, and no clock is compared with theirs. */
+  private get quorum(): number {
+    return quorumOf(this.group.identities.length);
+  }
+
+  private compare(
     identity: DataRecord,
     sample: Sample,
-    steps: readonly Sample[],
-    allowance: number,
-  ): Promise<Judgement> {
-    const { identities, quorum } = this.group;
+    options: {
+      readonly answers: ReadonlyMap<DataRecord, Sample>;
+      readonly steps: readonly Sample[];
+      readonly allowance: number;
+    },
+  ): { readonly judgement: Judgement; readonly since: number } {
+    const { identities } = this.group;
+    const { answers, steps, allowance } = options;
     // With two masters and this client, each of the three clocks could be the wrong one.
-    if (identities.length < EARLY_FROM) return UNKNOWN;
+    if (identities.length < EARLY_FROM) return { judgement: UNKNOWN, since: -Infinity };
     const others = identities.filter((other) => other !== identity);
-    const answers = await this.sampleAll();
     const latest = answers.get(identity);
     let judgement = UNKNOWN;
+    let since = -Infinity;
     for (const before of steps) {
+      since = before.received;
       // All servers are compared over the same time: a sample from after the step does not show it.
       const known = others.map((other) => {
         const answer = answers.get(other);
-        return answer && other.clock.movementSince(before.received, answer);
+        return answer && other.clock.movementSince(since, answer);
       });
       const last = latest && movement(before, latest);
-      judgement = judge(movement(before, sample), known, { quorum, allowance, latest: last });
+      judgement = judge(movement(before, sample), known, { quorum: this.quorum, allowance, latest: last });
       if (judgement.culprit !== 'unknown') break;
     }
-    return judgement;
+    return { judgement, since };
   }
 
   /**

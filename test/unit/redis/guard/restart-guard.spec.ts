@@ -90,6 +90,28 @@ describe('A server whose data is unknown', () => {
   });
 
   // Protocol 8.3
+  it('is marked after the longest wait if a minority does not answer, however often its data is found unknown meanwhile', async () => {
+    const [a, b, c] = servers;
+    c.isDown = true;
+    const process = await started();
+    const [link] = process.links;
+    for (let waited = 0; waited < LONGEST_WAIT; waited += 1_000) {
+      let letGo: () => void = () => undefined;
+      link!.held = new Promise((resolve) => (letGo = resolve));
+      await clock.advance(1_000 - 50);
+      // Another connection reports while the masters are read.
+      process.connect(b);
+      letGo();
+      link!.held = undefined;
+      await clock.advance(50);
+    }
+    await clock.advance(1_000);
+    expect([a.marker, b.marker].map((marker) => marker?.isGuess)).toEqual([true, true]);
+    await clock.advance(3_000);
+    expect(process.votes).toEqual([true, true, false]);
+  });
+
+  // Protocol 8.3
   it('is marked at once if all servers answer and none has known data', async () => {
     await started();
     for (const server of servers) expect(server.marker!.from - server.time).toBe(LONGEST_WAIT);

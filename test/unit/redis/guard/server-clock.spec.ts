@@ -262,6 +262,84 @@ describe('StepJudge', () => {
     expect(process.lags).toEqual([]);
   });
 
+  /** Milliseconds that the locks of this process have lost. */
+  const lagged = (): number => process.lags.reduce((sum, lag) => sum + lag, 0);
+
+  it('forgets no standstill while too few other servers answer', async () => {
+    const [, b, c] = servers;
+    b.isDown = c.isDown = true;
+    for (const server of servers) server.ahead += 8_000;
+    for (let round = 0; round < 10; round++) {
+      receiveSample(0);
+      await clock.advance(500);
+    }
+    expect(lagged()).toBe(0);
+    c.isDown = false;
+    receiveSample(0);
+    await clock.advance(100);
+    expect(lagged()).toBeGreaterThanOrEqual(8_000);
+  });
+
+  it('notices a standstill in which all connections broke, and the servers are met one after the other', async () => {
+    for (const server of servers) {
+      server.isDown = true;
+      server.ahead += 5_000;
+    }
+    for (const [index, server] of servers.entries()) {
+      server.isDown = false;
+      process.connect(server);
+      for (let answer = 0; answer < 3; answer++) {
+        await clock.advance(5);
+        receiveSample(index);
+      }
+    }
+    await clock.advance(100);
+    expect(lagged()).toBeGreaterThanOrEqual(5_000);
+    expect(process.votes).toEqual([true, true, true]);
+  });
+
+  it('doubts no server that it has met while it judged a standstill', async () => {
+    const met = process.links[2]!.identity!;
+    met.clock.forget();
+    for (const server of servers) server.ahead += 3_000;
+    receiveSample(0);
+    receiveSample(2);
+    await clock.advance(100);
+    expect(process.lags).toHaveLength(1);
+    expect(receiveSample(2)).toBe(true);
+    expect(met.reason).not.toMatch(/set back/);
+  });
+
+  it('doubts no server whose answer from before a standstill arrives after it was noticed', async () => {
+    const [, , c] = servers;
+    const sent = clock.read();
+    const { time } = c;
+    for (const server of servers) server.ahead += 3_000;
+    await clock.advance(10);
+    receiveSample(0);
+    await clock.advance(100);
+    expect(process.lags).toHaveLength(1);
+    expect(process.guard.sampled(process.links[2]!.identity!, sent, time)).toBe(false);
+    expect(process.votes).toEqual([true, true, true]);
+    expect(receiveSample(2)).toBe(true);
+  });
+
+  it.each([
+    ['two clusters, and one server is dead', 2, 0],
+    ['four clusters', 4, undefined],
+  ])('needs a majority of the servers alone to notice a standstill: three and %s', async (_, clusters, dead) => {
+    process.guard.close();
+    process = new Process(clock, servers);
+    for (let i = 0; i < clusters; i++) process.guard.addCluster(() => true);
+    await process.connectAll();
+    await clock.advance(1_000);
+    if (dead !== undefined) servers[dead]!.isDown = true;
+    for (const server of servers) server.ahead += 5_000;
+    receiveSample(1);
+    await clock.advance(1_500);
+    expect(lagged()).toBeGreaterThanOrEqual(5_000);
+  });
+
   it('lets no grant count whose request was sent before the clocks of this process stood still', async () => {
     const [, b] = process.links;
     const { epoch } = b!.identity!;

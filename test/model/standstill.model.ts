@@ -1,0 +1,349 @@
+import { judge, type Judgement, type Movement } from '../../lib/redis/guard/server-clock.js';
+import { type Emit, type Model } from './checker.js';
+
+/** A rule that is left out, or the rule that was tried first. */
+export type StandstillWeakening =
+  | 'the samples are forgotten'
+  | 'what no answers decide is forgotten'
+  | 'one other master is enough'
+  | 'the longest movement is subtracted'
+  | 'a master that moved further is alike'
+  | 'an answer from before is taken'
+  | 'a sample from after the standstill is shifted';
+
+// Protocol 8.11
+export interface StandstillOptions {
+  readonly masters: number;
+  /** How often the clocks of C stand still, and for how many ticks at most. */
+  readonly stands: number;
+  readonly stand: number;
+  /** Whole ticks by which the clocks of masters are set, one after the other, each on another master. */
+  readonly sets?: readonly number[];
+  /** How many masters C meets later than the others. */
+  readonly late?: number;
+  /** Whether an answer may take half a tick, before the master reads its clock or after that. */
+  readonly delay?: 'before' | 'after';
+  /** Whether an answer may arrive later than those of other masters that were sent after it. */
+  readonly overtaken?: boolean;
+  /** How many masters may be judged at a time; default: all. */
+  readonly atOnce?: number;
+  readonly without?: readonly StandstillWeakening[];
+}
+
+/** Everything is in half ticks; a sample is two bounds for how far a master's clock is ahead of the one of C. */
+const TICK = 2;
+/** Milliseconds for the judgement. */
+const HALF = 500;
+const ALLOWANCE = 10;
+/** Bounds are stored with this added, so that none is negative; 0 stands for none. */
+const ZERO = 2;
+
+const STOOD = 0;
+const SUBTRACTED = 1;
+const STANDS = 2;
+const SETS = 3;
+/** How often a standstill was acted on. */
+const HANDLED = 4;
+/** The answer that is under way: its master, its value, and whether a standstill was acted on since. */
+const SENT_BY = 5;
+const SENT = 6;
+const SENT_BEFORE = 7;
+const MASTERS = 8;
+
+/** Of each master: how far it was set, whether it is accused, doubted or met late, its sample, and the answer that is judged. */
+const SET = 0;
+const ACCUSED = 1;
+const DOUBTED = 2;
+const LATE = 3;
+const LEAST = 4;
+const MOST = 5;
+const SUSPECT_LEAST = 6;
+const SUSPECT_MOST = 7;
+/** Two bounds of each master's answer to the question. */
+const ANSWERS = 8;
+
+const KINDS = ['stand', 'set', 'sample', 'send', 'arrive', 'answer', 'judge'] as const;
+type Kind = (typeof KINDS)[number];
+
+const EXACT = [[0, 0]] as const;
+/** Bounds of an answer that takes half a tick. */
+const SPEEDS = { before: [...EXACT, [0, 1]], after: [...EXACT, [-1, 0]] } as const;
+
+/**
+ * The clocks of a client C stand still, both, and those of masters are set forward. C compares the answers of the masters
+ * with earlier ones, by the judgement of the library itself. Time is not counted, only what C cannot see of it: every step
+ * can happen at any time or never.
+ */
+export class StandstillModel implements Model {
+  readonly width: number;
+  private readonly size: number;
+  private readonly quorum: number;
+  private readonly weak: ReadonlySet<StandstillWeakening>;
+  private readonly next: Uint8Array;
+
+  constructor(private readonly options: StandstillOptions) {
+    const { masters } = options;
+    this.size = ANSWERS + 2 * masters;
+    this.width = MASTERS + masters * this.size;
+    this.weak = new Set(options.without);
+    this.quorum = Math.floor(masters / 2) + 1;
+    this.next = new Uint8Array(this.width);
+  }
+
+  initial(): Uint8Array[] {
+    const { masters, stands, sets = [], late = 0 } = this.options;
+    const state = new Uint8Array(this.width);
+    state[STANDS] = stands;
+    state[SETS] = sets.length;
+    for (let m = 0; m < masters; m += 1) {
+      const at = this.at(m);
+      if (m < masters - late) state.fill(ZERO, at + LEAST, at + MOST + 1);
+      else state[at + LATE] = 1;
+    }
+    return [state];
+  }
+
+  violation(state: Uint8Array): string | undefined {
+    const { masters } = this.options;
+    let content = 0;
+    for (let m = 0; m < masters; m += 1) {
+      const at = this.at(m);
+      const isSet = state[at + SET]! > 0;
+      if (state[at + ACCUSED] === 1 && !isSet) return `m${m + 1} is accused, and its clock was never set`;
+      if (state[at + DOUBTED] === 1) return `the clock of m${m + 1} seems to have been set back`;
+      if (!this.isContent(state, m)) continue;
+      if (isSet) return `what m${m + 1} grants counts, although its clock was set`;
+      content += 1;
+    }
+    const missed = TICK * state[STOOD]!;
+    if (content >= this.quorum && state[SUBTRACTED]! < missed) return 'C has forgotten a standstill';
+    // Each answer may be half a tick late.
+    return state[SUBTRACTED]! > missed + state[HANDLED]! ? 'C subtracts more than it has missed' : undefined;
+  }
+
+  /** Whether the next answer of a master that C has watched all the time shows nothing. */
+  private isContent(state: Uint8Array, m: number): boolean {
+    const at = this.at(m);
+    if (state[at + ACCUSED] === 1 || state[at + LATE] === 1 || this.isSuspect(state, m)) return false;
+    return state[at + MOST] === 0 || this.ahead(state, m) + ZERO <= state[at + MOST]!;
+  }
+
+  successors(state: Uint8Array, emit: Emit): void {
+    this.move(state, emit);
+    this.arrive(state, emit);
+    for (let m = 0; m < this.options.masters; m += 1) {
+      if (state[this.at(m) + ACCUSED] === 1) continue;
+      this.sample(state, m, emit);
+      if (!this.isSuspect(state, m)) continue;
+      this.judge(state, m, emit);
+      for (let other = 0; other < this.options.masters; other += 1) this.answer(state, m, other, emit);
+    }
+  }
+
+  private move(state: Uint8Array, emit: Emit): void {
+    const { masters, stand, sets = [] } = this.options;
+    if (state[STANDS]! > 0) {
+      for (let ticks = 1; ticks <= stand; ticks += 1) {
+        const next = this.copy(state);
+        next[STANDS]! -= 1;
+        next[STOOD]! += ticks;
+        this.emit(next, 'stand', ticks, emit);
+      }
+    }
+    const ticks = sets[sets.length - state[SETS]!];
+    if (ticks === undefined) return;
+    for (let m = 0; m < masters; m += 1) {
+      if (state[this.at(m) + SET]! > 0) continue;
+      const next = this.copy(state);
+      next[SETS]! -= 1;
+      next[this.at(m) + SET] = ticks;
+      this.emit(next, 'set', m, emit);
+    }
+  }
+
+  private sample(state: Uint8Array, m: number, emit: Emit): void {
+    const value = this.ahead(state, m) + ZERO;
+    if (this.options.overtaken && state[SENT_BY] === 0) {
+      const next = this.copy(state);
+      next[SENT_BY] = m + 1;
+      next[SENT] = value;
+      next[SENT_BEFORE] = 0;
+      this.emit(next, 'send', m, emit);
+    }
+    // A connection keeps the order of its answers.
+    if (this.isSuspect(state, m) || state[SENT_BY] === m + 1) return;
+    const { masters, atOnce = masters } = this.options;
+    const judged = Array.from({ length: masters }, (_, other) => other).filter((other) => this.isSuspect(state, other));
+    if (judged.length >= atOnce) return;
+    for (const [least, most] of this.speeds) {
+      const next = this.copy(state);
+      this.take(next, m, value + least, value + most);
+      this.emit(next, 'sample', m, emit);
+    }
+  }
+
+  private arrive(state: Uint8Array, emit: Emit): void {
+    const m = state[SENT_BY]! - 1;
+    if (m < 0) return;
+    const next = this.copy(state);
+    next.fill(0, SENT_BY, SENT_BEFORE + 1);
+    const isTaken = state[SENT_BEFORE] === 0 || this.weak.has('an answer from before is taken');
+    if (isTaken && state[this.at(m) + ACCUSED] === 0 && !this.isSuspect(state, m)) {
+      this.take(next, m, state[SENT]!, state[SENT]!);
+    }
+    this.emit(next, 'arrive', m, emit);
+  }
+
+  private take(next: Uint8Array, m: number, least: number, most: number): void {
+    const at = this.at(m);
+    if (next[at + LEAST] === 0) {
+      next[at + LEAST] = least;
+      next[at + MOST] = most;
+    } else if (least > next[at + MOST]!) {
+      next[at + SUSPECT_LEAST] = least;
+      next[at + SUSPECT_MOST] = most;
+      next.fill(0, at + ANSWERS, at + this.size);
+    } else if (most < next[at + LEAST]!) next[at + DOUBTED] = 1;
+  }
+
+  /** A master answers to the question what the others show. */
+  private answer(state: Uint8Array, m: number, other: number, emit: Emit): void {
+    const at = this.at(m) + ANSWERS + 2 * other;
+    if (state[at] !== 0 || state[this.at(other) + ACCUSED] === 1 || state[SENT_BY] === other + 1) return;
+    const value = this.ahead(state, other) + ZERO;
+    for (const [least, most] of this.speeds) {
+      const next = this.copy(state);
+      next[at] = value + least;
+      next[at + 1] = value + most;
+      this.emit(next, 'answer', m * 16 + other, emit);
+    }
+  }
+
+  /** C judges by the answers that it has. */
+  private judge(state: Uint8Array, m: number, emit: Emit): void {
+    const at = this.at(m);
+    const next = this.copy(state);
+    const judgement = this.judgement(state, m);
+    if (judgement.culprit === 'unknown') {
+      if (this.weak.has('what no answers decide is forgotten')) next.fill(0, at + LEAST, at + MOST + 1);
+    } else if (judgement.culprit === 'server') next[at + ACCUSED] = 1;
+    else this.handle(next, judgement.least / HALF, judgement.by / HALF);
+    next.fill(0, at + SUSPECT_LEAST, at + this.size);
+    this.emit(next, 'judge', m, emit);
+  }
+
+  private judgement(state: Uint8Array, m: number): Judgement {
+    const { masters } = this.options;
+    const at = this.at(m);
+    const suspect = this.movement(state, m, at + SUSPECT_LEAST);
+    const known: (Movement | undefined)[] = [];
+    for (let other = 0; other < masters; other += 1) {
+      if (other === m) continue;
+      // All are compared over the same time.
+      const isNewer = state[this.at(other) + LATE] === 1 || state[at + LATE] === 1;
+      const movement = isNewer ? undefined : this.movement(state, other, at + ANSWERS + 2 * other);
+      known.push(movement);
+    }
+    const own = this.movement(state, m, at + ANSWERS + 2 * m);
+    // What it showed was acted on meanwhile.
+    if (suspect === undefined || suspect.least <= 0) return { culprit: 'unknown' };
+    const all = [suspect, own, ...known].filter((movement) => movement !== undefined);
+    const furthest = Math.max(...all.map(({ most }) => most));
+    const latest = this.weak.has('a master that moved further is alike') ? { least: furthest, most: furthest } : own;
+    const quorum = this.weak.has('one other master is enough') ? 1 : this.quorum;
+    const judgement = judge(suspect, known, { quorum, allowance: ALLOWANCE, latest });
+    if (judgement.culprit !== 'client' || !this.weak.has('the longest movement is subtracted')) return judgement;
+    return { ...judgement, by: furthest };
+  }
+
+  /** How far a master has moved from its sample to an answer; `undefined` without one of them. */
+  private movement(state: Uint8Array, m: number, answer: number): Movement | undefined {
+    const at = this.at(m);
+    if (state[answer] === 0 || state[at + LEAST] === 0) return undefined;
+    const least = state[answer]! - state[at + MOST]!;
+    const most = state[answer + 1]! - state[at + LEAST]!;
+    return { least: least * HALF, most: most * HALF };
+  }
+
+  /** C subtracts what a quorum shows. */
+  private handle(next: Uint8Array, least: number, by: number): void {
+    next[SUBTRACTED]! += by;
+    next[HANDLED]! += 1;
+    if (next[SENT_BY]! > 0) next[SENT_BEFORE] = 1;
+    for (let other = 0; other < this.options.masters; other += 1) {
+      const at = this.at(other);
+      if (next[at + LEAST] === 0) continue;
+      // Whether it was taken before the standstill or after that is not known.
+      const isUnclear = next[at + LATE] === 1 && !this.weak.has('a sample from after the standstill is shifted');
+      if (isUnclear || this.weak.has('the samples are forgotten')) {
+        next.fill(0, at + LEAST, at + MOST + 1);
+        continue;
+      }
+      next[at + LEAST]! += least;
+      next[at + MOST]! += by;
+    }
+  }
+
+  /** How far the clock of a master is ahead of the one of C. */
+  private ahead(state: Uint8Array, m: number): number {
+    return TICK * (state[STOOD]! + state[this.at(m) + SET]!);
+  }
+
+  private isSuspect(state: Uint8Array, m: number): boolean {
+    return state[this.at(m) + SUSPECT_LEAST]! > 0;
+  }
+
+  private get speeds(): readonly (readonly [number, number])[] {
+    return this.options.delay ? SPEEDS[this.options.delay] : EXACT;
+  }
+
+  private at(m: number): number {
+    return MASTERS + m * this.size;
+  }
+
+  private emit(next: Uint8Array, kind: Kind, detail: number, emit: Emit): void {
+    emit(next, (KINDS.indexOf(kind) << 8) | detail);
+  }
+
+  private copy(state: Uint8Array): Uint8Array {
+    this.next.set(state);
+    return this.next;
+  }
+
+  describe(code: number): string {
+    const detail = code & 255;
+    const master = `m${(detail & 15) + 1}`;
+    switch (KINDS[code >> 8]!) {
+      case 'stand':
+        return `the clocks of C stand still for ${detail}`;
+      case 'set':
+        return `the clock of ${master} is set forward`;
+      case 'sample':
+        return `${master} answers`;
+      case 'send':
+        return `${master} sends an answer`;
+      case 'arrive':
+        return `the answer of ${master} arrives`;
+      case 'answer':
+        return `${master} answers the question about m${(detail >> 4) + 1}`;
+      case 'judge':
+        return `C judges ${master}`;
+    }
+  }
+
+  show(state: Uint8Array): string {
+    const ticks = (bound: number): string => `${(bound - ZERO) / TICK}`;
+    const interval = (at: number): string => {
+      const [least = 0, most = 0] = state.subarray(at, at + 2);
+      if (least === 0) return '-';
+      return least === most ? ticks(least) : `${ticks(least)}..${ticks(most)}`;
+    };
+    const masters = Array.from({ length: this.options.masters }, (_, m) => {
+      const at = this.at(m);
+      const suspicion = this.isSuspect(state, m) ? ` shows ${interval(at + SUSPECT_LEAST)}` : '';
+      const accusation = state[at + ACCUSED] === 1 ? ' accused' : '';
+      return `m${m + 1} +${this.ahead(state, m) / TICK} from ${interval(at + LEAST)}${suspicion}${accusation}`;
+    });
+    return [...masters, `C has subtracted ${state[SUBTRACTED]! / TICK} of ${state[STOOD]}`].join(' | ');
+  }
+}
