@@ -31,7 +31,7 @@ export class StepJudge {
     const sample = sampleOf(sent, this.group.context.clock.read(), time);
     const { allowance } = this;
     // Sent before a lag was handled, it shows that lag, or a part of it, or nothing: the samples are shifted already.
-    if (identity.isSuspect || sample.sent < this.lagHandledAt) return false; // @mutant stale-sample-taken
+    if (identity.isSuspect || sample.sent < this.lagHandledAt) return false;
     // Protocol 8.11
     if (identity.clock.movedForward(sample) > allowance) {
       void this.judge(identity, sample);
@@ -64,8 +64,9 @@ export class StepJudge {
       judgement.culprit === 'server' && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
     identity.isSuspect = false;
     if (judgement.culprit === 'client') this.handleLag(judgement, since);
-    // With its samples kept, the next answer is judged anew, for as long as it takes until enough of the others answer.
-    else if (steps.length > 0 && answers.size < this.quorum) return;
+    // With its samples kept, the next answer is judged anew, for as long as no quorum answers that could grant anything.
+    else if (steps.length > 0 && !this.mayGrant(answers.size))
+      return; // @mutant undecided-step-forgotten
     else if (steps.length > 0) this.actOn(identity, judgement, shows);
     this.readMasters();
   }
@@ -101,6 +102,12 @@ export class StepJudge {
   /** How many of the servers make up a majority: clusters guard themselves, and no clock is compared with theirs. */
   private get quorum(): number {
     return quorumOf(this.group.identities.length);
+  }
+
+  /** Whether a quorum is possible with so many of the servers. */
+  private mayGrant(servers: number): boolean {
+    const { identities, clusters, quorum } = this.group;
+    return identities.length < EARLY_FROM || servers + clusters.length >= quorum;
   }
 
   private compare(

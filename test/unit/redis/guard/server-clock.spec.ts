@@ -340,6 +340,29 @@ describe('StepJudge', () => {
     expect(lagged()).toBeGreaterThanOrEqual(5_000);
   });
 
+  it.each([
+    ['two servers, one of which is dead, and one cluster', 2, 1],
+    ['three servers, two of which are dead, and two clusters', 3, 2],
+  ])('lets a server vote again that no other can be compared with: %s', async (_, count, clusters) => {
+    process.guard.close();
+    const [a] = servers;
+    process = new Process(clock, servers.slice(0, count));
+    for (let i = 0; i < clusters; i++) process.guard.addCluster(() => true);
+    await process.connectAll();
+    await clock.advance(1_000);
+    for (const server of servers) {
+      server.isDown = server !== a;
+      server.ahead += 5_000;
+    }
+    const counts: boolean[] = [];
+    for (let round = 0; round < 6; round++) {
+      counts.push(receiveSample(0));
+      await clock.advance(1_000);
+    }
+    expect(counts[0]).toBe(false);
+    expect(counts.at(-1)).toBe(true);
+  });
+
   it('lets no grant count whose request was sent before the clocks of this process stood still', async () => {
     const [, b] = process.links;
     const { epoch } = b!.identity!;
