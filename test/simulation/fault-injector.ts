@@ -121,6 +121,7 @@ export class FaultInjector {
         return;
       case 'clientLag':
         this.standStill(fault, node);
+        if (fault.breaks) this.disconnect(node);
         return;
       case 'slew':
         node.process.slew(fault.lasts, 1 - fault.by);
@@ -166,6 +167,12 @@ export class FaultInjector {
       noteEnd();
     };
     process.standStillInTurn({ lasts, turnsLeft: turns, begins });
+  }
+
+  private disconnect(node: SimNode): void {
+    for (const endpoint of this.world.endpoints) {
+      for (const connection of this.connectionsOf(node, endpoint)) connection.reset(0);
+    }
   }
 
   private announceBeforeRequests({ lasts, every }: Extract<Fault, { kind: 'storm' }>): void {

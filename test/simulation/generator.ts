@@ -386,11 +386,13 @@ function withFileOff(fault: Fault, isSynced: boolean): Fault {
   return isSynced && fault.kind === 'crash' && fault.data === 'stale' ? { ...fault, isFileOff: true } : fault;
 }
 
-/** A virtual machine may stop between an answer and the work that it lets begin. */
+/** A virtual machine may stop between an answer and the work that it lets begin, or for so long that its connections break. */
 function withTurns(chance: Chance, faults: readonly Fault[]): readonly Fault[] {
-  return faults.map((fault) =>
-    fault.kind === 'clientLag' && chance.happens(0.5) ? { ...fault, turns: chance.whole(0, 5) } : fault,
-  );
+  return faults.map((fault) => {
+    if (fault.kind !== 'clientLag') return fault;
+    if (chance.happens(0.5)) return { ...fault, turns: chance.whole(0, 5) };
+    return chance.happens(0.5) ? { ...fault, breaks: true } : fault;
+  });
 }
 
 function jump(chance: Chance, ttl: number): number {

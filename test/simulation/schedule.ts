@@ -142,9 +142,14 @@ export type Fault =
   | (OnProcess & { readonly kind: 'wallJump'; readonly by: number })
   /**
    * A virtual machine does not run, and both of its clocks stop: at once, or within a turn of the event loop after `turns`
-   * others.
+   * others. All of its connections may break meanwhile.
    */
-  | (OnProcess & { readonly kind: 'clientLag'; readonly lasts: number; readonly turns?: number })
+  | (OnProcess & {
+      readonly kind: 'clientLag';
+      readonly lasts: number;
+      readonly turns?: number;
+      readonly breaks?: boolean;
+    })
   /** Both clocks run slow by a fraction, as when they are corrected gradually. */
   | (OnProcess & { readonly kind: 'slew'; readonly lasts: number; readonly by: number })
   /** The monotonic clock jumps forward, and then runs slow for `lasts` ms until it is right again; never if they are 0. */

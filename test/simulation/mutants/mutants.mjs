@@ -162,6 +162,7 @@ export const MUTANTS = [
     { 'work-begun-without-a-look-at-the-clock': 'if (this.isOver) return false;' },
   ],
   ['work begins among other reactions', { 'work-begun-among-other-reactions': '' }],
+  ['a step that too few masters can judge is forgotten', { 'undecided-step-forgotten': '' }],
   ['a standstill is not subtracted', { 'standstill-not-subtracted': 'const missed = 0;' }],
   ['lock passed on with its token', { 'lock-passed-on-with-its-token': '' }],
   [

@@ -166,6 +166,9 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'work begins among other reactions': {
     profile: { ...UNDISTURBED, blocking: 1, ttls: [100, 300], processes: [2], operations: [10, 20] },
   },
+  'a step that too few masters can judge is forgotten': {
+    profile: { ...CROWDED, known: 1, faults: ['clientLag'], mostFaults: 3, ttls: [10_000], operations: [8, 14] },
+  },
   'a standstill is not subtracted': {
     profile: { ...CROWDED, known: 1, faults: ['clientLag'], mostFaults: 6, ttls: [10_000], operations: [8, 14] },
   },
