@@ -3,13 +3,16 @@ import type { Quarantine } from '../../core/master.interface.js';
 import type { ServerIdentity } from '../identity.js';
 import { ANNOUNCED_FOR } from '../scripts/operations.lua.js';
 import type { Marker, MarkerChange } from './marker.js';
-import { ServerClock } from './server-clock.js';
+import { type Movement, ServerClock } from './server-clock.js';
 
 /** The history of a server is compared at least this often, in milliseconds. */
 export const COMPARISON_INTERVAL = 1_000;
 
 /** An address may lead to so many other servers for a while without a loss of what is known about a clock. */
 const MAX_CLOCKS = 4;
+
+/** Shorter than any wait before a vote, in milliseconds: in less time, nothing is voted and lost unseen. */
+const UNSEEN_FOR = 2_500;
 
 /** Differs from the nonce of every marker. */
 const NO_NONCE = '-';
@@ -75,8 +78,8 @@ export class DataRecord {
   replid = '';
   /** Whether a step of its clock is being judged: its grants do not count meanwhile. */
   isSuspect = false;
-  /** How many times in a row the cause of a step of its clock stayed unknown. */
-  unknownSteps = 0;
+  /** Since when the cause of a step of its clock is unknown; `undefined` unless one is. */
+  undecidedSince: number | undefined;
   /** Whether it voted before the current check of its identity, which it has not answered yet. */
   isChecked = false;
   /** Whether other data was here before, as this process knows: then what the data lacks may have been written. */
@@ -94,6 +97,8 @@ export class DataRecord {
   /** The clocks of the data that was here before, by nonce: the address may lead back to it. */
   private readonly clocks = new Map<string, ServerClock>();
   private unknownRun: string | undefined;
+  /** When that was last seen, by the server's clock, in milliseconds. */
+  private unknownAt = 0;
   /** Whether the data that was seen last is unknown, over whichever connection: a restart does not make it known. */
   private isUnknown = false;
   /** The generation that this process knew here first. */
@@ -158,6 +163,13 @@ export class DataRecord {
     return confirmed !== undefined && ttl <= confirmed.ttl && elapsedBetween(confirmed.sent, received) <= KNOWN_FOR;
   }
 
+  /** The clocks of this process have stood still, since a moment or later: nothing that was read before counts any more. */
+  noteLag(by: Movement, since: number): void {
+    this.clock.shift(by, since);
+    this.confirmed = undefined;
+    this.epoch++;
+  }
+
   relationOf(report: ServerIdentity): Relation {
     const nonce = this.isUnknown ? NO_NONCE : this.nonce;
     return relationOf(report, { isDurable: this.server.isDurable, nonce });
@@ -212,7 +224,10 @@ export class DataRecord {
   doubt(report: ServerIdentity, received: Instant): void {
     this.revision++;
     if (this.unknownSince === undefined) this.reason = reasonFor(report, this.marker);
-    if (this.unknownSince === undefined || this.unknownRun !== report.run) this.unknownSince = received;
+    const isFirst = this.unknownSince === undefined || this.unknownRun !== report.run;
+    // It may have voted and lost its data again since the reading before.
+    if (isFirst || report.time - this.unknownAt > UNSEEN_FOR) this.unknownSince = received;
+    this.unknownAt = report.time;
     this.unknownRun = report.run;
     this.replid = report.replid;
     this.isChecked = false;

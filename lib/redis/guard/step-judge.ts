@@ -10,8 +10,11 @@ import type { TtlAnnouncements } from './ttl-announcements.js';
 /** Steps that matter to this ttl are noticed even if this process uses longer ones, since others may not. In milliseconds. */
 const SHORT_TTL = 1_000;
 
-/** A step whose cause stays unknown is judged so many times: answers may be missing, or have taken long. */
-const MAX_JUDGEMENTS = 3;
+/**
+ * A step whose cause stays unknown for so long is forgotten, in milliseconds: masters that did not answer may have samples from
+ * before it, and a connection that hangs is replaced in this time.
+ */
+const UNDECIDED_FOR = 10_000;
 const UNKNOWN: Judgement = { culprit: 'unknown' };
 
 /** Notices steps of the masters' clocks, and finds out whether the master or this client is wrong. */
@@ -64,36 +67,38 @@ export class StepJudge {
       judgement.culprit === 'server' && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
     identity.isSuspect = false;
     if (judgement.culprit === 'client') this.handleLag(judgement, since);
-    // With its samples kept, the next answer is judged anew, for as long as no quorum answers that could grant anything.
-    else if (steps.length > 0 && !this.mayGrant(answers.size))
-      return; // @mutant undecided-step-forgotten
-    else if (steps.length > 0) this.actOn(identity, judgement, shows);
+    else if (judgement.culprit === 'server' && shows) {
+      identity.step = judgement.by;
+      identity.mistrust('its clock has moved');
+      identity.clock.forget();
+    } else if (steps.length > 0) {
+      // With its samples kept, the next answer is judged anew.
+      const isLeftOpen = judgement.culprit === 'unknown' ? this.isOpen(identity, answers.size) : shows === undefined;
+      if (isLeftOpen) return; // @mutant undecided-step-forgotten
+      identity.clock.forget();
+    }
+    identity.undecidedSince = undefined;
     this.readMasters();
   }
 
-  /** @param shows whether the next answer shows the step, too; `undefined` without an answer */
-  private actOn(identity: DataRecord, judgement: Judgement, shows: boolean | undefined): void {
-    if (judgement.culprit === 'server' && shows) {
-      identity.step = judgement.by;
-      identity.mistrust('its clock has moved');
-    }
-    // With its samples kept, the next answer is judged once more.
-    const isUnknown = judgement.culprit === 'unknown' && this.group.identities.length >= EARLY_FROM;
-    if (shows === undefined || (isUnknown && ++identity.unknownSteps < MAX_JUDGEMENTS)) return;
-    identity.unknownSteps = 0;
-    identity.clock.forget();
+  /** Whether a step whose cause is unknown may be judged better later. */
+  private isOpen(identity: DataRecord, answers: number): boolean {
+    const { identities, clusters, quorum, now } = this.group;
+    // With two masters and this client, each of the three clocks could be the wrong one.
+    if (identities.length < EARLY_FROM) return false;
+    // As long as no quorum answers that could grant anything, forgetting helps nothing.
+    if (answers + clusters.length < quorum) identity.undecidedSince = undefined;
+    else identity.undecidedSince ??= now;
+    return identity.undecidedSince === undefined || now - identity.undecidedSince < UNDECIDED_FOR;
   }
 
   /** @param since the last moment at which this client was certainly right */
   private handleLag({ least, by }: Extract<Judgement, { culprit: 'client' }>, since: number): void {
     const { context, identities, now } = this.group;
     this.lagHandledAt = now;
-    for (const each of identities) {
-      // What the clocks miss from now on, or have missed since the answers that show this, shows in the next ones.
-      each.clock.shift({ least, most: by }, since);
-      // The validity of a grant whose request was sent before the lag would be counted by a clock that stood still.
-      each.epoch++;
-    }
+    // What the clocks miss from now on, or have missed since the answers that show this, shows in the next ones.
+    for (const each of identities) each.noteLag({ least, most: by }, since);
+    this.ttls.repeat();
     context.clockLags(by);
     // After that: an observer may release a lock, which is passed on.
     context.observer.clientClockLagged?.(by);
@@ -102,12 +107,6 @@ export class StepJudge {
   /** How many of the servers make up a majority: clusters guard themselves, and no clock is compared with theirs. */
   private get quorum(): number {
     return quorumOf(this.group.identities.length);
-  }
-
-  /** Whether a quorum is possible with so many of the servers. */
-  private mayGrant(servers: number): boolean {
-    const { identities, clusters, quorum } = this.group;
-    return identities.length < EARLY_FROM || servers + clusters.length >= quorum;
   }
 
   private compare(
@@ -121,7 +120,6 @@ export class StepJudge {
   ): { readonly judgement: Judgement; readonly since: number } {
     const { identities } = this.group;
     const { answers, steps, allowance } = options;
-    // With two masters and this client, each of the three clocks could be the wrong one.
     if (identities.length < EARLY_FROM) return { judgement: UNKNOWN, since: -Infinity };
     const others = identities.filter((other) => other !== identity);
     const latest = answers.get(identity);

@@ -349,6 +349,23 @@ describe('The wait for a server whose data is unknown', () => {
     expect([a.marker, b.marker]).toEqual([undefined, undefined]);
   });
 
+  it('begins anew for a server that has not answered for a while, because another process may have let it vote', async () => {
+    const [a, b, c] = servers;
+    c.isDown = true;
+    const process = await started('process', [a, b, c]);
+    await clock.advance(LONGEST_WAIT - 5_000);
+    let letGo: () => void = () => undefined;
+    const [link] = process.links;
+    link!.held = new Promise((resolve) => (letGo = resolve));
+    await clock.advance(5_000);
+    letGo();
+    link!.held = undefined;
+    await clock.advance(10_000);
+    expect(process.votes).toEqual([false, true, false]);
+    await clock.advance(LONGEST_WAIT);
+    expect(process.votes).toEqual([true, true, false]);
+  });
+
   it('goes on when only the identity of the server is checked again', async () => {
     const [a, b, c] = servers;
     c.isDown = true;

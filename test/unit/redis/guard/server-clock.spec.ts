@@ -280,6 +280,38 @@ describe('StepJudge', () => {
     expect(lagged()).toBeGreaterThanOrEqual(8_000);
   });
 
+  it('forgets no standstill because the first other server that answers has no earlier sample', async () => {
+    const [, b, c] = servers;
+    process.links[1]!.identity!.clock.forget();
+    b.isDown = c.isDown = true;
+    for (const server of servers) server.ahead += 8_000;
+    b.isDown = false;
+    for (let round = 0; round < 6; round++) {
+      receiveSample(0);
+      receiveSample(1);
+      await clock.advance(500);
+    }
+    expect(lagged()).toBe(0);
+    c.isDown = false;
+    receiveSample(0);
+    await clock.advance(100);
+    expect(lagged()).toBeGreaterThanOrEqual(8_000);
+  });
+
+  it('relies on no announcement of a ttl from before a standstill', async () => {
+    const identity = process.links[0]!.identity!;
+    await process.guard.announceTtl(9_000);
+    identity.confirmTtl(9_000, clock.read());
+    const announced = servers.map(({ beats }) => beats.length);
+    for (const server of servers) server.ahead += 5_000;
+    receiveSample(0);
+    await clock.advance(100);
+    expect(process.lags).toHaveLength(1);
+    expect(identity.knewTtl(9_000, clock.read())).toBe(false);
+    await process.guard.announceTtl(9_000);
+    expect(servers.map(({ beats }) => beats.length)).toEqual(announced.map((count) => count + 1));
+  });
+
   it('notices a standstill in which all connections broke, and the servers are met one after the other', async () => {
     for (const server of servers) {
       server.isDown = true;
@@ -355,7 +387,7 @@ describe('StepJudge', () => {
       server.ahead += 5_000;
     }
     const counts: boolean[] = [];
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < 13; round++) {
       counts.push(receiveSample(0));
       await clock.advance(1_000);
     }
