@@ -242,6 +242,8 @@ export class Lease extends ListMember<Lease> {
   noteStandstill(milliseconds: number): void {
     const { monotonic, wall } = this.acquiredAt;
     this.acquiredAt = { monotonic: monotonic - milliseconds, wall };
+    // Its time was read before.
+    this.retry = undefined;
   }
 
   /** Like {@link throwIfLost}, once the masters have resolved a doubt. */

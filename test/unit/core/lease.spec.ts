@@ -5,6 +5,7 @@ import {
   granted,
   hangs,
   held,
+  obeys,
   obeysAfter,
   obeysInSilence,
   only,
@@ -45,6 +46,17 @@ describe('A lock that is extended', () => {
     expect(lock.isHeld).toBe(true);
     await rig.clock.advance(20);
     expect(lock.loss?.cause).toBe('max-hold');
+  });
+
+  // Protocol 6.1
+  it('is extended at once after a standstill that the failure of an extension has shown', async () => {
+    const lock = await rig.lock('a', extended);
+    rig.scriptAll(only('extend', says(unreachable)));
+    await rig.clock.advance(3_010);
+    rig.scriptAll(obeys);
+    rig.redlock.noteStandstill(5_500);
+    await rig.clock.advance(10);
+    expect(lock.remaining()).toBeGreaterThan(TTL - 1_000);
   });
 
   // Protocol 6.1
