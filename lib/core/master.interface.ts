@@ -37,6 +37,8 @@ export interface Master {
   readonly isSilent?: boolean;
   /** Drops the connection and opens a new one. Called when the master has not answered for a long time. */
   reconnect(): void;
+  /** The clocks of this process have stood still: what was read before is older than they show. */
+  noteStandstill?(): void;
   /** Registers a callback for each time this master can take requests again, or its votes count again. */
   onReady(listener: () => void): void;
   /**

@@ -349,6 +349,7 @@ export class Redlock {
    */
   noteStandstill(milliseconds: number): void {
     this.standstill.total += Math.ceil(milliseconds);
+    for (const master of this.masters) master.noteStandstill();
     for (const lease of this.held.members) lease.noteStandstill(milliseconds);
     this.expireLeases();
   }

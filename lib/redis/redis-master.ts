@@ -353,6 +353,10 @@ export class RedisMaster implements Master, GuardedServer {
     this.notifications?.reconnect();
   }
 
+  noteStandstill(): void {
+    this.watch?.noteStandstill();
+  }
+
   onReady(listener: () => void): void {
     this.listener = listener;
   }

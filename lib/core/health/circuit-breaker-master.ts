@@ -160,6 +160,10 @@ export class CircuitBreakerMaster implements Master {
     return this.open || this.excluded !== undefined ? undefined : this.inner.operator;
   }
 
+  noteStandstill(): void {
+    this.inner.noteStandstill?.();
+  }
+
   onReady(listener: () => void): void {
     this.listeners.push(listener);
   }

@@ -280,6 +280,11 @@ export class ClusterMaster implements Master {
     this.topology.hurry();
   }
 
+  noteStandstill(): void {
+    this.topology.views.noteStandstill();
+    for (const state of this.guard?.states ?? []) state.forgetComparison();
+  }
+
   onReady(listener: () => void): void {
     this.listener = listener;
   }

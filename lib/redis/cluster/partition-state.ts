@@ -60,6 +60,11 @@ export class PartitionState {
     return this.comparedAt === undefined || elapsedBetween(this.comparedAt, now) > interval;
   }
 
+  /** The clocks of this process have stood still: the next script compares the history. */
+  forgetComparison(): void {
+    this.comparedAt = undefined;
+  }
+
   /** A script that was sent at a moment has compared the history. */
   noteComparison(sent: Instant): void {
     if (this.comparedAt === undefined || sent.monotonic > this.comparedAt.monotonic) this.comparedAt = sent;

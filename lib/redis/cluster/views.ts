@@ -37,6 +37,8 @@ export class Views {
   private sentAt: Instant | undefined;
   private pending: Pending[] = [];
   private rounds = new Set<Instant>();
+  /** No older view counts: the clocks of this process have stood still. Monotonic, in milliseconds. */
+  private notBefore = -Infinity;
 
   constructor(private readonly context: ViewsContext) {}
 
@@ -78,12 +80,16 @@ export class Views {
 
   /** Calls `reply` once it is known whether a view confirms the owner of a partition in time for a vote sent then. */
   confirm(partition: number, sent: Instant, reply: (isConfirmed: boolean) => void): void {
-    if (isRecent(this.confirmedAt[partition], sent)) {
+    if (this.counts(this.confirmedAt[partition], sent)) {
       reply(true);
       return;
     }
     this.pending.push({ partition, sent, reply });
     if (!this.mayConfirm(sent)) void this.ask();
+  }
+
+  noteStandstill(): void {
+    this.notBefore = this.context.clock.read().monotonic;
   }
 
   /** What was confirmed of these partitions concerns other claims. */
@@ -96,7 +102,7 @@ export class Views {
     const { pending } = this;
     this.pending = [];
     for (const one of pending) {
-      const isConfirmed = isRecent(this.confirmedAt[one.partition], one.sent);
+      const isConfirmed = this.counts(this.confirmedAt[one.partition], one.sent);
       if (isConfirmed || !this.mayConfirm(one.sent)) one.reply(isConfirmed);
       else this.pending.push(one);
     }
@@ -104,8 +110,12 @@ export class Views {
 
   /** Whether a view is under way that is late enough. */
   private mayConfirm(sent: Instant): boolean {
-    for (const asked of this.rounds) if (isRecent(asked, sent)) return true;
+    for (const asked of this.rounds) if (this.counts(asked, sent)) return true;
     return false;
+  }
+
+  private counts(viewed: Instant | undefined, sent: Instant): boolean {
+    return viewed !== undefined && viewed.monotonic >= this.notBefore && isRecent(viewed, sent);
   }
 }
 

@@ -167,6 +167,7 @@ export class DataRecord {
   noteLag(by: Movement, since: number): void {
     this.clock.shift(by, since);
     this.confirmed = undefined;
+    this.comparedAt = undefined;
     this.epoch++;
   }
 

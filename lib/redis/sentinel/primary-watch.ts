@@ -37,6 +37,8 @@ export class PrimaryWatch {
   private doubt: string | undefined;
   private timer: Timer | undefined;
   private isClosed = false;
+  /** No older view counts: the clocks of this process have stood still. Monotonic, in milliseconds. */
+  private notBefore = -Infinity;
 
   constructor(private readonly context: PrimaryWatchContext) {
     this.look();
@@ -60,7 +62,12 @@ export class PrimaryWatch {
   /** Whether a view that confirms the primary was sent late enough for a vote that was sent then. Protocol 13.1. */
   isConfirmed(key: string | undefined, sent: Instant): boolean {
     const { confirmed } = this;
-    return confirmed !== undefined && confirmed.key === key && isRecent(confirmed.sent, sent);
+    if (confirmed === undefined || confirmed.key !== key) return false;
+    return confirmed.sent.monotonic >= this.notBefore && isRecent(confirmed.sent, sent);
+  }
+
+  noteStandstill(): void {
+    this.notBefore = this.context.clock.read().monotonic;
   }
 
   /** Resolves with whether the vote counts, as soon as that is known. */

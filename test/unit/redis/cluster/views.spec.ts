@@ -191,6 +191,20 @@ describe('Views', () => {
     expect(replies).toEqual([true, true]);
   });
 
+  it('confirm nothing after a standstill of both clocks if they were asked for before it', async () => {
+    const { clock, nodes, replies, confirm, views } = stage();
+    confirm();
+    for (const node of nodes) await node.answer();
+    confirm();
+    expect(replies).toEqual([true, true]);
+    await clock.advance(1);
+    views.noteStandstill();
+    confirm();
+    expect(replies).toEqual([true, true]);
+    for (const node of nodes) await node.answer();
+    expect(replies).toEqual([true, true, true]);
+  });
+
   it('do not confirm what the answers do not', async () => {
     const { nodes, replies, confirm, refuse } = stage();
     refuse();

@@ -134,6 +134,16 @@ describe('A vote of a group of sentinels', () => {
     expect(await watch.confirm(key, resumed)).toBe(true);
     expect(group.asked).toHaveLength(6);
   });
+
+  it('needs another view after a standstill of both clocks', async () => {
+    const { group, watch, key } = stage();
+    await watch.confirm(key, group.clock.read());
+    await group.clock.advance(1);
+    watch.noteStandstill();
+    expect(watch.isConfirmed(key, group.clock.read())).toBe(false);
+    expect(await watch.confirm(key, group.clock.read())).toBe(true);
+    expect(group.asked).toHaveLength(6);
+  });
 });
 
 const P = { host: '10.0.0.1', port: 6379 };
