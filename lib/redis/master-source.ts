@@ -156,7 +156,8 @@ function clientFromOptions(option: string, options: RedisOptions): RedisClient {
   const names: readonly (keyof RedisOptions)[] = ['host', 'port', 'path', 'sentinels'];
   if (!names.some((name) => options[name] !== undefined)) {
     // Otherwise a misspelled option would select a server on this machine.
-    throw new RedlockConfigError(option, options, `must say where the server is: ${names.join(', ')}`);
+    const advice = 'url' in options ? '; a URL is a string and no option' : '';
+    throw new RedlockConfigError(option, options, `must say where the server is: ${names.join(', ')}${advice}`);
   }
   // Before the client reads them.
   if (options.sentinels) checkSentinels(option, options.sentinels, options.name);
@@ -204,6 +205,6 @@ function addressOf({ host = DEFAULT_HOST, port = PORT, path, sentinels, name }: 
   return `${name ?? 'master'} of sentinels ${addresses.sort().join(', ')}`;
 }
 
-function isClient(source: object): source is RedisClientSource {
+export function isClient(source: object): source is RedisClientSource {
   return 'duplicate' in source && typeof source.duplicate === 'function' && 'isCluster' in source && 'status' in source;
 }

@@ -78,8 +78,6 @@ export class DataRecord {
   replid = '';
   /** Whether a step of its clock is being judged: its grants do not count meanwhile. */
   isSuspect = false;
-  /** Since when the cause of a step of its clock is unknown; `undefined` unless one is. */
-  undecidedSince: number | undefined;
   /** Whether it voted before the current check of its identity, which it has not answered yet. */
   isChecked = false;
   /** Whether other data was here before, as this process knows: then what the data lacks may have been written. */

@@ -38,6 +38,8 @@ export class ServerClock {
   private samples: Sample[] = [];
   /** The last sample, whether or not it stays among `samples`. */
   private latest: Sample | undefined;
+  /** Since when the samples show a step whose cause is unknown; `undefined` unless they do. Monotonic, in milliseconds. */
+  undecidedSince: number | undefined;
 
   /**
    * @param window the smallest ttl in use, in milliseconds: a step matters to the keys that are alive when it happens
@@ -85,6 +87,7 @@ export class ServerClock {
   /** Keeps one sample for each part of a window: the one in which the server was furthest behind. */
   keep(sample: Sample): void {
     const { samples } = this;
+    this.undecidedSince = undefined;
     this.latest = sample;
     const last = samples.at(-1);
     const spacing = Math.max(MIN_WINDOW, this.window()) / SAMPLES_IN_WINDOW;
@@ -115,11 +118,13 @@ export class ServerClock {
   shift({ least, most }: Movement, since: number): void {
     const shifted = (sample: Sample): Sample => ({ ...sample, least: sample.least + least, most: sample.most + most });
     const { latest } = this;
+    this.undecidedSince = undefined;
     this.samples = this.samples.filter(({ received }) => received <= since).map(shifted);
     this.latest = latest && latest.received <= since ? shifted(latest) : undefined;
   }
 
   forget(): void {
+    this.undecidedSince = undefined;
     this.samples.length = 0;
     this.latest = undefined;
   }

@@ -4,7 +4,7 @@ import type { Instant } from '../../core/clock.js';
 import type { DataRecord } from './data-record.js';
 import { EARLY_FROM } from './new-masters.js';
 import type { GuardGroup } from './guard-group.js';
-import { judge, type Judgement, movement, type Sample, sampleOf } from './server-clock.js';
+import { judge, type Judgement, movement, type Sample, sampleOf, type ServerClock } from './server-clock.js';
 import type { TtlAnnouncements } from './ttl-announcements.js';
 
 /** Steps that matter to this ttl are noticed even if this process uses longer ones, since others may not. In milliseconds. */
@@ -73,23 +73,23 @@ export class StepJudge {
       identity.clock.forget();
     } else if (steps.length > 0) {
       // With its samples kept, the next answer is judged anew.
-      const isLeftOpen = judgement.culprit === 'unknown' ? this.isOpen(identity, answers.size) : shows === undefined;
+      const isLeftOpen =
+        judgement.culprit === 'unknown' ? this.isOpen(identity.clock, answers.size) : shows === undefined;
       if (isLeftOpen) return; // @mutant undecided-step-forgotten
       identity.clock.forget();
     }
-    identity.undecidedSince = undefined;
     this.readMasters();
   }
 
   /** Whether a step whose cause is unknown may be judged better later. */
-  private isOpen(identity: DataRecord, answers: number): boolean {
+  private isOpen(clock: ServerClock, answers: number): boolean {
     const { identities, clusters, quorum, now } = this.group;
     // With two masters and this client, each of the three clocks could be the wrong one.
     if (identities.length < EARLY_FROM) return false;
     // As long as no quorum answers that could grant anything, forgetting helps nothing.
-    if (answers + clusters.length < quorum) identity.undecidedSince = undefined;
-    else identity.undecidedSince ??= now;
-    return identity.undecidedSince === undefined || now - identity.undecidedSince < UNDECIDED_FOR;
+    if (answers + clusters.length < quorum) clock.undecidedSince = undefined;
+    else clock.undecidedSince ??= now;
+    return clock.undecidedSince === undefined || now - clock.undecidedSince < UNDECIDED_FOR;
   }
 
   /** @param since the last moment at which this client was certainly right */

@@ -298,6 +298,30 @@ describe('StepJudge', () => {
     expect(lagged()).toBeGreaterThanOrEqual(8_000);
   });
 
+  it.each([1, 2])('forgets none of %i standstills that it notices by another server later', async (times) => {
+    const [, b, c] = servers;
+    for (let time = 0; time < times; time++) {
+      process.lags.length = 0;
+      process.links[1]!.identity!.clock.forget();
+      for (const server of servers) server.ahead += 8_000;
+      b.isDown = c.isDown = true;
+      b.isDown = false;
+      for (const index of [0, 1, 0, 1]) {
+        receiveSample(index);
+        await clock.advance(500);
+      }
+      c.isDown = false;
+      for (const index of [2, 0, 1]) {
+        receiveSample(index);
+        await clock.advance(100);
+      }
+      expect(lagged()).toBeGreaterThanOrEqual(8_000);
+      await clock.advance(60_000);
+      [0, 1, 2].forEach(receiveSample);
+      await clock.advance(1_000);
+    }
+  });
+
   it('relies on no announcement of a ttl from before a standstill', async () => {
     const identity = process.links[0]!.identity!;
     await process.guard.announceTtl(9_000);
