@@ -2,7 +2,7 @@ import { RedlockConfigError } from '../core/errors.js';
 import type { Master } from '../core/master.interface.js';
 import { MemoryMaster } from '../memory/memory-master.js';
 import { ClusterTwins } from '../redis/cluster/cluster-twins.js';
-import { masterFrom, refuseTwins } from '../redis/master-source.js';
+import { isClient, masterFrom, refuseTwins } from '../redis/master-source.js';
 import type { RedisMasterContext } from '../redis/redis-master-context.interface.js';
 import { redactAddress } from '../redis/url-parts.js';
 import type { MasterSource } from './redlock-module-options.interface.js';
@@ -22,7 +22,7 @@ export function createMasters(sources: unknown, context: RedisMasterContext): Ma
   if (count === undefined) {
     // A string may be an address with a password.
     const shown = typeof sources === 'string' ? redactAddress(sources) : sources;
-    throw new RedlockConfigError('masters', shown, `must be a list of at least one master, or 'memory'`);
+    throw new RedlockConfigError('masters', shown, `must be a list of at least one master, or 'memory'${adviceFor(sources)}`);
   }
   const clusters = new ClusterTwins();
   // Not by `map`, which skips the holes of an array.
@@ -35,6 +35,11 @@ export function createMasters(sources: unknown, context: RedisMasterContext): Ma
   );
   refuseTwins('masters', masters);
   return masters;
+}
+
+/** What to write instead of a client that is not in a list. */
+export function adviceFor(sources: unknown): string {
+  return hasMethods(sources, ['duplicate']) && isClient(sources) ? '; a client goes into a list, such as [client]' : '';
 }
 
 /** Number of masters; `undefined` unless `sources` is a non-empty array. */

@@ -6,7 +6,7 @@ import { parseDuration } from '../core/settings/duration.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { REDLOCK_OPTION_NAMES } from '../core/settings/options.js';
 import { resolveFlag, resolveSettings, type Settings } from '../core/settings/settings.js';
-import { countOf, hasMethods } from './masters-option.js';
+import { adviceFor, countOf, hasMethods } from './masters-option.js';
 import type { RedlockModuleOptions } from './redlock-module-options.interface.js';
 
 /** The names of all options of a lock service. */
@@ -63,8 +63,9 @@ export function resolveModule(options: RedlockModuleOptions): ModuleSettings {
 
 /** @throws {RedlockConfigError} unless the value is an object */
 export function checkIsObject(options: unknown): asserts options is object {
-  if (typeof options === 'object' && options !== null) return;
-  throw new RedlockConfigError('options', options, 'must be a list of masters, or an object with `masters`');
+  const advice = adviceFor(options);
+  if (typeof options === 'object' && options !== null && advice === '') return;
+  throw new RedlockConfigError('options', options, `must be a list of masters, or an object with \`masters\`${advice}`);
 }
 
 function checkModuleOptionNames(options: unknown): asserts options is RedlockModuleOptions {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Injectable, Scope, UseInterceptors } from '@nestjs/common';
+import { Redis } from 'ioredis';
 import { type Duration, LockInterceptor, RedlockConfigError, RedlockModule, WithLock } from 'nestjs-redlock';
 import { memoryMasters } from 'nestjs-redlock/testing';
 import { boot, closeAll, logs } from './support/applications.js';
@@ -88,6 +89,8 @@ describe('The validation of the module options at boot', () => {
 });
 
 describe('The validation of the masters at boot', () => {
+  const client = new Redis({ lazyConnect: true });
+
   it.each([
     ['nothing', undefined, `masters must be a list of at least one master, or 'memory', got undefined`],
     ['an empty list', [], `masters must be a list of at least one master, or 'memory', got []`],
@@ -98,6 +101,8 @@ describe('The validation of the masters at boot', () => {
     ['a number', [6379], 'masters[0]'],
     ['null', [null], 'masters[0]'],
     ['options without a server', [{ hots: '10.0.0.1' }], 'masters[0] must say where the server is'],
+    ['a URL as an option', [{ url: 'redis://127.0.0.1' }], 'a URL is a string and no option'],
+    ['a client without a list', client, "or 'memory'; a client goes into a list, such as [client]"],
     ['the same URL twice', ['redis://127.0.0.1:1', 'redis://127.0.0.1:2', 'redis://127.0.0.1:1'], 'masters[2]'],
     ['two databases of one server', ['redis://127.0.0.1:1/0', 'redis://127.0.0.1:1/1'], 'masters[1]'],
     ['one server as URL and as options', ['redis://LOCALHOST:1', { host: 'localhost', port: 1 }], 'masters[1]'],
@@ -120,6 +125,11 @@ describe('The validation of the masters at boot', () => {
   ])('refuses %s in place of the options', async (_, options) => {
     const error = await failureOf(() => boot({ imports: [RedlockModule.forRoot(anything(options))] }));
     expect(error.message).toContain('options must be a list of masters, or an object with `masters`');
+  });
+
+  it('refuses a client in place of the options', async () => {
+    const error = await failureOf(() => boot({ imports: [RedlockModule.forRoot(anything(client))] }));
+    expect(error.message).toContain('an object with `masters`; a client goes into a list, such as [client]');
   });
 
   it('refuses an empty list, and options without a list', async () => {
