@@ -22,7 +22,11 @@ export function createMasters(sources: unknown, context: RedisMasterContext): Ma
   if (count === undefined) {
     // A string may be an address with a password.
     const shown = typeof sources === 'string' ? redactAddress(sources) : sources;
-    throw new RedlockConfigError('masters', shown, `must be a list of at least one master, or 'memory'${adviceFor(sources)}`);
+    throw new RedlockConfigError(
+      'masters',
+      shown,
+      `must be a list of at least one master, or 'memory'${adviceFor(sources)}`,
+    );
   }
   const clusters = new ClusterTwins();
   // Not by `map`, which skips the holes of an array.

@@ -6,7 +6,7 @@ export type StandstillWeakening =
   | 'the samples are forgotten'
   | 'what no answers decide is forgotten'
   | 'one other master is enough'
-  | 'the longest movement is subtracted'
+  | 'one master shows a standstill of all'
   | 'a master that moved further is alike'
   | 'an answer from before is taken'
   | 'a sample from after the standstill is shifted';
@@ -105,20 +105,26 @@ export class StandstillModel implements Model {
 
   violation(state: Uint8Array): string | undefined {
     const { masters } = this.options;
-    let content = 0;
+    let right = 0;
+    let wrong = 0;
+    let set = 0;
     for (let m = 0; m < masters; m += 1) {
       const at = this.at(m);
       const isSet = state[at + SET]! > 0;
+      set += state[at + SET]!;
       if (state[at + ACCUSED] === 1 && !isSet) return `m${m + 1} is accused, and its clock was never set`;
       if (state[at + DOUBTED] === 1) return `the clock of m${m + 1} seems to have been set back`;
       if (!this.isContent(state, m)) continue;
-      if (isSet) return `what m${m + 1} grants counts, although its clock was set`;
-      content += 1;
+      if (isSet) wrong += 1;
+      else right += 1;
     }
+    if (wrong >= this.quorum) return 'masters whose clocks were set are a quorum';
     const missed = TICK * state[STOOD]!;
-    if (content >= this.quorum && state[SUBTRACTED]! < missed) return 'C has forgotten a standstill';
-    // Each answer may be half a tick late.
-    return state[SUBTRACTED]! > missed + state[HANDLED]! ? 'C subtracts more than it has missed' : undefined;
+    if (right >= this.quorum && state[SUBTRACTED]! < missed) return 'C has forgotten a standstill';
+    // Each answer may be half a tick late. What may be the step of a master is subtracted, too.
+    return state[SUBTRACTED]! > missed + state[HANDLED]! && set === 0
+      ? 'C subtracts more than it has missed'
+      : undefined;
   }
 
   /** Whether the next answer of a master that C has watched all the time shows nothing. */
@@ -224,10 +230,12 @@ export class StandstillModel implements Model {
     const at = this.at(m);
     const next = this.copy(state);
     const judgement = this.judgement(state, m);
-    if (judgement.culprit === 'unknown') {
-      if (this.weak.has('what no answers decide is forgotten')) next.fill(0, at + LEAST, at + MOST + 1);
-    } else if (judgement.culprit === 'server') next[at + ACCUSED] = 1;
-    else this.handle(next, judgement.least / HALF, judgement.by / HALF);
+    if (judgement.culprit === 'server') next[at + ACCUSED] = 1;
+    else if (judgement.culprit === 'client') this.handle(next, judgement);
+    // Without answers for a quorum, nothing is granted. Otherwise, what may be a standstill counts as one.
+    else if (judgement.culprit === 'either' && this.answered(state, m) >= this.quorum) this.handle(next, judgement, m);
+    // The next answer is judged anew.
+    else if (this.weak.has('what no answers decide is forgotten')) next.fill(0, at + LEAST, at + MOST + 1);
     next.fill(0, at + SUSPECT_LEAST, at + this.size);
     this.emit(next, 'judge', m, emit);
   }
@@ -251,9 +259,7 @@ export class StandstillModel implements Model {
     const furthest = Math.max(...all.map(({ most }) => most));
     const latest = this.weak.has('a master that moved further is alike') ? { least: furthest, most: furthest } : own;
     const quorum = this.weak.has('one other master is enough') ? 1 : this.quorum;
-    const judgement = judge(suspect, known, { quorum, allowance: ALLOWANCE, latest });
-    if (judgement.culprit !== 'client' || !this.weak.has('the longest movement is subtracted')) return judgement;
-    return { ...judgement, by: furthest };
+    return judge(suspect, known, { quorum, allowance: ALLOWANCE, latest });
   }
 
   /** How far a master has moved from its sample to an answer; `undefined` without one of them. */
@@ -265,8 +271,14 @@ export class StandstillModel implements Model {
     return { least: least * HALF, most: most * HALF };
   }
 
-  /** C subtracts what a quorum shows. */
-  private handle(next: Uint8Array, least: number, by: number): void {
+  private answered(state: Uint8Array, m: number): number {
+    const masters = Array.from({ length: this.options.masters }, (_, other) => this.at(m) + ANSWERS + 2 * other);
+    return masters.filter((answer) => state[answer]! > 0).length;
+  }
+
+  /** C subtracts what a quorum shows, or what one master alone shows, which may be wrong. */
+  private handle(next: Uint8Array, shown: { readonly least: number; readonly by: number }, alone?: number): void {
+    const by = shown.by / HALF;
     next[SUBTRACTED]! += by;
     next[HANDLED]! += 1;
     if (next[SENT_BY]! > 0) next[SENT_BEFORE] = 1;
@@ -279,7 +291,8 @@ export class StandstillModel implements Model {
         next.fill(0, at + LEAST, at + MOST + 1);
         continue;
       }
-      next[at + LEAST]! += least;
+      const isCertain = alone === undefined || alone === other || this.weak.has('one master shows a standstill of all');
+      next[at + LEAST]! += isCertain ? shown.least / HALF : 0;
       next[at + MOST]! += by;
     }
   }

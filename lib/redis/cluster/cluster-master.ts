@@ -282,7 +282,7 @@ export class ClusterMaster implements Master {
 
   noteStandstill(): void {
     this.topology.views.noteStandstill();
-    for (const state of this.guard?.states ?? []) state.forgetComparison();
+    for (const state of this.guard?.states ?? []) state.forgetComparison(this.clock.read());
   }
 
   onReady(listener: () => void): void {

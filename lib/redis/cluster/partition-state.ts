@@ -17,6 +17,8 @@ export class PartitionState {
   private votesFrom = Infinity;
   /** When the history of the data was last compared. */
   private comparedAt: Instant | undefined;
+  /** No older comparison counts: the clocks of this process have stood still. Monotonic, in milliseconds. */
+  private notBefore = -Infinity;
 
   votesAt({ monotonic }: Instant): boolean {
     return this.seal !== undefined && monotonic >= this.votesFrom;
@@ -61,12 +63,13 @@ export class PartitionState {
   }
 
   /** The clocks of this process have stood still: the next script compares the history. */
-  forgetComparison(): void {
+  forgetComparison({ monotonic }: Instant): void {
     this.comparedAt = undefined;
+    this.notBefore = monotonic;
   }
 
   /** A script that was sent at a moment has compared the history. */
   noteComparison(sent: Instant): void {
-    if (this.comparedAt === undefined || sent.monotonic > this.comparedAt.monotonic) this.comparedAt = sent;
+    if (sent.monotonic >= Math.max(this.notBefore, this.comparedAt?.monotonic ?? -Infinity)) this.comparedAt = sent;
   }
 }

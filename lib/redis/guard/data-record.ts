@@ -11,8 +11,8 @@ export const COMPARISON_INTERVAL = 1_000;
 /** An address may lead to so many other servers for a while without a loss of what is known about a clock. */
 const MAX_CLOCKS = 4;
 
-/** Shorter than any wait before a vote, in milliseconds: in less time, nothing is voted and lost unseen. */
-const UNSEEN_FOR = 2_500;
+/** Bounds for {@link DataRecord.doubt}, in milliseconds: shorter than a wait of new masters, and longer than two readings. */
+const UNSEEN = { least: 500, most: 2_500 } as const;
 
 /** Differs from the nonce of every marker. */
 const NO_NONCE = '-';
@@ -102,6 +102,8 @@ export class DataRecord {
   /** The generation that this process knew here first. */
   private firstGeneration: string | undefined;
   private comparedAt: Instant | undefined;
+  /** When the clocks of this process were last found to have stood still, by its monotonic clock. */
+  private notBefore = -Infinity;
   readonly wait = new QuarantineWait();
   /** The ttl that the server last confirmed, and when the announcement was sent. */
   private confirmed: { readonly ttl: number; readonly sent: Instant } | undefined;
@@ -143,12 +145,12 @@ export class DataRecord {
 
   /** A script that was sent at a moment has compared this history, and carried out its requests. */
   noteComparison(history: string, sent: Instant): void {
-    if (history !== this.replid) return;
+    if (history !== this.replid || this.isStale(sent)) return;
     if (this.comparedAt === undefined || sent.monotonic > this.comparedAt.monotonic) this.comparedAt = sent;
   }
 
   confirmTtl(ttl: number, sent: Instant): void {
-    if (ttl > 0) this.confirmed = { ttl, sent };
+    if (ttl > 0 && !this.isStale(sent)) this.confirmed = { ttl, sent };
   }
 
   /**
@@ -162,11 +164,19 @@ export class DataRecord {
   }
 
   /** The clocks of this process have stood still, since a moment or later: nothing that was read before counts any more. */
-  noteLag(by: Movement, since: number): void {
+  noteLag(by: Movement, { since, now }: { readonly since: number; readonly now: number }): void {
     this.clock.shift(by, since);
+    // An address that leads back to another server later finds no samples of it that are too old.
+    this.clocks.clear();
+    this.notBefore = now;
     this.confirmed = undefined;
     this.comparedAt = undefined;
     this.epoch++;
+  }
+
+  /** Whether an answer is to a request from before the clocks of this process stood still. */
+  isStale(sent: Instant): boolean {
+    return sent.monotonic < this.notBefore;
   }
 
   relationOf(report: ServerIdentity): Relation {
@@ -220,12 +230,13 @@ export class DataRecord {
   }
 
   /** Records that the data may lack acknowledged writes. */
-  doubt(report: ServerIdentity, received: Instant): void {
+  doubt(report: ServerIdentity, received: Instant, shortestWait = Infinity): void {
     this.revision++;
     if (this.unknownSince === undefined) this.reason = reasonFor(report, this.marker);
     const isFirst = this.unknownSince === undefined || this.unknownRun !== report.run;
-    // It may have voted and lost its data again since the reading before.
-    if (isFirst || report.time - this.unknownAt > UNSEEN_FOR) this.unknownSince = received;
+    // In as long as the shortest wait, it may have voted and lost its data again since the reading before.
+    const unseen = Math.min(UNSEEN.most, Math.max(UNSEEN.least, shortestWait));
+    if (isFirst || report.time - this.unknownAt > unseen) this.unknownSince = received;
     this.unknownAt = report.time;
     this.unknownRun = report.run;
     this.replid = report.replid;

@@ -81,10 +81,11 @@ export class GuardRounds {
 
   /** Finds out whether the data of a server is known. Returns whether the masters have to be read again. */
   private async recognize(identity: DataRecord, report: ServerIdentity, asked: Instant): Promise<boolean> {
-    const { writer } = this.parts;
+    const { group, writer } = this.parts;
     const relation = identity.relationOf(report);
     if (relation === 'unknown') {
-      identity.doubt(report, this.parts.group.context.clock.read());
+      const { context } = group;
+      identity.doubt(report, context.clock.read(), group.quarantineOf(identity, context.settings.ttl));
       return false;
     }
     if (relation === 'renamed') return writer.change(identity, report, { run: report.run, replid: report.replid });

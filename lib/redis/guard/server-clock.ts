@@ -31,6 +31,9 @@ export type Judgement =
   | { readonly culprit: 'client'; readonly least: number; readonly by: number }
   /** The server's clock moved forward: its keys have expired early. */
   | { readonly culprit: 'server'; readonly by: number }
+  /** One of the two: no other server shows which. */
+  | { readonly culprit: 'either'; readonly least: number; readonly by: number }
+  /** The other servers contradict each other. */
   | { readonly culprit: 'unknown' };
 
 /** The clock of one server, as this client sees it. */
@@ -38,8 +41,6 @@ export class ServerClock {
   private samples: Sample[] = [];
   /** The last sample, whether or not it stays among `samples`. */
   private latest: Sample | undefined;
-  /** Since when the samples show a step whose cause is unknown; `undefined` unless they do. Monotonic, in milliseconds. */
-  undecidedSince: number | undefined;
 
   /**
    * @param window the smallest ttl in use, in milliseconds: a step matters to the keys that are alive when it happens
@@ -87,7 +88,6 @@ export class ServerClock {
   /** Keeps one sample for each part of a window: the one in which the server was furthest behind. */
   keep(sample: Sample): void {
     const { samples } = this;
-    this.undecidedSince = undefined;
     this.latest = sample;
     const last = samples.at(-1);
     const spacing = Math.max(MIN_WINDOW, this.window()) / SAMPLES_IN_WINDOW;
@@ -118,13 +118,11 @@ export class ServerClock {
   shift({ least, most }: Movement, since: number): void {
     const shifted = (sample: Sample): Sample => ({ ...sample, least: sample.least + least, most: sample.most + most });
     const { latest } = this;
-    this.undecidedSince = undefined;
     this.samples = this.samples.filter(({ received }) => received <= since).map(shifted);
     this.latest = latest && latest.received <= since ? shifted(latest) : undefined;
   }
 
   forget(): void {
-    this.undecidedSince = undefined;
     this.samples.length = 0;
     this.latest = undefined;
   }
@@ -174,7 +172,9 @@ export function judge(
   }
   // One other may mislead: its samples are of other moments, and this client's clock may have run unevenly between them.
   const unmoved = known.filter(({ most }) => most < suspect.least - allowance / 2);
-  return unmoved.length > known.length / 2 ? { culprit: 'server', by: suspect.least } : { culprit: 'unknown' };
+  const moved = known.filter(({ least, most }) => least > 0 && most >= suspect.least - allowance / 2);
+  if (unmoved.length > moved.length) return { culprit: 'server', by: suspect.least };
+  return unmoved.length > 0 ? { culprit: 'unknown' } : { culprit: 'either', least: suspect.least, by: suspect.most };
 }
 
 export function movement(before: Sample, after: Sample): Movement {

@@ -4,24 +4,18 @@ import type { Instant } from '../../core/clock.js';
 import type { DataRecord } from './data-record.js';
 import { EARLY_FROM } from './new-masters.js';
 import type { GuardGroup } from './guard-group.js';
-import { judge, type Judgement, movement, type Sample, sampleOf, type ServerClock } from './server-clock.js';
+import { judge, type Judgement, movement, type Sample, sampleOf } from './server-clock.js';
 import type { TtlAnnouncements } from './ttl-announcements.js';
 
 /** Steps that matter to this ttl are noticed even if this process uses longer ones, since others may not. In milliseconds. */
 const SHORT_TTL = 1_000;
 
-/**
- * A step whose cause stays unknown for so long is forgotten, in milliseconds: masters that did not answer may have samples from
- * before it, and a connection that hangs is replaced in this time.
- */
-const UNDECIDED_FOR = 10_000;
 const UNKNOWN: Judgement = { culprit: 'unknown' };
+
+type Lag = Extract<Judgement, { readonly least: number }>;
 
 /** Notices steps of the masters' clocks, and finds out whether the master or this client is wrong. */
 export class StepJudge {
-  /** When a lag of this client was last noticed, by its monotonic clock. */
-  private lagHandledAt = -Infinity;
-
   constructor(
     private readonly group: GuardGroup,
     private readonly ttls: TtlAnnouncements,
@@ -34,7 +28,7 @@ export class StepJudge {
     const sample = sampleOf(sent, this.group.context.clock.read(), time);
     const { allowance } = this;
     // Sent before a lag was handled, it shows that lag, or a part of it, or nothing: the samples are shifted already.
-    if (identity.isSuspect || sample.sent < this.lagHandledAt) return false;
+    if (identity.isSuspect || identity.isStale(sent)) return false;
     // Protocol 8.11
     if (identity.clock.movedForward(sample) > allowance) {
       void this.judge(identity, sample);
@@ -63,41 +57,44 @@ export class StepJudge {
     const steps = identity.clock.before(sample, allowance);
     const isConfirmed = identity.clock.isConfirmed(sample, allowance);
     const { judgement, since } = this.compare(identity, sample, { answers, steps, allowance });
+    const { culprit } = judgement;
     const shows =
-      judgement.culprit === 'server' && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
+      culprit === 'server' && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
     identity.isSuspect = false;
-    if (judgement.culprit === 'client') this.handleLag(judgement, since);
-    else if (judgement.culprit === 'server' && shows) {
-      identity.step = judgement.by;
-      identity.mistrust('its clock has moved');
+    // With its samples kept, the next answer is judged anew.
+    const isOpen =
+      steps.length > 0 && (culprit === 'unknown' || (culprit === 'either' && !this.mayGrant(answers.size)));
+    if (isOpen || shows === undefined) return; // @mutant undecided-step-forgotten
+    if (culprit === 'client' || culprit === 'either') this.handleLag(identity, judgement, since);
+    else if (culprit === 'server') {
       identity.clock.forget();
-    } else if (steps.length > 0) {
-      // With its samples kept, the next answer is judged anew.
-      const isLeftOpen =
-        judgement.culprit === 'unknown' ? this.isOpen(identity.clock, answers.size) : shows === undefined;
-      if (isLeftOpen) return; // @mutant undecided-step-forgotten
-      identity.clock.forget();
+      if (shows) {
+        identity.step = judgement.by;
+        identity.mistrust('its clock has moved');
+      }
     }
     this.readMasters();
   }
 
-  /** Whether a step whose cause is unknown may be judged better later. */
-  private isOpen(clock: ServerClock, answers: number): boolean {
-    const { identities, clusters, quorum, now } = this.group;
-    // With two masters and this client, each of the three clocks could be the wrong one.
-    if (identities.length < EARLY_FROM) return false;
-    // As long as no quorum answers that could grant anything, forgetting helps nothing.
-    if (answers + clusters.length < quorum) clock.undecidedSince = undefined;
-    else clock.undecidedSince ??= now;
-    return clock.undecidedSince === undefined || now - clock.undecidedSince < UNDECIDED_FOR;
+  /** Whether a quorum is possible with so many of the servers. Without one, a later answer may show more. */
+  private mayGrant(servers: number): boolean {
+    const { clusters, quorum } = this.group;
+    return servers + clusters.length >= quorum;
   }
 
-  /** @param since the last moment at which this client was certainly right */
-  private handleLag({ least, by }: Extract<Judgement, { culprit: 'client' }>, since: number): void {
+  /**
+   * What the clocks of this client have missed counts as elapsed. So does what a server's clock may have moved instead: its keys
+   * have ended early by that.
+   *
+   * @param since the last moment at which this client was certainly right
+   */
+  private handleLag(suspect: DataRecord, { culprit, least, by }: Lag, since: number): void {
     const { context, identities, now } = this.group;
-    this.lagHandledAt = now;
     // What the clocks miss from now on, or have missed since the answers that show this, shows in the next ones.
-    for (const each of identities) each.noteLag({ least, most: by }, since);
+    for (const each of identities) {
+      const isCertain = each === suspect || culprit === 'client';
+      each.noteLag({ least: isCertain ? least : 0, most: by }, { since, now });
+    }
     this.ttls.repeat();
     context.clockLags(by);
     // After that: an observer may release a lock, which is passed on.
@@ -120,9 +117,9 @@ export class StepJudge {
   ): { readonly judgement: Judgement; readonly since: number } {
     const { identities } = this.group;
     const { answers, steps, allowance } = options;
-    if (identities.length < EARLY_FROM) return { judgement: UNKNOWN, since: -Infinity };
-    const others = identities.filter((other) => other !== identity);
     const latest = answers.get(identity);
+    // With two masters and this client, each of the three clocks could be the wrong one.
+    const others = identities.length < EARLY_FROM ? [] : identities.filter((other) => other !== identity);
     let judgement = UNKNOWN;
     let since = -Infinity;
     for (const before of steps) {
@@ -134,7 +131,7 @@ export class StepJudge {
       });
       const last = latest && movement(before, latest);
       judgement = judge(movement(before, sample), known, { quorum: this.quorum, allowance, latest: last });
-      if (judgement.culprit !== 'unknown') break;
+      if (judgement.culprit === 'client' || judgement.culprit === 'server') break;
     }
     return { judgement, since };
   }
@@ -164,9 +161,11 @@ export class StepJudge {
   }
 
   private async sampleNow({ server }: DataRecord): Promise<Sample | undefined> {
-    const { clock } = this.group.context;
+    const { clock, settings } = this.group.context;
     const sent = clock.read();
-    const report = await this.group.within(this.group.patience, server.report());
+    // As long as a vote may take: who votes can be compared.
+    const limit = Math.max(this.group.patience, settings.masterTimeout);
+    const report = await this.group.within(limit, server.report());
     return report && sampleOf(sent, clock.read(), report.time);
   }
 }

@@ -72,7 +72,7 @@ export class PrimaryWatch {
 
   /** Resolves with whether the vote counts, as soon as that is known. */
   async confirm(key: string | undefined, sent: Instant): Promise<boolean> {
-    if (!this.isConfirmed(key, sent)) await this.ask(sent, VIEW_AGE);
+    if (!this.isConfirmed(key, sent)) await this.ask(sent, Math.min(VIEW_AGE, sent.monotonic - this.notBefore));
     return this.isConfirmed(key, sent);
   }
 

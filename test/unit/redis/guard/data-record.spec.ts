@@ -283,6 +283,19 @@ describe('DataRecord', () => {
     expect(reasonAfter(() => undefined)).toBe('it was promoted from a replica');
   });
 
+  it.each([
+    [2_400, Infinity, false],
+    [2_600, Infinity, true],
+    [450, 100, false],
+    [600, 505, true],
+  ])('waits anew if it was not read for %i ms, and the shortest wait is %d ms: %s', async (unread, wait, isAnew) => {
+    identity.doubt(server.report(), clock.read(), wait);
+    const { unknownSince } = identity;
+    await clock.advance(unread);
+    identity.doubt(server.report(), clock.read(), wait);
+    expect(identity.unknownSince !== unknownSince).toBe(isAnew);
+  });
+
   it('does not vote for the first reason that was given', () => {
     accept();
     identity.mistrust('it was restarted');

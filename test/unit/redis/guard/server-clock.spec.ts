@@ -129,13 +129,17 @@ describe('judge', () => {
     expect(judge(moved, [unmoved, undefined], three)).toEqual({ culprit: 'server', by: 1_000 });
   });
 
-  it('blames no clock when only half of the other servers prove that they did not move', () => {
-    const vague = { least: -50, most: 1_100 };
-    expect(judge(moved, [unmoved, vague], three)).toEqual({ culprit: 'unknown' });
+  it('blames no clock when as many of the other servers have moved by another amount as have not moved', () => {
+    const further = { least: 2_000, most: 2_002 };
+    expect(judge(moved, [unmoved, further], three)).toEqual({ culprit: 'unknown' });
   });
 
-  it('blames no clock when no other server has an earlier sample', () => {
-    expect(judge(moved, [undefined, undefined], three)).toEqual({ culprit: 'unknown' });
+  it.each([
+    ['has an earlier sample', undefined],
+    ['answered fast enough', { least: -50, most: 1_100 }],
+  ])('blames one of the two when no other server %s', (_, answer) => {
+    expect(judge(moved, [answer, answer], three)).toEqual({ culprit: 'either', least: 1_000, by: 1_002 });
+    expect(judge(moved, [unmoved, answer], three)).toEqual({ culprit: 'server', by: 1_000 });
   });
 
   it('does not take a server that moved by another amount for the same step', () => {
@@ -280,22 +284,23 @@ describe('StepJudge', () => {
     expect(lagged()).toBeGreaterThanOrEqual(8_000);
   });
 
-  it('forgets no standstill because the first other server that answers has no earlier sample', async () => {
+  it('counts once what one server alone can show, and what another one shows later', async () => {
     const [, b, c] = servers;
     process.links[1]!.identity!.clock.forget();
-    b.isDown = c.isDown = true;
+    c.isDown = true;
     for (const server of servers) server.ahead += 8_000;
-    b.isDown = false;
-    for (let round = 0; round < 6; round++) {
-      receiveSample(0);
-      receiveSample(1);
-      await clock.advance(500);
-    }
-    expect(lagged()).toBe(0);
-    c.isDown = false;
     receiveSample(0);
     await clock.advance(100);
+    expect(process.lags).toHaveLength(1);
+    c.isDown = false;
+    for (let round = 0; round < 3; round++) {
+      [0, 1, 2].forEach((index) => expect(receiveSample(index)).toBe(true));
+      await clock.advance(100);
+    }
+    expect(process.lags).toHaveLength(1);
     expect(lagged()).toBeGreaterThanOrEqual(8_000);
+    expect(process.votes).toEqual([true, true, true]);
+    expect(b.marker?.reason).toBe('');
   });
 
   it.each([1, 2])('forgets none of %i standstills that it notices by another server later', async (times) => {
@@ -324,16 +329,46 @@ describe('StepJudge', () => {
 
   it('relies on no announcement of a ttl from before a standstill', async () => {
     const identity = process.links[0]!.identity!;
+    const sent = clock.read();
     await process.guard.announceTtl(9_000);
-    identity.confirmTtl(9_000, clock.read());
+    identity.confirmTtl(9_000, sent);
+    await clock.advance(10);
     const announced = servers.map(({ beats }) => beats.length);
     for (const server of servers) server.ahead += 5_000;
     receiveSample(0);
     await clock.advance(100);
     expect(process.lags).toHaveLength(1);
     expect(identity.knewTtl(9_000, clock.read())).toBe(false);
+    // Answers that were under way.
+    identity.confirmTtl(9_000, sent);
+    identity.noteComparison(identity.replid, sent);
+    expect(identity.knewTtl(9_000, clock.read())).toBe(false);
+    expect(identity.historyToCompare(clock.read(), 1_000)).toBe(identity.replid);
     await process.guard.announceTtl(9_000);
     expect(servers.map(({ beats }) => beats.length)).toEqual(announced.map((count) => count + 1));
+  });
+
+  it('accuses no server to which its address leads back after a standstill', async () => {
+    const [a] = servers;
+    const { run, replid, fields } = a;
+    Object.assign(a, { run: 'spare:run', replid: 'spare:history', fields: {} });
+    a.mark();
+    process.connect(a);
+    const answers = async (): Promise<void> => {
+      for (let round = 0; round < 4; round++) {
+        [0, 1, 2].forEach(receiveSample);
+        await clock.advance(250);
+      }
+    };
+    await answers();
+    for (const server of servers) server.ahead += 8_000;
+    await answers();
+    expect(lagged()).toBeGreaterThanOrEqual(8_000);
+    Object.assign(a, { run, replid, fields });
+    process.connect(a);
+    await answers();
+    expect(a.marker?.reason).not.toMatch(/jumped/);
+    expect(process.votes).toEqual([true, true, true]);
   });
 
   it('notices a standstill in which all connections broke, and the servers are met one after the other', async () => {

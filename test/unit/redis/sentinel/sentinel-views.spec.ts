@@ -144,6 +144,16 @@ describe('A vote of a group of sentinels', () => {
     expect(await watch.confirm(key, group.clock.read())).toBe(true);
     expect(group.asked).toHaveLength(6);
   });
+
+  it('shares no view that was under way at a standstill', async () => {
+    const { group, watch, key } = stage();
+    const before = watch.confirm(key, group.clock.read());
+    await group.clock.advance(1);
+    watch.noteStandstill();
+    expect(await watch.confirm(key, group.clock.read())).toBe(true);
+    await before;
+    expect(group.asked).toHaveLength(6);
+  });
 });
 
 const P = { host: '10.0.0.1', port: 6379 };
