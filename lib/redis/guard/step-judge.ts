@@ -11,8 +11,8 @@ import type { TtlAnnouncements } from './ttl-announcements.js';
 const SHORT_TTL = 1_000;
 
 const UNKNOWN: Judgement = { culprit: 'unknown' };
-
 type Lag = Extract<Judgement, { readonly least: number }>;
+type Samples = ReadonlyMap<DataRecord, Sample>;
 
 /** Notices steps of the masters' clocks, and finds out whether the master or this client is wrong. */
 export class StepJudge {
@@ -56,7 +56,7 @@ export class StepJudge {
     // Several masters show a lag of this client at once: it was handled with the first of them, and the samples are shifted.
     const steps = identity.clock.before(sample, allowance);
     const isConfirmed = identity.clock.isConfirmed(sample, allowance);
-    const { judgement, since } = this.compare(identity, sample, { answers, steps, allowance });
+    const { judgement, since } = this.compare(identity, { sample, steps, answers });
     const { culprit } = judgement;
     const shows =
       culprit === 'server' && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
@@ -78,8 +78,7 @@ export class StepJudge {
 
   /** Whether a quorum is possible with so many of the servers. Without one, a later answer may show more. */
   private mayGrant(servers: number): boolean {
-    const { clusters, quorum } = this.group;
-    return servers + clusters.length >= quorum;
+    return servers + this.group.clusters.length >= this.group.quorum;
   }
 
   /**
@@ -101,22 +100,18 @@ export class StepJudge {
     context.observer.clientClockLagged?.(by);
   }
 
-  /** How many of the servers make up a majority: clusters guard themselves, and no clock is compared with theirs. */
-  private get quorum(): number {
-    return quorumOf(this.group.identities.length);
-  }
-
   private compare(
     identity: DataRecord,
-    sample: Sample,
-    options: {
-      readonly answers: ReadonlyMap<DataRecord, Sample>;
-      readonly steps: readonly Sample[];
-      readonly allowance: number;
-    },
+    {
+      sample,
+      steps,
+      answers,
+    }: { readonly sample: Sample; readonly steps: readonly Sample[]; readonly answers: Samples },
   ): { readonly judgement: Judgement; readonly since: number } {
-    const { identities } = this.group;
-    const { answers, steps, allowance } = options;
+    const { allowance, group } = this;
+    const { identities } = group;
+    // Clusters guard themselves, and no clock is compared with theirs.
+    const quorum = quorumOf(identities.length);
     const latest = answers.get(identity);
     // With two masters and this client, each of the three clocks could be the wrong one.
     const others = identities.length < EARLY_FROM ? [] : identities.filter((other) => other !== identity);
@@ -130,7 +125,7 @@ export class StepJudge {
         return answer && other.clock.movementSince(since, answer);
       });
       const last = latest && movement(before, latest);
-      judgement = judge(movement(before, sample), known, { quorum: this.quorum, allowance, latest: last });
+      judgement = judge(movement(before, sample), known, { quorum, allowance, latest: last });
       if (judgement.culprit === 'client' || judgement.culprit === 'server') break;
     }
     return { judgement, since };
@@ -149,7 +144,7 @@ export class StepJudge {
     return after && before !== undefined && movement(before, after).least > allowance;
   }
 
-  private async sampleAll(): Promise<ReadonlyMap<DataRecord, Sample>> {
+  private async sampleAll(): Promise<Samples> {
     const answers = new Map<DataRecord, Sample>();
     await Promise.all(
       this.group.identities.map(async (each) => {
