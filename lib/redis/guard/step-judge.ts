@@ -61,9 +61,9 @@ export class StepJudge {
     const shows =
       culprit === 'server' && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
     identity.isSuspect = false;
-    // With its samples kept, the next answer is judged anew.
-    const isOpen =
-      steps.length > 0 && (culprit === 'unknown' || (culprit === 'either' && !this.mayGrant(answers.size)));
+    // With its samples kept, the next answer is judged anew: without a quorum, nothing is granted meanwhile.
+    const mayGrant = answers.size + this.group.clusters.length >= this.group.quorum;
+    const isOpen = steps.length > 0 && (culprit === 'unknown' || (culprit === 'either' && !mayGrant));
     if (isOpen || shows === undefined) return; // @mutant undecided-step-forgotten
     if (culprit === 'client' || culprit === 'either') this.handleLag(identity, judgement, since);
     else if (culprit === 'server') {
@@ -74,11 +74,6 @@ export class StepJudge {
       }
     }
     this.readMasters();
-  }
-
-  /** Whether a quorum is possible with so many of the servers. Without one, a later answer may show more. */
-  private mayGrant(servers: number): boolean {
-    return servers + this.group.clusters.length >= this.group.quorum;
   }
 
   /**
