@@ -3,15 +3,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { mustRun, root } from './run.mjs';
 
-/** Installs missing packages of the lockfiles: those of the root with its samples, and Nest 11 for the e2e run. */
-export async function ensureDependencies() {
-  for (const folder of ['.', 'test/nest11']) {
-    const cwd = join(root, folder);
-    if (await matchesLockfile(cwd)) continue;
-    console.log(`Dependencies of ${folder === '.' ? 'the project' : folder} are not those of its lockfile: npm ci`);
-    // No dependency needs its install script; one would even compile a file watcher that jest does not use here.
-    await mustRun('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd });
-  }
+/** Installs missing packages of a lockfile: those of the project with its samples, or of another folder. */
+export async function ensureDependencies(folder = '.') {
+  const cwd = join(root, folder);
+  if (await matchesLockfile(cwd)) return;
+  console.log(`Dependencies of ${folder === '.' ? 'the project' : folder} are not those of its lockfile: npm ci`);
+  // No dependency needs its install script; one would even compile a file watcher that jest does not use here.
+  await mustRun('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd });
 }
 
 /** Compares the lockfile with npm's own record of the contents of node_modules. */

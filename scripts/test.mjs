@@ -59,8 +59,9 @@ const results = await mkdtemp(join(tmpdir(), 'redlock-results-'));
 const total = { passed: 0, failed: 0 };
 /** Of all suites: path and milliseconds. */
 const durations = [];
-/** The check of the types, which keeps one processor busy while the library is built. */
+/** The check of the types, which keeps one processor busy while the library is built, and the installation of Nest 11. */
 let types;
+let nest11Installed;
 try {
   await prepare();
   if (parts.length > 0) for (const name of parts) await PARTS[name]();
@@ -89,14 +90,25 @@ async function prepare() {
     console.log(`Chromium: ${await ensureChromium().catch((error) => error.message)}`);
   }
   types = hasTypes ? typecheck() : undefined;
+  const needsNest11 = !changed && (parts.length === 0 || parts.includes('e2e'));
+  if (needsNest11) nest11Installed = ensureDependencies('test/nest11');
+  // It is awaited later.
+  nest11Installed?.catch(() => undefined);
   await ensureBuild();
 }
 
 async function everything() {
+  const chosen = await samples();
+  const built = buildNeeded(chosen);
   await checkedTypes();
-  await nest12('Tests on Nest 12', ['test']);
+  await step('Builds of samples', () => built);
+  // In one run, so that no worker waits for the longest suite of the others.
+  const suites = [...(await suitesIn('test')).filter(isChosen), ...(await suitesOf(chosen))];
+  const folders = chosen.map(({ folder }) => folder);
+  await step('Tests on Nest 12, and the samples', () =>
+    jest('all', suites, ['--config', 'jest.config.js', '--projects', 'jest.config.js', ...folders]),
+  );
   await nest11();
-  await testSamples();
 }
 
 /** What the changed files are used by. */
@@ -124,16 +136,25 @@ async function nest12(title, folders) {
 async function nest11() {
   const isSmoke = (suite) => NEST_11_SMOKE.includes(suite);
   const suites = (await suitesIn('test/e2e')).filter((suite) => tiers.includes(isSmoke(suite) ? 1 : 2));
+  await (nest11Installed ?? ensureDependencies('test/nest11'));
   await step('Applications on Nest 11', () => jest('jest.nest11.config.js', suites));
 }
 
 async function testSamples() {
   const chosen = await samples();
   if (chosen.length === 0) return;
-  const needed = chosen.filter(({ folder }) => changed || tiers.includes(2) || BUILT_SAMPLES.includes(folder));
-  await step('Builds of samples', () => build(needed.map(({ name }) => name)));
-  const suites = (await Promise.all(chosen.map(({ folder }) => suitesIn(`${folder}/test`)))).flat().filter(isChosen);
+  await step('Builds of samples', () => buildNeeded(chosen));
+  const suites = await suitesOf(chosen);
   await step('Samples', () => jest('samples', suites, ['--projects', ...chosen.map(({ folder }) => folder)]));
+}
+
+function buildNeeded(chosen) {
+  const needed = chosen.filter(({ folder }) => changed || tiers.includes(2) || BUILT_SAMPLES.includes(folder));
+  return build(needed.map(({ name }) => name));
+}
+
+async function suitesOf(chosen) {
+  return (await Promise.all(chosen.map(({ folder }) => suitesIn(`${folder}/test`)))).flat().filter(isChosen);
 }
 
 async function step(title, action) {
