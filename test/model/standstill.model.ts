@@ -25,6 +25,8 @@ export interface StandstillOptions {
   readonly delay?: 'before' | 'after';
   /** Whether an answer may arrive later than those of other masters that were sent after it. */
   readonly overtaken?: boolean;
+  /** Whether C judges only when all have answered that are not accused. */
+  readonly complete?: boolean;
   /** How many masters may be judged at a time; default: all. */
   readonly atOnce?: number;
   readonly without?: readonly StandstillWeakening[];
@@ -57,10 +59,12 @@ const DOUBTED = 2;
 const LATE = 3;
 const LEAST = 4;
 const MOST = 5;
-const SUSPECT_LEAST = 6;
-const SUSPECT_MOST = 7;
+/** How much of the sample's interval has already been subtracted. */
+const COUNTED = 6;
+const SUSPECT_LEAST = 7;
+const SUSPECT_MOST = 8;
 /** Two bounds of each master's answer to the question. */
-const ANSWERS = 8;
+const ANSWERS = 9;
 
 const KINDS = ['stand', 'set', 'sample', 'send', 'arrive', 'answer', 'judge'] as const;
 type Kind = (typeof KINDS)[number];
@@ -228,19 +232,21 @@ export class StandstillModel implements Model {
   /** C judges by the answers that it has. */
   private judge(state: Uint8Array, m: number, emit: Emit): void {
     const at = this.at(m);
+    if (this.options.complete && this.answered(state, m) < this.unaccused(state)) return;
     const next = this.copy(state);
     const judgement = this.judgement(state, m);
-    if (judgement.culprit === 'server') next[at + ACCUSED] = 1;
-    else if (judgement.culprit === 'client') this.handle(next, judgement);
+    if (judgement?.culprit === 'server') next[at + ACCUSED] = 1;
+    else if (judgement?.culprit === 'client') this.handle(next, judgement);
     // Without answers for a quorum, nothing is granted. Otherwise, what may be a standstill counts as one.
-    else if (judgement.culprit === 'either' && this.answered(state, m) >= this.quorum) this.handle(next, judgement, m);
+    else if (judgement?.culprit === 'either' && this.answered(state, m) >= this.quorum) this.handle(next, judgement, m);
     // The next answer is judged anew.
-    else if (this.weak.has('what no answers decide is forgotten')) next.fill(0, at + LEAST, at + MOST + 1);
+    else if (this.weak.has('what no answers decide is forgotten')) next.fill(0, at + LEAST, at + COUNTED + 1);
     next.fill(0, at + SUSPECT_LEAST, at + this.size);
     this.emit(next, 'judge', m, emit);
   }
 
-  private judgement(state: Uint8Array, m: number): Judgement {
+  /** `undefined` if what it showed was acted on meanwhile. */
+  private judgement(state: Uint8Array, m: number): Judgement | undefined {
     const { masters } = this.options;
     const at = this.at(m);
     const suspect = this.movement(state, m, at + SUSPECT_LEAST);
@@ -253,8 +259,7 @@ export class StandstillModel implements Model {
       known.push(movement);
     }
     const own = this.movement(state, m, at + ANSWERS + 2 * m);
-    // What it showed was acted on meanwhile.
-    if (suspect === undefined || suspect.least <= 0) return { culprit: 'unknown' };
+    if (suspect === undefined || suspect.least <= 0) return undefined;
     const all = [suspect, own, ...known].filter((movement) => movement !== undefined);
     const furthest = Math.max(...all.map(({ most }) => most));
     const latest = this.weak.has('a master that moved further is alike') ? { least: furthest, most: furthest } : own;
@@ -268,7 +273,12 @@ export class StandstillModel implements Model {
     if (state[answer] === 0 || state[at + LEAST] === 0) return undefined;
     const least = state[answer]! - state[at + MOST]!;
     const most = state[answer + 1]! - state[at + LEAST]!;
-    return { least: least * HALF, most: most * HALF };
+    return { least: least * HALF, most: most * HALF, counted: state[at + COUNTED]! * HALF };
+  }
+
+  private unaccused(state: Uint8Array): number {
+    const masters = Array.from({ length: this.options.masters }, (_, m) => state[this.at(m) + ACCUSED]);
+    return masters.filter((accused) => accused === 0).length;
   }
 
   private answered(state: Uint8Array, m: number): number {
@@ -288,11 +298,13 @@ export class StandstillModel implements Model {
       // Whether it was taken before the standstill or after that is not known.
       const isUnclear = next[at + LATE] === 1 && !this.weak.has('a sample from after the standstill is shifted');
       if (isUnclear || this.weak.has('the samples are forgotten')) {
-        next.fill(0, at + LEAST, at + MOST + 1);
+        next.fill(0, at + LEAST, at + COUNTED + 1);
         continue;
       }
       const isCertain = alone === undefined || alone === other || this.weak.has('one master shows a standstill of all');
-      next[at + LEAST]! += isCertain ? shown.least / HALF : 0;
+      const least = isCertain ? shown.least / HALF : 0;
+      next[at + LEAST]! += least;
+      next[at + COUNTED]! += by - least;
       next[at + MOST]! += by;
     }
   }

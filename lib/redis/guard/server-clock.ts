@@ -17,13 +17,12 @@ export interface Sample {
   readonly received: number;
   readonly least: number;
   readonly most: number;
+  /** How much of the interval has already counted as a standstill of this client; default: 0. */
+  readonly counted?: number;
 }
 
 /** How far a server's clock has certainly moved relative to this client's clock: bounds in milliseconds. */
-export interface Movement {
-  readonly least: number;
-  readonly most: number;
-}
+export type Movement = Pick<Sample, 'least' | 'most' | 'counted'>;
 
 /** The cause of a step in the answers of one server. */
 export type Judgement =
@@ -31,10 +30,8 @@ export type Judgement =
   | { readonly culprit: 'client'; readonly least: number; readonly by: number }
   /** The server's clock moved forward: its keys have expired early. */
   | { readonly culprit: 'server'; readonly by: number }
-  /** One of the two: no other server shows which. */
-  | { readonly culprit: 'either'; readonly least: number; readonly by: number }
-  /** The other servers contradict each other. */
-  | { readonly culprit: 'unknown' };
+  /** One of the two: the other servers do not show which. */
+  | { readonly culprit: 'either'; readonly least: number; readonly by: number };
 
 /** The clock of one server, as this client sees it. */
 export class ServerClock {
@@ -116,7 +113,9 @@ export class ServerClock {
    *   and are forgotten
    */
   shift({ least, most }: Movement, since: number): void {
-    const shifted = (sample: Sample): Sample => ({ ...sample, least: sample.least + least, most: sample.most + most });
+    const shifted = ({ counted = 0, ...sample }: Sample): Sample => ({
+      ...{ ...sample, least: sample.least + least, most: sample.most + most, counted: counted + most - least },
+    });
     const { latest } = this;
     this.samples = this.samples.filter(({ received }) => received <= since).map(shifted);
     this.latest = latest && latest.received <= since ? shifted(latest) : undefined;
@@ -140,7 +139,7 @@ export function sampleOf(sent: Instant, received: Instant, time: number): Sample
 
 /**
  * Judges a step in the answers of one server by the other servers. If a quorum moved by about the same amount, this
- * client's clock is the cause. If most of them did not move, the suspect's clock is.
+ * client's clock is the cause. If more of the others did not move than moved alike, the suspect's clock is.
  * Protocol 8.11.
  *
  * @param others movements of the other servers since before the step; `undefined` where it is unknown
@@ -167,17 +166,21 @@ export function judge(
       .map((each) => each.least)
       .sort((one, other) => other - one)
       .slice(quorum - 1);
-    const by = Math.min(...shown.map(({ most }) => most).filter((most) => most >= least));
+    const by = Math.min(...shown.map(uncounted).filter((most) => most >= least));
     return { culprit: 'client', least, by };
   }
-  // One other may mislead: its samples are of other moments, and this client's clock may have run unevenly between them.
-  const unmoved = known.filter(({ most }) => most < suspect.least - allowance / 2);
-  const moved = known.filter(({ least, most }) => least > 0 && most >= suspect.least - allowance / 2);
-  if (unmoved.length > moved.length) return { culprit: 'server', by: suspect.least };
-  return unmoved.length > 0 ? { culprit: 'unknown' } : { culprit: 'either', least: suspect.least, by: suspect.most };
+  const { least } = suspect;
+  const by = uncounted(suspect);
+  const unmoved = known.filter((other) => other.most < least - allowance / 2 && other.least <= allowance);
+  return unmoved.length > alike.length ? { culprit: 'server', by: least } : { culprit: 'either', least, by };
+}
+
+function uncounted({ least, most, counted = 0 }: Movement): number {
+  return Math.max(least, most - counted);
 }
 
 export function movement(before: Sample, after: Sample): Movement {
   const slew = Math.max(0, after.received - before.sent) * SLEW;
-  return { least: after.least - before.most - slew, most: after.most - before.least + slew };
+  const { counted = 0 } = before;
+  return { least: after.least - before.most - slew, most: after.most - before.least + slew, counted };
 }

@@ -10,9 +10,14 @@ import type { TtlAnnouncements } from './ttl-announcements.js';
 /** Steps that matter to this ttl are noticed even if this process uses longer ones, since others may not. In milliseconds. */
 const SHORT_TTL = 1_000;
 
-const UNKNOWN: Judgement = { culprit: 'unknown' };
 type Lag = Extract<Judgement, { readonly least: number }>;
 type Samples = ReadonlyMap<DataRecord, Sample>;
+interface Evidence {
+  readonly sample: Sample;
+  /** The earlier samples that show the step, the latest first. */
+  readonly steps: readonly Sample[];
+  readonly answers: Samples;
+}
 
 /** Notices steps of the masters' clocks, and finds out whether the master or this client is wrong. */
 export class StepJudge {
@@ -56,23 +61,20 @@ export class StepJudge {
     // Several masters show a lag of this client at once: it was handled with the first of them, and the samples are shifted.
     const steps = identity.clock.before(sample, allowance);
     const isConfirmed = identity.clock.isConfirmed(sample, allowance);
-    const { judgement, since } = this.compare(identity, { sample, steps, answers });
-    const { culprit } = judgement;
-    const shows =
-      culprit === 'server' && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
+    const [judgement, before] = this.compare(identity, { sample, steps, answers });
+    const isServer = judgement?.culprit === 'server';
+    const shows = isServer && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
     identity.isSuspect = false;
     // With its samples kept, the next answer is judged anew: without a quorum, nothing is granted meanwhile.
     const mayGrant = answers.size + this.group.clusters.length >= this.group.quorum;
-    const isOpen = steps.length > 0 && (culprit === 'unknown' || (culprit === 'either' && !mayGrant));
-    if (isOpen || shows === undefined) return; // @mutant undecided-step-forgotten
-    if (culprit === 'client' || culprit === 'either') this.handleLag(identity, judgement, since);
-    else if (culprit === 'server') {
+    if (shows === undefined || (judgement?.culprit === 'either' && !mayGrant)) return; // @mutant undecided-step-forgotten
+    if (judgement?.culprit === 'server') {
       identity.clock.forget();
       if (shows) {
         identity.step = judgement.by;
         identity.mistrust('its clock has moved');
       }
-    }
+    } else if (judgement) this.handleLag(identity, judgement, before);
     this.readMasters();
   }
 
@@ -80,13 +82,14 @@ export class StepJudge {
    * What the clocks of this client have missed counts as elapsed. So does what a server's clock may have moved instead: its keys
    * have ended early by that.
    *
-   * @param since the last moment at which this client was certainly right
+   * @param before a sample of the suspect from before that
    */
-  private handleLag(suspect: DataRecord, { culprit, least, by }: Lag, since: number): void {
+  private handleLag(suspect: DataRecord, { culprit, least, by }: Lag, before: Sample): void {
     const { context, identities, now } = this.group;
     // What the clocks miss from now on, or have missed since the answers that show this, shows in the next ones.
     for (const each of identities) {
       const isCertain = each === suspect || culprit === 'client';
+      const since = each === suspect ? before.received : before.sent;
       each.noteLag({ least: isCertain ? least : 0, most: by }, { since, now });
     }
     this.ttls.repeat();
@@ -95,35 +98,28 @@ export class StepJudge {
     context.observer.clientClockLagged?.(by);
   }
 
-  private compare(
-    identity: DataRecord,
-    {
-      sample,
-      steps,
-      answers,
-    }: { readonly sample: Sample; readonly steps: readonly Sample[]; readonly answers: Samples },
-  ): { readonly judgement: Judgement; readonly since: number } {
+  /** @returns the judgement, absent if no earlier sample shows a step, and the sample with which it begins */
+  private compare(identity: DataRecord, { sample, steps, answers }: Evidence): [Judgement | undefined, Sample] {
     const { allowance, group } = this;
     const { identities } = group;
     // Clusters guard themselves, and no clock is compared with theirs.
     const quorum = quorumOf(identities.length);
-    const latest = answers.get(identity);
     // With two masters and this client, each of the three clocks could be the wrong one.
     const others = identities.length < EARLY_FROM ? [] : identities.filter((other) => other !== identity);
-    let judgement = UNKNOWN;
-    let since = -Infinity;
-    for (const before of steps) {
-      since = before.received;
-      // All servers are compared over the same time: a sample from after the step does not show it.
+    const latest = answers.get(identity);
+    let judgement: Judgement | undefined;
+    let before = sample;
+    for (before of steps) {
+      // All servers are compared over the same time, or a longer one: a sample from after the step does not show it.
       const known = others.map((other) => {
         const answer = answers.get(other);
-        return answer && other.clock.movementSince(since, answer);
+        return answer && other.clock.movementSince(before.sent, answer);
       });
       const last = latest && movement(before, latest);
       judgement = judge(movement(before, sample), known, { quorum, allowance, latest: last });
-      if (judgement.culprit === 'client' || judgement.culprit === 'server') break;
+      if (judgement.culprit !== 'either') break;
     }
-    return { judgement, since };
+    return [judgement, before];
   }
 
   /**

@@ -162,7 +162,10 @@ export const MUTANTS = [
     { 'work-begun-without-a-look-at-the-clock': 'if (this.isOver) return false;' },
   ],
   ['work begins among other reactions', { 'work-begun-among-other-reactions': '' }],
-  ['a step that too few masters can judge is forgotten', { 'undecided-step-forgotten': '' }],
+  [
+    'a step that too few masters can judge is forgotten',
+    { 'undecided-step-forgotten': "if (judgement?.culprit === 'either' && !mayGrant) return identity.clock.forget();" },
+  ],
   ['a standstill is not subtracted', { 'standstill-not-subtracted': 'const missed = 0;' }],
   ['lock passed on with its token', { 'lock-passed-on-with-its-token': '' }],
   [

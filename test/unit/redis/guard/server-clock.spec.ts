@@ -129,9 +129,10 @@ describe('judge', () => {
     expect(judge(moved, [unmoved, undefined], three)).toEqual({ culprit: 'server', by: 1_000 });
   });
 
-  it('blames no clock when as many of the other servers have moved by another amount as have not moved', () => {
+  it('blames the server when another server did not move, whichever other amount a third one moved by', () => {
     const further = { least: 2_000, most: 2_002 };
-    expect(judge(moved, [unmoved, further], three)).toEqual({ culprit: 'unknown' });
+    expect(judge(moved, [unmoved, further], three)).toEqual({ culprit: 'server', by: 1_000 });
+    expect(judge(moved, [{ least: 300, most: 302 }, undefined], three)).toMatchObject({ culprit: 'either' });
   });
 
   it.each([
@@ -325,6 +326,21 @@ describe('StepJudge', () => {
       [0, 1, 2].forEach(receiveSample);
       await clock.advance(1_000);
     }
+  });
+
+  it('counts once what one server showed alone and the others show with a second standstill', async () => {
+    const [a, b, c] = servers;
+    const standStill = (lasts: number): void => [a, b, c].forEach((server) => (server.ahead += lasts));
+    standStill(3_000);
+    receiveSample(0);
+    a.isDown = true;
+    standStill(1_000);
+    for (let round = 0; round < 3; round++) {
+      [1, 2].forEach(receiveSample);
+      await clock.advance(100);
+    }
+    expect(lagged()).toBeGreaterThanOrEqual(4_000);
+    expect(lagged()).toBeLessThan(4_050);
   });
 
   it('relies on no announcement of a ttl from before a standstill', async () => {
