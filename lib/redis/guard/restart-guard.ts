@@ -9,7 +9,7 @@ import { GuardRounds } from './guard-rounds.js';
 import { MarkerWriter } from './marker-writer.js';
 import { NewMasters } from './new-masters.js';
 import { StepJudge } from './step-judge.js';
-import { TtlAnnouncements } from './ttl-announcements.js';
+import { NOTHING, TtlAnnouncements } from './ttl-announcements.js';
 
 /** A process that holds a lock completes a contact with some master at least this often, in milliseconds. */
 const CONTACT_INTERVAL = 1_000;
@@ -122,7 +122,8 @@ export class RestartGuard implements Witness {
     this.rounds.accept(identity, report, asked);
     const isFirst = !identity.clock.hasSamples;
     this.steps.sampled(identity, asked, report.time);
-    if (isFirst) this.sampleOthers(identity);
+    // Its connection is not open yet.
+    if (isFirst) this.context.clock.afterInput(() => this.sampleAll());
     const { votes, hasLostData, markerChangedWhileHolding } = identity;
     const owesMark =
       (hasLostData && report.marker?.wasEmpty) || (markerChangedWhileHolding && !report.marker?.isVetoed);
@@ -281,12 +282,13 @@ export class RestartGuard implements Witness {
   }
 
   /**
-   * A step of one clock is judged by samples of the others that are as old or older. A master that was met last has one
-   * only from now on, so the others get another one after it.
+   * A step of one clock is judged by samples of the others that are older. A master that was met last has one only from now
+   * on, so all get another one after it.
    */
-  private sampleOthers(met: DataRecord): void {
+  private sampleAll(): void {
+    if (this.closed) return;
     for (const identity of this.group.identities) {
-      if (identity !== met && identity.votes && identity.server.isConnected) void this.ttls.beat(identity);
+      if (identity.votes && identity.server.isConnected) void this.ttls.beat(identity, { ...NOTHING });
     }
   }
 

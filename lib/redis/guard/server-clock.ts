@@ -171,7 +171,9 @@ export function judge(
   }
   const { least } = suspect;
   const by = uncounted(suspect);
-  const unmoved = known.filter((other) => other.most < least - allowance / 2 && other.least <= allowance);
+  const unmoved = known.filter(
+    (other) => other.most < least - allowance / 2 && other.least <= allowance && other.most >= -allowance,
+  );
   return unmoved.length > alike.length ? { culprit: 'server', by: least } : { culprit: 'either', least, by };
 }
 

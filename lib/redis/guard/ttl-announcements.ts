@@ -8,7 +8,7 @@ const ANNOUNCE_AFTER = 2_000;
 /** After a failure, a larger ttl is announced again after this many milliseconds. */
 const RETRY_AFTER = 1_000;
 
-const NOTHING: Announcement = Object.freeze({ ttl: 0, lengthens: false, known: 0 });
+export const NOTHING: Announcement = Object.freeze({ ttl: 0, lengthens: false, known: 0 });
 
 /**
  * Keeps the masters informed of the largest ttl in use: after a loss of data, a master is quarantined for that long.
