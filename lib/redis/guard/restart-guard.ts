@@ -281,10 +281,7 @@ export class RestartGuard implements Witness {
     this.plan(this.interval);
   }
 
-  /**
-   * A step of one clock is judged by samples of the others that are older. A master that was met last has one only from now
-   * on, so all get another one after it.
-   */
+  /** A step is judged by older samples of the others: all get another one after those of the master that is met last. */
   private sampleAll(): void {
     if (this.closed) return;
     for (const identity of this.group.identities) {

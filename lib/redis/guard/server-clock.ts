@@ -51,7 +51,7 @@ export class ServerClock {
    * clock that was set back and comes forward again.
    */
   movedForward(sample: Sample): number {
-    return this.samples.reduce((furthest, before) => Math.max(furthest, movement(before, sample).least), 0);
+    return this.samples.reduce((furthest, before) => Math.max(furthest, leastMovement(before, sample)), 0);
   }
 
   /** Whether the clock has certainly moved back since the last sample, by more than the allowance. */
@@ -179,6 +179,11 @@ export function judge(
 
 function uncounted({ least, most, counted = 0 }: Movement): number {
   return Math.max(least, most - counted);
+}
+
+/** As {@link movement} without an object, because each grant is compared with several samples. */
+function leastMovement(before: Sample, after: Sample): number {
+  return after.least - before.most - Math.max(0, after.received - before.sent) * SLEW;
 }
 
 export function movement(before: Sample, after: Sample): Movement {

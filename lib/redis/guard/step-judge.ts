@@ -24,7 +24,6 @@ export class StepJudge {
   constructor(
     private readonly group: GuardGroup,
     private readonly ttls: TtlAnnouncements,
-    /** Reads all masters again. */
     private readonly readMasters: () => void,
   ) {}
 
@@ -32,7 +31,7 @@ export class StepJudge {
   sampled(identity: DataRecord, sent: Instant, time: number): boolean {
     const sample = sampleOf(sent, this.group.context.clock.read(), time);
     const { allowance } = this;
-    // Sent before a lag was handled, it shows that lag, or a part of it, or nothing: the samples are shifted already.
+    // Sent before a lag was handled, it may not show that lag: the samples are shifted already.
     if (identity.isSuspect || identity.isStale(sent)) return false;
     // Protocol 8.11
     if (identity.clock.movedForward(sample) > allowance) {
