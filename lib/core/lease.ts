@@ -242,7 +242,7 @@ export class Lease extends ListMember<Lease> {
   noteStandstill(milliseconds: number): void {
     const { monotonic, wall } = this.acquiredAt;
     this.acquiredAt = { monotonic: monotonic - milliseconds, wall };
-    // Its time was read before.
+    // It was planned by the clocks from before the standstill.
     this.retry = undefined;
   }
 

@@ -281,7 +281,7 @@ export class RestartGuard implements Witness {
     this.plan(this.interval);
   }
 
-  /** A step is judged by older samples of the others: all get another one after those of the master that is met last. */
+  /** A step is judged by older samples of the others: each master gets one more, even if another one is under way. */
   private sampleAll(): void {
     if (this.closed) return;
     for (const identity of this.group.identities) {

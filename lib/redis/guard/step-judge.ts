@@ -148,7 +148,7 @@ export class StepJudge {
   private async sampleNow({ server }: DataRecord): Promise<Sample | undefined> {
     const { clock, settings } = this.group.context;
     const sent = clock.read();
-    // As long as a vote may take: who votes can be compared.
+    // As long as a vote may take, so that each master that votes can be compared.
     const limit = Math.max(this.group.patience, settings.masterTimeout);
     const report = await this.group.within(limit, server.report());
     return report && sampleOf(sent, clock.read(), report.time);
