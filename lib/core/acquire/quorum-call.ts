@@ -53,7 +53,7 @@ export type Outcome = 'granted' | 'held' | 'unavailable';
  * impossible. It does not wait for slow masters, and a master that does not answer within the timeout counts as a no.
  */
 export class QuorumCall {
-  private readonly answers: (MasterReply | undefined)[];
+  private readonly answers: (MasterReply | undefined)[] = [];
   private readonly quorum: number;
   private timer: Timer | undefined;
   private open = true;
@@ -73,7 +73,7 @@ export class QuorumCall {
     this.settle = settle;
     this.quorum = quorumOf(masters.length);
     this.pending = masters.length;
-    this.answers = new Array<MasterReply | undefined>(masters.length).fill(undefined);
+    for (let index = 0; index < masters.length; index++) this.answers.push(undefined);
     masters.forEach((master, index) => {
       // Protocol 4.1
       const reply = (answer: MasterReply): void => this.count(index, answer);
