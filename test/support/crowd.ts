@@ -131,12 +131,8 @@ export class Crowd implements AsyncDisposable {
 
   /** The waiters of a resource, each with the time since which it waits as its master counts it, in milliseconds. */
   async waiters(resource: string): Promise<Map<string, number>> {
-    const queues = (await this.call('ZRANGE', `lock:\0queue:${resource}`, '0', '-1', 'WITHSCORES')) as string[][];
-    const waiters = new Map<string, number>();
-    for (const queue of queues) {
-      for (let i = 0; i < queue.length; i += 2) waiters.set(queue[i]!, Number(queue[i + 1]));
-    }
-    return waiters;
+    const queues = await this.call('ZRANGE', `lock:\0queue:${resource}`, '0', '-1', 'WITHSCORES');
+    return new Map((queues as [string, string][][]).flat().map(([waiter, since]) => [waiter, Number(since)]));
   }
 
   /** The sum over all masters. A process may be queued on two of them if one was slow. */
