@@ -256,6 +256,7 @@ export class FaultInjector {
         return;
       case 'spare':
         this.replace(hit, { uptime: LONG, ...(fault.data === 'stale' && { remains }) });
+        endpoint.clock.step(fault.ahead ?? 0);
         return;
       case 'failback':
         this.failBack({ ...hit, fault });

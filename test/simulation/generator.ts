@@ -327,7 +327,9 @@ function fault(chance: Chance, profile: Profile, at: number, servers: number, pr
       return { kind, at, within: chance.whole(0, 100), down: Math.round(chance.spread(10, 1_000)) };
     case 'spare': {
       const connections = chance.pick(['kept', 'broken'] as const);
-      return { kind, at, server, lag: chance.whole(1, 1_000), connections, data: chance.pick(['empty', 'stale']) };
+      const data = chance.pick(['empty', 'stale'] as const);
+      const ahead = chance.pick([0, -5_000, -50, 50, 5_000]);
+      return { kind, at, server, lag: chance.whole(1, 1_000), connections, data, ahead };
     }
     case 'failback': {
       const connections = chance.pick(['kept', 'broken', 'broken'] as const);

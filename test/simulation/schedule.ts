@@ -101,9 +101,9 @@ export type Fault =
   | (OnServer & Replacement & { readonly kind: 'promote' })
   /**
    * The address leads to another server that has run for long: an empty one, or one with the data that the old one had
-   * `lag` ms before.
+   * `lag` ms before. The clock of its machine may be ahead of the one before, or behind it.
    */
-  | (OnServer & Replacement & { readonly kind: 'spare'; readonly data: 'empty' | 'stale' })
+  | (OnServer & Replacement & { readonly kind: 'spare'; readonly data: 'empty' | 'stale'; readonly ahead?: number })
   /**
    * Becomes a replica of its former replica, which is `lag` ms behind, and a primary again `lasts` ms later. It may
    * answer meanwhile that it is loading, and its backlog may have ended by then, so that INFO shows no promotion.

@@ -86,6 +86,8 @@ export class DataRecord {
   markerChangedWhileHolding = false;
   /** Whether the wait of the marker may have to be lengthened for a lock of this process. */
   mustExtendQuarantine = false;
+  /** Whether the data that was seen last is unknown, over whichever connection: a restart does not make it known. */
+  isUnknown = false;
   /** How far its clock moved forward, kept until all clients can learn of it. */
   step: number | undefined;
   /** The largest ttl that was announced to every master, according to this one. In milliseconds. */
@@ -97,8 +99,6 @@ export class DataRecord {
   private unknownRun: string | undefined;
   /** When that was last seen, by the server's clock, in milliseconds. */
   private unknownAt = 0;
-  /** Whether the data that was seen last is unknown, over whichever connection: a restart does not make it known. */
-  private isUnknown = false;
   /** The generation that this process knew here first. */
   private firstGeneration: string | undefined;
   private comparedAt: Instant | undefined;

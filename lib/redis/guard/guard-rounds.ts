@@ -27,7 +27,7 @@ export class GuardRounds {
       // A server that is being judged or accused is read again afterwards.
       if (identity.isSuspect) continue;
       if (await this.recognize(identity, report, asked)) again = true;
-      if (identity.nonce !== '' && identity.step === undefined) steps.sampled(identity, asked, report.time);
+      steps.sampled(identity, asked, report.time);
     }
     if (group.trusted < group.quorum) group.voidAttempts();
     for (const [identity, report] of reports) {
@@ -61,7 +61,9 @@ export class GuardRounds {
   accept(identity: DataRecord, report: ServerIdentity, asked: Instant): void {
     const { group } = this.parts;
     if (identity.isSuspect || identity.step !== undefined) return;
-    if (identity.relationOf(report) !== 'known') {
+    const relation = identity.relationOf(report);
+    if (relation !== 'known') {
+      identity.isUnknown ||= relation === 'unknown';
       if (identity.votes) identity.mistrust(reasonFor(report, identity.marker));
       return;
     }

@@ -136,11 +136,7 @@ export class RestartGuard implements Witness {
     return this.reading ?? Promise.resolve();
   }
 
-  /**
-   * A server has answered a request that was checked like a vote.
-   *
-   * @param at when, in milliseconds of the monotonic clock
-   */
+  /** A server has answered a request that was checked like a vote, at this time of the monotonic clock. */
   contacted(at = this.group.now): void {
     this.contactedAt = at;
   }

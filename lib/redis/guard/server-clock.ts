@@ -39,9 +39,7 @@ export class ServerClock {
   /** The last sample, whether or not it stays among `samples`. */
   private latest: Sample | undefined;
 
-  /**
-   * @param window the smallest ttl in use, in milliseconds: a step matters to the keys that are alive when it happens
-   */
+  /** @param window the smallest ttl in use, in milliseconds: a step matters to the keys that are alive when it happens */
   constructor(private readonly window: () => number) {}
 
   /**

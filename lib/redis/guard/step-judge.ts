@@ -31,6 +31,8 @@ export class StepJudge {
   sampled(identity: DataRecord, sent: Instant, time: number): boolean {
     const sample = sampleOf(sent, this.group.context.clock.read(), time);
     const { allowance } = this;
+    // The address may lead to another server, whose clock shows another time.
+    if (identity.isUnknown || identity.step !== undefined) return false;
     // Sent before a lag was handled, it may not show that lag: the samples are shifted already.
     if (identity.isSuspect || identity.isStale(sent)) return false;
     // Protocol 8.11
@@ -106,19 +108,20 @@ export class StepJudge {
     // With two masters and this client, each of the three clocks could be the wrong one.
     const others = identities.length < EARLY_FROM ? [] : identities.filter((other) => other !== identity);
     const latest = answers.get(identity);
-    let judgement: Judgement | undefined;
-    let before = sample;
-    for (before of steps) {
+    let found: [Judgement | undefined, Sample] = [undefined, sample];
+    for (const before of steps) {
       // All servers are compared over the same time, or a longer one: a sample from after the step does not show it.
       const known = others.map((other) => {
         const answer = answers.get(other);
         return answer && other.clock.movementSince(before.sent, answer);
       });
       const last = latest && movement(before, latest);
-      judgement = judge(movement(before, sample), known, { quorum, allowance, latest: last });
-      if (judgement.culprit !== 'either') break;
+      const judgement = judge(movement(before, sample), known, { quorum, allowance, latest: last });
+      if (judgement.culprit !== 'either') return [judgement, before];
+      // What is uncertain of an older sample may have counted already: a later one shows more.
+      if (judgement.by > (found[0]?.by ?? 0)) found = [judgement, before];
     }
-    return [judgement, before];
+    return found;
   }
 
   /**
@@ -145,12 +148,14 @@ export class StepJudge {
     return answers;
   }
 
-  private async sampleNow({ server }: DataRecord): Promise<Sample | undefined> {
+  private async sampleNow(identity: DataRecord): Promise<Sample | undefined> {
     const { clock, settings } = this.group.context;
     const sent = clock.read();
     // As long as a vote may take, so that each master that votes can be compared.
     const limit = Math.max(this.group.patience, settings.masterTimeout);
-    const report = await this.group.within(limit, server.report());
-    return report && sampleOf(sent, clock.read(), report.time);
+    const report = await this.group.within(limit, identity.server.report());
+    if (!report) return undefined;
+    const isSame = report.marker?.nonce === identity.nonce && identity.relationOf(report) !== 'unknown';
+    return isSame ? sampleOf(sent, clock.read(), report.time) : undefined;
   }
 }

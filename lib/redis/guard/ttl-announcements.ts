@@ -1,7 +1,6 @@
 import { elapsedBetween, type Instant } from '../../core/clock.js';
-import type { DataRecord } from './data-record.js';
+import type { Announcement, DataRecord } from './data-record.js';
 import type { GuardGroup } from './guard-group.js';
-import type { Announcement } from './data-record.js';
 
 /** A ttl that is in use is announced again after this many milliseconds. */
 const ANNOUNCE_AFTER = 2_000;

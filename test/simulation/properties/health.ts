@@ -130,7 +130,9 @@ export class Health {
   noteAccusation({ process }: SimNode, master: string, reason: string): void {
     const { assumptions, scheduler, schedule } = this.world;
     if (!reason.includes('jumped') || !assumptions.ratesAreNormal) return;
-    if (!schedule.faults.every(({ kind }) => CLOCKS_KEPT.has(kind))) return;
+    // A declared master that is replaced by a copy on a machine with another clock seems to be the same server.
+    const isKept = ({ kind }: Fault): boolean => CLOCKS_KEPT.has(kind) || (kind === 'spare' && !schedule.durable);
+    if (!schedule.faults.every(isKept)) return;
     // A client that was ahead for a while, and has too few answers of that while, cannot distinguish its clock from the master's:
     // it accuses, because exclusion comes first.
     const wasAhead = schedule.faults.some((fault) => fault.kind === 'stumble' && fault.lasts > 0);

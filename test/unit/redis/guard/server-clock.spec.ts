@@ -270,6 +270,29 @@ describe('StepJudge', () => {
   /** Milliseconds that the locks of this process have lost. */
   const lagged = (): number => process.lags.reduce((sum, lag) => sum + lag, 0);
 
+  it.each([-5_000, -500, -50, 5_000])(
+    'does not compare the clock of an empty server that takes the place of another one, and is ahead by %i ms',
+    async (ahead) => {
+      const [a] = servers;
+      const { run, replid, fields } = a;
+      Object.assign(a, { run: 'spare', replid: 'other', fields: {}, ahead });
+      process.connect(a);
+      await clock.advance(3_000);
+      expect(a.marker?.reason).toMatch(/new|lost/);
+      Object.assign(a, { run, replid, fields, ahead: 0 });
+      process.connect(a);
+      for (let round = 0; round < 6; round++) {
+        await clock.advance(250);
+        [0, 1, 2].forEach(receiveSample);
+      }
+      expect({ reason: a.marker?.reason, votes: process.votes, lags: process.lags }).toEqual({
+        reason: '',
+        votes: [true, true, true],
+        lags: [],
+      });
+    },
+  );
+
   it('forgets no standstill while too few other servers answer', async () => {
     const [, b, c] = servers;
     b.isDown = c.isDown = true;
@@ -479,5 +502,59 @@ describe('StepJudge', () => {
     await clock.advance(100);
     expect(process.lags).toHaveLength(1);
     expect(b!.identity!.epoch).toBeGreaterThan(epoch);
+  });
+});
+
+describe('StepJudge, of fewer than three servers beside clusters', () => {
+  let clock: TestClock;
+  let servers: FakeServer[];
+  let process: Process;
+
+  beforeEach(() => {
+    clock = new TestClock();
+  });
+  afterEach(() => process.guard.close());
+
+  async function use(count: number, clusters: number): Promise<void> {
+    servers = threeServers(clock).slice(0, count);
+    for (const server of servers) server.mark();
+    process = new Process(clock, servers);
+    for (let i = 0; i < clusters; i++) process.guard.addCluster(() => true);
+    await process.connectAll();
+    await receive(10);
+  }
+
+  /** All servers that answer do so once in each of so many seconds. */
+  async function receive(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      await clock.advance(1_000);
+      servers.forEach((server, i) => {
+        if (!server.isDown) process.guard.sampled(process.links[i]!.identity!, clock.read(), server.time);
+      });
+    }
+    await clock.settle();
+  }
+
+  it.each([0, 8_000])('counts all of a standstill after a step of %i ms that may have been one', async (step) => {
+    await use(2, 1);
+    const [a] = servers as [FakeServer, FakeServer];
+    a.ahead += step;
+    await receive(6);
+    process.lags.length = 0;
+    a.isDown = true;
+    await receive(2);
+    for (const server of servers) server.ahead += 9_000;
+    await receive(20);
+    expect(process.lags.reduce((sum, lag) => sum + lag, 0)).toBeGreaterThanOrEqual(9_000);
+  });
+
+  it('counts nothing if an empty server whose clock is ahead takes the place of the one before', async () => {
+    await use(1, 2);
+    const [a] = servers as [FakeServer];
+    a.restart();
+    a.ahead = 8_000;
+    process.connect(a);
+    await clock.advance(3_000);
+    expect(process.lags).toEqual([]);
   });
 });
