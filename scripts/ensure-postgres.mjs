@@ -27,8 +27,9 @@ export async function ensurePostgres(log = console.log) {
   }
 }
 
-/** Folder of the newest version of the server's programs; `undefined` if there are none. */
+/** Folder of the newest version of the server's programs; `undefined` if there are none, or with `POSTGRES=none`. */
 export function findPostgres() {
+  if (process.env.POSTGRES === 'none') return undefined;
   const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).sort((a, b) => Number(b) - Number(a)) : [];
   const folders = [
     ...(process.env.PATH ?? '').split(delimiter).filter(Boolean),

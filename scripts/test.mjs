@@ -20,8 +20,8 @@ import { BUILT_SAMPLES, checkNames, inTiers, LEFT_OUT, NEST_11_SMOKE, suitesIn }
 const WORKERS = 4;
 const NODE_FLAGS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
 const SLOWEST = 10;
-/** The part of the runs that the first tier makes of properties in suites of both tiers. */
-const PROPERTY_SHARE = '0.25';
+/** The part that the first tier makes of long loads and properties in suites of both tiers. */
+const LOAD_SHARE = '0.25';
 
 /** The parts that can be run alone, in both tiers: `npm run test:e2e`. */
 const PARTS = {
@@ -175,7 +175,7 @@ async function jest(name, suites, settings = ['--config', name]) {
   const bin = join(root, 'node_modules/jest/bin/jest.js');
   const args = [...NODE_FLAGS, bin, ...settings, '--maxWorkers', String(WORKERS)];
   args.push('--json', '--outputFile', report, '--runTestsByPath', ...suites);
-  const env = tiers.includes(2) || changed ? {} : { PROPERTY_SHARE };
+  const env = tiers.includes(2) || changed ? {} : { LOAD_SHARE, POSTGRES: 'none' };
   return counts(report, await run(process.execPath, args, { env }));
 }
 

@@ -7,6 +7,7 @@ import { startMasters, type Masters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 import { contextOf } from '../support/context.js';
 import type { SoakReport } from '../processes/soak.js';
+import { shareOf } from '../support/share.js';
 
 /** Defaults for a short run. The full figures are 100,000 cycles over 10,000 keys, and 30,000 ms. */
 const { SOAK_CYCLES = '20000', SOAK_KEYS = '2000', SOAK_MS = '4000' } = process.env;
@@ -25,7 +26,7 @@ describe('A process under load', () => {
     'leaves no heap, no handle and no key behind after many cycles over many keys',
     async () => {
       await using masters = await startMasters(3);
-      const task = { urls: masters.urls, cycles: Number(SOAK_CYCLES), keys: Number(SOAK_KEYS) };
+      const task = { urls: masters.urls, cycles: shareOf(Number(SOAK_CYCLES)), keys: shareOf(Number(SOAK_KEYS)) };
       const report = await soak(task);
       expect(report.cycles).toBeGreaterThanOrEqual(task.cycles);
       expect(report.heap[1] - report.heap[0]).toBeLessThan(2 * MEGABYTE);
@@ -41,7 +42,7 @@ describe('A process under load', () => {
     'keeps neither requests nor memory for one hung master',
     async () => {
       await using masters = await startMasters(5);
-      const milliseconds = Number(SOAK_MS);
+      const milliseconds = shareOf(Number(SOAK_MS));
       const report = await soak({ urls: masters.urls, milliseconds, keys: 1_000, hang: masters.servers[2]?.pid });
       // After the silence has been noticed, each second adds a probe and the releases that the probe leaves behind.
       expect(report.pending[1] - report.pending[0]).toBeLessThan(20 + (3 * milliseconds) / 1_000);

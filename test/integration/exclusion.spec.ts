@@ -2,9 +2,18 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
-import { compileLibrary, start } from '../support/compiled.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Compiled, compileLibrary, start } from '../support/compiled.js';
 import { startMasters, type Masters } from '../support/masters.js';
+import { shareOf } from '../support/share.js';
+
+let compiled: Compiled;
+beforeAll(async () => {
+  compiled = await compileLibrary();
+});
+afterAll(async () => {
+  await compiled[Symbol.asyncDispose]();
+});
 
 describe('Several processes', () => {
   it.each([1, 3])(
@@ -34,8 +43,7 @@ describe('Several processes', () => {
   }
 
   async function expectNoLostUpdate(urls: readonly string[]): Promise<void> {
-    const [processes, times] = [4, 40];
-    await using compiled = await compileLibrary();
+    const [processes, times] = [4, shareOf(40)];
     const folder = await mkdtemp(join(tmpdir(), 'redlock-exclusion-'));
     const programs: ReturnType<typeof start>[] = [];
     try {

@@ -1,12 +1,13 @@
 // A short form of `npm run simulate`: the real library in virtual time, with every kind of fault.
 import { describe, expect, it } from '@jest/globals';
+import { shareOf } from '../support/share.js';
 import { EVERYTHING, FAULTS, generate, generateAny } from './generator.js';
 import { RARE_STATES } from './properties/sometimes.js';
 import { play } from './run.js';
 import type { FaultKind, Schedule } from './schedule.js';
 import { show } from './show.js';
 
-const SCHEDULES = 300;
+const SCHEDULES = shareOf(300);
 /** The whole suite also runs on slow machines. */
 const PATIENCE = 120_000;
 

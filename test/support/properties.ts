@@ -4,15 +4,10 @@ import fc from 'fast-check';
 const SEED = 20_261_121;
 /** Milliseconds for one property: a slow machine makes fewer runs instead of failing. */
 const TIME_LIMIT = 20_000;
-/** The first tier of `npm test` makes a part of the runs of suites that the second one repeats. */
-const SHARE = Number(process.env['PROPERTY_SHARE'] ?? 1);
 
 // The seed is fixed: a random one would fail changes that have nothing to do with the finding. To search, run with
 // `PROPERTY_SEED=<number>`. A failure prints its seed and path, which `fc.assert(..., { seed, path })` replays.
 fc.configureGlobal({ seed: Number(process.env['PROPERTY_SEED'] ?? SEED) });
 fc.installGlobalPlugin(fc.interruptAfterTimeLimit(TIME_LIMIT));
-
-/** The number of runs of a property in a suite of both tiers. */
-export const runs = (all: number): number => Math.ceil(all * SHARE);
 
 export { fc };

@@ -1,11 +1,12 @@
 // A short form of `npm run simulate:jobs`: the real engine of scheduled jobs in virtual time.
 import { describe, expect, it } from '@jest/globals';
+import { shareOf } from '../../support/share.js';
 import { generate } from './generator.js';
 import { play } from './play.js';
 import { RARE_STATES, type RareState } from './rare-states.js';
 import { shrink } from './shrink.js';
 
-const SCHEDULES = 250;
+const SCHEDULES = shareOf(250);
 /** The whole suite also runs on slow machines. */
 const PATIENCE = 120_000;
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { fc, runs } from '../../support/properties.js';
+import { fc } from '../../support/properties.js';
+import { shareOf } from '../../support/share.js';
 import type { Lock } from '../../../lib/core/lock.js';
 import { Rig } from '../support/rig.js';
 import type { Behaviour } from '../support/scripted-master.js';
@@ -79,7 +80,7 @@ describe('Mutual exclusion', () => {
         expect(rig.keys).toEqual(rig.masters.map(() => 0));
         expect(rig.clock.pendingTimers).toBe(0);
       }),
-      { numRuns: runs(15) },
+      { numRuns: shareOf(15) },
     );
   }, 60_000);
 });

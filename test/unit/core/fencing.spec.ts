@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { fc, runs } from '../../support/properties.js';
+import { fc } from '../../support/properties.js';
+import { shareOf } from '../../support/share.js';
 import { LockLostError, RedlockConfigError } from '../../../lib/core/errors.js';
 import { countersOf, TokenAgreement } from '../../../lib/core/fencing.js';
 import { GRANTED, HEALED, type Master, TIMED_OUT } from '../../../lib/core/master.interface.js';
@@ -345,7 +346,7 @@ describe('A fencing token', () => {
           await rig.clock.advance(200);
         }
       }),
-      { numRuns: runs(25) },
+      { numRuns: shareOf(25) },
     );
   });
 });

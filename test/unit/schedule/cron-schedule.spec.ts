@@ -2,7 +2,8 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { CronTime } from 'cron';
 import { CronSchedule } from '../../../lib/schedule/cron-schedule.js';
 import { IntervalSchedule } from '../../../lib/schedule/interval-schedule.js';
-import { fc, runs } from '../../support/properties.js';
+import { fc } from '../../support/properties.js';
+import { shareOf } from '../../support/share.js';
 
 const at = (text: string): number => Date.parse(text);
 
@@ -230,7 +231,7 @@ describe('The ticks of any cron expression', () => {
           jest.restoreAllMocks();
         },
       ),
-      { numRuns: runs(150) },
+      { numRuns: shareOf(150) },
     );
   }, 60_000);
 
@@ -249,7 +250,7 @@ describe('The ticks of any cron expression', () => {
         expect(schedule.last(tick - 1)).toBeLessThanOrEqual(at);
         expect(schedule.next(schedule.last(at))).toBe(tick);
       }),
-      { numRuns: runs(400) },
+      { numRuns: shareOf(400) },
     );
   }, 60_000);
 
@@ -260,7 +261,7 @@ describe('The ticks of any cron expression', () => {
         fc.pre(expected !== undefined && !isNearChange(timeZone, at) && !isNearChange(timeZone, expected));
         expect(new CronSchedule(text, timeZone).next(at)).toBe(expected);
       }),
-      { numRuns: runs(400) },
+      { numRuns: shareOf(400) },
     );
   }, 60_000);
 
@@ -282,7 +283,7 @@ describe('The ticks of any cron expression', () => {
           backwards.unshift(tick);
         expect(backwards.map(show)).toEqual(expected.map(show));
       }),
-      { numRuns: runs(60) },
+      { numRuns: shareOf(60) },
     );
   }, 60_000);
 });

@@ -4,7 +4,8 @@ import { Keyspace } from '../../../../lib/core/keyspace.js';
 import { resolveKeyPrefix, resolveResources } from '../../../../lib/core/settings/resources.js';
 import { resolveSettings } from '../../../../lib/core/settings/settings.js';
 import { anyNames, names, prefixes } from '../../../support/hostile.js';
-import { fc, runs } from '../../../support/properties.js';
+import { fc } from '../../../support/properties.js';
+import { shareOf } from '../../../support/share.js';
 
 const LONGEST = 2 ** 16;
 
@@ -33,7 +34,7 @@ describe('A resource', () => {
         expect(refusal === undefined).toBe(fits);
         if (refusal) expect(refusal).toMatchObject({ option: 'resource', value: name });
       }),
-      { numRuns: runs(2_000) },
+      { numRuns: shareOf(2_000) },
     );
   });
 
@@ -107,7 +108,7 @@ describe('A resource', () => {
         const refusal = refusalOf(() => expect(resolveResources('resource', list)).toEqual([...new Set(list)]));
         expect(refusal === undefined).toBe(fits);
       }),
-      { numRuns: runs(1_000) },
+      { numRuns: shareOf(1_000) },
     );
   });
 });
@@ -135,7 +136,7 @@ describe('A key', () => {
         const isSame = prefix === otherPrefix && name === otherName;
         expect(bytes(keyOf(prefix, name)) === bytes(keyOf(otherPrefix, otherName))).toBe(isSame);
       }),
-      { numRuns: runs(5_000) },
+      { numRuns: shareOf(5_000) },
     );
   });
 
@@ -145,7 +146,7 @@ describe('A key', () => {
         fc.pre(more !== '');
         expect(keyOf(prefix, more + name)).not.toBe(keyOf(prefix + more, name));
       }),
-      { numRuns: runs(2_000) },
+      { numRuns: shareOf(2_000) },
     );
   });
 
@@ -160,7 +161,7 @@ describe('A key', () => {
       fc.property(prefixes, names, prefixes, own, (prefix, name, otherPrefix, ours) => {
         expect(keyOf(prefix, name)).not.toBe(ours(new Keyspace(otherPrefix)));
       }),
-      { numRuns: runs(2_000) },
+      { numRuns: shareOf(2_000) },
     );
   });
 });

@@ -18,7 +18,8 @@ import {
   resolveTtl,
 } from '../../../../lib/core/settings/settings.js';
 import { anything, optionObjects } from '../../../support/hostile.js';
-import { fc, runs } from '../../../support/properties.js';
+import { fc } from '../../../support/properties.js';
+import { shareOf } from '../../../support/share.js';
 
 const settings = resolveSettings({});
 
@@ -317,7 +318,7 @@ describe('A duration in general', () => {
         expect(outcome.result >= 0 && outcome.result <= MAX_DURATION).toBe(true);
         expect(['number', 'string']).toContain(typeof value);
       }),
-      { numRuns: runs(2_000) },
+      { numRuns: shareOf(2_000) },
     );
   });
 
@@ -342,7 +343,7 @@ describe('A duration in general', () => {
         const fits = Number.isInteger(number) && number >= 10 && number <= MAX_DURATION;
         expect('result' in attempt(() => parseDuration('ttl', number, 10))).toBe(fits);
       }),
-      { numRuns: runs(1_000) },
+      { numRuns: shareOf(1_000) },
     );
   });
 });
@@ -359,7 +360,7 @@ describe('The options of a call', () => {
         expect(typeof extend).toBe('boolean');
         expect(signal === undefined || typeof signal.aborted === 'boolean').toBe(true);
       }),
-      { numRuns: runs(3_000) },
+      { numRuns: shareOf(3_000) },
     );
   });
 
@@ -423,7 +424,7 @@ describe('The options of a service', () => {
         expect([ttl, wait, maxHold, masterTimeout, maxTtl].every(Number.isInteger)).toBe(true);
         expect(ttl <= maxTtl && ttl <= maxHold && driftFactor <= 0.5).toBe(true);
       }),
-      { numRuns: runs(2_000) },
+      { numRuns: shareOf(2_000) },
     );
   });
 

@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import { RedisServer } from '../../../scripts/redis-servers.mjs';
+import { type Entry, Ledger } from '../src/ledger.js';
+import { Instance } from './instance.js';
+
+const masters: RedisServer[] = [];
+const instances: Instance[] = [];
+let store: string;
+
+beforeAll(async () => {
+  for (let i = 0; i < 3; i++) masters.push(await RedisServer.start());
+}, 60_000);
+afterAll(async () => {
+  await Promise.all(masters.map((master) => master.stop()));
+});
+
+beforeEach(() => {
+  store = mkdtempSync(join(tmpdir(), 'rolling-deployment-'));
+});
+afterEach(async () => {
+  for (const instance of instances) instance.kill('SIGKILL');
+  await Promise.all(instances.splice(0).map((instance) => instance.ended));
+  rmSync(store, { recursive: true, force: true });
+});
+
+export function start(env: NodeJS.ProcessEnv = {}): Instance {
+  const urls = masters.map(({ url }) => url).join(',');
+  const instance = Instance.start({ REDLOCK_MASTERS: urls, STORE: store, BATCH_TIME: '300', ...env });
+  instances.push(instance);
+  return instance;
+}
+
+/** Starts an instance that works and one that waits for it to leave, as in the middle of a deployment. */
+export async function deploy(env: NodeJS.ProcessEnv = {}): Promise<[old: Instance, fresh: Instance]> {
+  const old = start(env);
+  await old.says('begun');
+  const fresh = start();
+  await fresh.says('waits for the import');
+  return [old, fresh];
+}
+
+export const entriesOf = (instance: Instance): Entry[] =>
+  new Ledger(store).entries().filter((entry) => entry.instance === instance.pid);
+
+export function done(instance?: Instance): number[] {
+  const entries = instance ? entriesOf(instance) : new Ledger(store).entries();
+  return entries.filter(({ event }) => event === 'done').map(({ batch }) => batch);
+}
+
+/** Batches that began while another one was running. */
+export function overlaps(): Entry[] {
+  let running = 0;
+  return new Ledger(store).entries().filter(({ event }) => {
+    running += event === 'begun' ? 1 : -1;
+    return running > 1;
+  });
+}
+
+export const oneToN = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
