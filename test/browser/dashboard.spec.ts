@@ -11,7 +11,8 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { ensureChromium } from '../../scripts/ensure-chromium.mjs';
 import { eventually } from '../support/eventually.js';
 import { type Masters, startMasters } from '../support/masters.js';
-import { ADAPTERS, closeAll, listen } from '../e2e/support/applications.js';
+import { ADAPTERS } from '../e2e/support/adapters.js';
+import { closeAll, listen } from '../e2e/support/applications.js';
 
 /** Limit for one test, in milliseconds: a busy machine draws slowly. */
 const TEST = 180_000;

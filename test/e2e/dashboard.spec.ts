@@ -18,7 +18,8 @@ import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-red
 import { memoryMasters, RedlockTestingModule } from 'nestjs-redlock/testing';
 import { eventually } from '../support/eventually.js';
 import { startMasters } from '../support/masters.js';
-import { ADAPTERS, closeAll, closeLater, listen, logs } from './support/applications.js';
+import { ADAPTERS } from './support/adapters.js';
+import { closeAll, closeLater, listen, logs } from './support/applications.js';
 
 /** Admits requests with this header. */
 const TICKET = { 'x-user': 'anna' };

@@ -16,7 +16,8 @@ import {
 import { Reflector } from '@nestjs/core';
 import { ApiOperation, ApiResponse, DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { WithLock } from 'nestjs-redlock';
-import { ADAPTERS, boot, closeAll, listen } from './support/applications.js';
+import { ADAPTERS } from './support/adapters.js';
+import { boot, closeAll, listen } from './support/applications.js';
 import { Locks } from './support/locks.js';
 
 let locks: Locks;

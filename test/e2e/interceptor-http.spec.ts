@@ -22,7 +22,8 @@ import { ManualClock } from 'nestjs-redlock/testing';
 import { get as request, type Server } from 'node:http';
 import { merge, Observable, of, Subject, take, throwError } from 'rxjs';
 import { eventually } from '../support/eventually.js';
-import { ADAPTERS, closeAll, listen, type Listening, logs } from './support/applications.js';
+import { ADAPTERS } from './support/adapters.js';
+import { closeAll, listen, type Listening, logs } from './support/applications.js';
 import { type Deferred, deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
 

@@ -7,7 +7,8 @@ import { get as request, type IncomingMessage, type ServerResponse } from 'node:
 import { PassThrough } from 'node:stream';
 import { from, type Observable, Subject } from 'rxjs';
 import { eventually } from '../support/eventually.js';
-import { ADAPTERS, closeAll, listen, type Listening } from './support/applications.js';
+import { ADAPTERS } from './support/adapters.js';
+import { closeAll, listen, type Listening } from './support/applications.js';
 import { type Deferred, deferred } from './support/deferred.js';
 import { Locks } from './support/locks.js';
 

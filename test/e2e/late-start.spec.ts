@@ -5,7 +5,8 @@ import { LockInterceptor, LockService, QuorumUnavailableError, WithLock } from '
 import { ManualClock } from 'nestjs-redlock/testing';
 import { concat, defer, from, type Observable } from 'rxjs';
 import { eventually } from '../support/eventually.js';
-import { ADAPTERS, boot, closeAll, listen } from './support/applications.js';
+import { ADAPTERS } from './support/adapters.js';
+import { boot, closeAll, listen } from './support/applications.js';
 import { Locks } from './support/locks.js';
 
 const TTL = 1_000;

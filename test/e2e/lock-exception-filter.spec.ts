@@ -34,7 +34,8 @@ import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
 import { lastValueFrom } from 'rxjs';
 import { WebSocket } from 'ws';
-import { ADAPTERS, boot, closeAll, closeLater, compile, listen, logs } from './support/applications.js';
+import { ADAPTERS } from './support/adapters.js';
+import { boot, closeAll, closeLater, compile, listen, logs } from './support/applications.js';
 import { Locks } from './support/locks.js';
 
 let clock: ManualClock;

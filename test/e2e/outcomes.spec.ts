@@ -10,7 +10,8 @@ import {
   WithLock,
 } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
-import { ADAPTERS, boot, closeAll, listen, logs } from './support/applications.js';
+import { ADAPTERS } from './support/adapters.js';
+import { boot, closeAll, listen, logs } from './support/applications.js';
 import { deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
 

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Body, Controller, type ExecutionContext, Injectable, Post, UseInterceptors } from '@nestjs/common';
 import { ExternalContextCreator } from '@nestjs/core';
 import { LockInterceptor, WithLock } from 'nestjs-redlock';
-import { ADAPTERS, boot, closeAll, listen, logs } from './support/applications.js';
+import { ADAPTERS } from './support/adapters.js';
+import { boot, closeAll, listen, logs } from './support/applications.js';
 import { Locks } from './support/locks.js';
 
 interface Request {

@@ -4,7 +4,8 @@ import { ScheduleModule, Timeout } from '@nestjs/schedule';
 import { LockInterceptor, LockService, LockServiceStoppedError, WithLock } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
 import { eventually } from '../support/eventually.js';
-import { ADAPTERS, boot, closeAll, listen, logs } from './support/applications.js';
+import { ADAPTERS } from './support/adapters.js';
+import { boot, closeAll, listen, logs } from './support/applications.js';
 import { type Deferred, deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
 

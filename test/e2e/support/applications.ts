@@ -1,13 +1,6 @@
 import type { INestApplication, INestApplicationContext, LoggerService, ModuleMetadata } from '@nestjs/common';
-import { type AbstractHttpAdapter } from '@nestjs/core';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { AbstractHttpAdapter } from '@nestjs/core';
 import { Test, type TestingModule } from '@nestjs/testing';
-
-/** The HTTP adapters of Nest, of which Express is the default. */
-export const ADAPTERS = [
-  { platform: 'Express', adapter: () => undefined },
-  { platform: 'Fastify', adapter: (): AbstractHttpAdapter => new FastifyAdapter() },
-] as const;
 
 /** Everything that was logged since `closeAll`, as `level message`. */
 export const logs: string[] = [];
