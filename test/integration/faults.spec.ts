@@ -37,7 +37,8 @@ describe('With five masters', () => {
     }
     const ratio = median(faulty) / median(healthy);
     report(`p50 with one hung and one dead of five: ${ratio.toFixed(2)} times that of five`);
-    expect(ratio).toBeLessThan(1.5);
+    // A lock needs all three that are left, and not the fastest three of five. A timeout would cost hundreds of times as much.
+    expect(ratio).toBeLessThan(3);
   }, 60_000);
 
   it('locks can be acquired from the start, before any process has noticed that a master hangs', async () => {
