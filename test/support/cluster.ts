@@ -124,22 +124,17 @@ export class TestCluster implements AsyncDisposable {
 
   /** Promotes a replica. Resolves when each node that is up sees it as a primary with slots. */
   async failover(replica: ClusterNode, mode: 'graceful' | 'force' | 'takeover'): Promise<void> {
-    const hasTakenOver = (lines: readonly NodeLine[]): boolean =>
-      line(lines, replica).isPrimary && line(lines, replica).ranges.length > 0;
-    const end = performance.now() + PATIENCE;
-    for (let isOver = false; !isOver;) {
-      const left = end - performance.now();
-      const hasStarted = line(await replica.lines(), replica).isPrimary;
-      if (!hasStarted)
-        await replica.command('CLUSTER', 'FAILOVER', ...(mode === 'graceful' ? [] : [mode.toUpperCase()]));
-      isOver = await this.waitUntil(hasTakenOver, { within: Math.min(FAILOVER_WITHIN, left) }).then(
-        () => true,
-        (error: unknown) => {
-          if (left < FAILOVER_WITHIN) throw error;
-          return false;
-        },
-      );
-    }
+    const how = mode === 'graceful' ? [] : [mode.toUpperCase()];
+    let askedAt = -Infinity;
+    await this.poll(async () => {
+      const views = await Promise.all(this.up().map((node) => node.lines()));
+      const own = line(await replica.lines(), replica);
+      if (!own.isPrimary && performance.now() - askedAt > FAILOVER_WITHIN) {
+        askedAt = performance.now();
+        await replica.command('CLUSTER', 'FAILOVER', ...how);
+      }
+      return views.every((lines) => line(lines, replica).isPrimary && line(lines, replica).ranges.length > 0);
+    }, PATIENCE);
   }
 
   /** Moves a slot, or does the given steps of it. The step `node` ends when each node that is up sees the new owner. */
