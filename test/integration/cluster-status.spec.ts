@@ -57,7 +57,7 @@ describe('The status of a cluster', () => {
     expect(shardsOf(contender).get(address)).toEqual({ address, state: 'voting', partitions: expect.any(Number) });
   }, 60_000);
 
-  it('tells a primary that refuses every write from the others, and reports the cluster once all refuse', async () => {
+  it('distinguishes a primary that refuses every write from the others, and reports the cluster once all refuse', async () => {
     await using cluster = await startCluster({ ...STEADY, args: ['--cluster-require-full-coverage', 'no'] });
     const events: string[] = [];
     await using contender = await Contender.on([sourceOf(cluster)], OPTIONS, {

@@ -252,6 +252,7 @@ describe('Seniority', () => {
       await crowd.call('DEL', `lock:\0queue:${key}`);
       await eventually(async () => (await crowd.waiters(key)).size === others.length);
       const again = await crowd.waiters(key);
+      // How far the requests have moved the time since which each one waits.
       const late = Math.max(...[...again].map(([waiter, since]) => Math.abs(since - (before.get(waiter) ?? since))));
       isKept = late <= apart / 2;
       await lock.release();

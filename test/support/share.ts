@@ -1,5 +1,5 @@
-/** The first tier of `npm test` makes a part of long loads and of the runs of long properties: the second one makes all. */
+/** In the first tier of `npm test`, long loads, simulations and properties are smaller than in the second one. */
 const SHARE = Number(process.env['LOAD_SHARE'] ?? 1);
 
-/** The part of a number in a suite of both tiers. */
+/** As much of a number as the tier makes, in a suite of both tiers. */
 export const shareOf = (all: number): number => Math.ceil(all * SHARE);

@@ -73,6 +73,7 @@ export class QuorumCall {
     this.settle = settle;
     this.quorum = quorumOf(masters.length);
     this.pending = masters.length;
+    // Not `new Array(length)`, which V8 keeps as an array with holes.
     for (let index = 0; index < masters.length; index++) this.answers.push(undefined);
     masters.forEach((master, index) => {
       // Protocol 4.1

@@ -205,7 +205,7 @@ describe('The count of what sentinels say', () => {
     expect(tally([asked('a:1', answer('a', ''))], true)).toMatchObject({ isMajority: true });
   });
 
-  it('does not count a sentinel that does not tell its id, unless most answers are enough', () => {
+  it('does not count a sentinel that does not report its id, unless most answers are enough', () => {
     const one = [asked('a:1', answer(undefined, ''))];
     expect(tally(one, true)).toMatchObject({ primary: undefined });
     expect(tally(one, false)).toMatchObject({ primary: { address: P } });
