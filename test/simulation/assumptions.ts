@@ -35,6 +35,8 @@ export const ON_CLIENTS: readonly FaultKind[] = [
 ];
 /** Faults that affect masters, but cost no process a lock. */
 const HARMLESS: readonly FaultKind[] = ['scriptFlush', 'attachReplica', 'storm'];
+/** Time within which a process meets a master again after an interruption, in milliseconds: a retry, and a late packet. */
+const MET_AGAIN_WITHIN = 2_000;
 /** Faults after which the data of a master may differ from what it acknowledged, or appears to differ. */
 const LOSSES: readonly FaultKind[] = [
   ...(['promote', 'spare', 'failback', 'lateBoot', 'flush', 'twin', 'readonly', 'serverJump', 'smallStep'] as const),
@@ -61,6 +63,8 @@ export class Assumptions {
    * Whether no fault that could cost a lock happens to any master or on the link to it, whatever happens to clients.
    */
   readonly mastersAreFine: boolean;
+  /** The same, but links may be interrupted. */
+  readonly serversAreFine: boolean;
   private readonly sick = new Map<number, string>();
   private readonly disturbed: ReadonlySet<number>;
   private readonly suspended = new Set<number>();
@@ -85,10 +89,10 @@ export class Assumptions {
     this.ratesAreNormal = apart <= QUARTZ;
     if (apart > settings.driftFactor) this.broken.add('clocks run at rates that differ by more than driftFactor');
     const restartsAreHarmless = schedule.durable === true && areApart(faults);
-    this.mastersAreFine = faults.every(
-      ({ kind }) =>
-        ON_CLIENTS.includes(kind) || HARMLESS.includes(kind) || (kind === 'durableRestart' && restartsAreHarmless),
-    );
+    const isHarmless = ({ kind }: Fault): boolean =>
+      ON_CLIENTS.includes(kind) || HARMLESS.includes(kind) || (kind === 'durableRestart' && restartsAreHarmless);
+    this.mastersAreFine = faults.every(isHarmless);
+    this.serversAreFine = faults.every((fault) => isHarmless(fault) || isInterruption(fault));
     this.disturbed = new Set([
       ...faults.flatMap((fault) => ('process' in fault ? [fault.process] : [])),
       ...operations.flatMap(({ process, blocks }) => (blocks ? [process] : [])),
@@ -110,6 +114,17 @@ export class Assumptions {
   /** Whether a fault may make the process sick. */
   mayBeSick({ index }: SimNode): boolean {
     return this.disturbed.has(index);
+  }
+
+  /** When the links of a process to a quorum of masters were fine for good, and it has met these masters, in true time. */
+  quorumIsMetAt({ index }: SimNode): number {
+    const { faults, servers } = this.schedule;
+    const ends = servers.map((_, server) =>
+      faults
+        .filter((fault) => isInterruption(fault) && fault.process === index && fault.server === server)
+        .reduce((latest, fault) => Math.max(latest, endOfFault(fault) + MET_AGAIN_WITHIN), -Infinity),
+    );
+    return ends.sort((one, other) => one - other)[quorumOf(servers.length) - 1] ?? Infinity;
   }
 
   /** The reasons why processes are sick, in words. */
@@ -392,6 +407,10 @@ function silencesOf(process: number, { faults, servers }: Schedule): readonly In
     [[0, Infinity]],
   );
   return merge([...stops, ...cutOff]);
+}
+
+function isInterruption(fault: Fault): fault is Extract<Fault, { kind: 'partition' | 'cut' }> {
+  return fault.kind === 'partition' || fault.kind === 'cut';
 }
 
 function spanOf(fault: Fault): Interval {

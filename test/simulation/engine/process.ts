@@ -54,6 +54,7 @@ export class SimProcess implements Clock {
   private standstill: Standstill | undefined;
   /** The last turn in which its machine stood still, in true time. */
   private readonly longTurn = { from: -Infinity, to: -Infinity };
+  private longTurnEndedAt = -Infinity;
   private dead = false;
   /** Since when it has run without a pause, in true time. */
   runsSince = 0;
@@ -160,6 +161,7 @@ export class SimProcess implements Clock {
 
   private endLongTurn(turn: readonly (() => void)[]): void {
     this.longTurn.to = this.scheduler.now;
+    this.longTurnEndedAt = this.scheduler.now;
     runAll(turn);
   }
 
@@ -171,7 +173,9 @@ export class SimProcess implements Clock {
 
   /** Whether what happens now was due within a turn in which its machine stood still. */
   get isBehindLongTurn(): boolean {
-    return this.longTurn.to === this.scheduler.now;
+    const { now } = this.scheduler;
+    // The machine may stand still again in the very turn that follows.
+    return this.longTurn.to === now || this.longTurnEndedAt === now;
   }
 
   /** Its virtual machine stands still once within a turn: after the event with which it began, and before what follows it. */

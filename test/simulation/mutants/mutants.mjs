@@ -18,7 +18,6 @@ const FIRST_SEEDS = {
   'draw for any holder': 750,
   'an extension does not withdraw the acquisition': 1_210,
   'state of lost data counted': 3_350,
-  'a step that too few masters can judge is forgotten': 8_000,
   'no objection to new masters': 2_170,
   'exclusive extension over shared holders': 300,
   'shared extension over an exclusive holder': 3_850,

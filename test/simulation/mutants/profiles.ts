@@ -5,6 +5,7 @@ import { duplicateToken } from './duplicate-token.js';
 import { lostPromise, openedInQuarantine } from './lost-promises.js';
 import { lostTogether } from './lost-together.js';
 import { restartedInTurn } from './restarted-in-turn.js';
+import { standstillWithoutQuorum } from './standstill-without-quorum.js';
 
 /** Schedules in which a mutant has an effect more often than in general ones. */
 interface MutantProfile {
@@ -166,9 +167,7 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'work begins among other reactions': {
     profile: { ...UNDISTURBED, blocking: 1, ttls: [100, 300], processes: [2], operations: [10, 20] },
   },
-  'a step that too few masters can judge is forgotten': {
-    profile: { ...CROWDED, known: 1, faults: ['clientLag'], mostFaults: 3, ttls: [10_000], operations: [8, 14] },
-  },
+  'a step that too few masters can judge is forgotten': { profile: GUARDED, schedule: standstillWithoutQuorum },
   'a standstill is not subtracted': {
     profile: { ...CROWDED, known: 1, faults: ['clientLag'], mostFaults: 6, ttls: [10_000], operations: [8, 14] },
   },

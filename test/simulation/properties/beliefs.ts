@@ -269,8 +269,10 @@ export class Beliefs {
   /** If its own clocks stood still, a process learns only from the masters how much time has passed. */
   private checkToldByMasters(belief: Belief): void {
     const { node, seenAt, fullValidity: validity } = belief;
-    if (!this.assumptions.mastersAreFine || !node.settings.restartGuard) return;
-    const late = this.scheduler.now - Math.max(seenAt + validity, node.process.runsSince);
+    const { assumptions } = this;
+    if (!assumptions.serversAreFine || !node.settings.restartGuard) return;
+    const heardFrom = Math.max(node.process.runsSince, assumptions.quorumIsMetAt(node));
+    const late = this.scheduler.now - Math.max(seenAt + validity, heardFrom);
     if (late > HEARD_WITHIN && believes(belief)) this.failTold(belief, late);
   }
 
