@@ -29,13 +29,13 @@ export async function inspectPermits(context: Context, key: string, given: strin
   } else {
     terminal.print(slotsTable(slots));
     if (waiting > 0) terminal.print(waitingWords(waiting));
-    terminal.print(terminal.paint('bold', summaryOf(inspection)));
+    terminal.print(terminal.paint('bold', permitSummaryOf(inspection)));
     for (const note of notesOn(lock, beyond)) terminal.complain(`note: ${note}`);
   }
   return slots.some(({ state }) => state === 'unknown') ? 1 : 0;
 }
 
-function summaryOf({ resource, permits, taken, slots }: PermitInspection): string {
+function permitSummaryOf({ resource, permits, taken, slots }: PermitInspection): string {
   const unknown = slots.filter(({ state }) => state === 'unknown').length;
   const others = unknown > 0 ? `, ${unknown} unknown` : '';
   return `${showNames([resource])}: ${taken} of ${permits} permits taken${others}`;

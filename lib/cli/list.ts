@@ -8,7 +8,7 @@ import type { Context } from './context.js';
 import { scan } from './scan.js';
 import { answerOf, inSession, type Session } from './session.js';
 import { type Target, titleOf } from '../core/target.js';
-import { keyspaceOf, named } from './target.js';
+import { keyspaceOf, targetNamed } from './target.js';
 import { duration, table } from './table.js';
 import { heldBy, sharedByWords } from './words.js';
 
@@ -75,7 +75,7 @@ function countedOnce(listed: Listed, previous: Listed | undefined): Listed {
 /** By name, and permits by their slots. */
 function targetsOf(keys: readonly string[], keyspace: Keyspace) {
   return keys
-    .map((key) => ({ key, target: named(key, keyspace) }))
+    .map((key) => ({ key, target: targetNamed(key, keyspace) }))
     .sort(({ target: a }, { target: b }) => {
       if (a.resource !== b.resource) return a.resource < b.resource ? -1 : 1;
       return (a.slot ?? -1) - (b.slot ?? -1);

@@ -5,7 +5,7 @@ import type { Settings } from '../core/settings/settings.js';
 import { type Failure, isFailure } from './contact.js';
 import { literally, matcherOf } from './pattern.js';
 import { lookAt, readEntry, type SessionMaster } from './session.js';
-import { keyspaceOf, named, namesOf } from './target.js';
+import { keyspaceOf, targetNamed, namesOf } from './target.js';
 
 /** The locks and permits on a master. */
 export interface Found {
@@ -51,7 +51,7 @@ function scanOnce({ member, settings, match, isOurs, held }: Pass): Promise<Fail
   return member.contact.scan(match, async (keys) => {
     const ours = keys.filter(isOurs);
     const replies = await Promise.all(
-      ours.map((key) => readHeld(member, namesOf(named(key, keyspace), settings), settings)),
+      ours.map((key) => readHeld(member, namesOf(targetNamed(key, keyspace), settings), settings)),
     );
     for (const [i, reply] of replies.entries()) {
       if (reply && 'code' in reply) return reply;

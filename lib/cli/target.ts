@@ -7,7 +7,7 @@ export function keyspaceOf({ keyPrefix }: Settings): Keyspace {
 }
 
 /** What a key stands for. */
-export function named(key: string, keyspace: Keyspace): Target {
+export function targetNamed(key: string, keyspace: Keyspace): Target {
   return keyspace.permitOf(key) ?? { resource: keyspace.resourceOf(key) };
 }
 

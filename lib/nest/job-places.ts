@@ -2,7 +2,7 @@ import type { DiscoveryService } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
 import { JOB_DECLARATIONS, JOBS } from './job.tokens.js';
 
-type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+export type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /**
  * Refuses jobs in objects that Nest did not build from a class, and so could not inject into, if nothing would run them.

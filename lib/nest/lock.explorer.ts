@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
-import { refuseJobsWithoutModule, refuseLateJobs } from './job-places.js';
+import { type Wrapper, refuseJobsWithoutModule, refuseLateJobs } from './job-places.js';
 import { checkOnLocked } from './lock-options.js';
 import { checkLockService, getLockServiceToken } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
@@ -14,7 +14,6 @@ export const SERVICE_NAME = Symbol.for('nestjs-redlock:service-name');
 /** Injection token: the lock service that an explorer serves. */
 export const LOCK_SERVICE = Symbol('nestjs-redlock:lock-service');
 
-type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /**
  * Objects to which an explorer handed a lock service: an application that boots later with one of them replaces that

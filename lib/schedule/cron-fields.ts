@@ -20,7 +20,7 @@ const PRESETS: Readonly<Record<string, string>> = {
 };
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
-const SECOND = 1_000;
+export const SECOND = 1_000;
 const DAY = 86_400_000;
 /** The longest time between two matching days: a 29 February, across a year 2100. */
 const MOST_DAYS = 9 * 366;

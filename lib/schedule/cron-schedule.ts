@@ -1,9 +1,8 @@
 import { CronTime } from 'cron';
 import type { JobSchedule } from '../core/jobs/job-schedule.interface.js';
-import { CronFields } from './cron-fields.js';
+import { SECOND, CronFields } from './cron-fields.js';
 import { type ZoneOffset, zoneOffsetOf } from './zone-offset.js';
 
-const SECOND = 1_000;
 /** Longer than any change of a wall clock, and shorter than the time between two of them. In milliseconds. */
 const WINDOW = 26 * 3_600_000;
 

@@ -1,7 +1,8 @@
 /** Number of partitions of a cluster. Names on the servers depend on it, so it never changes. */
 export const PARTITIONS = 256;
+export const SLOTS = 16_384;
 /** All names of a partition are in the first of its slots. */
-const SLOTS_OF_PARTITION = 16_384 / PARTITIONS;
+export const SLOTS_OF_PARTITION = SLOTS / PARTITIONS;
 
 /** The ownership of a partition by one process under one config epoch. */
 export interface Claim {

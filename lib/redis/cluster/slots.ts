@@ -1,6 +1,5 @@
-const SLOTS = 16_384;
-const PARTITIONS = 256;
-const SLOTS_OF_PARTITION = SLOTS / PARTITIONS;
+import { SLOTS, SLOTS_OF_PARTITION } from './node-view.js';
+
 const LAST_ASCII = 0x7f;
 
 /**
