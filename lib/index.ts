@@ -20,9 +20,9 @@ export {
 export type { LockHolder } from './core/holder.js';
 export { Lock } from './core/lock.js';
 export type { LockState } from './core/state/lock-state.js';
-export type { StateReadOptions, StateWriteOptions } from './core/state/state-options.js';
-export type { StateSnapshot } from './core/state/read-state.js';
-export { StateUncertainError } from './core/state/state-errors.js';
+export type { StateReadOptions, StateWriteOptions } from './core/state/lock-state.js';
+export type { StateSnapshot } from './core/state/state-register.js';
+export { StateUncertainError } from './core/state/lock-state.js';
 export type {
   MasterReply,
   GrantedReply,
@@ -43,7 +43,7 @@ export type {
   OnHeld,
   AcquisitionProgress,
 } from './core/observer.js';
-export type { LockInspection, PermitInspection, SlotInspection } from './core/inspection.js';
+export type { LockInspection, PermitInspection, SlotInspection } from './core/operator/inspector.js';
 export type { MasterState, MasterStatus, RedlockStatus } from './core/health/status.js';
 export type { AcquireOptions, LockMode, RedlockOptions } from './core/settings/options.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
@@ -57,9 +57,9 @@ export type {
   WithLockOptions,
 } from './nest/lock-options.js';
 export { type LockedWork, LockService } from './nest/lock.service.js';
-export type { DurableOption } from './redis/durable-option.js';
+export type { DurableOption } from './redis/recognition.js';
 export type { RedisMasterSource } from './redis/master-source.js';
-export type { NodeAddress } from './redis/endpoint.js';
+export type { NodeAddress } from './redis/urls.js';
 export type { RedisClientSource } from './redis/redis-client.interface.js';
 export type {
   RedisClusterNatMap,

@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
-import type { AuditRecord } from '../core/audit.js';
-import { showNames } from '../core/display.js';
-import { duration, plain } from './table.js';
+import type { AuditRecord } from '../core/operator/forced-release.js';
+import { showNames, duration } from '../core/display.js';
+import { plain } from './terminal.js';
 
 /** A forced release, with the key on the masters. */
 export interface ReleaseRecord extends AuditRecord {

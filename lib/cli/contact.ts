@@ -1,16 +1,25 @@
 import {
   type ConnectionProblem,
   type Language,
-  problemFrom,
+  languageOf,
   type ProblemContext,
+  problemFrom,
   problemWith,
 } from '../redis/connection-problem.js';
 import type { NamedClient } from '../redis/master-source.js';
-import { languageOf } from '../redis/port-language.js';
 import type { RedisClient } from '../redis/redis-client.interface.js';
-import { isReply, refusalFrom, redactedMessageOf } from '../redis/replies.js';
+import { isReply, redactedMessageOf, refusalFrom } from '../redis/replies.js';
 import { type SentinelGroup, sentinelGroup } from '../redis/sentinel/sentinel-group.js';
 import { SystemClock } from '../runtime/system-clock.js';
+import type { ClusterSettings } from '../redis/cluster/cluster-source.js';
+import type { NodeAddress } from '../redis/urls.js';
+import { type NodeView, parseNodes, viewFromSlots } from '../redis/cluster/cluster-map.js';
+import { nameOf } from '../redis/cluster/topology.js';
+import { type KeyNames, Keyspace } from '../core/keyspace.js';
+import { ClusterNames } from '../redis/cluster/cluster-names.js';
+import { literally } from '../redis/permissions.js';
+import type { Target } from '../core/operator/forced-release.js';
+import type { Settings } from '../core/settings/settings.js';
 
 /** The answer of a server to one command. */
 export type Outcome = { readonly value: unknown } | Failure;
@@ -127,4 +136,247 @@ export class Contact {
       clearTimeout(timer);
     }
   }
+}
+
+/** What a node of a cluster knows about the others. */
+export interface ClusterNodes {
+  readonly view: NodeView;
+  /** The answer from which the view was read, with the replicas: the text of CLUSTER NODES, or the list of CLUSTER SLOTS. */
+  readonly answer: unknown;
+  /** A node that announces no host is reached by that of the node that was asked. */
+  readonly asked: NodeAddress;
+}
+
+/** A connection to a node of a cluster, which is not open yet. */
+export function contactTo(cluster: ClusterSettings, address: NodeAddress, timeout: number): Contact {
+  return new Contact({ name: nameOf(address), client: cluster.clientFor(address) }, timeout);
+}
+
+/** The address by which this process reaches a node. */
+export function reachable(
+  cluster: ClusterSettings,
+  { asked }: ClusterNodes,
+  { host, port }: NodeAddress,
+): NodeAddress | Failure {
+  try {
+    return cluster.translate({ host: host === '' ? asked.host : host, port });
+  } catch (error) {
+    return { code: 'UNREACHABLE', reason: error instanceof Error ? error.message : String(error), isPermanent: true };
+  }
+}
+
+/** Asks the given nodes for the others, and takes the newest answer. */
+export async function findNodes(cluster: ClusterSettings, timeout: number): Promise<ClusterNodes | Failure> {
+  const answers = await Promise.all(cluster.seeds.map((seed) => askNode(cluster, seed, timeout)));
+  const known = answers.filter((answer): answer is ClusterNodes => !('code' in answer));
+  const [newest] = known.sort((one, other) => newestEpoch(other.view) - newestEpoch(one.view));
+  if (newest) return newest;
+  const failures = answers.filter((answer): answer is Failure => 'code' in answer);
+  // Waiting can help as long as it can help one of the nodes.
+  return failures.find(({ isPermanent }) => !isPermanent) ?? failures[0] ?? NO_NODE;
+}
+
+const NO_NODE: Failure = Object.freeze({ code: 'UNREACHABLE', reason: 'it has no nodes' });
+
+async function askNode(cluster: ClusterSettings, seed: NodeAddress, timeout: number): Promise<ClusterNodes | Failure> {
+  const contact = contactTo(cluster, seed, timeout);
+  try {
+    const failure = await contact.open();
+    if (failure) return named(contact, failure);
+    const asksSlots = cluster.nodeTimeout !== undefined;
+    const outcome: Outcome = await contact.call('CLUSTER', asksSlots ? 'SLOTS' : 'NODES');
+    if (isFailure(outcome)) return named(contact, outcome);
+    const { value: answer } = outcome;
+    const view = asksSlots ? viewFromSlots(answer) : parseNodes(String(answer));
+    if (view.primaries.length === 0) return named(contact, { code: 'UNREACHABLE', reason: 'it knows no primary' });
+    return { view, answer, asked: seed };
+  } finally {
+    contact.close();
+  }
+}
+
+function named({ name }: Contact, failure: Failure): Failure {
+  return { ...failure, reason: `${name}: ${failure.reason}` };
+}
+
+function newestEpoch({ primaries }: NodeView): number {
+  return Math.max(0, ...primaries.map(({ epoch }) => epoch));
+}
+
+/** Number of keys that a server scans before it serves other clients. */
+const SCANNED_AT_ONCE = 500;
+
+/** Takes a page of names. Returns a failure that ends the scan. */
+type TakePage = (names: readonly string[]) => Promise<Failure | undefined>;
+
+/** The server that has a name, and the names there. */
+interface Place {
+  readonly call: (command: string, ...args: (string | number)[]) => Promise<Outcome>;
+  /** As the server stores it. */
+  stored(name: string): string;
+  /** The hash that says to which process the data belongs. */
+  readonly marker: string;
+}
+
+/** Access to the names on one master, for commands that no application sends. */
+export interface LockContact {
+  readonly name: string;
+  /** Resolves with the reason if nothing can be asked. */
+  open(): Promise<Failure | undefined>;
+  at(name: string): Place;
+  /**
+   * Finds names. SCAN may return one twice, and one that has expired meanwhile.
+   *
+   * @param match pattern that begins with the prefix
+   * @returns why not all names were found
+   */
+  scan(match: string, take: TakePage, type?: string): Promise<Failure | undefined>;
+  close(): void;
+}
+
+/** A master that is one server. */
+export class ServerContact implements LockContact {
+  private readonly place: Place;
+
+  constructor(
+    private readonly contact: Contact,
+    keyPrefix: string,
+  ) {
+    const { marker } = new Keyspace(keyPrefix);
+    this.place = { call: (...command) => contact.call(...command), stored: (name) => name, marker };
+  }
+
+  get name(): string {
+    return this.contact.name;
+  }
+
+  open(): Promise<Failure | undefined> {
+    return this.contact.open();
+  }
+
+  at(): Place {
+    return this.place;
+  }
+
+  scan(match: string, take: TakePage, type?: string): Promise<Failure | undefined> {
+    return scanServer(this.contact, match, take, type);
+  }
+
+  close(): void {
+    this.contact.close();
+  }
+}
+
+/** A master that is a cluster: asks the primary of each name, and all of them for a scan. */
+export class ClusterContact implements LockContact {
+  private readonly names: ClusterNames;
+  /** By the ids of the primaries. */
+  private readonly contacts = new Map<string, Contact | Failure>();
+  private owners: readonly (string | undefined)[] = [];
+
+  constructor(
+    private readonly cluster: ClusterSettings,
+    private readonly keyPrefix: string,
+    private readonly timeout: number,
+  ) {
+    this.names = new ClusterNames(keyPrefix);
+  }
+
+  get name(): string {
+    return this.cluster.name;
+  }
+
+  async open(): Promise<Failure | undefined> {
+    const nodes = await findNodes(this.cluster, this.timeout);
+    if ('code' in nodes) return nodes;
+    this.owners = nodes.view.claims.map((claim) => claim?.owner);
+    await Promise.all(
+      nodes.view.primaries.map(async (primary) => {
+        const address = reachable(this.cluster, nodes, primary);
+        const opened = 'code' in address ? address : await this.openAt(address);
+        this.contacts.set(primary.owner, opened);
+      }),
+    );
+    const opened = [...this.contacts.values()];
+    return opened.every((one) => 'code' in one) ? opened.find((one) => 'code' in one) : undefined;
+  }
+
+  private async openAt(address: { readonly host: string; readonly port: number }): Promise<Contact | Failure> {
+    const contact = contactTo(this.cluster, address, this.timeout);
+    const failure = await contact.open();
+    if (!failure) return contact;
+    contact.close();
+    return { ...failure, reason: `${contact.name}: ${failure.reason}` };
+  }
+
+  at(name: string): Place {
+    const partition = this.names.partitionOf(name);
+    const contact = this.contacts.get(this.owners[partition] ?? '') ?? NO_OWNER;
+    return {
+      call: (...command) => ('code' in contact ? Promise.resolve(contact) : contact.call(...command)),
+      stored: (one) => this.names.inPartition(partition, one),
+      marker: this.names.sealOf(partition),
+    };
+  }
+
+  async scan(match: string, take: TakePage, type?: string): Promise<Failure | undefined> {
+    const { length } = literally(this.keyPrefix);
+    const stored = `${match.slice(0, length)}{*}${match.slice(length)}`;
+    const takeNames: TakePage = (found) => take(found.flatMap((one) => this.nameOf(one) ?? []));
+    const failures = await Promise.all(
+      [...this.contacts.values()].map(async (contact) =>
+        'code' in contact ? contact : await scanServer(contact, stored, takeNames, type),
+      ),
+    );
+    return failures.find((failure) => failure !== undefined);
+  }
+
+  /** `undefined` for a key of another program. */
+  private nameOf(stored: string): string | undefined {
+    const name = this.names.withoutTag(stored);
+    return this.names.inPartition(this.names.partitionOf(name), name) === stored ? name : undefined;
+  }
+
+  close(): void {
+    for (const contact of this.contacts.values()) if (!('code' in contact)) contact.close();
+  }
+}
+
+const NO_OWNER: Failure = Object.freeze({ code: 'CLUSTERDOWN', reason: 'no primary serves its slot' });
+
+async function scanServer(
+  contact: Contact,
+  match: string,
+  take: TakePage,
+  type?: string,
+): Promise<Failure | undefined> {
+  const filter = ['MATCH', match, 'COUNT', SCANNED_AT_ONCE, ...(type === undefined ? [] : ['TYPE', type])];
+  let cursor = '0';
+  do {
+    const page = await contact.call('SCAN', cursor, ...filter);
+    if (isFailure(page)) return page;
+    const [next, names] = page.value as [string, string[]];
+    const failure = await take(names);
+    if (failure) return failure;
+    cursor = next;
+  } while (cursor !== '0');
+  return undefined;
+}
+
+export function keyspaceOf({ keyPrefix }: Settings): Keyspace {
+  return new Keyspace(keyPrefix);
+}
+
+/** What a key stands for. */
+export function targetNamed(key: string, keyspace: Keyspace): Target {
+  return keyspace.permitOf(key) ?? { resource: keyspace.resourceOf(key) };
+}
+
+export function namesOf({ resource, slot }: Target, settings: Settings): KeyNames {
+  const keyspace = keyspaceOf(settings);
+  return slot === undefined ? keyspace.namesOf([resource]) : keyspace.namesOfSlots(resource, [slot]);
+}
+
+export function keyOf(target: Target, settings: Settings): string {
+  return namesOf(target, settings).keys[0] ?? '';
 }

@@ -1,15 +1,20 @@
 import { parseDuration } from '../core/settings/duration.js';
 import { clusterSettings, isClusterSource } from '../redis/cluster/cluster-source.js';
 import { redisClient } from '../redis/master-source.js';
-import { examineCluster, type ShardFacts } from './cluster-examination.js';
+import {
+  type Examination,
+  examine,
+  examineCluster,
+  middleOf,
+  type Persistence,
+  type ShardFacts,
+} from './examination.js';
 import { Contact } from './contact.js';
-import type { Context } from './context.js';
-import { middleOf } from './clock-offset.js';
-import { type Examination, examine, type Persistence } from './examination.js';
-import type { Finding } from './finding.js';
+import type { Context } from './session.js';
 import {
   canVote,
   clockErrorOf,
+  type Finding,
   isGuarded,
   judge,
   serversOf,
@@ -19,8 +24,8 @@ import {
   waitOf,
 } from './findings.js';
 import { isVital } from './permissions.js';
-import { duration, type Paint, plain, table } from './table.js';
-import type { Terminal } from './terminal.js';
+import { type Paint, plain, table, type Terminal } from './terminal.js';
+import { duration } from '../core/display.js';
 
 /** Number of characters of a run id that are shown: enough to distinguish servers. */
 const SHOWN_OF_RUN = 8;

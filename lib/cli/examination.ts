@@ -1,12 +1,65 @@
 import { Keyspace } from '../core/keyspace.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import type { Settings } from '../core/settings/settings.js';
-import { faultOf, parseServerIdentity, parseInfo, type ServerIdentity } from '../redis/identity.js';
+import { faultOf, parseInfo, parseServerIdentity, type ServerIdentity } from '../redis/replies.js';
 import { REPORT } from '../redis/scripts/report.lua.js';
-import type { ClusterExamination, ShardFacts } from './cluster-examination.js';
-import { type ClockOffset, type ClockSample, offsetOf } from './clock-offset.js';
-import { type Contact, type Failure, isFailure } from './contact.js';
+import {
+  type ClusterNodes,
+  type Contact,
+  contactTo,
+  type Failure,
+  findNodes,
+  isFailure,
+  reachable,
+} from './contact.js';
 import { type MissingPermission, missingPermissions } from './permissions.js';
+import { ClusterNames } from '../redis/cluster/cluster-names.js';
+import { faultOfNode } from '../redis/cluster/cluster-node.js';
+import type { ClusterSettings } from '../redis/cluster/cluster-source.js';
+import { addressIn, type KnownPrimary } from '../redis/cluster/cluster-map.js';
+import { reasonForSeal, SEAL_FIELDS, sealFrom } from '../redis/cluster/partition-guard.js';
+import { nameOf } from '../redis/cluster/topology.js';
+
+/** Bounds on how far a server's clock is ahead of the local clock, in milliseconds. */
+export interface ClockOffset {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** One reading of a server's clock, taken at some moment between two readings of the local clock. */
+interface ClockSample {
+  readonly sent: number;
+  readonly received: number;
+  readonly time: number;
+}
+
+/** Clocks are read in whole milliseconds. */
+const RESOLUTION = 1;
+
+/** The offset that all samples together allow. */
+export function offsetOf(samples: readonly ClockSample[]): ClockOffset | undefined {
+  if (samples.length === 0) return undefined;
+  const least = Math.max(...samples.map(({ received, time }) => time - received)) - RESOLUTION;
+  const most = Math.min(...samples.map(({ sent, time }) => time - sent)) + RESOLUTION;
+  // The bounds cross if a clock was set meanwhile.
+  return least <= most ? { least, most } : { least: most, most: least };
+}
+
+export function middleOf({ least, most }: ClockOffset): number {
+  return (least + most) / 2;
+}
+
+/** The certain distance of a clock from another one, in milliseconds; positive if the clock is ahead. */
+export function certainDistance(clock: ClockOffset, reference: ClockOffset): number {
+  if (clock.least > reference.most) return clock.least - reference.most;
+  return clock.most < reference.least ? clock.most - reference.least : 0;
+}
+
+/** The median offset: the one that most clocks agree on, if most of them agree. */
+export function medianOf(offsets: readonly ClockOffset[]): ClockOffset | undefined {
+  const sorted = [...offsets].sort((a, b) => middleOf(a) - middleOf(b));
+  return sorted[Math.floor((sorted.length - 1) / 2)];
+}
 
 /** The findings of the doctor about one master. */
 export interface Examination {
@@ -59,7 +112,7 @@ export async function examine(contact: Contact, settings: Settings): Promise<Exa
 }
 
 /** What differs on a node of a cluster. */
-export interface NodeRules {
+interface NodeRules {
   /** The name as it is stored there. */
   readonly stored: (name: string) => string;
   readonly faultOf: (report: ServerIdentity) => string | undefined;
@@ -70,7 +123,7 @@ export interface NodeRules {
 }
 
 /** Examines a server, or a node of a cluster, over an open connection, which only listens afterwards. */
-export async function examineServer(contact: Contact, settings: Settings, rules?: NodeRules): Promise<Examination> {
+async function examineServer(contact: Contact, settings: Settings, rules?: NodeRules): Promise<Examination> {
   const { stored = (name: string) => name } = rules ?? {};
   // One step after the other, so that the round trips are not measured while the server executes other commands.
   const trips = await measure(contact);
@@ -132,7 +185,7 @@ async function askPersistence(contact: Contact): Promise<Persistence | undefined
 }
 
 /** A setting of the server; `undefined` if the server does not report it. Locks do not need the permission for this. */
-export async function configured(contact: Contact, name: string): Promise<string | undefined> {
+async function configured(contact: Contact, name: string): Promise<string | undefined> {
   const outcome = await contact.call('CONFIG', 'GET', name);
   const [, value] = isFailure(outcome) || !Array.isArray(outcome.value) ? [] : (outcome.value as unknown[]);
   return typeof value === 'string' ? value : undefined;
@@ -145,4 +198,183 @@ async function tryLock(contact: Contact, name: string): Promise<Failure | undefi
   return isFailure(outcome) && outcome.code !== 'NOPERM' && !/^unknown command/i.test(outcome.reason)
     ? outcome
     : undefined;
+}
+
+const SLOTS = 16_384;
+
+/** What the doctor finds out about a cluster. */
+export interface ClusterExamination {
+  /** Ids of all nodes: clusters with a common one are one cluster. */
+  readonly ids: readonly string[];
+  /** The primaries that have slots. */
+  readonly shards: readonly Examination[];
+  /** Number of slots without a primary. */
+  readonly unserved: number;
+  /** Replicas that this process cannot reach. */
+  readonly unreachable: readonly { readonly address: string; readonly failure: Failure }[];
+  /** `clusterNodeTimeout` in milliseconds, if it was given. */
+  readonly nodeTimeout: number | undefined;
+}
+
+/** What only a primary of a cluster has. */
+export interface ShardFacts {
+  readonly partitions: number;
+  readonly replicas: number;
+  /** Its `cluster_state`. */
+  readonly state: string | undefined;
+  /** Its `cluster-node-timeout` in milliseconds. */
+  readonly nodeTimeout: number | undefined;
+  /** What its seals mean for its votes; `undefined` if they could not be read. */
+  readonly standing: ShardStanding | undefined;
+}
+
+/** What the seals of a primary mean for its votes. */
+interface ShardStanding {
+  /** Whether any application has met it. */
+  readonly isMet: boolean;
+  /** Milliseconds until all of its partitions vote; `undefined` if a process has to connect to it first. */
+  readonly wait: number | undefined;
+  /** Why its votes do not count. */
+  readonly reason: string;
+}
+
+/** Examines all primaries of a cluster, each over a new connection. */
+export async function examineCluster(
+  cluster: ClusterSettings,
+  settings: Settings,
+  timeout: number,
+): Promise<Examination> {
+  const nodes = await findNodes(cluster, timeout);
+  if ('code' in nodes) return nothingKnown(cluster.name, nodes);
+  const replicas = replicasIn(nodes.answer);
+  const examine = (primary: KnownPrimary): Promise<Examination> => {
+    const count = replicas.filter((replica) => replica.primary === primary.owner).length;
+    return examineShard(primary, { cluster, nodes, settings, timeout, replicas: count });
+  };
+  const shards = await Promise.all(nodes.view.primaries.map(examine));
+  const tried = await Promise.all(replicas.map((replica) => tryReplica(replica, cluster, nodes, timeout)));
+  const served = nodes.view.primaries.flatMap(({ ranges }) => ranges).map(([first, last]) => last - first + 1);
+  return {
+    ...nothingKnown(cluster.name),
+    cluster: {
+      ids: nodes.view.ids,
+      shards: shards.sort((one, other) => (one.master < other.master ? -1 : 1)),
+      unserved: SLOTS - served.reduce((sum, count) => sum + count, 0),
+      unreachable: tried.flatMap((one) => one ?? []),
+      nodeTimeout: cluster.nodeTimeout,
+    },
+  };
+}
+
+interface Surroundings {
+  readonly cluster: ClusterSettings;
+  readonly nodes: ClusterNodes;
+  readonly settings: Settings;
+  readonly timeout: number;
+  readonly replicas: number;
+}
+
+async function examineShard(primary: KnownPrimary, surroundings: Surroundings): Promise<Examination> {
+  const { cluster, nodes, settings, timeout, replicas } = surroundings;
+  const served = nodes.view.claims.flatMap((claim, partition) => (claim?.owner === primary.owner ? [partition] : []));
+  const unknown: ShardFacts = {
+    ...{ partitions: served.length, replicas, state: undefined, nodeTimeout: undefined, standing: undefined },
+  };
+  const address = reachable(cluster, nodes, primary);
+  if ('code' in address) return { ...nothingKnown(nameOf(primary), address), shard: unknown };
+  const contact = contactTo(cluster, address, timeout);
+  try {
+    const unreachable = await contact.open();
+    if (unreachable) return { ...nothingKnown(contact.name, unreachable), shard: unknown };
+    const names = new ClusterNames(settings.keyPrefix);
+    const [partition = 0] = served;
+    const facts = await factsOn(contact);
+    let standing: ShardStanding | undefined;
+    const examined = await examineServer(contact, settings, {
+      stored: (name) => names.inPartition(partition, name),
+      faultOf: (report) => faultOfNode(report),
+      subcommands: cluster.nodeTimeout === undefined ? ['NODES', 'MYID', 'INFO'] : ['SLOTS', 'MYID'],
+      reported: async (report) => {
+        standing = await standingOn(contact, { names, served, primary, report });
+      },
+    });
+    return { ...examined, shard: { ...unknown, ...facts, standing } };
+  } finally {
+    contact.close();
+  }
+}
+
+async function factsOn(contact: Contact): Promise<Pick<ShardFacts, 'state' | 'nodeTimeout'>> {
+  const info = await contact.call('CLUSTER', 'INFO');
+  const state = isFailure(info) ? undefined : /^cluster_state:(\w+)/m.exec(String(info.value))?.[1];
+  const nodeTimeout = await configured(contact, 'cluster-node-timeout');
+  return { state, nodeTimeout: nodeTimeout === undefined ? undefined : Number(nodeTimeout) };
+}
+
+interface Sealed {
+  readonly names: ClusterNames;
+  readonly served: readonly number[];
+  readonly primary: KnownPrimary;
+  readonly report: ServerIdentity;
+}
+
+/** Judges the data of a primary as a process would that connects to it now. */
+async function standingOn(
+  contact: Contact,
+  { names, served, primary, report }: Sealed,
+): Promise<ShardStanding | undefined> {
+  const outcomes = await Promise.all(
+    served.map((partition) => contact.call('HMGET', names.sealOf(partition), ...SEAL_FIELDS)),
+  );
+  if (outcomes.some(isFailure)) return undefined;
+  const seals = outcomes.map((outcome) => sealFrom('value' in outcome ? (outcome.value as (string | null)[]) : []));
+  const unknown = seals.map((seal) => reasonForSeal(seal, report, primary)).find((reason) => reason !== undefined);
+  const isMet = seals.some((seal) => seal !== undefined);
+  if (unknown !== undefined) return { isMet, wait: undefined, reason: `${unknown}, and no process has met it since` };
+  const [last] = seals.flatMap((seal) => seal ?? []).sort((one, other) => other.from - one.from);
+  return { isMet, wait: Math.max(0, (last?.from ?? 0) - report.time), reason: last?.reason ?? '' };
+}
+
+interface Replica {
+  readonly primary: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Reads the replicas from the answer to CLUSTER NODES, or from the one to CLUSTER SLOTS. */
+function replicasIn(answer: unknown): readonly Replica[] {
+  return typeof answer === 'string' ? replicasInNodes(answer) : replicasInSlots(answer);
+}
+
+function replicasInNodes(text: string): readonly Replica[] {
+  return text.split('\n').flatMap((line) => {
+    const [, address = '', flags = '', primary = '-'] = line.trim().split(' ');
+    const isKnown = flags.split(',').includes('slave') && !/handshake|noaddr/.test(flags);
+    return isKnown ? [{ primary, ...addressIn(address) }] : [];
+  });
+}
+
+function replicasInSlots(answer: unknown): readonly Replica[] {
+  const entries = answer as [number, number, ...[string | null, number, string][]][];
+  const found = entries.flatMap(([, , primary, ...others]) =>
+    others.map(([host, port, id]): [string, Replica] => [id, { primary: primary?.[2] ?? '', host: host ?? '', port }]),
+  );
+  return [...new Map(found).values()];
+}
+
+async function tryReplica(
+  replica: Replica,
+  cluster: ClusterSettings,
+  nodes: ClusterNodes,
+  timeout: number,
+): Promise<{ readonly address: string; readonly failure: Failure } | undefined> {
+  const address = reachable(cluster, nodes, replica);
+  if ('code' in address) return { address: nameOf(replica), failure: address };
+  const contact = contactTo(cluster, address, timeout);
+  try {
+    const failure = await contact.open();
+    return failure && { address: contact.name, failure };
+  } finally {
+    contact.close();
+  }
 }

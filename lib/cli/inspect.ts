@@ -1,13 +1,142 @@
-import { describeReply, type MasterReport } from '../core/errors.js';
-import type { LockInspection, TakenPermits } from '../core/inspection.js';
+import { showNames, duration } from '../core/display.js';
+import type { LockInspection, PermitInspection, TakenPermits } from '../core/operator/inspector.js';
 import { resolveResources } from '../core/settings/resources.js';
-import { showNames } from '../core/display.js';
-import type { Context } from './context.js';
-import { prefixHint } from './prefix-hint.js';
-import { inSession } from './session.js';
-import { duration, type Paint, table } from './table.js';
-import type { Terminal } from './terminal.js';
-import { asJson, sharedByWords, slotsTable, slotsWords, summaryOf, waitingWords } from './words.js';
+import { resolvePermits, type Settings } from '../core/settings/settings.js';
+import {
+  answerOf,
+  type Context,
+  type Entry,
+  inSession,
+  readEntry,
+  type Session,
+  type SessionMaster,
+} from './session.js';
+import {
+  asJson,
+  type Paint,
+  prefixHint,
+  sharedByWords,
+  slotsTable,
+  slotsWords,
+  summaryOf,
+  table,
+  type Terminal,
+  waitingWords,
+} from './terminal.js';
+import { RESERVED, type Target } from '../core/operator/forced-release.js';
+import { REVOKED } from '../core/holder.js';
+import { SystemClock } from '../runtime/system-clock.js';
+import { describeReply, type MasterReport } from '../core/errors.js';
+import { askAll } from '../core/acquire/quorum-call.js';
+import { REVOKE } from '../redis/scripts/revoke.lua.js';
+import { isFailure, keyOf, namesOf } from './contact.js';
+
+/**
+ * Shows which permits of a resource are taken. Resolves with the exit status: 1 if too few masters answered.
+ *
+ * @param given the number of permits, as typed
+ * @throws {RedlockConfigError} for a number that no application can give
+ */
+export async function inspectPermits(context: Context, key: string, given: string): Promise<number> {
+  const [resource = ''] = resolveResources('key', key);
+  const { terminal, json } = context;
+  const permits = resolvePermits('permits', Number(given));
+  const { inspection, lock, taken } = await inSession(context, async ({ redlock }) => ({
+    inspection: await redlock.inspector.inspectPermits(resource, permits),
+    lock: await redlock.inspector.inspect(resource),
+    taken: await redlock.inspector.takenPermits(resource),
+  }));
+  const { slots, waiting } = inspection;
+  const beyond = (taken?.slots ?? []).map(({ slot }) => slot).filter((slot) => slot >= permits);
+  if (json) {
+    const others = { ...(beyond.length > 0 && { beyond }), ...(lock.state === 'held' && { lock: 'held' }) };
+    terminal.print(JSON.stringify({ ...inspection, slots: slots.map(asJson), ...others }, null, 2));
+  } else {
+    terminal.print(slotsTable(slots));
+    if (waiting > 0) terminal.print(waitingWords(waiting));
+    terminal.print(terminal.paint('bold', permitSummaryOf(inspection)));
+    for (const note of notesOn(lock, beyond)) terminal.complain(`note: ${note}`);
+  }
+  return slots.some(({ state }) => state === 'unknown') ? 1 : 0;
+}
+
+function permitSummaryOf({ resource, permits, taken, slots }: PermitInspection): string {
+  const unknown = slots.filter(({ state }) => state === 'unknown').length;
+  const others = unknown > 0 ? `, ${unknown} unknown` : '';
+  return `${showNames([resource])}: ${taken} of ${permits} permits taken${others}`;
+}
+
+/** What the number that was typed leaves out. */
+function notesOn({ resource, state, sharedBy }: LockInspection, beyond: readonly number[]): string[] {
+  const [name, sharing] = [showNames([resource]), sharedBy === undefined ? '' : `, ${sharedByWords(sharedBy)}`];
+  return [
+    ...(beyond.length > 0
+      ? [`more permits of this name are taken: ${slotsWords(beyond)}. Give the number that the application gives`]
+      : []),
+    ...(state === 'held' ? [`${name} is held as a lock${sharing}: inspect it without --permits`] : []),
+  ];
+}
+
+/** A resource on one master. */
+export interface HeldKey {
+  readonly member: SessionMaster;
+  readonly entry: Entry;
+}
+
+/** A resource on all masters. */
+export interface Found {
+  readonly held: readonly HeldKey[];
+  /** Keys that were revoked earlier and have not expired yet. */
+  readonly revoked: readonly HeldKey[];
+  /** Masters that could not be asked, and why. */
+  readonly unasked: readonly MasterReport[];
+}
+
+/** The result of taking a lock away from its holder on one master. */
+interface Taking extends MasterReport {
+  /** Milliseconds until the key expires; `undefined` if the holder may still have it. */
+  readonly left: number | undefined;
+}
+
+/** Finds the masters on which a lock or a permit is held. */
+export async function find({ members, absent }: Session, target: Target, settings: Settings): Promise<Found> {
+  const key = keyOf(target, settings);
+  const entries = await Promise.all(members.map(({ contact }) => readEntry(contact, key)));
+  const kept: HeldKey[] = [];
+  const unasked = [...absent];
+  members.forEach((member, i) => {
+    const entry = entries[i];
+    if (entry && 'code' in entry) unasked.push({ master: member.contact.name, answer: answerOf(entry) });
+    else if (entry && !entry.value.startsWith(RESERVED)) kept.push({ member, entry });
+  });
+  const isRevoked = ({ entry }: HeldKey): boolean => entry.value === REVOKED;
+  return { held: kept.filter((one) => !isRevoked(one)), revoked: kept.filter(isRevoked), unasked };
+}
+
+/** Keeps the holder that was found from extending the lock. The lock of a later holder is left alone. */
+export async function revoke({ member, entry }: HeldKey, target: Target, settings: Settings): Promise<Taking> {
+  const { contact } = member;
+  const key = keyOf(target, settings);
+  const place = contact.at(key);
+  const outcome = await place.call('EVAL', REVOKE, 1, place.stored(key), entry.value, REVOKED);
+  if (isFailure(outcome)) return { master: contact.name, answer: answerOf(outcome), left: undefined };
+  return { master: contact.name, answer: undefined, left: Number(outcome.value) };
+}
+
+/** Releases the lock as the holder that was found would, so that the next waiter is notified. */
+export async function free({ member, entry }: HeldKey, target: Target, settings: Settings): Promise<Taking> {
+  const { master } = member;
+  const { keys, queues } = namesOf(target, settings);
+  const request = { op: 'release', keys, queues, token: entry.value, keepFor: 0, ttl: settings.maxTtl } as const;
+  const [report] = await askAll({
+    masters: [master],
+    request,
+    clock: new SystemClock(),
+    timeout: settings.masterTimeout,
+  });
+  const answer = report?.answer;
+  return { master: master.name, answer, left: answer?.kind === 'granted' ? 0 : undefined };
+}
 
 /**
  * Shows the answer of each master about a resource, and which permits of its name are taken: they do not exclude its lock.

@@ -1,15 +1,199 @@
-import { quorumOf } from '../core/acquire/quorum-call.js';
+import { duration, showNames } from '../core/display.js';
+import {
+  jobOfResource,
+  type JobRecord,
+  jobResource,
+  type JobState,
+  readJobRecord,
+  type RecordedRun,
+} from '../core/jobs/job-record.js';
+import { type Paint, plain, table, type Terminal } from './terminal.js';
+import { literally } from '../redis/permissions.js';
 import { describeReply, isLockError, type MasterReport } from '../core/errors.js';
-import { jobResource } from '../core/jobs/job-record.js';
 import { Keyspace } from '../core/keyspace.js';
+import type { MasterReply } from '../core/master.interface.js';
+import { snapshotOf } from '../core/state/state-register.js';
+import { runStateRequest } from '../redis/redis-state.js';
+import { type Failure, isFailure, type LockContact } from './contact.js';
+import { answerOf, type Context, inSession, type Session } from './session.js';
+import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
-import { showNames } from '../core/display.js';
-import type { Context } from './context.js';
-import { findJobs, type JobKeys, readJob } from './job-entries.js';
-import { JOB_HEAD, jobJson, jobRow, type JobStanding, RUN_HEAD, runRows, stateOf } from './job-rows.js';
-import { inSession, type Session } from './session.js';
-import { type Paint, table } from './table.js';
-import type { Terminal } from './terminal.js';
+
+/** A record that was read, and whether its lock is held now. */
+export interface JobStanding {
+  readonly name: string;
+  readonly record: JobRecord;
+  /** Whether a majority of the masters has stored the record. */
+  readonly isSettled: boolean;
+  /** Whether the lock of the job is held, so that a started tick still runs. */
+  readonly isHeld: boolean;
+}
+
+/** How the last tick of a job stands. `unfinished`: it was started, and its instance has the lock no more. */
+type JobStandingState = Exclude<JobState, 'started'> | 'running' | 'unfinished';
+
+export const JOB_HEAD = ['job', 'state', 'last run', 'took', 'instance', 'attempt', 'settled'];
+export const RUN_HEAD = ['scheduled', 'outcome', 'started', 'took', 'instance', 'attempt', 'error'];
+
+/** Cells under {@link JOB_HEAD}. */
+export function jobRow(standing: JobStanding): string[] {
+  const { name, isSettled } = standing;
+  const { scheduledFor, instance, attempt, ...last } = lastOf(standing.record);
+  return [
+    ...[nameOf(name), stateOf(standing), momentOf(scheduledFor), took(last), plain(instance)],
+    ...[String(attempt), isSettled ? 'yes' : 'no'],
+  ];
+}
+
+/** Rows under {@link RUN_HEAD}: the tick that was started, if there is one, and the recorded runs, newest first. */
+export function runRows(standing: JobStanding): string[][] {
+  const { record } = standing;
+  const runs = record.runs.map((run) => runRow(run, run.outcome));
+  return record.state === 'started' ? [runRow(lastOf(record), stateOf(standing)), ...runs] : runs;
+}
+
+/** A job for programs: moments as ISO strings, durations in milliseconds. */
+export function jobJson(standing: JobStanding): object {
+  const { name, record, isSettled } = standing;
+  const { scheduledFor, startedAt, instance, attempt } = lastOf(record);
+  const current = { scheduledFor: iso(scheduledFor), startedAt: iso(startedAt), instance, attempt };
+  return {
+    name,
+    state: stateOf(standing),
+    isSettled,
+    ...(record.state === 'started' && { current }),
+    runs: record.runs.map((run) => ({
+      ...run,
+      ...{ scheduledFor: iso(run.scheduledFor), startedAt: iso(run.startedAt), endedAt: iso(run.endedAt) },
+      duration: lengthOf(run),
+    })),
+  };
+}
+
+function stateOf({ record: { state }, isHeld }: Pick<JobStanding, 'record' | 'isHeld'>): JobStandingState {
+  if (state !== 'started') return state;
+  return isHeld ? 'running' : 'unfinished';
+}
+
+/** The last tick, as a run. The baseline of a new job has none. */
+function lastOf(record: JobRecord): Omit<RecordedRun, 'outcome'> {
+  const { tick, at, holder, attempt, state, runs } = record;
+  if (state === 'started') return { scheduledFor: tick, startedAt: at, instance: holder, attempt };
+  return runs[0] ?? { scheduledFor: tick, instance: holder, attempt };
+}
+
+function runRow(run: Omit<RecordedRun, 'outcome'>, outcome: string): string[] {
+  const { scheduledFor, startedAt, instance, attempt, error } = run;
+  return [
+    ...[momentOf(scheduledFor), outcome, startedAt === undefined ? '-' : momentOf(startedAt), took(run)],
+    ...[plain(instance), String(attempt), error === undefined ? '' : plain(error)],
+  ];
+}
+
+/** Names rarely have characters that need quotes. */
+function nameOf(name: string): string {
+  return plain(name) === name ? name : showNames([name]);
+}
+
+function took(run: Pick<RecordedRun, 'startedAt' | 'endedAt'>): string {
+  return duration(lengthOf(run));
+}
+
+function lengthOf({ startedAt, endedAt }: Pick<RecordedRun, 'startedAt' | 'endedAt'>): number | undefined {
+  return startedAt === undefined || endedAt === undefined ? undefined : Math.max(0, endedAt - startedAt);
+}
+
+function iso(moment: number | undefined): string | undefined {
+  return moment === undefined ? undefined : new Date(moment).toISOString();
+}
+
+/** `2026-11-22 03:00:00Z`, with fractions of a second only where there are any. */
+function momentOf(moment: number): string {
+  return new Date(moment).toISOString().replace('T', ' ').replace('.000Z', 'Z');
+}
+
+/** Where records are, and how they are marked. */
+interface JobKeys {
+  readonly keyspace: Keyspace;
+  /** Whether the applications mark the data of masters. */
+  readonly isGuarded: boolean;
+}
+
+/** The record of a job, and what a majority of the masters says about it. */
+interface FoundRecord {
+  readonly name: string;
+  readonly record: JobRecord;
+  /** Whether a majority of the masters has stored it. */
+  readonly isSettled: boolean;
+}
+
+/** The names of all jobs with a record on some master, and the masters that could not be asked. */
+interface FoundNames {
+  readonly names: readonly string[];
+  readonly unasked: readonly MasterReport[];
+}
+
+/** Finds the names of the jobs that have a record on at least one master. */
+async function findJobs({ members, absent }: Session, keyspace: Keyspace): Promise<FoundNames> {
+  const scans = await Promise.all(
+    members.map(async ({ contact }) => ({ master: contact.name, found: await scan(contact, keyspace) })),
+  );
+  const failed = scans.flatMap(({ master, found }) => ('code' in found ? [{ master, answer: answerOf(found) }] : []));
+  const names = scans.flatMap(({ found }) => ('code' in found ? [] : found));
+  return { names: [...new Set(names)].sort(), unasked: [...absent, ...failed] };
+}
+
+/**
+ * Reads the newest record of a job, by the rule of a majority.
+ *
+ * @returns `undefined` if there is none
+ * @throws {QuorumUnavailableError} if too few masters answer
+ */
+async function readJob({ members, absent }: Session, name: string, keys: JobKeys): Promise<FoundRecord | undefined> {
+  const resource = jobResource(name);
+  const answers = await Promise.all(
+    members.map(async ({ contact }): Promise<MasterReport> => ({
+      master: contact.name,
+      answer: await readEntryOf(contact, resource, keys),
+    })),
+  );
+  const { value, settled } = snapshotOf(resource, [...answers, ...absent]);
+  const record = readJobRecord(value);
+  return record && { name, record, isSettled: settled };
+}
+
+async function scan(contact: LockContact, keyspace: Keyspace): Promise<readonly string[] | Failure> {
+  const names: string[] = [];
+  const failure = await contact.scan(
+    `${literally(keyspace.stateOf(jobResource('')))}*`,
+    (entries) => {
+      names.push(...entries.map((entry) => jobOfResource(keyspace.resourceOfState(entry)) ?? ''));
+      return Promise.resolve(undefined);
+    },
+    'string',
+  );
+  return failure ?? names;
+}
+
+/** The request of an application, with the marker that the session itself does not use, because it must write none. */
+async function readEntryOf(
+  contact: LockContact,
+  resource: string,
+  { keyspace, isGuarded }: JobKeys,
+): Promise<MasterReply> {
+  const place = contact.at(keyspace.keyOf(resource));
+  const entry = place.stored(keyspace.stateOf(resource));
+  const request = { op: 'read-state', keys: [place.stored(keyspace.keyOf(resource))], entry } as const;
+  const server = { marker: isGuarded ? place.marker : '', run: '', replid: '' };
+  let failure: Failure | undefined;
+  const answer = await runStateRequest(request, server, async (script, args) => {
+    const outcome = await place.call('EVAL', script, 2, place.marker, entry, ...args);
+    if (!isFailure(outcome)) return outcome.value;
+    failure = outcome;
+    return [];
+  });
+  return failure ? answerOf(failure) : answer;
+}
 
 /** Options of the command `jobs`. */
 export interface JobsOptions {

@@ -32,7 +32,7 @@ export function isVital({ rule }: MissingPermission): boolean {
 }
 
 /** What is tried. */
-export interface Trial {
+interface Trial {
   /** A name that no lock has. */
   readonly unused: string;
   /** The name as the server stores it. */

@@ -1,9 +1,8 @@
 import { Command, CommanderError } from 'commander';
 import { LockError } from '../core/errors.js';
-import { type CommonOptions, contextOf, type Context, MASTERS_VARIABLE, UsageError } from './context.js';
+import { type CommonOptions, contextOf, type Context, MASTERS_VARIABLE, UsageError } from './session.js';
 import { doctor, type DoctorOptions } from './doctor.js';
-import { inspect } from './inspect.js';
-import { inspectPermits } from './inspect-permits.js';
+import { inspect, inspectPermits } from './inspect.js';
 import { jobs, type JobsOptions } from './jobs.js';
 import { list } from './list.js';
 import { release, type ReleaseOptions } from './release.js';
@@ -11,7 +10,7 @@ import type { Terminal } from './terminal.js';
 import { trust, type TrustOptions } from './trust.js';
 
 /** Exit statuses of the process. */
-export const EXIT = Object.freeze({ fine: 0, problem: 1, usage: 2 });
+const EXIT = Object.freeze({ fine: 0, problem: 1, usage: 2 });
 
 const INTRODUCTION = [
   'Looks at the masters of nestjs-redlock and at the locks on them, and acts on them.',

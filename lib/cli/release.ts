@@ -1,17 +1,14 @@
-import { auditLine } from '../core/audit.js';
+import { auditLine, type Target, titleOf } from '../core/operator/forced-release.js';
 import { holderFrom } from '../core/holder.js';
 import { describeReply, type MasterReport } from '../core/errors.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { operator, type ReleaseRecord } from './audit.js';
-import { type Context, UsageError } from './context.js';
-import { inSession, type Session } from './session.js';
-import { prefixHint } from './prefix-hint.js';
-import { duration, table } from './table.js';
-import { type Target, titleOf } from '../core/target.js';
-import { keyOf } from './target.js';
-import { find, type Found, free, type HeldKey, revoke } from './taking.js';
-import { heldBy, sharedByWords, slotsWords } from './words.js';
+import { type Context, inSession, type Session, UsageError } from './session.js';
+import { heldBy, prefixHint, sharedByWords, slotsWords, table } from './terminal.js';
+import { duration } from '../core/display.js';
+import { keyOf } from './contact.js';
+import { find, type Found, free, type HeldKey, revoke } from './inspect.js';
 
 const AT_ONCE =
   'a holder that is alive takes it back with its next extension, unless another one has acquired it, and calls that wait ' +

@@ -1,7 +1,226 @@
+import Table from 'cli-table3';
+import { quorumOf } from '../core/acquire/quorum-call.js';
+import { duration, showNames } from '../core/display.js';
+import type { MasterReport } from '../core/errors.js';
+import type { LockHolder } from '../core/holder.js';
+import type { LockInspection, SlotInspection } from '../core/operator/inspector.js';
+import { driftOf, resolveSettings, type Settings } from '../core/settings/settings.js';
+import { reasonFor, type Relation, relationOf } from '../redis/guard/data-record.js';
+import type { ServerIdentity } from '../redis/replies.js';
+import { EARLY_FROM } from '../redis/guard/new-masters.js';
 import { createInterface } from 'node:readline';
 
+const MOST_SAID = 200;
+
+/** Columns of a line. */
+const LINE = 100;
+const LEAST_COLUMN = 12;
+
+/** Paints one line of a cell. */
+export type Paint = (line: string, cell: { readonly row: readonly string[]; readonly column: number }) => string;
+
+/** Draws rows under a header, in lines of at most 100 columns. */
+export function table(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  paint: Paint = (line) => line,
+): string {
+  // No colours of its own, because the table would also write them into files.
+  const drawn = new Table({ head: [], style: { head: [], border: [], compact: true } });
+  const widths = widthsFor([head, ...rows]);
+  drawn.options.head = head.map((cell, column) => wrap(cell, widths[column] ?? LINE));
+  for (const row of rows) {
+    drawn.push(
+      row.map((cell, column) => {
+        const lines = wrap(cell, widths[column] ?? LINE).split('\n');
+        return lines.map((line) => paint(line, { row, column })).join('\n');
+      }),
+    );
+  }
+  return drawn.toString();
+}
+
+/** The width of each column: its longest cell, and less in the widest ones if a line would be too long. */
+function widthsFor(rows: readonly (readonly string[])[]): number[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+  // Each cell has a space on both sides and a border.
+  const room = LINE - 1 - 3 * widths.length;
+  while (widths.reduce((sum, width) => sum + width, 0) > room) {
+    const widest = Math.max(...widths);
+    if (widest <= LEAST_COLUMN) break;
+    widths[widths.indexOf(widest)] = widest - 1;
+  }
+  return widths;
+}
+
+/** Breaks a string into lines of at most `width` characters, between words where that is possible. */
+export function wrap(text: string, width: number): string {
+  const lines: string[] = [];
+  const pieces = text.split(' ').flatMap((word) => word.match(new RegExp(`.{1,${width}}`, 'gsu')) ?? ['']);
+  for (const word of pieces) {
+    const line = lines.at(-1);
+    if (line !== undefined && line.length + 1 + word.length <= width) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join('\n');
+}
+
+/** Shows a server's message on one line, without characters that a terminal would interpret as a command. */
+export function plain(text: string): string {
+  return text.replace(/\p{C}/gu, '?').slice(0, MOST_SAID);
+}
+
+/** Number of slots that a line names. */
+const MOST_SLOTS = 10;
+
+/** How many holders have a shared lock, for people. */
+export function sharedByWords(sharedBy: number): string {
+  return `shared by ${sharedBy} ${sharedBy === 1 ? 'holder' : 'holders'}`;
+}
+
+/** The name of a holder, and how long it has held the lock by the clocks of both machines, for people. */
+export function heldBy({ instance, since }: LockHolder): string {
+  return `${instance} for ${duration(Math.max(0, Date.now() - since.getTime()))}`;
+}
+
+/** How many processes wait, for people. */
+export function waitingWords(waiting: number): string {
+  return `${waiting} ${waiting === 1 ? 'process waits' : 'processes wait'} in line`;
+}
+
+/** Some slots, for people: `#0, #1`. */
+export function slotsWords(slots: readonly number[]): string {
+  const more = slots.length > MOST_SLOTS ? ` and ${slots.length - MOST_SLOTS} more` : '';
+  const shown = slots.slice(0, MOST_SLOTS).map((slot) => `#${slot}`);
+  return shown.join(', ') + more;
+}
+
+/** Summarizes the answers of the masters in one line. */
+export function summaryOf({ resource, state, remaining, masters }: LockInspection): string {
+  const count = `${heldOn(masters)} of ${masters.length} masters, ${quorumOf(masters.length)} make a lock`;
+  const left = state === 'held' && remaining !== undefined ? `, for ${duration(remaining)} unless it is extended` : '';
+  return `${showNames([resource])} is ${state}${left} (held on ${count})`;
+}
+
+/** Draws permits, one in a row. */
+export function slotsTable(slots: readonly SlotInspection[]): string {
+  return table(
+    ['slot', 'state', 'remaining', 'masters', 'holder'],
+    slots.map(({ slot, state, remaining, masters, holder }) => [
+      ...[`#${slot}`, state, state === 'held' ? duration(remaining) : '-'],
+      ...[`${heldOn(masters)} of ${masters.length}`, holder ? heldBy(holder) : '-'],
+    ]),
+  );
+}
+
+/** To an inspection, `granted` means that the key is free. */
+export function asJson(inspection: LockInspection | SlotInspection): object {
+  const masters = inspection.masters.map(({ master, answer }) => {
+    return { master, answer: answer?.kind === 'granted' ? { kind: 'free' } : answer };
+  });
+  return { ...inspection, masters };
+}
+
+function heldOn(masters: readonly MasterReport[]): number {
+  return masters.filter(({ answer }) => answer?.kind === 'held').length;
+}
+
+/** Whether a text matches a pattern of SCAN, which compares bytes. */
+export function matcherOf(pattern: string): (text: string) => boolean {
+  const source = bytes(pattern).replace(/\\(.)|\[(\^?)((?:\\.|[^\]\\])*)\]|(.)/gs, (...groups: string[]) => {
+    const [, escaped, negation, members, single] = groups;
+    if (members !== undefined) return members === '' ? NOTHING : `[${negation}${classOf(members)}]`;
+    if (single === '*') return '.*';
+    if (single === '?') return '.';
+    return escapeFully(escaped ?? single ?? '');
+  });
+  const expression = new RegExp(`^(?:${source})$`, 's');
+  return (text) => expression.test(bytes(text));
+}
+
+/** An empty class of a pattern matches no character. */
+const NOTHING = '(?!)';
+
+function classOf(members: string): string {
+  return members.replace(/\\(.)|([^-])/gs, (_, escaped?: string, other?: string) =>
+    escapeFully(escaped ?? other ?? ''),
+  );
+}
+
+function escapeFully(character: string): string {
+  return character.replace(/[^A-Za-z0-9]/gs, (one) => `\\x${one.charCodeAt(0).toString(16).padStart(2, '0')}`);
+}
+
+function bytes(text: string): string {
+  return Buffer.from(text).toString('latin1');
+}
+
+/** For an operator who may have typed the name of a key in place of that of a lock; `undefined` otherwise. */
+export function prefixHint(resource: string, { keyPrefix }: Settings): string | undefined {
+  if (keyPrefix === '' || !resource.startsWith(keyPrefix) || resource === keyPrefix) return undefined;
+  const [prefix, name] = [showNames([keyPrefix]), showNames([resource.slice(keyPrefix.length)])];
+  return `${prefix} is the prefix of the keys; the lock with the key ${showNames([resource])} is named ${name}`;
+}
+
+/** What the marker of a master means for its votes. */
+export interface MasterStanding {
+  readonly data: Relation;
+  /** Milliseconds until its votes count, 0 if they count now; `undefined` if a process has to connect to it first. */
+  readonly wait: number | undefined;
+  /** Why its votes do not count. */
+  readonly reason: string;
+}
+
+const DEFAULTS = resolveSettings({});
+
+/**
+ * Judges the data of a master as a process would that connects to it now.
+ *
+ * @param isDurable whether the applications declare that it is
+ */
+export function standingOf(report: ServerIdentity, isDurable = false): MasterStanding {
+  const { marker } = report;
+  const data = relationOf(report, { isDurable, nonce: '' });
+  if (!marker) return { data, wait: undefined, reason: 'no process has met its data yet' };
+  if (data === 'unknown') {
+    return { data, wait: undefined, reason: `${reasonFor(report, marker)}, and no process has met it since` };
+  }
+  if (data === 'renamed') {
+    const change = marker.run === report.run ? 'its history has another name' : 'it was restarted with all of its data';
+    return { data, wait: undefined, reason: `${change}, and no process has met it since` };
+  }
+  const left = Math.max(0, Math.min(marker.from - report.time, marker.wait));
+  return { data, wait: left, reason: marker.reason };
+}
+
+/**
+ * The longest wait if no ttl is longer than `maxTtl`, in milliseconds. A clock that was set back cannot lengthen it.
+ */
+export function quarantineFor(maxTtl: number): number {
+  return Math.ceil(maxTtl + driftOf(DEFAULTS, maxTtl));
+}
+
+/** Milliseconds until a quorum of the masters votes; `undefined` if a process has to connect to them first. */
+export function waitForQuorum(waits: readonly (number | undefined)[], masters: number): number | undefined {
+  const sorted = waits.map((wait) => wait ?? Infinity).sort((a, b) => a - b);
+  const wait = sorted[quorumOf(masters) - 1] ?? Infinity;
+  return wait === Infinity ? undefined : wait;
+}
+
+/** Whether a process without locks lets all masters vote early: no master votes yet, and no holder has vetoed. */
+export function mayVoteEarly(reports: readonly (ServerIdentity | undefined)[]): boolean {
+  return (
+    reports.length >= EARLY_FROM &&
+    reports.every((report) => {
+      if (!report) return false;
+      const { data, wait } = standingOf(report);
+      return data === 'unknown' || (data === 'known' && wait !== 0 && report.marker?.isVetoed === false);
+    })
+  );
+}
+
 /** Styles for output on a terminal. */
-export type Style = 'bold' | 'red' | 'green' | 'yellow';
+type Style = 'bold' | 'red' | 'green' | 'yellow';
 
 /** The output of a command, and the input that it asks for. */
 export interface Terminal {

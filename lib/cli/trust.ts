@@ -1,9 +1,9 @@
 import { Keyspace } from '../core/keyspace.js';
-import { generationFrom } from '../core/state/generation.js';
+import { generationFrom } from '../core/state/state-entry.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import type { Settings } from '../core/settings/settings.js';
-import { redactUrl, showNames } from '../core/display.js';
-import { faultOf, parseServerIdentity, type ServerIdentity } from '../redis/identity.js';
+import { redactUrl, showNames, duration } from '../core/display.js';
+import { faultOf, parseServerIdentity, type ServerIdentity } from '../redis/replies.js';
 import { REPORT } from '../redis/scripts/report.lua.js';
 import { MARK } from '../redis/scripts/mark.lua.js';
 import { announcementOf, markArguments, type MarkerChange } from '../redis/guard/marker.js';
@@ -11,9 +11,8 @@ import { clusterSettings, isClusterSource } from '../redis/cluster/cluster-sourc
 import { redisClient } from '../redis/master-source.js';
 import { operator, trustLine, type TrustRecord } from './audit.js';
 import { Contact, type Failure, isFailure, type Outcome } from './contact.js';
-import { type Context, UsageError } from './context.js';
-import { type MasterStanding, standingOf } from './standing.js';
-import { duration, plain, table } from './table.js';
+import { type Context, UsageError } from './session.js';
+import { type MasterStanding, plain, standingOf, table } from './terminal.js';
 
 /** Options of the command `trust`. */
 export interface TrustOptions {

@@ -1,5 +1,66 @@
-import { hash } from './hash.js';
-import type { MasterReply, DrawRequest, Master } from './master.interface.js';
+import type { LeasedKeys } from './acquire/quorum-lock.js';
+import type { Clock } from './clock.js';
+import type { Random } from './holder.js';
+import { hash } from './keyspace.js';
+import type { DrawRequest, Master, MasterReply, MasterRequest } from './master.interface.js';
+import { microsecondsOf } from './wall-clock.js';
+import { QuorumCall, quorumOf, type SendRequest } from './acquire/quorum-call.js';
+
+interface FencingTokenOptions {
+  readonly leasedKeys: Pick<LeasedKeys, 'drawToken'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The longest pause between two attempts to agree, in milliseconds. */
+  readonly longestPause: () => number;
+  /** @throws {LockLostError} unless the lock is held now */
+  readonly assertHeld: () => Promise<void>;
+}
+
+/** The fencing token of one lock. Attempts to agree on it are repeated until the lock ends. */
+export class FencingToken {
+  private agreed: Promise<number> | undefined;
+  /** Ends the pause between two attempts. */
+  private goOn: (() => void) | undefined;
+
+  constructor(private readonly options: FencingTokenOptions) {}
+
+  /** Resolves when a quorum has agreed. */
+  get value(): Promise<number> {
+    this.agreed ??= this.agree().catch((error: unknown) => {
+      // A later call may succeed.
+      this.agreed = undefined;
+      throw error;
+    });
+    return this.agreed;
+  }
+
+  /** The lock has ended. */
+  end(): void {
+    this.goOn?.();
+  }
+
+  private async agree(): Promise<number> {
+    const { leasedKeys, random, longestPause, assertHeld } = this.options;
+    for (;;) {
+      await assertHeld();
+      const token = await leasedKeys.drawToken();
+      // An agreement that is reached after the end of the validity does not count.
+      await assertHeld();
+      if (token !== undefined) return token;
+      await this.pause(longestPause() * random.fraction());
+    }
+  }
+
+  private pause(delay: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.options.clock.schedule(delay, resolve);
+      this.goOn = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+}
 
 /** Number of counters on a master. Memory stays bounded, whatever the number of keys. Protocol 9.1. */
 const COUNTERS = 4_096;
@@ -103,3 +164,63 @@ export class TokenAgreement {
 }
 
 const STALE: MasterReply = Object.freeze({ kind: 'timeout', sent: true });
+
+/** A placeholder: in a round of draws, every master gets a request of its own. */
+const UNUSED: MasterRequest = Object.freeze({ op: 'inspect', keys: [] });
+
+interface TokenDrawContext {
+  readonly masters: readonly Master[];
+  readonly clock: Clock;
+  readonly keys: readonly string[];
+  readonly token: string;
+  /** Time limit of a round, in milliseconds. */
+  readonly masterTimeout: number;
+  /** Milliseconds for which the lock can still be relied on. */
+  readonly remaining: () => number;
+}
+
+/** Draws the fencing token of one lock: rounds of requests to all masters until a quorum agrees. */
+export class TokenDraw {
+  private readonly agreement: TokenAgreement;
+
+  constructor(private readonly context: TokenDrawContext) {
+    this.agreement = new TokenAgreement(quorumOf(context.masters.length), context);
+  }
+
+  /** An extension begins. Returns a function that receives the replies to it. */
+  beginExtension(): (master: Master, reply: MasterReply) => void {
+    return this.agreement.beginExtension();
+  }
+
+  /**
+   * Runs as many rounds as an agreement needs. A larger number is progress, so another round follows at once.
+   *
+   * @returns `undefined` if a round brought neither an agreement nor progress, or if the validity ended
+   */
+  async run(atLeast: number): Promise<number | undefined> {
+    const { agreement, context } = this;
+    agreement.demand(atLeast);
+    let agreed = agreement.agreed;
+    while (agreed === undefined) {
+      const before = agreement.progress;
+      const { fences } = await this.round();
+      agreed = agreement.conclude(fences);
+      if (agreed === undefined && (agreement.progress === before || context.remaining() <= 0)) return undefined;
+    }
+    return agreed;
+  }
+
+  private round(): Promise<QuorumCall> {
+    const { masters, clock, masterTimeout, remaining } = this.context;
+    // So that later locks start higher even if the counters were lost. A server's clock never lowers it, because a server that
+    // is behind would move tokens back.
+    // Protocol 9.4
+    const floor = microsecondsOf(clock, 'fencing tokens');
+    const send: SendRequest = (master, reply) => {
+      const { request, judge } = this.agreement.drawFrom(master, floor);
+      master.ask(request, (answer) => reply(judge(answer)));
+    };
+    const timeout = Math.min(masterTimeout, Math.max(remaining(), 0));
+    return new QuorumCall({ masters, request: UNUSED, clock, timeout, send }).decided;
+  }
+}

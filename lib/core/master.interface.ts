@@ -1,11 +1,11 @@
 import type { LockHolder } from './holder.js';
-import type { Ballot } from './state/ballot.js';
 import type {
+  Ballot,
   OpenStateRequest,
   ReadStateRequest,
   StateReport,
   WriteStateRequest,
-} from './state/state-requests.interface.js';
+} from './state/state-entry.js';
 
 /**
  * The port between the algorithm and a server: everything that the algorithm requires of one master.

@@ -1,8 +1,9 @@
 import type { LockLostError, LockNotAcquiredError, MasterReport } from './errors.js';
 import type { RedlockStatus } from './health/status.js';
-import type { JobObserver } from './jobs/job-observer.interface.js';
+import { combineJobObservers, type JobObserver } from './jobs/job-observer.js';
 import type { MasterReply, MasterRequest } from './master.interface.js';
 import type { LockMode } from './settings/options.js';
+import type { Clock } from './clock.js';
 
 /** A lock service, as its observers see it. */
 export interface ObservedService {
@@ -121,4 +122,199 @@ export interface AcquisitionObserver {
   ended?(held: number, loss: LockLostError | undefined): void;
   /** Runs the work that is done under the lock. */
   within?<T>(work: () => T): T;
+}
+
+type Listening = LockObserver | AcquisitionObserver;
+
+const EVENTS = [
+  ...(['stopped', 'firstStatus', 'lockInDanger', 'skipped'] as const),
+  ...(['lockLost', 'masterAnswered', 'masterSilent', 'masterQuarantined'] as const),
+  ...(['masterRefused', 'masterVotesAgain', 'masterAtRisk', 'masterRiskEnded', 'masterAnswersAgain'] as const),
+  ...(['masterLost', 'masterFound', 'quorumLost', 'quorumRestored', 'clientClockLagged', 'ttlCut'] as const),
+] as const satisfies (keyof LockObserver)[];
+
+/**
+ * Combines several observers into one. It implements only the callbacks that at least one of them defines, so
+ * unobserved events cost nothing.
+ *
+ * @param failed receives what an observer throws, which affects neither the locks nor the others; must not throw
+ */
+export function combine(observers: readonly LockObserver[], failed: (error: unknown) => void): LockObserver {
+  const notify: Notify = (listeners, event, args) => {
+    for (const listener of listeners) {
+      try {
+        const method: unknown = Reflect.get(listener, event);
+        const result: unknown = typeof method === 'function' && Reflect.apply(method, listener, args);
+        // An observer may be asynchronous, and an unhandled rejection ends the process.
+        if (result instanceof Promise) result.catch(failed);
+      } catch (error) {
+        failed(error);
+      }
+    }
+  };
+  const combined = {};
+  for (const event of EVENTS) {
+    const listeners = observers.filter((observer) => observer[event] !== undefined);
+    if (listeners.length === 0) continue;
+    Reflect.set(combined, event, (...args: unknown[]) => notify(listeners, event, args));
+  }
+  if (observers.some((observer) => observer.acquiring !== undefined))
+    Reflect.set(combined, 'acquiring', acquiring(observers, notify, failed));
+  const jobs = observers.flatMap((observer) => observer.jobs ?? []);
+  if (jobs.length > 0)
+    Reflect.set(
+      combined,
+      'jobs',
+      combineJobObservers(() => jobs, failed),
+    );
+  return combined;
+}
+
+type Notify = (listeners: readonly Listening[], event: string, args: readonly unknown[]) => void;
+
+function acquiring(
+  observers: readonly LockObserver[],
+  notify: Notify,
+  failed: (error: unknown) => void,
+): NonNullable<LockObserver['acquiring']> {
+  return (resources, onHeld, kind) => {
+    const listeners = observers.flatMap((observer) => {
+      try {
+        return observer.acquiring?.(resources, onHeld, kind) ?? [];
+      } catch (error) {
+        failed(error);
+        return [];
+      }
+    });
+    return {
+      granted: (...args) => notify(listeners, 'granted', args),
+      failed: (...args) => notify(listeners, 'failed', args),
+      ended: (...args) => notify(listeners, 'ended', args),
+      within: (work) => listeners.reduce((inner, listener) => shielded(inner, listener, failed), work)(),
+    };
+  };
+}
+
+/** Like {@link around}, but the work runs exactly once and its outcome counts, whatever the observer does. */
+function shielded<T>(work: () => T, observer: AcquisitionObserver, failed: (error: unknown) => void): () => T {
+  if (!observer.within) return work;
+  return () => {
+    let outcome: (() => T) | undefined;
+    const once = (): T => {
+      outcome ??= settled(work);
+      return outcome();
+    };
+    try {
+      const result: unknown = around(once, observer)();
+      // Usually the promise of the work itself, which is handled where the work's outcome goes.
+      if (result instanceof Promise) result.catch(() => undefined);
+    } catch (error) {
+      if (!outcome) failed(error);
+    }
+    return once();
+  };
+}
+
+/** Runs work once. Each call of the returned function yields its result or throws its error. */
+function settled<T>(work: () => T): () => T {
+  try {
+    const result = work();
+    return () => result;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
+/** Wraps work so that it runs inside the `within` hook of one observer, if there is one. */
+function around<T>(work: () => T, observer: AcquisitionObserver): () => T {
+  const within = observer.within?.bind(observer);
+  return within ? () => within(work) : work;
+}
+
+/**
+ * Observers to which more can be added later. {@link observer} never implements more callbacks than the observers that
+ * were added, so a callback that none of them defines still costs nothing.
+ */
+export class ObserverHub {
+  /** Passes each event on to all observers. The same object for as long as the hub lives. */
+  readonly observer: LockObserver = {};
+  private observers: readonly LockObserver[] = [];
+
+  /** @param failed receives what an observer throws; must not throw */
+  constructor(private readonly failed: (error: unknown) => void = () => undefined) {}
+
+  add(...observers: readonly LockObserver[]): this {
+    return this.set([...this.observers, ...observers]);
+  }
+
+  /**
+   * Adds an observer that receives each event before the others, so that it gets the cause before what another observer
+   * concludes from it. Acquisitions that began earlier do not reach it.
+   */
+  precede(observer: LockObserver): this {
+    return this.set([observer, ...this.observers]);
+  }
+
+  private set(observers: readonly LockObserver[]): this {
+    this.observers = observers;
+    Object.assign(this.observer, combine(this.observers, this.failed));
+    return this;
+  }
+}
+
+/** What an observer learns at the beginning of an acquisition. */
+interface Observed {
+  readonly resources: readonly string[];
+  readonly onHeld: OnHeld;
+  readonly kind: AcquisitionKind;
+}
+
+/** Measures one acquisition, and the lock that results from it, for an observer. Without an observer, there is none. */
+export class AcquisitionRecorder {
+  private since: number;
+
+  private constructor(
+    private readonly observer: AcquisitionObserver,
+    private readonly clock: Clock,
+  ) {
+    this.since = this.now;
+  }
+
+  static begin(
+    observer: LockObserver,
+    clock: Clock,
+    { resources, onHeld, kind }: Observed,
+  ): AcquisitionRecorder | undefined {
+    const listener = observer.acquiring?.(resources, onHeld, kind);
+    return listener && new AcquisitionRecorder(listener, clock);
+  }
+
+  granted(attempts: number, waited = 0): void {
+    this.observer.granted?.(this.progress(attempts, waited));
+    this.since = this.now;
+  }
+
+  failed(error: unknown, attempts: number, waited = 0): void {
+    this.observer.failed?.(error, this.progress(attempts, waited));
+  }
+
+  ended(loss: LockLostError | undefined): void {
+    this.observer.ended?.(this.now - this.since, loss);
+  }
+
+  /** Wraps work so that it runs inside the hook of the observer. */
+  around<T>(work: () => T): () => T {
+    return around(work, this.observer);
+  }
+
+  private progress(attempts: number, waited: number): AcquisitionProgress {
+    return { attempts, waited, taken: this.now - this.since };
+  }
+
+  /** The monotonic clock is enough for measurements, and the wall clock has a resolution of only one millisecond. */
+  private get now(): number {
+    return this.clock.read().monotonic;
+  }
 }

@@ -1,38 +1,32 @@
 import { Acquisition, type AcquisitionContext } from './acquire/acquisition.js';
 import type { Clock } from './clock.js';
 import { Condition } from './condition.js';
-import { connectMasters } from './health/connect.js';
+import { connectMasters, probe } from './health/connect.js';
 import { isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
 import { HomeMasters } from './acquire/home-masters.js';
-import { TokenSource } from './holder.js';
-import { Inspector } from './inspector.js';
+import { type Random, TokenSource } from './holder.js';
+import { Inspector, listOwn, type OwnLocks } from './operator/inspector.js';
 import { Keyspace } from './keyspace.js';
 import { type AcquiredKeys, Lease, type LeaseContext } from './lease.js';
 import { LinkedList, ListMember } from './acquire/linked-list.js';
 import { Lock } from './lock.js';
 import type { Master } from './master.interface.js';
-import { listOwn, type OwnLocks } from './own-locks.js';
-import type { AcquisitionKind, LockObserver, OnHeld } from './observer.js';
-import { probe } from './health/probe.js';
+import { type AcquisitionKind, AcquisitionRecorder, type LockObserver, type OnHeld } from './observer.js';
 import { quorumOf } from './acquire/quorum-call.js';
-import type { Random } from './random.js';
 import { refuseSeveral } from './settings/resources.js';
 import type { CallSettings, Settings } from './settings/settings.js';
 import { type RedlockStatus, statusOf } from './health/status.js';
-import { PendingReleases } from './acquire/pending-releases.js';
-import { PermitBook } from './acquire/permit-book.js';
-import { PermitChoice, queueOfPermits } from './acquire/permit-choice.js';
-import type { Sharing } from './acquire/resource-queue.js';
-import { WaitQueue } from './acquire/wait-queue.js';
-import { WakeUps } from './acquire/wake-ups.js';
-import { WallClockWatch } from './wall-clock-watch.js';
+import { PendingReleases } from './acquire/quorum-lock.js';
+import { PermitBook, PermitChoice, queueOfPermits } from './acquire/permits.js';
+import { type Sharing, WaitQueue } from './acquire/process-queue.js';
+import { WakeUps } from './acquire/places.js';
+import { WallClockWatch } from './wall-clock.js';
 import { Waiter } from './acquire/waiter.js';
-import { AcquisitionRecorder } from './acquire/acquisition-recorder.js';
 import { CircuitBreakerMaster } from './health/circuit-breaker-master.js';
 import { NO_WITNESS, type Witness } from './witness.interface.js';
 
 /** The dependencies of the algorithm on its environment. */
-export interface RedlockContext {
+interface RedlockContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: LockObserver;
@@ -51,7 +45,7 @@ interface Wanted {
 }
 
 /** How to hand out a lock. */
-export interface Start<T> {
+interface Start<T> {
   /** What a refusal means to the caller, for observers. */
   readonly onHeld: OnHeld;
   /** Begins the work that relies on the lock. */

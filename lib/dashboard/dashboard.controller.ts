@@ -18,11 +18,11 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import type { Target } from '../core/target.js';
+import type { Target } from '../core/operator/forced-release.js';
 import { Dashboard } from './dashboard.js';
 import type { DashboardGuard, Placement } from './options.js';
 import { PAGE } from './page.generated.js';
-import { refuseForgedAction, refuseOtherPages } from './same-origin.js';
+import { refuseForgedAction, refuseOtherPages } from './hosts.js';
 
 /** The page loads nothing from elsewhere, has no inline code, and is never part of another page. */
 const POLICY = [

@@ -8,37 +8,40 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import type { DiscoveryService, ModuleRef } from '@nestjs/core';
-import type { AuditRecord } from '../core/audit.js';
+import { type AuditRecord, isRevoked, type Target } from '../core/operator/forced-release.js';
 import { showNames } from '../core/display.js';
 import { describeReply, isLockError, RedlockConfigError } from '../core/errors.js';
-import { isRevoked } from '../core/forced-release.js';
 import { resolveResources } from '../core/settings/resources.js';
 import type { LockHolder } from '../core/holder.js';
-import type { LockInspection, SlotInspection } from '../core/inspection.js';
-import type { Target } from '../core/target.js';
+import type { LockInspection, SlotInspection } from '../core/operator/inspector.js';
 import { getLockServiceToken, isLockService } from '../nest/lock-service.token.js';
 import type { LockService } from '../nest/lock.service.js';
 import { SERVICE_NAME } from '../nest/lock.explorer.js';
-import { availabilityOf } from './availability.js';
-import { EventLog } from './event-log.js';
+import {
+  availabilityOf,
+  EventLog,
+  type HolderView,
+  type InspectionView,
+  type PermitView,
+  type ServiceView,
+  type StateView,
+} from './views.js';
 import { refuseOtherHosts } from './hosts.js';
-import { JobWatch } from './job-watch.js';
+import { JobWatch, ServiceWatch } from './service-watch.js';
 import type { Placement, Settings } from './options.js';
 import { ReleaseAction, type ReleaseRequest, ticketOf } from './release.action.js';
-import { ServiceWatch } from './service-watch.js';
-import type { HolderView, InspectionView, PermitView, ServiceView, StateView } from './views.js';
 
 const OFF = 'Locking is off by `enabled: false`: everything runs without locks, and excludes nothing.';
 
 /** What a page has already. */
-export interface StateRequest {
+interface StateRequest {
   /** The log, and the number of its last event. */
   readonly log: string;
   readonly after: number;
 }
 
 /** What the dashboard needs of the application. */
-export interface DashboardContext {
+interface DashboardContext {
   readonly settings: Settings;
   readonly placement: Placement;
   readonly discovery: DiscoveryService;

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { BadRequestException, ConflictException, type LoggerService } from '@nestjs/common';
-import { auditLine, type AuditRecord } from '../core/audit.js';
+import { auditLine, type AuditRecord, type Owners, type Target, titleOf } from '../core/operator/forced-release.js';
 import { showNames } from '../core/display.js';
-import { type Target, titleOf } from '../core/target.js';
-import type { Owners } from '../core/forced-release.js';
-import type { EventLog } from './event-log.js';
+import type { EventLog } from './views.js';
 import type { ServiceWatch } from './service-watch.js';
 
 /** What a user wants to release. */

@@ -1,9 +1,80 @@
-import type { RedlockStatus } from '../core/health/status.js';
+import type { MasterStatus, RedlockStatus } from '../core/health/status.js';
+import { randomUUID } from 'node:crypto';
 import type { JobOutcome } from '../core/jobs/job-record.js';
-import type { OwnLocks } from '../core/own-locks.js';
-import type { LockInspection, SlotInspection } from '../core/inspection.js';
-import type { Availability } from './availability.js';
-import type { DashboardEvent } from './event-log.js';
+import type { LockInspection, OwnLocks, SlotInspection } from '../core/operator/inspector.js';
+
+/** Whether locks can be taken now, in words. */
+interface Availability {
+  /** How many masters vote, how many must, and what keeps the others from it. */
+  readonly reason: string;
+  /** Milliseconds until locks can be taken again at the latest; absent while they can, and if no time is known. */
+  readonly opensIn?: number;
+}
+
+const STATES: Readonly<Record<MasterStatus['state'], string>> = {
+  voting: 'votes',
+  quarantined: 'is quarantined',
+  silent: 'is silent',
+  down: 'is down',
+  refused: 'is refused',
+};
+
+/** Describes whether locks can be taken and, if not, why not and until when at the latest. */
+export function availabilityOf({ masters, quorum, canVote }: RedlockStatus): Availability {
+  const others = masters.filter(({ state }) => state !== 'voting');
+  const voting = masters.length - others.length;
+  const votes = `${voting} of ${masters.length} ${masters.length === 1 ? 'master votes' : 'masters vote'}`;
+  if (others.length === 0) return { reason: `${votes}.` };
+  const problems = others.map(
+    ({ master, state, reason }) => `${master} ${STATES[state]}${reason ? `: ${reason}` : ''}`,
+  );
+  if (canVote) {
+    const margin = voting === quorum ? ' No other master may fail.' : '';
+    return { reason: `${votes}.${margin} ${problems.join('. ')}.` };
+  }
+  const missing = quorum - voting;
+  const ends = others.flatMap(({ remaining }) => remaining ?? []).sort((a, b) => a - b);
+  const opensIn = ends[missing - 1];
+  return {
+    reason: `${votes}, ${quorum} ${quorum === 1 ? 'is' : 'are'} needed. ${problems.join('. ')}.`,
+    ...(opensIn !== undefined && { opensIn }),
+  };
+}
+
+/** How an event looks: `good` and `bad` concern masters and quorums, `lost` a lock, `action` a user. */
+type EventKind = 'good' | 'warning' | 'bad' | 'lost' | 'action';
+
+/** An event to show. */
+interface DashboardEvent {
+  readonly id: number;
+  /** Milliseconds since the Unix epoch. */
+  readonly at: number;
+  readonly kind: EventKind;
+  /** The lock service; `null` is the one without a name. */
+  readonly service: string | null;
+  readonly text: string;
+}
+
+/** Number of events that are kept. */
+const KEPT = 200;
+
+/** The latest events of this process. */
+export class EventLog {
+  /** Distinguishes this log from those of other instances and of an earlier run: their numbers mean other events. */
+  readonly id = randomUUID();
+  private readonly events: DashboardEvent[] = [];
+  private count = 0;
+
+  add(service: string | null, kind: EventKind, text: string): void {
+    this.events.push({ id: ++this.count, at: Date.now(), kind, service, text });
+    if (this.events.length > KEPT) this.events.shift();
+  }
+
+  /** The events with a larger number than `id`, the oldest first. */
+  after(id: number): readonly DashboardEvent[] {
+    return this.events.filter((event) => event.id > id);
+  }
+}
 
 /** Everything that the page shows at one moment. */
 export interface StateView {

@@ -1,5 +1,7 @@
 import type { Clock, Instant, Timer } from '../core/clock.js';
-import { queueMicrotask, setImmediate } from './event-loop.js';
+
+/** Captured at load time: fake timers in a test must stop neither masters in memory nor the clock that it advances. */
+export const { queueMicrotask, setImmediate } = globalThis;
 
 interface PendingTimer {
   readonly due: number;

@@ -13,11 +13,9 @@ import {
   RESERVATION_LIFE,
   type UnreachableReply,
 } from '../core/master.interface.js';
-import { queueMicrotask } from './event-loop.js';
-import { MemoryDatabase } from './memory-database.js';
-import type { OperationContext } from './operation-context.interface.js';
-import { carryOut } from './operations.js';
-import { openState, readState, type StateContext, writeState } from './state-operations.js';
+import { queueMicrotask } from './manual-clock.js';
+import { MemoryDatabase, type OperationContext } from './memory-database.js';
+import { carryOut, openState, readState, type StateContext, writeState } from './operations.js';
 
 const DOWN: UnreachableReply = Object.freeze({ kind: 'unreachable', reason: 'taken down', sent: false });
 /** The answer of a server, too. */

@@ -1,3 +1,6 @@
+// The operations of the scripts in lib/redis/scripts, written a second time in another language. Masters in memory and
+// the servers of the simulation share them. A change of a script must change its operation here, too: on the same
+// traces, test/simulation/model.spec.ts compares the answers and the data of a real server with those of this model.
 import {
   type AcquireRequest,
   type DrawRequest,
@@ -10,23 +13,304 @@ import {
   type LeaveRequest,
   type PickRequest,
   type ProbeRequest,
+  type QueueTicket,
+  type RefusedReply,
   type ReleaseRequest,
+  type Sharing,
   type WantRequest,
 } from '../core/master.interface.js';
-import { contentOf, granted, longestOf, reservedFor } from './key-content.js';
-import type { OperationContext } from './operation-context.interface.js';
-import { pick } from './permit-operations.js';
-import { prolong, share, unshare, want } from './shared-operations.js';
-import { dropReservation, enqueue, leaveQueues, memberOf, queueUp, wake } from './waiting.js';
+import {
+  type Commands,
+  contentOf,
+  granted,
+  heldFor,
+  type KeyContent,
+  longestOf,
+  millisecondsOf,
+  type OperationContext,
+  reservedFor,
+  settle,
+  sharedMember,
+} from './memory-database.js';
+import {
+  arrivalIn,
+  deferralOf,
+  dropReservation,
+  enqueue,
+  leaveQueues,
+  memberOf,
+  MOST_HOLDERS,
+  queueUp,
+  wake,
+} from './waiting.js';
+import {
+  compareBallots,
+  compareVersions,
+  entryFrom,
+  entryText,
+  FOREIGN,
+  type OpenStateRequest,
+  type ReadStateRequest,
+  type StateEntry,
+  type WriteStateRequest,
+} from '../core/state/state-entry.js';
 
-// The operations of the scripts in lib/redis/scripts, written a second time in another language. Masters in memory and
-// the servers of the simulation share them. A change of a script must change its operation here, too: on the same
-// traces, test/simulation/model.spec.ts compares the answers and the data of a real server with those of this model.
+interface SharedAcquisition {
+  readonly keys: readonly string[];
+  readonly token: string;
+  readonly ttl: number;
+  readonly sharing: Sharing;
+  readonly queue?: QueueTicket | undefined;
+}
+
+/** Why a key refuses a shared holder. */
+interface Refusal {
+  /** Negative if the key never expires. */
+  readonly remaining: number;
+  readonly content: KeyContent;
+}
+
+/** Adds a shared holder to all keys, or to none. Protocol 11.2. */
+export function share(server: OperationContext, request: SharedAcquisition): GrantedReply | HeldReply {
+  const { keys, token, ttl, queue, sharing } = request;
+  const refusals = keys.map((key, index) => refusalOf(server, request, key, sharing.barriers[index] as string));
+  const place = queue && { queues: queue.queues, waiter: queue.waiter, isShared: true };
+  const [first, ...others] = refusals.filter((refusal) => refusal !== undefined);
+  if (first) {
+    const times = [first, ...others].map(({ remaining }) => remaining);
+    if (place) {
+      const isHeld = refusals.map((refusal) => refusal !== undefined);
+      queueUp(server, keys, isHeld, { ...place, waited: sharing.waited });
+      // The older request may sleep: its reservation has ended, and no release follows.
+      keys.forEach((key, index) => {
+        if (isHeld[index] && !server.data.exists(key)) wake(server, key, place.queues[index] as string);
+      });
+    }
+    return heldFor(Math.min(...times) < 0 ? undefined : Math.max(...times), first.content);
+  }
+  for (const key of keys) enter(server, key, { token, ttl, waiter: queue?.waiter });
+  if (!place) return GRANTED;
+  const hasWaiters = leaveQueues(server, place);
+  // The processes behind this one in the queue may have the key, too.
+  keys.forEach((key, index) => wake(server, key, place.queues[index] as string)); // @mutant wake-chain-broken-1-in-memory
+  return granted(hasWaiters);
+}
+
+/**
+ * Refreshes a shared holder, and puts it back where it is missing. Refuses if a key has an exclusive holder.
+ * Protocol 11.3.
+ */
+export function prolong(
+  server: OperationContext,
+  { keys, token, ttl }: Pick<SharedAcquisition, 'keys' | 'token' | 'ttl'>,
+): GrantedReply | HeldReply {
+  const { data } = server;
+  const contents = keys.map((key) => contentOf(server, key));
+  const isHeld = contents.map(({ owner }) => owner !== undefined); // @mutant shared-extension-over-a-string-in-memory
+  if (isHeld.includes(true)) return longestOf(server, keys, isHeld);
+  const member = sharedMember(token);
+  const isPresent = contents.map(({ shared }) => shared?.ends.has(member) ?? false);
+  const now = millisecondsOf(server);
+  const end = now + Math.ceil(ttl) + 1;
+  for (const [index, key] of keys.entries()) {
+    if (isPresent[index]) continue;
+    data.zadd(key, member, end);
+    settle(server, key);
+  }
+  for (const [index, key] of keys.entries()) {
+    if (!isPresent[index]) continue;
+    // A server that is out of memory refuses to begin with ZADD.
+    data.pexpire(key, end - now);
+    data.zadd(key, member, end);
+    settle(server, key);
+  }
+  return isPresent.includes(false) ? HEALED : GRANTED;
+}
+
+/** Removes a shared holder. Protocol 11.4. */
+export function unshare(
+  server: OperationContext,
+  { keys, queues, token }: Pick<ReleaseRequest, 'keys' | 'queues' | 'token'>,
+): GrantedReply {
+  let hasWaiters = false;
+  for (const [index, key] of keys.entries()) {
+    const { owner, shared } = contentOf(server, key);
+    if (owner !== undefined) {
+      if (owner.startsWith(reservedFor(''))) hasWaiters = true;
+      continue;
+    }
+    if (shared) {
+      server.data.zrem(key, sharedMember(token)); // @mutant shared-key-deleted-in-memory
+      settle(server, key);
+    }
+    if (wake(server, key, queues[index] as string)) hasWaiters = true;
+  }
+  return granted(hasWaiters);
+}
+
+/** Lets a waiter stand at some barriers, or leave them. Protocol 11.6. */
+export function want(
+  server: OperationContext,
+  { barriers, waiter, waited }: Pick<WantRequest, 'barriers' | 'waiter' | 'waited'>,
+): GrantedReply {
+  const { data, lives } = server;
+  const now = millisecondsOf(server);
+  for (const barrier of barriers) {
+    for (const [entry] of data.zrange(barrier)) if (arrivalIn(entry).waiter === waiter) data.zrem(barrier, entry);
+    if (waited !== undefined) data.zadd(barrier, `${(now - waited).toFixed(0)} ${waiter}`, now + lives.barrier);
+    settle(server, barrier);
+  }
+  return GRANTED;
+}
+
+function enter(
+  server: OperationContext,
+  key: string,
+  { token, ttl, waiter }: { readonly token: string; readonly ttl: number; readonly waiter: string | undefined },
+): void {
+  const { data } = server;
+  const { owner, shared } = contentOf(server, key);
+  // The reservation of an exclusive waiter of the same process.
+  if (owner !== undefined) data.del(key);
+  data.zadd(key, sharedMember(token), millisecondsOf(server) + Math.ceil(ttl) + 1);
+  if (waiter !== undefined && shared?.ends.has(reservedFor(waiter))) data.zrem(key, reservedFor(waiter));
+  settle(server, key);
+}
+
+function refusalOf(
+  server: OperationContext,
+  { token, queue, sharing }: SharedAcquisition,
+  key: string,
+  barrier: string,
+): Refusal | undefined {
+  const content = contentOf(server, key);
+  const { owner, shared } = content;
+  const reservation = queue && reservedFor(queue.waiter);
+  const isOurs = owner === reservation; // @mutant shared-beside-an-exclusive-holder-in-memory
+  if (owner !== undefined) return isOurs ? undefined : { remaining: server.data.pttl(key), content };
+  if (shared?.ends.has(sharedMember(token))) return undefined;
+  const now = millisecondsOf(server);
+  const till = deferralOf(server, barrier, { waiter: queue?.waiter, since: now - sharing.waited })?.till;
+  const isInvited = reservation !== undefined && (shared?.ends.has(reservation) ?? false);
+  const size = (shared?.ends.size ?? 0) - (isInvited ? 1 : 0);
+  if (till === undefined && size < MOST_HOLDERS) return undefined;
+  const end = shared && shared.holders > 0 ? shared.till : (till ?? shared?.till ?? now);
+  return { remaining: end - now, content };
+}
+
+/**
+ * Takes one of the keys: the one that has the token already, that is reserved for the waiter, or the first free one.
+ * Protocol 11.10.
+ */
+export function pick(
+  server: OperationContext,
+  { keys, token, ttl, queue }: Pick<PickRequest, 'keys' | 'token' | 'ttl' | 'queue'>,
+): GrantedReply | HeldReply {
+  const { data } = server;
+  const owners = keys.map((key) => data.get(key));
+  const place = queue && { queues: queue.queues.slice(0, 1), waiter: queue.waiter, isShared: false };
+  const isFree = (key: string): boolean => !data.exists(key);
+  const own = owners.indexOf(token);
+  const reserved = queue ? owners.indexOf(reservedFor(queue.waiter)) : -1;
+  const picked = own >= 0 ? own : reserved >= 0 ? reserved : keys.findIndex(isFree);
+  if (picked >= 0) {
+    data.set(keys[picked] as string, token, ttl);
+    const hasWaiters = place !== undefined && leaveQueues(server, place);
+    return { kind: 'granted', picked, ...(hasWaiters && { hasWaiters }) };
+  }
+  if (queue && place) queueUp(server, keys.slice(0, 1), [true], { ...place, waited: queue.waited });
+  return soonestOf(server, keys);
+}
+
+/** The shortest remaining time of the keys. Those that are only reserved count if all are. */
+function soonestOf({ data }: OperationContext, keys: readonly string[]): HeldReply {
+  const held = keys.map((key) => ({ owner: data.get(key), left: data.pttl(key) }));
+  const isReserved = ({ owner }: { readonly owner: string | undefined }): boolean =>
+    owner?.startsWith(reservedFor('')) ?? true;
+  const taken = held.filter((one) => !isReserved(one));
+  const known = (taken.length > 0 ? taken : held).filter(({ owner }) => owner !== undefined);
+  const rank = ({ left }: { readonly left: number }): number => (left < 0 ? Infinity : left);
+  const [soonest] = [...known].sort((one, other) => rank(one) - rank(other));
+  if (!soonest) return { kind: 'held', remaining: undefined };
+  return heldFor(soonest.left < 0 ? undefined : soonest.left, soonest);
+}
+
+/** A server that stores states. */
+export interface StateContext {
+  readonly data: Pick<Commands, 'get' | 'set'>;
+  /** Wall clock of the server, in milliseconds. */
+  readonly now: () => number;
+  /** The generation of its data, and whether it is the first. */
+  readonly generation: string;
+  readonly isFirst: boolean;
+}
+
+type StateReply = GrantedReply | HeldReply | RefusedReply;
+
+const NOT_THE_HOLDER: HeldReply = Object.freeze({ kind: 'held', remaining: undefined });
+
+// Protocol 10.5
+export function openState(
+  server: StateContext,
+  { keys, entry: name, token, ballot, life }: Omit<OpenStateRequest, 'op' | 'generation'>,
+): StateReply {
+  if (!isHolder(server, keys, token)) return NOT_THE_HOLDER;
+  const entry = readEntry(server, name);
+  if (entry === 'foreign') return FOREIGN;
+  if (entry && compareBallots(ballot, entry.promised) <= 0) return outbid(entry); // @mutant smaller-ballots-open-the-state-in-memory
+  const stored = entry?.stored;
+  // The promise outlives the value, whose time is over by its own `at` and `life`.
+  server.data.set(name, entryText({ promised: ballot, stored }), Math.max(life, stored?.life ?? 0)); // @mutant ballots-not-promised-in-memory
+  return reportOf(server, entry);
+}
+
+// Protocol 10.7
+export function writeState(
+  server: StateContext,
+  { keys, entry: name, token, version, life, json }: Omit<WriteStateRequest, 'op' | 'generation'>,
+): StateReply {
+  if (!isHolder(server, keys, token)) return NOT_THE_HOLDER;
+  const entry = readEntry(server, name);
+  if (entry === 'foreign') return FOREIGN;
+  if (entry && compareBallots(version, entry.promised) < 0) return outbid(entry); // @mutant smaller-ballots-write-the-state-in-memory
+  const order = entry?.stored ? compareVersions(version, entry.stored.version) : 1;
+  // The same request may arrive twice, and an earlier one of the same holder after a later one.
+  if (order < 0) return NOT_THE_HOLDER;
+  if (order > 0) {
+    const { number, id } = version;
+    const stored = { version, at: Math.floor(server.now()), life, generation: server.generation, json };
+    server.data.set(name, entryText({ promised: { number, id }, stored }), life);
+  }
+  return GRANTED;
+}
+
+// Protocol 10.10
+export function readState(server: StateContext, { entry: name }: Pick<ReadStateRequest, 'entry'>): StateReply {
+  const entry = readEntry(server, name);
+  return entry === 'foreign' ? FOREIGN : reportOf(server, entry);
+}
+
+function isHolder({ data }: StateContext, [key = '']: readonly string[], token: string): boolean {
+  return data.get(key) === token; // @mutant any-holder-opens-the-state-in-memory
+}
+
+function readEntry({ data }: StateContext, name: string): StateEntry | 'foreign' | undefined {
+  const text = data.get(name);
+  return text === undefined ? undefined : (entryFrom(text) ?? 'foreign');
+}
+
+function reportOf({ generation, isFirst, now }: StateContext, entry: StateEntry | undefined): GrantedReply {
+  return { ...GRANTED, state: { entry, generation, isFirst, time: Math.floor(now()) } };
+}
+
+function outbid({ promised }: StateEntry): HeldReply {
+  return { ...NOT_THE_HOLDER, promised };
+}
 
 /** Expiry of the key that a probe writes, in milliseconds, as in the scripts. */
 const PROBE_LIFE = 1_000;
 
-/** A request that is about keys. The requests for the state are in state-operations.ts. */
+/** A request that is about keys. Requests for the state have keys of their own. */
 export type KeyOperation =
   | AcquireRequest
   | PickRequest

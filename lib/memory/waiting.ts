@@ -1,7 +1,43 @@
+import {
+  contentOf,
+  millisecondsOf,
+  type OperationContext,
+  reservedFor,
+  settle,
+  sharedMember,
+} from './memory-database.js';
 import { BARRIER } from '../core/keyspace.js';
-import { deferralOf } from './barriers.js';
-import { contentOf, millisecondsOf, reservedFor, settle, sharedMember } from './key-content.js';
-import type { OperationContext } from './operation-context.interface.js';
+
+/** The entries of a barrier that precede a waiter. */
+interface Deferral {
+  /** When the last of them ends. */
+  readonly till: number;
+  readonly waiters: ReadonlySet<string | undefined>;
+}
+
+/** The entries of a barrier that precede this waiter; `undefined` if there is none. */
+export function deferralOf(
+  server: OperationContext,
+  barrier: string,
+  { waiter, since }: { readonly waiter: string | undefined; readonly since: number },
+): Deferral | undefined {
+  const entries = server.data.zrange(barrier);
+  if (entries.length === 0) return undefined;
+  const now = millisecondsOf(server);
+  const isBefore = ([entry, end]: readonly [string, number]): boolean => {
+    const arrival = arrivalIn(entry);
+    return end > now && arrival.waiter !== waiter && arrival.since <= since; // @mutant barriers-not-looked-at-in-memory
+  };
+  const before = entries.filter(isBefore);
+  const till = before.at(-1)?.[1];
+  return till === undefined ? undefined : { till, waiters: new Set(before.map(([entry]) => arrivalIn(entry).waiter)) };
+}
+
+/** The entry of a barrier consists of the moment at which the waiter arrived, and its name. */
+export function arrivalIn(entry: string): { readonly since: number; readonly waiter: string | undefined } {
+  const [, since, waiter] = /^(-?\d+) (.*)$/s.exec(entry) ?? [];
+  return { since: Number(since ?? Infinity), waiter };
+}
 
 /** How many dead waiters one release skips, as in the scripts. */
 const MOST_SKIPPED = 100;
@@ -9,7 +45,7 @@ const MOST_SKIPPED = 100;
 export const MOST_HOLDERS = 1_000;
 
 /** A place in the queues of some keys. */
-export interface Place {
+interface Place {
   readonly queues: readonly string[];
   readonly waiter: string;
   readonly isShared: boolean;

@@ -1,19 +1,191 @@
-import { Inject, Injectable } from '@nestjs/common';
-import { DiscoveryService } from '@nestjs/core';
+import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
-import { type Wrapper, refuseJobsWithoutModule, refuseLateJobs } from './job-places.js';
+import { checkLockService, getLockServiceToken, JOB_DECLARATIONS, JOBS } from './lock-service.token.js';
+import 'reflect-metadata';
+import { showNames } from '../core/display.js';
+import { refuseSeveral } from '../core/settings/resources.js';
+import { Inject, Injectable } from '@nestjs/common';
 import { checkOnLocked } from './lock-options.js';
-import { checkLockService, getLockServiceToken } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
-import { shortestPeriodOf } from './schedule-period.js';
-import { refuseUnintercepted } from './unintercepted-handlers.js';
+import { shortestPeriodOf } from './module-settings.js';
 import { declarationsOf } from './with-lock.decorator.js';
+
+type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/**
+ * Refuses jobs in objects that Nest did not build from a class, and so could not inject into, if nothing would run them.
+ *
+ * @throws {RedlockConfigError}
+ */
+function refuseJobsWithoutModule(wrapper: Wrapper, wrappers: readonly Wrapper[]): void {
+  if (!hasJobs(wrapper.instance) || wrappers.some(({ token }) => token === JOBS)) return;
+  const requirement = 'has jobs, and RedlockScheduleModule, which runs them, is not imported beside RedlockModule';
+  throw new RedlockConfigError('provider', wrapper.name, requirement);
+}
+
+/** Refuses jobs of an object that a factory made after boot. @throws {RedlockConfigError} */
+function refuseLateJobs(wrapper: Wrapper, instance: unknown): void {
+  if (!hasJobs(instance)) return;
+  const requirement =
+    'has jobs, and must be a singleton: remove the scope of its factory, and of what is injected into it';
+  throw new RedlockConfigError('provider', wrapper.name, requirement);
+}
+
+function hasJobs(instance: unknown): boolean {
+  return typeof instance === 'object' && instance !== null && Reflect.hasMetadata(JOB_DECLARATIONS, instance);
+}
+
+/**
+ * Marks the classes that `LockInterceptor` creates, and names them in error messages. A registered symbol, so that two copies of this package recognize
+ * each other's classes.
+ */
+export const LOCK_INTERCEPTOR = Symbol.for('nestjs-redlock:lock-interceptor');
+
+/** Metadata keys of methods that packages call without Nest's interceptors, each with the decorators that set it. */
+const CALLED_DIRECTLY = [
+  ['SCHEDULER_TYPE', '@Cron, @Interval or @Timeout'],
+  ['EVENT_LISTENER_METADATA', '@OnEvent'],
+  ['bull:module_queue_process', '@Process'],
+  ['bullmq:worker_events_metadata', '@OnWorkerEvent'],
+  ['bullmq:queue_events_metadata', '@OnQueueEvent'],
+] as const;
+/** Metadata key of a class whose method `process` BullMQ calls. */
+const BULLMQ_PROCESSOR = 'bullmq:processor_metadata';
+
+/** Metadata keys that do not mark a handler: those of the packages above, of injection, and of enhancers. */
+const NO_HANDLER =
+  /^(SCHEDULE|EVENT_LISTENER|bull|design:|self:|optional:|scope:|__(injectable|interceptors|guards|pipes|exceptionFilters)__)/;
+
+/**
+ * Refuses `LockInterceptor` where Nest would not run it.
+ *
+ * On a method, it is refused if a package calls the method directly. On a class, it may be meant for other methods: it
+ * is refused only if the metadata rules out that anything else in the class is a handler.
+ *
+ * @throws {RedlockConfigError} for the first method that would run without its lock
+ */
+function refuseUnintercepted(prototype: object): void {
+  const owner: unknown = prototype.constructor;
+  if (typeof owner !== 'function') return;
+  const methods = new MetadataScanner().getAllMethodNames(prototype).map((name) => ({
+    name,
+    method: Reflect.get(prototype, name) as object,
+  }));
+  const isForClass = isLocked(owner) && [owner, ...methods.map(({ method }) => method)].every(canBeNoHandler);
+  for (const { name, method } of methods) {
+    const caller = directCallerOf(owner, name, method);
+    if (caller === undefined || !(isForClass || isLocked(method))) continue;
+    const where = isLocked(method) ? `${owner.name}.${name}` : `class ${owner.name}`;
+    throw new RedlockConfigError(
+      `LockInterceptor on ${where}`,
+      `${owner.name}.${name}`,
+      `cannot lock a method under ${caller}, for which Nest runs no interceptors: it would run without the lock. Write ` +
+        '@WithLock(key, options) on the method instead',
+    );
+  }
+}
+
+/** Whether the interceptors of a class or a method include a `LockInterceptor`. */
+function isLocked(target: object): boolean {
+  const interceptors: unknown = Reflect.getMetadata('__interceptors__', target);
+  return Array.isArray(interceptors) && interceptors.some(isLockInterceptor);
+}
+
+function isLockInterceptor(interceptor: unknown): boolean {
+  const made = typeof interceptor === 'object' && interceptor !== null ? interceptor.constructor : interceptor;
+  return typeof made === 'function' && LOCK_INTERCEPTOR in made;
+}
+
+function canBeNoHandler(target: object): boolean {
+  return Reflect.getMetadataKeys(target).every((key) => typeof key === 'string' && NO_HANDLER.test(key));
+}
+
+/** The decorators because of which a package calls a method directly. */
+function directCallerOf(owner: object, name: string, method: object): string | undefined {
+  if (name === 'process' && Reflect.hasMetadata(BULLMQ_PROCESSOR, owner)) return '@Processor';
+  return CALLED_DIRECTLY.find(([key]) => Reflect.hasMetadata(key, method))?.[1];
+}
+
+/**
+ * Writes the name of the handler or the class that uses it into each class of `LockInterceptor`, for error messages. Called
+ * before Nest creates the interceptors, which check their options then and cannot see where they are used.
+ */
+export function nameInterceptors(discovery: DiscoveryService): void {
+  for (const { metatype } of [...discovery.getControllers(), ...discovery.getProviders()]) {
+    const owner: unknown = metatype;
+    if (!isClass(owner)) continue;
+    nameAll(owner, owner.name);
+    for (const name of new MetadataScanner().getAllMethodNames(owner.prototype)) {
+      nameAll(Reflect.get(owner.prototype, name) as object, `${owner.name}.${name}`);
+    }
+  }
+}
+
+function isClass(value: unknown): value is { readonly name: string; readonly prototype: object } {
+  return typeof value === 'function' && typeof value.prototype === 'object' && value.prototype !== null;
+}
+
+function nameAll(target: object, place: string): void {
+  const interceptors: unknown = Reflect.getMetadata('__interceptors__', target);
+  if (!Array.isArray(interceptors)) return;
+  for (const each of interceptors) {
+    if (typeof each === 'function' && LOCK_INTERCEPTOR in each) {
+      Object.assign(each, { [LOCK_INTERCEPTOR]: `LockInterceptor on ${place}` });
+    }
+  }
+}
+
+/** How a method uses a name. */
+interface Use {
+  /** The decorator, the class and the method. */
+  readonly method: string;
+  readonly permits: number | undefined;
+  readonly isShared: boolean;
+}
+
+/** The names that methods of an application lock, or take permits of, as far as they are known at boot. */
+export class FixedNames {
+  private readonly uses = new Map<string, Use>();
+
+  /**
+   * Permits of a name and a lock of the same name do not exclude each other, which is never meant.
+   *
+   * @throws {RedlockConfigError} if two methods use one name in different ways, and for permits of several names
+   */
+  add(resources: readonly string[], use: Use): void {
+    refuseSeveral(resources, use.permits, use.method);
+    for (const name of resources) {
+      const other = this.uses.get(name) ?? use;
+      this.uses.set(name, other);
+      if (other.permits !== use.permits) throw mismatch(name, use, other);
+    }
+  }
+}
+
+function mismatch(name: string, use: Use, other: Use): RedlockConfigError {
+  const named = showNames([name]);
+  const requirement = `must be the same in all uses of ${named}`;
+  const consequence =
+    use.permits === undefined || other.permits === undefined
+      ? 'permits and a lock of one name do not exclude each other'
+      : `together they admit ${Math.max(use.permits, other.permits)} holders`;
+  // A shared lock cannot be given permits.
+  const remedy = [use, other].some(({ isShared }) => isShared)
+    ? 'Give one of them another name'
+    : 'Give both the same `permits`, or one of them another name';
+  const message = `${use.method} ${verb(use)} ${named} and ${other.method} ${verb(other)} it: ${consequence}. ${remedy}`;
+  return new RedlockConfigError(`${use.method}: permits`, use.permits, requirement, message);
+}
+
+function verb({ permits, isShared }: Use): string {
+  if (permits === undefined) return isShared ? 'takes a shared lock on' : 'takes a lock on';
+  return permits === 1 ? 'takes the only permit of' : `takes one of ${permits} permits of`;
+}
 
 /** Injection token: the name of the lock service that an explorer serves. */
 export const SERVICE_NAME = Symbol.for('nestjs-redlock:service-name');
 /** Injection token: the lock service that an explorer serves. */
 export const LOCK_SERVICE = Symbol('nestjs-redlock:lock-service');
-
 
 /**
  * Objects to which an explorer handed a lock service: an application that boots later with one of them replaces that

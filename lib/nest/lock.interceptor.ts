@@ -10,20 +10,21 @@ import {
 import { Observable } from 'rxjs';
 import { RedlockConfigError } from '../core/errors.js';
 import type { Duration } from '../core/settings/duration.js';
-import { checkArguments, resolveFixedKey } from './lock-key.js';
 import {
+  checkArguments,
   checkOnLockedStatus,
   type LockedMethodOptions,
   type LockInterceptorOptions,
   type LockResource,
   optionsOf,
+  requestKeyOf,
+  resolveFixedKey,
   statusOf,
 } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
-import { requestKeyOf } from './request-key.js';
 import { LockedStream, responseOf, returnsObservable } from './locked-stream.js';
-import { LOCK_INTERCEPTOR } from './unintercepted-handlers.js';
+import { LOCK_INTERCEPTOR } from './lock.explorer.js';
 import { holdOr } from './with-lock.decorator.js';
 
 /** The status that proxies log for a client that disconnects before the response. */

@@ -1,12 +1,10 @@
 import { type Duration, parseDuration } from '../core/settings/duration.js';
 import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from '../core/errors.js';
-import type { ForcedRelease, Owners } from '../core/forced-release.js';
+import type { ForcedRelease, Owners, Target } from '../core/operator/forced-release.js';
 import type { Lock } from '../core/lock.js';
-import type { LockObserver, OnHeld } from '../core/observer.js';
-import { ObserverHub } from '../core/observer-hub.js';
-import type { OwnLocks } from '../core/own-locks.js';
+import { type LockObserver, ObserverHub, type OnHeld } from '../core/observer.js';
+import type { LockInspection, OwnLocks, PermitInspection, TakenPermits } from '../core/operator/inspector.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
-import type { LockInspection, PermitInspection, TakenPermits } from '../core/inspection.js';
 import type { Redlock } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { ACQUIRE_OPTION_NAMES, type AcquireOptions } from '../core/settings/options.js';
@@ -18,15 +16,12 @@ import {
   type Settings,
   warningOfTtl,
 } from '../core/settings/settings.js';
-import type { StateSnapshot } from '../core/state/read-state.js';
-import type { Target } from '../core/target.js';
+import type { StateSnapshot } from '../core/state/state-register.js';
 import type { RedlockStatus } from '../core/health/status.js';
-import { FixedNames } from './fixed-names.js';
-import type { LockEnvironment } from './lock-environment.interface.js';
-import { LockScope } from './lock-scope.js';
-import { rejectOnThrow } from './rejection.js';
+import { FixedNames } from './lock.explorer.js';
+import { LockContext, type LockEnvironment, LockScope } from './lock-scope.js';
+import { rejectOnThrow } from './locked-stream.js';
 import { IS_LOCK_SERVICE } from './lock-service.token.js';
-import { LockContext } from './lock-context.js';
 import {
   type LockedMethodOptions,
   type LockInterceptorOptions,
@@ -66,7 +61,7 @@ interface BegunWork<T> {
 }
 
 /** What to run under a lock. */
-export interface LockedRun<T> {
+interface LockedRun<T> {
   readonly work: LockedWork<T>;
   /** May refuse what the work returns, a promise and its result alike, by throwing. */
   readonly check?: (returned: unknown) => void;

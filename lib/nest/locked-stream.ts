@@ -3,6 +3,15 @@ import { type CallHandler, type ExecutionContext, Logger, StreamableFile } from 
 import { defer, isObservable, type Subscriber, type Subscription } from 'rxjs';
 import type { LockScope } from './lock-scope.js';
 
+/** Turns what is thrown into a rejection. An async function would do the same for one more promise in each call. */
+export function rejectOnThrow<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return run();
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
 /** Forwards a handler's result under a lock, and releases the lock when the last value has been delivered. */
 export class LockedStream {
   private readonly source: Subscription | undefined;

@@ -1,13 +1,173 @@
+import { RedlockConfigError } from '../core/errors.js';
+import type { Master } from '../core/master.interface.js';
+import { MemoryMaster } from '../memory/memory-master.js';
+import { ClusterTwins } from '../redis/cluster/cluster-master.js';
+import { isClient, masterFrom, refuseTwins } from '../redis/master-source.js';
+import type { RedisMasterContext } from '../redis/redis-client.interface.js';
+import { redactAddress } from '../redis/urls.js';
+import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
+import type { LoggerService } from '@nestjs/common';
+import type { LockObserver, ObservedService } from '../core/observer.js';
+import 'reflect-metadata';
 import { SystemClock } from '../runtime/system-clock.js';
 import { defaultInstance } from '../runtime/instance.js';
 import type { Clock } from '../core/clock.js';
-import { RedlockConfigError } from '../core/errors.js';
 import { parseDuration } from '../core/settings/duration.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { REDLOCK_OPTION_NAMES } from '../core/settings/options.js';
 import { resolveFlag, resolveSettings, type Settings } from '../core/settings/settings.js';
-import { adviceFor, countOf, hasMethods } from './masters-option.js';
-import type { RedlockModuleOptions } from './redlock-module-options.interface.js';
+
+const MASTER: readonly (keyof Master)[] = [
+  ...(['ask', 'connect', 'problem', 'identity', 'reconnect', 'onReady', 'listen', 'close'] as const),
+];
+
+/**
+ * Creates the masters that the option `masters` names.
+ *
+ * @throws {RedlockConfigError} for the first invalid one
+ */
+export function createMasters(sources: unknown, context: RedisMasterContext): Master[] {
+  if (sources === 'memory') return [new MemoryMaster(context.clock)];
+  const count = countOf(sources);
+  if (count === undefined) {
+    // A string may be an address with a password.
+    const shown = typeof sources === 'string' ? redactAddress(sources) : sources;
+    throw new RedlockConfigError(
+      'masters',
+      shown,
+      `must be a list of at least one master, or 'memory'${adviceFor(sources)}`,
+    );
+  }
+  const clusters = new ClusterTwins();
+  // Not by `map`, which skips the holes of an array.
+  const masters = Array.from({ length: count }, (_, index) =>
+    createMaster(`masters[${index}]`, (sources as MasterSource[])[index] as MasterSource, {
+      ...context,
+      clusters,
+      isAlone: count === 1,
+    }),
+  );
+  refuseTwins('masters', masters);
+  return masters;
+}
+
+/** What to write instead of a client that is not in a list. */
+function adviceFor(sources: unknown): string {
+  return hasMethods(sources, ['duplicate']) && isClient(sources) ? '; a client goes into a list, such as [client]' : '';
+}
+
+/** Number of masters; `undefined` unless `sources` is a non-empty array. */
+function countOf(sources: unknown): number | undefined {
+  try {
+    return Array.isArray(sources) && sources.length > 0 ? sources.length : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function createMaster(option: string, source: MasterSource, context: RedisMasterContext): Master {
+  if (!hasMethods(source, ['ask'])) return masterFrom(option, source, context);
+  if (hasMethods(source, MASTER) && typeof Reflect.get(source, 'name') === 'string') return source as Master;
+  throw new RedlockConfigError(option, source, `must have a name and the methods ${MASTER.join(', ')}`);
+}
+
+/** Whether the value is an object with these methods. */
+function hasMethods(value: unknown, methods: readonly string[]): value is object {
+  try {
+    if (typeof value !== 'object' || value === null) return false;
+    return methods.every((method) => typeof Reflect.get(value, method) === 'function');
+  } catch {
+    return false;
+  }
+}
+
+/** @throws {RedlockConfigError} unless the value is a list of observers */
+export function observersOf(observers: unknown): readonly LockObserver[] {
+  if (observers !== undefined && (!Array.isArray(observers) || !observers.every((each) => hasMethods(each, [])))) {
+    throw new RedlockConfigError('observers', observers, 'must be a list of observers');
+  }
+  return observers ?? [];
+}
+
+/** The observers of one service: each observer, or the one that it returns for the service. */
+export function started(
+  observers: readonly LockObserver[],
+  service: ObservedService,
+  logger: LoggerService,
+): LockObserver[] {
+  return observers.map((observer) => {
+    try {
+      return observer.started?.(service) ?? observer;
+    } catch (error) {
+      reportTo(logger)(error);
+      return observer;
+    }
+  });
+}
+
+/** Logs what an observer throws. */
+export function reportTo(logger: LoggerService, observed = 'locks'): (error: unknown) => void {
+  return (error) => {
+    try {
+      logger.error(`an observer of ${observed} threw: ${String(error)}`);
+    } catch {
+      // Observers are called from timers and sockets, where an error of the logger would end the process.
+    }
+  };
+}
+
+/** The units of the three finest fields of a cron expression: how many there are, and the milliseconds of one. */
+const FIELDS = [
+  { size: 60, unit: 1_000 },
+  { size: 60, unit: 60_000 },
+  { size: 24, unit: 3_600_000 },
+];
+const DAY = 86_400_000;
+const PART = /^(?:\*|(\d+)(?:-(\d+))?)(?:\/(\d+))?$/;
+
+/**
+ * The shortest time in milliseconds between two ticks of a method under `@Cron` or `@Interval`; `undefined` if the method
+ * has neither, or a schedule of another kind.
+ */
+export function shortestPeriodOf(method: object): number | undefined {
+  const interval = Reflect.getMetadata('SCHEDULE_INTERVAL_OPTIONS', method) as { timeout?: unknown } | undefined;
+  if (typeof interval?.timeout === 'number') return interval.timeout;
+  const cron = Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', method) as { cronTime?: unknown } | undefined;
+  return typeof cron?.cronTime === 'string' ? shortestPeriod(cron.cronTime) : undefined;
+}
+
+/** The shortest period of a cron expression in milliseconds: that of its finest field with several values. */
+export function shortestPeriod(expression: string): number | undefined {
+  const words = expression.trim().split(/\s+/);
+  if (words.length !== 5 && words.length !== 6) return undefined;
+  const fields = words.length === 5 ? ['0', ...words] : words;
+  for (const [index, { size, unit }] of FIELDS.entries()) {
+    const values = valuesOf(fields[index] ?? '', size);
+    if (!values) return undefined;
+    if (values.length > 1) return smallestGap(values, size) * unit;
+  }
+  return DAY;
+}
+
+/** The values of one field, sorted; `undefined` if it is not understood. */
+function valuesOf(field: string, size: number): number[] | undefined {
+  const values = new Set<number>();
+  for (const part of field.split(',')) {
+    const match = PART.exec(part);
+    if (!match) return undefined;
+    const [, from = '0', to, step] = match;
+    const isAll = match[1] === undefined || (step !== undefined && to === undefined);
+    const last = to === undefined ? (isAll ? size - 1 : Number(from)) : Number(to);
+    const by = Math.max(1, Number(step ?? 1));
+    for (let value = Number(from); value <= Math.min(last, size - 1); value += by) values.add(value);
+  }
+  return values.size === 0 ? undefined : [...values].sort((a, b) => a - b);
+}
+
+/** The smallest difference between two values that follow each other, across the end of the unit, too. */
+function smallestGap(values: readonly number[], size: number): number {
+  return Math.min(...values.map((value, index) => (values[index + 1] ?? (values[0] ?? 0) + size) - value));
+}
 
 /** The names of all options of a lock service. */
 export const MODULE_OPTION_NAMES = [
@@ -26,7 +186,7 @@ const DEFAULT_CONNECT_TIMEOUT = 5_000;
 const DEFAULT_DRAIN_TIMEOUT = 5_000;
 
 /** Settings of a module: complete and validated. Durations are in milliseconds. */
-export interface ModuleSettings {
+interface ModuleSettings {
   readonly settings: Settings;
   readonly connectTimeout: number;
   readonly drainTimeout: number;

@@ -1,5 +1,6 @@
 import {
   type BeforeApplicationShutdown,
+  ConfigurableModuleBuilder,
   type DynamicModule,
   Inject,
   Logger,
@@ -8,23 +9,28 @@ import {
   type OnModuleInit,
   type Provider,
 } from '@nestjs/common';
+import type { MasterSource, RedlockModuleExtras, RedlockModuleOptions } from './redlock-module-options.interface.js';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { resolveFlag } from '../core/settings/settings.js';
-import { nameInterceptors } from './interceptor-places.js';
-import { LOCK_SERVICE, LockExplorer, SERVICE_NAME } from './lock.explorer.js';
+import { LOCK_SERVICE, LockExplorer, nameInterceptors, SERVICE_NAME } from './lock.explorer.js';
 import { checkServiceName, getLockServiceToken, getReplacementToken, isLockService } from './lock-service.token.js';
 import { LockService } from './lock.service.js';
 import { checkIsObject, MODULE_OPTION_NAMES } from './module-settings.js';
-import {
-  type ASYNC_OPTIONS_TYPE,
-  ConfigurableModuleClass,
-  MODULE_OPTIONS_TOKEN,
-  type OPTIONS_TYPE,
-} from './redlock.module-definition.js';
-import type { MasterSource, RedlockModuleExtras, RedlockModuleOptions } from './redlock-module-options.interface.js';
-import { RUNTIME_STARTER, RuntimeStarter } from './runtime-starter.js';
+import { RUNTIME_STARTER, RuntimeStarter } from './redlock.runtime.js';
+
+const extras: Required<Pick<RedlockModuleExtras, 'isGlobal'>> & { name: string | undefined } = {
+  isGlobal: true,
+  name: undefined,
+};
+
+export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
+  new ConfigurableModuleBuilder<RedlockModuleOptions>({ moduleName: 'Redlock' })
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName('createRedlockOptions')
+    .setExtras(extras, (definition, { isGlobal }) => ({ ...definition, global: isGlobal }))
+    .build();
 
 const FOR_ROOT_OPTION_NAMES: readonly string[] = [...MODULE_OPTION_NAMES, 'isGlobal', 'name'] satisfies (
   keyof RedlockModuleExtras | keyof RedlockModuleOptions

@@ -1,28 +1,95 @@
-import type { LoggerService } from '@nestjs/common';
+import type { Clock } from '../core/clock.js';
 import { QuorumUnavailableError } from '../core/errors.js';
-import { IdleCheck } from '../core/health/idle-check.js';
-import { QuorumWatch } from '../core/health/quorum-watch.js';
-import type { RedlockStatus } from '../core/health/status.js';
-import type { Master } from '../core/master.interface.js';
-import type { LockObserver } from '../core/observer.js';
-import { ObserverHub } from '../core/observer-hub.js';
-import { quorumOf } from '../core/acquire/quorum-call.js';
+import { isHopeless } from '../core/health/connect.js';
+import { measureRoundTrips, warningOfRoundTrips } from '../core/health/circuit-breaker-master.js';
+import { Keyspace } from '../core/keyspace.js';
 import { Redlock } from '../core/redlock.js';
 import { type Settings, warningOfTtl } from '../core/settings/settings.js';
+import { doctorCommand } from '../redis/doctor-command.js';
+import { isServerMaster, type ServerMaster } from '../redis/master-source.js';
+import type { Master, MasterRequest, ReplyCallback } from '../core/master.interface.js';
 import { MemoryMaster } from '../memory/memory-master.js';
+import type { LoggerService } from '@nestjs/common';
+import { IdleCheck, QuorumWatch, type RedlockStatus } from '../core/health/status.js';
+import { type LockObserver, ObserverHub } from '../core/observer.js';
+import { quorumOf } from '../core/acquire/quorum-call.js';
 import { RestartGuard } from '../redis/guard/restart-guard.js';
-import { languageOf } from '../redis/port-language.js';
-import { isServerMaster } from '../redis/master-source.js';
+import { languageOf } from '../redis/connection-problem.js';
 import { RequestEncoder } from '../redis/request-encoding.js';
 import { SystemRandom } from '../runtime/system-random.js';
-import { adviceFor, adviceOnBoot, measureOnce, warnOfRoundTrips } from './boot-advice.js';
 import { LockService } from './lock.service.js';
 import { logTo } from './log-observer.js';
-import { createMasters } from './masters-option.js';
-import { resolveModule } from './module-settings.js';
-import { observersOf, reportTo, started } from './observers-option.js';
-import { OpenMaster } from './open-master.js';
+import { createMasters, observersOf, reportTo, resolveModule, started } from './module-settings.js';
 import type { RedlockModuleOptions } from './redlock-module-options.interface.js';
+
+/** The end of errors about masters that cannot vote; `undefined` without servers to examine. */
+function adviceFor(servers: readonly ServerMaster[], settings: Settings): string | undefined {
+  if (servers.length === 0) return undefined;
+  const urls = servers.map(({ placeholderUrl }) => placeholderUrl);
+  return `To examine them: ${doctorCommand(urls, settings)}`;
+}
+
+/** The line of the log before the boot fails. */
+function adviceOnBoot({ answers }: QuorumUnavailableError, masters: number): string {
+  const start = 'cannot start without a majority of the masters';
+  return isHopeless(answers, masters)
+    ? `${start}: waiting does not help, the servers or their settings have to be corrected`
+    : `${start}; \`lazyConnect: true\` starts without waiting for them`;
+}
+
+interface Measuring {
+  readonly clock: Clock;
+  readonly settings: Settings;
+  /** Number of all masters. */
+  readonly all: number;
+  readonly warn: (message: string) => void;
+}
+
+/** Measures the servers, and warns if `masterTimeout` is shorter than a round trip. Never rejects. */
+async function warnOfRoundTrips(
+  servers: readonly ServerMaster[],
+  { clock, settings: { masterTimeout, keyPrefix }, all, warn }: Measuring,
+): Promise<void> {
+  const key = new Keyspace(keyPrefix).probe;
+  const trips = await measureRoundTrips(servers, { key, clock, enough: masterTimeout });
+  const warning = warningOfRoundTrips(trips, masterTimeout, all);
+  if (warning !== undefined) warn(warning);
+}
+
+/** Measures once, as soon as a quorum of the servers is connected, which may be now. */
+function measureOnce(redlock: Redlock, servers: readonly ServerMaster[], measure: () => Promise<void>): void {
+  let isDone = false;
+  const check = (): void => {
+    if (isDone || redlock.isStopped) return;
+    const connected = servers.filter((server) => !server.problem()).length;
+    if (connected < redlock.status().quorum) return;
+    isDone = true;
+    void measure();
+  };
+  redlock.onReady(check);
+  check();
+}
+
+/**
+ * Replaces the masters with `enabled: false`. Each key contains the token of its acquisition, so no acquisition is ever
+ * refused. Everything else, fencing tokens included, works as on a master in memory.
+ */
+class OpenMaster extends MemoryMaster {
+  constructor(clock: Clock) {
+    super(clock, 'none');
+  }
+
+  override ask(request: MasterRequest, reply: ReplyCallback): void {
+    super.ask(
+      'token' in request ? { ...request, keys: request.keys.map((key) => request.token + key) } : request,
+      reply,
+    );
+  }
+
+  override onReady(): void {
+    // This master is always ready; it would have to keep a listener for each acquisition.
+  }
+}
 
 /** One registered lock service and the algorithm that it runs on. */
 export class RedlockRuntime {
@@ -57,7 +124,7 @@ export class RedlockRuntime {
  * @throws {RedlockConfigError} for the first invalid option
  * @throws {QuorumUnavailableError} if a majority of the masters cannot be reached
  */
-export async function createRedlockRuntime(
+async function createRedlockRuntime(
   options: RedlockModuleOptions,
   logger: LoggerService,
   name = 'default',
@@ -152,4 +219,39 @@ async function watch({ quorum, redlock, guard, idleCheck }: Watched): Promise<vo
   if (redlock.isStopped || quorum.hasBegun) return;
   quorum.begin();
   idleCheck?.begin();
+}
+
+/** Injection token. Nest prints it where an application imports the class in place of the result of `forRoot`. */
+export const RUNTIME_STARTER = Symbol(
+  'nestjs-redlock: import RedlockModule.forRoot(...) once, in the root module, and never RedlockModule itself',
+);
+
+/**
+ * Starts the runtime of a lock service when Nest creates the service. A test that replaces the service therefore opens
+ * no connection.
+ */
+export class RuntimeStarter {
+  private runtime: RedlockRuntime | undefined;
+
+  constructor(
+    private readonly options: RedlockModuleOptions,
+    private readonly logger: LoggerService,
+    private readonly name?: string,
+  ) {}
+
+  /** Checks all options, and connects to the masters. */
+  async start(): Promise<LockService> {
+    this.runtime = await createRedlockRuntime(this.options, this.logger, this.name);
+    return this.runtime.service;
+  }
+
+  /** Refuses new locks and ends waiting. */
+  stop(): void {
+    this.runtime?.stop();
+  }
+
+  /** Waits for the held locks, and closes the connections. */
+  async close(): Promise<void> {
+    await this.runtime?.close();
+  }
 }

@@ -4,17 +4,19 @@ import { isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js'
 import type { OnHeld } from '../core/observer.js';
 import { refuseSeveral } from '../core/settings/resources.js';
 import type { LockScope } from './lock-scope.js';
-import { checkArguments, resolveComputedKey, resolveFixedKey } from './lock-key.js';
 import {
+  checkArguments,
   checkOnLocked,
   type LockedMethodOptions,
   type LockResource,
   optionsOf,
+  resolveComputedKey,
+  resolveFixedKey,
   type WithLockOptions,
 } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService, WorkSettings } from './lock.service.js';
-import { rejectOnThrow } from './rejection.js';
+import { rejectOnThrow } from './locked-stream.js';
 import { injectProperty, methodOf, misuse, nameOf, refuseStream } from './lockable-method.js';
 
 /** What to lock: fixed, or computed from the arguments of the method. */
@@ -23,7 +25,7 @@ export type LockKey = LockResource | ((...args: never[]) => LockResource);
 type KeyFunction = Extract<LockKey, (...args: never[]) => unknown>;
 
 /** The arguments of one `@WithLock`, which are checked at boot. */
-export interface LockDeclaration {
+interface LockDeclaration {
   readonly method: string;
   readonly options: LockedMethodOptions;
   /** What it locks, if that does not depend on the arguments; otherwise empty. */

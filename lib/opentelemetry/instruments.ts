@@ -1,4 +1,13 @@
-import type { Counter, Histogram, Meter, ObservableGauge, UpDownCounter } from '@opentelemetry/api';
+import type {
+  Attributes,
+  BatchObservableCallback,
+  Counter,
+  Histogram,
+  Meter,
+  ObservableGauge,
+  UpDownCounter,
+} from '@opentelemetry/api';
+import { type MasterState, type RedlockStatus, votingIn } from '../core/health/status.js';
 
 /** Bucket boundaries in seconds, from the latency of a nearby master to the waiting budget. */
 const MOMENTS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -99,4 +108,70 @@ export class Instruments {
 
 function seconds(boundaries: readonly number[]) {
   return { unit: 's', advice: { explicitBucketBoundaries: [...boundaries] } };
+}
+
+const STATES: readonly MasterState[] = ['voting', 'quarantined', 'silent', 'down', 'refused'];
+
+/**
+ * Reports the status of the masters at each collection of metrics, also while no lock is used.
+ *
+ * @param attributes attributes of every measurement
+ * @returns ends the reports
+ */
+export function observeStatus(
+  meter: Meter,
+  { mastersVoting, masterState, quorumAvailable }: Instruments,
+  { status, attributes }: { readonly status: () => RedlockStatus; readonly attributes: Attributes },
+): () => void {
+  const gauges = [mastersVoting, masterState, quorumAvailable];
+  const observe: BatchObservableCallback = (result) => {
+    const present = status();
+    result.observe(mastersVoting, votingIn(present), attributes);
+    result.observe(quorumAvailable, present.canVote ? 1 : 0, attributes);
+    for (const { master, state } of present.masters) {
+      for (const each of STATES) {
+        const labels = { ...attributes, 'redlock.master': master, 'redlock.state': each };
+        result.observe(masterState, each === state ? 1 : 0, labels);
+      }
+    }
+  };
+  meter.addBatchObservableCallback(observe, gauges);
+  return () => meter.removeBatchObservableCallback(observe, gauges);
+}
+
+/** Maximum number of different attribute values, however many resources there are. */
+const MOST_PATTERNS = 100;
+const LONGEST_PATTERN = 64;
+/** Stands for all further patterns, and for resources for which the function throws or returns an empty string. */
+const OTHER = 'other';
+
+/** Names for kinds of resources, few enough to be attributes of metrics. */
+export class ResourcePatterns {
+  private readonly known = new Set<string>();
+
+  constructor(private readonly patternOf: (resource: string) => string = beginning) {}
+
+  /** Returns one name for all resources of a lock. */
+  of(resources: readonly string[]): string {
+    const pattern = this.joined(resources);
+    if (this.known.has(pattern)) return pattern;
+    if (this.known.size >= MOST_PATTERNS) return OTHER;
+    this.known.add(pattern);
+    return pattern;
+  }
+
+  private joined(resources: readonly string[]): string {
+    try {
+      const patterns = new Set(resources.map((resource) => this.patternOf(resource)));
+      return [...patterns].sort().join(',').slice(0, LONGEST_PATTERN) || OTHER;
+    } catch {
+      // The function is user code, and its error must not fail the acquisition.
+      return OTHER;
+    }
+  }
+}
+
+/** The part up to the first colon. A name without a colon may be one of many, so its pattern is `*`. */
+function beginning(resource: string): string {
+  return `${resource.slice(0, resource.indexOf(':') + 1)}*`;
 }

@@ -1,7 +1,6 @@
 import type { Attributes, BatchObservableCallback, Meter } from '@opentelemetry/api';
-import type { JobObserver, JobRunReport, JobSkip } from '../core/jobs/job-observer.interface.js';
-import type { Instruments } from './instruments.js';
-import { ResourcePatterns } from './resource-patterns.js';
+import type { JobObserver, JobRunReport, JobSkip } from '../core/jobs/job-observer.js';
+import { type Instruments, ResourcePatterns } from './instruments.js';
 
 /** Measures the jobs of one lock service. */
 export class JobMetrics implements JobObserver {

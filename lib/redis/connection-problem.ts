@@ -1,4 +1,6 @@
 import { isReply, redactedMessageOf } from './replies.js';
+import { connect as connectPlain, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 
 /** Why there is no connection to a server. Contains no secrets. */
 export interface ConnectionProblem {
@@ -32,7 +34,7 @@ export const LACKS_TLS = permanent(
   'use redis:// (no option tls), or the port on which it speaks TLS',
 );
 export const IS_HTTP = permanent('it is an HTTP server and not a Redis server', CORRECT_ADDRESS);
-export const CLOSES_EARLY = 'it closes the connection before its first answer';
+const CLOSES_EARLY = 'it closes the connection before its first answer';
 
 /** By the code of the error. */
 const BY_CODE: Readonly<Record<string, (message: string) => ConnectionProblem>> = {
@@ -168,4 +170,68 @@ function shortTls(message: string): string {
 function codeOf(error: unknown): string {
   const { code } = (error ?? {}) as { code?: unknown };
   return typeof code === 'string' ? code : '';
+}
+
+/** The address of a server. */
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** First bytes of an answer, by language. 0x15 begins an alert in TLS. */
+const BEGINNINGS: readonly (readonly [RegExp, Language])[] = [
+  [/^HTTP\//, 'http'],
+  // eslint-disable-next-line no-control-regex
+  [/^\x15/, 'tls'],
+  [/^[+-]/, 'redis'],
+];
+/** Time limit for each of two connections, in milliseconds. */
+const WITHIN = 1_500;
+/** These errors of a certificate show that there is one. */
+const CERTIFICATE_ERROR = /CERT|^UNABLE_TO_/;
+
+/** Finds out which language a port speaks, over connections of its own. Sends no credentials. */
+export async function languageOf(endpoint: Endpoint): Promise<Language | undefined> {
+  const language = await trySocket(endpoint);
+  // A port that expects TLS refuses other bytes at once.
+  return language === 'closed' ? tryTls(endpoint) : language;
+}
+
+function trySocket(endpoint: Endpoint): Promise<Language | 'closed' | undefined> {
+  const socket = connectPlain({ ...endpoint });
+  return outcomeOf<Language | 'closed'>(socket, (end) => {
+    socket.once('connect', () => socket.write('PING\r\n'));
+    socket.once('data', (data) => {
+      const beginning = data.toString('latin1', 0, 16);
+      end(BEGINNINGS.find(([pattern]) => pattern.test(beginning))?.[1]);
+    });
+    socket.once('close', () => end('closed'));
+  });
+}
+
+function tryTls(endpoint: Endpoint): Promise<Language | undefined> {
+  const { host } = endpoint;
+  const socket = connectTls({ ...endpoint, ...(isIP(host) === 0 && { servername: host }) });
+  return outcomeOf<Language>(socket, (end) => {
+    socket.once('secureConnect', () => end('tls'));
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      end(CERTIFICATE_ERROR.test(error.code ?? '') ? 'tls' : undefined),
+    );
+  });
+}
+
+type End<T> = (language: T | undefined) => void;
+
+function outcomeOf<T>(socket: Socket, listen: (end: End<T>) => void): Promise<T | undefined> {
+  return new Promise((resolve) => {
+    const end: End<T> = (language) => {
+      clearTimeout(timer);
+      resolve(language);
+      socket.destroy();
+    };
+    const timer = setTimeout(() => end(undefined), WITHIN);
+    socket.on('error', () => undefined);
+    listen(end);
+    socket.once('close', () => end(undefined));
+  });
 }

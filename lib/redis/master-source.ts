@@ -1,24 +1,24 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { RedlockConfigError } from '../core/errors.js';
 import type { Master } from '../core/master.interface.js';
-import { type DurableOption, resolveDurable } from './durable-option.js';
-import { checkEndpoint, endpointOf } from './endpoint.js';
-import { OWN_SETTINGS } from './own-settings.js';
-import { isPlainObject } from './plain-object.js';
-import type { RedisClient, RedisClientOptions, RedisClientSource } from './redis-client.interface.js';
-import type { RedisMasterContext } from './redis-master-context.interface.js';
-import { ClusterMaster } from './cluster/cluster-master.js';
+import { type DurableOption, resolveDurable } from './recognition.js';
+import { checkEndpoint, endpointOf, isPlainObject, redactAddress, settingsOfUrl } from './urls.js';
+import { OWN_SETTINGS } from './connection.js';
+import type {
+  RedisClient,
+  RedisClientOptions,
+  RedisClientSource,
+  RedisMasterContext,
+} from './redis-client.interface.js';
+import { ClusterMaster, ClusterTwins } from './cluster/cluster-master.js';
 import {
   clusterSettings,
   isClusterSource,
   type RedisClusterOptions,
   type RedisClusterSource,
 } from './cluster/cluster-source.js';
-import { ClusterTwins } from './cluster/cluster-twins.js';
 import { RedisMaster } from './redis-master.js';
-import { settingsOfUrl } from './redis-url.js';
 import { SENTINEL_PORT, sentinelGroup } from './sentinel/sentinel-group.js';
-import { redactAddress } from './url-parts.js';
 
 /**
  * The address of a master: a `redis://` or `rediss://` URL, the path of a unix socket, a `redis+sentinel://` or

@@ -1,6 +1,6 @@
 import { type Clock, elapsedSince, type Instant, type Timer } from '../core/clock.js';
 import type { NotificationListener } from '../core/master.interface.js';
-import { backoff } from './own-settings.js';
+import { backoff } from './connection.js';
 import type { RedisClient } from './redis-client.interface.js';
 
 /** A connection that has been silent for this many milliseconds is tested, and has as many to answer. */

@@ -1,11 +1,11 @@
-import type { Keyspace } from '../core/keyspace.js';
-import type { RefusedReply } from '../core/master.interface.js';
+import { Keyspace } from '../core/keyspace.js';
+import type { MasterReply, RefusedReply } from '../core/master.interface.js';
 
 /** A command with its arguments, in a form that changes nothing. */
 export type Trial = readonly [command: string, ...args: (string | number)[]];
 
 /** The names on which commands are tried. No lock has them. */
-export interface TrialNames {
+interface TrialNames {
   readonly key: string;
   readonly channel: string;
   /** A hash of the library, if it has to be read. */
@@ -65,4 +65,174 @@ export function literally(text: string): string {
 /** The names on which a process tries its permissions. */
 export function trialNames(keyspace: Keyspace, id: string): TrialNames {
   return { key: keyspace.trialOf(id), channel: keyspace.channelOf(id) };
+}
+
+/** Without the first ones, no lock can be taken; without the others, none where the restart guard is on. */
+const VITAL = ['+set', '+evalsha'];
+const VITAL_FOR_GUARD = ['+hget', '+hset', '+hmget', '+time'];
+
+const POLLING = 'waiters poll';
+const NOT_SHARED = 'no lock can be shared';
+/** What does not work without a permission, if it is not the lock itself. */
+const CONSEQUENCES: Readonly<Record<string, string>> = {
+  '+get': 'locks are not released before they expire',
+  '+del': 'locks are not released before they expire',
+  '+exists': 'locks are neither extended nor handed over',
+  '+pexpire': 'no lock can be extended',
+  '+pttl': 'waiters are not told how long a lock is held',
+  ...Object.fromEntries(['+publish', '+subscribe', '+pubsub|numsub'].map((rule) => [rule, POLLING])),
+  ...Object.fromEntries(
+    ['+zadd', '+zrem', '+zcard', '+zpopmin', '+zrange'].map((rule) => [rule, `${POLLING}, ${NOT_SHARED}`]),
+  ),
+  '+zremrangebyscore': NOT_SHARED,
+  '+pexpireat': NOT_SHARED,
+  '+mget': 'no permit can be taken',
+  '+hget': 'no fencing token can be drawn',
+  '+hset': 'no fencing token can be drawn',
+  '+hmget': 'doctor cannot read the marker',
+  '+info': 'a restart that keeps stale data goes unnoticed',
+  '+eval': 'no state can be read, and a restarted server is not recognized',
+  '+script|load': 'the first request after each connection is sent twice',
+};
+
+/** What the user of one connection lacks, and how to ask its server. */
+interface MissingPermissionsContext {
+  readonly keyPrefix: string;
+  /** The marker of the restart guard; `undefined` where it is off. */
+  readonly marker: string | undefined;
+  /** Runs `scripts/permissions.lua.ts`. */
+  readonly run: (trials: readonly Trial[]) => Promise<unknown>;
+  /** Converts a server's error into a refusal without secrets; `undefined` for an error of the connection. */
+  readonly refusalOf: (error: unknown) => RefusedReply | undefined;
+}
+
+/**
+ * The permissions that the user of one server lacks. An error inside a script does not say which command it was, and most
+ * commands of queues may fail without one: so the commands are tried one by one, after a refusal and with each probe.
+ */
+export class MissingPermissions {
+  private tried: readonly string[] = [];
+  /** What was refused outside of scripts: they cannot be tried without an effect, and are not tried on purpose. */
+  private readonly met = new Map<string, string>();
+  private current: Promise<void> | undefined;
+  private isMarkerDenied = false;
+
+  constructor(private readonly context: MissingPermissionsContext) {}
+
+  /** A command that cannot be tried was refused, or carried out. */
+  note(command: string, error: unknown): void {
+    const refusal = error === undefined ? undefined : this.context.refusalOf(error);
+    if (refusal?.code === 'NOPERM') this.met.set(command, this.ruleOf(command, refusal));
+    else if (error === undefined) this.met.delete(command);
+  }
+
+  /** A refusal with the name of the permission that is missing. */
+  async explain(refusal: RefusedReply): Promise<RefusedReply> {
+    await this.tryAll();
+    const named = /\bto run the '([\w|-]+)' command/.exec(refusal.reason)?.[1];
+    const { rules } = this;
+    if (named !== undefined) {
+      const rule = ruleFor(named);
+      return this.refusal(rules.includes(rule) ? rules : [rule, ...rules]);
+    }
+    const forNames = ruleForNames(refusal, this.context.keyPrefix);
+    if (forNames !== undefined && !this.isMarkerDenied) {
+      return { ...refusal, reason: `${refusal.reason.replace(/\.$/, '')}: ${adviceOn([forNames])}` };
+    }
+    return rules.length > 0 ? this.refusal(rules) : refusal;
+  }
+
+  /** The refusal in place of an answer that a missing permission has caused, if it has. */
+  async causeOf<T extends MasterReply>(answer: T): Promise<T | RefusedReply> {
+    await this.tryAll();
+    return this.isVital(this.rules) ? this.refusal(this.rules) : answer;
+  }
+
+  /** The answer to a probe: refused without a permission that each lock needs, else with those that are missing. */
+  async judge(answer: MasterReply): Promise<MasterReply> {
+    await this.tryAll();
+    const { rules } = this;
+    if (this.isVital(rules)) return this.refusal(rules);
+    const lacks = rules.length === 0 ? '' : `NOPERM ${reasonOf(rules, false)}`;
+    // A probe also deletes its key, which a lock that is taken does not need.
+    if (answer.kind === 'refused' && answer.isVital === false) return { kind: 'granted', lacks };
+    return answer.kind === 'granted' ? { ...answer, lacks } : answer;
+  }
+
+  /** An error of the server that names the missing permission, in place of one inside a script that does not. */
+  async named(error: unknown): Promise<unknown> {
+    const refusal = this.context.refusalOf(error);
+    if (refusal?.code !== 'NOPERM') return error;
+    // In a script, Redis 8 names the permission behind the code ERR.
+    if (/\bto run the\b/.test(refusal.reason)) return replyError(refusal.reason);
+    await this.tryAll();
+    const { rules } = this;
+    const [rule] = rules.filter((each) => VITAL_FOR_GUARD.includes(each));
+    const cause =
+      rule === undefined ? reasonOf(rules, true) : `this user has no permissions to run the '${rule.slice(1)}' command`;
+    return rules.length === 0 ? error : replyError(cause);
+  }
+
+  /** Joins a trial under way: a server answers in order, so it was sent after what has just been refused. */
+  private tryAll(): Promise<void> {
+    this.current ??= this.tryNow().finally(() => (this.current = undefined));
+    return this.current;
+  }
+
+  private async tryNow(): Promise<void> {
+    const { keyPrefix, marker, run, refusalOf } = this.context;
+    const names = { ...trialNames(new Keyspace(keyPrefix), 'permissions'), ...(marker !== undefined && { marker }) };
+    const trials = trialsInScripts(names);
+    try {
+      const failed = (await run(trials)) as readonly string[];
+      this.met.delete('eval');
+      this.isMarkerDenied = false;
+      this.tried = failed.flatMap((line) => {
+        const [, place = '', message = ''] = /^(\d+) (.*)$/s.exec(line) ?? [];
+        const [command = '', name] = trials[Number(place) - 1] ?? [];
+        const refusal = refusalOf(Object.assign(new Error(message), { name: 'ReplyError' }));
+        if (refusal?.code !== 'NOPERM') return [];
+        const rule = this.ruleOf(command, refusal);
+        if (rule.startsWith('~') && name === marker) this.isMarkerDenied = true;
+        return [rule];
+      });
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal?.code === 'NOPERM') this.note('eval', error);
+    }
+  }
+
+  private ruleOf(command: string, refusal: RefusedReply): string {
+    const isAboutCommand = /\bto run the\b|\bcan't run\b/.test(refusal.reason);
+    return (isAboutCommand ? undefined : ruleForNames(refusal, this.context.keyPrefix)) ?? ruleFor(command);
+  }
+
+  private get rules(): readonly string[] {
+    return [...new Set([...this.tried, ...this.met.values()])];
+  }
+
+  private isVital(rules: readonly string[]): boolean {
+    const { marker } = this.context;
+    const vital = marker === undefined ? VITAL : [...VITAL, ...VITAL_FOR_GUARD];
+    return this.isMarkerDenied || rules.some((rule) => vital.includes(rule));
+  }
+
+  private refusal(rules: readonly string[]): RefusedReply {
+    const isVital = this.isVital(rules);
+    return { kind: 'refused', code: 'NOPERM', reason: reasonOf(rules, isVital), isVital };
+  }
+}
+
+function replyError(reason: string): Error {
+  return Object.assign(new Error(`NOPERM ${reason}`), { name: 'ReplyError' });
+}
+
+function reasonOf(rules: readonly string[], isVital: boolean): string {
+  const consequences = new Set(isVital ? [] : rules.flatMap((rule) => CONSEQUENCES[rule] ?? []));
+  const effect = consequences.size === 0 ? '' : ` (${[...consequences].join('; ')})`;
+  return `its user lacks the permission${rules.length === 1 ? '' : 's'} ${rules.join(' ')}${effect}: ${adviceOn(rules)}`;
+}
+
+function adviceOn(rules: readonly string[]): string {
+  return `ACL SETUSER <its user> ${rules.join(' ')}`;
 }

@@ -16,23 +16,27 @@ import type {
   NotificationListener,
   OperatorMaster,
 } from '../core/master.interface.js';
-import type { BeatRequest, ServerRequest } from './beat-request.interface.js';
+import { type BeatRequest, isPlain, type RequestEncoder, type ServerRequest } from './request-encoding.js';
 import { VIEW_AGE } from './cluster/views.js';
 import { Connection } from './connection.js';
 import { reasonOf } from './connection-problem.js';
-import { COMPARISON_INTERVAL, type DataRecord } from './guard/data-record.js';
-import type { Announcement, GuardedServer } from './guard/data-record.js';
+import { type Announcement, COMPARISON_INTERVAL, type DataRecord, type GuardedServer } from './guard/data-record.js';
 import { placeholderUrlOf } from './doctor-command.js';
-import { faultOf, parseServerIdentity, type ServerIdentity } from './identity.js';
+import {
+  faultOf,
+  isReply,
+  millisecondsFrom,
+  parseServerIdentity,
+  refusalFrom,
+  replyFrom,
+  replyToSet,
+  type ServerIdentity,
+} from './replies.js';
 import { markArguments, type MarkerChange } from './guard/marker.js';
-import { MissingPermissions } from './missing-permissions.js';
+import { MissingPermissions } from './permissions.js';
 import { Recognition } from './recognition.js';
-import { RedisOperator } from './redis-operator.js';
-import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from './redis-state.js';
-import type { RedisClient } from './redis-client.interface.js';
-import type { RedisMasterContext } from './redis-master-context.interface.js';
-import { replyFrom, replyToSet, isReply, millisecondsFrom, refusalFrom } from './replies.js';
-import { isPlain, type RequestEncoder } from './request-encoding.js';
+import { isStateRequest, OTHER_DATA, RedisOperator, runStateRequest, type StateRequest } from './redis-state.js';
+import type { RedisClient, RedisMasterContext } from './redis-client.interface.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 import { type PendingRequest, RequestQueue } from './request-queue.js';
 import { MARK } from './scripts/mark.lua.js';

@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.js';
 import { Condition } from '../core/condition.js';
 import type { ReplyCallback } from '../core/master.interface.js';
 import { MOST_NAMES, MOST_CHARACTERS } from '../core/settings/resources.js';
-import type { ServerRequest } from './beat-request.interface.js';
+import type { ServerRequest } from './request-encoding.js';
 import { isStateRequest } from './redis-state.js';
 
 /** Requests in one command. A server does nothing else while it answers them, so their keys and characters are bounded, too. */

@@ -1,4 +1,4 @@
-import type { Random } from '../core/random.js';
+import type { Random } from '../core/holder.js';
 
 // Multiples of three bytes, each of which is four digits: so every token begins with a digit of its own.
 const TOKEN_BYTES = 21;

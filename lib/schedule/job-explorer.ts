@@ -4,9 +4,9 @@ import { SchedulerRegistry } from '@nestjs/schedule';
 import { RedlockConfigError } from '../core/errors.js';
 import { checkLockService, checkServiceName, getLockServiceToken } from '../nest/lock-service.token.js';
 import type { LockService } from '../nest/lock.service.js';
-import { type JobDeclaration, jobsOf } from './job-declaration.js';
+import { type JobDeclaration, jobsOf } from './locked-job.decorators.js';
 import type { JobHandler } from './job-execution.js';
-import type { JobRun } from './job-run.interface.js';
+import type { JobRun } from './job-locks.js';
 import { type JobSettings, resolveJob } from './job-settings.js';
 
 /** A job of the application, complete and validated. */

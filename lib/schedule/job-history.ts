@@ -1,10 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { RedlockConfigError } from '../core/errors.js';
-import type { JobOverview, JobReport } from '../core/jobs/job-report.interface.js';
+import type { JobObserver, JobOverview, JobReport, JobRunReport } from '../core/jobs/job-observer.js';
 import { type JobRecord, lastFinished, readJobRecord } from '../core/jobs/job-record.js';
-import { readStateOf } from './job-locks.js';
-import { reportOf } from './job-reports.js';
-import type { JobObserver, JobRunReport } from '../core/jobs/job-observer.interface.js';
+import { readStateOf, reportOf } from './job-locks.js';
 import { Jobs, type ScheduledJob } from './jobs.js';
 
 /** What the jobs of this application did, on all instances. Inject it into any provider. */

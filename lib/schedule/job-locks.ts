@@ -1,5 +1,123 @@
+import type { Lock } from '../core/lock.js';
+import type { JobClock, MasterClock } from './job-clock.js';
+import type { JobObserver, JobRunReport } from '../core/jobs/job-observer.js';
+import type { JobRecord, RecordedRun } from '../core/jobs/job-record.js';
+import type { JobSchedule } from '../core/jobs/job-policy.js';
 import type { LockService } from '../nest/lock.service.js';
-import type { JobLocks } from './job-locks.interface.js';
+
+/** What the masters keep with the resource of a job, and what is known about it. */
+export interface JobReading {
+  readonly value: unknown;
+  /** Whether it is the last value that was stored. Otherwise it is the newest that is left. */
+  readonly isCertain: boolean;
+  /** What the clocks of the masters that answered showed, and when. */
+  readonly clocks: readonly MasterClock[];
+  /** For how long the newest data of a master that has lost its data has existed, in milliseconds; `undefined` if none has. */
+  readonly dataAge: number | undefined;
+}
+
+/** The part of the state of a lock that jobs use. */
+export interface JobRegister {
+  read(
+    options: { readonly onUncertain: 'newest' },
+    more: { readonly keepsDoubt: true; readonly awaitsAll: true },
+  ): Promise<JobReading>;
+  set(value: unknown, options: { readonly expireAfter: number }): Promise<void>;
+}
+
+/** The lock of a job while this instance has it. */
+export interface HeldJob {
+  readonly lock: Lock & { readonly state: JobRegister };
+  /** Runs work in the context of the lock. */
+  run<T>(work: () => T): T;
+  /** Releases the lock. Never rejects. */
+  end(): Promise<void>;
+}
+
+/** How a lock is taken for a job. Durations are in milliseconds. */
+export interface JobHolding {
+  readonly ttl: number;
+  readonly maxHold: number;
+  readonly wait: number;
+  readonly signal: AbortSignal;
+}
+
+/** The part of a lock service that jobs use. */
+export interface JobLocks {
+  hold(resources: readonly string[], options: JobHolding): Promise<HeldJob>;
+}
+
+/** The application is shutting down: the reason of `JobRun.signal`. Another instance runs the tick again. */
+export class JobHandedOnError extends Error {
+  /** A stable code for programs. */
+  readonly code = 'JOB_HANDED_ON';
+
+  constructor() {
+    super('the application is shutting down: a job that ends with an error now is run again by another instance');
+    this.name = JobHandedOnError.name;
+  }
+}
+
+/** What a job needs of the application. */
+export interface JobContext {
+  readonly locks: JobLocks;
+  readonly clock: JobClock;
+  readonly observer: JobObserver;
+  /** Name of this instance. */
+  readonly instance: string;
+  /** Aborts at the shutdown of the application. */
+  readonly stopping: AbortSignal;
+}
+
+/** One attempt at one tick of a job. The decorated method receives it. */
+export interface JobRun {
+  /** Name of the job. */
+  readonly job: string;
+  /** The nominal time of the tick, which is the same on all instances. */
+  readonly scheduledFor: Date;
+  /**
+   * `1`, and more if earlier attempts at this tick did not end: their instance crashed, lost the lock or was shut down.
+   * An upper bound of the number of starts.
+   */
+  readonly attempt: number;
+  /** The last run of this job whose end was recorded, on any instance; `undefined` if none is known. */
+  readonly previous: JobRunReport | undefined;
+  /**
+   * Aborts when the lock of the job is lost, with a `LockLostError`, and at the shutdown of the application, with a
+   * {@link JobHandedOnError}. Pass it to all work that can end early. A method that then ends with an error is run again
+   * by another instance at once; one that returns has run.
+   */
+  readonly signal: AbortSignal;
+  /** The lock of the job. Its `state` belongs to the schedule. */
+  readonly lock: Lock;
+}
+
+/** An attempt in the history, for users. */
+export function reportOf(run: RecordedRun): JobRunReport {
+  const { scheduledFor, startedAt, endedAt, instance, attempt, outcome, error } = run;
+  return {
+    scheduledFor: new Date(scheduledFor),
+    startedAt: startedAt === undefined ? undefined : new Date(startedAt),
+    endedAt: endedAt === undefined ? undefined : new Date(endedAt),
+    instance,
+    attempt,
+    outcome,
+    error,
+  };
+}
+
+const DAY = 86_400_000;
+/** How long a record is kept at least, in milliseconds. */
+const SHORTEST_LIFE = 30 * DAY;
+
+/**
+ * Stores the record of a job until after its next tick but one. Masters do not delete values at the same moment, for which
+ * a day is added.
+ */
+export async function storeRecord(lock: HeldJob['lock'], record: JobRecord, schedule: JobSchedule): Promise<void> {
+  const twoPeriods = 2 * (schedule.next(record.tick) - record.tick);
+  await lock.state.set(record, { expireAfter: Math.max(SHORTEST_LIFE, twoPeriods + 2 * DAY) });
+}
 
 /** Takes the locks of jobs from a lock service. */
 export function locksOf(locks: LockService): JobLocks {

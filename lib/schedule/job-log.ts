@@ -1,10 +1,10 @@
 import type { LoggerService } from '@nestjs/common';
 import { isLockError } from '../core/errors.js';
-import { SKIP_WORDS } from '../core/jobs/skip-words.js';
+import { SKIP_WORDS } from '../core/jobs/job-policy.js';
 import { type ClockDeviation, describeDeviation } from './job-clock.js';
-import { JobHandedOnError } from './job-handed-on.error.js';
-import { messageOf } from './job-attempt.js';
-import type { JobObserver } from '../core/jobs/job-observer.interface.js';
+import { JobHandedOnError } from './job-locks.js';
+import { messageOf } from './job-execution.js';
+import type { JobObserver } from '../core/jobs/job-observer.js';
 
 /** Writes the events of jobs to the log of the application. */
 export function logJobsTo(logger: LoggerService): JobObserver {

@@ -1,17 +1,14 @@
 import { RedlockConfigError } from '../core/errors.js';
-import type { JobPolicy } from '../core/jobs/job-policy.js';
+import type { JobPolicy, JobSchedule } from '../core/jobs/job-policy.js';
 import { jobResource } from '../core/jobs/job-record.js';
-import type { JobSchedule } from '../core/jobs/job-schedule.interface.js';
 import { parseDuration } from '../core/settings/duration.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { resolveFlag } from '../core/settings/settings.js';
-import { resolveFixedKey } from '../nest/lock-key.js';
+import { resolveFixedKey } from '../nest/lock-options.js';
 import type { LockService } from '../nest/lock.service.js';
-import { shortestPeriod } from '../nest/schedule-period.js';
-import { CronSchedule } from './cron-schedule.js';
-import { IntervalSchedule } from './interval-schedule.js';
-import type { JobDeclaration } from './job-declaration.js';
-import { CRON_OPTION_NAMES, INTERVAL_OPTION_NAMES } from './locked-job.options.js';
+import { shortestPeriod } from '../nest/module-settings.js';
+import { CronSchedule, IntervalSchedule } from './cron-schedule.js';
+import { CRON_OPTION_NAMES, INTERVAL_OPTION_NAMES, type JobDeclaration } from './locked-job.decorators.js';
 
 /** Settings of a job: complete and validated. Durations are in milliseconds. */
 export interface JobSettings {

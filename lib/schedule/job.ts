@@ -1,17 +1,11 @@
 import { isLockError, isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
 import { decideJob, type JobSkipReason } from '../core/jobs/job-policy.js';
 import { type JobRecord, lastSuccess, markRecord, readJobRecord } from '../core/jobs/job-record.js';
-import { describeDeviation, type JobClock } from './job-clock.js';
-import type { JobContext } from './job-context.interface.js';
+import { describeDeviation, type JobClock, type TickListener } from './job-clock.js';
+import { type HeldJob, type JobContext, JobHandedOnError, reportOf, storeRecord } from './job-locks.js';
 import { JobExecution, type JobHandler } from './job-execution.js';
-import { JobHandedOnError } from './job-handed-on.error.js';
-import type { HeldJob } from './job-locks.interface.js';
-import type { JobReport } from '../core/jobs/job-report.interface.js';
-import type { JobSkip } from '../core/jobs/job-observer.interface.js';
-import { reportOf } from './job-reports.js';
+import type { JobReport, JobSkip } from '../core/jobs/job-observer.js';
 import type { JobSettings } from './job-settings.js';
-import { storeRecord } from './job-storage.js';
-import type { TickListener } from './ticker.js';
 
 /** How long to wait after a failure before the next attempt to take the lock, in milliseconds. */
 const RETRY_DELAY = 500;

@@ -1,16 +1,13 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { combineJobObservers } from '../core/jobs/combined-job-observer.js';
-import type { JobObserver } from '../core/jobs/job-observer.interface.js';
+import { combineJobObservers, type JobObserver } from '../core/jobs/job-observer.js';
 import type { LockService } from '../nest/lock.service.js';
-import { reportTo } from '../nest/observers-option.js';
+import { reportTo } from '../nest/module-settings.js';
 import { type FoundJob, JobExplorer } from './job-explorer.js';
-import { JobClock } from './job-clock.js';
-import { JobHandedOnError } from './job-handed-on.error.js';
+import { JobClock, Ticker } from './job-clock.js';
+import { JobHandedOnError, locksOf } from './job-locks.js';
 import { logJobsTo, reportDeviationsTo } from './job-log.js';
 import { Job } from './job.js';
-import { locksOf } from './job-locks.js';
-import { Ticker } from './ticker.js';
 
 /** The options of `ScheduleModule.forRoot` that turn jobs off. */
 interface Switches {

@@ -8,4 +8,4 @@ export {
   RedlockHealthIndicator,
   type RedlockHealthOptions,
 } from './redlock-health.indicator.js';
-export { RedlockHealthModule } from './redlock-health.module.js';
+export { RedlockHealthModule } from './redlock-health.indicator.js';

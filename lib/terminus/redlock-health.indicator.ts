@@ -1,6 +1,6 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Module } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import { type HealthIndicatorResult, HealthIndicatorService, TerminusModule } from '@nestjs/terminus';
 import type { MasterStatus } from '../core/health/status.js';
 import { getLockServiceToken } from '../nest/lock-service.token.js';
 import type { LockService } from '../nest/lock.service.js';
@@ -68,3 +68,7 @@ function rounded(status: MasterStatus): MasterStatus {
 function withWholeWait<T extends { readonly remaining?: number }>(status: T): T {
   return status.remaining === undefined ? status : { ...status, remaining: Math.ceil(status.remaining) };
 }
+
+/** Provides and exports the {@link RedlockHealthIndicator}. */
+@Module({ imports: [TerminusModule], providers: [RedlockHealthIndicator], exports: [RedlockHealthIndicator] })
+export class RedlockHealthModule {}

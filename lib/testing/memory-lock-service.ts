@@ -4,13 +4,14 @@ import { RedlockConfigError } from '../core/errors.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { defaultInstance } from '../runtime/instance.js';
 import { SystemRandom } from '../runtime/system-random.js';
-import { ObserverHub } from '../core/observer-hub.js';
+import { ObserverHub } from '../core/observer.js';
 import { Redlock } from '../core/redlock.js';
 import { REDLOCK_OPTION_NAMES, type RedlockOptions } from '../core/settings/options.js';
 import { resolveSettings } from '../core/settings/settings.js';
 import { LockService } from '../nest/lock.service.js';
 import { RedlockRuntime } from '../nest/redlock.runtime.js';
 import { MemoryMaster } from '../memory/memory-master.js';
+import { assignLockService } from '../nest/with-lock.decorator.js';
 
 /** Options of {@link memoryLockService}: the module's options for locks, the masters and the clock. */
 export interface MemoryLockServiceOptions extends RedlockOptions {
@@ -62,4 +63,27 @@ export function createMemoryRuntime(options: MemoryLockServiceOptions): RedlockR
   const redlock = new Redlock(masters, settings, { clock, random: new SystemRandom(), observer: hub.observer });
   void redlock.open();
   return new RedlockRuntime(new LockService(() => redlock, settings, undefined, hub), redlock, 0);
+}
+
+/**
+ * Gives an object that Nest did not create the lock service that its `@WithLock` methods use:
+ *
+ * ```ts
+ * const orders = withLocks(new OrderService(carrier));
+ * ```
+ *
+ * @param object an object whose class has `@WithLock` methods. Objects that it refers to are not changed.
+ * @param locks serves all its methods, including those that name another service; default: a new `memoryLockService()`
+ * @returns the same object
+ * @throws {RedlockConfigError} if the object has no `@WithLock` method, for an invalid option of `@WithLock`, and for a
+ * mock in place of `locks`
+ */
+export function withLocks<T extends object>(object: T, locks: LockService = memoryLockService()): T {
+  if (typeof object !== 'object' || (object as T | null) === null) {
+    throw new RedlockConfigError('withLocks', object, 'needs an object, as in withLocks(new OrderService())');
+  }
+  if (assignLockService(object, locks).length === 0) {
+    throw new RedlockConfigError('withLocks', object, 'needs an object whose class has a @WithLock method');
+  }
+  return object;
 }

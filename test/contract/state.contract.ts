@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Master, MasterReply } from '../../lib/core/master.interface.js';
-import type { Ballot } from '../../lib/core/state/ballot.js';
-import type { StateReport } from '../../lib/core/state/state-requests.interface.js';
+import type { Ballot, StateReport } from '../../lib/core/state/state-entry.js';
 import { acquiring, ask, releasing } from '../support/ask.js';
 import type { MasterStage } from './master.contract.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { slotOf, TAGS } from '../../lib/redis/cluster/slots.js';
+import { slotOf, TAGS } from '../../lib/redis/cluster/cluster-map.js';
 import { startCluster, type TestCluster } from '../support/cluster.js';
 
 jest.setTimeout(120_000);

@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis as Redis5 } from 'ioredis5';
-import type { Language } from '../../lib/redis/connection-problem.js';
+import { type Language, languageOf } from '../../lib/redis/connection-problem.js';
 import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
-import { languageOf } from '../../lib/redis/port-language.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import { contextOf } from '../support/context.js';
 import { type Mistake, MISTAKES, type Mistakes, OUTAGES, PASSWORD, startMistakes } from '../support/mistakes.js';

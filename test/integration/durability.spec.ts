@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { Lock } from '../../lib/core/lock.js';
 import type { RedlockOptions } from '../../lib/core/settings/options.js';
-import { StateUncertainError } from '../../lib/core/state/state-errors.js';
+import { StateUncertainError } from '../../lib/core/state/lock-state.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { StateUncertainError } from '../../lib/core/state/state-errors.js';
-import type { StateReadOptions } from '../../lib/core/state/state-options.js';
+import { type StateReadOptions, StateUncertainError } from '../../lib/core/state/lock-state.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { type Masters, startMasters } from '../support/masters.js';

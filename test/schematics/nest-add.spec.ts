@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import type { NestAddOptions } from '../../lib/schematics/nest-add/host.js';
+import type { NestAddOptions } from '../../lib/schematics/nest-add/workspace.js';
 import { contentOf, schematicRunner, type SchematicRunner, type SchematicTree, treeOf } from '../support/schematics.js';
 
 const { schematics, peerDependencies } = createRequire(import.meta.url)('../../package.json') as {

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { MARKER_FIELDS } from '../../lib/redis/guard/marker.js';
-import { INFO_FIELDS, type InfoField } from '../../lib/redis/identity.js';
-import { millisecondsFrom } from '../../lib/redis/replies.js';
+import { INFO_FIELDS, type InfoField, millisecondsFrom } from '../../lib/redis/replies.js';
 import type { Script } from '../../lib/redis/scripts/bound-script.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { EPOCH, MachineClock } from './engine/machine-clock.js';

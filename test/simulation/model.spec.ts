@@ -1,9 +1,8 @@
 // The simulation is only useful if the simulated server behaves like a real one. Both get the same commands.
 import { BARRIER } from '../../lib/core/keyspace.js';
 import { describe, expect, it } from '@jest/globals';
-import type { ServerRequest } from '../../lib/redis/beat-request.interface.js';
+import { RequestEncoder, type ServerRequest } from '../../lib/redis/request-encoding.js';
 import { REVOKED, signatureOf } from '../../lib/core/holder.js';
-import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { MARKER_FIELDS } from '../../lib/redis/guard/marker.js';
 import { boundScript } from '../../lib/redis/scripts/bound-script.js';
 import { MARK } from '../../lib/redis/scripts/mark.lua.js';

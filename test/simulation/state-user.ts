@@ -1,6 +1,6 @@
 import { LockLostError, QuorumUnavailableError } from '../../lib/core/errors.js';
 import type { Lock } from '../../lib/core/lock.js';
-import { StateUncertainError } from '../../lib/core/state/state-errors.js';
+import { StateUncertainError } from '../../lib/core/state/lock-state.js';
 import type { SimNode } from './node.js';
 import type { HolderOfState } from './properties/states.js';
 import type { StatePlan } from './schedule.js';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { MASTERS_VARIABLE } from '../../lib/cli/context.js';
+import { MASTERS_VARIABLE } from '../../lib/cli/session.js';
 import { run } from '../../lib/cli/program.js';
 import { processTerminal } from '../../lib/cli/terminal.js';
 import { isBuilt } from '../../scripts/ensure-build.mjs';

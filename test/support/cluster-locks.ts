@@ -2,7 +2,7 @@
 import { QuorumUnavailableError } from '../../lib/core/errors.js';
 import type { LockObserver } from '../../lib/core/observer.js';
 import type { RedlockOptions } from '../../lib/core/settings/options.js';
-import { partitionOf, TAGS } from '../../lib/redis/cluster/slots.js';
+import { partitionOf, TAGS } from '../../lib/redis/cluster/cluster-map.js';
 import type { RedisMasterSource } from '../../lib/redis/master-source.js';
 import { type ClusterNode, ownLine, owns } from './cluster.js';
 import type { Viewpoint } from './cluster-viewpoint.js';

@@ -4,7 +4,7 @@ import type { LockObserver } from '../../lib/core/observer.js';
 import { SystemRandom } from '../../lib/runtime/system-random.js';
 import type { RedlockOptions } from '../../lib/core/settings/options.js';
 import { resolveSettings } from '../../lib/core/settings/settings.js';
-import type { RedisMasterContext } from '../../lib/redis/redis-master-context.interface.js';
+import type { RedisMasterContext } from '../../lib/redis/redis-client.interface.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { RestartGuard } from '../../lib/redis/guard/restart-guard.js';
 

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import type { Duration } from '../../lib/core/settings/duration.js';
 import type { Lock } from '../../lib/core/lock.js';
 import type { AcquireOptions, RedlockOptions } from '../../lib/core/settings/options.js';
-import type { Random } from '../../lib/core/random.js';
+import type { Random } from '../../lib/core/holder.js';
 import { SystemRandom } from '../../lib/runtime/system-random.js';
 import { redisMasters, type RedisMasterSource } from '../../lib/redis/master-source.js';
 import { contextOf } from './context.js';

@@ -4,13 +4,13 @@ import type { Duration } from '../../lib/core/settings/duration.js';
 import type { Lock } from '../../lib/core/lock.js';
 import type { Master } from '../../lib/core/master.interface.js';
 import type { LockObserver } from '../../lib/core/observer.js';
-import type { Random } from '../../lib/core/random.js';
+import type { Random } from '../../lib/core/holder.js';
 import { SystemRandom } from '../../lib/runtime/system-random.js';
 import { Redlock } from '../../lib/core/redlock.js';
 import type { AcquireOptions, RedlockOptions } from '../../lib/core/settings/options.js';
 import { resolveCall, resolveSettings } from '../../lib/core/settings/settings.js';
 import { contextOf } from './context.js';
-import type { RedisMasterContext } from '../../lib/redis/redis-master-context.interface.js';
+import type { RedisMasterContext } from '../../lib/redis/redis-client.interface.js';
 import { type RedisMasterSource, redisMasters } from '../../lib/redis/master-source.js';
 
 /** The algorithm with its own masters, as in an application but without Nest. */

@@ -1,5 +1,5 @@
 import { type Clock, elapsedSince, type Instant } from '../clock.js';
-import { hash, mix } from '../hash.js';
+import { hash, mix } from '../keyspace.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
 
 /** How long a key counts as contended after waiters were last reported for it, in milliseconds. */

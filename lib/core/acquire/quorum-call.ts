@@ -23,7 +23,7 @@ const EXCLUDED: MasterReply = Object.freeze({
 export type SendRequest = (master: Master, reply: ReplyCallback) => void;
 
 /** One request to some masters. */
-export interface QuorumRequest {
+interface QuorumRequest {
   readonly masters: readonly Voter[];
   readonly request: MasterRequest;
   readonly clock: Clock;
@@ -38,7 +38,7 @@ export interface QuorumRequest {
 }
 
 /** A master that may be excluded from voting while a request is under way. */
-export interface Voter extends Master {
+interface Voter extends Master {
   /** Whether the master turned out to be the same server as another one. */
   readonly isExcluded?: boolean;
 }

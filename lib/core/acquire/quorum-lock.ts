@@ -1,24 +1,191 @@
-import { type Clock, elapsedBetween, type Instant } from '../clock.js';
-import { ExtensionReplies, renewedIn } from './extension-replies.js';
-import type { MasterReport } from '../errors.js';
-import type { Extension, LeasedKeys, StateAccess } from './leased-keys.interface.js';
-import type { KeyNames, Keyspace } from '../keyspace.js';
-import type { PendingReleases } from './pending-releases.js';
-import type { PermitChoice } from './permit-choice.js';
-import type {
-  AcquireRequest,
-  ExtendRequest,
-  Master,
-  MasterReply,
-  PickRequest,
-  QueueTicket,
+import {
+  type AcquireRequest,
+  type ExtendRequest,
+  type Master,
+  type MasterReply,
+  mayHaveReached,
+  type PickRequest,
+  type QueueTicket,
+  type ReplyCallback,
+  TIMED_OUT,
 } from '../master.interface.js';
-import { type SendRequest, QuorumCall } from './quorum-call.js';
-import { HandOffReservation } from './hand-off-reservation.js';
+import type { MasterReport } from '../errors.js';
+import { QuorumCall, type SendRequest } from './quorum-call.js';
+import { Condition } from '../condition.js';
+import { type Clock, elapsedBetween, type Instant } from '../clock.js';
+import type { KeyNames, Keyspace } from '../keyspace.js';
+import type { PermitChoice } from './permits.js';
 import { driftOf, masterTimeoutFor, type Settings, ttlFor } from '../settings/settings.js';
-import { hasLead, shiftWall } from '../wall-clock-watch.js';
+import { hasLead, shiftWall } from '../wall-clock.js';
 import type { Witness } from '../witness.interface.js';
-import { TokenDraw } from './token-draw.js';
+import { TokenDraw } from '../fencing.js';
+
+/** How often a master that refuses is asked again after the home master has granted. */
+const REPEATS = 2;
+
+/**
+ * The requests for a key that the home master has reserved for this process. They go to all masters at once, without
+ * waiting for the home master.
+ *
+ * The previous holder released the key there last, but its release may still be on its way to another master. A master
+ * that refuses is therefore asked again once the home master has granted, with the same token and without a delay: the
+ * previous holder's key is about to disappear. If the home master refuses, no master is asked again.
+ */
+export class HandOffReservation {
+  private answered: MasterReply | undefined;
+  /** What to do with each refusal of another master, once the home master has answered. */
+  private readonly refused: (() => void)[] = [];
+
+  constructor(
+    private readonly home: Master,
+    private readonly toHome: AcquireRequest,
+    private readonly elsewhere: AcquireRequest,
+  ) {}
+
+  ask(master: Master, reply: ReplyCallback): void {
+    if (master !== this.home) {
+      this.askUpTo(REPEATS, master, reply);
+      return;
+    }
+    master.ask(this.toHome, (answer) => {
+      this.answered = answer;
+      reply(answer);
+      for (const goOn of this.refused.splice(0)) goOn();
+    });
+  }
+
+  private askUpTo(repeats: number, master: Master, reply: ReplyCallback): void {
+    master.ask(this.elsewhere, (answer) => {
+      const goOn = (): void => {
+        // A withdrawn request has been followed by its release: a repetition would arrive after that.
+        // Protocol 5.6
+        const isWorthIt = this.answered?.kind === 'granted' && repeats > 0 && !this.elsewhere.withdrawn;
+        if (isWorthIt) this.askUpTo(repeats - 1, master, reply);
+        else reply(answer);
+      };
+      if (answer.kind !== 'held') reply(answer);
+      else if (this.answered) goOn();
+      else this.refused.push(goOn);
+    });
+  }
+}
+
+/** What each master replied last to the extensions of one lock. */
+export class ExtensionReplies {
+  private earlier: readonly MasterReport[] = [];
+  private current: Pick<QuorumCall, 'report' | 'isOpen'> | undefined;
+
+  /** Masters on which an extension may have set keys again. */
+  private readonly renewed = new Set<string>();
+
+  /** A further extension was sent. */
+  begin(quorumCall: Pick<QuorumCall, 'report' | 'isOpen'>): void {
+    this.earlier = this.last;
+    if (this.current) for (const name of renewedIn(this.current.report)) this.renewed.add(name);
+    this.current = quorumCall;
+  }
+
+  /** Names of the masters on which an extension may have set keys again. */
+  get mayBeRenewed(): ReadonlySet<string> {
+    return new Set([...this.renewed, ...renewedIn(this.current?.report ?? [])]);
+  }
+
+  /**
+   * The replies so far. A master that was not waited for is reported with its reply to an earlier extension, and so is one
+   * that refused it and has not answered the one under way: the validity may end soon after that was sent.
+   */
+  get last(): readonly MasterReport[] {
+    if (!this.current) return this.earlier;
+    const { report, isOpen } = this.current;
+    return report.map(({ master, answer }, index) => {
+      const earlier = this.earlier[index]?.answer;
+      return { master, answer: answer ?? (isOpen && earlier?.kind !== 'refused' ? TIMED_OUT : earlier) };
+    });
+  }
+}
+
+/** The masters that have not answered an extension, or have set a key again. */
+function renewedIn(report: readonly MasterReport[]): readonly string[] {
+  return report.flatMap(({ master, answer }) => (hasKept(answer) ? [] : [master]));
+}
+
+/** Whether the answer to an extension shows that it has set no key again. */
+function hasKept(answer: MasterReply | undefined): boolean {
+  if (answer?.kind === 'granted') return answer.healed !== true;
+  return answer?.kind === 'held' || !mayHaveReached(answer);
+}
+
+/** Counts the releases of a process that the masters have not answered yet. */
+export class PendingReleases {
+  private pending = 0;
+  private readonly none = new Condition(() => this.pending === 0);
+
+  begin(): void {
+    this.pending++;
+  }
+
+  end(): void {
+    this.pending--;
+    this.none.check();
+  }
+
+  /** Resolves when none is pending. */
+  settled(): Promise<void> {
+    return this.none.met();
+  }
+}
+
+/** The result of an extension. */
+export interface Extension {
+  readonly extended: boolean;
+  readonly quorumCall: QuorumCall;
+}
+
+/** What the state of a lock needs to know about its keys. */
+interface StateAccess {
+  readonly masters: readonly Master[];
+  /** The key of the lock. */
+  readonly key: string;
+  /** The name of the entry. */
+  readonly entry: string;
+  readonly token: string;
+  /** Milliseconds. */
+  readonly masterTimeout: number;
+}
+
+/** The keys of a lock on the masters, and how long they can be relied on. */
+export interface LeasedKeys {
+  /** Milliseconds for which the keys can still be relied on; zero or less if they cannot. */
+  readonly remaining: number;
+  /** Like {@link remaining}, at a clock reading that the caller already has. */
+  remainingAt(now: Instant): number;
+  /** Start of the round from which the validity counts. */
+  readonly validSince: Instant;
+  /** What each master replied last to an extension, since the last one that succeeded; empty if none was tried since. */
+  readonly lastReplies: readonly MasterReport[];
+  /** Tries to renew the keys for `ttl` milliseconds. */
+  extend(ttl: number): Promise<Extension>;
+  /**
+   * Asks the masters whether they still have the keys, because the clocks of this process disagree. It succeeds only if a
+   * quorum has had them all the time; the validity then counts from this request.
+   *
+   * @param ttl milliseconds for which the keys are renewed; default: what is left by the monotonic clock
+   * @returns `undefined` if nothing is left by the monotonic clock either
+   */
+  verify(ttl?: number): Promise<Extension | undefined>;
+  /** The wall clock was set back by this many milliseconds. */
+  noteSetBack(milliseconds: number): void;
+  /** Agrees on a fencing token of at least `atLeast`. Resolves with `undefined` if there is no agreement. */
+  drawToken(atLeast?: number): Promise<number | undefined>;
+  /** The number of the permit, counted from 0; `undefined` for a lock. */
+  readonly slot: number | undefined;
+  /** `undefined` for several keys, shared ones and permits, which have no state. */
+  readonly stateAccess: StateAccess | undefined;
+  /** Releases the keys. Resolves when a quorum has answered, or after the master timeout; never rejects. */
+  release(keepFor: number): Promise<void>;
+  /** Ends the current round. */
+  giveUp(): void;
+}
 
 const NEVER: Instant = Object.freeze({ monotonic: 0, wall: 0 });
 const NONE: readonly Master[] = Object.freeze([]);
@@ -38,7 +205,7 @@ export interface QuorumLockContext {
 }
 
 /** What one attempt is about. */
-export interface QuorumLockOptions {
+interface QuorumLockOptions {
   readonly resources: readonly string[];
   /** The names of the permit that it takes; absent for a lock. */
   readonly permit?: KeyNames | undefined;
@@ -58,7 +225,7 @@ interface ValidityStart {
 }
 
 /** One attempt to take all keys. */
-export interface AcquireAttempt extends ValidityStart {
+interface AcquireAttempt extends ValidityStart {
   /** Milliseconds. */
   readonly ttl: number;
   /** Milliseconds after which a master that has not answered counts as timed out. */
@@ -70,13 +237,13 @@ export interface AcquireAttempt extends ValidityStart {
 }
 
 /** The queue in which an attempt waits if it is refused. */
-export interface HomeQueue {
+interface HomeQueue {
   readonly home: Master;
   readonly ticket: QueueTicket;
 }
 
 /** The permits of which the home master takes the first that is free. */
-export interface SlotChoice {
+interface SlotChoice {
   readonly permits: Pick<PermitChoice, 'all' | 'order' | 'namesOf'>;
   readonly home: Master;
   /** Absent for an acquisition that does not wait. */

@@ -1,5 +1,23 @@
 import { firstStartOf, type JobRecord, type JobState } from './job-record.js';
-import { type JobSchedule, toleranceOf } from './job-schedule.interface.js';
+
+/** When a job is due. Moments are in milliseconds since the Unix epoch. */
+export interface JobSchedule {
+  /** The first nominal tick after a moment. */
+  next(after: number): number;
+  /** The last nominal tick at or before a moment. */
+  last(until: number): number;
+}
+
+/** The clocks of two instances may differ by this much at most, in milliseconds, however long the period is. */
+const MOST_TOLERANCE = 60_000;
+
+/**
+ * How much earlier than its nominal time a tick may start, in milliseconds: half the time since the tick before it, so
+ * that neighbouring ticks are never confused, and at most a minute.
+ */
+export function toleranceOf(schedule: JobSchedule, tick: number): number {
+  return Math.min((tick - schedule.last(tick - 1)) / 2, MOST_TOLERANCE);
+}
 
 /** What to do about ticks that meet an earlier one. */
 export interface JobPolicy {
@@ -138,3 +156,14 @@ function wasRunningAt(record: JobRecord, moment: number): boolean {
 function latest(...ticks: readonly (number | undefined)[]): number | undefined {
   return ticks.reduce((a, b) => (a === undefined || (b !== undefined && b > a) ? b : a), undefined);
 }
+
+/** Why a tick does not run here, in words that follow `does not run here: `. */
+export const SKIP_WORDS: Readonly<Record<JobSkipReason, string>> = {
+  finished: 'another instance has run it',
+  overlap: 'an earlier tick still ran when it came due',
+  superseded: 'a later tick took its place',
+  late: 'this instance noticed it too late',
+  abandoned: 'it was started and not ended, and `recover` is false',
+  unknown: 'the masters have lost its record, so that it may have run',
+  baseline: 'the job had no record yet, and it was due earlier',
+};

@@ -43,7 +43,7 @@ export interface JobRecord {
 }
 
 /** Where and when a record is written. */
-export interface Writing {
+interface Writing {
   readonly holder: string;
   readonly at: number;
 }

@@ -1,13 +1,92 @@
-import { type Clock, elapsedSince } from '../clock.js';
-import { type LockLostCause, type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../errors.js';
+import { type Duration, parseDuration } from '../settings/duration.js';
+import {
+  LockError,
+  type LockLostCause,
+  type MasterReport,
+  QuorumUnavailableError,
+  RedlockConfigError,
+  tellAll,
+} from '../errors.js';
+import { checkOptionNames } from '../settings/option-names.js';
+import {
+  type ClockReading,
+  DAY,
+  DEFAULT_STATE_LIFE,
+  isCounted,
+  jsonFrom,
+  type Opening,
+  type StateFailure,
+  type StateRegister,
+  type StateValue,
+  valueFrom,
+} from './state-register.js';
 import { showNames } from '../display.js';
+import { type Clock, elapsedSince } from '../clock.js';
 import { quorumOf } from '../acquire/quorum-call.js';
-import { beginningOf } from './generation.js';
-import { isCounted, type StateValue } from './state-answers.js';
-import { StateUncertainError } from './state-errors.js';
-import { resolveStateOptions, type StateReadOptions, type StateWriteOptions } from './state-options.js';
-import { jsonFrom, valueFrom } from './state-value.js';
-import type { ClockReading, Opening, StateFailure, StateRegister } from './state-register.js';
+import { beginningOf } from './state-entry.js';
+
+/** Options of `lock.state.get`. */
+export interface StateReadOptions {
+  /**
+   * What happens if too many masters have lost their data since the value was set. `'throw'`: the call fails with a
+   * `StateUncertainError`. `'newest'`: it gives the newest value that is left, which may be older than the last one, if
+   * all masters answer.
+   * @default 'throw'
+   */
+  onUncertain?: 'throw' | 'newest';
+}
+
+/** Options of `lock.state.set`. */
+export interface StateWriteOptions extends StateReadOptions {
+  /**
+   * How long the value is kept if it is neither read nor set again, in milliseconds or as a string such as `'48h'`; at
+   * least two days. It counts as gone a day earlier, because the masters do not delete it at the same moment. A later `set` can
+   * make it longer, and not shorter.
+   * @default 30 days
+   */
+  expireAfter?: Duration;
+}
+
+const NAMES = ['onUncertain', 'expireAfter'] as const satisfies (keyof StateWriteOptions)[];
+const SHORTEST_LIFE = 2 * DAY;
+const LONGEST_LIFE = 10_000 * DAY;
+
+/** @throws {RedlockConfigError} for the first invalid option */
+function resolveStateOptions(options: StateWriteOptions = {}): {
+  readonly onUncertain: 'throw' | 'newest';
+  /** Milliseconds. */
+  readonly life: number;
+} {
+  checkOptionNames('options', options, NAMES);
+  const { onUncertain = 'throw', expireAfter = DEFAULT_STATE_LIFE } = options;
+  if (!['throw', 'newest'].includes(onUncertain)) {
+    throw new RedlockConfigError('onUncertain', onUncertain, `must be 'throw' or 'newest'`);
+  }
+  return { onUncertain, life: parseDuration('expireAfter', expireAfter, SHORTEST_LIFE, LONGEST_LIFE) };
+}
+
+/**
+ * Too many masters have lost their data since the state was written: the last value may be lost. A newer value than the
+ * survivor may have been acknowledged.
+ */
+export class StateUncertainError extends LockError {
+  readonly code = 'LOCK_STATE_UNCERTAIN';
+  readonly statusCode = 503;
+
+  constructor(
+    resources: readonly string[],
+    answers: readonly MasterReport[],
+    /** The newest value that is left; `undefined` if there is none. */
+    readonly survivor: unknown,
+  ) {
+    super(
+      `the state of ${showNames(resources)} is uncertain, because masters have lost their data since it was written: ` +
+        `read it with { onUncertain: 'newest' } to go on with the newest value that is left${tellAll(answers)}`,
+      resources,
+      answers,
+    );
+  }
+}
 
 /** What too few masters have answered is repeated for so many times `masterTimeout`: longer than a process stalls. */
 const PATIENCE = 10;
@@ -26,7 +105,7 @@ interface StateHolder {
 }
 
 /** The dependencies of a state. */
-export interface LockStateOptions {
+interface LockStateOptions {
   readonly holder: StateHolder;
   readonly clock: Clock;
   /** Number of masters. */

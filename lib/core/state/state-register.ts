@@ -1,12 +1,187 @@
-import { type Clock, type Instant } from '../clock.js';
+import { type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../errors.js';
+import { type Ballot, compareVersions, type StateReport, type StoredValue } from './state-entry.js';
+import { type Clock, elapsedSince, type Instant } from '../clock.js';
+import { showNames } from '../display.js';
+import { type Master, type MasterReply, type MasterRequest, TIMED_OUT } from '../master.interface.js';
+import { askAll, quorumOf } from '../acquire/quorum-call.js';
 import { microsecondsOf } from '../wall-clock.js';
-import type { MasterReport } from '../errors.js';
-import type { Master, MasterReply } from '../master.interface.js';
-import { quorumOf } from '../acquire/quorum-call.js';
-import type { Ballot } from './ballot.js';
-import { DEFAULT_STATE_LIFE, isCounted, newestOf, reportsIn, type StateValue, valueOf } from './state-answers.js';
-import type { StateReport } from './state-requests.interface.js';
-import { stateRound } from './state-round.js';
+
+/** In milliseconds. */
+export const DAY = 86_400_000;
+/** How long a value is kept unless its writer says otherwise, in milliseconds. Protocol 10.9. */
+export const DEFAULT_STATE_LIFE = 30 * DAY;
+
+/** A value as JSON, empty for none, and how long it is kept, in milliseconds. */
+export interface StateValue {
+  readonly json: string;
+  readonly life: number;
+}
+
+/** What the masters that answered have stored. */
+function reportsIn(answers: readonly MasterReport[]): readonly StateReport[] {
+  return answers.flatMap(({ answer }) => (answer?.kind === 'granted' && answer.state ? [answer.state] : []));
+}
+
+/** Whether a master certainly has every value that it has acknowledged. Protocol 10.3. */
+export function isCounted({ entry, generation, isFirst }: StateReport): boolean {
+  const stored = entry?.stored;
+  return stored ? stored.generation === generation : isFirst; // @mutant stale-state-counted
+}
+
+/** The report with the newest version; `undefined` if none has a value. */
+function newestOf(reports: readonly StateReport[]): StateReport | undefined {
+  return reports.reduce<StateReport | undefined>((newest, report) => {
+    const [one, other] = [report.entry?.stored, newest?.entry?.stored];
+    if (!one) return newest;
+    return !other || compareVersions(one.version, other.version) > 0 ? report : newest;
+  }, undefined);
+}
+
+/**
+ * The value in a report. One that expires within a day counts as none: the masters delete it at slightly different times,
+ * and a value that only some of them still have would come back.
+ * Protocol 10.9.
+ */
+function valueOf(report: StateReport | undefined): StateValue {
+  const stored = report?.entry?.stored;
+  if (!report || !stored) return { json: '', life: DEFAULT_STATE_LIFE };
+  return { json: isExpired(stored, report.time) ? '' : stored.json, life: stored.life };
+}
+
+function isExpired({ at, life }: StoredValue, time: number): boolean {
+  return time - at > life - DAY;
+}
+
+/** Longest JSON of a state, in bytes of UTF-8: every master stores and sends it as a whole. */
+const MOST_STATE_BYTES = 16_384;
+
+/** @throws {RedlockConfigError} unless JSON can represent the value in {@link MOST_STATE_BYTES} */
+export function jsonFrom(value: unknown): string {
+  const json = stringify(value);
+  const bytes = new TextEncoder().encode(json).length;
+  if (bytes > MOST_STATE_BYTES) {
+    const requirement = `must have at most ${MOST_STATE_BYTES} bytes as JSON, and has ${bytes}: store it elsewhere, and keep its name here`;
+    throw new RedlockConfigError('state', value, requirement);
+  }
+  return json;
+}
+
+/** The value of a JSON text; `undefined` for an empty text, which stands for no value. */
+export function valueFrom(json: string): unknown {
+  return json === '' ? undefined : JSON.parse(json);
+}
+
+function stringify(value: unknown): string {
+  let json: string | undefined;
+  try {
+    // Its type does not say that functions, symbols and undefined give no text.
+    const text: unknown = JSON.stringify(value);
+    if (typeof text === 'string') json = text;
+  } catch (error) {
+    const why = error instanceof Error ? error.message.split('\n', 1)[0] : 'an unknown error';
+    throw new RedlockConfigError('state', value, `must be a value that JSON can represent (${why})`);
+  }
+  if (json !== undefined) return json;
+  throw new RedlockConfigError(
+    'state',
+    value,
+    'must be a value that JSON can represent: null, and not undefined, clears it',
+  );
+}
+
+/** A state that was read without its lock. */
+export interface StateSnapshot<T = unknown> {
+  /** The newest value that a master reported; `undefined` if there is none. */
+  readonly value: T | undefined;
+  /** Whether a majority of the masters has stored it: `false` while it is being set, and after losses of data. */
+  readonly settled: boolean;
+}
+
+interface ReadStateOptions {
+  readonly masters: readonly Pick<Master, 'name' | 'ask'>[];
+  readonly resource: string;
+  readonly key: string;
+  readonly entry: string;
+  readonly clock: Clock;
+  /** Milliseconds. */
+  readonly timeout: number;
+}
+
+/**
+ * Asks all masters, and changes nothing.
+ * Protocol 10.10.
+ *
+ * @throws {QuorumUnavailableError} if too few masters answer
+ */
+export async function readState({ resource, key, entry, ...round }: ReadStateOptions): Promise<StateSnapshot> {
+  const answers = await askAll({ ...round, request: { op: 'read-state', keys: [key], entry } });
+  return snapshotOf(resource, answers);
+}
+
+/**
+ * The newest value in the answers of all masters.
+ *
+ * @throws {QuorumUnavailableError} if too few masters have answered
+ */
+export function snapshotOf(resource: string, answers: readonly MasterReport[]): StateSnapshot {
+  const reports = reportsIn(answers);
+  const quorum = quorumOf(answers.length);
+  if (reports.length < quorum) {
+    const intent = `read the state of ${showNames([resource])}`;
+    throw new QuorumUnavailableError(intent, [resource], answers, quorum, answers.length);
+  }
+  const newest = newestOf(reports);
+  const settled = reports.filter((report) => isCounted(report) && isSame(report, newest)).length >= quorum;
+  return { value: valueFrom(valueOf(newest).json), settled };
+}
+
+function isSame(report: StateReport, newest: StateReport | undefined): boolean {
+  const [one, other] = [report.entry?.stored, newest?.entry?.stored];
+  return one && other ? compareVersions(one.version, other.version) === 0 : one === other;
+}
+
+interface StateRoundOptions {
+  readonly masters: readonly Master[];
+  readonly clock: Clock;
+  /** Milliseconds after which a master that has not answered counts as timed out. */
+  readonly timeout: number;
+  /** The request to a master, or its answer if it need not be asked. */
+  readonly requestTo: (master: Master) => MasterRequest | MasterReply;
+  /** Whether no further answer can change the result. */
+  readonly isDecided: (answers: readonly MasterReply[]) => boolean;
+  /** Called with each answer that counts, when it arrives. */
+  readonly onAnswer?: (answer: MasterReply, master: Master) => void;
+  /** Whether an answer counts that arrives after the timeout, while this process was busy. */
+  readonly countsLate: boolean;
+}
+
+/** One request to each master. Resolves with the answers when the result is certain, at the latest after the timeout. */
+function stateRound(options: StateRoundOptions): Promise<readonly MasterReport[]> {
+  const { masters, clock, timeout, requestTo, isDecided, onAnswer, countsLate } = options;
+  return new Promise((resolve) => {
+    const started = clock.read();
+    const answers = new Map<Master, MasterReply>();
+    let isOpen = true;
+    const finish = (): void => {
+      if (!isOpen) return;
+      isOpen = false;
+      timer.cancel();
+      resolve(masters.map((master) => ({ master: master.name, answer: answers.get(master) ?? TIMED_OUT })));
+    };
+    const timer = clock.schedule(timeout, () => clock.afterInput(finish));
+    const count = (master: Master, answer: MasterReply): void => {
+      const isLate = !countsLate && elapsedSince(clock, started) > timeout; // @mutant late-openings-counted
+      answers.set(master, isLate ? TIMED_OUT : answer);
+      if (!isLate) onAnswer?.(answer, master);
+      if (answers.size === masters.length || isDecided([...answers.values()])) finish();
+    };
+    for (const master of masters) {
+      const request = requestTo(master);
+      if ('op' in request) master.ask(request, (answer) => count(master, answer));
+      else count(master, request);
+    }
+  });
+}
 
 /** An opening is repeated so many times, if another holder had a larger ballot or answers came late. */
 const MOST_OPENINGS = 5;
@@ -21,7 +196,7 @@ const WITHOUT_STATE: MasterReply = Object.freeze({
 } as const);
 
 /** What the register of one lock needs. */
-export interface StateRegisterOptions {
+interface StateRegisterOptions {
   readonly masters: readonly Master[];
   readonly clock: Clock;
   /** The key of the lock. */

@@ -1,4 +1,180 @@
-import { type Claim, isSameClaim, type KnownPrimary, type NodeView, PARTITIONS } from './node-view.js';
+/** Number of partitions of a cluster. Names on the servers depend on it, so it never changes. */
+export const PARTITIONS = 256;
+const SLOTS = 16_384;
+/** All names of a partition are in the first of its slots. */
+const SLOTS_OF_PARTITION = SLOTS / PARTITIONS;
+
+/** The ownership of a partition by one process under one config epoch. */
+export interface Claim {
+  /** Id of the node. */
+  readonly owner: string;
+  readonly epoch: number;
+}
+
+/** A primary with slots, as one node knows it. */
+export interface KnownPrimary extends Claim {
+  /** What the node announces, `host:port`; an empty host means the address at which it was asked. */
+  readonly host: string;
+  readonly port: number;
+  /** First and last slot of each range. */
+  readonly ranges: readonly (readonly [first: number, last: number])[];
+}
+
+/** What one node knows about its cluster. */
+export interface NodeView {
+  /** Id of the node that answered. */
+  readonly self: string;
+  /** Whether the node that answered is a replica. */
+  readonly isReplica: boolean;
+  /** Ids of all nodes that it knows. */
+  readonly ids: readonly string[];
+  /** Primaries that have slots, sorted by id. */
+  readonly primaries: readonly KnownPrimary[];
+  /** The claim of each partition; `undefined` where its slot has no owner. */
+  readonly claims: readonly (Claim | undefined)[];
+  /** Equal for views that agree on all owners and epochs. */
+  readonly signature: string;
+}
+
+/** Whether two claims are the same. */
+export function isSameClaim(one: Claim | undefined, other: Claim | undefined): boolean {
+  return one !== undefined && other !== undefined && one.owner === other.owner && one.epoch === other.epoch;
+}
+
+/** Parses the answer to CLUSTER NODES. */
+export function parseNodes(text: string): NodeView {
+  const lines = text
+    .split('\n')
+    .map((line) => line.trim().split(' '))
+    .filter(({ length }) => length >= 8);
+  const self = lines.find(([, , flags = '']) => flags.split(',').includes('myself'));
+  const primaries = lines.flatMap((fields) => primaryFrom(fields)).sort((a, b) => (a.owner < b.owner ? -1 : 1));
+  return {
+    self: self?.[0] ?? '',
+    isReplica: self?.[2]?.split(',').includes('slave') ?? false,
+    ids: lines.map(([id = '']) => id),
+    ...owned(primaries),
+  };
+}
+
+/** Converts the answer to CLUSTER SLOTS, which names no epochs. */
+export function viewFromSlots(reply: unknown): NodeView {
+  const byId = new Map<string, { host: string; port: number; ranges: (readonly [number, number])[] }>();
+  for (const [first, last, primary] of reply as [number, number, [string | null, number, string]][]) {
+    const [host, port, id] = primary;
+    const known = byId.get(id) ?? { host: host ?? '', port, ranges: [] };
+    known.ranges.push([first, last]);
+    byId.set(id, known);
+  }
+  const primaries = [...byId]
+    .map(([owner, known]) => ({ owner, epoch: 0, ...known }))
+    .sort((a, b) => (a.owner < b.owner ? -1 : 1));
+  const ids = primaries.map(({ owner }) => owner);
+  return { self: '', isReplica: false, ids, ...owned(primaries) };
+}
+
+function owned(primaries: readonly KnownPrimary[]): Pick<NodeView, 'primaries' | 'claims' | 'signature'> {
+  const claims = Array.from({ length: PARTITIONS }, (_, partition) => {
+    const slot = partition * SLOTS_OF_PARTITION;
+    return primaries.find(({ ranges }) => ranges.some(([first, last]) => first <= slot && slot <= last));
+  });
+  return { primaries, claims, signature: signatureOf(primaries) };
+}
+
+function primaryFrom([
+  owner = '',
+  address = '',
+  flags = '',
+  ,
+  ,
+  ,
+  epoch,
+  ,
+  ...slots
+]: readonly string[]): KnownPrimary[] {
+  const isPrimary = flags.split(',').includes('master');
+  // What is in brackets is a slot that is being moved, of which the node is still the owner, or not yet.
+  const ranges = slots.filter((slot) => !slot.startsWith('[')).map(rangeFrom);
+  if (!isPrimary || ranges.length === 0) return [];
+  return [{ owner, epoch: Number(epoch), ...addressIn(address), ranges }];
+}
+
+/** Reads the address in a line of CLUSTER NODES: `ip:port@bus,hostname`. */
+export function addressIn(field: string): { readonly host: string; readonly port: number } {
+  const [, ip = '', port = '', hostname = ''] = /^(.*):(\d+)(?:@\d+)?(?:,([^,=]*)(?:,.*)?)?$/.exec(field) ?? [];
+  return { host: hostname || ip, port: Number(port) };
+}
+
+function rangeFrom(text: string): readonly [number, number] {
+  const [first = NaN, last = first] = text.split('-').map(Number);
+  return [first, last];
+}
+
+function signatureOf(primaries: readonly KnownPrimary[]): string {
+  return primaries.map(({ owner, epoch, ranges }) => `${owner} ${epoch} ${ranges.join(' ')}`).join('\n');
+}
+
+const LAST_ASCII = 0x7f;
+
+/**
+ * The slot of a key by Redis' hash tag rule: only what stands between the first `{` and the first `}` after it counts,
+ * unless that is empty.
+ */
+export function slotOf(key: string): number {
+  const open = key.indexOf('{');
+  const close = open === -1 ? -1 : key.indexOf('}', open + 1);
+  return crcOf(close > open + 1 ? key.slice(open + 1, close) : key) % SLOTS;
+}
+
+/** The partition of a resource, from 0 to 255. Resources with one hash tag are in one partition. Protocol 12.1. */
+export function partitionOf(resource: string): number {
+  return Math.floor(slotOf(resource) / SLOTS_OF_PARTITION);
+}
+
+/**
+ * The hash tag of each partition, whose slot is the first one of the partition.
+ *
+ * Among the strings of the digits and the letters from a to z, the shortest with that slot was taken, of several the
+ * first in the order of ASCII. The tags are part of the names of all keys: with another table, a process would not see
+ * the locks of the others. They never change.
+ * Protocol 12.1.
+ */
+export const TAGS: readonly string[] = [
+  '1bz 5n3 53t d5m nbd 7me j3j 3xc 04s a2j if5 0i4 o4m cu4 kec 2jb',
+  'dlj 5js 574 92e 3el bcu 74b fvs 003 4xr akm 0mt 23e cqt 6bk x3',
+  '5nw dhn 96a 530 bgq 3ah frw 70f pt6 047 0ip 4e9 c1x ex oin 6fo',
+  '5j7 9of d1i 57p 7ia fox 38o j7n 4x6 00w 0m0 4ay c58 a8 xw kag',
+  '17p h8q he6 1j7 n7n 78o box 3ia 0ay 4m0 40w 0x6 06 6nf c9q mq',
+  '130 hx9 hav 1nw 30f brw 7ah fgq 0e9 4ip 447 81f 4v kin 67a i1',
+  'h85 174 1js her bvs 34b fcu 7el 4mt ekm 0xr 403 cdr 0r m5 63e',
+  'qsu 13t 1n3 5bz 7xc n3j 3me jbd 4i4 8le e2j 44s 6jb 42 iu k4m',
+  'fjl 7lu 712 3ys 1cj hlk 52d 975 265 k94 cmk 9k 05c a3z 4dm ebt',
+  'ng4 7h5 75r f3k 9n2 5kc h5l 93u 22u 6z4 02bb 2o2 m2k 4yb ice 0ld',
+  '7l1 nc0 3y7 71v 5og 9j6 1za h1h c0h dh 2k6 kd7 49n 8x7 8ax any',
+  '7hq 3d8 wu7 756 hho 1gn 931 5rh 6zp 221 yg cio asv 01g 8e8 aj9',
+  '356 su7 7d8 3hq 1rh h9a 5gn daw gio 6ov 621 la 8iq afp 41g 846',
+  '31v 7y7 jc0 3l1 d8p 5za qkn 1og 5f 6k6 66q g0h 8m1 ab0 i6o 09n',
+  'b3k 35r 3h5 jg4 092l l5l 1kc hdb 6o2 1b 2z4 62u 4ld 8i5 0yb i2k',
+  '7ys 312 3lu bjl hym 12d des 5cj 6kr gmk he 665 abt 0dm 802 45c',
+].flatMap((row) => row.split(' '));
+
+/** CRC-16/XMODEM of the UTF-8 bytes. Those of an ASCII string are its character codes. */
+function crcOf(text: string): number {
+  let crc = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code > LAST_ASCII) return Buffer.from(text).reduce(nextCrc, 0);
+    crc = nextCrc(crc, code);
+  }
+  return crc;
+}
+
+/** Divides by the polynomial x^16 + x^12 + x^5 + 1, eight bits at a time and without a table. */
+function nextCrc(crc: number, byte: number): number {
+  const high = (crc >> 8) ^ byte;
+  const folded = high ^ (high >> 4);
+  return ((crc << 8) ^ (folded << 12) ^ (folded << 5) ^ folded) & 0xffff;
+}
 
 const FOREIGN = 'its nodes belong to several clusters: give the nodes of one cluster, and start anew';
 

@@ -1,33 +1,104 @@
-import type { Clock, Timer } from '../../core/clock.js';
-import { RedlockConfigError } from '../../core/errors.js';
-import type {
-  Master,
-  MasterIdentity,
-  MasterReply,
-  MasterRequest,
-  NotificationListener,
-  OperatorMaster,
-  Quarantine,
-  ReplyCallback,
-  ShardStatus,
-  UnreachableReply,
+import {
+  GRANTED,
+  type KeyValue,
+  type Master,
+  type MasterIdentity,
+  type MasterReply,
+  type MasterRequest,
+  type NotificationListener,
+  type OperatorMaster,
+  type Quarantine,
+  type ReplyCallback,
+  type ShardStatus,
+  type UnreachableReply,
 } from '../../core/master.interface.js';
-import { placeholderClusterUrlOf } from '../doctor-command.js';
-import type { RedisMasterContext } from '../redis-master-context.interface.js';
-import { RequestQueue } from '../request-queue.js';
+import { RedisOperator } from '../redis-state.js';
 import { ClusterNames } from './cluster-names.js';
-import type { ClusterNode } from './cluster-node.js';
-import { ClusterOperator } from './cluster-operator.js';
-import type { ClusterSettings } from './cluster-source.js';
-import { PartitionCalls } from './partition-calls.js';
-import { PrimaryRefusals } from './primary-refusals.js';
-import { isVote, type PartitionedRequest } from './partition-request.js';
+import { nameOf, Topology } from './topology.js';
+import type { Clock, Instant, Timer } from '../../core/clock.js';
+import type { KnownPrimary } from './cluster-map.js';
 import { PartitionGuard } from './partition-guard.js';
-import { shardsOf } from './shards.js';
-import { type PartitionRequest, split } from './request-parts.js';
-import { SplitRequest } from './split-request.js';
-import { Topology } from './topology.js';
-import { Turn } from './turn.js';
+import { PartitionCalls, PrimaryRefusals, SILENT, Turn } from './partition-calls.js';
+import { MOST_QUESTIONS } from './views.js';
+import { RedlockConfigError } from '../../core/errors.js';
+import { placeholderClusterUrlOf } from '../doctor-command.js';
+import type { RedisMasterContext } from '../redis-client.interface.js';
+import { RequestQueue } from '../request-queue.js';
+import type { ClusterNode } from './cluster-node.js';
+import type { ClusterSettings } from './cluster-source.js';
+import { isVote, type PartitionedRequest, type PartitionRequest, split, SplitRequest } from './split-request.js';
+
+/** The actions of operators on a cluster. */
+class ClusterOperator implements OperatorMaster {
+  constructor(
+    private readonly names: ClusterNames,
+    private readonly topology: Topology,
+  ) {}
+
+  read(key: string): Promise<KeyValue | MasterReply | null> {
+    const { operator, stored } = this.at(key);
+    return operator.read(stored);
+  }
+
+  async values(keys: readonly string[]): Promise<readonly (string | null)[] | MasterReply> {
+    const found = await Promise.all(
+      keys.map((key) => {
+        const { operator, stored } = this.at(key);
+        return operator.values([stored]);
+      }),
+    );
+    const failure = found.find((one): one is MasterReply => 'kind' in one);
+    return failure ?? found.flatMap((one) => ('kind' in one ? [] : one));
+  }
+
+  revoke(key: string, value: string): Promise<number | MasterReply> {
+    const { operator, stored } = this.at(key);
+    return operator.revoke(stored, value);
+  }
+
+  private at(key: string): { readonly operator: RedisOperator; readonly stored: string } {
+    const partition = this.names.partitionOf(key);
+    const node = this.topology.ownerOf(partition);
+    const missing: MasterReply = { kind: 'unreachable', reason: 'its owner is not known', sent: false };
+    const operator = new RedisOperator({
+      problem: () => (node ? node.problem() : missing),
+      evaluate: (script, keys, args) =>
+        node ? node.call('eval', [script, keys.length, ...keys, ...args]) : Promise.resolve(GRANTED),
+      failure: (error, tokens) => node?.failure(error, tokens) ?? missing,
+    });
+    return { operator, stored: this.names.inPartition(partition, key) };
+  }
+}
+
+interface KnownCluster {
+  readonly topology: Topology;
+  readonly guard: PartitionGuard | undefined;
+  readonly refusals: PrimaryRefusals;
+}
+
+/** What is known about the primaries of a cluster without a request, sorted by their addresses. */
+function shardsOf(cluster: KnownCluster, now: Instant): readonly ShardStatus[] {
+  return [...cluster.topology.map.primaries.values()]
+    .map((primary) => shardOf(primary, cluster, now))
+    .sort((one, other) => (one.address < other.address ? -1 : 1));
+}
+
+function shardOf(primary: KnownPrimary, { topology, guard, refusals }: KnownCluster, now: Instant): ShardStatus {
+  const { announced, address, node } = topology.reach(primary);
+  const served = topology.map.partitionsOf(primary.owner);
+  const shard = { address: nameOf(address ?? announced), partitions: served.length };
+  if (!node) return { ...shard, state: 'down', reason: topology.fault ?? 'not connected yet' };
+  const { trouble } = node;
+  if (trouble !== undefined) return { ...shard, state: 'down', reason: trouble };
+  if (node.isSilent || node.questions >= MOST_QUESTIONS) return { ...shard, state: 'down', reason: SILENT };
+  const refusal = refusals.reasonOf(primary.owner);
+  if (refusal !== undefined) return { ...shard, state: 'refused', reason: refusal };
+  const waits = served.flatMap((partition) => guard?.states[partition]?.quarantineAt(now, guard.longest) ?? []);
+  const [longest] = waits.sort((one, other) => other.remaining - one.remaining);
+  if (!longest) return { ...shard, state: 'voting' };
+  const share = waits.length === served.length ? '' : `${waits.length} of its ${served.length} partitions: `;
+  return { ...shard, state: 'quarantined', reason: `${share}${longest.reason}`, remaining: longest.remaining };
+}
 
 /** How long `close` waits for answers that are under way, in milliseconds. */
 const CLOSE_WITHIN = 500;
@@ -385,5 +456,22 @@ export class ClusterMaster implements Master {
     const { map, primaries } = this.topology;
     const isConnected = map.primaries.size > 0 && primaries.length >= map.primaries.size;
     return isConnected && (!this.guard || this.guard.isComplete || this.guard.isForbidden);
+  }
+}
+
+/** Recognizes one cluster under several names: its nodes know one another. Protocol 12.10. */
+export class ClusterTwins {
+  private readonly clusters: ClusterMaster[] = [];
+
+  add(cluster: ClusterMaster): void {
+    this.clusters.push(cluster);
+  }
+
+  /** The same for all clusters of this service that have a node in common; `undefined` while no node is known. */
+  idOf(cluster: ClusterMaster): string | undefined {
+    const { ids } = cluster;
+    const first = this.clusters.find((other) => [...other.ids].some((id) => ids.has(id)));
+    const [id] = first?.ids ?? [];
+    return id;
   }
 }

@@ -1,5 +1,5 @@
 import { BARRIER, Keyspace, NUL } from '../../core/keyspace.js';
-import { partitionOf, TAGS } from './slots.js';
+import { partitionOf, TAGS } from './cluster-map.js';
 
 /** Reserved names, after the prefix: their kind, and what belongs to it before the resource. */
 const RESERVED = new RegExp(`^${NUL}(?:key:|queue:|state:|permits:|permit:\\d+:)`);

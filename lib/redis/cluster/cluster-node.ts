@@ -2,16 +2,13 @@ import { type Clock, elapsedSince, type Instant } from '../../core/clock.js';
 import type { MasterReply, NotificationListener, UnreachableReply } from '../../core/master.interface.js';
 import type { LockObserver } from '../../core/observer.js';
 import { Connection } from '../connection.js';
-import { reasonOf } from '../connection-problem.js';
-import { parseInfo, type ServerIdentity } from '../identity.js';
+import { type Endpoint, type Language, reasonOf } from '../connection-problem.js';
+import { isReply, millisecondsFrom, parseInfo, refusalFrom, type ServerIdentity } from '../replies.js';
 import { NotificationChannel } from '../notification-channel.js';
-import type { Endpoint } from '../port-language.js';
-import type { Language } from '../connection-problem.js';
 import type { RedisClient } from '../redis-client.interface.js';
-import { isReply, millisecondsFrom, refusalFrom } from '../replies.js';
 import { boundScript, type Script } from '../scripts/bound-script.js';
-import type { NodeAddress } from './cluster-source.js';
-import { type NodeView, parseNodes, viewFromSlots } from './node-view.js';
+import type { NodeAddress } from '../urls.js';
+import { type NodeView, parseNodes, viewFromSlots } from './cluster-map.js';
 
 const OLDEST = 7;
 /** This many unanswered commands make a node suspect; fewer may simply be on their way. */

@@ -1,26 +1,198 @@
-import { isDeepStrictEqual } from 'node:util';
 import { Redis, type RedisOptions } from 'ioredis';
+import {
+  checkEndpoint,
+  endpointOf,
+  hasForm,
+  type HostListForm,
+  isPlainObject,
+  type NodeAddress,
+  redactAddress,
+  settingsOfUrl,
+  splitEndpoint,
+  splitHostListUrl,
+  translationBy,
+  UrlError,
+} from '../urls.js';
+import { type Duration, parseDuration } from '../../core/settings/duration.js';
 import { RedlockConfigError } from '../../core/errors.js';
-import { parseDuration } from '../../core/settings/duration.js';
+import { isDeepStrictEqual } from 'node:util';
 import { resolveFlag } from '../../core/settings/settings.js';
 import { checkOptionNames } from '../../core/settings/option-names.js';
-import { checkEndpoint, endpointOf, type NodeAddress, splitEndpoint } from '../endpoint.js';
-import { OWN_SETTINGS } from '../own-settings.js';
-import { isPlainObject } from '../plain-object.js';
+import { OWN_SETTINGS } from '../connection.js';
 import type { RedisClient } from '../redis-client.interface.js';
-import { settingsOfUrl } from '../redis-url.js';
-import { redactAddress, UrlError } from '../url-parts.js';
-import { type ClusterClient, optionsOfClient } from './cluster-client.js';
-import { namesCluster, optionsOfClusterUrl } from './cluster-url.js';
-import { translationBy } from '../nat-map.js';
 
-export type { NodeAddress } from '../endpoint.js';
-export type {
-  RedisClusterNatMap,
-  RedisClusterNode,
-  RedisClusterOptions,
-  RedisClusterSource,
-} from './redis-cluster.interface.js';
+const FORM: HostListForm = {
+  scheme: 'cluster',
+  names: ['a node', 'the nodes of a cluster'],
+  defaultPort: 6379,
+  parameters: ['family', 'clusterNodeTimeout', 'batchPartitions'],
+  insteadOfFragment: 'a # in a password is written %23',
+};
+
+const FLAGS = new Map([
+  ['true', true],
+  ['false', false],
+]);
+
+/** The options that a URL gives. */
+interface ClusterUrlOptions extends RedisOptions {
+  readonly cluster: readonly NodeAddress[];
+  /** Not parsed yet. */
+  readonly clusterNodeTimeout?: number | string;
+  /** Not checked yet. */
+  readonly batchPartitions?: boolean | string;
+}
+
+/** Whether the address names the nodes of a cluster, with the scheme of this library or of another one. */
+function namesCluster(address: string): boolean {
+  return hasForm(address, FORM);
+}
+
+/**
+ * Parses the URL of a cluster.
+ *
+ * @throws {UrlError}
+ */
+function optionsOfClusterUrl(address: string): ClusterUrlOptions {
+  const { hosts, settings, usesTls, path, query } = splitHostListUrl(address, FORM);
+  if (!['', '/', '/0'].includes(path)) {
+    throw new UrlError('must have no path: a cluster has no database but 0, and a / in a password is written %2F');
+  }
+  const timeout = query.get('clusterNodeTimeout');
+  const batches = query.get('batchPartitions');
+  return {
+    cluster: hosts,
+    ...settings,
+    ...(timeout !== null && { clusterNodeTimeout: /^\d+$/.test(timeout) ? Number(timeout) : timeout }),
+    ...(batches !== null && { batchPartitions: FLAGS.get(batches) ?? batches }),
+    ...(usesTls && { tls: {} }),
+  };
+}
+
+/**
+ * A Redis Cluster as one master: some of its nodes, and settings of ioredis that apply to the connections to all of
+ * them, such as `username`, `password`, `tls` and `family`. `keyPrefix` is ignored.
+ */
+export interface RedisClusterOptions extends Omit<
+  RedisOptions,
+  'host' | 'port' | 'path' | 'sentinels' | 'name' | 'db' | 'natMap'
+> {
+  /**
+   * At least one node, better several: `'host:port'`, a `redis://` or `rediss://` URL, or `{ host, port }`, with port
+   * 6379 by default and IPv6 addresses in brackets. The others are read from these. All URLs have the same scheme, user,
+   * password and family, which apply to all nodes.
+   */
+  readonly cluster: readonly (string | RedisClusterNode)[];
+  /**
+   * The addresses by which this process reaches the nodes, if they announce others: an object with the announced
+   * addresses as its keys, `{ '10.0.0.1:6379': { host: 'example.com', port: 7000 } }`, or a function that is called with
+   * the announced address, and returns the one to use or `null` for the same.
+   * @default the addresses that the nodes announce
+   */
+  readonly natMap?: RedisClusterNatMap;
+  /**
+   * The setting `cluster-node-timeout` of the nodes, in milliseconds or as a string such as `'15s'`. Give it only for a
+   * service that forbids CLUSTER NODES, or promotes replicas by its own means: then locks wait longer
+   * after a failover.
+   * @default not needed: the primaries confirm which of them serves a key
+   */
+  readonly clusterNodeTimeout?: Duration;
+  /**
+   * Whether requests to all partitions of one primary share a command, in place of a command for each partition: cheaper
+   * where many locks are taken at a time. The command declares one of its keys only. Servers of Redis and
+   * Valkey check the others themselves; a service that refuses keys that are not declared needs `false`.
+   * @default false
+   */
+  readonly batchPartitions?: boolean;
+  /** A cluster has database 0 only. */
+  readonly db?: 0;
+}
+
+/** One node of a cluster. */
+export interface RedisClusterNode {
+  /** Its name or address. */
+  readonly host: string;
+  /**
+   * Its port.
+   * @default 6379
+   */
+  readonly port?: number;
+}
+
+/** The addresses to use in place of those that nodes announce, as ioredis takes them. */
+export type RedisClusterNatMap =
+  Readonly<Record<string, NodeAddress>> | ((announced: string) => NodeAddress | null | undefined);
+
+/**
+ * An ioredis `Cluster` client (of ioredis 5 or 6) as a source of settings: the library copies its startup nodes, its
+ * `redisOptions` and its `natMap`, and does not use the client itself.
+ */
+export interface RedisClusterSource {
+  /** Distinguishes a `Cluster` from a client of one server. */
+  readonly isCluster: boolean;
+  /** The settings of the client. */
+  readonly options: {
+    /** Settings of the connections to the nodes. */
+    readonly redisOptions?: object | undefined;
+    /** The addresses to use in place of those that nodes announce. */
+    readonly natMap?: RedisClusterNatMap | undefined;
+    /** Must be off: the startup nodes are contacted by their own names. */
+    readonly useSRVRecords?: boolean | undefined;
+  };
+  /** The nodes that the client knows. A client of one server has no such method. */
+  nodes(): object[];
+}
+
+/** The host of a startup node of ioredis that names none. */
+const LOOPBACK = '127.0.0.1';
+
+/** What the library reads from an ioredis Cluster. */
+interface ClusterClient {
+  readonly isCluster: boolean;
+  /** Declared private by ioredis. */
+  readonly startupNodes: readonly unknown[];
+  readonly options: RedisClusterSource['options'];
+}
+
+/** The options that an ioredis Cluster stands for. */
+interface ClusterClientOptions extends Omit<RedisOptions, 'natMap'> {
+  readonly cluster: readonly unknown[];
+  readonly natMap: unknown;
+}
+
+/** @throws {RedlockConfigError} if it finds its nodes in a way that the library does not know */
+function optionsOfClient(option: string, { startupNodes, options }: ClusterClient): ClusterClientOptions {
+  const { natMap, useSRVRecords } = options;
+  if (useSRVRecords) {
+    const requirement = 'must be off: the startup nodes are contacted by their own names and ports';
+    throw new RedlockConfigError(`${option}.options.useSRVRecords`, useSRVRecords, requirement);
+  }
+  const { host: _host, port: _port, ...settings }: RedisOptions = options.redisOptions ?? {};
+  const nodes = startupNodes.map(startupNodeOf);
+  return { ...settings, ...settingsOfNodes(nodes), cluster: nodes.map(addressOfNode), natMap };
+}
+
+/** A startup node with the defaults of ioredis, for which a number is a port. */
+function startupNodeOf(node: unknown): unknown {
+  if (typeof node === 'number' || (typeof node === 'string' && /^\d+$/.test(node))) {
+    return { host: LOOPBACK, port: Number(node) };
+  }
+  if (!isPlainObject(node)) return node;
+  const { host, port } = node;
+  return { ...node, host: host || LOOPBACK, port: typeof port === 'string' ? Number(port) : port || undefined };
+}
+
+function addressOfNode(node: unknown): unknown {
+  return isPlainObject(node) ? { host: node['host'], port: node['port'] } : node;
+}
+
+/** Settings that are given with a startup node, except for the database, which ioredis ignores. */
+function settingsOfNodes(nodes: readonly unknown[]): RedisOptions {
+  const entries = nodes.filter(isPlainObject).flatMap(Object.entries<unknown>);
+  const given = Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+  const { host: _host, port: _port, db: _db, ...settings } = given;
+  return settings;
+}
 
 const PORT = 6379;
 const NODE = 'host:port, a redis:// or rediss:// URL, or { host, port }';

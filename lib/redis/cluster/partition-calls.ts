@@ -1,17 +1,104 @@
-import type { Clock, Instant } from '../../core/clock.js';
-import type { MasterReply, Quarantine } from '../../core/master.interface.js';
-import { COMPARISON_INTERVAL } from '../guard/data-record.js';
+import type { Clock, Instant, Timer } from '../../core/clock.js';
 import type { PendingRequest } from '../request-queue.js';
+import { RELEASE_ALONE } from '../scripts/release.lua.js';
+import type { ClusterNode } from './cluster-node.js';
+import type { Topology } from './topology.js';
+import { Refusal } from '../../core/health/circuit-breaker-master.js';
+import type { MasterReply, MasterRequest, Quarantine } from '../../core/master.interface.js';
+import { COMPARISON_INTERVAL } from '../guard/data-record.js';
 import { encodeGroups, RequestEncoder, type RequestGroup } from '../request-encoding.js';
 import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from '../redis-state.js';
 import { isReply, replyFrom } from '../replies.js';
 import { UNMARKED } from '../scripts/statuses.js';
 import type { ClusterNames } from './cluster-names.js';
-import type { ClusterNode } from './cluster-node.js';
 import type { PartitionGuard } from './partition-guard.js';
-import { isChecked, isVote, keysOf, type PartitionedRequest, tokensOf } from './partition-request.js';
-import { releaseOneByOne } from './release-in-migration.js';
-import type { Topology } from './topology.js';
+import { isChecked, isVote, keysOf, type PartitionedRequest, tokensOf } from './split-request.js';
+
+/** Runs what several queues want to do after this turn of the event loop together, so that it takes one write. */
+export class Turn implements Pick<Clock, 'afterTurn' | 'schedule'> {
+  private callbacks: (() => void)[] = [];
+
+  constructor(private readonly clock: Clock) {}
+
+  afterTurn(callback: () => void): void {
+    if (this.callbacks.push(callback) === 1) this.clock.afterTurn(this.run);
+  }
+
+  schedule(delay: number, callback: () => void): Timer {
+    return this.clock.schedule(delay, callback);
+  }
+
+  private readonly run = (): void => {
+    const { callbacks } = this;
+    this.callbacks = [];
+    for (const callback of callbacks) callback();
+  };
+}
+
+/**
+ * Releases the keys of a slot that is being moved: they are on two nodes, and one key can be released where it is, but not
+ * together with its queue.
+ * Protocol 12.4.
+ *
+ * @param asked what the node refused, of which only the releases are carried out
+ */
+function releaseOneByOne(
+  topology: Topology,
+  { node, asked }: { readonly node: ClusterNode; readonly asked: readonly PendingRequest[] },
+): void {
+  for (const { request } of asked) {
+    if (request.op !== 'release') continue;
+    const { keys, token, keepFor } = request;
+    for (const key of keys) {
+      const parameters = [RELEASE_ALONE, 1, key, token, Math.ceil(keepFor)];
+      node.call('eval', parameters).catch((error: unknown) => follow(topology, String(error), parameters));
+    }
+  }
+}
+
+/** Carries out a release at the node to which the key was moved. Nothing else follows a key. */
+function follow(topology: Topology, message: string, release: (string | number)[]): void {
+  const [, address = ''] = /\bASK \d+ (\S+)/.exec(message) ?? [];
+  const target = topology.nodeAnnouncedAs(address);
+  if (!target?.isConnected) return;
+  target.call('asking', []).catch(() => undefined);
+  target.call('eval', release).catch(() => undefined);
+}
+
+/** What the primaries of a cluster refuse: one of them may be out of memory while the others grant locks. */
+export class PrimaryRefusals {
+  /** By node id. Only primaries that refuse. */
+  private readonly refusals = new Map<string, Refusal>();
+
+  /** Notes the answer of a primary. */
+  note(owner: string, request: MasterRequest, answer: MasterReply): void {
+    const refusal = this.refusals.get(owner) ?? new Refusal();
+    refusal.note(request, answer);
+    if (refusal.reason === undefined) this.refusals.delete(owner);
+    else this.refusals.set(owner, refusal);
+  }
+
+  /** Whether nothing is known against any primary. */
+  get isEmpty(): boolean {
+    return this.refusals.size === 0;
+  }
+
+  /** What a primary refuses; `undefined` if nothing is known against it. */
+  reasonOf(owner: string): string | undefined {
+    return this.refusals.get(owner)?.reason;
+  }
+
+  /** What the first of these primaries refuses, if all of them refuse. */
+  commonReason(owners: Iterable<string>): string | undefined {
+    let first: string | undefined;
+    for (const owner of owners) {
+      const reason = this.reasonOf(owner);
+      if (reason === undefined) return undefined;
+      first ??= reason;
+    }
+    return first;
+  }
+}
 
 const UNCONFIRMED: Quarantine = Object.freeze({
   reason: 'most primaries do not confirm which node serves it',

@@ -1,16 +1,144 @@
-import type { Clock, Instant } from '../../core/clock.js';
-import type { Random } from '../../core/random.js';
+import { isReply, millisecondsFrom, type ServerIdentity } from '../replies.js';
+import { type Claim, type ClusterMap, PARTITIONS } from './cluster-map.js';
+import { type Clock, elapsedBetween, type Instant } from '../../core/clock.js';
+import type { Quarantine } from '../../core/master.interface.js';
+import type { Random } from '../../core/holder.js';
 import { driftOf, type Settings } from '../../core/settings/settings.js';
-import { generationFrom } from '../../core/state/generation.js';
-import { isReply, millisecondsFrom } from '../replies.js';
+import { generationFrom } from '../../core/state/state-entry.js';
 import { RAISE, SEAL } from '../scripts/seal.lua.js';
-import type { ClusterMap } from './cluster-map.js';
 import type { ClusterNames } from './cluster-names.js';
 import type { ClusterNode } from './cluster-node.js';
-import { PARTITIONS } from './node-view.js';
-import { PartitionState } from './partition-state.js';
-import { reasonForSeal, type Seal, SEAL_FIELDS, sealFrom } from './seal.js';
 import { VIEW_AGE } from './views.js';
+
+/**
+ * The marker of a partition. It is part of the data and names the process that the data belongs to: with any other process,
+ * or under another claim, the data may lack acknowledged writes.
+ * Protocol 12.5.
+ */
+export interface Seal {
+  /** Run id of the process. */
+  readonly run: string;
+  /** Id of the history of its data. */
+  readonly replid: string;
+  /** The claim under which it served the partition; empty where the service reports none. */
+  readonly owner: string;
+  readonly epoch: string;
+  /** Identifies this seal. */
+  readonly nonce: string;
+  /** When votes begin to count, by the clock of the process, in milliseconds. */
+  readonly from: number;
+  /** The largest ttl that may be in use, in milliseconds. */
+  readonly maxTtl: number;
+  /** Why votes have to wait until `from`. */
+  readonly reason: string;
+  /** Begins when data may have been lost: see `core/state`. */
+  readonly generation: string;
+}
+
+/** The fields of the hash that a client reads. `at` and `by` are for operators. */
+export const SEAL_FIELDS = [
+  ...(['run', 'replid', 'owner', 'epoch', 'nonce', 'from', 'max', 'why', 'generation'] as const),
+] as const;
+
+/** @param values of {@link SEAL_FIELDS} */
+export function sealFrom(values: readonly (string | null)[]): Seal | undefined {
+  const [run, replid, owner, epoch, nonce, from, max, why, generation] = values.map((value) => value ?? '');
+  if (!nonce) return undefined;
+  return {
+    ...{ run: run ?? '', replid: replid ?? '', owner: owner ?? '', epoch: epoch ?? '', nonce },
+    ...{ from: Number(from), maxTtl: Number(max), reason: why ?? '', generation: generation ?? '' },
+  };
+}
+
+/**
+ * Why the data of a partition is unknown; `undefined` if it belongs to this process under this claim.
+ * Protocol 12.5.
+ */
+export function reasonForSeal(
+  seal: Seal | undefined,
+  { run, replid }: ServerIdentity,
+  claim: Claim,
+): string | undefined {
+  if (!seal) return 'it has no seal: it is new, or has lost its data';
+  if (seal.owner !== '' && seal.owner !== claim.owner) return 'another node served it before';
+  if (seal.run !== run) return 'the process that serves it was restarted';
+  if (seal.replid !== replid) return 'its data has another history';
+  if (seal.owner !== '' && seal.epoch !== String(claim.epoch))
+    return 'it was served by another node meanwhile, or other slots were moved';
+  return undefined;
+}
+
+/** What this client knows about the data of one partition, and whether its votes count. */
+export class PartitionState {
+  /** Changes whenever the answers to earlier requests must not count any more. */
+  epoch = 0;
+  /** The seal of known data; `undefined` while the data is unknown. */
+  seal: Seal | undefined;
+  /** The generation of the data that was known last; empty if none was. */
+  generation = '';
+  /** When the generation of its data last changed: the number of changes in the cluster until then. */
+  changedAt = 0;
+  private reason = 'its owner is not known yet';
+  /** Monotonic time of this process from which votes count. */
+  private votesFrom = Infinity;
+  /** When the history of the data was last compared. */
+  private comparedAt: Instant | undefined;
+  /** No older comparison counts: the clocks of this process have stood still. Monotonic, in milliseconds. */
+  private notBefore = -Infinity;
+
+  votesAt({ monotonic }: Instant): boolean {
+    return this.seal !== undefined && monotonic >= this.votesFrom;
+  }
+
+  /** Why it does not vote, and for how long at most; `undefined` when it votes. */
+  quarantineAt(now: Instant, longest: number): Quarantine | undefined {
+    if (this.votesAt(now)) return undefined;
+    const remaining = this.seal ? Math.max(1, Math.ceil(this.votesFrom - now.monotonic)) : longest;
+    return { reason: this.reason, remaining };
+  }
+
+  /** Lets no answer to an earlier request count. */
+  doubt(reason: string): void {
+    if (this.seal) this.epoch++;
+    this.seal = undefined;
+    this.reason = reason;
+  }
+
+  /**
+   * Accepts the seal of known data.
+   *
+   * @param left milliseconds until `from`, by the clock of its process
+   * @param longest the longest quarantine, in milliseconds
+   */
+  accept(seal: Seal, now: Instant, { left, longest }: { readonly left: number; readonly longest: number }): void {
+    const isSame = seal.nonce === this.seal?.nonce;
+    if (isSame && this.votesAt(now)) return;
+    const from = now.monotonic + Math.min(Math.max(0, left), longest);
+    // The clock of the process may have been set forward while this client watched.
+    this.votesFrom = isSame ? Math.max(this.votesFrom, from) : from;
+    if (!isSame) this.epoch++;
+    if (!isSame) this.comparedAt = undefined;
+    this.seal = seal;
+    this.generation = seal.generation;
+    this.reason = seal.reason;
+  }
+
+  /** Whether a script has to compare the history. */
+  needsComparison(now: Instant, interval: number): boolean {
+    return this.comparedAt === undefined || elapsedBetween(this.comparedAt, now) > interval;
+  }
+
+  /** The clocks of this process have stood still: the next script compares the history. */
+  forgetComparison({ monotonic }: Instant): void {
+    this.comparedAt = undefined;
+    this.notBefore = monotonic;
+  }
+
+  /** A script that was sent at a moment has compared the history. */
+  noteComparison(sent: Instant): void {
+    if (sent.monotonic >= Math.max(this.notBefore, this.comparedAt?.monotonic ?? -Infinity)) this.comparedAt = sent;
+  }
+}
 
 /** How often another client may write seals between a reading and a writing of this one. */
 const MOST_RACES = 10;

@@ -1,9 +1,195 @@
-import { GRANTED, type MasterReply, type MasterRequest, type ReplyCallback } from '../../core/master.interface.js';
+import {
+  type AcquireRequest,
+  type ExtendRequest,
+  GRANTED,
+  type MasterReply,
+  type MasterRequest,
+  type PickRequest,
+  type QueueTicket,
+  type ReplyCallback,
+  type Sharing,
+} from '../../core/master.interface.js';
 import type { ClusterNames } from './cluster-names.js';
-import type { PartitionRequest } from './request-parts.js';
+import { BARRIER } from '../../core/keyspace.js';
+import type { ServerRequest } from '../request-encoding.js';
+import type { PendingRequest } from '../request-queue.js';
+
+/** A request to one partition, with names as they are stored. */
+export interface PartitionRequest {
+  readonly partition: number;
+  readonly request: MasterRequest;
+}
+
+/** Divides a request by the partitions of its keys, in ascending order of the partitions. */
+export function split(
+  request: MasterRequest,
+  names: ClusterNames,
+  waiterAt: (partition: number, waiter: string) => string,
+): PartitionRequest[] {
+  const { keys } = request;
+  const [only] = keys;
+  if (only !== undefined && keys.length === 1) {
+    const partition = names.partitionOf(only);
+    return [{ partition, request: inPartition(request, [0], partition, names, waiterAt) }];
+  }
+  const indexes = new Map<number, number[]>();
+  keys.forEach((key, index) => {
+    const partition = names.partitionOf(key);
+    const known = indexes.get(partition);
+    if (known) known.push(index);
+    else indexes.set(partition, [index]);
+  });
+  return [...indexes]
+    .sort(([one], [other]) => one - other)
+    .map(([partition, chosen]) => ({ partition, request: inPartition(request, chosen, partition, names, waiterAt) }));
+}
+
+/** The part of a request that concerns the keys with these indexes. */
+function inPartition(
+  request: MasterRequest,
+  indexes: readonly number[],
+  partition: number,
+  names: ClusterNames,
+  waiterAt: (partition: number, waiter: string) => string,
+): MasterRequest {
+  const stored = (list: readonly string[]): string[] =>
+    indexes.map((index) => names.inPartition(partition, list[index] ?? ''));
+  const ticket = (queue: QueueTicket | undefined): QueueTicket | undefined =>
+    queue && { ...queue, queues: stored(queue.queues), waiter: waiterAt(partition, queue.waiter) };
+  const keys = stored(request.keys);
+  switch (request.op) {
+    case 'acquire': {
+      const { sharing } = request;
+      return new AcquirePart(
+        request,
+        keys,
+        ticket(request.queue),
+        sharing && { ...sharing, barriers: stored(sharing.barriers) },
+      );
+    }
+    case 'pick':
+      return new PickPart(request, keys, ticket(request.queue));
+    case 'extend':
+      return new ExtendPart(request, keys);
+    case 'want':
+      return { ...request, keys, barriers: stored(request.barriers), waiter: waiterAt(partition, request.waiter) };
+    case 'draw':
+      return { ...request, keys, counters: indexes.map((index) => request.counters[index] ?? 0) };
+    case 'release':
+      return { ...request, keys, queues: stored(request.queues) };
+    case 'leave':
+      return { ...request, keys, queues: stored(request.queues), waiter: waiterAt(partition, request.waiter) };
+    case 'inspect':
+      return { ...request, keys, ...(request.queues && { queues: stored(request.queues) }) };
+    case 'probe':
+      return { ...request, keys };
+    case 'open-state':
+    case 'write-state':
+    case 'read-state':
+      return { ...request, keys, entry: names.inPartition(partition, request.entry) };
+  }
+}
+
+type Withdrawable = AcquireRequest | PickRequest | ExtendRequest;
+
+/** A part of a request that is withdrawn with the whole. A class, because nearly each request of a cluster makes one. */
+abstract class WithdrawablePart<Whole extends Withdrawable> {
+  readonly #whole: Whole;
+  readonly token: string;
+  readonly ttl: number;
+
+  constructor(
+    whole: Whole,
+    readonly keys: readonly string[],
+  ) {
+    this.#whole = whole;
+    this.token = whole.token;
+    this.ttl = whole.ttl;
+  }
+
+  get withdrawn(): boolean {
+    return this.#whole.withdrawn;
+  }
+}
+
+class AcquirePart extends WithdrawablePart<AcquireRequest> implements AcquireRequest {
+  readonly op = 'acquire';
+
+  constructor(
+    whole: AcquireRequest,
+    keys: readonly string[],
+    readonly queue: QueueTicket | undefined,
+    readonly sharing: Sharing | undefined,
+  ) {
+    super(whole, keys);
+  }
+}
+
+class PickPart extends WithdrawablePart<PickRequest> implements PickRequest {
+  readonly op = 'pick';
+
+  constructor(
+    whole: PickRequest,
+    keys: readonly string[],
+    readonly queue: QueueTicket | undefined,
+  ) {
+    super(whole, keys);
+  }
+}
+
+class ExtendPart extends WithdrawablePart<ExtendRequest> implements ExtendRequest {
+  readonly op = 'extend';
+  readonly isShared: boolean | undefined;
+
+  constructor(whole: ExtendRequest, keys: readonly string[]) {
+    super(whole, keys);
+    this.isShared = whole.isShared;
+  }
+}
+
+/** A request with the partition that its keys are in. */
+export interface PartitionedRequest extends PendingRequest {
+  readonly partition: number;
+}
+
+/** Whether a grant makes the process a holder for some time, or is a token. */
+export function isVote({ op }: ServerRequest): boolean {
+  return op === 'acquire' || op === 'pick' || op === 'extend' || op === 'draw';
+}
+
+/** Whether the script compares the seal before it carries out the request. */
+export function isChecked({ op }: ServerRequest): boolean {
+  return op !== 'release' && op !== 'leave' && op !== 'inspect' && op !== 'want';
+}
+
+/** The secrets of the requests, which no message may contain. */
+export function tokensOf(asked: readonly PendingRequest[]): string[] {
+  return asked.flatMap(({ request }) => ('token' in request ? [request.token] : []));
+}
+
+/**
+ * All names that the requests use: a cluster checks that they are in one slot, and services may refuse others.
+ * Protocol 12.3.
+ */
+export function keysOf(requests: readonly ServerRequest[], others: readonly string[]): readonly string[] {
+  const names = others.filter((name) => name !== '');
+  for (const request of requests) {
+    names.push(...request.keys);
+    const ticket = 'queue' in request ? request.queue : undefined;
+    for (const queue of ticket?.queues ?? ('queues' in request ? request.queues : undefined) ?? []) {
+      // What wakes a waiter looks at the barrier, too.
+      names.push(queue, queue + BARRIER);
+    }
+    if ('sharing' in request && request.sharing) names.push(...request.sharing.barriers);
+    if ('barriers' in request) names.push(...request.barriers);
+    if ('entry' in request) names.push(request.entry);
+  }
+  // Requests of one turn may have names in common.
+  return requests.length === 1 ? names : [...new Set(names)];
+}
 
 /** Sends the part of a request that concerns one partition. */
-export type SendPart = (part: PartitionRequest, reply: ReplyCallback) => void;
+type SendPart = (part: PartitionRequest, reply: ReplyCallback) => void;
 
 /** Carries out a request to several partitions, as if they were one server. */
 export class SplitRequest {

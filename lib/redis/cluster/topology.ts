@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '../../core/clock.js';
-import { ClusterMap } from './cluster-map.js';
+import { ClusterMap, type KnownPrimary, type NodeView } from './cluster-map.js';
 import { ClusterNode } from './cluster-node.js';
-import type { ClusterSettings, NodeAddress } from './cluster-source.js';
-import type { KnownPrimary, NodeView } from './node-view.js';
-import type { RedisMasterContext } from '../redis-master-context.interface.js';
+import type { ClusterSettings } from './cluster-source.js';
+import type { NodeAddress } from '../urls.js';
+import type { RedisMasterContext } from '../redis-client.interface.js';
 import { Views } from './views.js';
 
 /** While something is missing, the cluster is asked again after so many milliseconds: at first, and at most. */

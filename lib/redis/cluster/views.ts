@@ -1,7 +1,6 @@
 import { type Clock, elapsedBetween, type Instant } from '../../core/clock.js';
 import type { ClusterNode } from './cluster-node.js';
-import type { NodeView } from './node-view.js';
-import { PARTITIONS } from './node-view.js';
+import { type NodeView, PARTITIONS } from './cluster-map.js';
 
 /** A vote counts if a view that confirms its owner was sent at most this many milliseconds before it. Protocol 12.7. */
 export const VIEW_AGE = 1_000;

@@ -1,11 +1,10 @@
 import type { Instant } from '../../core/clock.js';
-import type { ServerIdentity } from '../identity.js';
+import type { ServerIdentity } from '../replies.js';
 import type { DataRecord } from './data-record.js';
-import { generationFrom } from '../../core/state/generation.js';
-import { type GuardGroup, MAX_PATIENCE, type Reports } from './guard-group.js';
+import { generationFrom } from '../../core/state/state-entry.js';
+import { type GuardGroup, MAX_PATIENCE, type Reports, type TtlAnnouncements } from './guard-group.js';
 import { announcementOf, EMPTY, type Marker, type MarkerChange } from './marker.js';
 import { EARLY_AFTER } from './new-masters.js';
-import type { TtlAnnouncements } from './ttl-announcements.js';
 
 /** Shortest wait of new masters in milliseconds: they have to be known as the first ones before they vote. */
 export const SHORTEST_GUESS = EARLY_AFTER + 400;

@@ -50,7 +50,7 @@ export const EMPTY = 'empty';
 export type MarkerField = (typeof MARKER_FIELDS)[number];
 
 /** Stands for "there is no marker" in a comparison. */
-export const NO_MARKER = rawOf([]);
+const NO_MARKER = rawOf([]);
 
 /** Announcements change these fields all the time: a change that does not replace them need not compare them. */
 export const ANNOUNCED: readonly MarkerField[] = ['ttls', 'known'];

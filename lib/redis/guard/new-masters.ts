@@ -1,5 +1,5 @@
 import type { Instant } from '../../core/clock.js';
-import { beginningOf } from '../../core/state/generation.js';
+import { beginningOf } from '../../core/state/state-entry.js';
 import { type DataRecord, ROUNDED, SLEWED } from './data-record.js';
 import type { GuardGroup, Reports } from './guard-group.js';
 

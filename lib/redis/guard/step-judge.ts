@@ -3,9 +3,8 @@ import { quorumOf } from '../../core/acquire/quorum-call.js';
 import type { Instant } from '../../core/clock.js';
 import type { DataRecord } from './data-record.js';
 import { EARLY_FROM } from './new-masters.js';
-import type { GuardGroup } from './guard-group.js';
+import type { GuardGroup, TtlAnnouncements } from './guard-group.js';
 import { judge, type Judgement, movement, type Sample, sampleOf } from './server-clock.js';
-import type { TtlAnnouncements } from './ttl-announcements.js';
 
 /** Steps that matter to this ttl are noticed even if this process uses longer ones, since others may not. In milliseconds. */
 const SHORT_TTL = 1_000;

@@ -1,5 +1,5 @@
 import { MARKER_FIELDS } from '../guard/marker.js';
-import { SECTIONS } from '../identity.js';
+import { SECTIONS } from '../replies.js';
 
 /**
  * The marker is KEYS[1] or ARGV[1], or there is none. INFO can be denied: its fields are empty then. A node of a

@@ -1,6 +1,5 @@
-import { REVOKED } from '../../core/holder.js';
+import { REVOKED, TOKEN_LENGTH } from '../../core/holder.js';
 import { RESERVATION_LIFE } from '../../core/master.interface.js';
-import { TOKEN_LENGTH } from '../../core/random.js';
 import { FREE, FREE_WITH_WAITERS } from './statuses.js';
 
 /**
@@ -68,7 +67,7 @@ export const NOTIFY = `
  * Numbers are formatted by '%.0f' only: Lua's default format loses digits.
  * Protocol 4.2 and 5.3.
  */
-export const TAKE = `${CHECK_MARKER}
+const TAKE = `${CHECK_MARKER}
 local owner = waiter and pcall_redis('GET', key)
 local is_reserved = owner and owner == ${RESERVED} .. waiter
 local set = marked and pcall_redis('SET', key, token, 'PX', ttl, is_reserved and 'XX' or 'NX')
@@ -94,7 +93,7 @@ end`;
  * released while processes wait for it is reserved for the one that is notified.
  * Protocol 5.4 and 7.1.
  */
-export const GIVE = `
+const GIVE = `
 if pcall_redis('GET', key) == token then
   call('DEL', key)
   local popped = pcall_redis('ZPOPMIN', queue)

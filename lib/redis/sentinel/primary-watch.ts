@@ -1,9 +1,8 @@
 import { type Clock, elapsedBetween, type Instant, type Timer } from '../../core/clock.js';
 import type { Quarantine } from '../../core/master.interface.js';
 import { isRecent, VIEW_AGE } from '../cluster/views.js';
-import { endpointOf } from '../endpoint.js';
-import type { SentinelView, SentinelViews } from './sentinel-views.js';
-import { keyOf } from './tally.js';
+import { endpointOf } from '../urls.js';
+import { keyOf, type SentinelView, type SentinelViews } from './sentinel-views.js';
 
 /** While votes are asked for, the sentinels are asked this often, in milliseconds. */
 const VIEW_INTERVAL = VIEW_AGE / 2;

@@ -1,8 +1,191 @@
+import { endpointOf, type NodeAddress, type Translation } from '../urls.js';
+import { redactedMessageOf } from '../replies.js';
+import type { RedisClient } from '../redis-client.interface.js';
 import type { Clock, Instant } from '../../core/clock.js';
 import { isRecent } from '../cluster/views.js';
-import { endpointOf, type NodeAddress } from '../endpoint.js';
-import type { SentinelConnection } from './sentinel.js';
-import { type Asked, type SentinelAnswer, type Tally, tally } from './tally.js';
+
+/** The primary that a sentinel names. */
+interface NamedPrimary {
+  readonly address: NodeAddress;
+  /** Number of the failover that made it the primary: it grows with each. */
+  readonly epoch: number;
+}
+
+/** Another sentinel of the group, as one of them knows it. */
+interface Peer {
+  readonly id: string;
+  readonly address: NodeAddress;
+}
+
+/** What one sentinel says. */
+export interface SentinelAnswer {
+  /** Its own id; `undefined` if it does not tell. */
+  readonly id: string | undefined;
+  readonly peers: readonly Peer[];
+  /** `undefined` if it does not know a primary of that name. */
+  readonly named: NamedPrimary | undefined;
+}
+
+/** One of the sentinels that were to be asked. */
+export interface Asked {
+  readonly endpoint: string;
+  /** Whether it is in the list that the user gave. */
+  readonly isListed: boolean;
+  /** Its id, if it has ever told. */
+  readonly id: string | undefined;
+  readonly answer: SentinelAnswer | undefined;
+  /** Why there is no answer, or what is wrong with it. */
+  readonly problem: string | undefined;
+}
+
+/** What a majority of all sentinels of the group says, or why there is none. */
+type Tally =
+  | { readonly primary: NamedPrimary; readonly isMajority: boolean }
+  | { readonly primary: undefined; readonly reason: string };
+
+/** Identifies a primary in one epoch. */
+export function keyOf({ address, epoch }: NamedPrimary): string {
+  return `${endpointOf(address)} in epoch ${epoch}`;
+}
+
+interface Votes {
+  readonly primary: NamedPrimary;
+  readonly voters: Set<string>;
+}
+
+/**
+ * Counts the answers so far. All sentinels of the group count: those that are listed, and those that they know.
+ *
+ * @param isStrict whether only a majority may name the primary; otherwise most of the answers do
+ */
+export function tally(asked: readonly Asked[], isStrict: boolean): Tally {
+  const ids = new Set<string>();
+  const votes = new Map<string, Votes>();
+  const listed = new Set<string>();
+  for (const { answer, endpoint, id = answer?.id, isListed } of asked) {
+    // A listed sentinel that has never told its id may be one of those that the others know.
+    if (isListed) listed.add(id ?? endpoint);
+    if (id !== undefined && (isListed || answer)) ids.add(id);
+    for (const peer of answer?.peers ?? []) ids.add(peer.id);
+    const voter = id ?? (isStrict ? undefined : endpoint);
+    if (!answer?.named || voter === undefined) continue;
+    const key = keyOf(answer.named);
+    const same = votes.get(key) ?? { primary: answer.named, voters: new Set() };
+    votes.set(key, same);
+    same.voters.add(voter);
+  }
+  const all = Math.max(ids.size, listed.size);
+  const majority = Math.floor(all / 2) + 1;
+  const [most] = [...votes.values()].sort((one, other) => other.voters.size - one.voters.size);
+  if (most && most.voters.size >= majority) return { primary: most.primary, isMajority: true };
+  if (most && !isStrict) return { primary: most.primary, isMajority: false };
+  return { primary: undefined, reason: reasonFor(asked, [...votes.values()], { all, majority, isStrict }) };
+}
+
+function reasonFor(
+  asked: readonly Asked[],
+  votes: readonly Votes[],
+  { all, majority, isStrict }: { readonly all: number; readonly majority: number; readonly isStrict: boolean },
+): string {
+  const named = votes.map(({ primary, voters }) => `${voters.size} of ${all} name ${endpointOf(primary.address)}`);
+  const problems = asked.flatMap(({ endpoint, problem }) => (problem === undefined ? [] : [`${endpoint}: ${problem}`]));
+  const needed = isStrict
+    ? `a majority of its sentinels (${majority} of ${all}) must name its address`
+    : 'none of its sentinels names its address';
+  const found = named.length > 0 ? named : isStrict ? ['none does'] : [];
+  return [needed, [...found, ...problems].join('; ')].filter(Boolean).join(': ');
+}
+
+/** One sentinel that can be asked. */
+export interface SentinelConnection {
+  /** Rejects without an answer. */
+  ask(): Promise<SentinelAnswer>;
+  /** Drops the connection. The next question opens another one. */
+  drop(): void;
+}
+
+interface SentinelOptions {
+  /** Name of the primary. */
+  readonly name: string;
+  /** Creates a client that opens its connection with the first command, and not again. */
+  readonly open: () => RedisClient;
+  readonly translate: Translation;
+  /** Strings that no message may contain. */
+  readonly secrets: readonly string[];
+}
+
+/** A connection to one sentinel that stays open between the questions. */
+export class Sentinel implements SentinelConnection {
+  private client: RedisClient | undefined;
+  /** The last error of the connection, which says more than that of a command. */
+  private trouble: unknown;
+
+  constructor(private readonly options: SentinelOptions) {}
+
+  async ask(): Promise<SentinelAnswer> {
+    const { name, translate, secrets } = this.options;
+    const client = this.connected();
+    const call = (...args: string[]): Promise<unknown> => client.call('sentinel', args);
+    // In one write: what it says of itself belongs together.
+    const [named, master, peers, id] = await Promise.allSettled([
+      call('get-master-addr-by-name', name),
+      call('master', name),
+      call('sentinels', name),
+      call('myid'),
+    ]);
+    if (named.status === 'rejected') {
+      const trouble: unknown = this.trouble ?? named.reason;
+      throw new Error(redactedMessageOf(trouble, secrets));
+    }
+    const [others, about] = [valueOf(peers), valueOf(master)];
+    const address = named.value as readonly string[] | null;
+    return {
+      // Without the others and the epoch, its word cannot be counted.
+      id: Array.isArray(others) && Array.isArray(about) ? textOf(valueOf(id)) : undefined,
+      peers: Array.isArray(others) ? others.flatMap((fields) => peerFrom(fields, translate)) : [],
+      named: address
+        ? {
+            address: translate({ host: address[0] ?? '', port: Number(address[1]) }),
+            epoch: Number(fieldsOf(about).get('config-epoch') ?? 0),
+          }
+        : undefined,
+    };
+  }
+
+  drop(): void {
+    this.client?.disconnect();
+    this.client = undefined;
+  }
+
+  private connected(): RedisClient {
+    if (this.client && this.client.status !== 'end') return this.client;
+    const client = this.options.open();
+    this.trouble = undefined;
+    client.on('error', (error) => (this.trouble = error));
+    this.client = client;
+    return client;
+  }
+}
+
+function valueOf(result: PromiseSettledResult<unknown>): unknown {
+  return result.status === 'fulfilled' ? result.value : undefined;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** A list of names and values, as a map. */
+function fieldsOf(list: unknown): ReadonlyMap<string, string> {
+  const values = Array.isArray(list) ? list.map(String) : [];
+  return new Map(values.flatMap((name, i) => (i % 2 === 0 ? [[name, values[i + 1] ?? '']] : [])));
+}
+
+function peerFrom(list: unknown, translate: Translation): readonly Peer[] {
+  const fields = fieldsOf(list);
+  const [id = '', host = '', port] = ['runid', 'ip', 'port'].map((name) => fields.get(name));
+  return id === '' || host === '' ? [] : [{ id, address: translate({ host, port: Number(port) }) }];
+}
 
 /** A sentinel gets this many milliseconds to answer. */
 const ANSWER_WITHIN = 1_000;

@@ -1,10 +1,171 @@
+import { createRequire } from 'node:module';
+import { join, posix } from 'node:path';
 import type ts from 'typescript';
+import type { Directory, Project, Tree } from './workspace.js';
 import { IMPORT, registration } from './templates.js';
-import { apply, type Change, endWithComments, indentationAt, isFirstOnLine, isPlain, replace } from './text-changes.js';
-import type { TypeScript } from './typescript.js';
+
+type TypeScript = typeof ts;
+
+/**
+ * The compiler of the application in this folder, or that of its command line. `undefined` if there is none with an
+ * API to parse files: TypeScript 7 has no such API.
+ */
+export function findTypeScript(folder: string): TypeScript | undefined {
+  const application = createRequire(join(folder, 'package.json'));
+  const found = load(application);
+  if (found) return found;
+  try {
+    return load(createRequire(application.resolve('@nestjs/cli/package.json')));
+  } catch {
+    return undefined;
+  }
+}
+
+function load(require: NodeJS.Require): TypeScript | undefined {
+  try {
+    const found = require('typescript') as Partial<TypeScript>;
+    return typeof found.createSourceFile === 'function' ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where the root module of an application is. */
+interface RootModule {
+  readonly path: string;
+  /** Undefined if the entry file does not show it. */
+  readonly className: string | undefined;
+}
+
+/** Finds the module that the entry file passes to `NestFactory`; otherwise `app.module.ts`, if it exists. */
+export function findRootModule(typescript: TypeScript, tree: Tree, project: Project): RootModule | undefined {
+  const { entry, sourceRoot } = project;
+  const root = tree.exists(entry) ? rootOfEntry(typescript, tree, entry) : undefined;
+  // An entry file that names another module, which is not found, must not lead to a module that it does not use.
+  if (root) return root.module;
+  const usual = posix.join(sourceRoot, 'app.module.ts');
+  return tree.exists(usual) ? { path: usual, className: undefined } : undefined;
+}
+
+/** The module that the entry file names, if it can be found; `undefined` if the file names none. */
+function rootOfEntry(
+  typescript: TypeScript,
+  tree: Tree,
+  entry: string,
+): { module: RootModule | undefined } | undefined {
+  const file = typescript.createSourceFile(entry, tree.readText(entry), typescript.ScriptTarget.Latest, true);
+  const name = argumentOfFactory(typescript, file);
+  return name === undefined ? undefined : { module: moduleOf(typescript, tree, file, name) };
+}
+
+function moduleOf(typescript: TypeScript, tree: Tree, file: ts.SourceFile, name: string): RootModule | undefined {
+  const entry = file.fileName;
+  for (const statement of file.statements) {
+    if (!typescript.isImportDeclaration(statement)) continue;
+    const bindings = statement.importClause?.namedBindings;
+    if (!bindings || !typescript.isNamedImports(bindings)) continue;
+    const specifier = bindings.elements.find((element) => element.name.text === name);
+    if (!specifier) continue;
+    const path = fileOf(tree, entry, (statement.moduleSpecifier as ts.StringLiteral).text);
+    return path === undefined ? undefined : { path, className: (specifier.propertyName ?? specifier.name).text };
+  }
+  const isDeclaredHere = file.statements.some(
+    (each) => typescript.isClassDeclaration(each) && each.name?.text === name,
+  );
+  return isDeclaredHere ? { path: entry, className: name } : undefined;
+}
+
+/** The name that is the first argument of `NestFactory.create`, `createMicroservice` or `createApplicationContext`. */
+function argumentOfFactory(typescript: TypeScript, node: ts.Node): string | undefined {
+  if (typescript.isCallExpression(node) && typescript.isPropertyAccessExpression(node.expression)) {
+    const { expression: object, name } = node.expression;
+    const [first] = node.arguments;
+    const isFactory =
+      typescript.isIdentifier(object) && object.text === 'NestFactory' && name.text.startsWith('create');
+    if (isFactory && first && typescript.isIdentifier(first)) return first.text;
+  }
+  return typescript.forEachChild(node, (child) => argumentOfFactory(typescript, child));
+}
+
+function fileOf(tree: Tree, from: string, specifier: string): string | undefined {
+  if (!specifier.startsWith('.')) return undefined;
+  const base = posix.join(posix.dirname(from), specifier.replace(/\.[jt]s$/, ''));
+  return [`${base}.ts`, `${base}/index.ts`].find((path) => tree.exists(path));
+}
+
+/** Source files, without declarations and tests. */
+const SOURCE = /(?<![.-]spec|\.d)\.[cm]?ts$/;
+const IS_IMPORTED = new RegExp(`['"]${IMPORT.from}['"]`);
+const ALIAS = new RegExp(`\\b${IMPORT.name}\\s+as\\s+(\\w+)`);
+
+/** Whether a source file registers the module, also under another name. */
+export function isRegistration(text: string): boolean {
+  const name = ALIAS.exec(text)?.[1] ?? IMPORT.name;
+  return IS_IMPORTED.test(text) && new RegExp(`\\b${name}\\s*\\.\\s*forRoot`).test(text);
+}
+
+/** The path of a file below this folder that registers the module, except in tests. */
+export function findRegistration(tree: Tree, folder: Directory): string | undefined {
+  for (const name of folder.subfiles.filter((each) => SOURCE.test(each))) {
+    const path = posix.join(folder.path, name);
+    if (isRegistration(tree.readText(path))) return path.replace(/^\//, '');
+  }
+  for (const name of folder.subdirs) {
+    const found = name === 'node_modules' ? undefined : findRegistration(tree, folder.dir(name));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Text that is inserted, or replaces what is between the positions. */
+interface Change {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** Replaces a node, without the comments before it. */
+function replace(node: ts.Node, text: string): Change {
+  return { start: node.getStart(), end: node.end, text };
+}
+
+/** Whether a list or an object has nothing but these parts: no comments. */
+function isPlain(node: ts.Node, parts: readonly ts.Node[]): boolean {
+  const bare = (text: string) => text.replaceAll(/[\s,[\]{}]/g, '');
+  return bare(node.getText()) === bare(parts.map((part) => part.getText()).join(''));
+}
+
+/** Applies changes that do not overlap, with the line endings of the file. */
+function apply(text: string, changes: readonly Change[]): string {
+  const isWindows = text.includes('\r\n');
+  let changed = text;
+  for (const change of changes.toSorted((a, b) => b.start - a.start)) {
+    const inserted = isWindows ? change.text.replaceAll(/\r?\n/g, '\r\n') : change.text;
+    changed = changed.slice(0, change.start) + inserted + changed.slice(change.end);
+  }
+  return changed;
+}
+
+/** The end of the comments that follow on the same line. */
+function endWithComments(typescript: TypeScript, text: string, position: number): number {
+  return typescript.getTrailingCommentRanges(text, position)?.at(-1)?.end ?? position;
+}
+
+/** The indentation of the line of a position. */
+function indentationAt(text: string, position: number): string {
+  return /^[ \t]*/.exec(lineUpTo(text, position))?.[0] ?? '';
+}
+
+function isFirstOnLine(text: string, position: number): boolean {
+  return lineUpTo(text, position).trim() === '';
+}
+
+function lineUpTo(text: string, position: number): string {
+  return text.slice(text.lastIndexOf('\n', position - 1) + 1, position);
+}
 
 /** The changed text of the module, or why it has to be changed by hand. */
-export type Edit = { readonly text: string } | { readonly unusual: string };
+type Edit = { readonly text: string } | { readonly unusual: string };
 
 /** How the file is written. */
 interface Style {

@@ -1,11 +1,15 @@
-import { registerIn } from './edit-module.js';
-import type { Context, NestAddOptions, Tree } from './host.js';
-import { addIoredis, declares, readManifest } from './manifest.js';
-import { findRootModule } from './root-module.js';
+import { findRegistration, findRootModule, findTypeScript, isRegistration, registerIn } from './edit-module.js';
+import {
+  addIoredis,
+  type Context,
+  declares,
+  type NestAddOptions,
+  type Project,
+  projectOf,
+  readManifest,
+  type Tree,
+} from './workspace.js';
 import { composeFile, exampleSpec, IMPORT, registration } from './templates.js';
-import { findRegistration, isRegistration } from './registration.js';
-import { findTypeScript } from './typescript.js';
-import { projectOf, type Project } from './workspace.js';
 
 const COMPOSE_FILE = 'docker-compose.redlock.yml';
 const DOCUMENTATION = 'node_modules/nestjs-redlock/docs/testing.md';

@@ -1,5 +1,5 @@
 /** Addresses of the masters in {@link composeFile}. */
-export const LOCAL_MASTERS = ['redis://127.0.0.1:6381', 'redis://127.0.0.1:6382', 'redis://127.0.0.1:6383'] as const;
+const LOCAL_MASTERS = ['redis://127.0.0.1:6381', 'redis://127.0.0.1:6382', 'redis://127.0.0.1:6383'] as const;
 
 /** What an application has to import. */
 export const IMPORT = { name: 'RedlockModule', from: 'nestjs-redlock' } as const;

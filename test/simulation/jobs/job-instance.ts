@@ -1,12 +1,15 @@
 import { Redlock } from '../../../lib/core/redlock.js';
 import { type JobRecord, readJobRecord } from '../../../lib/core/jobs/job-record.js';
 import { resolveCall, type Settings } from '../../../lib/core/settings/settings.js';
-import { JobClock } from '../../../lib/schedule/job-clock.js';
-import { JobHandedOnError } from '../../../lib/schedule/job-handed-on.error.js';
-import type { HeldJob, JobHolding, JobRegister } from '../../../lib/schedule/job-locks.interface.js';
-import type { JobRun } from '../../../lib/schedule/job-run.interface.js';
+import { JobClock, Ticker } from '../../../lib/schedule/job-clock.js';
+import {
+  type HeldJob,
+  JobHandedOnError,
+  type JobHolding,
+  type JobRegister,
+  type JobRun,
+} from '../../../lib/schedule/job-locks.js';
 import { Job } from '../../../lib/schedule/job.js';
-import { Ticker } from '../../../lib/schedule/ticker.js';
 import type { Chance } from '../engine/chance.js';
 import type { MachineClock } from '../engine/machine-clock.js';
 import { SimProcess } from '../engine/process.js';

@@ -1,10 +1,8 @@
 import { Keyspace } from '../../../lib/core/keyspace.js';
 import type { MasterReply, MasterRequest } from '../../../lib/core/master.interface.js';
-import { generationFrom } from '../../../lib/core/state/generation.js';
-import { entryFrom } from '../../../lib/core/state/state-entry.js';
-import type { OperationContext } from '../../../lib/memory/operation-context.interface.js';
-import { carryOut } from '../../../lib/memory/operations.js';
-import { openState, readState, type StateContext, writeState } from '../../../lib/memory/state-operations.js';
+import { entryFrom, generationFrom } from '../../../lib/core/state/state-entry.js';
+import type { OperationContext } from '../../../lib/memory/memory-database.js';
+import { carryOut, openState, readState, type StateContext, writeState } from '../../../lib/memory/operations.js';
 import type { MachineClock } from '../engine/machine-clock.js';
 import type { Scheduler } from '../engine/scheduler.js';
 import { Database, protect } from '../server/database.js';

@@ -1,7 +1,7 @@
-import { StateUncertainError } from '../../../lib/core/state/state-errors.js';
+import { StateUncertainError } from '../../../lib/core/state/lock-state.js';
 import { RedlockConfigError, isLockError } from '../../../lib/core/errors.js';
-import type { JobObserver } from '../../../lib/core/jobs/job-observer.interface.js';
-import { JobHandedOnError } from '../../../lib/schedule/job-handed-on.error.js';
+import type { JobObserver } from '../../../lib/core/jobs/job-observer.js';
+import { JobHandedOnError } from '../../../lib/schedule/job-locks.js';
 import type { JobInstance } from './job-instance.js';
 import type { JobsWorld } from './jobs-world.js';
 

@@ -1,4 +1,4 @@
-import type { JobSchedule } from '../../../lib/core/jobs/job-schedule.interface.js';
+import type { JobSchedule } from '../../../lib/core/jobs/job-policy.js';
 import { Keyspace } from '../../../lib/core/keyspace.js';
 import { quorumOf } from '../../../lib/core/acquire/quorum-call.js';
 import { driftOf, resolveSettings, type Settings } from '../../../lib/core/settings/settings.js';

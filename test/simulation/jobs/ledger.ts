@@ -1,6 +1,5 @@
-import type { JobRecord } from '../../../lib/core/jobs/job-record.js';
-import { readJobRecord } from '../../../lib/core/jobs/job-record.js';
-import { toleranceOf } from '../../../lib/core/jobs/job-schedule.interface.js';
+import { type JobRecord, readJobRecord } from '../../../lib/core/jobs/job-record.js';
+import { toleranceOf } from '../../../lib/core/jobs/job-policy.js';
 import type { Lock } from '../../../lib/core/lock.js';
 import type { JobInstance } from './job-instance.js';
 import type { JobsWorld } from './jobs-world.js';

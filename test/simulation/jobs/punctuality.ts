@@ -1,4 +1,4 @@
-import { toleranceOf } from '../../../lib/core/jobs/job-schedule.interface.js';
+import { toleranceOf } from '../../../lib/core/jobs/job-policy.js';
 import { MOST_ERROR } from './generator.js';
 import type { JobInstance } from './job-instance.js';
 import type { JobsWorld } from './jobs-world.js';

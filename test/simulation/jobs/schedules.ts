@@ -1,6 +1,5 @@
-import type { JobSchedule } from '../../../lib/core/jobs/job-schedule.interface.js';
-import { CronSchedule } from '../../../lib/schedule/cron-schedule.js';
-import { IntervalSchedule } from '../../../lib/schedule/interval-schedule.js';
+import type { JobSchedule } from '../../../lib/core/jobs/job-policy.js';
+import { CronSchedule, IntervalSchedule } from '../../../lib/schedule/cron-schedule.js';
 import type { SchedulePlan } from './plan.js';
 
 /** The real schedule of a plan. */

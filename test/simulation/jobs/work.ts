@@ -1,4 +1,4 @@
-import type { JobRun } from '../../../lib/schedule/job-run.interface.js';
+import type { JobRun } from '../../../lib/schedule/job-locks.js';
 import type { JobInstance } from './job-instance.js';
 import type { JobsWorld } from './jobs-world.js';
 

@@ -1,4 +1,4 @@
-import { backoff } from '../../../lib/redis/own-settings.js';
+import { backoff } from '../../../lib/redis/connection.js';
 import type { RedisClient, RedisClientOptions } from '../../../lib/redis/redis-client.interface.js';
 import type { SimProcess } from '../engine/process.js';
 import type { Planned, Scheduler } from '../engine/scheduler.js';

@@ -1,4 +1,4 @@
-import { sharedMember } from '../../../lib/memory/key-content.js';
+import { sharedMember } from '../../../lib/memory/memory-database.js';
 import type { Actor } from '../actor.js';
 import { areRivals, areShared } from '../schedule.js';
 import type { World } from '../world.js';

@@ -1,6 +1,6 @@
 import { Keyspace } from '../../../lib/core/keyspace.js';
 import { quorumOf } from '../../../lib/core/acquire/quorum-call.js';
-import { StateUncertainError } from '../../../lib/core/state/state-errors.js';
+import { StateUncertainError } from '../../../lib/core/state/lock-state.js';
 import { entryFrom, type StoredValue } from '../../../lib/core/state/state-entry.js';
 import type { Endpoint } from '../network/endpoint.js';
 import type { SimNode } from '../node.js';

@@ -1,9 +1,8 @@
 import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
-import { INFO_FIELDS, type InfoField } from '../../../lib/redis/identity.js';
+import { INFO_FIELDS, type InfoField } from '../../../lib/redis/replies.js';
 import { signatureOf } from '../../../lib/core/holder.js';
 import type { GrantedReply, HeldReply } from '../../../lib/core/master.interface.js';
-import { reservedFor } from '../../../lib/memory/key-content.js';
-import type { OperationContext } from '../../../lib/memory/operation-context.interface.js';
+import { type OperationContext, reservedFor } from '../../../lib/memory/memory-database.js';
 import * as operations from '../../../lib/memory/operations.js';
 import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, PICKED, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
 import { protect, ReplyError } from './database.js';

@@ -4,7 +4,7 @@ import { ANNOUNCED_FOR, MOST_ANNOUNCED } from '../../../lib/redis/scripts/operat
 import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
 import { TIMELY } from '../../../lib/redis/scripts/mark.lua.js';
 import { QUEUE_LIFE } from '../../../lib/redis/scripts/usual.lua.js';
-import type { OperationContext } from '../../../lib/memory/operation-context.interface.js';
+import type { OperationContext } from '../../../lib/memory/memory-database.js';
 import type { Database } from './database.js';
 
 // What the scripts of lib/redis do with the marker, written a second time in another language. The other operations are

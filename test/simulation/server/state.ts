@@ -1,10 +1,10 @@
 import type { GrantedReply, HeldReply, RefusedReply } from '../../../lib/core/master.interface.js';
 import { entryText } from '../../../lib/core/state/state-entry.js';
-import { openState, readState, type StateContext, writeState } from '../../../lib/memory/state-operations.js';
+import { openState, readState, type StateContext, writeState } from '../../../lib/memory/operations.js';
 import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
 import type { Surface } from './operations.js';
 
-// What the script for states answers. The operations are in lib/memory/state-operations.ts, which masters in memory share.
+// What the script for states answers. The operations are in lib/memory/operations.ts, which masters in memory share.
 
 /** Carries out the script with these arguments. */
 export function answerState(server: Surface, argv: readonly string[]): unknown[] {

@@ -1,4 +1,4 @@
-import { partitionOf } from '../../../lib/redis/cluster/slots.js';
+import { partitionOf } from '../../../lib/redis/cluster/cluster-map.js';
 import { startCluster, type TestCluster } from '../../support/cluster.js';
 import { ownLine } from '../../support/cluster-lines.js';
 import { isGhost, keysAt } from '../cluster.js';

@@ -1,12 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
-import { certainDistance, medianOf, offsetOf } from '../../../lib/cli/clock-offset.js';
-import type { ClusterExamination, ShardFacts } from '../../../lib/cli/cluster-examination.js';
-import { onCluster, onShard } from '../../../lib/cli/cluster-findings.js';
-import { type Examination, nothingKnown } from '../../../lib/cli/examination.js';
-import type { Finding } from '../../../lib/cli/finding.js';
-import { judge } from '../../../lib/cli/findings.js';
+import {
+  certainDistance,
+  type ClusterExamination,
+  type Examination,
+  medianOf,
+  nothingKnown,
+  offsetOf,
+  type ShardFacts,
+} from '../../../lib/cli/examination.js';
+import { type Finding, judge, onCluster, onShard } from '../../../lib/cli/findings.js';
 import { type Marker, markerFrom } from '../../../lib/redis/guard/marker.js';
-import type { ServerIdentity } from '../../../lib/redis/identity.js';
+import type { ServerIdentity } from '../../../lib/redis/replies.js';
 
 const DAY = 86_400_000;
 

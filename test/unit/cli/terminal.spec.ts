@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
-import { JOB_HEAD, jobJson, jobRow, type JobStanding, RUN_HEAD, runRows } from '../../../lib/cli/job-rows.js';
-import { literally, matcherOf } from '../../../lib/cli/pattern.js';
-import { duration, plain, table, wrap } from '../../../lib/cli/table.js';
-import { processTerminal } from '../../../lib/cli/terminal.js';
+import { JOB_HEAD, jobJson, jobRow, type JobStanding, RUN_HEAD, runRows } from '../../../lib/cli/jobs.js';
+import { matcherOf, plain, processTerminal, table, wrap } from '../../../lib/cli/terminal.js';
+import { literally } from '../../../lib/redis/permissions.js';
+import { duration } from '../../../lib/core/display.js';
 import { endRecord, type JobRecord, markRecord, startRecord } from '../../../lib/core/jobs/job-record.js';
 
 type Streams = Parameters<typeof processTerminal>[0];

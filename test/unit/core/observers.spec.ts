@@ -1,9 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { combine } from '../../../lib/core/combined-observer.js';
-import { combineJobObservers } from '../../../lib/core/jobs/combined-job-observer.js';
-import type { JobObserver } from '../../../lib/core/jobs/job-observer.interface.js';
-import { ObserverHub } from '../../../lib/core/observer-hub.js';
-import type { AcquisitionObserver, LockObserver } from '../../../lib/core/observer.js';
+import { type AcquisitionObserver, combine, type LockObserver, ObserverHub } from '../../../lib/core/observer.js';
+import { combineJobObservers, type JobObserver } from '../../../lib/core/jobs/job-observer.js';
 import { Rig } from '../support/rig.js';
 
 const unexpected = (error: unknown): void => {

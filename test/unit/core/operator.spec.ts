@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { findOwners, type OperatorContext, RESERVED, revokeOwners } from '../../../lib/core/forced-release.js';
+import { findOwners, type OperatorContext, RESERVED, revokeOwners } from '../../../lib/core/operator/forced-release.js';
 import { holderFrom, REVOKED, TokenSource } from '../../../lib/core/holder.js';
 import { Keyspace } from '../../../lib/core/keyspace.js';
 import type { MasterReply } from '../../../lib/core/master.interface.js';
-import { findSlots, type SlotSearch } from '../../../lib/core/taken-slots.js';
+import { findSlots, type SlotSearch } from '../../../lib/core/operator/inspector.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
 import { SystemRandom } from '../../../lib/runtime/system-random.js';

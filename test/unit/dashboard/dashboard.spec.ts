@@ -4,13 +4,11 @@ import type { ModuleRef } from '@nestjs/core';
 import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-redlock/dashboard';
 import { ManualClock, memoryLockService, MemoryMaster } from 'nestjs-redlock/testing';
 import { type MasterStatus, summarize } from '../../../lib/core/health/status.js';
-import type { JobOverview } from '../../../lib/core/jobs/job-report.interface.js';
-import { availabilityOf } from '../../../lib/dashboard/availability.js';
-import { EventLog } from '../../../lib/dashboard/event-log.js';
+import type { JobOverview } from '../../../lib/core/jobs/job-observer.js';
+import { availabilityOf, EventLog } from '../../../lib/dashboard/views.js';
 import { refuseOtherHosts, resolveHosts } from '../../../lib/dashboard/hosts.js';
-import { JobWatch } from '../../../lib/dashboard/job-watch.js';
+import { JobWatch, ServiceWatch } from '../../../lib/dashboard/service-watch.js';
 import { resolveSettings } from '../../../lib/dashboard/options.js';
-import { ServiceWatch } from '../../../lib/dashboard/service-watch.js';
 import { SystemClock } from '../../../lib/runtime/system-clock.js';
 import { fc } from '../../support/properties.js';
 

@@ -14,9 +14,8 @@ import { ManualClock, memoryLockService, MemoryMaster, withLocks } from 'nestjs-
 import { defer, Observable, take } from 'rxjs';
 import type { Clock } from '../../../lib/core/clock.js';
 import type { OnHeld } from '../../../lib/core/observer.js';
-import { LockContext } from '../../../lib/nest/lock-context.js';
-import { resolveComputedKey, resolveFixedKey } from '../../../lib/nest/lock-key.js';
-import { LockScope } from '../../../lib/nest/lock-scope.js';
+import { LockContext, LockScope } from '../../../lib/nest/lock-scope.js';
+import { resolveComputedKey, resolveFixedKey } from '../../../lib/nest/lock-options.js';
 import { LockedStream } from '../../../lib/nest/locked-stream.js';
 import { holdOr } from '../../../lib/nest/with-lock.decorator.js';
 

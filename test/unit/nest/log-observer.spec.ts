@@ -4,9 +4,8 @@ import { CronExpression } from '@nestjs/schedule';
 import { LockNotAcquiredError } from '../../../lib/core/errors.js';
 import { type MasterStatus, summarize } from '../../../lib/core/health/status.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
-import { LogDamper } from '../../../lib/nest/log-damper.js';
-import { logTo } from '../../../lib/nest/log-observer.js';
-import { shortestPeriod } from '../../../lib/nest/schedule-period.js';
+import { LogDamper, logTo } from '../../../lib/nest/log-observer.js';
+import { shortestPeriod } from '../../../lib/nest/module-settings.js';
 
 const NOON = new Date(2026, 0, 1, 12, 0, 0).getTime();
 

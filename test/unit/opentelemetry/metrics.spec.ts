@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { metrics } from '@opentelemetry/api';
 import { type MasterState, type RedlockStatus, summarize } from '../../../lib/core/health/status.js';
-import type { JobObserver, JobRunReport } from '../../../lib/core/jobs/job-observer.interface.js';
+import type { JobObserver, JobRunReport } from '../../../lib/core/jobs/job-observer.js';
 import type { LockObserver } from '../../../lib/core/observer.js';
 import { openTelemetry } from '../../../lib/opentelemetry/index.js';
 import { Telemetry } from '../../support/telemetry.js';

@@ -6,7 +6,7 @@ import {
   type MarkerField,
   markerFrom,
 } from '../../../lib/redis/guard/marker.js';
-import { faultOf, INFO_FIELDS, type InfoField, parseInfo, parseServerIdentity } from '../../../lib/redis/identity.js';
+import { faultOf, INFO_FIELDS, type InfoField, parseInfo, parseServerIdentity } from '../../../lib/redis/replies.js';
 
 const TIME = 1_700_000_000_123;
 const INFO: Partial<Record<InfoField, string>> = {

@@ -5,8 +5,7 @@ import type { ClusterSettings } from '../../../lib/redis/cluster/cluster-source.
 import { doctorCommand, placeholderClusterUrlOf, placeholderUrlOf } from '../../../lib/redis/doctor-command.js';
 import { redisMasters } from '../../../lib/redis/master-source.js';
 import type { RedisClient } from '../../../lib/redis/redis-client.interface.js';
-import { settingsOfUrl } from '../../../lib/redis/redis-url.js';
-import { addressesIn, redactAddress } from '../../../lib/redis/url-parts.js';
+import { addressesIn, redactAddress, settingsOfUrl } from '../../../lib/redis/urls.js';
 import { contextOf } from '../../support/context.js';
 import { fc } from '../../support/properties.js';
 

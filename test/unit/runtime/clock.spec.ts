@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { elapsedBetween, elapsedSince, type Timer } from '../../../lib/core/clock.js';
-import { SystemClock } from '../../../lib/runtime/system-clock.js';
+import { SystemClock, TimerQueue } from '../../../lib/runtime/system-clock.js';
 import { SystemRandom } from '../../../lib/runtime/system-random.js';
-import { TimerQueue } from '../../../lib/runtime/timer-queue.js';
 import { fc } from '../../support/properties.js';
 import { Rig } from '../support/rig.js';
 import { TestClock } from '../support/test-clock.js';

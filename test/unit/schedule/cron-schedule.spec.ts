@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { CronTime } from 'cron';
-import { CronSchedule } from '../../../lib/schedule/cron-schedule.js';
-import { IntervalSchedule } from '../../../lib/schedule/interval-schedule.js';
+import { CronSchedule, IntervalSchedule } from '../../../lib/schedule/cron-schedule.js';
 import { fc } from '../../support/properties.js';
 import { shareOf } from '../../support/share.js';
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { QuorumUnavailableError } from '../../../lib/core/errors.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
-import { attemptJob } from '../../../lib/schedule/job-attempt.js';
+import { attemptJob } from '../../../lib/schedule/job-execution.js';
 import { JobClock } from '../../../lib/schedule/job-clock.js';
-import type { JobDeclaration } from '../../../lib/schedule/job-declaration.js';
-import { JobHandedOnError } from '../../../lib/schedule/job-handed-on.error.js';
+import type { JobDeclaration } from '../../../lib/schedule/locked-job.decorators.js';
+import { JobHandedOnError } from '../../../lib/schedule/job-locks.js';
 import { logJobsTo, reportDeviationsTo } from '../../../lib/schedule/job-log.js';
 import { resolveJob } from '../../../lib/schedule/job-settings.js';
 import { memoryLockService } from '../../../lib/testing/memory-lock-service.js';

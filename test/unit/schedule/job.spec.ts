@@ -3,12 +3,10 @@ import type { JobPolicy } from '../../../lib/core/jobs/job-policy.js';
 import { type JobRecord, readJobRecord } from '../../../lib/core/jobs/job-record.js';
 import { QuorumUnavailableError } from '../../../lib/core/errors.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
-import { IntervalSchedule } from '../../../lib/schedule/interval-schedule.js';
-import { JobClock } from '../../../lib/schedule/job-clock.js';
-import { JobHandedOnError } from '../../../lib/schedule/job-handed-on.error.js';
+import { IntervalSchedule } from '../../../lib/schedule/cron-schedule.js';
+import { JobClock, Ticker } from '../../../lib/schedule/job-clock.js';
+import { JobHandedOnError, type JobRun } from '../../../lib/schedule/job-locks.js';
 import { Job } from '../../../lib/schedule/job.js';
-import type { JobRun } from '../../../lib/schedule/job-run.interface.js';
-import { Ticker } from '../../../lib/schedule/ticker.js';
 import { JobCluster } from '../support/job-cluster.js';
 
 const PERIOD = 60_000;

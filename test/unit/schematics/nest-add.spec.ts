@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { format } from 'prettier';
 import typescript from 'typescript';
-import { registerIn } from '../../../lib/schematics/nest-add/edit-module.js';
-import { findTypeScript } from '../../../lib/schematics/nest-add/typescript.js';
+import { findTypeScript, registerIn } from '../../../lib/schematics/nest-add/edit-module.js';
 
 const IMPORTS = `import { Module } from '@nestjs/common';
 import { OrderModule } from './order.module.js';

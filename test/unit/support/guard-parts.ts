@@ -1,12 +1,11 @@
 import type { RedlockOptions } from '../../../lib/core/settings/options.js';
 import { resolveSettings } from '../../../lib/core/settings/settings.js';
 import { DataRecord } from '../../../lib/redis/guard/data-record.js';
-import { GuardGroup, type Reports } from '../../../lib/redis/guard/guard-group.js';
-import { GuardRounds } from '../../../lib/redis/guard/guard-rounds.js';
+import { GuardGroup, type Reports, TtlAnnouncements } from '../../../lib/redis/guard/guard-group.js';
+import { GuardRounds } from '../../../lib/redis/guard/restart-guard.js';
 import { MarkerWriter } from '../../../lib/redis/guard/marker-writer.js';
 import { NewMasters } from '../../../lib/redis/guard/new-masters.js';
 import { StepJudge } from '../../../lib/redis/guard/step-judge.js';
-import { TtlAnnouncements } from '../../../lib/redis/guard/ttl-announcements.js';
 import { contextOf, type FakeServer, Link } from './guarded-servers.js';
 import type { TestClock } from './test-clock.js';
 

@@ -1,10 +1,9 @@
 import type { LockObserver } from '../../../lib/core/observer.js';
 import type { RedlockOptions } from '../../../lib/core/settings/options.js';
 import { resolveSettings, type Settings } from '../../../lib/core/settings/settings.js';
-import type { DataRecord } from '../../../lib/redis/guard/data-record.js';
-import type { Announcement, GuardedServer } from '../../../lib/redis/guard/data-record.js';
+import type { Announcement, DataRecord, GuardedServer } from '../../../lib/redis/guard/data-record.js';
 import type { RestartGuardContext } from '../../../lib/redis/guard/guard-group.js';
-import type { ServerIdentity } from '../../../lib/redis/identity.js';
+import type { ServerIdentity } from '../../../lib/redis/replies.js';
 import {
   announcementOf,
   markArguments,

@@ -1,4 +1,4 @@
-import type { JobHolding, HeldJob, JobLocks, JobReading } from '../../../lib/schedule/job-locks.interface.js';
+import type { JobHolding, HeldJob, JobLocks, JobReading } from '../../../lib/schedule/job-locks.js';
 import type { Clock } from '../../../lib/core/clock.js';
 import type { ManualClock } from '../../../lib/memory/manual-clock.js';
 

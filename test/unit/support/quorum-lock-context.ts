@@ -1,5 +1,4 @@
-import { PendingReleases } from '../../../lib/core/acquire/pending-releases.js';
-import type { QuorumLockContext } from '../../../lib/core/acquire/quorum-lock.js';
+import { PendingReleases, type QuorumLockContext } from '../../../lib/core/acquire/quorum-lock.js';
 import type { Clock } from '../../../lib/core/clock.js';
 import { Keyspace } from '../../../lib/core/keyspace.js';
 import type { Master } from '../../../lib/core/master.interface.js';

@@ -1,7 +1,6 @@
 import type { LockLostError } from '../../../lib/core/errors.js';
 import type { Lock } from '../../../lib/core/lock.js';
-import type { LockObserver, OnHeld } from '../../../lib/core/observer.js';
-import { combine } from '../../../lib/core/combined-observer.js';
+import { combine, type LockObserver, type OnHeld } from '../../../lib/core/observer.js';
 import { Redlock } from '../../../lib/core/redlock.js';
 import { resolveResources } from '../../../lib/core/settings/resources.js';
 import type { AcquireOptions, RedlockOptions } from '../../../lib/core/settings/options.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { HandOffReservation } from '../../../../lib/core/acquire/hand-off-reservation.js';
+import { HandOffReservation } from '../../../../lib/core/acquire/quorum-lock.js';
 import type { Lock } from '../../../../lib/core/lock.js';
 import { acquiring } from '../../../support/ask.js';
 import {

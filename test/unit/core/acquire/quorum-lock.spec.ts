@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { ExtensionReplies } from '../../../../lib/core/acquire/extension-replies.js';
-import { QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
+import { ExtensionReplies, QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
 import {
   LockLostError,
   type MasterReport,

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { PermitBook } from '../../../../lib/core/acquire/permit-book.js';
+import { PermitBook } from '../../../../lib/core/acquire/permits.js';
 import { Keyspace } from '../../../../lib/core/keyspace.js';
 import type { Lock } from '../../../../lib/core/lock.js';
 import { Rig } from '../../support/rig.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { HomeMasters } from '../../../../lib/core/acquire/home-masters.js';
 import { LinkedList, ListMember } from '../../../../lib/core/acquire/linked-list.js';
-import { WaitQueue } from '../../../../lib/core/acquire/wait-queue.js';
+import { WaitQueue } from '../../../../lib/core/acquire/process-queue.js';
 import { Waiter } from '../../../../lib/core/acquire/waiter.js';
 import { LockNotAcquiredError } from '../../../../lib/core/errors.js';
-import { hash, mix } from '../../../../lib/core/hash.js';
+import { hash, mix } from '../../../../lib/core/keyspace.js';
 import { CircuitBreakerMaster } from '../../../../lib/core/health/circuit-breaker-master.js';
 import type { Lock } from '../../../../lib/core/lock.js';
 import { ManualClock } from '../../../../lib/memory/manual-clock.js';

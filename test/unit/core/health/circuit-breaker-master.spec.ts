@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { CircuitBreakerMaster } from '../../../../lib/core/health/circuit-breaker-master.js';
-import { IdleCheck } from '../../../../lib/core/health/idle-check.js';
-import { measureRoundTrips, warningOfRoundTrips } from '../../../../lib/core/health/round-trip.js';
+import {
+  CircuitBreakerMaster,
+  measureRoundTrips,
+  warningOfRoundTrips,
+} from '../../../../lib/core/health/circuit-breaker-master.js';
+import { IdleCheck } from '../../../../lib/core/health/status.js';
 import type { AcquireRequest, MasterReply, ReleaseRequest } from '../../../../lib/core/master.interface.js';
 import { Rig } from '../../support/rig.js';
 import {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { QuorumUnavailableError } from '../../../../lib/core/errors.js';
 import { CircuitBreakerMaster } from '../../../../lib/core/health/circuit-breaker-master.js';
-import { QuorumWatch } from '../../../../lib/core/health/quorum-watch.js';
 import {
   type MasterState,
   type MasterStatus,
+  QuorumWatch,
   quorumWithin,
   type RedlockStatus,
   statusOf,

@@ -17,7 +17,7 @@ import {
   readJobRecord,
   startRecord,
 } from '../../../../lib/core/jobs/job-record.js';
-import { IntervalSchedule } from '../../../../lib/schedule/interval-schedule.js';
+import { IntervalSchedule } from '../../../../lib/schedule/cron-schedule.js';
 
 const by = (holder: string, at: number) => ({ holder, at });
 

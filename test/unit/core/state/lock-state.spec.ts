@@ -1,10 +1,15 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Lock } from '../../../../lib/core/lock.js';
 import type { MasterRequest } from '../../../../lib/core/master.interface.js';
-import { compareVersions, type Version } from '../../../../lib/core/state/ballot.js';
+import {
+  compareVersions,
+  entryFrom,
+  entryText,
+  type StateEntry,
+  type Version,
+  type WriteStateRequest,
+} from '../../../../lib/core/state/state-entry.js';
 import type { StateReading } from '../../../../lib/core/state/lock-state.js';
-import { entryFrom, entryText, type StateEntry } from '../../../../lib/core/state/state-entry.js';
-import type { WriteStateRequest } from '../../../../lib/core/state/state-requests.interface.js';
 import { Rig } from '../../support/rig.js';
 import {
   after,

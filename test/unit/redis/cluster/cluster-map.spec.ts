@@ -6,12 +6,16 @@ import {
   type MasterRequest,
   type ReplyCallback,
 } from '../../../../lib/core/master.interface.js';
-import { ClusterMap } from '../../../../lib/redis/cluster/cluster-map.js';
+import {
+  ClusterMap,
+  type NodeView,
+  parseNodes,
+  partitionOf,
+  slotOf,
+  TAGS,
+} from '../../../../lib/redis/cluster/cluster-map.js';
 import { ClusterNames } from '../../../../lib/redis/cluster/cluster-names.js';
-import { type NodeView, parseNodes } from '../../../../lib/redis/cluster/node-view.js';
-import { type PartitionRequest, split } from '../../../../lib/redis/cluster/request-parts.js';
-import { partitionOf, slotOf, TAGS } from '../../../../lib/redis/cluster/slots.js';
-import { SplitRequest } from '../../../../lib/redis/cluster/split-request.js';
+import { type PartitionRequest, split, SplitRequest } from '../../../../lib/redis/cluster/split-request.js';
 import { acquiring, drawing, extending } from '../../../support/ask.js';
 
 const THIRDS = ['0-5460', '5461-10922', '10923-16383'];

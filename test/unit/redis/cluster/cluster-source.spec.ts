@@ -5,11 +5,11 @@ import { RedlockConfigError } from '../../../../lib/core/errors.js';
 import {
   clusterSettings,
   isClusterSource,
-  type NodeAddress,
   type RedisClusterNatMap,
   type RedisClusterOptions,
   type RedisClusterSource,
 } from '../../../../lib/redis/cluster/cluster-source.js';
+import type { NodeAddress } from '../../../../lib/redis/urls.js';
 
 type Source = string | RedisClusterOptions | RedisClusterSource;
 

@@ -1,11 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ManualClock } from '../../../../lib/memory/manual-clock.js';
 import type { ClusterNode } from '../../../../lib/redis/cluster/cluster-node.js';
-import { isSameClaim, type NodeView, parseNodes, viewFromSlots } from '../../../../lib/redis/cluster/node-view.js';
-import { PartitionState } from '../../../../lib/redis/cluster/partition-state.js';
-import { reasonForSeal, type Seal, sealFrom } from '../../../../lib/redis/cluster/seal.js';
+import { isSameClaim, type NodeView, parseNodes, viewFromSlots } from '../../../../lib/redis/cluster/cluster-map.js';
+import { PartitionState, reasonForSeal, type Seal, sealFrom } from '../../../../lib/redis/cluster/partition-guard.js';
 import { VIEW_AGE, Views } from '../../../../lib/redis/cluster/views.js';
-import { parseInfo } from '../../../../lib/redis/identity.js';
+import { parseInfo } from '../../../../lib/redis/replies.js';
 
 const NODES = [
   'a1 10.0.0.1:7000@17000 myself,master - 0 0 3 connected 0-8191 [8192->-b2] [93-<-b2]',

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { generationFrom } from '../../../../lib/core/state/generation.js';
+import { generationFrom } from '../../../../lib/core/state/state-entry.js';
 import type { GuardGroup } from '../../../../lib/redis/guard/guard-group.js';
 import { EARLY_AFTER } from '../../../../lib/redis/guard/new-masters.js';
 import { GuardParts } from '../../support/guard-parts.js';

@@ -1,10 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { ManualClock } from '../../../../lib/memory/manual-clock.js';
-import { endpointOf, type NodeAddress } from '../../../../lib/redis/endpoint.js';
+import { endpointOf, type NodeAddress } from '../../../../lib/redis/urls.js';
 import { PrimaryWatch } from '../../../../lib/redis/sentinel/primary-watch.js';
-import { SentinelViews } from '../../../../lib/redis/sentinel/sentinel-views.js';
-import type { SentinelConnection } from '../../../../lib/redis/sentinel/sentinel.js';
-import { type Asked, keyOf, type SentinelAnswer, tally } from '../../../../lib/redis/sentinel/tally.js';
+import {
+  type Asked,
+  keyOf,
+  type SentinelAnswer,
+  type SentinelConnection,
+  SentinelViews,
+  tally,
+} from '../../../../lib/redis/sentinel/sentinel-views.js';
 
 const PRIMARY = { host: '10.0.0.1', port: 6379 };
 

@@ -1,0 +1,176 @@
+import { type KeyNames, type Keyspace, NUL } from '../keyspace.js';
+import type { Random } from '../holder.js';
+import type { Failure, Step } from './transitions.js';
+
+/** The permits of one resource, as this process uses them. */
+interface Usage {
+  /** How many calls hold or try to take each: more than one only if instances differ in the number of permits. */
+  readonly used: Map<number, number>;
+  /** Those that it has released, and not used since. */
+  readonly released: Set<number>;
+  /** Names of all permits, by their number. */
+  readonly names: Map<number, KeyNames>;
+}
+
+/** Knows which permits this process uses, so that it does not try to take them once more. */
+export class PermitBook {
+  private readonly usages = new Map<string, Usage>();
+
+  constructor(
+    private readonly keyspace: Keyspace,
+    private readonly random: Random,
+  ) {}
+
+  /** The names of all permits of a resource. */
+  allOf(resource: string, permits: number): KeyNames {
+    const names = this.usages.get(resource)?.names;
+    const known = names?.get(permits);
+    if (known) return known;
+    const slots = Array.from({ length: permits }, (_, slot) => slot);
+    const all = this.keyspace.namesOfSlots(resource, slots);
+    names?.set(permits, all);
+    return all;
+  }
+
+  /** The names of one permit. */
+  namesOf(resource: string, slot: number): KeyNames {
+    return this.keyspace.namesOfSlots(resource, [slot]);
+  }
+
+  /** Selects a permit that may be free: one that this process has released, or any that it does not use. */
+  guess(resource: string, permits: number): number {
+    const usage = this.usages.get(resource);
+    for (const slot of usage?.released ?? []) if (slot < permits) return slot;
+    return this.orderOf(resource, permits)[0] ?? this.startOf(permits);
+  }
+
+  /** The permits that this process does not use, from a random one on. */
+  orderOf(resource: string, permits: number): readonly number[] {
+    const used = this.usages.get(resource)?.used;
+    const start = this.startOf(permits);
+    const slots = Array.from({ length: permits }, (_, i) => (start + i) % permits);
+    return slots.filter((slot) => !used?.has(slot));
+  }
+
+  /** This process holds a permit, or tries to take it. */
+  claim(resource: string, slot: number): void {
+    const { used, released } = this.usageOf(resource);
+    used.set(slot, (used.get(slot) ?? 0) + 1);
+    released.delete(slot);
+  }
+
+  /** This process does not use a permit any more. */
+  free(resource: string, slot: number, isReleased: boolean): void {
+    const usage = this.usages.get(resource);
+    if (!usage) return;
+    const { used, released } = usage;
+    const left = (used.get(slot) ?? 1) - 1;
+    if (left > 0) used.set(slot, left);
+    else used.delete(slot);
+    if (left === 0 && isReleased) released.add(slot);
+    // What is left are guesses.
+    if (used.size === 0) this.usages.delete(resource);
+  }
+
+  private startOf(permits: number): number {
+    return Math.floor(this.random.fraction() * permits) % permits;
+  }
+
+  private usageOf(resource: string): Usage {
+    let usage = this.usages.get(resource);
+    if (!usage) {
+      usage = { used: new Map(), released: new Set(), names: new Map() };
+      this.usages.set(resource, usage);
+    }
+    return usage;
+  }
+}
+
+/** After a refusal of the other masters, another permit is tried at most so many times. */
+const MOST_PICKS = 4;
+
+/** The queue in which the calls of this process wait for permits of a resource. No resource has such a name. */
+export function queueOfPermits(resource: string): string {
+  return `${NUL}permits:${resource}`;
+}
+
+/** Which permits of a resource one acquisition tries to take, one after the other. */
+export class PermitChoice {
+  /** Names of all permits. */
+  readonly all: KeyNames;
+  private readonly tried = new Set<number>();
+  private claimed: number | undefined;
+  private canGoOn = true;
+
+  constructor(
+    private readonly book: PermitBook,
+    private readonly resource: string,
+    private readonly permits: number,
+  ) {
+    this.all = book.allOf(resource, permits);
+  }
+
+  /** Whether its attempts belong to the first one, which is made however small the budget is. */
+  get isFirstTry(): boolean {
+    return this.canGoOn;
+  }
+
+  /** The names of a permit that may be free, for an attempt on all masters at once. */
+  guess(): KeyNames {
+    const slot = this.book.guess(this.resource, this.permits);
+    this.claim(slot);
+    return this.book.namesOf(this.resource, slot);
+  }
+
+  /** The keys among which the home master may choose, in the order in which to try them. */
+  get order(): readonly string[] {
+    const { keys } = this.all;
+    const order = this.book.orderOf(this.resource, this.permits).filter((slot) => !this.tried.has(slot));
+    // While other calls of this process try all of them, the answer of the master decides.
+    return order.length > 0 ? order.flatMap((slot) => keys[slot] ?? []) : keys;
+  }
+
+  /** The names of the permit with this key. */
+  readonly namesOf = (key: string): KeyNames => {
+    const slot = this.all.keys.indexOf(key);
+    this.claim(slot);
+    return this.book.namesOf(this.resource, slot);
+  };
+
+  /** The attempt was granted. The permit counts as used until the lock has ended. */
+  keep(): void {
+    this.claimed = undefined;
+  }
+
+  /** The attempt has failed. Returns whether another permit is to be tried at once. */
+  triesAnother(step: Step, failure: Failure): boolean {
+    const { claimed } = this;
+    this.giveBack();
+    const mayBeFree = step !== 'all' && failure === 'split' && claimed !== undefined;
+    if (mayBeFree) this.tried.add(claimed);
+    // Protocol 11.10
+    return mayBeFree && this.tried.size < Math.min(this.permits, MOST_PICKS);
+  }
+
+  /** All permits may be tried again, after a pause. */
+  beginAnew(): void {
+    this.tried.clear();
+    this.canGoOn = false;
+  }
+
+  /** A permit that was passed on to this acquisition is not used. */
+  free(slot: number | undefined): void {
+    if (slot !== undefined) this.book.free(this.resource, slot, true);
+  }
+
+  giveBack(): void {
+    if (this.claimed !== undefined) this.book.free(this.resource, this.claimed, false);
+    this.claimed = undefined;
+  }
+
+  private claim(slot: number): void {
+    this.giveBack();
+    this.claimed = slot;
+    this.book.claim(this.resource, slot);
+  }
+}

@@ -1,0 +1,228 @@
+import { holderIn, type MasterReport } from '../errors.js';
+import type { LockHolder } from '../holder.js';
+import { askAll, quorumOf } from '../acquire/quorum-call.js';
+import {
+  findOwners,
+  type ForcedRelease,
+  inTime,
+  type OperatorContext,
+  type Owners,
+  RESERVED,
+  revokeOwners,
+  type Target,
+} from './forced-release.js';
+import type { Keyspace } from '../keyspace.js';
+import { NOT_ASKED } from '../master.interface.js';
+import { MOST_PERMITS } from '../settings/settings.js';
+import type { Clock } from '../clock.js';
+import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
+import { readState, type StateSnapshot } from '../state/state-register.js';
+
+/** The state of a resource as the masters report it. Advisory: it may have changed by the time it is read. */
+export interface LockInspection {
+  /** The inspected resource. */
+  readonly resource: string;
+  /** The state, or `unknown` if the answers of the masters are not sufficient to determine it. */
+  readonly state: 'held' | 'free' | 'unknown';
+  /** Milliseconds after which the resource is free unless its holder extends the lock; `undefined` if unknown. */
+  readonly remaining: number | undefined;
+  /** The holder; `undefined` if it is not held, or if another library set the key. */
+  readonly holder: LockHolder | undefined;
+  /** Number of shared holders; `undefined` unless the lock is shared. */
+  readonly sharedBy: number | undefined;
+  /** Number of processes that wait for it in line. Processes that only poll are not counted. */
+  readonly waiting: number;
+  /** The answer of each master; `granted` means free. */
+  readonly masters: readonly MasterReport[];
+}
+
+/** Derives the state of a resource from the answers of all masters. */
+export function summarize(resource: string, masters: readonly MasterReport[]): LockInspection {
+  const quorum = quorumOf(masters.length);
+  const times = masters.flatMap(({ answer }) => {
+    if (answer?.kind === 'granted') return [0];
+    return answer?.kind === 'held' ? [answer.remaining ?? Infinity] : [];
+  });
+  const heldBy = times.filter((time) => time > 0).length;
+  const waiting = Math.max(0, ...masters.map(({ answer }) => (answer?.kind === 'held' ? (answer.waiting ?? 0) : 0)));
+  const known = { resource, waiting, masters, holder: undefined, remaining: undefined, sharedBy: undefined };
+  // This many free masters leave too few for any holder to have a quorum.
+  if (times.length - heldBy > masters.length - quorum) return { ...known, state: 'free', remaining: 0 };
+  if (heldBy < quorum) return { ...known, state: 'unknown' };
+  const remaining = times.sort((a, b) => a - b)[quorum - 1];
+  const holder = holderIn(masters);
+  return {
+    ...{ ...known, state: 'held', holder, remaining: remaining === Infinity ? undefined : remaining },
+    sharedBy: sharedOn(masters, quorum),
+  };
+}
+
+/** The number of shared holders that a quorum has; `undefined` for none. */
+function sharedOn(masters: readonly MasterReport[], quorum: number): number | undefined {
+  const counts = masters.map(({ answer }) => (answer?.kind === 'held' ? answer.sharedBy : undefined));
+  const shared = counts.map((count) => count ?? 0).sort((a, b) => b - a)[quorum - 1] ?? 0;
+  return shared > 0 ? shared : undefined;
+}
+
+/** One permit as the masters report it. */
+export interface SlotInspection extends Pick<LockInspection, 'state' | 'remaining' | 'holder' | 'masters'> {
+  /** From 0 to one less than the number of permits. */
+  readonly slot: number;
+}
+
+/** The permits of a resource as the masters report them. Advisory: they may have changed by the time they are read. */
+export interface PermitInspection {
+  /** The inspected resource. */
+  readonly resource: string;
+  /** Number of permits that were looked at. */
+  readonly permits: number;
+  /** Number of them that are held. Those whose state is unknown are not counted. */
+  readonly taken: number;
+  /** Number of processes that wait for any of them in line. Processes that only poll are not counted. */
+  readonly waiting: number;
+  /** Each permit, in the order of their slots. */
+  readonly slots: readonly SlotInspection[];
+}
+
+/** The permits of a resource that are held, however many there are. */
+export type TakenPermits = Pick<PermitInspection, 'waiting' | 'slots'>;
+
+/** @param reports for each permit that was looked at, the answers of all masters */
+function summarizePermits(
+  resource: string,
+  reports: readonly Pick<SlotInspection, 'slot' | 'masters'>[],
+): PermitInspection {
+  const all = reports.map(({ slot, masters }) => ({ slot, ...summarize(resource, masters) }));
+  return {
+    ...{ resource, permits: all.length },
+    taken: all.filter(({ state }) => state === 'held').length,
+    // All permits have one queue.
+    waiting: Math.max(0, ...all.map(({ waiting }) => waiting)),
+    slots: all.map(({ slot, state, remaining, holder, masters }) => ({ slot, state, remaining, holder, masters })),
+  };
+}
+
+/** Largest length of all keys of one look-up, in UTF-16 code units: that of all slots of a name with 240 characters. */
+const MOST_CHARACTERS = 2 ** 18;
+
+/** Where to look for permits. */
+export interface SlotSearch extends Omit<OperatorContext, 'key'> {
+  readonly keyspace: Keyspace;
+  readonly resource: string;
+}
+
+/**
+ * Finds the slots of a resource that have a holder on some master, without the number of permits, which only applications
+ * know. One request for each master looks at every slot that there can be, where a SCAN would go through all keys. Of a
+ * name that is longer than any usual one, it looks at the first slots only.
+ *
+ * @returns `undefined` if too few masters answer
+ */
+export async function findSlots({ keyspace, resource, ...search }: SlotSearch): Promise<readonly number[] | undefined> {
+  const longest = keyspace.slotOf(resource, MOST_PERMITS).length;
+  const count = Math.max(1, Math.min(MOST_PERMITS, Math.floor(MOST_CHARACTERS / longest)));
+  const keys = Array.from({ length: count }, (_, slot) => keyspace.slotOf(resource, slot));
+  const answers = await Promise.all(
+    search.masters.map(async ({ operator }) => (operator ? inTime(operator.values(keys), search) : NOT_ASKED)),
+  );
+  const found = answers.flatMap((answer) => ('kind' in answer ? [] : [answer]));
+  if (found.length < quorumOf(search.masters.length)) return undefined;
+  return keys.flatMap((_, slot) => (found.some((values) => isTaken(values[slot])) ? [slot] : []));
+}
+
+function isTaken(value: string | null | undefined): boolean {
+  return typeof value === 'string' && !value.startsWith(RESERVED);
+}
+
+/** The dependencies of an inspector. */
+interface InspectorContext {
+  readonly masters: readonly CircuitBreakerMaster[];
+  readonly keyspace: Keyspace;
+  readonly clock: Clock;
+  /** How long a master may take to answer, in milliseconds. */
+  readonly timeout: number;
+}
+
+/** Reads what the masters hold, and takes it away on the word of an operator. Needs no lock. */
+export class Inspector {
+  constructor(private readonly context: InspectorContext) {}
+
+  /** Asks all masters for the state of a resource, or of one of its permits. */
+  async inspect(resource: string, slot?: number): Promise<LockInspection> {
+    return summarize(resource, await this.look({ resource, slot }));
+  }
+
+  /** Asks all masters for the state of the permits of a resource. */
+  inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
+    const slots = Array.from({ length: permits }, (_, slot) => slot);
+    return this.inspectSlots(resource, slots);
+  }
+
+  /** Finds the permits of a resource that are held; `undefined` if too few masters answer. */
+  async takenPermits(resource: string): Promise<TakenPermits | undefined> {
+    const found = await findSlots({ ...this.context, resource });
+    if (!found) return undefined;
+    const { waiting, slots } = await this.inspectSlots(resource, found);
+    return { waiting, slots: slots.filter(({ state }) => state !== 'free') };
+  }
+
+  /** Reads the state of a resource without its lock. */
+  readState(resource: string): Promise<StateSnapshot> {
+    const { keyspace } = this.context;
+    const [key, entry] = [keyspace.keyOf(resource), keyspace.stateOf(resource)];
+    return readState({ ...this.context, resource, key, entry });
+  }
+
+  /** Finds the holders of a lock or a permit. */
+  owners(target: Target): Promise<Owners> {
+    return findOwners(this.operatorContext(target));
+  }
+
+  /** Takes a lock or a permit away from the holders that were found. */
+  revoke(target: Target, owners: Owners): Promise<ForcedRelease> {
+    return revokeOwners(owners, this.operatorContext(target));
+  }
+
+  private operatorContext({ resource, slot }: Target): OperatorContext {
+    const { keyspace, masters, clock, timeout } = this.context;
+    const key = slot === undefined ? keyspace.keyOf(resource) : keyspace.slotOf(resource, slot);
+    return { masters, key, clock, timeout };
+  }
+
+  private async inspectSlots(resource: string, slots: readonly number[]): Promise<PermitInspection> {
+    const reports = slots.map(async (slot) => ({ slot, masters: await this.look({ resource, slot }) }));
+    return summarizePermits(resource, await Promise.all(reports));
+  }
+
+  private look({ resource, slot }: Target): Promise<readonly MasterReport[]> {
+    const { masters, keyspace, clock, timeout } = this.context;
+    const { keys, queues } =
+      slot === undefined ? keyspace.namesOf([resource]) : keyspace.namesOfSlots(resource, [slot]);
+    return askAll({ masters, request: { op: 'inspect', keys, queues }, clock, timeout });
+  }
+}
+
+/** A lock that this process holds or waits for. */
+interface OwnLock {
+  readonly resources: readonly string[];
+  /** When it was acquired, or when the wait began, in milliseconds since the Unix epoch. */
+  readonly since: number;
+  /** Absent for an exclusive lock and for a permit. */
+  readonly mode?: 'shared';
+  /** The slot of the permit; absent for a lock, and while it is waited for. */
+  readonly slot?: number;
+  /** The number of permits of which one is waited for; absent for a lock, and for what is held. */
+  readonly permits?: number;
+}
+
+/** Some locks, the oldest first. */
+export interface OwnLocks {
+  /** Number of all of them. */
+  readonly count: number;
+  readonly locks: readonly OwnLock[];
+}
+
+/** The first locks of a list that is in their order. */
+export function listOwn<T>(all: readonly T[], most: number, show: (one: T) => OwnLock): OwnLocks {
+  return { count: all.length, locks: all.slice(0, most).map(show) };
+}

@@ -1,0 +1,398 @@
+import type { RedisOptions } from 'ioredis';
+import { redactUrl, show } from '../core/display.js';
+import { RedlockConfigError } from '../core/errors.js';
+
+const SCHEME = String.raw`(?:[a-z][a-z\d+.-]*://)?`;
+const SERVER = String.raw`(?:[\p{L}\p{M}\p{N}._-]+|\[[\da-f:.]+\])(?::\d+)?(?=[,/]|$)`;
+const DATABASE = String.raw`(?:/\d*(?=,|$))?`;
+/** The beginning of an address without credentials that contains no secret, even if a character is wrong. */
+const SHOWN = new RegExp(String.raw`^${SCHEME}(?:\*{3}@)?(?:(?:,\s*${SCHEME})?${SERVER}${DATABASE})*`, 'iu');
+
+/** Thrown with the violated requirement. */
+export class UrlError extends Error {}
+
+/**
+ * Splits a list of addresses at its commas, except for those between the hosts of one URL: there no new scheme and no
+ * path follows.
+ */
+export function addressesIn(list: string): string[] {
+  return list
+    .split(/,(?=\s*(?:$|,|\/|[a-z][a-z\d+.-]*:\/\/))/i)
+    .map((address) => address.trim())
+    .filter((address) => address !== '');
+}
+
+/**
+ * Formats the address of a master for a message. After a wrong separator, a password is in the place of a path, a host or
+ * a port.
+ */
+export function redactAddress(address: string): string {
+  if (isForeign(address) || isFragment(address)) return '***';
+  const text = redactUrl(address);
+  const [shown = ''] = SHOWN.exec(text) ?? [];
+  if (shown === text || isSocketPath(text)) return text;
+  return text[shown.length] === '/' ? `${shown}/***` : `${shown}***`;
+}
+
+/** The words by which other ecosystems name the parts of an address. */
+const NAMED_PART =
+  /(?:^|[\s,;?&{"'])(?:pass(?:word|wd|phrase)?|pwd|auth|user(?:name|id)?|uid|host|server|port|ssl|secret|token)["']?\s*[=:]/i;
+
+/** Whether an address that is no URL is a list of named parts, a command or JSON: any part of it could be a password. */
+function isForeign(address: string): boolean {
+  return (
+    !/^[a-z][a-z\d+.-]*:\/\//i.test(address) &&
+    !isSocketPath(address) &&
+    (NAMED_PART.test(address) || /[\s@={"';]/.test(address))
+  );
+}
+
+/** Whether it is neither a URL, nor host and port, nor a path: a list that was split in the middle of a password ends so. */
+function isFragment(address: string): boolean {
+  if (['', 'memory'].includes(address) || /^[a-z][a-z\d+.-]*:\/\//i.test(address)) return false;
+  return isSocketPath(address)
+    ? /[\s@={"';&,]/.test(address)
+    : !address.split(',').every((host) => /^\s*[^\s,:/]+:\d{1,5}(?:\/\d*)?$/.test(host));
+}
+
+/** Whether the address is the path of a unix socket. */
+function isSocketPath(address: string): boolean {
+  return address.startsWith('/') && !address.startsWith('//');
+}
+
+/** @throws {UrlError} for a parameter that is not among the known ones */
+function refuseUnknown(query: URLSearchParams, known: readonly string[]): void {
+  if ([...query.keys()].every((name) => known.includes(name))) return;
+  const list = `${known.slice(0, -1).join(', ')} and ${known.at(-1)}`;
+  throw new UrlError(`must have no parameter but ${list}: give options instead`);
+}
+
+/** @throws {UrlError} */
+function databaseOf(query: URLSearchParams, path: string, requirement: string): RedisOptions {
+  const db = query.get('db') ?? path;
+  if (!/^\d*$/.test(db)) throw new UrlError(requirement);
+  return db === '' ? {} : { db: Number(db) };
+}
+
+/** @throws {UrlError} */
+function familyOf(query: URLSearchParams): RedisOptions {
+  const family = query.get('family');
+  if (family === null) return {};
+  if (!/^[046]$/.test(family)) throw new UrlError('must have 0, 4 or 6 as its family');
+  return { family: Number(family) };
+}
+
+/** @throws {UrlError} */
+function credentialsOf({ username, password }: Pick<URL, 'username' | 'password'>): RedisOptions {
+  if (username === '' && password === '') return {};
+  return { username: decoded(username), password: decoded(password) };
+}
+
+/** @throws {UrlError} */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new UrlError('must have a % in user or password written as %25');
+  }
+}
+
+/** The address of a server. IPv6 addresses are without brackets. */
+export interface NodeAddress {
+  /** Name or address of the host. */
+  readonly host: string;
+  /** From 1 to 65535. */
+  readonly port: number;
+}
+
+/** Host names, and IPv4 and IPv6 addresses, optionally with a zone. */
+const HOST = /^(?:[\p{L}\p{M}\p{N}._-]+|[0-9a-f:.]+(?:%[\w.-]+)?)$/iu;
+/** A name, an IPv4 address, or an IPv6 address in brackets, and a port. */
+const HOST_AND_PORT = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/;
+
+/** @throws {RedlockConfigError} if the host or the port is invalid */
+export function checkEndpoint(option: string, host: unknown, port: unknown): NodeAddress {
+  if (typeof host !== 'string' || host === '') {
+    throw new RedlockConfigError(`${option}.host`, host, 'must be a non-empty string');
+  }
+  if (!HOST.test(host)) {
+    // The host names the master in every log: a value that is not an address could be a password.
+    throw new RedlockConfigError(`${option}.host`, redactAddress(host), 'must be the name or address of a host alone');
+  }
+  if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new RedlockConfigError(`${option}.port`, port, 'must be from 1 to 65535');
+  }
+  return { host, port };
+}
+
+/** An address as a string, which is the same for the same address. */
+export function endpointOf({ host, port }: NodeAddress): string {
+  const lowerCased = host.toLowerCase();
+  return `${lowerCased.includes(':') ? `[${lowerCased}]` : lowerCased}:${port}`;
+}
+
+/** Splits `host:port`, without checking either. `undefined` if the text has another form. */
+export function splitEndpoint(text: string, defaultPort: number): NodeAddress | undefined {
+  const [, address, name, port] = HOST_AND_PORT.exec(text.trim()) ?? [];
+  const host = address ?? name;
+  return host === undefined ? undefined : { host, port: port === undefined ? defaultPort : Number(port) };
+}
+
+/** Scheme, user and password, list of hosts, path, parameters, fragment. */
+const PARTS = /^(rediss?)\+(sentinel|cluster):\/\/(?:([^/?#]*)@)?([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/is;
+
+/** A form of URL that lists several hosts, and the words of its error messages. */
+export interface HostListForm {
+  readonly scheme: 'sentinel' | 'cluster';
+  /** One of the hosts, and all of them. */
+  readonly names: readonly [one: string, all: string];
+  readonly defaultPort: number;
+  /** Names of the parameters. */
+  readonly parameters: readonly string[];
+  /** What to write in place of a fragment. */
+  readonly insteadOfFragment: string;
+}
+
+/** The parts of such a URL. */
+interface HostListUrl {
+  readonly hosts: readonly NodeAddress[];
+  /** User, password and family. */
+  readonly settings: RedisOptions;
+  readonly usesTls: boolean;
+  /** Empty, or with a slash at its beginning. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+/** Whether the address has a scheme of this form, that of this library or of another one. */
+export function hasForm(address: string, { scheme }: HostListForm): boolean {
+  return /^([a-z+-]*):\/\//i.exec(address)?.[1]?.toLowerCase().includes(scheme) ?? false;
+}
+
+/**
+ * Splits a URL that lists several hosts. No URL parser accepts a list of hosts with ports.
+ *
+ * @throws {UrlError}
+ */
+export function splitHostListUrl(address: string, form: HostListForm): HostListUrl {
+  const { scheme, names, parameters, insteadOfFragment } = form;
+  const [one, all] = names;
+  if (/,\s*[a-z][a-z+-]*:\/\//i.test(address)) {
+    throw new UrlError(`must be one address: give several as a list, and the scheme of ${one} only once`);
+  }
+  const [, redis, kind, login = '', hosts = '', path = '', text, fragment] = PARTS.exec(address) ?? [];
+  if (redis === undefined || kind?.toLowerCase() !== scheme) {
+    throw new UrlError(`must begin with redis+${scheme}:// or rediss+${scheme}:// if it names ${all}`);
+  }
+  if (fragment !== undefined) throw new UrlError(`must have no fragment: ${insteadOfFragment}`);
+  const query = new URLSearchParams(text);
+  refuseUnknown(query, parameters);
+  return {
+    hosts: hosts.split(',').map((host) => hostOf(host, form)),
+    settings: { ...loginOf(login), ...familyOf(query) },
+    usesTls: redis.toLowerCase() === 'rediss',
+    path,
+    query,
+  };
+}
+
+function hostOf(text: string, { names: [, all], defaultPort }: HostListForm): NodeAddress {
+  const address = splitEndpoint(text, defaultPort);
+  if (address === undefined) {
+    // The text could be a part of a password.
+    throw new UrlError(
+      `must list ${all} as host:port, separated by commas; ` +
+        'in user and password / is written %2F, ? %3F, # %23 and @ %40',
+    );
+  }
+  return { ...address, host: decoded(address.host) };
+}
+
+function loginOf(login: string): RedisOptions {
+  const colon = login.indexOf(':');
+  if (colon === -1) return credentialsOf({ username: login, password: '' });
+  return credentialsOf({ username: login.slice(0, colon), password: login.slice(colon + 1) });
+}
+
+const FORM: HostListForm = {
+  scheme: 'sentinel',
+  names: ['a sentinel', 'sentinels'],
+  defaultPort: 26_379,
+  parameters: ['db', 'family', 'sentinelUsername', 'sentinelPassword'],
+  insteadOfFragment: 'the name of the master is the path, a # in a password is written %23',
+};
+
+/** Every log shows the name. With one of these characters, a part of it could be a password in the wrong place. */
+const NAME = /^[^?&;,=:@#/]+$/;
+
+/** Whether the address names sentinels, with the scheme of this library or of another one. */
+function namesSentinels(address: string): boolean {
+  return hasForm(address, FORM);
+}
+
+/**
+ * Parses the URL of a master that sentinels watch.
+ *
+ * @throws {UrlError}
+ */
+function settingsOfSentinelUrl(address: string): RedisOptions {
+  const { hosts, settings, usesTls, path, query } = splitHostListUrl(address, FORM);
+  const { name, db } = pathOf(path);
+  if (hosts.some(({ port }) => port < 1 || port > 65_535)) throw new UrlError('must have ports from 1 to 65535');
+  if (db !== '' && query.has('db')) throw new UrlError('must name the database once, after the name or as db');
+  const twice = [...new Set(query.keys())].find((key) => query.getAll(key).length > 1);
+  if (twice !== undefined) throw new UrlError(`must have the parameter ${twice} only once`);
+  return {
+    sentinels: [...hosts],
+    name,
+    ...settings,
+    ...databaseOf(query, db, 'must have the number of a database after the name of the master, or none'),
+    ...sentinelLoginOf(query),
+    ...(usesTls && { tls: {}, enableTLSForSentinelMode: true, sentinelTLS: {} }),
+  };
+}
+
+function pathOf(path: string): { name: string; db: string } {
+  const [encoded = '', db = '', ...more] = path.slice(1).split('/');
+  if (encoded === '' || encoded.includes('@') || more.length > 0) {
+    throw new UrlError(
+      'must end with the name of the master that the sentinels watch, as in ' +
+        'redis+sentinel://host:26379,host:26379/mymaster: it is one address, not to be split at its commas',
+    );
+  }
+  const name = decoded(encoded);
+  if (!NAME.test(name)) {
+    throw new UrlError(
+      'must have its parameters after a ?, and none of ? & ; , = : @ # / in the name of the master: ' +
+        'give a name that has one of them as options',
+    );
+  }
+  return { name, db };
+}
+
+function sentinelLoginOf(query: URLSearchParams): RedisOptions {
+  const [sentinelUsername, sentinelPassword] = [query.get('sentinelUsername'), query.get('sentinelPassword')];
+  return {
+    ...(sentinelUsername !== null && { sentinelUsername }),
+    ...(sentinelPassword !== null && { sentinelPassword }),
+  };
+}
+
+/** Parameters that a URL may have. Everything else is given as options, where it has a type. */
+const PARAMETERS = ['db', 'family'] as const;
+
+const NOT_A_LIST_OF_PARTS =
+  'must be a URL, not the connection string of another client or a list of named parts: write ' +
+  'redis://user:password@host:6379/0 (rediss:// with TLS), where a special character in the password is written %XX';
+
+const ONE_ADDRESS = "must be one address: split a list of them at its commas, .split(',')";
+
+/**
+ * Parses a URL or the path of a socket into connection settings. Returns the violated requirement as a string if that
+ * fails.
+ */
+export function settingsOfUrl(text: string): RedisOptions | string {
+  try {
+    if (isSocketPath(text)) return settingsOfPath(text);
+    return namesSentinels(text) ? settingsOfSentinelUrl(text) : settingsOfServerUrl(text);
+  } catch (error) {
+    if (error instanceof UrlError) return error.message;
+    throw error;
+  }
+}
+
+function settingsOfServerUrl(text: string): RedisOptions {
+  const url = parsed(text);
+  if (url.hostname.includes(',') || (url.hostname === '' && text.includes(','))) throw new UrlError(ONE_ADDRESS);
+  if (url.protocol !== 'redis:' && url.protocol !== 'rediss:') {
+    throw new UrlError('must begin with redis:// or rediss://, or be the path of a unix socket');
+  }
+  // For an unknown scheme, the parser accepts nearly everything.
+  if (url.hostname === '') throw new UrlError('must name a host');
+  if (url.port === '0') throw new UrlError('must have a port from 1 to 65535');
+  if (url.hash !== '') throw new UrlError('must have no fragment: a # in a password is written %23');
+  return {
+    ...parametersOf(url.searchParams, url.pathname.slice(1)),
+    host: decoded(url.hostname).replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? 6379 : Number(url.port),
+    ...credentialsOf(url),
+    ...(url.protocol === 'rediss:' && { tls: {} }),
+  };
+}
+
+function parsed(text: string): URL {
+  if (text === '') {
+    throw new UrlError('must be a redis:// or rediss:// URL and not empty: an environment variable may be missing');
+  }
+  if (text === 'memory') {
+    throw new UrlError("must be an address: 'memory' stands in place of the whole list, { masters: 'memory' }");
+  }
+  if (isForeign(text) || /[,;\s]\s*(?:password|pwd|auth|user)\s*=/i.test(text)) throw new UrlError(NOT_A_LIST_OF_PARTS);
+  try {
+    return new URL(text);
+  } catch {
+    if (text.includes(',')) throw new UrlError(ONE_ADDRESS);
+    throw new UrlError('must be a redis:// or rediss:// URL that can be parsed, or the path of a unix socket');
+  }
+}
+
+function settingsOfPath(text: string): RedisOptions {
+  const [path = '', ...query] = text.split('?');
+  // The path is shown in every log.
+  if (path.includes('=')) throw new UrlError('must have its parameters after a ?: give a path with a = as options');
+  return { ...parametersOf(new URLSearchParams(query.join('?')), ''), path };
+}
+
+function parametersOf(query: URLSearchParams, path: string): RedisOptions {
+  refuseUnknown(query, PARAMETERS);
+  const db = databaseOf(query, path, 'must have the number of a database as its path, or no path');
+  return { ...db, ...familyOf(query) };
+}
+
+/** Recognizes plain objects of any realm; instances of classes that are not built in count as such. */
+export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return Object.prototype.toString.call(value) === '[object Object]';
+}
+
+/** An address as a node announces it to the one by which this process reaches the node. */
+export type Translation = (announced: NodeAddress) => NodeAddress;
+
+/**
+ * Reads the option `natMap` of ioredis: a record by announced address, or a function.
+ *
+ * @throws {RedlockConfigError} if it is neither, or an address in it is invalid. The translation throws the same if the
+ * function returns an invalid address.
+ */
+export function translationBy(option: string, natMap: unknown): Translation {
+  if (natMap == null) return (announced) => announced;
+  if (typeof natMap === 'function') return translationByFunction(option, natMap as (announced: string) => unknown);
+  if (!isPlainObject(natMap)) {
+    const requirement = 'must be an object with the announced addresses as keys, or a function';
+    throw new RedlockConfigError(option, natMap, requirement);
+  }
+  const targets = new Map<string, NodeAddress>();
+  for (const [key, target] of Object.entries(natMap)) {
+    targets.set(announcedBy(option, key), targetOf(`${option}[${show(key)}]`, target));
+  }
+  return (announced) => targets.get(endpointOf(announced)) ?? announced;
+}
+
+function translationByFunction(option: string, natMap: (announced: string) => unknown): Translation {
+  return (announced) => {
+    const key = `${announced.host}:${announced.port}`;
+    const target = natMap(key);
+    return target ? targetOf(`${option}(${show(key)})`, target) : announced;
+  };
+}
+
+/** In the keys of ioredis, an IPv6 address has no brackets. */
+function announcedBy(option: string, key: string): string {
+  const [, host, port] = /^\[?(.*?)\]?:(\d+)$/s.exec(key) ?? [];
+  if (host === undefined) throw new RedlockConfigError(option, redactUrl(key), 'must have keys of the form host:port');
+  return endpointOf(checkEndpoint(`${option}[${show(key)}]`, host, Number(port)));
+}
+
+function targetOf(option: string, target: unknown): NodeAddress {
+  const { host, port } = isPlainObject(target) ? target : {};
+  return checkEndpoint(option, host, port);
+}
