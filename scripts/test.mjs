@@ -99,15 +99,14 @@ async function prepare() {
 
 async function everything() {
   const chosen = await samples();
-  const built = buildNeeded(chosen);
-  await checkedTypes();
-  await step('Builds of samples', () => built);
+  await step('Builds of samples', () => buildNeeded(chosen));
   // In one run, so that no worker waits for the longest suite of the others.
   const suites = [...(await suitesIn('test')).filter(isChosen), ...(await suitesOf(chosen))];
   const folders = chosen.map(({ folder }) => folder);
   await step('Tests on Nest 12, and the samples', () =>
     jest('all', suites, ['--config', 'jest.config.js', '--projects', 'jest.config.js', ...folders]),
   );
+  await checkedTypes();
   await nest11();
 }
 
