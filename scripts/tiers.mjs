@@ -26,9 +26,13 @@ const SECOND = [
     reason: 'they test tests',
   },
   {
-    paths: ['test/integration/torture.spec.ts', 'test/integration/cluster-torture.spec.ts'],
+    paths: [
+      'test/integration/torture.spec.ts',
+      'test/integration/cluster-torture.spec.ts',
+      'test/integration/fencing-processes.spec.ts',
+    ],
     area: 'torture',
-    reason: 'two minutes; torture-smoke.spec.ts tortures for 8 s',
+    reason: 'two minutes; torture-smoke.spec.ts tortures for 8 s, and its sections write with tokens',
   },
   {
     paths: ['test/integration/cluster-', 'test/contract/cluster-master.spec.ts'],
@@ -59,8 +63,12 @@ const SECOND = [
     reason: 'they wait; refusals.spec.ts and without-masters.spec.ts have the short ways',
   },
   {
-    paths: ['sample/04-dashboard/test/endings.spec.ts', 'sample/13-rolling-deployment/test/endings.spec.ts'],
-    area: 'processes of samples that are ended in every way',
+    paths: [
+      'sample/04-dashboard/test/endings.spec.ts',
+      'sample/11-transactional/test/inside.spec.ts',
+      'sample/13-rolling-deployment/test/endings.spec.ts',
+    ],
+    area: 'processes of samples that are ended in every way, or lock in the wrong place',
     reason: 'they start many processes; the other suites of these samples start the same programs',
   },
   {
