@@ -3,6 +3,7 @@ import { defineConfig, globalIgnores } from 'eslint/config';
 import { createNodeResolver, importX } from 'eslint-plugin-import-x';
 import jest from 'eslint-plugin-jest';
 import tseslint from 'typescript-eslint';
+import { publicDocs } from './scripts/public-docs.mjs';
 
 const typescript = ['**/*.ts', '**/*.mts'];
 
@@ -45,7 +46,7 @@ export default defineConfig(
   // What a layer may import. The tree of lib/ is the architecture; these rules keep it so.
   {
     files: ['lib/**/*.ts'],
-    plugins: { 'import-x': importX },
+    plugins: { 'import-x': importX, lib: { rules: { 'public-docs': publicDocs } } },
     settings: {
       'import-x/extensions': ['.ts', '.js'],
       'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] },
@@ -54,6 +55,7 @@ export default defineConfig(
       ],
     },
     rules: {
+      'lib/public-docs': 'error',
       'import-x/no-unresolved': ['error', { ignore: ['^[^.]'] }],
       'import-x/no-cycle': 'error',
       'import-x/no-restricted-paths': [

@@ -3,29 +3,23 @@ import type { AuditRecord } from '../core/operator/forced-release.js';
 import { showNames, duration } from '../core/display.js';
 import { plain } from './terminal.js';
 
-/** A forced release, with the key on the masters. */
 export interface ReleaseRecord extends AuditRecord {
   readonly key: string;
 }
 
-/** An early end of a master's wait: the operator, the master, and what was known about it. */
 export interface TrustRecord {
-  /** ISO 8601, UTC. */
   readonly at: string;
   readonly by: string;
   readonly master: string;
   readonly trusted: boolean;
-  /** Why its votes did not count. */
   readonly reason: string;
-  /** Milliseconds that its wait would still have lasted; `null` if it had not begun. */
+  // In milliseconds; `null` if its wait had not begun.
   readonly left: number | null;
-  /** Whether a process that held a lock had objected to an early end. */
+  // A process that held a lock had objected to an early end.
   readonly vetoed: boolean;
-  /** Run id of the server. */
   readonly run: string;
 }
 
-/** The user that runs the command, and the host. */
 export function operator(): string {
   const { SUDO_USER } = process.env;
   const name = userName();
@@ -33,7 +27,6 @@ export function operator(): string {
   return `${who}@${hostname()}`;
 }
 
-/** Formats a record as one line of a log, whatever characters the names contain. */
 export function trustLine({ at, by, master, trusted, reason, left, vetoed, run }: TrustRecord): string {
   const verb = trusted ? 'trusted' : 'failed to trust';
   const wait = left === null ? 'its wait had not begun' : `${duration(left)} of its wait left`;
@@ -41,7 +34,7 @@ export function trustLine({ at, by, master, trusted, reason, left, vetoed, run }
   return `audit: ${at} ${showNames([by])} ${verb} ${showNames([master])} (run ${run || 'unknown'}, ${plain(reason)}, ${wait}${objection})`;
 }
 
-/** A container may run under a user id that has no name. */
+// A container may run under a user id that has no name.
 function userName(): string {
   try {
     return userInfo().username;

@@ -21,25 +21,22 @@ import { literally } from '../redis/permissions.js';
 import type { Target } from '../core/operator/forced-release.js';
 import type { Settings } from '../core/settings/settings.js';
 
-/** The answer of a server to one command. */
 export type Outcome = { readonly value: unknown } | Failure;
 
-/** Why there is no value: the server's error code or `UNREACHABLE`, and a reason that contains no secret. */
+// The code is that of the server, or `UNREACHABLE`. The reason contains no secret.
 export interface Failure {
   readonly code: string;
   readonly reason: string;
-  /** What to change, if that is known. */
   readonly advice?: string | undefined;
-  /** Whether waiting cannot help. */
+  // Waiting cannot help.
   readonly isPermanent?: boolean | undefined;
 }
 
-/** Whether the server refused the command or could not be reached. */
 export function isFailure(outcome: Outcome): outcome is Failure {
   return 'code' in outcome;
 }
 
-/** A connection to one server for a few commands. It is opened once and not reopened when it breaks. */
+// A connection for a few commands: it is opened once and not reopened when it breaks.
 export class Contact {
   readonly name: string;
   private readonly client: RedisClient;
@@ -65,7 +62,6 @@ export class Contact {
     this.secrets = [password, sentinelPassword].flatMap((secret) => (secret ? [secret] : []));
   }
 
-  /** Opens the connection. Resolves with the reason if that fails. */
   async open(): Promise<Failure | undefined> {
     const ready = new Promise<void>((resolve, reject) => {
       this.client.on('error', (error) => {
@@ -91,7 +87,6 @@ export class Contact {
     return outcome.code === 'UNREACHABLE' || outcome.code === 'NOAUTH' ? outcome : undefined;
   }
 
-  /** Names the problem of a connection that could not be opened, and what to change. */
   private async explained({ code, reason }: Failure): Promise<Failure> {
     const context = { usesTls: Boolean(this.client.options.tls), hasAnswered: false, secrets: this.secrets };
     const problem: ConnectionProblem =
@@ -112,7 +107,7 @@ export class Contact {
     return this.settle(this.client.call(command, args));
   }
 
-  /** Subscribes to a channel. No other command can be called afterwards. */
+  // A subscribed connection can only listen: no other command may follow.
   subscribe(channel: string): Promise<Outcome> {
     return this.settle(this.client.subscribe(channel));
   }
@@ -138,21 +133,18 @@ export class Contact {
   }
 }
 
-/** What a node of a cluster knows about the others. */
 export interface ClusterNodes {
   readonly view: NodeView;
-  /** The answer from which the view was read, with the replicas: the text of CLUSTER NODES, or the list of CLUSTER SLOTS. */
+  // The text of CLUSTER NODES, or the list of CLUSTER SLOTS: it has the replicas, too.
   readonly answer: unknown;
-  /** A node that announces no host is reached by that of the node that was asked. */
+  // A node that announces no host is reached by that of the node that was asked.
   readonly asked: NodeAddress;
 }
 
-/** A connection to a node of a cluster, which is not open yet. */
 export function contactTo(cluster: ClusterSettings, address: NodeAddress, timeout: number): Contact {
   return new Contact({ name: nameOf(address), client: cluster.clientFor(address) }, timeout);
 }
 
-/** The address by which this process reaches a node. */
 export function reachable(
   cluster: ClusterSettings,
   { asked }: ClusterNodes,
@@ -165,7 +157,6 @@ export function reachable(
   }
 }
 
-/** Asks the given nodes for the others, and takes the newest answer. */
 export async function findNodes(cluster: ClusterSettings, timeout: number): Promise<ClusterNodes | Failure> {
   const answers = await Promise.all(cluster.seeds.map((seed) => askNode(cluster, seed, timeout)));
   const known = answers.filter((answer): answer is ClusterNodes => !('code' in answer));
@@ -203,38 +194,29 @@ function newestEpoch({ primaries }: NodeView): number {
   return Math.max(0, ...primaries.map(({ epoch }) => epoch));
 }
 
-/** Number of keys that a server scans before it serves other clients. */
+// Keys that a server scans before it serves other clients.
 const SCANNED_AT_ONCE = 500;
 
-/** Takes a page of names. Returns a failure that ends the scan. */
+// Returns a failure, which ends the scan.
 type TakePage = (names: readonly string[]) => Promise<Failure | undefined>;
 
-/** The server that has a name, and the names there. */
 interface Place {
   readonly call: (command: string, ...args: (string | number)[]) => Promise<Outcome>;
-  /** As the server stores it. */
   stored(name: string): string;
-  /** The hash that says to which process the data belongs. */
+  // The hash that says to which process the data belongs.
   readonly marker: string;
 }
 
-/** Access to the names on one master, for commands that no application sends. */
+// For commands that no application sends.
 export interface LockContact {
   readonly name: string;
-  /** Resolves with the reason if nothing can be asked. */
   open(): Promise<Failure | undefined>;
   at(name: string): Place;
-  /**
-   * Finds names. SCAN may return one twice, and one that has expired meanwhile.
-   *
-   * @param match pattern that begins with the prefix
-   * @returns why not all names were found
-   */
+  // `match` begins with the prefix. SCAN may return a name twice, and one that has expired meanwhile.
   scan(match: string, take: TakePage, type?: string): Promise<Failure | undefined>;
   close(): void;
 }
 
-/** A master that is one server. */
 export class ServerContact implements LockContact {
   private readonly place: Place;
 
@@ -267,10 +249,9 @@ export class ServerContact implements LockContact {
   }
 }
 
-/** A master that is a cluster: asks the primary of each name, and all of them for a scan. */
 export class ClusterContact implements LockContact {
   private readonly names: ClusterNames;
-  /** By the ids of the primaries. */
+  // By the ids of the primaries.
   private readonly contacts = new Map<string, Contact | Failure>();
   private owners: readonly (string | undefined)[] = [];
 
@@ -331,7 +312,7 @@ export class ClusterContact implements LockContact {
     return failures.find((failure) => failure !== undefined);
   }
 
-  /** `undefined` for a key of another program. */
+  // `undefined` for a key of another program.
   private nameOf(stored: string): string | undefined {
     const name = this.names.withoutTag(stored);
     return this.names.inPartition(this.names.partitionOf(name), name) === stored ? name : undefined;
@@ -367,7 +348,6 @@ export function keyspaceOf({ keyPrefix }: Settings): Keyspace {
   return new Keyspace(keyPrefix);
 }
 
-/** What a key stands for. */
 export function targetNamed(key: string, keyspace: Keyspace): Target {
   return keyspace.permitOf(key) ?? { resource: keyspace.resourceOf(key) };
 }

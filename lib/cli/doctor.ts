@@ -27,23 +27,18 @@ import { isVital } from './permissions.js';
 import { type Paint, plain, table, type Terminal } from './terminal.js';
 import { duration } from '../core/display.js';
 
-/** Number of characters of a run id that are shown: enough to distinguish servers. */
+// Characters of a run id: enough to distinguish servers.
 const SHOWN_OF_RUN = 8;
 
-/** More columns would be too narrow to read. */
+// More columns would be too narrow to read.
 const MASTERS_IN_TABLE = 4;
 
-/** What the command line states about the applications. */
 export interface DoctorOptions {
-  /** `false` if their `restartGuard` is `false`. */
   readonly restartGuard?: boolean;
-  /** Whether they declare that all masters are `durable`. */
   readonly durable?: boolean;
-  /** Their `masterTimeout`. */
   readonly masterTimeout?: string;
 }
 
-/** Examines all masters and reports what is wrong with them. Resolves with the exit status. */
 export async function doctor(
   { sources, settings, timeout, json, terminal }: Context,
   { restartGuard = true, durable = false, masterTimeout: given }: DoctorOptions = {},
@@ -123,7 +118,6 @@ function show(examined: readonly Examination[], verdict: Shown, terminal: Termin
   terminal.print(terminal.paint(verdict.healthy ? 'green' : 'red', summaryOf(verdict)));
 }
 
-/** The row of votes is green or red. */
 function paintVotes(terminal: Terminal): Paint {
   return (line, { row, column }) => {
     if (row[0] !== 'votes' || column === 0) return line;
@@ -149,7 +143,6 @@ function columnOf(one: Examination, examined: readonly Examination[], verdict: S
   };
 }
 
-/** Whether the votes of a master, or of a primary of a cluster, count now. */
 function votes(one: Examination, { voters, guarded }: Shown): boolean {
   if (!one.shard) return voters.includes(one.master);
   return canVote(one, [one]) && (!guarded || waitOf(one) === 0);
@@ -168,7 +161,6 @@ function dataOf({ standing }: ShardFacts): string {
   return standing.wait === undefined ? 'unknown' : 'known';
 }
 
-/** The fields of the marker, by which processes agree on whether a master votes. */
 function markerOf(one: Examination, examined: readonly Examination[]): Record<string, string> {
   const marker = one.report?.marker;
   const written = one.report && marker && `${duration(one.report.time - marker.writtenAt)} ago`;

@@ -20,23 +20,22 @@ import { addressIn, type KnownPrimary } from '../redis/cluster/cluster-map.js';
 import { reasonForSeal, SEAL_FIELDS, sealFrom } from '../redis/cluster/partition-guard.js';
 import { nameOf } from '../redis/cluster/topology.js';
 
-/** Bounds on how far a server's clock is ahead of the local clock, in milliseconds. */
+// How far a server's clock is ahead of the local clock, in milliseconds.
 export interface ClockOffset {
   readonly least: number;
   readonly most: number;
 }
 
-/** One reading of a server's clock, taken at some moment between two readings of the local clock. */
+// `time` was read at some moment between the two readings of the local clock.
 interface ClockSample {
   readonly sent: number;
   readonly received: number;
   readonly time: number;
 }
 
-/** Clocks are read in whole milliseconds. */
+// Clocks are read in whole milliseconds.
 const RESOLUTION = 1;
 
-/** The offset that all samples together allow. */
 export function offsetOf(samples: readonly ClockSample[]): ClockOffset | undefined {
   if (samples.length === 0) return undefined;
   const least = Math.max(...samples.map(({ received, time }) => time - received)) - RESOLUTION;
@@ -49,59 +48,53 @@ export function middleOf({ least, most }: ClockOffset): number {
   return (least + most) / 2;
 }
 
-/** The certain distance of a clock from another one, in milliseconds; positive if the clock is ahead. */
+// In milliseconds; positive if the clock is ahead. Overlapping bounds have no certain distance.
 export function certainDistance(clock: ClockOffset, reference: ClockOffset): number {
   if (clock.least > reference.most) return clock.least - reference.most;
   return clock.most < reference.least ? clock.most - reference.least : 0;
 }
 
-/** The median offset: the one that most clocks agree on, if most of them agree. */
+// The offset that most clocks agree on, if most of them agree.
 export function medianOf(offsets: readonly ClockOffset[]): ClockOffset | undefined {
   const sorted = [...offsets].sort((a, b) => middleOf(a) - middleOf(b));
   return sorted[Math.floor((sorted.length - 1) / 2)];
 }
 
-/** The findings of the doctor about one master. */
+// For a cluster, its primaries are examined in its place (`cluster`), each with `shard`.
 export interface Examination {
-  /** The primaries of a cluster, which are examined in its place; absent for a server. */
   readonly cluster?: ClusterExamination;
-  /** Present for a primary of a cluster. */
   readonly shard?: ShardFacts;
-  /** Address, without credentials. */
+  // An address, without credentials.
   readonly master: string;
-  /** Why the master could not be examined; `undefined` if it was. */
   readonly unreachable: Failure | undefined;
   readonly report: ServerIdentity | undefined;
-  /** Whether the applications declare that it is durable. */
+  // The applications declare it.
   readonly isDurable?: boolean;
-  /** Why it must not vote; `undefined` if it may. */
+  // Why it must not vote.
   readonly fault: string | undefined;
   readonly persistence: Persistence | undefined;
   readonly missing: readonly MissingPermission[];
-  /** Why it refuses to store a lock, for a reason other than a missing permission. */
+  // For another reason than a missing permission.
   readonly refusal: Failure | undefined;
   readonly clock: ClockOffset | undefined;
-  /** Milliseconds of the fastest and of the median round trip. */
+  // In milliseconds.
   readonly latency: { readonly fastest: number; readonly median: number } | undefined;
 }
 
-/** How a server persists its data. Fields that it does not report are `undefined`. */
+// Fields that the server does not report are `undefined`.
 export interface Persistence {
   readonly appendOnly: boolean;
-  /** Whether its append-only file is being written anew. */
   readonly isRewriting?: boolean;
-  /** `always`, `everysec` or `no`. */
+  // `always`, `everysec` or `no`.
   readonly fsync: string | undefined;
   readonly snapshots: boolean | undefined;
-  /** Whether the last snapshot or write to its log failed. */
   readonly failing: boolean;
 }
 
 const ROUND_TRIPS = 9;
-/** Expiry of the key that is written as a trial, in milliseconds. */
+// In milliseconds.
 const TRIAL_LIFE = 1_000;
 
-/** Examines one master over a new connection. */
 export async function examine(contact: Contact, settings: Settings): Promise<Examination> {
   try {
     const unreachable = await contact.open();
@@ -111,18 +104,14 @@ export async function examine(contact: Contact, settings: Settings): Promise<Exa
   }
 }
 
-/** What differs on a node of a cluster. */
 interface NodeRules {
-  /** The name as it is stored there. */
   readonly stored: (name: string) => string;
   readonly faultOf: (report: ServerIdentity) => string | undefined;
-  /** The subcommands of CLUSTER that locks need. */
   readonly subcommands: readonly string[];
-  /** Looks at the data of a node that has reported its identity. */
   readonly reported: (report: ServerIdentity) => Promise<void>;
 }
 
-/** Examines a server, or a node of a cluster, over an open connection, which only listens afterwards. */
+// Afterwards the connection can only listen.
 async function examineServer(contact: Contact, settings: Settings, rules?: NodeRules): Promise<Examination> {
   const { stored = (name: string) => name } = rules ?? {};
   // One step after the other, so that the round trips are not measured while the server executes other commands.
@@ -184,14 +173,14 @@ async function askPersistence(contact: Contact): Promise<Persistence | undefined
   };
 }
 
-/** A setting of the server; `undefined` if the server does not report it. Locks do not need the permission for this. */
+// Locks do not need the permission for this, so a server may not report it.
 async function configured(contact: Contact, name: string): Promise<string | undefined> {
   const outcome = await contact.call('CONFIG', 'GET', name);
   const [, value] = isFailure(outcome) || !Array.isArray(outcome.value) ? [] : (outcome.value as unknown[]);
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Writes an unused key and deletes it: a server may refuse writes for many reasons. */
+// By a write to an unused key: a server may refuse writes for many reasons.
 async function tryLock(contact: Contact, name: string): Promise<Failure | undefined> {
   const outcome = await contact.call('SET', name, 'doctor', 'PX', TRIAL_LIFE, 'NX');
   if (!isFailure(outcome)) await contact.call('DEL', name);
@@ -202,43 +191,36 @@ async function tryLock(contact: Contact, name: string): Promise<Failure | undefi
 
 const SLOTS = 16_384;
 
-/** What the doctor finds out about a cluster. */
 export interface ClusterExamination {
-  /** Ids of all nodes: clusters with a common one are one cluster. */
+  // Of all nodes: clusters with a common one are one cluster.
   readonly ids: readonly string[];
-  /** The primaries that have slots. */
   readonly shards: readonly Examination[];
-  /** Number of slots without a primary. */
+  // Slots without a primary.
   readonly unserved: number;
-  /** Replicas that this process cannot reach. */
+  // Replicas that this process cannot reach.
   readonly unreachable: readonly { readonly address: string; readonly failure: Failure }[];
-  /** `clusterNodeTimeout` in milliseconds, if it was given. */
+  // In milliseconds: `clusterNodeTimeout`, if it was given.
   readonly nodeTimeout: number | undefined;
 }
 
-/** What only a primary of a cluster has. */
 export interface ShardFacts {
   readonly partitions: number;
   readonly replicas: number;
-  /** Its `cluster_state`. */
+  // Its `cluster_state`.
   readonly state: string | undefined;
-  /** Its `cluster-node-timeout` in milliseconds. */
+  // In milliseconds: its `cluster-node-timeout`.
   readonly nodeTimeout: number | undefined;
-  /** What its seals mean for its votes; `undefined` if they could not be read. */
+  // `undefined` if its seals could not be read.
   readonly standing: ShardStanding | undefined;
 }
 
-/** What the seals of a primary mean for its votes. */
 interface ShardStanding {
-  /** Whether any application has met it. */
   readonly isMet: boolean;
-  /** Milliseconds until all of its partitions vote; `undefined` if a process has to connect to it first. */
+  // Milliseconds until all of its partitions vote; `undefined` if a process has to connect to it first.
   readonly wait: number | undefined;
-  /** Why its votes do not count. */
   readonly reason: string;
 }
 
-/** Examines all primaries of a cluster, each over a new connection. */
 export async function examineCluster(
   cluster: ClusterSettings,
   settings: Settings,
@@ -318,7 +300,7 @@ interface Sealed {
   readonly report: ServerIdentity;
 }
 
-/** Judges the data of a primary as a process would that connects to it now. */
+// Judges as a process would that connects to the primary now.
 async function standingOn(
   contact: Contact,
   { names, served, primary, report }: Sealed,
@@ -341,7 +323,6 @@ interface Replica {
   readonly port: number;
 }
 
-/** Reads the replicas from the answer to CLUSTER NODES, or from the one to CLUSTER SLOTS. */
 function replicasIn(answer: unknown): readonly Replica[] {
   return typeof answer === 'string' ? replicasInNodes(answer) : replicasInSlots(answer);
 }

@@ -16,18 +16,15 @@ import type { Failure } from './contact.js';
 import { isVital } from './permissions.js';
 import { flawsIn } from '../redis/recognition.js';
 
-/** A problem, or a fact that is good to know. */
 export interface Finding {
-  /** A `problem` needs a change; a `note` may describe what is intended. */
+  // A `problem` needs a change; a `note` may describe what is intended.
   readonly level: 'problem' | 'note';
-  /** Address of the master that the finding is about; `undefined` if it is about all of them. */
+  // `undefined` if it is about all of them.
   readonly master: string | undefined;
   readonly what: string;
-  /** What to change. */
   readonly advice: string;
 }
 
-/** A finding without its master. */
 type Unplaced = Omit<Finding, 'master'>;
 
 function problem(what: string, advice: string): Unplaced {
@@ -38,10 +35,9 @@ function note(what: string, advice: string): Unplaced {
   return { level: 'note', what, advice };
 }
 
-/** Fewer primaries elect no replica when one of them fails. */
+// Fewer primaries elect no replica when one of them fails.
 const ELECTING = 3;
 
-/** Findings about a cluster as a whole. */
 export function onCluster({ unserved, unreachable, shards }: ClusterExamination): Unplaced[] {
   const findings: Unplaced[] = unreachable.map(({ address, failure }) =>
     problem(
@@ -67,7 +63,6 @@ export function onCluster({ unserved, unreachable, shards }: ClusterExamination)
   return findings;
 }
 
-/** Findings about what only a primary of a cluster has. */
 export function onShard({ shard }: Examination, { nodeTimeout }: ClusterExamination): Unplaced[] {
   if (!shard) return [];
   const { partitions, replicas, state } = shard;
@@ -87,35 +82,29 @@ export function onShard({ shard }: Examination, { nodeTimeout }: ClusterExaminat
   return findings;
 }
 
-/** The summary of all findings. */
 export interface Verdict {
   readonly healthy: boolean;
   readonly masters: number;
   readonly quorum: number;
-  /** Masters whose votes count now. */
   readonly voters: readonly string[];
-  /** Milliseconds until a quorum votes, 0 if it votes now; `null` if that is not known. */
+  // Milliseconds until a quorum votes, 0 if it votes now; `null` if that is not known.
   readonly locksIn: number | null;
   readonly findings: readonly Finding[];
 }
 
-/** Clocks that are synchronized over a network differ by less than this many milliseconds. */
+// Clocks that are synchronized over a network differ by less than this many milliseconds.
 const CLOCK_TOLERANCE = 1_000;
-/** With fewer masters, the restart guard is off by default. */
+// With fewer masters, the restart guard is off by default.
 const GUARDED_FROM = 3;
 const DEFAULTS = resolveSettings({});
-/** The offset of the local clock, by which all others are measured. */
+// The offset of the local clock, by which all others are measured.
 const HERE: ClockOffset = Object.freeze({ least: 0, most: 0 });
 
-/** What is known about the applications. */
 interface Applications {
-  /** Whether they have a restart guard. @default the result of {@link isGuarded} */
   readonly guarded?: boolean;
-  /** Their `masterTimeout` in milliseconds, if it was given. */
   readonly masterTimeout?: number | undefined;
 }
 
-/** Judges masters that were examined together. */
 export function judge(
   examined: readonly Examination[],
   { guarded = isGuarded(examined), masterTimeout }: Applications = {},
@@ -134,24 +123,20 @@ export function judge(
   return { healthy, masters, quorum: quorumOf(masters), voters, locksIn, findings };
 }
 
-/**
- * Whether markers count: the guard is on by default with this number of masters, or an application has left a marker.
- */
+// Below that number, a marker shows that an application has switched the guard on.
 export function isGuarded(examined: readonly Examination[]): boolean {
   return examined.length >= GUARDED_FROM || serversOf(examined).some(isMet);
 }
 
-/** The servers: the primaries in place of each cluster. */
+// Each cluster counts as its primaries.
 export function serversOf(examined: readonly Examination[]): readonly Examination[] {
   return examined.flatMap((one) => one.cluster?.shards ?? [one]);
 }
 
-/** Whether an application has connected to it. */
 function isMet({ report, shard }: Examination): boolean {
   return report?.marker !== undefined || shard?.standing?.isMet === true;
 }
 
-/** The first master that is the same server; `undefined` if it is this one. */
 export function twinOf(one: Examination, examined: readonly Examination[]): Examination | undefined {
   const first = examined.find((other) => other === one || isSame(one, other));
   return first === one ? undefined : first;
@@ -166,17 +151,16 @@ function isSame(one: Examination, other: Examination): boolean {
   return identity !== undefined && identityOf(other) === identity;
 }
 
-/** Without the permission for INFO, equal nonces at two addresses show that they are one server. */
+// Without the permission for INFO, equal nonces at two addresses show that they are one server.
 function identityOf({ report }: Examination): string | undefined {
   return report?.run || report?.marker?.nonce || undefined;
 }
 
-/** What the marker of a master means for its votes; `undefined` if the master did not report. */
 export function standingIn({ report, isDurable }: Examination): MasterStanding | undefined {
   return report && standingOf(report, isDurable);
 }
 
-/** Milliseconds until its votes count, 0 if they count now; `undefined` if a process has to connect to it first. */
+// Milliseconds until its votes count, 0 if they count now; `undefined` if a process has to connect to it first.
 export function waitOf(one: Examination): number | undefined {
   if (one.shard) return one.shard.standing?.wait;
   if (one.cluster) {
@@ -187,13 +171,13 @@ export function waitOf(one: Examination): number | undefined {
   return standingIn(one)?.wait;
 }
 
-/** The certain distance of a master's clock from the median of all clocks, in milliseconds. */
+// In milliseconds, from the median of all clocks.
 export function clockErrorOf({ clock }: Examination, examined: readonly Examination[]): number | undefined {
   const reference = medianOf(serversOf(examined).flatMap((one) => one.clock ?? []));
   return clock && reference && certainDistance(clock, reference);
 }
 
-/** Whether its votes would count if the restart guard let them. A cluster votes for what any of its primaries serves. */
+// Whether its votes would count if the restart guard let them. A cluster votes for what any of its primaries serves.
 export function canVote(one: Examination, examined: readonly Examination[]): boolean {
   const { unreachable, fault, refusal, missing, cluster } = one;
   if (cluster && !cluster.shards.some((shard) => canVote(shard, [shard]))) return false;
@@ -227,7 +211,6 @@ function onOne(one: Examination, { examined, masterTimeout }: Surroundings): Fin
   return onServer(one, { examined, masterTimeout });
 }
 
-/** Findings about one server, or one primary of a cluster. */
 function onServer(one: Examination, { examined, masterTimeout }: Surroundings): Finding[] {
   const at = (findings: (Unplaced | undefined)[]): Finding[] =>
     findings.flatMap((finding) => (finding ? [{ ...finding, master: one.master }] : []));
@@ -281,7 +264,6 @@ function onDisk({ persistence }: Examination): Unplaced | undefined {
   return problem('its last write to disk failed', 'free disk space or correct its rights: it may refuse writes');
 }
 
-/** What keeps declared masters from being durable, and which others could be declared. */
 function onDurability(able: readonly Examination[]): Finding[] {
   const servers = able.flatMap(({ cluster, master, report, persistence, isDurable = false }) =>
     cluster || !report || !persistence
@@ -322,13 +304,12 @@ function onLatency({ latency }: Examination, given: number | undefined): Unplace
 
 interface Votes {
   readonly examined: readonly Examination[];
-  /** Masters that would vote if the restart guard let them. */
+  // They would vote if the restart guard let them.
   readonly able: readonly Examination[];
   readonly voters: readonly string[];
   readonly locksIn: number | null;
 }
 
-/** Findings about the restart guard of the applications on these masters. */
 function onGuard(votes: Votes): Finding[] {
   const { able, voters, examined } = votes;
   // One line about all masters is enough if no application has ever connected to them.
@@ -418,9 +399,7 @@ function onAll(examined: readonly Examination[]): Finding[] {
   return findings;
 }
 
-/**
- * Compares the local clock with the masters, because a fencing token starts at the clock of the process that draws it.
- */
+// A fencing token starts at the clock of the process that draws it.
 function onOwnClock(examined: readonly Examination[]): Unplaced[] {
   const reference = medianOf(serversOf(examined).flatMap(({ clock }) => clock ?? []));
   const distance = reference ? certainDistance(reference, HERE) : 0;

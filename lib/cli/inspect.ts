@@ -31,12 +31,6 @@ import { askAll } from '../core/acquire/quorum-call.js';
 import { REVOKE } from '../redis/scripts/revoke.lua.js';
 import { isFailure, keyOf, namesOf } from './contact.js';
 
-/**
- * Shows which permits of a resource are taken. Resolves with the exit status: 1 if too few masters answered.
- *
- * @param given the number of permits, as typed
- * @throws {RedlockConfigError} for a number that no application can give
- */
 export async function inspectPermits(context: Context, key: string, given: string): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
   const { terminal, json } = context;
@@ -66,7 +60,6 @@ function permitSummaryOf({ resource, permits, taken, slots }: PermitInspection):
   return `${showNames([resource])}: ${taken} of ${permits} permits taken${others}`;
 }
 
-/** What the number that was typed leaves out. */
 function notesOn({ resource, state, sharedBy }: LockInspection, beyond: readonly number[]): string[] {
   const [name, sharing] = [showNames([resource]), sharedBy === undefined ? '' : `, ${sharedByWords(sharedBy)}`];
   return [
@@ -77,28 +70,23 @@ function notesOn({ resource, state, sharedBy }: LockInspection, beyond: readonly
   ];
 }
 
-/** A resource on one master. */
 export interface HeldKey {
   readonly member: SessionMaster;
   readonly entry: Entry;
 }
 
-/** A resource on all masters. */
 export interface Found {
   readonly held: readonly HeldKey[];
-  /** Keys that were revoked earlier and have not expired yet. */
+  // Revoked earlier, and not expired yet.
   readonly revoked: readonly HeldKey[];
-  /** Masters that could not be asked, and why. */
   readonly unasked: readonly MasterReport[];
 }
 
-/** The result of taking a lock away from its holder on one master. */
 interface Taking extends MasterReport {
-  /** Milliseconds until the key expires; `undefined` if the holder may still have it. */
+  // Milliseconds until the key expires; `undefined` if the holder may still have it.
   readonly left: number | undefined;
 }
 
-/** Finds the masters on which a lock or a permit is held. */
 export async function find({ members, absent }: Session, target: Target, settings: Settings): Promise<Found> {
   const key = keyOf(target, settings);
   const entries = await Promise.all(members.map(({ contact }) => readEntry(contact, key)));
@@ -113,7 +101,7 @@ export async function find({ members, absent }: Session, target: Target, setting
   return { held: kept.filter((one) => !isRevoked(one)), revoked: kept.filter(isRevoked), unasked };
 }
 
-/** Keeps the holder that was found from extending the lock. The lock of a later holder is left alone. */
+// The holder cannot extend it any more. The lock of a later holder is left alone.
 export async function revoke({ member, entry }: HeldKey, target: Target, settings: Settings): Promise<Taking> {
   const { contact } = member;
   const key = keyOf(target, settings);
@@ -123,7 +111,7 @@ export async function revoke({ member, entry }: HeldKey, target: Target, setting
   return { master: contact.name, answer: undefined, left: Number(outcome.value) };
 }
 
-/** Releases the lock as the holder that was found would, so that the next waiter is notified. */
+// As the holder that was found would, so that the next waiter is notified.
 export async function free({ member, entry }: HeldKey, target: Target, settings: Settings): Promise<Taking> {
   const { master } = member;
   const { keys, queues } = namesOf(target, settings);
@@ -138,10 +126,7 @@ export async function free({ member, entry }: HeldKey, target: Target, settings:
   return { master: master.name, answer, left: answer?.kind === 'granted' ? 0 : undefined };
 }
 
-/**
- * Shows the answer of each master about a resource, and which permits of its name are taken: they do not exclude its lock.
- * Resolves with the exit status: 1 if too few masters answered.
- */
+// Permits of the name are shown too: they do not exclude its lock.
 export async function inspect(context: Context, key: string): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
   const { inspection, permits } = await inSession(context, async ({ redlock }) => ({

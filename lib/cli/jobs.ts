@@ -19,23 +19,21 @@ import { answerOf, type Context, inSession, type Session } from './session.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
 
-/** A record that was read, and whether its lock is held now. */
 export interface JobStanding {
   readonly name: string;
   readonly record: JobRecord;
-  /** Whether a majority of the masters has stored the record. */
+  // A majority of the masters has stored the record.
   readonly isSettled: boolean;
-  /** Whether the lock of the job is held, so that a started tick still runs. */
+  // The lock of the job is held, so that a started tick still runs.
   readonly isHeld: boolean;
 }
 
-/** How the last tick of a job stands. `unfinished`: it was started, and its instance has the lock no more. */
+// `unfinished`: the tick was started, and its instance has the lock no more.
 type JobStandingState = Exclude<JobState, 'started'> | 'running' | 'unfinished';
 
 export const JOB_HEAD = ['job', 'state', 'last run', 'took', 'instance', 'attempt', 'settled'];
 export const RUN_HEAD = ['scheduled', 'outcome', 'started', 'took', 'instance', 'attempt', 'error'];
 
-/** Cells under {@link JOB_HEAD}. */
 export function jobRow(standing: JobStanding): string[] {
   const { name, isSettled } = standing;
   const { scheduledFor, instance, attempt, ...last } = lastOf(standing.record);
@@ -45,14 +43,13 @@ export function jobRow(standing: JobStanding): string[] {
   ];
 }
 
-/** Rows under {@link RUN_HEAD}: the tick that was started, if there is one, and the recorded runs, newest first. */
 export function runRows(standing: JobStanding): string[][] {
   const { record } = standing;
   const runs = record.runs.map((run) => runRow(run, run.outcome));
   return record.state === 'started' ? [runRow(lastOf(record), stateOf(standing)), ...runs] : runs;
 }
 
-/** A job for programs: moments as ISO strings, durations in milliseconds. */
+// For programs: moments as ISO strings, durations in milliseconds.
 export function jobJson(standing: JobStanding): object {
   const { name, record, isSettled } = standing;
   const { scheduledFor, startedAt, instance, attempt } = lastOf(record);
@@ -75,7 +72,7 @@ function stateOf({ record: { state }, isHeld }: Pick<JobStanding, 'record' | 'is
   return isHeld ? 'running' : 'unfinished';
 }
 
-/** The last tick, as a run. The baseline of a new job has none. */
+// The baseline of a new job has no run.
 function lastOf(record: JobRecord): Omit<RecordedRun, 'outcome'> {
   const { tick, at, holder, attempt, state, runs } = record;
   if (state === 'started') return { scheduledFor: tick, startedAt: at, instance: holder, attempt };
@@ -90,7 +87,6 @@ function runRow(run: Omit<RecordedRun, 'outcome'>, outcome: string): string[] {
   ];
 }
 
-/** Names rarely have characters that need quotes. */
 function nameOf(name: string): string {
   return plain(name) === name ? name : showNames([name]);
 }
@@ -107,33 +103,28 @@ function iso(moment: number | undefined): string | undefined {
   return moment === undefined ? undefined : new Date(moment).toISOString();
 }
 
-/** `2026-11-22 03:00:00Z`, with fractions of a second only where there are any. */
+// `2026-11-22 03:00:00Z`, with fractions of a second only where there are any.
 function momentOf(moment: number): string {
   return new Date(moment).toISOString().replace('T', ' ').replace('.000Z', 'Z');
 }
 
-/** Where records are, and how they are marked. */
 interface JobKeys {
   readonly keyspace: Keyspace;
-  /** Whether the applications mark the data of masters. */
+  // The applications mark the data of masters.
   readonly isGuarded: boolean;
 }
 
-/** The record of a job, and what a majority of the masters says about it. */
 interface FoundRecord {
   readonly name: string;
   readonly record: JobRecord;
-  /** Whether a majority of the masters has stored it. */
   readonly isSettled: boolean;
 }
 
-/** The names of all jobs with a record on some master, and the masters that could not be asked. */
 interface FoundNames {
   readonly names: readonly string[];
   readonly unasked: readonly MasterReport[];
 }
 
-/** Finds the names of the jobs that have a record on at least one master. */
 async function findJobs({ members, absent }: Session, keyspace: Keyspace): Promise<FoundNames> {
   const scans = await Promise.all(
     members.map(async ({ contact }) => ({ master: contact.name, found: await scan(contact, keyspace) })),
@@ -143,12 +134,6 @@ async function findJobs({ members, absent }: Session, keyspace: Keyspace): Promi
   return { names: [...new Set(names)].sort(), unasked: [...absent, ...failed] };
 }
 
-/**
- * Reads the newest record of a job, by the rule of a majority.
- *
- * @returns `undefined` if there is none
- * @throws {QuorumUnavailableError} if too few masters answer
- */
 async function readJob({ members, absent }: Session, name: string, keys: JobKeys): Promise<FoundRecord | undefined> {
   const resource = jobResource(name);
   const answers = await Promise.all(
@@ -175,7 +160,7 @@ async function scan(contact: LockContact, keyspace: Keyspace): Promise<readonly 
   return failure ?? names;
 }
 
-/** The request of an application, with the marker that the session itself does not use, because it must write none. */
+// As an application asks, with the marker that the session itself does not use, because it must write none.
 async function readEntryOf(
   contact: LockContact,
   resource: string,
@@ -195,18 +180,13 @@ async function readEntryOf(
   return failure ? answerOf(failure) : answer;
 }
 
-/** Options of the command `jobs`. */
 export interface JobsOptions {
   readonly restartGuard: boolean;
 }
 
-/** Column of the state in the table of jobs, and of the outcome in that of runs. */
+// Of the state in the table of jobs, and of the outcome in that of runs.
 const STATE_COLUMN = 1;
 
-/**
- * Shows the last run of each job, or the last runs of one. Resolves with the exit status: 1 if too few masters answered, or
- * if the job that was named has no record.
- */
 export async function jobs(
   context: Context,
   name: string | undefined,

@@ -11,19 +11,13 @@ import { type LockInspection, summarize } from '../core/operator/inspector.js';
 import { showNames, duration } from '../core/display.js';
 import { type Target, titleOf } from '../core/operator/forced-release.js';
 
-/** The locks and permits on a master. */
 interface Found {
-  /** By key. */
   readonly held: ReadonlyMap<string, HeldReply>;
-  /** Why there may be more; `undefined` if all were found. */
+  // Why there may be more.
   readonly failure: Failure | undefined;
 }
 
-/**
- * Finds the keys of locks and permits on a master.
- *
- * @param pattern pattern of resource names, in the syntax of SCAN
- */
+// `pattern` is one of resource names, in the syntax of SCAN.
 async function scan(member: SessionMaster, settings: Settings, pattern: string): Promise<Found> {
   const keyspace = keyspaceOf(settings);
   const { startOfKeys, startOfSlots } = keyspace;
@@ -87,11 +81,6 @@ async function readHeld(
   return { kind: 'held', remaining, waiting: length, ...(holder && { holder }) };
 }
 
-/**
- * Lists the locks on all masters. Resolves with the exit status: 1 if a master could not be asked.
- *
- * @param pattern pattern of resource names, in the syntax of SCAN
- */
 export async function list(context: Context, pattern: string): Promise<number> {
   const { terminal, json, settings } = context;
   const { locks, unasked } = await inSession(context, (session) => listIn(session, settings, pattern));
@@ -110,10 +99,9 @@ export async function list(context: Context, pattern: string): Promise<number> {
   return unasked.length > 0 ? 1 : 0;
 }
 
-/** A lock, or a permit with its slot. */
 type Listed = Omit<LockInspection, 'waiting'> &
   Target & {
-    /** Absent in all but the first permit of a name: its permits have one queue. */
+    // Absent in all but the first permit of a name: its permits have one queue.
     readonly waiting?: number | undefined;
   };
 
@@ -147,7 +135,6 @@ function countedOnce(listed: Listed, previous: Listed | undefined): Listed {
   return isLater ? { ...listed, waiting: undefined } : listed;
 }
 
-/** By name, and permits by their slots. */
 function targetsOf(keys: readonly string[], keyspace: Keyspace) {
   return keys
     .map((key) => ({ key, target: targetNamed(key, keyspace) }))
@@ -167,7 +154,6 @@ function countOf(all: readonly Listed[]): string {
   return parts.join(', ');
 }
 
-/** How many holders the locks have, if some are shared. */
 function holdersOf(all: readonly Listed[]): string {
   const locks = all.filter(({ slot }) => slot === undefined);
   if (locks.every(({ sharedBy }) => sharedBy === undefined)) return '';

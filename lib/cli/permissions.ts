@@ -9,45 +9,33 @@ import {
   trialsInScripts,
 } from '../redis/permissions.js';
 
-/** A permission that locks need and the user lacks. */
 export interface MissingPermission {
-  /** As an ACL rule: `+set`, `~lock:*`, `&lock:*`. */
+  // As an ACL rule: `+set`, `~lock:*`, `&lock:*`.
   readonly rule: string;
-  /** Whether no user has it, because the command is disabled or renamed. */
+  // No user has it: the command is disabled or renamed.
   readonly disabled: boolean;
 }
 
-/**
- * Without these, exclusive locks still work, but waiting processes poll, shared locks and permits are refused, and only
- * the marker reveals a restart.
- */
+// Without these, exclusive locks still work, but waiting processes poll, shared locks and permits are refused, and only
+// the marker reveals a restart.
 const DISPENSABLE = [
   ...['+info', '+publish', '+pubsub|numsub', '+subscribe', '+zadd', '+zcard', '+zrem', '+zpopmin'],
   ...['+zrange', '+zremrangebyscore', '+pexpireat', '+mget'],
 ];
 
-/** Whether no exclusive lock can be acquired without it. */
 export function isVital({ rule }: MissingPermission): boolean {
   return !DISPENSABLE.includes(rule) && !rule.startsWith('&');
 }
 
-/** What is tried. */
 interface Trial {
-  /** A name that no lock has. */
   readonly unused: string;
-  /** The name as the server stores it. */
   readonly stored: (name: string) => string;
-  /** The subcommands of CLUSTER that locks need. */
   readonly subcommands?: readonly string[] | undefined;
 }
 
-/**
- * The permissions that locks need and the user of a connection lacks.
- *
- * Tries each command in a form that changes nothing: on an unused name, or with arguments that the command itself
- * refuses, since a server checks the permissions before the arguments. `ACL DRYRUN` would need more permissions than a
- * lock.
- */
+// Tries each command in a form that changes nothing: on an unused name, or with arguments that the command itself
+// refuses, since a server checks the permissions before the arguments. `ACL DRYRUN` would need more permissions than a
+// lock.
 export async function missingPermissions(
   contact: Contact,
   settings: Settings,

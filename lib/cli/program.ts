@@ -9,7 +9,6 @@ import { release, type ReleaseOptions } from './release.js';
 import type { Terminal } from './terminal.js';
 import { trust, type TrustOptions } from './trust.js';
 
-/** Exit statuses of the process. */
 const EXIT = Object.freeze({ fine: 0, problem: 1, usage: 2 });
 
 const INTRODUCTION = [
@@ -21,7 +20,6 @@ const INTRODUCTION = [
 
 const KEY = 'name of the lock as the application gives it, without the prefix';
 
-/** Runs a command line. Resolves with the exit status. */
 export async function run(args: readonly string[], version: string, terminal: Terminal): Promise<number> {
   let status: number = EXIT.fine;
   const program = programOf(version, terminal, async (options, action) => {
@@ -133,7 +131,7 @@ function withHint(message: string): string {
   return /too many arguments/.test(message) ? `${message.trimEnd()} Give each master as --master <url>.\n` : message;
 }
 
-/** Masks quoted arguments: an argument in the wrong place may be a URL with a password. */
+// An argument in the wrong place may be a URL with a password.
 function withoutValues(message: string): string {
   return /@|%40|:\/\//i.test(message) ? message.replace(/'.*'/s, "'***'") : message;
 }

@@ -14,25 +14,19 @@ const AT_ONCE =
   'a holder that is alive takes it back with its next extension, unless another one has acquired it, and calls that wait ' +
   'in its process are not woken: a release without --at-once prevents both';
 
-/** Options of the command `release`. */
 export interface ReleaseOptions {
-  /** Slot of a permit, as typed. */
   readonly permit?: string;
   readonly yes?: boolean;
   readonly atOnce?: boolean;
 }
 
-/**
- * Takes a lock away from its holder. Resolves with the exit status: 1 if the lock may still be held, if nothing was held,
- * or if the operator did not confirm.
- */
+// Exit status 1: the lock may still be held, nothing was held, or the operator did not confirm.
 export async function release(context: Context, key: string, options: ReleaseOptions): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
   const target = { resource, ...(options.permit !== undefined && { slot: slotOf(options.permit) }) };
   return inSession(context, (session) => releaseIn(session, context, target, options));
 }
 
-/** @throws {UsageError} unless it is the slot of a permit */
 function slotOf(given: string): number {
   if (/^\d{1,3}$/.test(given)) return Number(given);
   throw new UsageError('--permit must be the slot of a permit, from 0 to 999: inspect shows the slots');
@@ -83,12 +77,11 @@ async function releaseIn(
   return record.released ? 0 : 1;
 }
 
-/** Another type than that of a lock: shared holders, or the data of another program. */
+// Shared holders, or the data of another program.
 function isWrongType({ answer }: MasterReport): boolean {
   return answer?.kind === 'refused' && answer.code === 'WRONGTYPE';
 }
 
-/** What to do in place of releasing a shared lock; `undefined` if it is not shared. */
 async function whyNotShared({ redlock }: Session, { resource }: Target): Promise<string | undefined> {
   const { sharedBy, remaining } = await redlock.inspector.inspect(resource);
   // A leftover on a minority of masters is not shared.
@@ -107,19 +100,16 @@ function refuse(target: Target, problem: string, { terminal, json }: Context): n
   return 1;
 }
 
-/** The permits of the name that are taken. */
 async function takenSlots({ redlock }: Session, { resource }: Target): Promise<readonly number[]> {
   const permits = await redlock.inspector.takenPermits(resource);
   return permits?.slots.map(({ slot }) => slot) ?? [];
 }
 
-/** What was not held, and the permits of that name that are taken. */
 interface Missed {
   readonly target: Target;
   readonly taken: readonly number[];
 }
 
-/** What the operator may have meant in place of what is not held. */
 function hintFor({ target, taken }: Missed, { settings }: Context): string | undefined {
   const [first] = taken;
   if (first === undefined) return prefixHint(target.resource, settings);

@@ -17,13 +17,9 @@ import { Redlock } from '../core/redlock.js';
 import { languageOf } from '../redis/connection-problem.js';
 import { ClusterContact, Contact, type Failure, isFailure, type LockContact, ServerContact } from './contact.js';
 
-/**
- * The environment variable for URLs that should not be on a command line, where every user of the machine can read
- * them.
- */
+// For URLs that should not be on a command line, where every user of the machine can read them.
 export const MASTERS_VARIABLE = 'REDLOCK_MASTERS';
 
-/** The options that all commands have in common, as typed. */
 export interface CommonOptions {
   readonly master?: readonly string[];
   readonly mastersFile?: string;
@@ -32,24 +28,18 @@ export interface CommonOptions {
   readonly json?: boolean;
 }
 
-/** The checked input of all commands. */
 export interface Context {
-  /** URLs with credentials: never show them. */
+  // With credentials: never show them.
   readonly sources: readonly string[];
   readonly settings: Settings;
-  /** Time limit for one answer, in milliseconds. */
+  // For one answer, in milliseconds.
   readonly timeout: number;
   readonly json: boolean;
   readonly terminal: Terminal;
 }
 
-/** The command line is invalid. */
 export class UsageError extends Error {}
 
-/**
- * @throws {UsageError} if no master is named
- * @throws {RedlockConfigError} if a master or an option is invalid
- */
 export function contextOf(options: CommonOptions, terminal: Terminal): Context {
   const timeout = parseDuration('--timeout', options.timeout, 1, 60_000);
   const sources = sourcesOf(options);
@@ -87,23 +77,19 @@ function linesOf(path: string): string[] {
   }
 }
 
-/** One master as an application uses it, and connections for commands that no application sends. */
 export interface SessionMaster {
   readonly master: ServerMaster;
   readonly contact: LockContact;
 }
 
-/** All masters of a command that reads locks. Masters that an application would refuse do not count here, either. */
+// Masters that an application would refuse do not count here, either.
 export class Session {
   private constructor(
     readonly redlock: Redlock,
-    /** Masters that can be asked. */
     readonly members: readonly SessionMaster[],
-    /** The other masters, and why they cannot be asked. */
     readonly absent: readonly MasterReport[],
   ) {}
 
-  /** Connects to all masters, and gives up on those that do not connect within the time limit. */
   static async open({ sources, settings, timeout }: Context): Promise<Session> {
     const dependencies = {
       clock: new SystemClock(),
@@ -149,7 +135,6 @@ export class Session {
   }
 }
 
-/** Opens the masters for an action, and closes them even if it fails. */
 export async function inSession<T>(context: Context, action: (session: Session) => Promise<T>): Promise<T> {
   const session = await Session.open(context);
   try {
@@ -159,14 +144,12 @@ export async function inSession<T>(context: Context, action: (session: Session) 
   }
 }
 
-/** Converts the failure of one command into the answer of a master. */
 export function answerOf({ code, reason, isPermanent }: Failure): MasterReply {
   return code === 'UNREACHABLE'
     ? { kind: 'unreachable', reason, sent: false, ...(isPermanent && { isPermanent }) }
     : { kind: 'refused', code, reason };
 }
 
-/** What a master reports about a key, as to an application. */
 export async function lookAt(
   { master }: SessionMaster,
   { keys, queues }: KeyNames,
@@ -177,10 +160,9 @@ export async function lookAt(
   return report?.answer;
 }
 
-/** The value of a key and its remaining milliseconds. */
 export interface Entry {
   readonly value: string;
-  /** `undefined` for a key that does not expire. */
+  // `undefined` for a key that does not expire.
   readonly remaining: number | undefined;
 }
 

@@ -12,14 +12,12 @@ import { createInterface } from 'node:readline';
 
 const MOST_SAID = 200;
 
-/** Columns of a line. */
+// In columns.
 const LINE = 100;
 const LEAST_COLUMN = 12;
 
-/** Paints one line of a cell. */
 export type Paint = (line: string, cell: { readonly row: readonly string[]; readonly column: number }) => string;
 
-/** Draws rows under a header, in lines of at most 100 columns. */
 export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -40,7 +38,7 @@ export function table(
   return drawn.toString();
 }
 
-/** The width of each column: its longest cell, and less in the widest ones if a line would be too long. */
+// A line that would be too long takes from the widest columns first.
 function widthsFor(rows: readonly (readonly string[])[]): number[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
   // Each cell has a space on both sides and a border.
@@ -53,7 +51,6 @@ function widthsFor(rows: readonly (readonly string[])[]): number[] {
   return widths;
 }
 
-/** Breaks a string into lines of at most `width` characters, between words where that is possible. */
 export function wrap(text: string, width: number): string {
   const lines: string[] = [];
   const pieces = text.split(' ').flatMap((word) => word.match(new RegExp(`.{1,${width}}`, 'gsu')) ?? ['']);
@@ -65,44 +62,37 @@ export function wrap(text: string, width: number): string {
   return lines.join('\n');
 }
 
-/** Shows a server's message on one line, without characters that a terminal would interpret as a command. */
+// A terminal would interpret control characters in a server's message as commands.
 export function plain(text: string): string {
   return text.replace(/\p{C}/gu, '?').slice(0, MOST_SAID);
 }
 
-/** Number of slots that a line names. */
 const MOST_SLOTS = 10;
 
-/** How many holders have a shared lock, for people. */
 export function sharedByWords(sharedBy: number): string {
   return `shared by ${sharedBy} ${sharedBy === 1 ? 'holder' : 'holders'}`;
 }
 
-/** The name of a holder, and how long it has held the lock by the clocks of both machines, for people. */
 export function heldBy({ instance, since }: LockHolder): string {
   return `${instance} for ${duration(Math.max(0, Date.now() - since.getTime()))}`;
 }
 
-/** How many processes wait, for people. */
 export function waitingWords(waiting: number): string {
   return `${waiting} ${waiting === 1 ? 'process waits' : 'processes wait'} in line`;
 }
 
-/** Some slots, for people: `#0, #1`. */
 export function slotsWords(slots: readonly number[]): string {
   const more = slots.length > MOST_SLOTS ? ` and ${slots.length - MOST_SLOTS} more` : '';
   const shown = slots.slice(0, MOST_SLOTS).map((slot) => `#${slot}`);
   return shown.join(', ') + more;
 }
 
-/** Summarizes the answers of the masters in one line. */
 export function summaryOf({ resource, state, remaining, masters }: LockInspection): string {
   const count = `${heldOn(masters)} of ${masters.length} masters, ${quorumOf(masters.length)} make a lock`;
   const left = state === 'held' && remaining !== undefined ? `, for ${duration(remaining)} unless it is extended` : '';
   return `${showNames([resource])} is ${state}${left} (held on ${count})`;
 }
 
-/** Draws permits, one in a row. */
 export function slotsTable(slots: readonly SlotInspection[]): string {
   return table(
     ['slot', 'state', 'remaining', 'masters', 'holder'],
@@ -113,7 +103,7 @@ export function slotsTable(slots: readonly SlotInspection[]): string {
   );
 }
 
-/** To an inspection, `granted` means that the key is free. */
+// To an inspection, `granted` means that the key is free.
 export function asJson(inspection: LockInspection | SlotInspection): object {
   const masters = inspection.masters.map(({ master, answer }) => {
     return { master, answer: answer?.kind === 'granted' ? { kind: 'free' } : answer };
@@ -125,7 +115,7 @@ function heldOn(masters: readonly MasterReport[]): number {
   return masters.filter(({ answer }) => answer?.kind === 'held').length;
 }
 
-/** Whether a text matches a pattern of SCAN, which compares bytes. */
+// SCAN compares bytes.
 export function matcherOf(pattern: string): (text: string) => boolean {
   const source = bytes(pattern).replace(/\\(.)|\[(\^?)((?:\\.|[^\]\\])*)\]|(.)/gs, (...groups: string[]) => {
     const [, escaped, negation, members, single] = groups;
@@ -138,7 +128,7 @@ export function matcherOf(pattern: string): (text: string) => boolean {
   return (text) => expression.test(bytes(text));
 }
 
-/** An empty class of a pattern matches no character. */
+// An empty class of a pattern matches no character.
 const NOTHING = '(?!)';
 
 function classOf(members: string): string {
@@ -155,29 +145,23 @@ function bytes(text: string): string {
   return Buffer.from(text).toString('latin1');
 }
 
-/** For an operator who may have typed the name of a key in place of that of a lock; `undefined` otherwise. */
+// The operator may have typed the name of a key in place of that of a lock.
 export function prefixHint(resource: string, { keyPrefix }: Settings): string | undefined {
   if (keyPrefix === '' || !resource.startsWith(keyPrefix) || resource === keyPrefix) return undefined;
   const [prefix, name] = [showNames([keyPrefix]), showNames([resource.slice(keyPrefix.length)])];
   return `${prefix} is the prefix of the keys; the lock with the key ${showNames([resource])} is named ${name}`;
 }
 
-/** What the marker of a master means for its votes. */
 export interface MasterStanding {
   readonly data: Relation;
-  /** Milliseconds until its votes count, 0 if they count now; `undefined` if a process has to connect to it first. */
+  // Milliseconds until its votes count, 0 if they count now; `undefined` if a process has to connect to it first.
   readonly wait: number | undefined;
-  /** Why its votes do not count. */
   readonly reason: string;
 }
 
 const DEFAULTS = resolveSettings({});
 
-/**
- * Judges the data of a master as a process would that connects to it now.
- *
- * @param isDurable whether the applications declare that it is
- */
+// Judges as a process would that connects to the master now. `isDurable`: the applications declare that it is.
 export function standingOf(report: ServerIdentity, isDurable = false): MasterStanding {
   const { marker } = report;
   const data = relationOf(report, { isDurable, nonce: '' });
@@ -193,21 +177,19 @@ export function standingOf(report: ServerIdentity, isDurable = false): MasterSta
   return { data, wait: left, reason: marker.reason };
 }
 
-/**
- * The longest wait if no ttl is longer than `maxTtl`, in milliseconds. A clock that was set back cannot lengthen it.
- */
+// In milliseconds, if no ttl is longer than `maxTtl`. A clock that was set back cannot lengthen it.
 export function quarantineFor(maxTtl: number): number {
   return Math.ceil(maxTtl + driftOf(DEFAULTS, maxTtl));
 }
 
-/** Milliseconds until a quorum of the masters votes; `undefined` if a process has to connect to them first. */
+// In milliseconds; `undefined` if a process has to connect to the masters first.
 export function waitForQuorum(waits: readonly (number | undefined)[], masters: number): number | undefined {
   const sorted = waits.map((wait) => wait ?? Infinity).sort((a, b) => a - b);
   const wait = sorted[quorumOf(masters) - 1] ?? Infinity;
   return wait === Infinity ? undefined : wait;
 }
 
-/** Whether a process without locks lets all masters vote early: no master votes yet, and no holder has vetoed. */
+// A process without locks lets all masters vote early: none votes yet, and no holder has vetoed.
 export function mayVoteEarly(reports: readonly (ServerIdentity | undefined)[]): boolean {
   return (
     reports.length >= EARLY_FROM &&
@@ -219,23 +201,19 @@ export function mayVoteEarly(reports: readonly (ServerIdentity | undefined)[]): 
   );
 }
 
-/** Styles for output on a terminal. */
 type Style = 'bold' | 'red' | 'green' | 'yellow';
 
-/** The output of a command, and the input that it asks for. */
 export interface Terminal {
-  /** Prints a result. */
   print(text: string): void;
-  /** Prints an error. */
   complain(text: string): void;
-  /** Resolves with a line of input; `undefined` when there is none. */
+  // `undefined` at the end of the input.
   ask(question: string): Promise<string | undefined>;
   paint(style: Style, text: string): string;
 }
 
 const CODES: Readonly<Record<Style, number>> = { bold: 1, red: 31, green: 32, yellow: 33 };
 
-/** The terminal of this process. Questions go to stderr, because stdout may go into a file. */
+// Questions go to stderr, because stdout may go into a file.
 export function processTerminal({ stdin, stdout, stderr } = process): Terminal {
   // Only a terminal has the method. It also respects NO_COLOR, FORCE_COLOR and the type of the terminal.
   const hasColours = stdout.isTTY && stdout.hasColors();

@@ -14,28 +14,18 @@ import { Contact, type Failure, isFailure, type Outcome } from './contact.js';
 import { type Context, UsageError } from './session.js';
 import { type MasterStanding, plain, standingOf, table } from './terminal.js';
 
-/** Options of the command `trust`. */
 export interface TrustOptions {
   readonly yes?: boolean;
 }
 
-/**
- * Maximum number of attempts: a process may change the marker between the read and the write, by announcing a ttl or by
- * a veto.
- */
+// A process may change the marker between the read and the write, by announcing a ttl or by a veto.
 const MOST_RACES = 5;
 
-/** What is known about the master that is to be trusted. */
 interface Known {
   readonly report: ServerIdentity;
   readonly standing: MasterStanding;
 }
 
-/**
- * Ends the wait of one master: its votes count from now on. Resolves with the exit status: 1 if they do not.
- *
- * @throws {UsageError} if `name` is none of the masters
- */
 export async function trust(context: Context, name: string, { yes = false }: TrustOptions): Promise<number> {
   const { sources, timeout } = context;
   refuseCluster(name, sources);
@@ -50,7 +40,7 @@ export async function trust(context: Context, name: string, { yes = false }: Tru
   }
 }
 
-/** @throws {UsageError} for a cluster: each of its partitions waits on its own */
+// Each partition of a cluster waits on its own.
 function refuseCluster(name: string, sources: readonly string[]): void {
   const clusters = sources.filter(isClusterSource).map((source) => clusterSettings('master', source).name);
   const isCluster = isClusterSource(name) || clusters.includes(name) || clusters.length === sources.length;
@@ -65,7 +55,7 @@ function named(name: string, contacts: readonly Contact[]): Contact {
   throw new UsageError(`${showNames([redactUrl(name)])} is none of the masters: give one of ${names}`);
 }
 
-/** A URL is accepted as well as the name that `doctor` shows. */
+// A URL is accepted as well as the name that `doctor` shows.
 function addressIn(name: string): string | undefined {
   try {
     return redisClient('master', name.includes('://') ? name : `redis://${name}`).name;
@@ -111,7 +101,7 @@ async function read(contact: Contact, settings: Settings): Promise<Known | Failu
   return knownFrom(outcome.value);
 }
 
-/** A node of a cluster may refuse the marker's key, and still reports what it is. */
+// A node of a cluster may refuse the marker's key, and still reports what it is.
 async function readFault(contact: Contact): Promise<Known | undefined> {
   const outcome = await contact.call('EVAL', REPORT, 0);
   if (isFailure(outcome)) return undefined;
@@ -124,12 +114,11 @@ function knownFrom(reply: unknown): Known {
   return { report, standing: standingOf(report) };
 }
 
-/** Why nothing can be written to a master; `undefined` if it can. */
 function refusalOf(answer: Known | Failure): string | undefined {
   return 'code' in answer ? `it cannot be asked: ${answer.reason}` : faultOf(answer.report);
 }
 
-/** Why the state that the operator was shown is out of date; `undefined` if it is not. */
+// Why the state that the operator was shown is out of date.
 function changeSince({ report: before }: Known, { report: now }: Known): string | undefined {
   const isSame = before.run === now.run && before.replid === now.replid && before.marker?.nonce === now.marker?.nonce;
   const isWorse = now.marker?.isVetoed === true && before.marker?.isVetoed !== true;
@@ -139,7 +128,7 @@ function changeSince({ report: before }: Known, { report: now }: Known): string 
     : 'its data or its marker has changed meanwhile: look again';
 }
 
-/** The largest ttl that a lock may have, to be recorded for the next time that a master loses its data. */
+// To be recorded for the next time that a master loses its data.
 async function longestTtl({ report }: Known, others: readonly Contact[], settings: Settings): Promise<number> {
   const answers = await Promise.all(others.map(async (other) => (await other.open()) ?? (await read(other, settings))));
   const known = answers.flatMap((answer) => {
@@ -152,7 +141,7 @@ async function longestTtl({ report }: Known, others: readonly Contact[], setting
 
 interface Writing {
   readonly settings: Settings;
-  /** The largest ttl to record with data that was unknown. */
+  // The largest ttl to record with data that was unknown.
   readonly maxTtl: number;
 }
 
@@ -184,7 +173,7 @@ function recordOf(master: string, known: Known): TrustRecord {
   };
 }
 
-/** In unknown data, a veto refers to an earlier wait. */
+// In unknown data, a veto refers to an earlier wait.
 function isVetoed({ report, standing }: Known): boolean {
   return report.marker?.isVetoed === true && standing.data !== 'unknown';
 }

@@ -46,12 +46,12 @@ export interface Clock {
   onResume?(listener: () => void): void;
 }
 
-/** Milliseconds from one moment to another. Never negative. Protocol 3.1. */
+// Milliseconds. Never negative.
+// Protocol 3.1
 export function elapsedBetween(from: Instant, to: Instant): number {
   return Math.max(to.monotonic - from.monotonic, to.wall - from.wall, 0); // @mutant wall-clock-only, monotonic-only-across-a-suspend
 }
 
-/** Milliseconds since a moment. */
 export function elapsedSince(clock: Clock, from: Instant): number {
   return elapsedBetween(from, clock.read());
 }

@@ -1,15 +1,14 @@
 const SHOWN_LENGTH = 100;
-/** Largest number of names shown from a list. */
 const MOST_SHOWN = 10;
-/** Matches a string that may be an address with credentials. */
+// It may be an address with credentials.
 const ADDRESS = /@|%40|:\/\//i;
-/** Matches parameters after a wrong separator. */
+// Parameters after a wrong separator.
 const MISPLACED = /(?:[&;]|(?<![^/,])[^/,&;]*=).*/s;
-/** What user and password of a URL contain only encoded, and the connection strings of other ecosystems between parts. */
+// What user and password of a URL contain only encoded, and the connection strings of other ecosystems between parts.
 const FOREIGN = /[\s,;=&"'{}]|^[^:]*:\d+:/;
-/** Characters that a terminal or a log viewer could misinterpret. */
+// A terminal or a log viewer could misinterpret them.
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-/** Units and the number of milliseconds from which each is used, largest first. */
+// `length` and `from` in milliseconds. The largest unit comes first.
 const UNITS = [
   { unit: 'days', length: 86_400_000, from: 2 * 86_400_000 },
   { unit: 'h', length: 3_600_000, from: 2 * 3_600_000 },
@@ -17,7 +16,7 @@ const UNITS = [
   { unit: 's', length: 1_000, from: 1_000 },
 ];
 
-/** Formats a value for a message: short, on one line, and without credentials. */
+// Short, on one line, and without credentials.
 export function show(value: unknown): string {
   try {
     if (typeof value !== 'string') return shorten(showObject(value));
@@ -27,13 +26,12 @@ export function show(value: unknown): string {
   }
 }
 
-/** Formats names of resources for a message. */
 export function showNames(names: readonly string[]): string {
   const more = names.length > MOST_SHOWN ? ` and ${names.length - MOST_SHOWN} more` : '';
   return names.slice(0, MOST_SHOWN).map(showText).join(', ') + more || 'nothing';
 }
 
-/** Formats a URL for a message: without user, password and parameters, even after a wrong separator. */
+// Without user, password and parameters, even after a wrong separator.
 export function redactUrl(text: string): string {
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? '';
   const rest = text.slice(scheme.length);
@@ -46,7 +44,6 @@ export function redactUrl(text: string): string {
   return `${scheme}${start > 0 ? '***@' : ''}${shown}`;
 }
 
-/** Formats milliseconds for people. */
 export function duration(milliseconds: number | undefined): string {
   if (milliseconds === undefined) return '-';
   const size = Math.abs(milliseconds);
@@ -68,7 +65,7 @@ function escape(character: string): string {
   return `\\u{${character.codePointAt(0)?.toString(16)}}`;
 }
 
-/** Describes objects by their kind only, because they may contain a password. */
+// By their kind only, because they may contain a password.
 function showObject(value: unknown): string {
   if (typeof value === 'function') return `function ${value.name}`.trim();
   if (Array.isArray(value)) return value.length === 0 ? '[]' : `an array of ${value.length}`;

@@ -11,7 +11,7 @@ export interface MasterReport {
 }
 
 const BRAND = Symbol.for('nestjs-redlock:error');
-/** The name under which Node looks for the text to print in place of an object. */
+// The name under which Node looks for the text to print in place of an object.
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
 /** Base class of all errors of this library. */
@@ -111,7 +111,7 @@ function stateOf(names: string, answers: readonly MasterReport[], isInLine: bool
   return `${names} is ${holder ? `held by ${holder.instance} since ${holder.since.toISOString()}` : unnamed}`;
 }
 
-/** The masters answered for the permits that were tried, so the message names none of their holders. */
+// The masters answered for the permits that were tried, so the message names none of their holders.
 function stateOfPermits(names: string, permits: number, isInLine: boolean): string {
   const all = permits === 1 ? 'the only permit' : `all ${permits} permits`;
   if (isInLine) return `${all} of ${names} ${permits === 1 ? 'is' : 'are'} held or awaited by calls in this process`;
@@ -255,15 +255,12 @@ export class RedlockConfigError extends LockError {
   }
 }
 
-/**
- * Whether an error comes from this library. Does not check its class: with two copies of this package in one process,
- * as ESM and as CommonJS or in two versions, the error may come from the other copy.
- */
+// Not by its class: with two copies of this package in one process, as ESM and as CommonJS or in two versions, the
+// error may come from the other copy.
 export function isLockError(error: unknown): error is LockError {
   return error instanceof Error && BRAND in error;
 }
 
-/** Like {@link isLockError}, for a {@link LockNotAcquiredError}. */
 export function isNotAcquired(error: unknown): error is LockNotAcquiredError {
   return isLockError(error) && error.code === 'LOCK_NOT_ACQUIRED';
 }
@@ -272,13 +269,13 @@ function hide(error: LockError, ...names: string[]): void {
   for (const name of names) Object.defineProperty(error, name, { enumerable: false });
 }
 
-/** The replies of all masters in parentheses, with a space before; nothing if there are none. */
+// With a space before, unless there are none.
 export function tellAll(answers: readonly MasterReport[]): string {
   if (answers.length === 0) return '';
   return ` (${answers.map(({ master, answer }) => `${master}: ${describeReply(answer)}`).join('; ')})`;
 }
 
-/** The holder that more than half of the masters that reported on the resource name; `undefined` if there is none. */
+// More than half of the masters that reported on the resource must name the holder.
 export function holderIn(answers: readonly MasterReport[]): LockHolder | undefined {
   const holders = answers.flatMap(({ answer }) => (answer?.kind === 'held' && answer.holder ? [answer.holder] : []));
   const isSame = (one: LockHolder, other: LockHolder): boolean =>
@@ -288,12 +285,10 @@ export function holderIn(answers: readonly MasterReport[]): LockHolder | undefin
   return holders.find((holder) => 2 * count(holder) > reports);
 }
 
-/** Like {@link isLockError}, for a {@link LockServiceStoppedError}. */
 export function isStopped(error: unknown): error is LockServiceStoppedError {
   return isLockError(error) && error.code === 'LOCK_SERVICE_STOPPED';
 }
 
-/** Describes a master's answer in words. */
 export function describeReply(answer: MasterReply | undefined): string {
   switch (answer?.kind) {
     case undefined:

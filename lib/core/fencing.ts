@@ -10,21 +10,19 @@ interface FencingTokenOptions {
   readonly leasedKeys: Pick<LeasedKeys, 'drawToken'>;
   readonly clock: Clock;
   readonly random: Random;
-  /** The longest pause between two attempts to agree, in milliseconds. */
+  // Between two attempts to agree, in milliseconds.
   readonly longestPause: () => number;
-  /** @throws {LockLostError} unless the lock is held now */
+  // Throws unless the lock is held now.
   readonly assertHeld: () => Promise<void>;
 }
 
-/** The fencing token of one lock. Attempts to agree on it are repeated until the lock ends. */
+// Attempts to agree on the token are repeated until the lock ends.
 export class FencingToken {
   private agreed: Promise<number> | undefined;
-  /** Ends the pause between two attempts. */
   private goOn: (() => void) | undefined;
 
   constructor(private readonly options: FencingTokenOptions) {}
 
-  /** Resolves when a quorum has agreed. */
   get value(): Promise<number> {
     this.agreed ??= this.agree().catch((error: unknown) => {
       // A later call may succeed.
@@ -34,7 +32,6 @@ export class FencingToken {
     return this.agreed;
   }
 
-  /** The lock has ended. */
   end(): void {
     this.goOn?.();
   }
@@ -62,37 +59,30 @@ export class FencingToken {
   }
 }
 
-/** Number of counters on a master. Memory stays bounded, whatever the number of keys. Protocol 9.1. */
+// On each master. Memory stays bounded, whatever the number of keys.
+// Protocol 9.1
 const COUNTERS = 4_096;
 
-/** The counter of each key. Keys that share a counter merely skip numbers. */
+// Keys that share a counter merely skip numbers.
 export function countersOf(keys: readonly string[]): readonly number[] {
   return keys.map((key) => hash(key) % COUNTERS);
 }
 
-/** One request of a round, and the evaluation of its answer. */
 export interface Draw {
   readonly request: DrawRequest;
-  /** Evaluates the answer. If the draw has become worthless in the meantime, returns a timeout instead. */
+  // Returns a timeout if the draw has become worthless in the meantime.
   readonly judge: (answer: MasterReply) => MasterReply;
 }
 
-/**
- * Agreement of a quorum of masters on the fencing token of one lock.
- *
- * A token stands when a quorum of masters that have drawn for this lock answers exactly that number. Any later lock has
- * a quorum, too, so one of these masters draws a larger number for it. Two rules ensure this:
- *
- * - A master draws once and then only repeats its number. If it drew anew in every round, there would be no agreement.
- * - A master must draw anew after an extension may have set its key again, or after its data has changed, because
- *   another holder may have drawn there in the meantime.
- *
- * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
- */
+// A token stands when a quorum of masters that have drawn for this lock answers exactly that number. Any later lock has
+// a quorum, too, so one of these masters draws a larger number for it. Therefore, a master draws once and then only
+// repeats its number, unless an extension may have set its key again or its data has changed: then another holder may
+// have drawn there.
+// @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
 export class TokenAgreement {
-  /** The masters that have drawn for this lock, each with the data set that it drew from. */
+  // Each with the data set that it drew from.
   private readonly drawn = new Map<Master, string | undefined>();
-  /** Number of extensions that have begun. A draw that was sent before the last of them does not count. */
+  // A draw that was sent before the last extension does not count.
   private extensions = 0;
   private largest = 0;
   private token: number | undefined;
@@ -102,29 +92,23 @@ export class TokenAgreement {
     private readonly names: { readonly keys: readonly string[]; readonly token: string },
   ) {}
 
-  /** The token that was agreed on. It changes only if a larger one is demanded. */
+  // It changes only if a larger one is demanded.
   get agreed(): number | undefined {
     return this.token;
   }
 
-  /** The largest number seen so far. */
   get progress(): number {
     return this.largest;
   }
 
-  /** Demands a token of at least `atLeast`. */
   demand(atLeast: number): void {
     if (atLeast <= this.largest) return;
     this.largest = atLeast;
     this.token = undefined;
   }
 
-  /**
-   * An extension begins. Until its answer shows otherwise, each master may have set its keys again.
-   * Protocol 9.2 and 9.5.
-   *
-   * @returns a function that receives the answers
-   */
+  // Until its answer shows otherwise, each master may have set its keys again.
+  // Protocol 9.2 and 9.5
   beginExtension(): (master: Master, answer: MasterReply) => void {
     const before = new Map(this.drawn);
     const extension = ++this.extensions;
@@ -136,7 +120,7 @@ export class TokenAgreement {
     };
   }
 
-  /** The request to a master in the next round. Protocol 9.1. */
+  // Protocol 9.1
   drawFrom(master: Master, floor: number): Draw {
     const { data } = master.identity();
     const isFirst = !this.drawn.has(master) || this.drawn.get(master) !== data; // @mutant nothing-drawn
@@ -154,7 +138,8 @@ export class TokenAgreement {
     };
   }
 
-  /** Evaluates the numbers that were counted in a round. Returns the token, if there is one now. Protocol 9.3. */
+  // The numbers of one round.
+  // Protocol 9.3
   conclude(answers: readonly number[]): number | undefined {
     this.largest = answers.reduce((largest, answer) => Math.max(largest, answer), this.largest); // @mutant larger-draws-not-adopted
     const repeated = answers.filter((answer) => answer === this.largest).length; // @mutant larger-draws-not-adopted-2
@@ -165,7 +150,7 @@ export class TokenAgreement {
 
 const STALE: MasterReply = Object.freeze({ kind: 'timeout', sent: true });
 
-/** A placeholder: in a round of draws, every master gets a request of its own. */
+// A placeholder: in a round of draws, every master gets a request of its own.
 const UNUSED: MasterRequest = Object.freeze({ op: 'inspect', keys: [] });
 
 interface TokenDrawContext {
@@ -173,13 +158,12 @@ interface TokenDrawContext {
   readonly clock: Clock;
   readonly keys: readonly string[];
   readonly token: string;
-  /** Time limit of a round, in milliseconds. */
+  // Of a round, in milliseconds.
   readonly masterTimeout: number;
-  /** Milliseconds for which the lock can still be relied on. */
+  // Milliseconds for which the lock can still be relied on.
   readonly remaining: () => number;
 }
 
-/** Draws the fencing token of one lock: rounds of requests to all masters until a quorum agrees. */
 export class TokenDraw {
   private readonly agreement: TokenAgreement;
 
@@ -187,16 +171,12 @@ export class TokenDraw {
     this.agreement = new TokenAgreement(quorumOf(context.masters.length), context);
   }
 
-  /** An extension begins. Returns a function that receives the replies to it. */
   beginExtension(): (master: Master, reply: MasterReply) => void {
     return this.agreement.beginExtension();
   }
 
-  /**
-   * Runs as many rounds as an agreement needs. A larger number is progress, so another round follows at once.
-   *
-   * @returns `undefined` if a round brought neither an agreement nor progress, or if the validity ended
-   */
+  // A larger number is progress, so another round follows at once. `undefined` if a round brought neither an agreement
+  // nor progress, or if the validity ended.
   async run(atLeast: number): Promise<number | undefined> {
     const { agreement, context } = this;
     agreement.demand(atLeast);

@@ -1,11 +1,11 @@
-/** Characters of a token: 21 random bytes in the digits of base64url. */
+// 21 random bytes in the digits of base64url.
 export const TOKEN_LENGTH = 28;
 
-/** The only source of randomness in this library. Tests inject one with a seed. */
+// The only source of randomness in this library. Tests inject one with a seed.
 export interface Random {
-  /** A new token, of {@link TOKEN_LENGTH} characters. */
+  // Of `TOKEN_LENGTH` characters.
   token(): string;
-  /** A number in [0, 1). */
+  // In [0, 1).
   fraction(): number;
 }
 
@@ -17,17 +17,15 @@ export interface LockHolder {
   readonly since: Date;
 }
 
-/** Digits of base64url. */
+// Digits of base64url.
 const SECRET = /^[\w-]+$/;
-/** The time in the digits of base 36, and the name of the process, as `settings.ts` allows it. */
+// The time in the digits of base 36, and the name of the process, as `settings.ts` allows it.
 const SIGNATURE = /^@([0-9a-z]{1,9})@([!-~]{1,100})$/;
-/**
- * What replaces the token of a holder whose lock an operator releases by force: the masters refuse its extension.
- * Protocol 7.5.
- */
+// Replaces the token of a holder whose lock an operator releases by force: the masters refuse its extension.
+// Protocol 7.5
 export const REVOKED = 'released by force';
 
-/** Makes the tokens of one process: a secret that makes a token unique, and what names the holder. */
+// A token has a secret that makes it unique, and names the holder.
 export class TokenSource {
   private wall = NaN;
   private signature = '';
@@ -37,7 +35,7 @@ export class TokenSource {
     private readonly instance: string,
   ) {}
 
-  /** @param wall when the acquisition began, in milliseconds since the Unix epoch */
+  // `wall`: when the acquisition began, in milliseconds since the Unix epoch.
   next(wall: number): string {
     // Many acquisitions begin within one millisecond, and its digits take longer than the secret.
     if (wall !== this.wall) {
@@ -48,18 +46,17 @@ export class TokenSource {
   }
 }
 
-/** The holder that a token names; `undefined` if it is not a token of this library. */
+// `undefined` if it is not a token of this library.
 export function holderFrom(token: string): LockHolder | undefined {
   return SECRET.test(token.slice(0, TOKEN_LENGTH)) ? holderIn(token.slice(TOKEN_LENGTH)) : undefined;
 }
 
-/** As {@link holderFrom}, from the part of a token that is not secret. */
+// From the part of a token that is not secret.
 export function holderIn(signature: string): LockHolder | undefined {
   const [, since = '', instance] = SIGNATURE.exec(signature) ?? [];
   return instance === undefined ? undefined : { instance, since: new Date(parseInt(since, 36)) };
 }
 
-/** The part of a token that is not secret. */
 export function signatureOf(instance: string, since: number): string {
   return `@${since.toString(36)}@${instance}`;
 }

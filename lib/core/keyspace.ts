@@ -1,57 +1,51 @@
-/** Maps strings to 32-bit numbers, in every process in the same way. FNV-1a. Protocol 5.3. */
+// FNV-1a over UTF-16 code units: 32 bits, the same in every process.
+// Protocol 5.3
 export function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
   return value >>> 0;
 }
 
-/** Mixes a 32-bit number, so that each input bit changes half of the output bits. The finalizer of MurmurHash3. */
+// The finalizer of MurmurHash3: each input bit changes half of the output bits.
 export function mix(number: number): number {
   let value = Math.imul(number ^ (number >>> 16), 0x85ebca6b);
   value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
   return (value ^ (value >>> 16)) >>> 0;
 }
 
-/** Marks the names that are reserved for this library: no prefix and no resource contains it. */
+// Marks the names that are reserved for this library: no prefix and no resource contains it.
 export const NUL = '\0';
-/** The name of a queue and this is the name of the barrier of the same key. */
+// The name of a queue and this is the name of the barrier of the same key.
 export const BARRIER = `${NUL}barrier`;
-/** No prefix of this form begins with another prefix of this form. */
+// No prefix of this form begins with another prefix of this form.
 const ONE_WORD = /^[^:]*:$/;
 
-/** The names on the masters that belong to some resources. */
 export interface KeyNames {
-  /** Keys, sorted. */
+  // Sorted.
   readonly keys: readonly string[];
-  /** Queues of the keys, in the order of the keys. */
+  // In the order of the keys.
   readonly queues: readonly string[];
-  /** The slot of the permit, for the names of a single one. */
+  // Only for a single permit.
   readonly slot?: number | undefined;
-  /** Names of the barriers of the keys, in the order of the keys; permits have none. */
+  // In the order of the keys; permits have none.
   readonly barriers: readonly string[];
-  /** The entry of the state; absent for several keys and for permits. */
+  // The entry of the state; absent for several keys and for permits.
   readonly state?: string | undefined;
 }
 
-/** All names that the library uses on the masters, under one prefix. Protocol 2.3. */
+// All names that the library uses on the masters, under one prefix.
+// Protocol 2.3
 export class Keyspace {
-  /**
-   * The part of a key that precedes the resource.
-   *
-   * With the prefixes `app:` and `app:jobs:`, the key `app:jobs:1` would be ambiguous. The resource therefore follows
-   * the prefix directly only if the prefix is one word and a colon. Other prefixes get a terminator that no resource
-   * contains.
-   * Protocol 2.1.
-   */
+  // With the prefixes `app:` and `app:jobs:`, the key `app:jobs:1` would be ambiguous. The resource therefore follows
+  // the prefix directly only if the prefix is one word and a colon. Others get a terminator that no resource contains.
+  // Protocol 2.1
   readonly startOfKeys: string;
-  /** The hash that says to which run of a server the data belongs, and how long its votes do not count. */
+  // The hash that says to which run of a server the data belongs, and how long its votes do not count.
   readonly marker: string;
-  /** The hash of the counters from which fencing tokens are drawn. */
+  // The hash of the counters from which fencing tokens are drawn.
   readonly counters: string;
-  /** The key that a probe writes. */
   readonly probe: string;
   private readonly startOfQueues: string;
-  /** The part of the key of a permit that precedes its slot. */
   readonly startOfSlots: string;
   private readonly startOfSlotQueues: string;
   private readonly startOfStates: string;
@@ -75,44 +69,41 @@ export class Keyspace {
     return key.slice(this.startOfKeys.length);
   }
 
-  /** The queue of the processes that wait for a resource. */
   queueOf(resource: string): string {
     return this.startOfQueues + resource;
   }
 
-  /** The entry of what a holder leaves for the next one. */
   stateOf(resource: string): string {
     return this.startOfStates + resource;
   }
 
-  /** Where processes that wait for an exclusive lock keep later requests for a shared one from passing them. */
+  // Where processes that wait for an exclusive lock keep later requests for a shared one from passing them.
   barrierOf(resource: string): string {
     return this.queueOf(resource) + BARRIER;
   }
 
-  /** The key of one permit, counted from 0. */
+  // Counted from 0.
   slotOf(resource: string, slot: number): string {
     return `${this.startOfSlots}${slot}:${resource}`;
   }
 
-  /** The resource and the slot of a key that {@link slotOf} names; `undefined` for another key. */
+  // `undefined` for a key that is not one of `slotOf`.
   permitOf(key: string): { readonly resource: string; readonly slot: number } | undefined {
     if (!key.startsWith(this.startOfSlots)) return undefined;
     const [slot, resource] = splitAt(key.slice(this.startOfSlots.length), ':');
     return { resource, slot: Number(slot) };
   }
 
-  /** The resource of an entry that {@link stateOf} names. */
   resourceOfState(entry: string): string {
     return entry.slice(this.startOfStates.length);
   }
 
-  /** The channel on which a process receives notifications. */
+  // The channel on which a process receives notifications.
   channelOf(id: string): string {
     return this.reserved(`wake:${id}`);
   }
 
-  /** A key on which the command line tries what a user may do. */
+  // A key on which the command line tries what a user may do.
   trialOf(id: string): string {
     return this.reserved(`doctor:${id}`);
   }
@@ -122,7 +113,7 @@ export class Keyspace {
     return new DerivedNames(resources.length > 1 ? [...resources].sort() : resources, this);
   }
 
-  /** The names of some permits of a resource, which have one queue. */
+  // All permits of a resource have one queue.
   namesOfSlots(resource: string, slots: readonly number[]): KeyNames {
     return {
       keys: slots.map((slot) => this.slotOf(resource, slot)),
@@ -137,7 +128,7 @@ export class Keyspace {
   }
 }
 
-/** The names of resources, sorted, each made on demand. */
+// Made on demand. `resources` are sorted.
 class DerivedNames implements KeyNames {
   private made: readonly string[] | undefined;
 

@@ -12,18 +12,19 @@ import type { Witness } from './witness.interface.js';
 import { LockState } from './state/lock-state.js';
 import { StateRegister } from './state/state-register.js';
 
-/** The next extension is due after this share of the ttl. Protocol 6.1. */
+// As a share of the ttl.
+// Protocol 6.1
 const EXTEND_AFTER = 1 / 3;
-/** A failed extension is retried after at most this share of the ttl: soon enough, without a hot loop. */
+// The most for a retry, as a share of the ttl: soon enough, without a hot loop.
 const RETRY_AFTER = 1 / 10;
-/** A lock is in danger if an extension fails while no more than this share of the ttl is left. */
+// A lock is in danger if an extension fails while no more than this share of the ttl is left.
 const DANGER_BELOW = 1 / 3;
-/** A timer may fire early by this share of the period that it covers, so that timers of several locks coincide. */
+// A timer may fire early by this share of the period that it covers, so that timers of several locks coincide.
 const TIMER_SLACK = 1 / 50;
-/** Timers have a resolution of one millisecond: a shorter remaining validity cannot be relied on. */
+// Timers have a resolution of one millisecond: a shorter remaining validity cannot be relied on.
 const TIMER_RESOLUTION = 1;
 
-/** When an extension is due: `after` milliseconds after `since`, or up to `slack` milliseconds earlier. */
+// `after` milliseconds after `since`, or up to `slack` milliseconds earlier.
 interface Due {
   readonly since: Instant;
   readonly after: number;
@@ -43,7 +44,7 @@ function isDue(due: Due, now: Instant): boolean {
   return untilDue(due, now) < Math.floor(due.slack) + TIMER_RESOLUTION;
 }
 
-/** The delay and the slack of a timer for the next extension, if there is one, or for the end of the validity. */
+// For the next extension, if there is one, or for the end of the validity.
 function timerFor(due: Due | undefined, remaining: number, now: Instant): [delay: number, slack: number] {
   const delay = due ? Math.min(remaining, untilDue(due, now)) : remaining;
   // The timer for the end of the validity fires a little early and is then armed again. Most locks are released before
@@ -52,7 +53,7 @@ function timerFor(due: Due | undefined, remaining: number, now: Instant): [delay
   return [Math.max(0, Math.floor(delay)), Math.floor(slack)];
 }
 
-/** Why a lock expired although no extension of it has failed. */
+// For a lock that expired although no extension of it has failed.
 function whyNotExtended(isExtended: boolean, ttl: number): string {
   return isExtended
     ? `this process was blocked or suspended, and did not extend it within its ttl of ${ttl} ms`
@@ -63,16 +64,15 @@ function untilDue({ since, after }: Due, now: Instant): number {
   return Math.floor(after) - elapsedBetween(since, now);
 }
 
-/** The masters are not asked for a lock that the next waiter of the process has taken. */
+// The masters are not asked for a lock that the next waiter of the process has taken.
 const PASSED_ON = Promise.resolve();
 
 export interface AcquiredKeys {
   readonly resources: readonly string[];
   readonly leasedKeys: LeasedKeys;
   readonly call: CallSettings;
-  /** Place in the wait queues of this process. */
   readonly entry?: QueueEntry | undefined;
-  /** How long this process has had the keys; absent unless the previous holder has passed them on. */
+  // Absent unless the previous holder has passed the keys on.
   readonly tenure?: Tenure | undefined;
 }
 
@@ -85,36 +85,32 @@ export interface LeaseContext {
   readonly quorum: number;
   readonly masters: number;
   readonly wallClock: WallClockWatch;
-  /** Called once, when the lock is released, lost or passed on. */
+  // Called once, when the lock is released, lost or passed on.
   readonly ended: (lease: Lease) => void;
 }
 
-/**
- * Keeps a lock alive while it is needed, and notifies its holder when it is lost.
- *
- * Whether the lock is held is computed from the clock on every read, so a stalled event loop cannot make an expired
- * lock appear to be held. One timer serves both the next extension and the end of the validity.
- */
+// Whether the lock is held is computed from the clock on every read, so a stalled event loop cannot make an expired
+// lock appear to be held. One timer serves both the next extension and the end of the validity.
 export class Lease extends ListMember<Lease> {
   acquiredAt: Instant;
   private ttl: number;
   private timer: Timer | undefined;
   private controller: AbortController | undefined;
-  /** Why it was lost, or its release; `undefined` while it is held. */
+  // Why it was lost, or its release; `undefined` while it is held.
   private end: LockLostError | Promise<void> | undefined;
-  /** The extension under way. */
+  // The extension under way.
   private round: Promise<Extension> | undefined;
-  /** When to extend again; `undefined` unless the last extension has failed. */
+  // `undefined` unless the last extension has failed.
   private retry: Due | undefined;
   private isInDanger = false;
-  /** The masters know the holder of these by its token: the next holder needs another one. */
+  // The masters know the holder of these by its token: the next holder needs another one.
   private fencing: FencingToken | undefined;
   private lockState: LockState | undefined;
-  /** Whether work has begun under the lock. */
+  // Work has begun under the lock.
   isUsed = false;
-  /** Absent without an observer, and before work has begun. */
+  // Absent without an observer, and before work has begun.
   recorder: AcquisitionRecorder | undefined;
-  /** Absent before the clocks of this process disagree for the first time. */
+  // Absent before the clocks of this process disagree for the first time.
   private doubt: ClockDoubt | undefined;
 
   readonly resources: readonly string[];
@@ -137,10 +133,8 @@ export class Lease extends ListMember<Lease> {
     this.ttl = call.ttl;
   }
 
-  /**
-   * To be called in the same turn in which work begins: between a grant and its work, other work may block the process.
-   * Returns `false` if the lock has ended. Nothing has relied on it, so that is not a loss.
-   */
+  // To be called in the same turn in which work begins: between a grant and its work, other work may block the process.
+  // False if the lock has ended. Nothing has relied on it, so that is not a loss.
   begin(recorder: AcquisitionRecorder | undefined): boolean {
     const now = this.context.clock.read();
     // Protocol 4.10
@@ -171,12 +165,12 @@ export class Lease extends ListMember<Lease> {
     return this.isOver || this.doubt?.resolved ? 0 : this.remainingAt(this.context.clock.read());
   }
 
-  /** Reads the clock, and so detects an expiry even before a late timer does. */
+  // Reads the clock, and so detects an expiry even before a late timer does.
   get isHeld(): boolean {
     return !this.isOver && this.isHeldAt(this.context.clock.read());
   }
 
-  /** Resolves when the masters have resolved a doubt. Reads the clock. */
+  // Resolves when the masters have resolved a doubt. Reads the clock.
   get pendingDoubt(): Promise<void> | undefined {
     return this.isHeld || this.isOver ? undefined : this.doubt?.resolved;
   }
@@ -238,13 +232,13 @@ export class Lease extends ListMember<Lease> {
     return this.lockState;
   }
 
-  /** Checks the clock and rearms the timer, because time may have passed while no timer ran. */
+  // Time may have passed while no timer ran.
   noteTime(): void {
     const now = this.context.clock.read();
     if (this.isHeldAt(now)) this.arm(now);
   }
 
-  /** The wall clock has moved further than the monotonic one, by this many milliseconds. */
+  // The wall clock has moved so many milliseconds further than the monotonic one.
   beginDoubt(lead: number): void {
     if (this.isOver) return;
     this.timer?.cancel();
@@ -269,13 +263,13 @@ export class Lease extends ListMember<Lease> {
     this.doubt.begin(lead);
   }
 
-  /** The wall clock was set back by this many milliseconds: what is measured from earlier readings would be too short. */
+  // The wall clock was set back: what is measured from earlier readings would be too short.
   noteSetBack(milliseconds: number): void {
     this.acquiredAt = shiftWall(this.acquiredAt, -milliseconds);
     this.keys.noteSetBack(milliseconds);
   }
 
-  /** The monotonic clock has missed so many milliseconds. */
+  // The monotonic clock has missed so many milliseconds.
   noteStandstill(milliseconds: number): void {
     const { monotonic, wall } = this.acquiredAt;
     this.acquiredAt = { monotonic: monotonic - milliseconds, wall };
@@ -283,7 +277,7 @@ export class Lease extends ListMember<Lease> {
     this.retry = undefined;
   }
 
-  /** Like {@link throwIfLost}, once the masters have resolved a doubt. */
+  // Waits until the masters have resolved a doubt.
   async assertHeld(): Promise<void> {
     const { pendingDoubt } = this;
     if (pendingDoubt) await pendingDoubt;
@@ -308,7 +302,7 @@ export class Lease extends ListMember<Lease> {
     return this.passOn(now) ?? this.giveBack(now);
   }
 
-  /** Ends the lock although its holder still relies on it. */
+  // For a lock on which its holder still relies.
   lose(cause: LockLostCause, answers: readonly MasterReport[] = [], explanation?: string): void {
     if (this.isOver) return;
     const loss = new LockLostError(this.resources, cause, answers, explanation);
@@ -323,7 +317,7 @@ export class Lease extends ListMember<Lease> {
     return this.end instanceof LockLostError ? this.end : undefined;
   }
 
-  /** Ends this lease without a release if the next waiter of this process takes the lock. */
+  // `undefined` if no waiter of this process takes the lock.
   private passOn(now: Instant): Promise<void> | undefined {
     const { entry, call, keys: leasedKeys, ttl } = this;
     // Protocol 5.2
@@ -395,7 +389,7 @@ export class Lease extends ListMember<Lease> {
     this.timer = this.context.clock.schedule(delay, this.tick.bind(this), slack).unref();
   }
 
-  /** When the next extension is due; `undefined` if none is, or one is under way. */
+  // `undefined` if no extension is due, or one is under way.
   private get next(): Due | undefined {
     if (!this.call.extend || this.round) return undefined;
     return this.retry ?? nextDue(this.ttl, this.keys.validSince);

@@ -60,22 +60,20 @@ export interface Master {
   readonly operator?: OperatorMaster | undefined;
 }
 
-/** The value of a key and its remaining milliseconds, negative if it does not expire. */
+// Milliseconds; negative if the key does not expire.
 export interface KeyValue {
   readonly value: string;
   readonly remaining: number;
 }
 
-/** What operators do with a key on one master, beside the port of the algorithm. Its methods never reject. */
+// Beside the port of the algorithm. Its methods never reject.
 export interface OperatorMaster {
-  /** Resolves with the key, `null` if it is free, or with the reason why the master does not report it. */
+  // `null` if the key is free; a reply says why the master does not report it.
   read(key: string): Promise<KeyValue | MasterReply | null>;
-  /** Resolves with the values of keys, `null` for a key that is free or shared, or with the reason why there are none. */
+  // `null` for a key that is free or shared; a reply says why there are no values.
   values(keys: readonly string[]): Promise<readonly (string | null)[] | MasterReply>;
-  /**
-   * Replaces the value of the key by `REVOKED` if it is `value`, and keeps its remaining time. Resolves with that
-   * time, with `0` if the key has another value, or with the reason why the holder may still have the key.
-   */
+  // Replaces the value of the key by `REVOKED` if it is `value`, and keeps its remaining time. Resolves with that time,
+  // with `0` if the key has another value, or with the reason why the holder may still have the key.
   revoke(key: string, value: string): Promise<number | MasterReply>;
 }
 
@@ -133,9 +131,9 @@ export type NotificationListener = (key: string | undefined) => void;
 /** Receives the single answer to a request. */
 export type ReplyCallback = (answer: MasterReply) => void;
 
-/** How long a released key stays reserved for the process that is notified, in milliseconds. */
+// In milliseconds: how long a released key stays reserved for the process that is notified.
 export const RESERVATION_LIFE = 50;
-/** How long a process stands at a barrier after its last request for it, in milliseconds. */
+// In milliseconds, from the last request of a process for its place at a barrier.
 export const BARRIER_LIFE = 5_000;
 
 /** A request to a master, discriminated by its `op`. */
@@ -400,7 +398,7 @@ export const HEALED: GrantedReply = Object.freeze({ kind: 'granted', healed: tru
 export const TIMED_OUT: TimedOutReply = Object.freeze({ kind: 'timeout', sent: true });
 export const NOT_ASKED: TimedOutReply = Object.freeze({ kind: 'timeout', sent: false });
 
-/** Whether a request with this answer may have taken effect or may still do so. */
+// May have taken effect or may still do so.
 export function mayHaveReached(answer: MasterReply | undefined): boolean {
   return answer === undefined || !('sent' in answer) || answer.sent;
 }

@@ -133,12 +133,8 @@ const EVENTS = [
   ...(['masterLost', 'masterFound', 'quorumLost', 'quorumRestored', 'clientClockLagged', 'ttlCut'] as const),
 ] as const satisfies (keyof LockObserver)[];
 
-/**
- * Combines several observers into one. It implements only the callbacks that at least one of them defines, so
- * unobserved events cost nothing.
- *
- * @param failed receives what an observer throws, which affects neither the locks nor the others; must not throw
- */
+// Has only the callbacks that at least one observer defines, so unobserved events cost nothing. `failed` receives what
+// an observer throws, which affects neither the locks nor the others; it must not throw.
 export function combine(observers: readonly LockObserver[], failed: (error: unknown) => void): LockObserver {
   const notify: Notify = (listeners, event, args) => {
     for (const listener of listeners) {
@@ -195,7 +191,7 @@ function acquiring(
   };
 }
 
-/** Like {@link around}, but the work runs exactly once and its outcome counts, whatever the observer does. */
+// The work runs exactly once and its outcome counts, whatever the observer does.
 function shielded<T>(work: () => T, observer: AcquisitionObserver, failed: (error: unknown) => void): () => T {
   if (!observer.within) return work;
   return () => {
@@ -215,7 +211,7 @@ function shielded<T>(work: () => T, observer: AcquisitionObserver, failed: (erro
   };
 }
 
-/** Runs work once. Each call of the returned function yields its result or throws its error. */
+// Runs work once. Each call of the returned function yields its result or throws its error.
 function settled<T>(work: () => T): () => T {
   try {
     const result = work();
@@ -227,32 +223,26 @@ function settled<T>(work: () => T): () => T {
   }
 }
 
-/** Wraps work so that it runs inside the `within` hook of one observer, if there is one. */
 function around<T>(work: () => T, observer: AcquisitionObserver): () => T {
   const within = observer.within?.bind(observer);
   return within ? () => within(work) : work;
 }
 
-/**
- * Observers to which more can be added later. {@link observer} never implements more callbacks than the observers that
- * were added, so a callback that none of them defines still costs nothing.
- */
+// Observers to which more can be added later. A callback that none of them defines still costs nothing.
 export class ObserverHub {
-  /** Passes each event on to all observers. The same object for as long as the hub lives. */
+  // The same object for as long as the hub lives.
   readonly observer: LockObserver = {};
   private observers: readonly LockObserver[] = [];
 
-  /** @param failed receives what an observer throws; must not throw */
+  // `failed` must not throw.
   constructor(private readonly failed: (error: unknown) => void = () => undefined) {}
 
   add(...observers: readonly LockObserver[]): this {
     return this.set([...this.observers, ...observers]);
   }
 
-  /**
-   * Adds an observer that receives each event before the others, so that it gets the cause before what another observer
-   * concludes from it. Acquisitions that began earlier do not reach it.
-   */
+  // The added observer gets the cause before what another observer concludes from it. Acquisitions that began earlier
+  // do not reach it.
   precede(observer: LockObserver): this {
     return this.set([observer, ...this.observers]);
   }
@@ -264,14 +254,13 @@ export class ObserverHub {
   }
 }
 
-/** What an observer learns at the beginning of an acquisition. */
 interface Observed {
   readonly resources: readonly string[];
   readonly onHeld: OnHeld;
   readonly kind: AcquisitionKind;
 }
 
-/** Measures one acquisition, and the lock that results from it, for an observer. Without an observer, there is none. */
+// Without an observer, there is none.
 export class AcquisitionRecorder {
   private since: number;
 
@@ -304,7 +293,6 @@ export class AcquisitionRecorder {
     this.observer.ended?.(this.now - this.since, loss);
   }
 
-  /** Wraps work so that it runs inside the hook of the observer. */
   around<T>(work: () => T): () => T {
     return around(work, this.observer);
   }
@@ -313,7 +301,7 @@ export class AcquisitionRecorder {
     return { attempts, waited, taken: this.now - this.since };
   }
 
-  /** The monotonic clock is enough for measurements, and the wall clock has a resolution of only one millisecond. */
+  // The monotonic clock is enough for measurements, and the wall clock has a resolution of only one millisecond.
   private get now(): number {
     return this.clock.read().monotonic;
   }

@@ -25,39 +25,31 @@ import { Waiter } from './acquire/waiter.js';
 import { CircuitBreakerMaster } from './health/circuit-breaker-master.js';
 import { NO_WITNESS, type Witness } from './witness.interface.js';
 
-/** The dependencies of the algorithm on its environment. */
 interface RedlockContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: LockObserver;
-  /** Reports the locks of this process to masters that have lost their data. */
+  // Reports the locks of this process to masters that have lost their data.
   readonly witness?: Witness | undefined;
-  /** What to do while masters cannot vote: the end of a {@link QuorumUnavailableError}'s message. */
+  // What to do while masters cannot vote: the end of a `QuorumUnavailableError`'s message.
   readonly advice?: string | undefined;
 }
 
-/** What an acquisition wants beside its keys. */
 interface Wanted {
-  /** The names of its queues in this process. */
+  // In this process.
   readonly queues: readonly string[];
   readonly sharing: Sharing | undefined;
   readonly permits?: PermitChoice;
 }
 
-/** How to hand out a lock. */
 interface Start<T> {
-  /** What a refusal means to the caller, for observers. */
+  // What a refusal means to the caller, for observers.
   readonly onHeld: OnHeld;
-  /** Begins the work that relies on the lock. */
   readonly begin: (lock: Lock) => T;
-  /**
-   * Whether the work is the code that awaits the result, so that no reaction to another promise may run before it and block
-   * the process.
-   */
+  // The work is the code that awaits the result: no other reaction to a promise may block the process before it.
   readonly isAwaited: boolean;
 }
 
-/** An acquisition under way. */
 class Waiting extends ListMember<Waiting> {
   constructor(
     readonly waiter: Waiter,
@@ -72,13 +64,9 @@ const itself = (lock: Lock): Lock => lock;
 
 const SHARED: Sharing = Object.freeze({ isShared: true, places: 1 });
 
-/**
- * Distributed locks over N independent masters.
- *
- * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
- */
+// Distributed locks over N independent masters.
+// @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 export class Redlock {
-  /** Reads what the masters hold. */
   readonly inspector: Inspector;
   private readonly masters: readonly CircuitBreakerMaster[];
   private readonly quorum: number;
@@ -155,18 +143,13 @@ export class Redlock {
     };
   }
 
-  /** Opens the connections. Resolves when each master has connected or failed to do so once. */
+  // Resolves when each master has connected or failed to do so once.
   async open(): Promise<void> {
     await Promise.all(this.masters.map((master) => master.connect()));
   }
 
-  /**
-   * Opens the connections. Resolves when a quorum can vote, with the problems of the other masters.
-   *
-   * @throws {QuorumUnavailableError} if a quorum cannot vote within `timeout` milliseconds; at once, if waiting cannot
-   *   help
-   * @throws {RedlockConfigError} if a server cannot be a master: a replica, a cluster node, the same server twice
-   */
+  // Resolves when a quorum can vote, with the problems of the other masters. Rejects if none can after `timeout`
+  // milliseconds, at once if waiting cannot help, or if a server cannot be a master.
   async connect(timeout: number): Promise<readonly MasterReport[]> {
     const { masters, context } = this;
     const connecting = connectMasters({ masters, clock: context.clock, timeout, advice: context.advice });
@@ -178,28 +161,28 @@ export class Redlock {
     return connecting;
   }
 
-  /** The servers to which this process is connected, as far as they are known: see `MasterIdentity.run`. */
+  // As far as they are known: see `MasterIdentity.run`.
   get servers(): readonly string[] {
     return this.masters.flatMap((master) => master.identity().run ?? []);
   }
 
-  /** Calls `listener` each time a master can take requests, or its votes begin to count. */
+  // Each time a master can take requests, or its votes begin to count.
   onReady(listener: () => void): void {
     for (const master of this.masters) master.onReady(listener);
   }
 
-  /** Lets each master write a key that no lock uses, so that its answer, or a missing one, shows in the status. */
+  // With a key that no lock uses, so that an answer, or a missing one, shows in the status.
   checkMasters(): void {
     const request = { op: 'probe', keys: [this.keyspace.probe] } as const;
     for (const master of this.masters) master.ask(request, () => undefined);
   }
 
-  /** What is known about the masters without contacting them. */
+  // Without contacting the masters.
   status(): RedlockStatus {
     return statusOf(this.settings.instance, this.masters);
   }
 
-  /** The locks that this process holds, at most `most` of them. */
+  // At most `most` of them.
   ownHeld(most: number): OwnLocks {
     return listOwn(this.held.members, most, ({ resources, acquiredAt, isShared, slot }) => ({
       ...{ resources, since: acquiredAt.wall },
@@ -208,7 +191,7 @@ export class Redlock {
     }));
   }
 
-  /** What this process is acquiring now, at most `most` of it. */
+  // At most `most` of it.
   ownWaiting(most: number): OwnLocks {
     return listOwn(this.waiting.members, most, ({ resources, waiter, call }) => ({
       ...{ resources, since: waiter.since.wall },
@@ -217,25 +200,13 @@ export class Redlock {
     }));
   }
 
-  /**
-   * Acquires all resources together, and waits for them within the budget. The lock is held when the promise resolves.
-   *
-   * @param onHeld what a refusal means to the caller, for observers
-   * @throws {LockNotAcquiredError} if another holder kept a resource until the budget ended
-   * @throws {QuorumUnavailableError} if too few masters could vote until the budget ended
-   * @throws {LockServiceStoppedError} if `stop` was called
-   * @throws the reason of the signal, if it aborts
-   */
+  // Rejects with a `LockError`, or with the reason of the signal. The lock is held when the promise resolves.
   acquire(resources: readonly string[], call: CallSettings, onHeld: OnHeld = 'fail'): Promise<Lock> {
     return this.start(resources, call, { onHeld, begin: itself, isAwaited: true });
   }
 
-  /**
-   * Like {@link acquire}, and begins work in the same turn in which the lock is seen to be held. A lock that has ended before
-   * its work could begin is released, and acquired anew while the budget lasts.
-   *
-   * @throws all errors of {@link acquire}, and what `begin` throws
-   */
+  // Begins work in the same turn in which the lock is seen to be held. A lock that has ended before its work could
+  // begin is released, and acquired anew while the budget lasts.
   async start<T>(resources: readonly string[], call: CallSettings, { onHeld, begin, isAwaited }: Start<T>): Promise<T> {
     call.signal?.throwIfAborted();
     if (this.stopped) throw new LockServiceStoppedError(resources);
@@ -309,12 +280,11 @@ export class Redlock {
     return observer.acquiring && AcquisitionRecorder.begin(observer, clock, { resources, onHeld, kind: kindOf(call) });
   }
 
-  /** Resolves when nothing else is left to react to in this turn of the event loop. */
+  // Resolves when nothing else is left to react to in this turn of the event loop.
   private ownTurn(): Promise<void> {
     return new Promise((resolve) => this.context.clock.afterTurn(resolve));
   }
 
-  /** Where an acquisition queues in this process, and the permits that it can take. */
   private wantedBy(resources: readonly string[], { isShared, permits }: CallSettings): Wanted {
     if (permits === undefined) return { queues: resources, sharing: isShared ? SHARED : undefined };
     refuseSeveral(resources, permits);
@@ -326,7 +296,6 @@ export class Redlock {
     };
   }
 
-  /** Makes all masters write a key that is reserved for this library, and returns their status. */
   probe(): Promise<RedlockStatus> {
     const { settings, context } = this;
     return probe(this.masters, {
@@ -337,10 +306,7 @@ export class Redlock {
     });
   }
 
-  /**
-   * The monotonic clock of this process has missed so many milliseconds: they count for all locks, also for those that are
-   * granted or passed on and not held yet.
-   */
+  // So many milliseconds count for all locks, also for those that are granted or passed on and not held yet.
   noteStandstill(milliseconds: number): void {
     this.standstill.total += Math.ceil(milliseconds);
     for (const master of this.masters) master.noteStandstill();
@@ -348,35 +314,29 @@ export class Redlock {
     this.expireLeases();
   }
 
-  /** The source of time of all locks. */
   get clock(): Clock {
     return this.context.clock;
   }
 
-  /** Whether `stop` was called. */
   get isStopped(): boolean {
     return this.stopped;
   }
 
-  /** Refuses new acquisitions from now on and ends those that wait. Held locks are kept. */
+  // Held locks are kept.
   stop(): void {
     this.stopped = true;
     for (const { waiter, resources } of this.waiting.members) waiter.stop(new LockServiceStoppedError(resources));
   }
 
-  /**
-   * Waits at most `timeout` milliseconds, or not at all if that is 0, until all locks are released and no acquisition is
-   * under way. Locks that are still held after that are lost with the cause `shutdown`.
-   */
+  // Waits at most `timeout` milliseconds until all locks are released and no acquisition is under way. Locks that are
+  // still held after that are lost with the cause `shutdown`.
   async drain(timeout: number): Promise<void> {
     if (timeout > 0) await this.idle.metWithin(timeout, this.context.clock);
     this.loseAll();
   }
 
-  /**
-   * Ends all acquisitions and locks, and closes the connections. Acquisitions end at once, and all releases are given
-   * `masterTimeout` to be answered by a quorum. Then each master closes, within a time of its own: see {@link Master.close}.
-   */
+  // Acquisitions end at once, and all releases are given `masterTimeout` to be answered by a quorum. Then each master
+  // closes, within a time of its own.
   close(): Promise<void> {
     return (this.closing ??= this.end());
   }
@@ -419,13 +379,13 @@ export class Redlock {
     for (const lease of this.held.members) lease.noteTime();
   }
 
-  /** A master can take requests again, or its votes count from now on. */
   private noteReady(): void {
     this.excludeTwins();
     this.queue.wakeAll();
   }
 
-  /** Gives each server one vote, even if it is configured under several addresses. Protocol 8.10. */
+  // Each server has one vote, even if it is configured under several addresses.
+  // Protocol 8.10
   private excludeTwins(): void {
     const runs = this.masters.map((master) => (master.isConnected ? master.identity().run : undefined));
     this.masters.forEach((master, index) => {

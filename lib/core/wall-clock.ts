@@ -2,40 +2,35 @@ import type { Clock, Instant } from './clock.js';
 import type { Extension } from './acquire/quorum-lock.js';
 import { RedlockConfigError } from './errors.js';
 
-/**
- * Gradual corrections move the wall clock by less than this within a second, in milliseconds. They count as time, like
- * every lead of the wall clock.
- */
+// Gradual corrections move the wall clock by less than this within a second, in milliseconds. They count as time, like
+// every lead of the wall clock.
 const NOTICEABLE = 10;
-/** Less than {@link NOTICEABLE} in this time is a gradual correction, in milliseconds. */
+// In milliseconds. Less than `NOTICEABLE` in this time is a gradual correction.
 const CORRECTED_IN = 1_000;
 
 interface WallClockWatchOptions {
   readonly clock: Clock;
-  /**
-   * The wall clock has moved this many milliseconds further than the monotonic one. It was set forward, or time has passed
-   * that the monotonic clock has missed: no clock of this process can show which.
-   */
+  // The wall clock has moved this many milliseconds further than the monotonic one. It was set forward, or time has
+  // passed that the monotonic clock has missed: no clock of this process can show which.
   readonly leads: (milliseconds: number) => void;
-  /** The wall clock was set back by this many milliseconds. */
+  // The wall clock was set back by so many milliseconds.
   readonly setBack: (milliseconds: number) => void;
 }
 
-/** Compares the two clocks of this process, from one reading to the next. */
+// Compares the two clocks of this process, from one reading to the next.
 export class WallClockWatch {
-  /** How far the wall clock was ahead when both last agreed; `undefined` before the first reading. */
+  // How far the wall clock was ahead when both last agreed; `undefined` before the first reading.
   private ahead: number | undefined;
-  /** When that was, by the monotonic clock. */
+  // By the monotonic clock.
   private agreedAt = 0;
 
   constructor(private readonly options: WallClockWatchOptions) {}
 
-  /** Whatever happened until the next reading is of no interest. */
+  // Whatever happened until the next reading is of no interest.
   restart(): void {
     this.ahead = undefined;
   }
 
-  /** Takes a reading of the clocks. */
   check(now: Instant): void {
     const lead = leadOf(now, this.ahead);
     if (this.ahead === undefined || (Math.abs(lead) <= NOTICEABLE && now.monotonic - this.agreedAt > CORRECTED_IN)) {
@@ -47,7 +42,7 @@ export class WallClockWatch {
     }
   }
 
-  /** A process that is interrupted between its two clocks reads a lead, too, but not twice. */
+  // A process that is interrupted between its two clocks reads a lead, too, but not twice.
   private confirmLead(first: number): void {
     const { clock, leads } = this.options;
     const now = clock.read();
@@ -63,12 +58,10 @@ export class WallClockWatch {
   }
 }
 
-/** Whether the wall clock moved further than the monotonic one between two readings. */
 export function hasLead(from: Instant, to: Instant): boolean {
   return leadOf(to, leadOf(from, 0)) > NOTICEABLE;
 }
 
-/** The same moment by the monotonic clock, and another one by the wall clock. */
 export function shiftWall({ monotonic, wall }: Instant, milliseconds: number): Instant {
   return { monotonic, wall: wall + milliseconds };
 }
@@ -77,31 +70,29 @@ function leadOf({ monotonic, wall }: Instant, ahead = 0): number {
   return wall - monotonic - ahead;
 }
 
-/** The masters are asked so many times whether a lock has lasted while the clocks of this process go on to disagree. */
+// While the clocks of this process go on to disagree, the masters are asked so many times whether a lock has lasted.
 const MAX_QUESTIONS = 3;
 
 interface ClockDoubtOptions {
   readonly isOver: () => boolean;
-  /** The extension under way. */
+  // The extension under way.
   readonly round: () => Promise<unknown> | undefined;
-  /** Asks the masters whether they have had the keys all the time. */
+  // Whether the masters have had the keys all the time.
   readonly ask: () => Promise<Extension | undefined>;
-  /** Called with their last answer and the lead in milliseconds, unless the lock is over. */
+  // With the last answer and the lead in milliseconds, unless the lock is over.
   readonly answered: (answer: Extension | undefined, lead: number) => void;
 }
 
-/**
- * The wall clock has moved further than the monotonic one. It was set, or time has passed that the monotonic clock has
- * missed: the masters know whether the lock has lasted. It is not held until they have answered.
- * Protocol 3.4.
- */
+// The wall clock has moved further than the monotonic one. It was set, or time has passed that the monotonic clock has
+// missed: the masters know whether the lock has lasted. It is not held until they have answered.
+// Protocol 3.4
 export class ClockDoubt {
-  /** Resolves when the masters have answered; `undefined` unless a doubt is pending. */
+  // `undefined` unless a doubt is pending.
   resolved: Promise<void> | undefined;
-  /** How far the wall clock has moved ahead in this doubt, in milliseconds, and how many times it has. */
+  // How far the wall clock has moved ahead in this doubt, in milliseconds, and how many times it has.
   private lead = 0;
   private times = 0;
-  /** The lead of a doubt after which the masters did not confirm the lock. */
+  // The lead of a doubt after which the masters did not confirm the lock.
   private unconfirmed = 0;
 
   constructor(private readonly options: ClockDoubtOptions) {}
@@ -112,17 +103,17 @@ export class ClockDoubt {
     this.resolved ??= this.resolve();
   }
 
-  /** An extension has succeeded: what an earlier doubt left open does not matter any more. */
+  // An extension has succeeded: what an earlier doubt left open does not matter any more.
   settle(): void {
     this.unconfirmed = 0;
   }
 
-  /** Why the lock is not held; `undefined` unless a doubt is pending. */
+  // `undefined` unless a doubt is pending.
   get explanation(): string | undefined {
     return this.resolved && `${inWords(this.lead)}, and the masters have not answered yet`;
   }
 
-  /** Why the lock was not extended; `undefined` if that is not for an earlier doubt. */
+  // `undefined` if the lock expired for another reason than an earlier doubt.
   get expiryExplanation(): string | undefined {
     if (this.unconfirmed === 0) return undefined;
     return `${inWords(this.unconfirmed)}, and a majority of the masters did not still have it`;
@@ -151,16 +142,11 @@ function inWords(lead: number): string {
   return `this process was suspended, or its wall clock was set forward, by ${Math.round(lead)} ms`;
 }
 
-/** Beyond this time, microseconds approach the largest safe integer. */
+// Beyond this time, microseconds approach the largest safe integer.
 const LATEST_WALL_CLOCK = Date.UTC(2200, 0, 1);
 
-/**
- * The wall clock of this process in microseconds since the epoch.
- * Protocol 9.4.
- *
- * @param purpose what it is needed for, for the message
- * @throws {RedlockConfigError} if it shows the year 2200 or later
- */
+// Since the epoch. `purpose`: what it is needed for, for the message.
+// Protocol 9.4
 export function microsecondsOf(clock: Clock, purpose: string): number {
   const { wall } = clock.read();
   if (wall < LATEST_WALL_CLOCK) return Math.floor(wall * 1_000);

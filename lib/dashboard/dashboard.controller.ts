@@ -24,7 +24,7 @@ import type { DashboardGuard, Placement } from './options.js';
 import { PAGE } from './page.generated.js';
 import { refuseForgedAction, refuseOtherPages } from './hosts.js';
 
-/** The page loads nothing from elsewhere, has no inline code, and is never part of another page. */
+// The page loads nothing from elsewhere, has no inline code, and is never part of another page.
 const POLICY = [
   ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self'"],
   ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
@@ -38,13 +38,12 @@ const HEADERS = {
   'Cache-Control': 'no-store',
 } as const;
 
-/** What the requests of Express and Fastify have in common. */
 interface HttpRequest {
   readonly headers: IncomingHttpHeaders;
   readonly body?: unknown;
 }
 
-/** Comes before the guards of the dashboard. */
+// Comes before the guards of the dashboard.
 @Injectable()
 class HostGuard implements CanActivate {
   constructor(@Inject(Dashboard) private readonly dashboard: Dashboard) {}
@@ -55,10 +54,8 @@ class HostGuard implements CanActivate {
   }
 }
 
-/**
- * Creates the controller of one dashboard. All its addresses are relative to its path, which neither a global prefix nor
- * a proxy in front of the application changes.
- */
+// All its addresses are relative to its path, which neither a global prefix nor a proxy in front of the application
+// changes.
 export function dashboardController({ path, guards }: Placement): Type {
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(HostGuard, ...(guards as DashboardGuard[]))
@@ -132,13 +129,11 @@ export function dashboardController({ path, guards }: Placement): Type {
   return RedlockDashboardController;
 }
 
-/** Reads a property of a request; `''` unless it is a string. */
 function textOf(values: object, name: string): string {
   const value: unknown = Reflect.get(values, name);
   return typeof value === 'string' ? value : '';
 }
 
-/** @throws {BadRequestException} for a slot that no permit has */
 function targetIn(values: object): Target {
   const [resource, slot] = [textOf(values, 'resource'), textOf(values, 'slot')];
   if (slot === '') return { resource };
@@ -146,7 +141,7 @@ function targetIn(values: object): Target {
   return { resource, slot: Number(slot) };
 }
 
-/** The service without a name is sent as an empty string. */
+// The service without a name is sent as an empty string.
 function serviceIn(values: object): string | null {
   return textOf(values, 'service') || null;
 }

@@ -33,14 +33,12 @@ import { ReleaseAction, type ReleaseRequest, ticketOf } from './release.action.j
 
 const OFF = 'Locking is off by `enabled: false`: everything runs without locks, and excludes nothing.';
 
-/** What a page has already. */
+// What a page has already: `after` is the number of its last event in `log`.
 interface StateRequest {
-  /** The log, and the number of its last event. */
   readonly log: string;
   readonly after: number;
 }
 
-/** What the dashboard needs of the application. */
 interface DashboardContext {
   readonly settings: Settings;
   readonly placement: Placement;
@@ -48,7 +46,7 @@ interface DashboardContext {
   readonly modules: ModuleRef;
 }
 
-/** The lock services of the application, for the page. It asks nothing unless a page is open, and has no timers. */
+// It asks the masters nothing unless a page is open, and has no timers.
 export class Dashboard implements OnModuleInit {
   private readonly logger = new Logger('RedlockDashboard');
   private readonly events = new EventLog();
@@ -58,16 +56,12 @@ export class Dashboard implements OnModuleInit {
 
   constructor(private readonly context: DashboardContext) {}
 
-  /** Where the page is besides the `Host` of a request. */
+  // Besides the `Host` of a request.
   get origins(): readonly string[] {
     return this.context.settings.origins;
   }
 
-  /**
-   * Refuses what was sent to a host under whose name the page is not served.
-   *
-   * @throws {ForbiddenException}
-   */
+  // With guards, the host is checked only if `hosts` are given.
   checkHost(headers: IncomingHttpHeaders): void {
     const { settings, placement } = this.context;
     if (placement.guards.length === 0 || settings.hosts) refuseOtherHosts(headers, settings.hosts ?? []);
@@ -122,7 +116,6 @@ export class Dashboard implements OnModuleInit {
     };
   }
 
-  /** @throws {BadRequestException} for a name that no resource can have */
   async inspect(service: string | null, target: Target): Promise<InspectionView> {
     const { locks } = this.watchOf(service);
     return this.checked(async () => {
@@ -157,7 +150,6 @@ export class Dashboard implements OnModuleInit {
     };
   }
 
-  /** @throws {ForbiddenException} without `actions: true` */
   async release(service: string | null, request: object, wanted: ReleaseRequest): Promise<AuditRecord> {
     const { settings } = this.context;
     if (!settings.actions) throw new ForbiddenException('the dashboard is read-only: it needs actions: true');
@@ -197,7 +189,7 @@ export class Dashboard implements OnModuleInit {
     }
   }
 
-  /** A test may have replaced a service by an object of its own, which has no masters. */
+  // A test may have replaced a service by an object of its own, which has no masters.
   private skip(name: string | null): void {
     const which = `the lock service${name === null ? '' : ` ${showNames([name])}`}`;
     const text = `${which} is not shown: the object in its place is not a LockService, as memoryLockService() would be`;
@@ -205,7 +197,7 @@ export class Dashboard implements OnModuleInit {
     this.events.add(name, 'warning', text);
   }
 
-  /** Events before the boot of the dashboard are not known. */
+  // Events before the boot of the dashboard are not known.
   private recordBeginning({ name, locks, isOff }: ServiceWatch): void {
     if (isOff) {
       this.events.add(name, 'warning', OFF);
@@ -221,7 +213,7 @@ function inspectTarget(locks: LockService, { resource, slot }: Target): Promise<
   return slot === undefined ? locks.inspect(resource) : locks.inspectSlot(resource, slot);
 }
 
-/** The permit that a text such as `stripe #3` names; `undefined` if it names none. */
+// A title such as `stripe #3`.
 function permitIn(text: string): Target | undefined {
   const [, resource, slot] = /^(.+) #(\d{1,3})$/s.exec(text) ?? [];
   return resource === undefined ? undefined : { resource, slot: Number(slot) };

@@ -3,16 +3,12 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import { RedlockConfigError } from '../core/errors.js';
 
-/** A name or an address, and a port. */
+// A name or an address, and a port.
 const HOST = /^(\[[\da-f:.]+\]|[\p{L}\p{M}\p{N}._-]+)(?::\d*)?$/iu;
-/** The host in an element of `Forwarded`. */
+// In an element of `Forwarded`.
 const FORWARDED_HOST = /(?:^|[;,\s])host\s*=\s*("[^"]*"|[^;,\s]*)/gi;
 
-/**
- * Reads the option `hosts` into names in lower case.
- *
- * @throws {RedlockConfigError}
- */
+// In lower case.
 export function resolveHosts(hosts: unknown): readonly string[] | undefined {
   if (hosts === undefined) return undefined;
   if (!Array.isArray(hosts) || hosts.length === 0) {
@@ -31,14 +27,9 @@ export function resolveHosts(hosts: unknown): readonly string[] | undefined {
   });
 }
 
-/**
- * A page of another site whose name is bound to the address of this server counts as its own for a browser (DNS
- * rebinding). Only the name in `Host` shows it, which no page can change. An address cannot be bound to another one, and
- * `localhost` is a name that cannot be registered. What proxies forward can only refuse, because a page can set it.
- *
- * @param hosts the option `hosts`
- * @throws {ForbiddenException} if the request is for another host
- */
+// A page of another site whose name is bound to the address of this server counts as its own for a browser (DNS
+// rebinding). Only the name in `Host` shows it, which no page can change. An address cannot be bound to another one,
+// and `localhost` is a name that cannot be registered. What proxies forward can only refuse, because a page can set it.
 export function refuseOtherHosts(headers: IncomingHttpHeaders, hosts: readonly string[]): void {
   const asked = hostOf(headers);
   for (const host of [asked, ...forwardedHosts(headers)]) {
@@ -51,13 +42,12 @@ export function refuseOtherHosts(headers: IncomingHttpHeaders, hosts: readonly s
   }
 }
 
-/** The host that a request is for: HTTP/2 has it in a header of its own. */
+// HTTP/2 has it in a header of its own.
 function hostOf(headers: IncomingHttpHeaders): string | undefined {
   const authority = headers[':authority'];
   return typeof authority === 'string' ? authority : headers.host;
 }
 
-/** The hosts that proxies have received. */
 function forwardedHosts(headers: IncomingHttpHeaders): string[] {
   const { 'x-forwarded-host': hosts = [], forwarded = '' } = headers;
   const standard = [...forwarded.matchAll(FORWARDED_HOST)].map(([, host = '']) => host.replace(/^"|"$/g, ''));
@@ -65,7 +55,7 @@ function forwardedHosts(headers: IncomingHttpHeaders): string[] {
   return [...usual, ...standard].map((host) => host.trim()).filter((host) => host !== '');
 }
 
-/** The name without its port, as a browser would write it; `undefined` if it is none. */
+// Without its port, as a browser would write it.
 function nameIn(host: string): string | undefined {
   const bracketed = isIP(host) === 6 ? `[${host}]` : host;
   const [, name] = HOST.exec(bracketed) ?? [];
@@ -73,25 +63,20 @@ function nameIn(host: string): string | undefined {
   return new URL(`http://${name}`).hostname.replace(/\.$/, '') || undefined;
 }
 
-/** Whether no site can have this name. */
 function isOfNoSite(name: string): boolean {
   return isAddress(name) || /^(?:.+\.)?localhost$/.test(name);
 }
 
-/** Whether it is an IP address, with or without brackets. */
+// With or without brackets.
 function isAddress(name: string): boolean {
   return isIP(name.replace(/^\[(.*)\]$/, '$1')) > 0;
 }
 
-/** The page sends it with each request. Another site cannot without the permission of this server (a CORS preflight). */
+// The page sends it with each request. Another site cannot without the permission of this server (a CORS preflight).
 const PAGE_HEADER = 'x-redlock-dashboard';
 
-/**
- * Data and actions are for the page of the dashboard only, even if the application allows other origins by CORS.
- *
- * @param origins where the page is besides the `Host` of the request
- * @throws {ForbiddenException} if the request may come from another page than the dashboard
- */
+// Data and actions are for the page of the dashboard only, even if the application allows other origins by CORS.
+// `origins`: where the page is besides the `Host` of the request.
 export function refuseOtherPages(headers: IncomingHttpHeaders, origins: readonly string[]): void {
   if (headers[PAGE_HEADER] === undefined) {
     throw new ForbiddenException(`only the page of the dashboard may ask, with the header ${PAGE_HEADER}`);
@@ -107,10 +92,7 @@ export function refuseOtherPages(headers: IncomingHttpHeaders, origins: readonly
   }
 }
 
-/**
- * @throws {ForbiddenException} if the request may come from another page than the dashboard
- * @throws {UnsupportedMediaTypeException} unless the body is JSON
- */
+// A form cannot send JSON, and another page needs a CORS preflight for it.
 export function refuseForgedAction(headers: IncomingHttpHeaders, origins: readonly string[]): void {
   refuseOtherPages(headers, origins);
   if (!/^application\/json *(?:;|$)/i.test(headers['content-type'] ?? '')) {
@@ -118,7 +100,7 @@ export function refuseForgedAction(headers: IncomingHttpHeaders, origins: readon
   }
 }
 
-/** A page cannot change `Origin` and `Host`. It can set every other header that CORS permits. */
+// A page cannot change `Origin` and `Host`. It can set every other header that CORS permits.
 function isOwn(origin: string, host: string | undefined, origins: readonly string[]): boolean {
   return origins.includes(origin) || (URL.canParse(origin) && new URL(origin).host === host);
 }

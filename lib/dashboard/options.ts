@@ -70,7 +70,6 @@ export interface RedlockDashboardAsyncOptions extends RedlockDashboardPlacement 
   useFactory(...dependencies: never[]): RedlockDashboardSettings | Promise<RedlockDashboardSettings>;
 }
 
-/** Checked settings. */
 export interface Settings {
   readonly actions: boolean;
   readonly actor: ((request: object) => string | Promise<string>) | undefined;
@@ -78,7 +77,6 @@ export interface Settings {
   readonly hosts: readonly string[] | undefined;
 }
 
-/** Checked placement. */
 export interface Placement {
   readonly path: string;
   readonly guards: readonly DashboardGuard[];
@@ -89,26 +87,22 @@ const DEFAULT_PATH = 'redlock';
 const SETTINGS = ['actions', 'actor', 'origins', 'hosts'] as const satisfies (keyof RedlockDashboardSettings)[];
 const PLACEMENT = ['path', 'guards', 'imports'] as const satisfies (keyof RedlockDashboardPlacement)[];
 const FACTORY = ['inject', 'useFactory'] as const satisfies (keyof RedlockDashboardAsyncOptions)[];
-/** Segments without characters that routers give a meaning. */
+// Segments without characters that routers give a meaning.
 const PATH = /^[\w.~-]+(?:\/[\w.~-]+)*$/;
 
-/** @throws {RedlockConfigError} for an option that does not exist */
 export function checkNames(options: unknown, kind: 'forRoot' | 'forRootAsync'): void {
   checkOptionNames('options', options, [...PLACEMENT, ...(kind === 'forRoot' ? SETTINGS : FACTORY)]);
 }
 
-/** @throws {RedlockConfigError} without a factory */
 export function checkFactory({ useFactory }: { readonly useFactory?: unknown }): void {
   if (typeof useFactory === 'function') return;
   throw new RedlockConfigError('useFactory', useFactory, 'must be a function that returns the settings');
 }
 
-/** @throws {RedlockConfigError} for an invalid option, and without guards */
 export function resolvePlacement({ path, guards, imports }: RedlockDashboardPlacement): Placement {
   return { path: resolvePath(path), guards: resolveGuards(guards), imports: imports ?? [] };
 }
 
-/** @throws {RedlockConfigError} for an invalid option */
 export function resolveSettings(settings: RedlockDashboardSettings): Settings {
   checkOptionNames('options', settings, SETTINGS);
   const {

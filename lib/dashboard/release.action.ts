@@ -5,34 +5,27 @@ import { showNames } from '../core/display.js';
 import type { EventLog } from './views.js';
 import type { ServiceWatch } from './service-watch.js';
 
-/** What a user wants to release. */
 export interface ReleaseRequest {
-  /** A lock or a permit. */
   readonly target: Target;
-  /** Of the inspection that the user saw. */
+  // Of the inspection that the user saw.
   readonly ticket: string;
-  /** The name of the resource once more, typed by the user; for a permit with its slot, as in `stripe #3`. */
+  // The name of the resource, typed by the user; for a permit with its slot, as in `stripe #3`.
   readonly confirm: string;
 }
 
-/** Identifies the holders that were found; `undefined` if there are none. Their tokens cannot be derived from it. */
+// Identifies the holders that were found. Their tokens cannot be derived from it.
 export function ticketOf({ held }: Owners): string | undefined {
   if (held.length === 0) return undefined;
   const tokens = [...new Set(held.map(({ owner }) => owner))].sort();
   return createHash('sha256').update(JSON.stringify(tokens)).digest('hex');
 }
 
-/** Takes locks away from their holders, and records the operator. */
 export class ReleaseAction {
   constructor(
     private readonly logger: LoggerService,
     private readonly events: EventLog,
   ) {}
 
-  /**
-   * @throws {BadRequestException} unless the user has typed the name of the resource
-   * @throws {ConflictException} if the holder is not the one that the user saw any more
-   */
   async run(watch: ServiceWatch, by: string, { target, ticket, confirm }: ReleaseRequest): Promise<AuditRecord> {
     const { resource, slot } = target;
     if (confirm !== (slot === undefined ? resource : `${resource} #${slot}`)) {

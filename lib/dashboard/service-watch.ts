@@ -11,18 +11,16 @@ import type { LockService } from '../nest/lock.service.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import { logTo } from '../nest/log-observer.js';
 
-/** Records are read at most once in this many milliseconds, however many pages are open. */
+// In milliseconds: records are read at most once in this time, however many pages are open.
 const READ_INTERVAL = 2_000;
-/** Number of attempts that are shown of each job. */
 const MOST_RUNS = 5;
 
-/** The jobs of the application, if it has any. */
 export class JobWatch {
   private seen: { readonly at: number; readonly jobs: Promise<readonly JobView[]> } | undefined;
 
   constructor(private readonly reports: JobReports | undefined) {}
 
-  /** Finds the jobs by a token, because the dashboard does not need the package on which they run. */
+  // By a token, because the dashboard does not need the package on which jobs run.
   static find(modules: ModuleRef): JobWatch {
     try {
       return new JobWatch(modules.get<JobReports>(JOB_REPORTS, { strict: false }));
@@ -31,7 +29,6 @@ export class JobWatch {
     }
   }
 
-  /** The jobs as the masters have them. What was read in the last two seconds is used again. */
   jobs(now = performance.now()): Promise<readonly JobView[]> {
     if (!this.seen || now - this.seen.at >= READ_INTERVAL) this.seen = { at: now, jobs: this.read() };
     return this.seen.jobs;
@@ -73,28 +70,25 @@ function runOf({ scheduledFor, startedAt, endedAt, instance, attempt, outcome, e
   };
 }
 
-/** Masters are asked at most once in this many milliseconds, however many pages are open. */
+// In milliseconds: masters are asked at most once in this time, however many pages are open.
 const PROBE_INTERVAL = 1_000;
-/** Number of locks that are listed. */
 const MOST_LISTED = 100;
 
-/** What is known about one lock service. */
 export class ServiceWatch {
   private probed: { readonly at: number; readonly status: Promise<RedlockStatus> } | undefined;
 
-  /** @param name `null` for the service without a name */
+  // `name` is `null` for the service without a name.
   constructor(
     readonly name: string | null,
     readonly locks: LockService,
     private readonly events: EventLog,
   ) {}
 
-  /** Whether locking is off by `enabled: false`. */
+  // By `enabled: false`.
   get isOff(): boolean {
     return !this.locks.excludes;
   }
 
-  /** Follows the events of the service from now on. */
   begin(): void {
     const { events, name } = this;
     const lines: LoggerService = {
@@ -109,7 +103,6 @@ export class ServiceWatch {
     this.locks.observe(observer);
   }
 
-  /** The state of the masters, which are asked for it. Answers of the last second are used again. */
   status(now = performance.now()): Promise<RedlockStatus> {
     if (!this.probed || now - this.probed.at >= PROBE_INTERVAL) {
       this.probed = { at: now, status: this.locks.probe() };
@@ -117,7 +110,7 @@ export class ServiceWatch {
     return this.probed.status;
   }
 
-  /** What this process holds and waits for, however it began before the watch. */
+  // What this process holds and waits for, however it began before the watch.
   get own(): { readonly held: OwnLocks; readonly waiting: OwnLocks } {
     return this.locks.ownLocks(MOST_LISTED);
   }

@@ -1,6 +1,6 @@
 import type { Clock, Instant, Timer } from '../core/clock.js';
 
-/** Captured at load time: fake timers in a test must stop neither masters in memory nor the clock that it advances. */
+// Captured at load time: fake timers in a test must stop neither masters in memory nor the clock that it advances.
 export const { queueMicrotask, setImmediate } = globalThis;
 
 interface PendingTimer {
@@ -8,9 +8,9 @@ interface PendingTimer {
   readonly callback: () => void;
 }
 
-/** Longest time until a resume is detected, in milliseconds. */
+// In milliseconds.
 const NOTICED_WITHIN = 1_000;
-/** Number of turns of the event loop without further work after which all work that needs no time is done. */
+// After so many turns of the event loop without further work, all work that needs no time is done.
 const TURNS = 3;
 
 /** A clock that stands still until it is advanced, for tests that let time pass without waiting. */
@@ -19,7 +19,6 @@ export class ManualClock implements Clock {
   private readonly listeners: (() => void)[] = [];
   private monotonic = 0;
   private wall: number;
-  /** Number of callbacks for turns of their own so far. */
   private turns = 0;
 
   /** @param startsAt initial wall time in milliseconds since the Unix epoch; default: the beginning of the year 2000 */

@@ -2,75 +2,60 @@ import { holderFrom, REVOKED } from '../core/holder.js';
 import { GRANTED, GRANTED_WITH_WAITERS, type GrantedReply, type HeldReply } from '../core/master.interface.js';
 import { type Clock, elapsedSince, type Instant } from '../core/clock.js';
 
-/** The commands that the operations use. */
 export interface Commands {
-  /** The value of a string; `undefined` if there is none. */
   get(key: string): string | undefined;
   exists(key: string): boolean;
-  /** Milliseconds until the key expires; negative if it never does. */
+  // Milliseconds until the key expires; negative if it never does.
   pttl(key: string): number;
-  /** @param ttl in milliseconds */
+  // `ttl` in milliseconds.
   set(key: string, value: string, ttl: number): void;
   del(key: string): void;
-  /** @param ttl in milliseconds */
   pexpire(key: string, ttl: number): void;
   hget(key: string, field: number): string | undefined;
   hset(key: string, field: number, value: string): void;
-  /** Adds a member to a sorted set, or changes its score. */
   zadd(key: string, member: string, score: number): void;
-  /** Adds a member to a sorted set, unless it is there. */
   zaddNew(key: string, member: string, score: number): void;
   zrem(key: string, member: string): void;
-  /** Removes the members whose score is not larger. */
   zremUpTo(key: string, score: number): void;
-  /** The members of a sorted set and their scores, smallest first. Empty if there is none. */
   zrange(key: string): readonly (readonly [member: string, score: number])[];
-  /** Number of members. */
   zcard(key: string): number;
 }
 
-/** A server that carries out the operations. */
 export interface OperationContext {
   readonly data: Commands;
-  /** Name of the hash of fencing counters. */
   readonly counters: string;
-  /** How long a key stays reserved for a notified waiter, and how long a queue or a barrier lives, in milliseconds. */
+  // In milliseconds.
   readonly lives: { readonly reservation: number; readonly queue: number; readonly barrier: number };
-  /** Time of the server, in milliseconds. */
+  // In milliseconds.
   readonly now: () => number;
-  /** Notifies a waiter. Returns the number of listeners. */
   readonly publish: (waiter: string, key: string) => number;
-  /** Runs a command whose failure does not end the operation. */
+  // The failure of such a command does not end the operation.
   readonly attempt: <T>(command: () => T) => T | undefined;
 }
 
-/** The members of a shared key that have not expired. */
 interface SharedKey {
-  /** When each member ends, on the server's clock in milliseconds. */
+  // By the server's clock, in milliseconds.
   readonly ends: ReadonlyMap<string, number>;
-  /** Number of members with a token. The others are reservations. */
+  // Members with a token. The others are reservations.
   readonly holders: number;
-  /** When the last holder ends; without a holder, when the last reservation ends. */
+  // When the last holder ends; without a holder, when the last reservation ends.
   readonly till: number;
 }
 
-/** What a key holds: the token or reservation of an exclusive holder, or shared holders, or nothing. */
+// At most one of the two: the token or reservation of an exclusive holder, or shared holders.
 export interface KeyContent {
   readonly owner?: string | undefined;
   readonly shared?: SharedKey;
 }
 
-/** The value that replaces a token in a key that is reserved for the waiter that was notified. */
 export function reservedFor(waiter: string): string {
   return `reserved for ${waiter}`;
 }
 
-/** The member of a shared key that has this token, and the member of a queue that waits for a shared key. */
 export function sharedMember(name: string): string {
   return `shared ${name}`;
 }
 
-/** The time of a server in whole milliseconds. */
 export function millisecondsOf(server: OperationContext): number {
   return Math.floor(server.now());
 }
@@ -87,10 +72,8 @@ export function contentOf(server: OperationContext, key: string): KeyContent {
   return { shared: { ends, holders: [...ends.keys()].filter(isHolder).length, till: ends.get(last) ?? now } };
 }
 
-/**
- * Removes the members of a sorted set that have expired. The set then lives exactly as long as its last member.
- * Protocol 11.1.
- */
+// The set then lives exactly as long as its last member.
+// Protocol 11.1
 export function settle(server: OperationContext, key: string): void {
   const { data } = server;
   const now = millisecondsOf(server);
@@ -100,10 +83,7 @@ export function settle(server: OperationContext, key: string): void {
   if (left !== undefined) data.pexpire(key, left);
 }
 
-/**
- * The longest remaining time of the keys that are held, `undefined` if one of them never expires, and the holder of the
- * first of them.
- */
+// `remaining` is `undefined` if one of the keys never expires. The holder is that of the first of them.
 export function longestOf(server: OperationContext, keys: readonly string[], isHeld: readonly boolean[]): HeldReply {
   const held = keys.filter((_, index) => isHeld[index]).map((key) => ({ key, ...contentOf(server, key) }));
   const times = held.map(({ key, shared }) => (shared ? shared.till - millisecondsOf(server) : server.data.pttl(key)));
@@ -111,7 +91,6 @@ export function longestOf(server: OperationContext, keys: readonly string[], isH
   return heldFor(remaining, held[0]);
 }
 
-/** The answer to a request that a key refuses. */
 export function heldFor(remaining: number | undefined, { owner = '', shared }: KeyContent = {}): HeldReply {
   const holder = holderFrom(owner);
   return {
@@ -138,12 +117,12 @@ interface Entry {
   ttl: number;
 }
 
-/** This many keys are checked for expiry at each acquisition, so that forgotten keys do not accumulate. */
+// So many keys are checked for expiry at each acquisition, so that forgotten keys do not accumulate.
 const SWEEP = 4;
-/** What the members of a shared key begin with, unlike those of a barrier. */
+// What the members of a shared key begin with, unlike those of a barrier.
 const SHARED_KEY = /^(?:shared|reserved for) /;
 
-/** The keys, hashes and sorted sets of a master in memory. Hashes do not expire. */
+// Keys and sorted sets expire as on a server; hashes do not.
 export class MemoryDatabase implements Commands {
   private readonly entries = new Map<string, Entry>();
   private readonly hashes = new Map<string, Map<number, string>>();
@@ -151,17 +130,15 @@ export class MemoryDatabase implements Commands {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Number of keys that have not expired. */
   get size(): number {
     return this.names.filter((key) => !this.isQueue(key) && (this.get(key) !== undefined || this.isShared(key))).length;
   }
 
-  /** Number of queues with a member. */
   get queues(): number {
     return this.names.filter((key) => this.isQueue(key)).length;
   }
 
-  /** Forgets all keys and hashes. Queues stay, because processes join them once. */
+  // Queues stay, because processes join them once.
   clear(): void {
     for (const key of this.names) if (!this.isQueue(key)) this.entries.delete(key);
     this.hashes.clear();
@@ -176,7 +153,6 @@ export class MemoryDatabase implements Commands {
     return this.alive(key) !== undefined;
   }
 
-  /** `0` if there is no such key. */
   pttl(key: string): number {
     const entry = this.entries.get(key);
     if (!entry) return 0;
@@ -235,7 +211,6 @@ export class MemoryDatabase implements Commands {
     return [...this.scoresOf(key)].sort(([, one], [, other]) => one - other);
   }
 
-  /** Removes some of the keys that have expired. */
   sweep(): void {
     for (let i = 0; i < SWEEP; i++) {
       this.sweeper ??= this.entries.entries();
@@ -253,7 +228,7 @@ export class MemoryDatabase implements Commands {
     return this.pttl(key) > 0 ? this.entries.get(key) : undefined;
   }
 
-  /** Everything else expires. */
+  // Everything else expires.
   private isQueue(key: string): boolean {
     return this.alive(key)?.ttl === Infinity;
   }
@@ -262,7 +237,6 @@ export class MemoryDatabase implements Commands {
     return this.zrange(key).some(([member]) => SHARED_KEY.test(member));
   }
 
-  /** @param isNew whether the sorted set is stored if there is none */
   private scoresOf(key: string, { isNew = false } = {}): Scores {
     const value = this.alive(key)?.value;
     if (typeof value === 'object') return value;

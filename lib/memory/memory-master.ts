@@ -18,7 +18,7 @@ import { MemoryDatabase, type OperationContext } from './memory-database.js';
 import { carryOut, openState, readState, type StateContext, writeState } from './operations.js';
 
 const DOWN: UnreachableReply = Object.freeze({ kind: 'unreachable', reason: 'taken down', sent: false });
-/** The answer of a server, too. */
+// The answer of a server, too.
 const SHARED: RefusedReply = Object.freeze({
   kind: 'refused',
   code: 'WRONGTYPE',
@@ -35,7 +35,6 @@ export class MemoryMaster implements Master {
   private readonly data: MemoryDatabase;
   private readonly context: OperationContext;
   private readonly states: StateContext;
-  /** The listeners of waiting processes, by the names of these. */
   private readonly waiters = new Map<string, NotificationListener>();
   private waiting: (() => void)[] | undefined;
   private down = false;
@@ -161,7 +160,7 @@ export class MemoryMaster implements Master {
     return this.data.queues;
   }
 
-  /** Carries out the action of an operator in the order of the requests. */
+  // In the order of the requests, as a server would.
   private whenUp<T>(action: () => T): Promise<T | MasterReply> {
     return new Promise((resolve) => {
       const act = (): void => resolve(this.down ? CUT_OFF : action());
@@ -170,7 +169,6 @@ export class MemoryMaster implements Master {
     });
   }
 
-  /** Carries out a request at once. */
   private answer(request: MasterRequest): MasterReply {
     switch (request.op) {
       case 'open-state':

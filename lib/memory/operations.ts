@@ -63,14 +63,13 @@ interface SharedAcquisition {
   readonly queue?: QueueTicket | undefined;
 }
 
-/** Why a key refuses a shared holder. */
 interface Refusal {
-  /** Negative if the key never expires. */
+  // Negative if the key never expires.
   readonly remaining: number;
   readonly content: KeyContent;
 }
 
-/** Adds a shared holder to all keys, or to none. Protocol 11.2. */
+// Protocol 11.2
 export function share(server: OperationContext, request: SharedAcquisition): GrantedReply | HeldReply {
   const { keys, token, ttl, queue, sharing } = request;
   const refusals = keys.map((key, index) => refusalOf(server, request, key, sharing.barriers[index] as string));
@@ -96,10 +95,7 @@ export function share(server: OperationContext, request: SharedAcquisition): Gra
   return granted(hasWaiters);
 }
 
-/**
- * Refreshes a shared holder, and puts it back where it is missing. Refuses if a key has an exclusive holder.
- * Protocol 11.3.
- */
+// Protocol 11.3
 export function prolong(
   server: OperationContext,
   { keys, token, ttl }: Pick<SharedAcquisition, 'keys' | 'token' | 'ttl'>,
@@ -127,7 +123,7 @@ export function prolong(
   return isPresent.includes(false) ? HEALED : GRANTED;
 }
 
-/** Removes a shared holder. Protocol 11.4. */
+// Protocol 11.4
 export function unshare(
   server: OperationContext,
   { keys, queues, token }: Pick<ReleaseRequest, 'keys' | 'queues' | 'token'>,
@@ -148,7 +144,7 @@ export function unshare(
   return granted(hasWaiters);
 }
 
-/** Lets a waiter stand at some barriers, or leave them. Protocol 11.6. */
+// Protocol 11.6
 export function want(
   server: OperationContext,
   { barriers, waiter, waited }: Pick<WantRequest, 'barriers' | 'waiter' | 'waited'>,
@@ -198,10 +194,8 @@ function refusalOf(
   return { remaining: end - now, content };
 }
 
-/**
- * Takes one of the keys: the one that has the token already, that is reserved for the waiter, or the first free one.
- * Protocol 11.10.
- */
+// Prefers the key that has the token already, then one that is reserved for the waiter, then the first free one.
+// Protocol 11.10
 export function pick(
   server: OperationContext,
   { keys, token, ttl, queue }: Pick<PickRequest, 'keys' | 'token' | 'ttl' | 'queue'>,
@@ -222,7 +216,6 @@ export function pick(
   return soonestOf(server, keys);
 }
 
-/** The shortest remaining time of the keys. Those that are only reserved count if all are. */
 function soonestOf({ data }: OperationContext, keys: readonly string[]): HeldReply {
   const held = keys.map((key) => ({ owner: data.get(key), left: data.pttl(key) }));
   const isReserved = ({ owner }: { readonly owner: string | undefined }): boolean =>
@@ -235,12 +228,10 @@ function soonestOf({ data }: OperationContext, keys: readonly string[]): HeldRep
   return heldFor(soonest.left < 0 ? undefined : soonest.left, soonest);
 }
 
-/** A server that stores states. */
 export interface StateContext {
   readonly data: Pick<Commands, 'get' | 'set'>;
-  /** Wall clock of the server, in milliseconds. */
+  // Wall clock, in milliseconds.
   readonly now: () => number;
-  /** The generation of its data, and whether it is the first. */
   readonly generation: string;
   readonly isFirst: boolean;
 }
@@ -307,10 +298,9 @@ function outbid({ promised }: StateEntry): HeldReply {
   return { ...NOT_THE_HOLDER, promised };
 }
 
-/** Expiry of the key that a probe writes, in milliseconds, as in the scripts. */
+// In milliseconds, as in the scripts.
 const PROBE_LIFE = 1_000;
 
-/** A request that is about keys. Requests for the state have keys of their own. */
 export type KeyOperation =
   | AcquireRequest
   | PickRequest
@@ -322,7 +312,6 @@ export type KeyOperation =
   | InspectRequest
   | ProbeRequest;
 
-/** Carries out one request. */
 export function carryOut(server: OperationContext, request: KeyOperation): GrantedReply | HeldReply {
   switch (request.op) {
     case 'acquire': {
@@ -379,7 +368,7 @@ export function extend(
   return isHealed ? HEALED : GRANTED;
 }
 
-/** Grants with the largest counter as `fence`. Protocol 9.1. */
+// Protocol 9.1
 export function draw(
   server: OperationContext,
   { keys, token, counters: fields, atLeast, isFirst }: Pick<DrawRequest, 'keys' | 'token' | keyof Raise>,
@@ -457,7 +446,6 @@ export function probe({ data }: OperationContext, { keys }: Pick<ProbeRequest, '
 type Acquisition = Pick<AcquireRequest, 'keys' | 'token' | 'ttl' | 'queue'>;
 type Raise = Pick<DrawRequest, 'counters' | 'atLeast' | 'isFirst'>;
 
-/** Whether a key has shared holders, or an exclusive one other than these. */
 function isHeldBeside(server: OperationContext, key: string, owners: readonly (string | undefined)[]): boolean {
   const { owner, shared } = contentOf(server, key);
   return shared !== undefined || (owner !== undefined && !owners.includes(owner));

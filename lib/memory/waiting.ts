@@ -8,14 +8,11 @@ import {
 } from './memory-database.js';
 import { BARRIER } from '../core/keyspace.js';
 
-/** The entries of a barrier that precede a waiter. */
 interface Deferral {
-  /** When the last of them ends. */
   readonly till: number;
   readonly waiters: ReadonlySet<string | undefined>;
 }
 
-/** The entries of a barrier that precede this waiter; `undefined` if there is none. */
 export function deferralOf(
   server: OperationContext,
   barrier: string,
@@ -33,18 +30,17 @@ export function deferralOf(
   return till === undefined ? undefined : { till, waiters: new Set(before.map(([entry]) => arrivalIn(entry).waiter)) };
 }
 
-/** The entry of a barrier consists of the moment at which the waiter arrived, and its name. */
+// An entry consists of the moment at which the waiter arrived, and its name.
 export function arrivalIn(entry: string): { readonly since: number; readonly waiter: string | undefined } {
   const [, since, waiter] = /^(-?\d+) (.*)$/s.exec(entry) ?? [];
   return { since: Number(since ?? Infinity), waiter };
 }
 
-/** How many dead waiters one release skips, as in the scripts. */
+// Dead waiters that one release skips, as in the scripts.
 const MOST_SKIPPED = 100;
-/** Most members of a shared key, as in the scripts. */
+// As in the scripts.
 export const MOST_HOLDERS = 1_000;
 
-/** A place in the queues of some keys. */
 interface Place {
   readonly queues: readonly string[];
   readonly waiter: string;
@@ -55,10 +51,8 @@ interface Arrival extends Place {
   readonly waited: number;
 }
 
-/**
- * Joins the queues of the held keys. The reservation of another key is useless meanwhile: the next waiter gets it. So is
- * that of a key for which the waiter is deferred.
- */
+// The reservation of another key is useless meanwhile: the next waiter gets it. So is that of a key for which the
+// waiter is deferred.
 export function queueUp(
   server: OperationContext,
   keys: readonly string[],
@@ -78,13 +72,12 @@ export function queueUp(
 
 interface Enqueued {
   readonly member: string;
-  /** Milliseconds. */
+  // Milliseconds.
   readonly waited: number;
-  /** Whether a member that is in the queue already keeps its age. */
+  // Whether a member that is in the queue already keeps its age.
   readonly isNew: boolean;
 }
 
-/** Puts a member into a queue. */
 export function enqueue(server: OperationContext, queue: string, { member, waited, isNew }: Enqueued): void {
   const { data, attempt, lives } = server;
   const since = millisecondsOf(server) - waited;
@@ -92,7 +85,6 @@ export function enqueue(server: OperationContext, queue: string, { member, waite
   attempt(() => data.pexpire(queue, lives.queue));
 }
 
-/** Returns whether others wait in one of the queues. */
 export function leaveQueues({ data, attempt }: OperationContext, place: Place): boolean {
   let hasWaiters = false;
   for (const queue of place.queues) {
@@ -102,12 +94,10 @@ export function leaveQueues({ data, attempt }: OperationContext, place: Place): 
   return hasWaiters;
 }
 
-/** The member of the queues. */
 export function memberOf({ waiter, isShared }: Pick<Place, 'waiter' | 'isShared'>): string {
   return isShared ? sharedMember(waiter) : waiter;
 }
 
-/** Gives back the key that is reserved for a waiter. Returns whether it was. */
 export function dropReservation(
   server: OperationContext,
   key: string,
@@ -126,12 +116,9 @@ export function dropReservation(
   return true;
 }
 
-/**
- * Notifies the processes that are next and listen, and keeps the key for them for a moment: one that waits for an
- * exclusive key, or all that wait for a shared one and have waited longer than the first of the others. Returns whether
- * processes wait.
- * Protocol 5.4 and 11.7.
- */
+// One process that waits for an exclusive key is next, or all that wait for a shared one and have waited longer than
+// the first of the others. The key stays reserved for them for a moment. Returns whether processes wait.
+// Protocol 5.4 and 11.7
 export function wake(server: OperationContext, key: string, queue: string): boolean {
   const { data, attempt } = server;
   const { owner, shared } = contentOf(server, key);
@@ -156,16 +143,12 @@ export function wake(server: OperationContext, key: string, queue: string): bool
 }
 
 interface NextWaiter {
-  /** Its member of the queue. */
   readonly member: string;
-  /** The waiter, if it waits for a shared key. */
   readonly reader: string | undefined;
 }
 
-/**
- * The waiter of a queue that is next, unless those before it have been notified. Each request of a waiter measures its age
- * anew, so a waiter that precedes the head at the barrier may be behind it in the queue.
- */
+// Each request of a waiter measures its age anew, so a waiter that precedes the head at the barrier may be behind it in
+// the queue.
 function nextIn(server: OperationContext, queue: string): NextWaiter | 'none' | 'notified' {
   const members = server.data.zrange(queue);
   const [head, since] = members[0] ?? [undefined, 0];
@@ -177,7 +160,7 @@ function nextIn(server: OperationContext, queue: string): NextWaiter | 'none' | 
   return writer ? { member: writer[0], reader: undefined } : 'notified';
 }
 
-/** Offers an exclusive key to a waiter. Returns whether it listens. */
+// Returns whether the waiter listens.
 function offer({ data, lives, publish, attempt }: OperationContext, key: string, waiter: string): boolean {
   if (!data.exists(key)) attempt(() => data.set(key, reservedFor(waiter), lives.reservation));
   if (publish(waiter, key) > 0) return true;
@@ -185,10 +168,8 @@ function offer({ data, lives, publish, attempt }: OperationContext, key: string,
   return false;
 }
 
-/**
- * Offers a place among the shared holders of a key to a waiter. Returns whether it listens. A key that is kept for a while
- * after its release gets no reservation: the waiter asks when it ends, as it then knows.
- */
+// Returns whether the waiter listens. A key that is kept for a while after its release gets no reservation: the waiter
+// asks when it ends, as it then knows.
 function invite(
   server: OperationContext,
   key: string,

@@ -32,23 +32,21 @@ type AnsweredError = LockNotAcquiredError | QuorumUnavailableError | LockService
 
 const ANSWERED: readonly AnsweredError['code'][] = ['LOCK_NOT_ACQUIRED', 'QUORUM_UNAVAILABLE', 'LOCK_SERVICE_STOPPED'];
 
-/**
- * The errors that the filter answers, also those of another copy of this package. Nest selects a filter by `instanceof`.
- */
+// Also matches errors of another copy of this package: Nest selects a filter by `instanceof`.
 abstract class Answered extends Error {
   static override [Symbol.hasInstance](error: unknown): boolean {
     return isLockError(error) && ANSWERED.some((code) => code === error.code);
   }
 }
 
-/** Injection token that no provider has: a filter that Nest creates has no options. */
+// No provider has this token: a filter that Nest creates has no options.
 const OPTIONS = Symbol('nestjs-redlock:lock-exception-filter-options');
-/** An outage ends when no request has failed because of it for this many milliseconds. */
+// In milliseconds without a request that has failed because of the outage.
 const OUTAGE_ENDS_AFTER = 60_000;
-/** HTTP counts in whole seconds, and 0 would bring the client back too early. */
+// HTTP counts in whole seconds, and 0 would bring the client back too early.
 const SHORTEST_DELAY = 1;
 
-/** The responses of Express and Fastify, as far as they have the same methods. */
+// As far as Express and Fastify have the same methods.
 interface Response {
   status(code: number): this;
   header(name: string, value: string): this;
@@ -58,7 +56,7 @@ interface Response {
   end?(): unknown;
 }
 
-/** A socket of the packages ws or socket.io. */
+// Of the packages ws or socket.io.
 interface Socket {
   readonly readyState?: unknown;
   send(text: string): unknown;
@@ -91,7 +89,7 @@ interface Socket {
 export class LockExceptionFilter implements ExceptionFilter {
   private readonly logger = new Logger(LockExceptionFilter.name);
   private readonly lockedStatus: number;
-  /** When a request last failed because of an outage, by the monotonic clock. */
+  // By the monotonic clock.
   private lastOutage = -Infinity;
 
   /** @throws {RedlockConfigError} for an invalid option */
@@ -148,7 +146,7 @@ function secondsUntilRetry(error: AnsweredError): number {
   return Math.max(SHORTEST_DELAY, Math.ceil(milliseconds / 1000));
 }
 
-/** The response to an HTTP request. A package that runs handlers by itself may have a context without one. */
+// A package that runs handlers by itself may have a context without a response.
 function responseOf(host: ArgumentsHost): Response | undefined {
   if (host.getType() !== 'http') return undefined;
   const response = host.switchToHttp().getResponse<Partial<Response> | undefined>();
@@ -162,7 +160,7 @@ function end(response: Response): void {
   else response.end?.();
 }
 
-/** Sends what Nest's own filter for WebSockets sends. */
+// What Nest's own filter for WebSockets sends.
 function emit(host: ArgumentsHost, failure: object): void {
   const ws = host.switchToWs();
   const client = ws.getClient<Socket>();

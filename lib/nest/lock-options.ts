@@ -5,23 +5,17 @@ import { responseOf } from './locked-stream.js';
 import type { Duration } from '../core/settings/duration.js';
 import type { AcquireOptions } from '../core/settings/options.js';
 
-/** A placeholder as in other libraries and in routes: `{0}`, `${id}`, `#{id}`, `:id`, and `/:name`. */
+// As in other libraries and in routes: `{0}`, `${id}`, `#{id}`, `:id`, and `/:name`.
 const PLACEHOLDER = /[$#]?\{(\w+)\}|(?<=[:/]):(\w+)|:(id)\b/;
 
-/**
- * Validates a key that is written in the source.
- *
- * @param where names the decorator or the interceptor in error messages
- * @param parameter the type of what the function to write instead receives; default: an argument of the method
- * @throws {RedlockConfigError} unless it is one name or a non-empty array of names, without placeholders
- */
+// `parameter`: the type of what a key function would receive instead of the arguments of the method, for error
+// messages.
 export function resolveFixedKey(where: string, key: unknown, parameter?: string): readonly string[] {
   const names = resolveResources(`${where}: key`, key);
   for (const name of names) refusePlaceholder(where, name, parameter);
   return names;
 }
 
-/** @throws {RedlockConfigError} for what only looks like a key function, and for arguments beyond the options */
 export function checkArguments(where: string, key: unknown, surplus: readonly unknown[]): void {
   if (typeof key === 'function' && /^class\b/.test(Function.prototype.toString.call(key))) {
     throw new RedlockConfigError(`${where}: key`, key, 'must be a name, an array of names or a function, not a class');
@@ -31,7 +25,7 @@ export function checkArguments(where: string, key: unknown, surplus: readonly un
   throw new RedlockConfigError(where, surplus[0], requirement);
 }
 
-/** Validates a key that a function has returned. Like {@link resolveFixedKey}, but braces and colons are allowed. */
+// Braces and colons are allowed here: they come from the values of a call.
 export function resolveComputedKey(where: string, key: unknown): readonly string[] {
   return resolveResources(`${where}: key`, key);
 }
@@ -51,13 +45,8 @@ function refusePlaceholder(where: string, name: string, parameter: string | unde
   );
 }
 
-/**
- * Validates a key that the function of an interceptor has computed from a request.
- *
- * @throws {BadRequestException} for an invalid key, if the client can be answered with an HTTP status: the request lacks
- * what the key is made of, or has something else in its place
- * @throws {RedlockConfigError} for an invalid key, for a client of another protocol
- */
+// With an invalid key, the request lacks what the key is made of, or has something else in its place: a client that can
+// be answered with an HTTP status gets 400.
 export function requestKeyOf(context: ExecutionContext, key: unknown): readonly string[] {
   try {
     return resolveComputedKey(`LockInterceptor on ${context.getClass().name}.${context.getHandler().name}`, key);
@@ -74,7 +63,7 @@ function hasHttpClient(context: ExecutionContext): boolean {
   return context.getType<string>() === 'graphql' || responseOf(context) !== undefined;
 }
 
-/** Has no prototype, so that a property added to `Object.prototype` is not read as an option. */
+// Has no prototype, so that a property added to `Object.prototype` is not read as an option.
 const NO_OPTIONS: AcquireOptions = Object.freeze(Object.create(null) as object);
 
 /** One resource, or several that are acquired together or not at all. */
@@ -94,7 +83,7 @@ export interface WithLockOptions extends AcquireOptions {
   reentrant?: boolean;
 }
 
-/** Users give a ttl, or options that may contain one. A value that is not an object counts as a ttl. */
+// Users give a ttl, or options that may contain one. A value that is not an object counts as a ttl.
 export function optionsOf<Options extends AcquireOptions>(given: Duration | Options | undefined): Options {
   if (given === undefined) return NO_OPTIONS as Options;
   return typeof given === 'object' && (given as Options | null) !== null ? given : ({ ttl: given } as Options);
@@ -134,20 +123,17 @@ export interface LockInterceptorOptions extends DeclaredLockOptions {
   onLocked?: 'throw' | LockedStatus | ((error: LockNotAcquiredError) => unknown);
 }
 
-/** @throws {RedlockConfigError} unless `@WithLock` can use the value as `onLocked` */
 export function checkOnLocked(where: string, onLocked: unknown): void {
   if (isThrowOrFunction(onLocked) || onLocked === 'skip') return;
   throw new RedlockConfigError(`${where}: onLocked`, onLocked, `must be 'throw', 'skip' or a function`);
 }
 
-/** @throws {RedlockConfigError} unless `LockInterceptor` can use the value as `onLocked` */
 export function checkOnLockedStatus(where: string, onLocked: unknown): void {
   if (isThrowOrFunction(onLocked) || statusOf(onLocked) !== undefined) return;
   const requirement = `must be 'throw', a status to send such as { status: 202 }, or a function`;
   throw new RedlockConfigError(`${where}: onLocked`, onLocked, requirement);
 }
 
-/** The HTTP status that `onLocked` names; `undefined` if it names none. */
 export function statusOf(onLocked: unknown): number | undefined {
   try {
     const { status } = onLocked as { readonly status?: unknown };

@@ -3,27 +3,24 @@ import { Inject } from '@nestjs/common';
 import { RedlockConfigError } from '../core/errors.js';
 import type { LockService } from './lock.service.js';
 
-/** Reports on the jobs of the application, for parts of this package that must not need `@nestjs/schedule`. */
+// For parts of this package that must not need `@nestjs/schedule`.
 export interface JobReports {
-  /** All jobs, in the order of their declarations. Asks the masters once for each; never rejects. */
+  // In the order of their declarations. Asks the masters once for each; never rejects.
   overview(): Promise<readonly JobOverview[]>;
 }
 
-/** Injection token of {@link JobReports}. The same for both builds of this package. */
+// Registered symbols, here and below, are the same for both builds of this package.
 export const JOB_REPORTS = Symbol.for('nestjs-redlock:job-reports');
 
-/** Injection token of the jobs of an application. Nest shows this description if it cannot find them. */
+// Nest shows this description if it cannot find the jobs.
 export const JOBS = Symbol.for(
   'the jobs of nestjs-redlock/schedule: import RedlockScheduleModule beside RedlockModule and ScheduleModule',
 );
 
-/** Metadata key: the jobs that a class declares. The same for both builds of this package. */
 export const JOB_DECLARATIONS = Symbol.for('nestjs-redlock:jobs');
 
-/**
- * The property by which a lock service differs from a mock. It is a registered symbol, so that it also identifies a
- * service of another copy of this package.
- */
+// The property by which a lock service differs from a mock. A registered symbol also identifies a service of another
+// copy of this package.
 export const IS_LOCK_SERVICE = Symbol.for('nestjs-redlock:is-lock-service');
 
 /**
@@ -44,10 +41,7 @@ export function getLockServiceToken(name?: string): symbol {
   );
 }
 
-/**
- * Injection token of the lock service that every module uses in place of the one that it would start.
- * `RedlockTestingModule` provides it.
- */
+// The lock service that every module uses in place of the one that it would start. `RedlockTestingModule` provides it.
 export function getReplacementToken(name?: string): symbol {
   return Symbol.for(`nestjs-redlock:replacement:${name ?? ''}`);
 }
@@ -62,7 +56,6 @@ export function InjectLockService(name?: string): PropertyDecorator & ParameterD
   return Inject(getLockServiceToken(name));
 }
 
-/** Injection token of the lock service that the options of `@WithLock` or `LockInterceptor` name. */
 export function tokenFor(where: string, options: { readonly service?: string }): symbol {
   let service: string | undefined;
   try {
@@ -74,10 +67,7 @@ export function tokenFor(where: string, options: { readonly service?: string }):
   return getLockServiceToken(service);
 }
 
-/**
- * @throws {RedlockConfigError} if decorators and interceptors cannot work with the object that replaces the service in
- * a test
- */
+// In a test, an object that cannot lock may replace the service.
 export function checkLockService(where: string, locks: unknown): asserts locks is LockService {
   if (isLockService(locks)) return;
   const requirement =
@@ -86,13 +76,11 @@ export function checkLockService(where: string, locks: unknown): asserts locks i
   throw new RedlockConfigError(where, locks, requirement);
 }
 
-/** Whether the value can lock. A mock cannot, even if it has all methods of a lock service. */
 export function isLockService(value: unknown): value is LockService {
   // A mock may return a function for each property.
   return typeof value === 'object' && value !== null && Reflect.get(value, IS_LOCK_SERVICE) === true;
 }
 
-/** @throws {RedlockConfigError} unless the name is `undefined` or a non-empty string */
 export function checkServiceName(option: string, name: unknown): void {
   if (name === undefined || (typeof name === 'string' && name !== '')) return;
   throw new RedlockConfigError(option, name, 'must be a non-empty string');

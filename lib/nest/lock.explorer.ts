@@ -12,18 +12,14 @@ import { declarationsOf } from './with-lock.decorator.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/**
- * Refuses jobs in objects that Nest did not build from a class, and so could not inject into, if nothing would run them.
- *
- * @throws {RedlockConfigError}
- */
+// In objects that Nest did not build from a class, and so could not inject into, nothing would show that no job runs.
 function refuseJobsWithoutModule(wrapper: Wrapper, wrappers: readonly Wrapper[]): void {
   if (!hasJobs(wrapper.instance) || wrappers.some(({ token }) => token === JOBS)) return;
   const requirement = 'has jobs, and RedlockScheduleModule, which runs them, is not imported beside RedlockModule';
   throw new RedlockConfigError('provider', wrapper.name, requirement);
 }
 
-/** Refuses jobs of an object that a factory made after boot. @throws {RedlockConfigError} */
+// A factory may make an object with jobs after boot, when it is too late to run them.
 function refuseLateJobs(wrapper: Wrapper, instance: unknown): void {
   if (!hasJobs(instance)) return;
   const requirement =
@@ -35,13 +31,11 @@ function hasJobs(instance: unknown): boolean {
   return typeof instance === 'object' && instance !== null && Reflect.hasMetadata(JOB_DECLARATIONS, instance);
 }
 
-/**
- * Marks the classes that `LockInterceptor` creates, and names them in error messages. A registered symbol, so that two copies of this package recognize
- * each other's classes.
- */
+// Marks the classes that `LockInterceptor` creates, and names them in error messages. A registered symbol, so that two
+// copies of this package recognize each other's classes.
 export const LOCK_INTERCEPTOR = Symbol.for('nestjs-redlock:lock-interceptor');
 
-/** Metadata keys of methods that packages call without Nest's interceptors, each with the decorators that set it. */
+// Packages call these methods without Nest's interceptors. Each metadata key has the decorators that set it.
 const CALLED_DIRECTLY = [
   ['SCHEDULER_TYPE', '@Cron, @Interval or @Timeout'],
   ['EVENT_LISTENER_METADATA', '@OnEvent'],
@@ -49,21 +43,16 @@ const CALLED_DIRECTLY = [
   ['bullmq:worker_events_metadata', '@OnWorkerEvent'],
   ['bullmq:queue_events_metadata', '@OnQueueEvent'],
 ] as const;
-/** Metadata key of a class whose method `process` BullMQ calls. */
+// On a class whose method `process` BullMQ calls.
 const BULLMQ_PROCESSOR = 'bullmq:processor_metadata';
 
-/** Metadata keys that do not mark a handler: those of the packages above, of injection, and of enhancers. */
+// Metadata keys that do not mark a handler: those of the packages above, of injection, and of enhancers.
 const NO_HANDLER =
   /^(SCHEDULE|EVENT_LISTENER|bull|design:|self:|optional:|scope:|__(injectable|interceptors|guards|pipes|exceptionFilters)__)/;
 
-/**
- * Refuses `LockInterceptor` where Nest would not run it.
- *
- * On a method, it is refused if a package calls the method directly. On a class, it may be meant for other methods: it
- * is refused only if the metadata rules out that anything else in the class is a handler.
- *
- * @throws {RedlockConfigError} for the first method that would run without its lock
- */
+// Refuses `LockInterceptor` where Nest would not run it: on a method that a package calls directly. On a class, it may
+// be meant for other methods: it is refused only if the metadata rules out that anything else in the class is a
+// handler.
 function refuseUnintercepted(prototype: object): void {
   const owner: unknown = prototype.constructor;
   if (typeof owner !== 'function') return;
@@ -85,7 +74,6 @@ function refuseUnintercepted(prototype: object): void {
   }
 }
 
-/** Whether the interceptors of a class or a method include a `LockInterceptor`. */
 function isLocked(target: object): boolean {
   const interceptors: unknown = Reflect.getMetadata('__interceptors__', target);
   return Array.isArray(interceptors) && interceptors.some(isLockInterceptor);
@@ -100,16 +88,12 @@ function canBeNoHandler(target: object): boolean {
   return Reflect.getMetadataKeys(target).every((key) => typeof key === 'string' && NO_HANDLER.test(key));
 }
 
-/** The decorators because of which a package calls a method directly. */
 function directCallerOf(owner: object, name: string, method: object): string | undefined {
   if (name === 'process' && Reflect.hasMetadata(BULLMQ_PROCESSOR, owner)) return '@Processor';
   return CALLED_DIRECTLY.find(([key]) => Reflect.hasMetadata(key, method))?.[1];
 }
 
-/**
- * Writes the name of the handler or the class that uses it into each class of `LockInterceptor`, for error messages. Called
- * before Nest creates the interceptors, which check their options then and cannot see where they are used.
- */
+// Called before Nest creates the interceptors, which check their options then and cannot see where they are used.
 export function nameInterceptors(discovery: DiscoveryService): void {
   for (const { metatype } of [...discovery.getControllers(), ...discovery.getProviders()]) {
     const owner: unknown = metatype;
@@ -135,23 +119,17 @@ function nameAll(target: object, place: string): void {
   }
 }
 
-/** How a method uses a name. */
 interface Use {
-  /** The decorator, the class and the method. */
+  // The decorator, the class and the method, for messages.
   readonly method: string;
   readonly permits: number | undefined;
   readonly isShared: boolean;
 }
 
-/** The names that methods of an application lock, or take permits of, as far as they are known at boot. */
 export class FixedNames {
   private readonly uses = new Map<string, Use>();
 
-  /**
-   * Permits of a name and a lock of the same name do not exclude each other, which is never meant.
-   *
-   * @throws {RedlockConfigError} if two methods use one name in different ways, and for permits of several names
-   */
+  // Permits of a name and a lock of the same name do not exclude each other, which is never meant.
   add(resources: readonly string[], use: Use): void {
     refuseSeveral(resources, use.permits, use.method);
     for (const name of resources) {
@@ -182,22 +160,14 @@ function verb({ permits, isShared }: Use): string {
   return permits === 1 ? 'takes the only permit of' : `takes one of ${permits} permits of`;
 }
 
-/** Injection token: the name of the lock service that an explorer serves. */
 export const SERVICE_NAME = Symbol.for('nestjs-redlock:service-name');
-/** Injection token: the lock service that an explorer serves. */
 export const LOCK_SERVICE = Symbol('nestjs-redlock:lock-service');
 
-/**
- * Objects to which an explorer handed a lock service: an application that boots later with one of them replaces that
- * service by its own.
- */
+// An application that boots later with one of these objects replaces the service in it by its own.
 const handedOver = new WeakSet<object>();
 
-/**
- * Examines all providers and controllers at boot: checks the options of each `@WithLock`, hands the lock service to
- * objects that Nest did not build from a class and therefore could not inject into, and refuses interceptors that would
- * never run.
- */
+// Examines all providers and controllers at boot: checks the options of each `@WithLock`, hands the lock service to
+// objects that Nest did not build from a class and so could not inject into, and refuses interceptors that never run.
 @Injectable()
 export class LockExplorer {
   private readonly host: symbol;
@@ -211,7 +181,6 @@ export class LockExplorer {
     this.host = getLockServiceToken(name ?? undefined);
   }
 
-  /** @throws {RedlockConfigError} for the first invalid option */
   explore(): void {
     const wrappers = [...this.discovery.getProviders(), ...this.discovery.getControllers()];
     this.refuseTwin(wrappers);
@@ -230,7 +199,7 @@ export class LockExplorer {
     }
   }
 
-  /** With two services of one name, the service of an object that Nest did not build would be ambiguous. */
+  // With two services of one name, the service of an object that Nest did not build would be ambiguous.
   private refuseTwin(wrappers: readonly Wrapper[]): void {
     const services = wrappers.filter(({ token }) => token === this.host).map(({ instance }) => instance as unknown);
     if (new Set(services).size < 2) return;
@@ -266,7 +235,7 @@ export class LockExplorer {
     handedOver.add(instance);
   }
 
-  /** Nest creates request-scoped and transient providers after boot, too. */
+  // Nest creates request-scoped and transient providers after boot, too.
   private handOverLater(wrapper: Wrapper): void {
     const make = wrapper.metatype as (...args: unknown[]) => unknown;
     wrapper.metatype = async (...args: unknown[]) => {

@@ -27,7 +27,7 @@ import { LockedStream, responseOf, returnsObservable } from './locked-stream.js'
 import { LOCK_INTERCEPTOR } from './lock.explorer.js';
 import { holdOr } from './with-lock.decorator.js';
 
-/** The status that proxies log for a client that disconnects before the response. */
+// Proxies log this status for a client that disconnects before the response.
 const CLIENT_CLOSED_REQUEST = 499;
 
 /** What to lock: fixed, or computed from the execution context. */
@@ -90,7 +90,7 @@ export function LockInterceptor(
     /** The name of this interceptor in error messages. */
     static [LOCK_INTERCEPTOR] = 'LockInterceptor';
 
-    /** The status to send if another holder keeps the resource. */
+    // To send if another holder keeps the resource.
     private readonly status: number | undefined;
     private readonly options: LockedMethodOptions;
 

@@ -47,27 +47,24 @@ const DONE = Promise.resolve();
 /** Work that runs under a lock. */
 export type LockedWork<T> = (lock: Lock) => T | PromiseLike<T>;
 
-/** How to acquire the lock of some work. */
 export interface WorkSettings {
   readonly call: CallSettings;
-  /** Whether the work may run inside a lock that its call chain has. */
+  // The work may run inside a lock that its call chain has.
   readonly mayJoin: boolean;
 }
 
-/** Work that has begun. */
 interface BegunWork<T> {
   readonly scope: LockScope;
   readonly returned: T | PromiseLike<T>;
 }
 
-/** What to run under a lock. */
 interface LockedRun<T> {
   readonly work: LockedWork<T>;
-  /** May refuse what the work returns, a promise and its result alike, by throwing. */
+  // May refuse what the work returns, a promise and its result alike, by throwing.
   readonly check?: (returned: unknown) => void;
-  /** What a refusal means to the caller, for observers. */
+  // What a refusal means to the caller, for observers.
   readonly onHeld?: OnHeld | undefined;
-  /** The result of a call that does not run, because the lock was not acquired; default: its error. */
+  // For a call that does not run, because the lock was not acquired; default: its error.
   readonly otherwise?: ((error: unknown) => Promise<T>) | undefined;
 }
 
@@ -79,15 +76,14 @@ interface LockedRun<T> {
 export class LockService {
   private readonly context = new LockContext<LockScope>();
   private readonly fixedNames = new FixedNames();
-  /** The last ttl that was given alone, or left out, and its call: a program gives few different ones. */
+  // The call of the last ttl that was given alone, or left out: a program gives few different ones.
   private last: { readonly ttl: Duration | undefined; readonly call: CallSettings } | undefined;
 
   /** @internal */
   constructor(
-    /** Returns the algorithm for one acquisition. */
+    // Asked for each acquisition.
     private readonly redlock: () => Redlock,
     private readonly settings: Settings,
-    /** Receives warnings about options that are probably mistakes. */
     private readonly warn: (message: string) => void = () => undefined,
     private readonly hub: ObserverHub = new ObserverHub(),
     /** @internal `false` with `enabled: false`: no acquisition is ever refused. */
@@ -441,7 +437,6 @@ export class LockService {
     );
   }
 
-  /** The lock of the call chain inside which the work runs, if there is one. */
   private join(resources: readonly string[], { call, mayJoin }: WorkSettings): LockScope | undefined {
     if (mayJoin) {
       const outer = this.heldInChain(call, (lock) => resources.every((resource) => lock.resources.includes(resource)));
@@ -480,14 +475,13 @@ export class LockService {
     throw new LockReentryError(resources, lock.resources, problem);
   }
 
-  /** Permits of a name and a lock of the same name do not exclude each other. */
+  // Permits of a name and a lock of the same name do not exclude each other.
   private heldInChain({ permits }: CallSettings, condition: (lock: Lock) => boolean): LockScope | undefined {
     const isPermit = permits !== undefined;
     return this.context.find(({ lock }) => (lock.slot !== undefined) === isPermit && condition(lock) && lock.isKept);
   }
 }
 
-/** @throws {RedlockConfigError} unless the value is one resource */
 function singleResource(resource: string): string {
   const [name, ...others] = resolveResources('resource', resource);
   if (name !== undefined && others.length === 0) return name;

@@ -2,11 +2,6 @@ import { Inject } from '@nestjs/common';
 import { isObservable } from 'rxjs';
 import { RedlockConfigError } from '../core/errors.js';
 
-/**
- * The method that a decorator is put on.
- *
- * @throws {RedlockConfigError} for a static method, an accessor, a property and a generator
- */
 export function methodOf<Method>(
   where: string,
   target: object,
@@ -23,18 +18,18 @@ export function misuse(where: string, what: string): RedlockConfigError {
   return new RedlockConfigError(where, what, 'needs a method that returns a promise');
 }
 
-/** @throws {RedlockConfigError} if the method has returned what runs after it */
+// A stream would run after the method has returned, without the lock.
 export function refuseStream<T>(where: string, result: T, advice = ': use LockInterceptor'): T {
   if (!isObservable(result) && !isAsyncIterator(result)) return result;
   throw new RedlockConfigError(where, result, `cannot lock what runs after the method has returned${advice}`);
 }
 
-/** The class of a decorated member, which is given by its prototype, or by itself for a static one. */
+// A decorated member is given by the prototype of its class, or by the class for a static one.
 export function nameOf(target: object): string {
   return typeof target === 'function' ? target.name : target.constructor.name;
 }
 
-/** Lets Nest set a property of the instances. It cannot create them if nothing provides the token. */
+// Nest sets the property of the instances, and cannot create them if nothing provides the token.
 export function injectProperty(target: object, token: symbol): void {
   if (token in target) return;
   Object.defineProperty(target, token, {
@@ -48,7 +43,7 @@ export function injectProperty(target: object, token: symbol): void {
   Inject(token)(target, token);
 }
 
-/** Also recognizes an async generator that was compiled for an older runtime. A readable stream is not an iterator. */
+// Also recognizes an async generator that was compiled for an older runtime. A readable stream is not an iterator.
 function isAsyncIterator(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value && 'next' in value;
 }

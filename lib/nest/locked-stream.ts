@@ -3,7 +3,7 @@ import { type CallHandler, type ExecutionContext, Logger, StreamableFile } from 
 import { defer, isObservable, type Subscriber, type Subscription } from 'rxjs';
 import type { LockScope } from './lock-scope.js';
 
-/** Turns what is thrown into a rejection. An async function would do the same for one more promise in each call. */
+// An async function would do the same for one more promise in each call.
 export function rejectOnThrow<T>(run: () => Promise<T>): Promise<T> {
   try {
     return run();
@@ -12,7 +12,7 @@ export function rejectOnThrow<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Forwards a handler's result under a lock, and releases the lock when the last value has been delivered. */
+// Forwards a handler's result under a lock, and releases the lock when the last value has been delivered.
 export class LockedStream {
   private readonly source: Subscription | undefined;
   private last: unknown;
@@ -48,7 +48,6 @@ export class LockedStream {
     if (this.over) this.tearDown();
   }
 
-  /** Called when the last listener has left. */
   unsubscribe(): void {
     // A handler that has emitted nothing yet may be a promise, which continues and needs its lock. An Observable, or a
     // response that has already begun, belongs to a stream that may never emit again.
@@ -97,7 +96,7 @@ export class LockedStream {
     else this.subscriber.complete();
   }
 
-  /** The handler has returned, but its result is still being written to the response. */
+  // The handler has returned, but its result is still being written to the response.
   private finishWithResponse(response: ResponseStream): void {
     const end = (): void => {
       response.off('finish', end).off('close', end);
@@ -114,16 +113,14 @@ export class LockedStream {
     this.subscriber.error(error);
   }
 
-  /**
-   * A promise may still fail with its own error, which takes precedence. A stream would continue as if it held the
-   * lock, so it fails.
-   */
+  // A promise may still fail with its own error, which takes precedence. A stream would continue as if it held the
+  // lock, so it fails.
   private readonly onLost = (): void => {
     if (this.over) this.response?.destroy();
     else if (this.emitted || this.isObservable) this.fail(this.hold.lock.loss);
   };
 
-  /** Stops the handler's stream. The teardown is application code: an error there must not keep the lock. */
+  // The teardown is application code: an error there must not keep the lock.
   private tearDown(): void {
     try {
       this.source?.unsubscribe();
@@ -142,9 +139,7 @@ export class LockedStream {
   }
 }
 
-/**
- * Logs an error from a signal listener or from a promise that is not awaited, where it would otherwise end the process.
- */
+// For a signal listener or a promise that is not awaited, where an error would end the process.
 function report(error: unknown): void {
   try {
     new Logger('LockInterceptor').error(error);
@@ -153,18 +148,14 @@ function report(error: unknown): void {
   }
 }
 
-/**
- * Whether a handler is declared to return an Observable, according to the metadata that the compiler emits for
- * decorated methods. Nest passes on promises and Observables alike, so an interceptor cannot see what the handler
- * returned.
- */
+// By the metadata that the compiler emits for decorated methods: Nest passes on promises and Observables alike, so an
+// interceptor cannot see what the handler returned.
 export function returnsObservable(context: ExecutionContext): boolean {
   const { prototype } = context.getClass() as { prototype: object };
   const declared: unknown = Reflect.getMetadata('design:returntype', prototype, context.getHandler().name);
   return typeof declared === 'function' && isObservable(declared.prototype);
 }
 
-/** The part of a Node response that is used here. */
 interface ResponseStream {
   readonly writableEnded: boolean;
   readonly destroyed: boolean;
@@ -174,7 +165,6 @@ interface ResponseStream {
   destroy(): unknown;
 }
 
-/** The response to an HTTP request; `undefined` for any other context. */
 export function responseOf(context: ExecutionContext): ResponseStream | undefined {
   if (context.getType() !== 'http') return undefined;
   const response = context.switchToHttp().getResponse<({ raw?: ResponseStream } & ResponseStream) | undefined>();
@@ -183,17 +173,14 @@ export function responseOf(context: ExecutionContext): ResponseStream | undefine
   return typeof stream?.once === 'function' ? stream : undefined;
 }
 
-/**
- * Whether the response is still being written. A handler that returned a stream, or nothing, may have left the response
- * to code that still writes to it. Nest sends all other values at once and as a whole, after the lock was released, so
- * that the next request finds it free.
- */
+// A handler that returned a stream, or nothing, may have left the response to code that still writes to it. Nest sends
+// all other values at once and as a whole, after the lock was released, so that the next request finds it free.
 function isStillSending(response: ResponseStream, value: unknown): boolean {
   if (response.writableEnded || response.destroyed) return false;
   return value === undefined || value instanceof StreamableFile || isStream(value);
 }
 
-/** A Node stream, a web stream, or an Express response that the handler returned. */
+// A Node stream, a web stream, or an Express response that the handler returned.
 function isStream(value: unknown): boolean {
   return typeof value === 'object' && value !== null && ('pipe' in value || 'pipeTo' in value);
 }

@@ -5,13 +5,12 @@ import { quorumWithin, type RedlockStatus, votingIn } from '../core/health/statu
 import type { LockObserver } from '../core/observer.js';
 import { showNames } from '../core/display.js';
 
-/** So many lines of one subject are written at once. */
+// Lines of one subject that are written at once.
 const BURST = 6;
-/** Bounds of the time between two lines after that, in milliseconds. */
+// Of the time between two lines after that, in milliseconds.
 const FIRST_INTERVAL = 1_000;
 const LAST_INTERVAL = 60_000;
 
-/** Writes one line to the log. */
 type WriteLine = (text: string) => unknown;
 
 interface Subject {
@@ -23,10 +22,8 @@ interface Subject {
   timer: Timer | undefined;
 }
 
-/**
- * Writes the lines of a subject that changes all the time at a growing interval: each time the last of them, which is the
- * present state, with the number of those that were left out.
- */
+// A subject that changes all the time is written at a growing interval: each time its last line, which is the present
+// state, with the number of those that were left out.
 export class LogDamper {
   private readonly subjects = new Map<string, Subject>();
 
@@ -53,7 +50,6 @@ export class LogDamper {
     if (subject.written >= BURST) this.pause(subject);
   }
 
-  /** Writes what is still to be written. */
   end(): void {
     for (const subject of this.subjects.values()) {
       subject.timer?.cancel();
@@ -70,7 +66,6 @@ export class LogDamper {
     subject.timer = this.clock.schedule(subject.interval, again).unref();
   }
 
-  /** Returns whether there was a line to write. */
   private resume(subject: Subject): boolean {
     const { last, leftOut } = subject;
     subject.timer = undefined;
@@ -85,18 +80,14 @@ export class LogDamper {
   }
 }
 
-/**
- * Writes the events of masters and locks to the log of the application.
- *
- * @param clock its wall time dates the end of a quarantine
- */
+// The wall time of `clock` dates the end of a quarantine.
 export function logTo(logger: LoggerService, clock: Pick<Clock, 'read' | 'schedule'>): LockObserver {
   const damper = new LogDamper(clock);
   const info = (text: string): void => void logger.log(text);
   const warn = (text: string): void => void logger.warn(text);
   const error = (text: string): void => void logger.error(text);
   const lost = new Set<string>();
-  /** Masters that were reported as refused before the first status. */
+  // Reported as refused before the first status.
   const refused = new Set<string>();
   let wasQuorumLost = false;
   return {
@@ -168,13 +159,12 @@ function votes(status: RedlockStatus): string {
   return `${votingIn(status)} of ${all} ${all === 1 ? 'master votes' : 'masters vote'}`;
 }
 
-/** Why each of the other masters does not vote, in parentheses. */
 function why({ masters }: RedlockStatus): string {
   const missing = masters.filter(({ state }) => state !== 'voting');
   return ` (${missing.map(({ master, state, reason }) => `${master}: ${state}, ${reason}`).join('; ')})`;
 }
 
-/** The time of day, in the zone of this process, at which a quorum votes at the latest, and how far off that is. */
+// The time of day in the zone of this process, and how far off it is.
 function quorumTime(status: RedlockStatus, clock: Pick<Clock, 'read'>): string | undefined {
   const within = quorumWithin(status);
   if (within === undefined) return undefined;

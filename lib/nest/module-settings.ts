@@ -21,11 +21,6 @@ const MASTER: readonly (keyof Master)[] = [
   ...(['ask', 'connect', 'problem', 'identity', 'reconnect', 'onReady', 'listen', 'close'] as const),
 ];
 
-/**
- * Creates the masters that the option `masters` names.
- *
- * @throws {RedlockConfigError} for the first invalid one
- */
 export function createMasters(sources: unknown, context: RedisMasterContext): Master[] {
   if (sources === 'memory') return [new MemoryMaster(context.clock)];
   const count = countOf(sources);
@@ -51,12 +46,10 @@ export function createMasters(sources: unknown, context: RedisMasterContext): Ma
   return masters;
 }
 
-/** What to write instead of a client that is not in a list. */
 function adviceFor(sources: unknown): string {
   return hasMethods(sources, ['duplicate']) && isClient(sources) ? '; a client goes into a list, such as [client]' : '';
 }
 
-/** Number of masters; `undefined` unless `sources` is a non-empty array. */
 function countOf(sources: unknown): number | undefined {
   try {
     return Array.isArray(sources) && sources.length > 0 ? sources.length : undefined;
@@ -71,7 +64,6 @@ function createMaster(option: string, source: MasterSource, context: RedisMaster
   throw new RedlockConfigError(option, source, `must have a name and the methods ${MASTER.join(', ')}`);
 }
 
-/** Whether the value is an object with these methods. */
 function hasMethods(value: unknown, methods: readonly string[]): value is object {
   try {
     if (typeof value !== 'object' || value === null) return false;
@@ -81,7 +73,6 @@ function hasMethods(value: unknown, methods: readonly string[]): value is object
   }
 }
 
-/** @throws {RedlockConfigError} unless the value is a list of observers */
 export function observersOf(observers: unknown): readonly LockObserver[] {
   if (observers !== undefined && (!Array.isArray(observers) || !observers.every((each) => hasMethods(each, [])))) {
     throw new RedlockConfigError('observers', observers, 'must be a list of observers');
@@ -89,7 +80,7 @@ export function observersOf(observers: unknown): readonly LockObserver[] {
   return observers ?? [];
 }
 
-/** The observers of one service: each observer, or the one that it returns for the service. */
+// An observer may return another one for each service.
 export function started(
   observers: readonly LockObserver[],
   service: ObservedService,
@@ -105,7 +96,6 @@ export function started(
   });
 }
 
-/** Logs what an observer throws. */
 export function reportTo(logger: LoggerService, observed = 'locks'): (error: unknown) => void {
   return (error) => {
     try {
@@ -116,7 +106,7 @@ export function reportTo(logger: LoggerService, observed = 'locks'): (error: unk
   };
 }
 
-/** The units of the three finest fields of a cron expression: how many there are, and the milliseconds of one. */
+// The seconds, minutes and hours of a cron expression: how many there are, and the milliseconds of one.
 const FIELDS = [
   { size: 60, unit: 1_000 },
   { size: 60, unit: 60_000 },
@@ -125,10 +115,8 @@ const FIELDS = [
 const DAY = 86_400_000;
 const PART = /^(?:\*|(\d+)(?:-(\d+))?)(?:\/(\d+))?$/;
 
-/**
- * The shortest time in milliseconds between two ticks of a method under `@Cron` or `@Interval`; `undefined` if the method
- * has neither, or a schedule of another kind.
- */
+// In milliseconds, of a method under `@Cron` or `@Interval`; `undefined` if it has neither, or a schedule of another
+// kind.
 export function shortestPeriodOf(method: object): number | undefined {
   const interval = Reflect.getMetadata('SCHEDULE_INTERVAL_OPTIONS', method) as { timeout?: unknown } | undefined;
   if (typeof interval?.timeout === 'number') return interval.timeout;
@@ -136,7 +124,7 @@ export function shortestPeriodOf(method: object): number | undefined {
   return typeof cron?.cronTime === 'string' ? shortestPeriod(cron.cronTime) : undefined;
 }
 
-/** The shortest period of a cron expression in milliseconds: that of its finest field with several values. */
+// In milliseconds: that of the finest field with several values.
 export function shortestPeriod(expression: string): number | undefined {
   const words = expression.trim().split(/\s+/);
   if (words.length !== 5 && words.length !== 6) return undefined;
@@ -149,7 +137,7 @@ export function shortestPeriod(expression: string): number | undefined {
   return DAY;
 }
 
-/** The values of one field, sorted; `undefined` if it is not understood. */
+// `undefined` if the field is not understood.
 function valuesOf(field: string, size: number): number[] | undefined {
   const values = new Set<number>();
   for (const part of field.split(',')) {
@@ -164,12 +152,11 @@ function valuesOf(field: string, size: number): number[] | undefined {
   return values.size === 0 ? undefined : [...values].sort((a, b) => a - b);
 }
 
-/** The smallest difference between two values that follow each other, across the end of the unit, too. */
+// Across the end of the unit, too.
 function smallestGap(values: readonly number[], size: number): number {
   return Math.min(...values.map((value, index) => (values[index + 1] ?? (values[0] ?? 0) + size) - value));
 }
 
-/** The names of all options of a lock service. */
 export const MODULE_OPTION_NAMES = [
   'masters',
   ...REDLOCK_OPTION_NAMES,
@@ -185,7 +172,7 @@ const CLOCK: readonly (keyof Clock)[] = ['read', 'schedule', 'afterInput'];
 const DEFAULT_CONNECT_TIMEOUT = 5_000;
 const DEFAULT_DRAIN_TIMEOUT = 5_000;
 
-/** Settings of a module: complete and validated. Durations are in milliseconds. */
+// Complete and validated. Durations are in milliseconds.
 interface ModuleSettings {
   readonly settings: Settings;
   readonly connectTimeout: number;
@@ -195,11 +182,6 @@ interface ModuleSettings {
   readonly clock: Clock;
 }
 
-/**
- * Validates the options of a module and fills in the defaults of the others.
- *
- * @throws {RedlockConfigError} for the first invalid option
- */
 export function resolveModule(options: RedlockModuleOptions): ModuleSettings {
   checkModuleOptionNames(options);
   const { instance = defaultInstance() } = options;
@@ -221,7 +203,6 @@ export function resolveModule(options: RedlockModuleOptions): ModuleSettings {
   return resolved;
 }
 
-/** @throws {RedlockConfigError} unless the value is an object */
 export function checkIsObject(options: unknown): asserts options is object {
   const advice = adviceFor(options);
   if (typeof options === 'object' && options !== null && advice === '') return;

@@ -134,7 +134,7 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
   };
 }
 
-/** The lines of several services are distinguished by their context. */
+// The lines of several services are distinguished by their context.
 function loggerOf(name: string | undefined): Logger {
   return new Logger(name === undefined ? LockService.name : `${LockService.name} ${name}`);
 }

@@ -22,14 +22,12 @@ import { logTo } from './log-observer.js';
 import { createMasters, observersOf, reportTo, resolveModule, started } from './module-settings.js';
 import type { RedlockModuleOptions } from './redlock-module-options.interface.js';
 
-/** The end of errors about masters that cannot vote; `undefined` without servers to examine. */
 function adviceFor(servers: readonly ServerMaster[], settings: Settings): string | undefined {
   if (servers.length === 0) return undefined;
   const urls = servers.map(({ placeholderUrl }) => placeholderUrl);
   return `To examine them: ${doctorCommand(urls, settings)}`;
 }
 
-/** The line of the log before the boot fails. */
 function adviceOnBoot({ answers }: QuorumUnavailableError, masters: number): string {
   const start = 'cannot start without a majority of the masters';
   return isHopeless(answers, masters)
@@ -40,12 +38,10 @@ function adviceOnBoot({ answers }: QuorumUnavailableError, masters: number): str
 interface Measuring {
   readonly clock: Clock;
   readonly settings: Settings;
-  /** Number of all masters. */
   readonly all: number;
   readonly warn: (message: string) => void;
 }
 
-/** Measures the servers, and warns if `masterTimeout` is shorter than a round trip. Never rejects. */
 async function warnOfRoundTrips(
   servers: readonly ServerMaster[],
   { clock, settings: { masterTimeout, keyPrefix }, all, warn }: Measuring,
@@ -56,7 +52,7 @@ async function warnOfRoundTrips(
   if (warning !== undefined) warn(warning);
 }
 
-/** Measures once, as soon as a quorum of the servers is connected, which may be now. */
+// As soon as a quorum of the servers is connected, which may be now.
 function measureOnce(redlock: Redlock, servers: readonly ServerMaster[], measure: () => Promise<void>): void {
   let isDone = false;
   const check = (): void => {
@@ -70,10 +66,8 @@ function measureOnce(redlock: Redlock, servers: readonly ServerMaster[], measure
   check();
 }
 
-/**
- * Replaces the masters with `enabled: false`. Each key contains the token of its acquisition, so no acquisition is ever
- * refused. Everything else, fencing tokens included, works as on a master in memory.
- */
+// Replaces the masters with `enabled: false`. Each key contains the token of its acquisition, so no acquisition is ever
+// refused. Everything else, fencing tokens included, works as on a master in memory.
 class OpenMaster extends MemoryMaster {
   constructor(clock: Clock) {
     super(clock, 'none');
@@ -91,7 +85,6 @@ class OpenMaster extends MemoryMaster {
   }
 }
 
-/** One registered lock service and the algorithm that it runs on. */
 export class RedlockRuntime {
   constructor(
     readonly service: LockService,
@@ -101,12 +94,10 @@ export class RedlockRuntime {
     private readonly idleCheck?: IdleCheck,
   ) {}
 
-  /** Refuses new locks and ends waiting. */
   stop(): void {
     this.redlock.stop();
   }
 
-  /** Waits for the held locks, for at most `drainTimeout`, and closes the connections. */
   async close(): Promise<void> {
     this.redlock.stop();
     this.idleCheck?.end();
@@ -117,13 +108,6 @@ export class RedlockRuntime {
   }
 }
 
-/**
- * Checks all options, and connects to the masters.
- *
- * @param name the name of the service for observers
- * @throws {RedlockConfigError} for the first invalid option
- * @throws {QuorumUnavailableError} if a majority of the masters cannot be reached
- */
 async function createRedlockRuntime(
   options: RedlockModuleOptions,
   logger: LoggerService,
@@ -213,7 +197,7 @@ interface Watched {
   readonly idleCheck: IdleCheck | undefined;
 }
 
-/** Begins to watch the quorum when the guard knows what the masters that have connected are. Closing ends that, too. */
+// Begins when the guard knows what the masters that have connected are.
 async function watch({ quorum, redlock, guard, idleCheck }: Watched): Promise<void> {
   await guard?.decided();
   if (redlock.isStopped || quorum.hasBegun) return;
@@ -221,15 +205,12 @@ async function watch({ quorum, redlock, guard, idleCheck }: Watched): Promise<vo
   idleCheck?.begin();
 }
 
-/** Injection token. Nest prints it where an application imports the class in place of the result of `forRoot`. */
+// Nest prints it where an application imports the class in place of the result of `forRoot`.
 export const RUNTIME_STARTER = Symbol(
   'nestjs-redlock: import RedlockModule.forRoot(...) once, in the root module, and never RedlockModule itself',
 );
 
-/**
- * Starts the runtime of a lock service when Nest creates the service. A test that replaces the service therefore opens
- * no connection.
- */
+// Starts the runtime when Nest creates the service: a test that replaces the service opens no connection.
 export class RuntimeStarter {
   private runtime: RedlockRuntime | undefined;
 
@@ -239,18 +220,15 @@ export class RuntimeStarter {
     private readonly name?: string,
   ) {}
 
-  /** Checks all options, and connects to the masters. */
   async start(): Promise<LockService> {
     this.runtime = await createRedlockRuntime(this.options, this.logger, this.name);
     return this.runtime.service;
   }
 
-  /** Refuses new locks and ends waiting. */
   stop(): void {
     this.runtime?.stop();
   }
 
-  /** Waits for the held locks, and closes the connections. */
   async close(): Promise<void> {
     await this.runtime?.close();
   }

@@ -24,11 +24,10 @@ export type LockKey = LockResource | ((...args: never[]) => LockResource);
 
 type KeyFunction = Extract<LockKey, (...args: never[]) => unknown>;
 
-/** The arguments of one `@WithLock`, which are checked at boot. */
 interface LockDeclaration {
   readonly method: string;
   readonly options: LockedMethodOptions;
-  /** What it locks, if that does not depend on the arguments; otherwise empty. */
+  // Empty if it depends on the arguments.
   readonly resources: readonly string[];
 }
 
@@ -170,22 +169,19 @@ export function WithLock<const Key extends LockKey>(
   };
 }
 
-/** All uses of `@WithLock` on a class and the classes that it extends. */
 export function declarationsOf(prototype: object): readonly LockDeclaration[] {
   return (Reflect.getMetadata(DECLARATIONS, prototype) as LockDeclaration[] | undefined) ?? [];
 }
 
-/** What a call returns that does not run. */
 interface Otherwise {
   readonly otherwise: unknown;
 }
 
 type Handled = Exclude<LockedMethodOptions['onLocked'], 'throw' | undefined>;
 
-/** What a declaration asks of the service, and what it does itself if another holder has the lock. */
 interface Asked {
   readonly wanted: WithLockOptions;
-  /** Absent if the call rejects. */
+  // Absent if the call rejects.
   readonly onLocked: Handled | undefined;
   readonly onHeld: OnHeld;
 }
@@ -200,11 +196,6 @@ function askedFor({
   return { wanted: isSkipped ? { ...wanted, wait: wanted.wait ?? 0 } : wanted, onLocked, onHeld: 'skip' };
 }
 
-/**
- * The result of a call that does not run.
- *
- * @throws the error, unless another holder has the lock
- */
 async function insteadOf(
   where: string,
   service: LockService,
@@ -216,7 +207,6 @@ async function insteadOf(
   return onLocked === 'skip' ? undefined : await onLocked(error);
 }
 
-/** Acquires the lock, or applies `onLocked` if another holder has it. */
 export async function holdOr(
   service: LockService,
   resources: readonly string[],
@@ -252,11 +242,6 @@ function lockServiceOf(self: object, host: symbol, where: string): LockService {
   );
 }
 
-/**
- * Gives an object that Nest did not create the lock service that its `@WithLock` methods use.
- *
- * @returns the uses of `@WithLock` on the object
- */
 export function assignLockService(target: object, service: LockService): readonly LockDeclaration[] {
   const declarations = declarationsOf(target);
   for (const { method, options } of declarations) {

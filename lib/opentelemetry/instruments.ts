@@ -9,14 +9,14 @@ import type {
 } from '@opentelemetry/api';
 import { type MasterState, type RedlockStatus, votingIn } from '../core/health/status.js';
 
-/** Bucket boundaries in seconds, from the latency of a nearby master to the waiting budget. */
+// Bucket boundaries in seconds, from the latency of a nearby master to the waiting budget.
 const MOMENTS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-/** Bucket boundaries in seconds, from a few commands to the longest hold. */
+// From a few commands to the longest hold.
 const HOLDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
-/** Bucket boundaries in seconds, from a quick job to the longest hold of a job. */
+// From a quick job to the longest hold of a job.
 const JOBS = [0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400];
 
-/** All instruments. Durations are in seconds, as is the convention in OpenTelemetry. */
+// Durations are in seconds, as is the convention in OpenTelemetry.
 export class Instruments {
   readonly acquireDuration: Histogram;
   readonly waitDuration: Histogram;
@@ -112,12 +112,7 @@ function seconds(boundaries: readonly number[]) {
 
 const STATES: readonly MasterState[] = ['voting', 'quarantined', 'silent', 'down', 'refused'];
 
-/**
- * Reports the status of the masters at each collection of metrics, also while no lock is used.
- *
- * @param attributes attributes of every measurement
- * @returns ends the reports
- */
+// At each collection of metrics, also while no lock is used. Returns a function that ends the reports.
 export function observeStatus(
   meter: Meter,
   { mastersVoting, masterState, quorumAvailable }: Instruments,
@@ -139,19 +134,18 @@ export function observeStatus(
   return () => meter.removeBatchObservableCallback(observe, gauges);
 }
 
-/** Maximum number of different attribute values, however many resources there are. */
+// At most this many different attribute values, however many resources there are.
 const MOST_PATTERNS = 100;
 const LONGEST_PATTERN = 64;
-/** Stands for all further patterns, and for resources for which the function throws or returns an empty string. */
+// For all further patterns, and for resources for which the function throws or returns an empty string.
 const OTHER = 'other';
 
-/** Names for kinds of resources, few enough to be attributes of metrics. */
+// Names for kinds of resources, few enough to be attributes of metrics.
 export class ResourcePatterns {
   private readonly known = new Set<string>();
 
   constructor(private readonly patternOf: (resource: string) => string = beginning) {}
 
-  /** Returns one name for all resources of a lock. */
   of(resources: readonly string[]): string {
     const pattern = this.joined(resources);
     if (this.known.has(pattern)) return pattern;
@@ -171,7 +165,7 @@ export class ResourcePatterns {
   }
 }
 
-/** The part up to the first colon. A name without a colon may be one of many, so its pattern is `*`. */
+// A name without a colon may be one of many, so its pattern is `*`.
 function beginning(resource: string): string {
   return `${resource.slice(0, resource.indexOf(':') + 1)}*`;
 }

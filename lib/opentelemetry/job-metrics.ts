@@ -2,16 +2,12 @@ import type { Attributes, BatchObservableCallback, Meter } from '@opentelemetry/
 import type { JobObserver, JobRunReport, JobSkip } from '../core/jobs/job-observer.js';
 import { type Instruments, ResourcePatterns } from './instruments.js';
 
-/** Measures the jobs of one lock service. */
 export class JobMetrics implements JobObserver {
   private readonly names = new ResourcePatterns((name) => name);
-  /** When each job last succeeded, in seconds since the epoch. */
+  // When each job last succeeded, in seconds since the epoch.
   private readonly successes = new Map<string, number>();
 
-  /**
-   * @param instruments `undefined` before there is a provider of meters
-   * @param attributes attributes of every measurement
-   */
+  // `instruments` gives `undefined` before there is a provider of meters.
   constructor(
     private readonly instruments: () => Instruments | undefined,
     private readonly attributes: Attributes,
@@ -42,11 +38,7 @@ export class JobMetrics implements JobObserver {
     this.instruments();
   }
 
-  /**
-   * Reports the last success of each job at each collection of metrics.
-   *
-   * @returns ends the reports
-   */
+  // At each collection of metrics. Returns a function that ends the reports.
   report(meter: Meter, { jobLastSuccess }: Instruments): () => void {
     const observe: BatchObservableCallback = (result) => {
       for (const [name, moment] of this.successes) {

@@ -25,13 +25,12 @@ import type { MasterReply, MasterRequest } from '../core/master.interface.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import { JobMetrics } from './job-metrics.js';
 
-/** How an acquisition ended. */
 type Outcome = 'granted' | 'held' | 'skipped' | 'unavailable' | 'stopped' | 'aborted';
 
-/** Outcomes that the caller wants or expects, which are therefore not errors. */
+// The caller wants or expects these outcomes: they are no errors.
 const FINE: readonly Outcome[] = ['granted', 'skipped', 'aborted'];
 
-/** Records spans and measurements of one acquisition and of the resulting lock. */
+// Spans and measurements of one acquisition and of the resulting lock.
 class ObservedAcquisition implements AcquisitionObserver {
   private readonly caller: Context;
   private readonly acquiring: Span;
@@ -40,7 +39,7 @@ class ObservedAcquisition implements AcquisitionObserver {
   constructor(
     private readonly tracer: Tracer,
     private readonly instruments: Instruments,
-    /** Attributes of every span and measurement, including the pattern of the resource. */
+    // Of every span and measurement, including the pattern of the resource.
     private readonly attributes: Attributes,
     private readonly onHeld: OnHeld,
   ) {
@@ -134,7 +133,6 @@ interface Sinks {
   readonly instruments: Instruments;
 }
 
-/** Turns the events of locks and masters into spans and metrics. */
 export class OpenTelemetryObserver implements LockObserver {
   private readonly patterns: ResourcePatterns;
   private made: Sinks | undefined;
@@ -143,7 +141,7 @@ export class OpenTelemetryObserver implements LockObserver {
 
   constructor(
     private readonly options: OpenTelemetryOptions,
-    /** The lock service whose events it receives; `undefined` if they come from any service. */
+    // `undefined` if the events come from any service.
     private readonly service?: ObservedService,
   ) {
     checkOptionNames('openTelemetry', options, OPTION_NAMES);
@@ -231,13 +229,13 @@ export class OpenTelemetryObserver implements LockObserver {
     return { ...this.options.attributes, 'redlock.resource': this.patterns.of(resources) };
   }
 
-  /** `undefined` before a provider of meters is registered. */
+  // `undefined` before a provider of meters is registered.
   private sinksIfRegistered(): Sinks | undefined {
     const { meterProvider = metrics } = this.options;
     return this.made || meterProvider.getMeter(SCOPE) !== createNoopMeter() ? this.sinks : undefined;
   }
 
-  /** Created on first use: instruments that are created before their provider is registered never record anything. */
+  // Created on first use: instruments that are created before their provider is registered never record anything.
   private get sinks(): Sinks {
     this.made ??= this.make();
     return this.made;

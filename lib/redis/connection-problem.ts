@@ -2,26 +2,22 @@ import { isReply, redactedMessageOf } from './replies.js';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
-/** Why there is no connection to a server. Contains no secrets. */
+// No field contains a secret.
 export interface ConnectionProblem {
   readonly what: string;
-  /** What to change, if that is known. */
   readonly advice?: string;
-  /** Whether waiting cannot help: the settings of the connection or the server have to be changed. */
+  // Waiting cannot help: the settings of the connection or the server have to be changed.
   readonly isPermanent?: boolean;
-  /** Whether the cause may be another one, which an examination of the port can find. */
+  // The cause may be another one, which an examination of the port can find.
   readonly isVague?: boolean;
 }
 
-/** The languages that a port can speak, as far as they matter here. */
 export type Language = 'redis' | 'tls' | 'http';
 
-/** What a problem depends on besides the error. */
 export interface ProblemContext {
   readonly usesTls: boolean;
-  /** Whether the server has answered over this connection. */
   readonly hasAnswered: boolean;
-  /** Strings that no message may contain. */
+  // No message may contain them.
   readonly secrets: readonly string[];
 }
 
@@ -36,7 +32,6 @@ export const LACKS_TLS = permanent(
 export const IS_HTTP = permanent('it is an HTTP server and not a Redis server', CORRECT_ADDRESS);
 const CLOSES_EARLY = 'it closes the connection before its first answer';
 
-/** By the code of the error. */
 const BY_CODE: Readonly<Record<string, (message: string) => ConnectionProblem>> = {
   ECONNREFUSED: (message) => ({ what: message, advice: 'start it, or correct its address' }),
   ENOTFOUND: (message) => ({ what: message, advice: 'its host name is unknown: correct it, or the name service' }),
@@ -59,7 +54,7 @@ const BY_CODE: Readonly<Record<string, (message: string) => ConnectionProblem>> 
     ),
 };
 
-/** By the message, for errors whose codes vary. Each pattern is tried on code and message together. */
+// For errors whose codes vary. Each pattern is tried on code and message together.
 const BY_TEXT: readonly (readonly [RegExp, (message: string) => ConnectionProblem])[] = [
   [
     /\b(?:SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_VERIFY_LEAF)/,
@@ -94,7 +89,7 @@ const BY_TEXT: readonly (readonly [RegExp, (message: string) => ConnectionProble
   ],
 ];
 
-/** Errors of a server that end only when its users or its settings are changed. */
+// Errors of a server that end only when its users or its settings are changed.
 const BY_REPLY: readonly (readonly [RegExp, string])[] = [
   [/^NOAUTH\b/, 'NOAUTH it requires a password: put user and password into its URL'],
   [
@@ -109,7 +104,6 @@ const BY_REPLY: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Names the problem behind an error of a client or a server, and what to change. */
 export function problemFrom(error: unknown, { usesTls, hasAnswered, secrets }: ProblemContext): ConnectionProblem {
   const message = redactedMessageOf(error, secrets);
   if (isReply(error)) return problemFromReply(message);
@@ -123,20 +117,17 @@ export function problemFrom(error: unknown, { usesTls, hasAnswered, secrets }: P
   return { what: message };
 }
 
-/** The connection was closed before an answer. An examination of the port can find out why. */
 export function closedEarly(usesTls: boolean, message?: string): ConnectionProblem {
   const what = message === undefined ? CLOSES_EARLY : `${CLOSES_EARLY} (${message})`;
   return { what, advice: usesTls ? CLIENT_CERTIFICATE : 'if its port expects TLS, use rediss://', isVague: true };
 }
 
-/** The problem that the language of a port explains; `undefined` if it explains none. */
 export function problemWith(language: Language | undefined, usesTls: boolean): ConnectionProblem | undefined {
   if (language === 'http') return IS_HTTP;
   if (language === 'tls') return usesTls ? undefined : EXPECTS_TLS;
   return language === 'redis' && usesTls ? LACKS_TLS : undefined;
 }
 
-/** The problem and the advice as one clause. */
 export function reasonOf({ what, advice }: ConnectionProblem): string {
   return advice === undefined ? what : `${what}: ${advice}`;
 }
@@ -151,7 +142,6 @@ function problemFromReply(message: string): ConnectionProblem {
   return { what: message, ...(/^ERR unknown command/i.test(message) && { isPermanent: true }) };
 }
 
-/** The rule that a user lacks, as far as the error of the server names it. */
 function adviceOnPermission(message: string): string {
   const [, command] = /\bto run the '([\w|-]+)' command/.exec(message) ?? [];
   if (command !== undefined) return `ACL SETUSER <its user> +${command}, and what else doctor lists as missing`;
@@ -162,7 +152,7 @@ function permanent(what: string, advice: string): ConnectionProblem {
   return { what, advice, isPermanent: true };
 }
 
-/** An error of OpenSSL is a line of fields; the last but two is its text. */
+// An error of OpenSSL is a line of fields; the last but two is its text.
 function shortTls(message: string): string {
   return /:SSL routines:[^:]*:([^:]+)/.exec(message)?.[1] ?? message;
 }
@@ -172,25 +162,24 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : '';
 }
 
-/** The address of a server. */
 export interface Endpoint {
   readonly host: string;
   readonly port: number;
 }
 
-/** First bytes of an answer, by language. 0x15 begins an alert in TLS. */
+// First bytes of an answer. 0x15 begins an alert in TLS.
 const BEGINNINGS: readonly (readonly [RegExp, Language])[] = [
   [/^HTTP\//, 'http'],
   // eslint-disable-next-line no-control-regex
   [/^\x15/, 'tls'],
   [/^[+-]/, 'redis'],
 ];
-/** Time limit for each of two connections, in milliseconds. */
+// For each of two connections, in milliseconds.
 const WITHIN = 1_500;
-/** These errors of a certificate show that there is one. */
+// These errors of a certificate show that there is one.
 const CERTIFICATE_ERROR = /CERT|^UNABLE_TO_/;
 
-/** Finds out which language a port speaks, over connections of its own. Sends no credentials. */
+// Over connections of its own, without credentials.
 export async function languageOf(endpoint: Endpoint): Promise<Language | undefined> {
   const language = await trySocket(endpoint);
   // A port that expects TLS refuses other bytes at once.

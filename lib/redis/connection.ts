@@ -11,30 +11,23 @@ import {
 import type { RedisClient } from './redis-client.interface.js';
 import { isReply } from './replies.js';
 
-/** Bounds of the delay between two attempts to connect, in milliseconds. */
+// Bounds of the delay between two attempts to connect, in milliseconds.
 const FIRST_RETRY = 50;
 const LAST_RETRY = 500;
-/** A peer that hangs does not close its side: a closed socket is destroyed after this many milliseconds. */
+// In milliseconds. A peer that hangs does not close its side: a closed socket is then destroyed.
 const DISCONNECT_WITHIN = 100;
-/** Interval in milliseconds at which a server that is loading its data is asked whether it has finished. */
+// How often a server that is loading its data is asked whether it has finished, in milliseconds.
 const LOADING_RETRY = 500;
 
-/**
- * Milliseconds until the next attempt to connect: growing, bounded, and randomized so that clients do not reconnect all
- * at once.
- */
+// In milliseconds; randomized so that clients do not reconnect all at once.
 export function backoff(attempt: number): number {
   const delay = Math.min(FIRST_RETRY * 2 ** (attempt - 1), LAST_RETRY);
   return Math.ceil(delay * (0.5 + Math.random()));
 }
 
-/**
- * The settings that locks need on their connections, whatever the user's settings are.
- *
- * Above all, a command is sent at once or not at all, and never twice: a command that is sent later could acquire a
- * lock whose caller no longer waits.
- * Protocol 4.1.
- */
+// What locks need on their connections, whatever the user's settings are. Above all, a command is sent at once or not
+// at all, and never twice: a command that is sent later could acquire a lock whose caller no longer waits.
+// Protocol 4.1
 export const OWN_SETTINGS = Object.freeze({
   lazyConnect: true,
   enableOfflineQueue: false,
@@ -62,11 +55,11 @@ export const OWN_SETTINGS = Object.freeze({
   showFriendlyErrorStack: false,
 });
 
-/** Time limit for a socket to close, in milliseconds. */
+// Time limit for a socket to close, in milliseconds.
 const GONE_WITHIN = 1_000;
-/** A server that accepts a connection gets this many milliseconds to become ready for commands. */
+// In milliseconds, from accepting the connection until the server is ready for commands.
 const READY_WITHIN = 10_000;
-/** A port that leaves the beginning of TLS unanswered for so many milliseconds is examined. */
+// In milliseconds. A port that leaves the beginning of TLS unanswered for so long is examined.
 const TLS_WITHIN = 1_000;
 const NOT_CONNECTED: ConnectionProblem = { what: 'not connected yet' };
 const BROKEN: ConnectionProblem = { what: 'the connection broke' };
@@ -74,44 +67,34 @@ const NOT_READY: ConnectionProblem = {
   what: 'connected, but the server is not ready: it hangs, or is loading its data',
 };
 
-/** The user of a connection. */
 interface ConnectionUser {
-  /** Identifies the server before any other request. Resolves with whether the server may be used. May reject. */
+  // Identifies the server before any other request. Resolves with whether the server may be used. May reject.
   greet(): Promise<boolean>;
-  /**
-   * Called when the connection can be used.
-   *
-   * @param isLate whether it could not be used before: it was lost, or an attempt to open it has failed
-   */
+  // `isLate` if the connection was lost before, or an attempt to open it has failed.
   serve(isLate: boolean): void;
-  /** Called when a problem that waiting cannot end is found, once until the connection can be used. */
+  // A problem that waiting cannot end was found. Called once until the connection can be used.
   despair(problem: ConnectionProblem): void;
-  /** Called when a connection that could be used is lost, unless it was closed on purpose. */
+  // A connection that could be used is lost. Not called if it was closed on purpose.
   lose(problem: ConnectionProblem): void;
-  /** Finds out which language a port speaks; absent where no port can be examined. */
   readonly languageOf?: ((endpoint: Endpoint) => Promise<Language | undefined>) | undefined;
 }
 
-/** Keeps a dedicated connection to one server, and records why there is none. */
 export class Connection {
-  /** Strings that no error message may contain. */
   readonly secrets: readonly string[];
   readonly usesTls: boolean;
-  /** Whether the server has answered over the present connection. */
   hasAnswered = false;
   private trouble: ConnectionProblem | undefined = NOT_CONNECTED;
-  /** A problem that lasts from one attempt to the next, until one succeeds or fails in another way. */
+  // Lasts from one attempt to the next, until one succeeds or fails in another way.
   private diagnosis: ConnectionProblem | undefined;
-  /** Whether the port was examined, or need not be, because the connection has worked. */
+  // Or need not be, because the connection has worked.
   private isExamined = false;
   private isExamining = false;
-  /** Whether the connection works, but with the wrong database. */
+  // The connection works, but with the wrong database.
   private misplaced = false;
   private closed = false;
   private isServing = false;
-  /** Whether an attempt has failed, or the connection was lost, since it could be used. */
   private hasFailed = false;
-  /** The last problem that `despair` has reported since the connection could be used, as text. */
+  // The last problem that `despair` has reported since the connection could be used.
   private reported: string | undefined;
   private settled: (() => void) | undefined;
   private ended: (() => void) | undefined;
@@ -132,14 +115,13 @@ export class Connection {
     client.on('end', () => this.end());
   }
 
-  /** Why there is no connection; `undefined` while there is one. */
   get problem(): ConnectionProblem | undefined {
     // The status of the client changes one turn of the event loop before the event.
     if (this.trouble === undefined && this.client.status !== 'ready') return BROKEN;
     return this.trouble;
   }
 
-  /** Opens the connection and keeps reopening it until `close`. Resolves when the first attempt has ended. */
+  // Keeps reopening the connection until `close`. Resolves when the first attempt has ended.
   open(): Promise<void> {
     return new Promise((resolve) => {
       this.settled = resolve;
@@ -147,13 +129,13 @@ export class Connection {
     });
   }
 
-  /** Drops the connection, whose peer may have disappeared silently, and opens a new one. */
+  // The peer may have disappeared silently.
   reopen(why = 'no answer for long, connecting anew'): void {
     this.trouble = { what: why };
     this.drop();
   }
 
-  /** Drops a server that must not be used, and tries again later, when that may have changed. */
+  // Tries again later, when what forbids the server may have changed.
   refuse(why: string): void {
     this.isServing = false;
     this.diagnosis = undefined;
@@ -254,7 +236,7 @@ export class Connection {
     if (this.client.status === 'ready') this.drop();
   }
 
-  /** A vague problem does not replace a diagnosis. */
+  // A vague problem does not replace a diagnosis.
   private note(problem: ConnectionProblem): void {
     if (problem.isPermanent) this.diagnosis ??= problem;
     else if (!problem.isVague) this.diagnosis = undefined;
@@ -291,7 +273,7 @@ export class Connection {
     this.hasFailed = true;
   }
 
-  /** Called when the client has given up, which it should only do when it is closed. */
+  // The client has given up, which it should only do when it is closed.
   private end(): void {
     this.lose();
     this.ended?.();
@@ -314,7 +296,7 @@ export class Connection {
   }
 }
 
-/** Whether SELECT failed. The client reports such a connection as ready, and it works on database 0. */
+// The client reports a connection as ready after SELECT failed, and it works on database 0.
 function isAboutDatabase(error: unknown): boolean {
   const { command } = error as { command?: { name?: string } };
   return isReply(error) && command?.name === 'select';

@@ -2,10 +2,9 @@ import type { Settings } from '../core/settings/settings.js';
 import type { ClusterSettings } from './cluster/cluster-source.js';
 import type { RedisClientOptions } from './redis-client.interface.js';
 
-/** Strings that a shell takes as they are. */
+// Strings that a shell takes as they are.
 const PLAIN = /^[\w.:/@%+=-]+$/;
 
-/** The URL of a server for the command line, with placeholders in place of credentials. */
 export function placeholderUrlOf(options: RedisClientOptions): string {
   const { host = 'localhost', port = 6379, path, sentinels, tls, username, password, db } = options;
   if (sentinels && canBeUrl(options)) return sentinelUrlOf(options, sentinels);
@@ -14,7 +13,7 @@ export function placeholderUrlOf(options: RedisClientOptions): string {
   return `${tls ? 'rediss' : 'redis'}://${loginOf(username, password)}${address}${db ? `/${db}` : ''}`;
 }
 
-/** A URL cannot say that only the sentinels, or only the servers, speak TLS. */
+// A URL cannot say that only the sentinels, or only the servers, speak TLS.
 function canBeUrl({ tls, enableTLSForSentinelMode, sentinelTLS, name }: RedisClientOptions): boolean {
   return Boolean(tls && enableTLSForSentinelMode) === Boolean(sentinelTLS) && Boolean(name);
 }
@@ -34,7 +33,6 @@ function sentinelUrlOf(
   return `${scheme}://${loginOf(username, password)}${addresses.join(',')}/${path}`;
 }
 
-/** The URL of a cluster for the command line, with placeholders in place of credentials. */
 export function placeholderClusterUrlOf({ seeds, clientFor, nodeTimeout, usesTls }: ClusterSettings): string {
   const [first] = seeds;
   // It is not connected: it only has the settings that apply to all nodes.
@@ -54,7 +52,6 @@ function addressOf(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** The command that examines these masters, for the operator to type. */
 export function doctorCommand(urls: readonly string[], { keyPrefix, restartGuard }: Settings): string {
   const masters = urls.flatMap((url) => ['--master', quoted(url)]);
   const prefix = keyPrefix === 'lock:' ? [] : ['--prefix', quoted(keyPrefix)];

@@ -29,7 +29,6 @@ import { SENTINEL_PORT, sentinelGroup } from './sentinel/sentinel-group.js';
 export type RedisMasterSource =
   string | (RedisOptions & DurableOption) | RedisClusterOptions | RedisClientSource | RedisClusterSource;
 
-/** A master on a server or on a cluster, which the command line can examine. */
 export type ServerMaster = RedisMaster | ClusterMaster;
 
 export function isServerMaster(master: Master): master is ServerMaster {
@@ -43,12 +42,6 @@ const PRINTABLE = /^\P{C}+$/u;
 const REQUIREMENT =
   'must be a redis:// or rediss:// URL, the path of a unix socket, ioredis options or an ioredis client';
 
-/**
- * Creates masters on Redis servers. They are not connected yet.
- *
- * @param option name of the list in error messages
- * @throws {RedlockConfigError} for the first source that is invalid, or that names the same server as another
- */
 export function redisMasters(
   option: string,
   sources: readonly RedisMasterSource[],
@@ -60,11 +53,8 @@ export function redisMasters(
   return masters;
 }
 
-/**
- * One server has one vote. Protocol 8.10.
- *
- * @throws {RedlockConfigError} for the first master that has the name, and so the address, of another
- */
+// One server has one vote, and the name is its address.
+// Protocol 8.10
 export function refuseTwins(option: string, masters: readonly { readonly name: string }[]): void {
   masters.forEach(({ name }, index) => {
     const first = masters.findIndex((master) => master.name === name);
@@ -74,12 +64,6 @@ export function refuseTwins(option: string, masters: readonly { readonly name: s
   });
 }
 
-/**
- * Creates a master on a Redis server or on a cluster. It is not connected yet.
- *
- * @param option name of the source in error messages
- * @throws {RedlockConfigError} if the source is invalid
- */
 export function masterFrom(option: string, source: RedisMasterSource, context: RedisMasterContext): ServerMaster {
   return isCluster(option, source)
     ? new ClusterMaster(clusterSettings(option, source), context)
@@ -94,12 +78,7 @@ function isCluster(option: string, source: unknown): boolean {
   }
 }
 
-/**
- * Creates a master on a Redis server. It is not connected yet. Two masters with one name are the same server.
- *
- * @param option name of the source in error messages
- * @throws {RedlockConfigError} if the source is invalid
- */
+// Two masters with one name are the same server.
 export function redisMaster(option: string, source: RedisMasterSource, context: RedisMasterContext): RedisMaster {
   const { name, client } = redisClient(option, source);
   client.options.connectionName ??= `nestjs-redlock:${context.settings.instance}`;
@@ -115,19 +94,18 @@ function durableOf(option: string, source: RedisMasterSource): boolean | undefin
   return resolveDurable(option, typeof source === 'object' && 'durable' in source ? source.durable : undefined);
 }
 
-/** A client that is not connected yet, and the address of its server. */
+// The client is not connected yet; the name is the address of its server.
 export interface NamedClient {
   readonly name: string;
   readonly client: RedisClient;
 }
 
-/** @throws {RedlockConfigError} if the source is invalid */
 export function redisClient(option: string, source: RedisMasterSource): NamedClient {
   const client = clientFrom(option, source);
   return { name: addressOf(client.options), client };
 }
 
-/** Any error while a source is read means that the source is invalid. */
+// Any error while a source is read means that the source is invalid.
 function clientFrom(option: string, source: unknown): RedisClient {
   try {
     const client = copyOf(option, source);
@@ -195,10 +173,8 @@ function checkPath(option: string, path: unknown): void {
   }
 }
 
-/**
- * The address of a server. It does not contain the number of the database, because all databases are lost together.
- * Protocol 5.3.
- */
+// Without the number of the database, because all databases are lost together.
+// Protocol 5.3
 function addressOf({ host = DEFAULT_HOST, port = PORT, path, sentinels, name }: RedisClientOptions): string {
   if (!sentinels) return path ? path : endpointOf({ host, port });
   const addresses = sentinels.map(({ host = DEFAULT_HOST, port = SENTINEL_PORT }) => endpointOf({ host, port }));

@@ -3,24 +3,19 @@ import type { NotificationListener } from '../core/master.interface.js';
 import { backoff } from './connection.js';
 import type { RedisClient } from './redis-client.interface.js';
 
-/** A connection that has been silent for this many milliseconds is tested, and has as many to answer. */
+// A connection that has been silent for this many milliseconds is tested, and has as many to answer.
 const SILENT_AFTER = 500;
-/** A server that accepts a connection gets this many milliseconds to become ready for commands. */
+// In milliseconds, from accepting the connection until the server is ready for commands.
 const READY_WITHIN = 10_000;
 
-/**
- * The connection over which a master notifies a waiting process that it is next. It uses one channel, whatever the
- * number of keys.
- *
- * Only speed depends on it: a waiter that receives no notification polls after a while.
- */
+// The connection over which a master notifies a waiting process that it is next: one channel, whatever the number of
+// keys. Only speed depends on it: a waiter that receives no notification polls after a while.
 export class NotificationChannel {
   private subscribed = false;
   private closed = false;
   private retry: Timer | undefined;
-  /** When the server last sent something. */
   private heardAt: Instant | undefined;
-  /** When the oldest unanswered request was sent, and the milliseconds that the server has to answer. */
+  // When the oldest unanswered request was sent, and the milliseconds that the server has to answer.
   private owing: { readonly since: Instant; readonly patience: number } | undefined;
 
   constructor(
@@ -28,7 +23,7 @@ export class NotificationChannel {
     readonly channel: string,
     private readonly listener: NotificationListener,
     private readonly clock: Clock,
-    /** Called with the error of each subscription, `undefined` for one that has succeeded. */
+    // Called with the error of each subscription, `undefined` for one that has succeeded.
     private readonly noteSubscription: (error: unknown) => void = () => undefined,
   ) {
     client.on('connect', () => this.expect(READY_WITHIN));
@@ -44,18 +39,12 @@ export class NotificationChannel {
     this.open(0);
   }
 
-  /** Whether the master can notify this process now. */
   get isListening(): boolean {
     return this.subscribed;
   }
 
-  /**
-   * Tests the connection. Called whenever a waiter joins a queue of this master, and each time it polls.
-   *
-   * A connection whose peer has disappeared silently is as quiet as an idle one. A quiet connection is tested by
-   * SUBSCRIBE, which needs no further permission and changes nothing. There is no timer: waiters poll often enough, and
-   * without a waiter no test is needed.
-   */
+  // Called whenever a waiter joins a queue of this master or polls: so no timer is needed. A dead connection is as
+  // quiet as an idle one, and SUBSCRIBE, which tests it, needs no further permission and changes nothing.
   test(): void {
     const { owing, heardAt } = this;
     if (!owing) {
@@ -66,7 +55,6 @@ export class NotificationChannel {
     }
   }
 
-  /** Drops a connection whose peer may have disappeared silently. */
   reconnect(): void {
     if (!this.closed) this.client.disconnect(true);
   }
@@ -92,7 +80,7 @@ export class NotificationChannel {
     this.heardAt = this.clock.read();
   }
 
-  /** The waiters of a master that may be gone look for another one. */
+  // The waiters of a master that may be gone look for another one.
   private lose(): void {
     const { subscribed } = this;
     this.subscribed = false;

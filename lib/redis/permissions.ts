@@ -1,24 +1,21 @@
 import { Keyspace } from '../core/keyspace.js';
 import type { MasterReply, RefusedReply } from '../core/master.interface.js';
 
-/** A command with its arguments, in a form that changes nothing. */
+// In a form that changes nothing.
 export type Trial = readonly [command: string, ...args: (string | number)[]];
 
-/** The names on which commands are tried. No lock has them. */
+// No lock has these names.
 interface TrialNames {
   readonly key: string;
   readonly channel: string;
-  /** A hash of the library, if it has to be read. */
   readonly marker?: string;
 }
 
-/** The only subcommand that is needed of each of these commands. */
+// The only subcommand that is needed of each of these commands.
 const SUBCOMMANDS: Readonly<Record<string, string>> = { script: 'load', pubsub: 'numsub' };
 
-/**
- * The commands that locks need inside scripts: on an unused name, or with arguments that the command itself refuses, since
- * a server checks the permissions before the arguments. `ACL DRYRUN` would need more permissions than a lock.
- */
+// Each is on an unused name, or with arguments that the command itself refuses, since a server checks the permissions
+// before the arguments. `ACL DRYRUN` would need more permissions than a lock.
 export function trialsInScripts({ key, channel, marker }: TrialNames): Trial[] {
   return [
     // The command refuses both options together.
@@ -44,36 +41,34 @@ export function trialsInScripts({ key, channel, marker }: TrialNames): Trial[] {
   ];
 }
 
-/** The permission for a command as an ACL rule, such as `+set`. */
 export function ruleFor(command: string): string {
   const subcommand = SUBCOMMANDS[command];
   return `+${command}${subcommand === undefined ? '' : `|${subcommand}`}`;
 }
 
-/** The permission for all keys or channels as an ACL rule, if a refusal concerns names and not a command. */
+// `undefined` if the refusal concerns a command and not names.
 export function ruleForNames({ reason }: Pick<RefusedReply, 'reason'>, keyPrefix: string): string | undefined {
   const pattern = `${literally(keyPrefix)}*`;
   if (/\bchannels?\b/.test(reason)) return `&${pattern}`;
   return /\bkeys?\b/.test(reason) ? `~${pattern}` : undefined;
 }
 
-/** Escapes a string, so that as a pattern of SCAN or of an ACL rule it matches only itself. */
+// As a pattern of SCAN or of an ACL rule, the result matches only the text itself.
 export function literally(text: string): string {
   return text.replace(/[*?[\]\\]/g, '\\$&');
 }
 
-/** The names on which a process tries its permissions. */
 export function trialNames(keyspace: Keyspace, id: string): TrialNames {
   return { key: keyspace.trialOf(id), channel: keyspace.channelOf(id) };
 }
 
-/** Without the first ones, no lock can be taken; without the others, none where the restart guard is on. */
+// Without the first ones, no lock can be taken; without the others, none where the restart guard is on.
 const VITAL = ['+set', '+evalsha'];
 const VITAL_FOR_GUARD = ['+hget', '+hset', '+hmget', '+time'];
 
 const POLLING = 'waiters poll';
 const NOT_SHARED = 'no lock can be shared';
-/** What does not work without a permission, if it is not the lock itself. */
+// Of permissions that the lock itself does not need.
 const CONSEQUENCES: Readonly<Record<string, string>> = {
   '+get': 'locks are not released before they expire',
   '+del': 'locks are not released before they expire',
@@ -95,38 +90,32 @@ const CONSEQUENCES: Readonly<Record<string, string>> = {
   '+script|load': 'the first request after each connection is sent twice',
 };
 
-/** What the user of one connection lacks, and how to ask its server. */
 interface MissingPermissionsContext {
   readonly keyPrefix: string;
-  /** The marker of the restart guard; `undefined` where it is off. */
   readonly marker: string | undefined;
-  /** Runs `scripts/permissions.lua.ts`. */
   readonly run: (trials: readonly Trial[]) => Promise<unknown>;
-  /** Converts a server's error into a refusal without secrets; `undefined` for an error of the connection. */
+  // `undefined` for an error of the connection. The refusal contains no secrets.
   readonly refusalOf: (error: unknown) => RefusedReply | undefined;
 }
 
-/**
- * The permissions that the user of one server lacks. An error inside a script does not say which command it was, and most
- * commands of queues may fail without one: so the commands are tried one by one, after a refusal and with each probe.
- */
+// An error inside a script does not say which command it was, and most commands of queues may fail without one: so the
+// commands are tried one by one, after a refusal and with each probe.
 export class MissingPermissions {
   private tried: readonly string[] = [];
-  /** What was refused outside of scripts: they cannot be tried without an effect, and are not tried on purpose. */
+  // What was refused outside of scripts: such commands cannot be tried without an effect, and are not tried on purpose.
   private readonly met = new Map<string, string>();
   private current: Promise<void> | undefined;
   private isMarkerDenied = false;
 
   constructor(private readonly context: MissingPermissionsContext) {}
 
-  /** A command that cannot be tried was refused, or carried out. */
+  // For commands that cannot be tried. `error` is `undefined` for one that was carried out.
   note(command: string, error: unknown): void {
     const refusal = error === undefined ? undefined : this.context.refusalOf(error);
     if (refusal?.code === 'NOPERM') this.met.set(command, this.ruleOf(command, refusal));
     else if (error === undefined) this.met.delete(command);
   }
 
-  /** A refusal with the name of the permission that is missing. */
   async explain(refusal: RefusedReply): Promise<RefusedReply> {
     await this.tryAll();
     const named = /\bto run the '([\w|-]+)' command/.exec(refusal.reason)?.[1];
@@ -142,13 +131,12 @@ export class MissingPermissions {
     return rules.length > 0 ? this.refusal(rules) : refusal;
   }
 
-  /** The refusal in place of an answer that a missing permission has caused, if it has. */
   async causeOf<T extends MasterReply>(answer: T): Promise<T | RefusedReply> {
     await this.tryAll();
     return this.isVital(this.rules) ? this.refusal(this.rules) : answer;
   }
 
-  /** The answer to a probe: refused without a permission that each lock needs, else with those that are missing. */
+  // Refused without a permission that each lock needs, else with those that are missing.
   async judge(answer: MasterReply): Promise<MasterReply> {
     await this.tryAll();
     const { rules } = this;
@@ -159,7 +147,7 @@ export class MissingPermissions {
     return answer.kind === 'granted' ? { ...answer, lacks } : answer;
   }
 
-  /** An error of the server that names the missing permission, in place of one inside a script that does not. */
+  // Takes the place of an error inside a script, which does not name the permission.
   async named(error: unknown): Promise<unknown> {
     const refusal = this.context.refusalOf(error);
     if (refusal?.code !== 'NOPERM') return error;
@@ -173,7 +161,7 @@ export class MissingPermissions {
     return rules.length === 0 ? error : replyError(cause);
   }
 
-  /** Joins a trial under way: a server answers in order, so it was sent after what has just been refused. */
+  // Joins a trial under way: a server answers in order, so it was sent after what has just been refused.
   private tryAll(): Promise<void> {
     this.current ??= this.tryNow().finally(() => (this.current = undefined));
     return this.current;

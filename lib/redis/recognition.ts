@@ -15,17 +15,13 @@ export interface DurableOption {
   readonly durable?: boolean;
 }
 
-/** How a server keeps its data, as far as it says so. */
 interface Durability {
   readonly hasAppendOnlyFile: boolean;
-  /** `appendfsync`; `undefined` if the server does not report it. */
   readonly fsync: string | undefined;
-  /** Whether its append-only file is being written anew. */
   readonly isRewriting?: boolean;
   readonly replicas: number;
 }
 
-/** What visibly contradicts the declaration that a server is durable, in words. */
 export function flawsIn({ hasAppendOnlyFile, fsync, isRewriting = false, replicas }: Durability): readonly string[] {
   if (!hasAppendOnlyFile) return ['it has no append-only file'];
   return [
@@ -37,67 +33,51 @@ export function flawsIn({ hasAppendOnlyFile, fsync, isRewriting = false, replica
   ];
 }
 
-/** @throws {RedlockConfigError} if it is not a flag */
 export function resolveDurable(option: string, durable: unknown): boolean | undefined {
   return durable === undefined ? undefined : resolveFlag(`${option}.durable`, durable);
 }
 
-/** For a server whose run is not known yet. */
 const UNBOUND = boundScript('');
 
-/** The dependencies of the recognition of one server. */
 interface RecognitionContext {
-  /** The name of the master in logs and errors. */
   readonly name: string;
   readonly clock: Clock;
   readonly observer: LockObserver;
-  /** `undefined` where the restart guard is off. */
+  // `undefined` where the restart guard is off.
   readonly guard: RestartGuard | undefined;
   readonly data: DataRecord | undefined;
-  /** Asks the server for its identity. */
   readonly report: () => Promise<ServerIdentity>;
-  /** Whether its operator declares that it keeps its data. */
   readonly isDurable: boolean;
-  /** Asks for `appendfsync`; `undefined` if the server does not report it. */
   readonly fsync: () => Promise<string | undefined>;
-  /** Loads the script. No answer is awaited: the server loads it before it reads what is sent afterwards. */
+  // No answer is awaited: the server loads the script before it reads what is sent afterwards.
   readonly load: (script: Script) => void;
-  /** Closes the connection, because the server must never vote. */
+  // The server must never vote: closes the connection.
   readonly refuse: (fault: string) => void;
   readonly isConnected: () => boolean;
-  /** Whether the grants of the server count. */
   readonly votes: () => boolean;
 }
 
-/**
- * Finds out which server a connection leads to: over each new connection, and whenever an answer leaves a doubt. A
- * server that cannot be a master is refused.
- */
+// Finds out which server a connection leads to: over each new connection, and whenever an answer leaves a doubt. A
+// server that cannot be a master is refused.
 export class Recognition {
-  /** The script of the operations, bound to the run of the server: another run does not know it. */
+  // Bound to the run of the server: another run does not know it.
   script: Script = UNBOUND;
-  /** The identity that the server reported last. */
   lastReport: ServerIdentity | undefined;
-  /** Why the server must never vote; `undefined` if it may. */
   fault: string | undefined;
-  /** What visibly contradicts the declaration that it is durable. */
   risk: string | undefined;
-  /** The recognition under way; `undefined` if there is none. */
   current: Promise<boolean> | undefined;
-  /** Whether the report has arrived that the recognition under way has requested. */
+  // Of the recognition under way.
   private hasReported = false;
-  /** Number of times that the identity has become doubtful. */
   private doubts = 0;
   private readonly warnings = new Set<string>();
 
   constructor(private readonly context: RecognitionContext) {}
 
-  /** An answer has left a doubt which server this is. {@link run} settles it. */
   noteDoubt(): void {
     this.doubts++;
   }
 
-  /** Resolves with whether the server may be used. Calls before the report arrives share one request. */
+  // Resolves with whether the server may be used. Calls before the report arrives share one request.
   run(): Promise<boolean> {
     if (this.current && !this.hasReported) return this.current;
     // A report that has arrived already does not settle a doubt that came after it.
@@ -153,7 +133,6 @@ export class Recognition {
     if (this.risk !== undefined) this.warn(`${this.risk}: two holders are possible after a restart`);
   }
 
-  /** Reports each risk once. */
   private warn(risk: string): void {
     if (this.warnings.has(risk)) return;
     this.warnings.add(risk);

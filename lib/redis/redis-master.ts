@@ -47,9 +47,9 @@ import { NotificationChannel } from './notification-channel.js';
 import { PrimaryWatch } from './sentinel/primary-watch.js';
 import type { SentinelGroup } from './sentinel/sentinel-group.js';
 
-/** How long `close` waits for answers that are under way, in milliseconds. */
+// How long `close` waits for answers under way, in milliseconds.
 const CLOSE_WITHIN = 500;
-/** The identity of a server that hangs is requested so many times, and then no more. */
+// The identity of a server that hangs is requested so many times, and then no more.
 const MOST_READINGS = 3;
 
 const NO_ANSWER = 'the connection broke before the answer came';
@@ -64,50 +64,40 @@ const UNNAMED: Quarantine = Object.freeze({ reason: 'its sentinels name another 
 
 const UNANNOUNCED: Quarantine = Object.freeze({ reason: 'it has not confirmed the ttl yet', remaining: 1 });
 
-/** A request is sent again so many times when the identity of its server is doubtful once more. */
+// A request is sent again so many times when the identity of its server is doubtful once more.
 const MOST_ATTEMPTS = 3;
 
-/** What was sent in one command. */
 interface Batch {
   readonly asked: readonly PendingRequest[];
   readonly sent: Instant;
-  /** The history that the script compared; empty if it compared none. */
+  // The history that the script compared; empty if it compared none.
   readonly history: string;
-  /** Of the data that the requests were meant for. */
+  // Of the data that the requests were meant for.
   readonly epoch: number;
-  /** The primary that it was sent to, where sentinels name one. */
   readonly primary: string | undefined;
 }
 
 type NotKnown = (unknown: readonly PendingRequest[], why: MasterReply) => void;
 
-/**
- * One master: a Redis or Valkey server, over a connection that is used for nothing else.
- *
- * The requests of one turn of the event loop go to the server in one command. Time limits for answers are not its
- * business: it answers when the server does, or when the connection ends.
- */
+// A Redis or Valkey server. The requests of one turn of the event loop go to it in one command. It has no time limits:
+// it answers when the server does, or when the connection ends.
 export class RedisMaster implements Master, GuardedServer {
   private readonly clock: Clock;
   private readonly connection: Connection;
   private readonly guard: RestartGuard | undefined;
   private readonly data: DataRecord | undefined;
-  /** Name of the hash of fencing counters. */
   private readonly counters: string;
   private readonly encoder: RequestEncoder;
   private readonly queue: RequestQueue;
   private listener: (() => void) | undefined;
   private readonly recognition: Recognition;
   private readonly permissions: MissingPermissions;
-  /** The server's refusal of the last marker or announcement. */
+  // The server's refusal of the last marker or announcement.
   private guardRefusal: RefusedReply | undefined;
-  /** Number of readings of its identity for the guard that are under way. */
   private readings = 0;
   private notifications: NotificationChannel | undefined;
   private closing: Promise<void> | undefined;
-  /** Absent where no sentinels name the server. */
   private readonly watch: PrimaryWatch | undefined;
-  /** Number of answers when the watch last looked. */
   private answersSeen = 0;
 
   constructor(
@@ -187,12 +177,12 @@ export class RedisMaster implements Master, GuardedServer {
     });
   }
 
-  /** How much longer than its locks a quarantine has to last, in milliseconds: votes of the primary before it count so long. Protocol 13.2. */
+  // In milliseconds: votes of the primary before it count so long.
+  // Protocol 13.2
   get handover(): number {
     return this.watch ? VIEW_AGE + this.context.settings.masterTimeout : 0;
   }
 
-  /** Its URL for the command line, with placeholders in place of credentials. */
   get placeholderUrl(): string {
     return placeholderUrlOf(this.client.options);
   }
@@ -211,7 +201,7 @@ export class RedisMaster implements Master, GuardedServer {
     return (answer) => void this.permissions.judge(answer).then(reply);
   }
 
-  /** What would be a new lock is not even sent to a master that does not vote: it could be granted there later. */
+  // What would be a new lock is not even sent to a master that does not vote: it could be granted there later.
   private askForLock(request: AcquireRequest | PickRequest | DrawRequest, reply: ReplyCallback): void {
     // Protocol 8.7
     const mayVote = this.data?.votes ?? true; // @mutant quarantined-votes-counted-2
@@ -365,7 +355,7 @@ export class RedisMaster implements Master, GuardedServer {
     this.listener = listener;
   }
 
-  /** Takes 1.5 seconds at most: half a second for answers under way, and a second for the connection to close. */
+  // Takes 1.5 seconds at most: half a second for answers under way, and a second for the connection to close.
   close(): Promise<void> {
     this.closing ??= this.end();
     return this.closing;
@@ -388,10 +378,8 @@ export class RedisMaster implements Master, GuardedServer {
     else this.runScript(asked);
   }
 
-  /**
-   * One lock at a time without a guard: the server answers this sooner than the script, which explains a refusal.
-   * Protocol 4.2.
-   */
+  // One lock at a time without a guard: the server answers this sooner than the script, which explains a refusal.
+  // Protocol 4.2
   private set(request: AcquireRequest, asked: PendingRequest): void {
     this.client.call('set', [...request.keys, request.token, 'PX', String(Math.ceil(request.ttl)), 'NX']).then(
       (value) =>
@@ -425,7 +413,7 @@ export class RedisMaster implements Master, GuardedServer {
     this.run(asked, 'evalsha', (unknown, why) => this.runAgain(unknown, why));
   }
 
-  /** @param notKnown what to do if the server does not know the script, or not the marker any more */
+  // `notKnown`: the server does not know the script, or not the marker any more.
   private run(asked: readonly PendingRequest[], command: 'evalsha' | 'eval', notKnown: NotKnown): void {
     const { counters, data, guard } = this;
     const { script } = this.recognition;
@@ -448,14 +436,13 @@ export class RedisMaster implements Master, GuardedServer {
     );
   }
 
-  /** The primary that a vote is being sent to, where it counts only if the sentinels name that one. */
   private namedPrimary(sent: Instant): string | undefined {
     if (!this.watch || !this.data) return undefined;
     this.watch.refresh(sent);
     return this.watch.key;
   }
 
-  /** The answer if it counts. Otherwise answers as soon as the sentinels have said whether it does. */
+  // `undefined` while only the sentinels can say whether the answer counts: then it is given as soon as they have.
   private onceNamed(
     one: PendingRequest,
     answer: MasterReply,
@@ -499,7 +486,7 @@ export class RedisMaster implements Master, GuardedServer {
     if (unknown.length > 0) notKnown(unknown, LOST_DATA);
   }
 
-  /** A grant whose ttl the server has not confirmed does not count: the quarantine of another could be too short. */
+  // A grant whose ttl the server has not confirmed does not count: the quarantine of another could be too short.
   private unlessUnconfirmed(
     request: ServerRequest,
     reply: MasterReply,
@@ -514,17 +501,14 @@ export class RedisMaster implements Master, GuardedServer {
     return { kind: 'quarantined', sent: true, ...UNANNOUNCED };
   }
 
-  /** Whether what came with this time of the server may count. */
   private checkClock(sent: Instant, time: unknown): boolean {
     if (!this.guard || !this.data || time === undefined) return true;
     return this.guard.sampled(this.data, sent, millisecondsFrom(time)); // @mutant clock-of-a-server-not-looked-at
   }
 
-  /**
-   * A server that does not know the script, which belongs to one run of it, may be another one, or have lost its data:
-   * it has to identify itself before it is asked again.
-   * Protocol 8.1.
-   */
+  // A server that does not know the script, which belongs to one run of it, may be another one, or have lost its data:
+  // it has to identify itself before it is asked again.
+  // Protocol 8.1
   private runAgain(asked: readonly PendingRequest[], why: MasterReply, attempt = 1): void {
     const before = this.recognition.lastReport?.run;
     const nonce = this.data?.nonce;
@@ -584,7 +568,6 @@ export class RedisMaster implements Master, GuardedServer {
     return refusalFrom(error, [...this.connection.secrets, ...tokens]);
   }
 
-  /** @param answerTo gives `undefined` for a request that is not answered yet */
   private answerAll(
     asked: readonly PendingRequest[],
     answerTo: (one: PendingRequest, index: number) => MasterReply | undefined,
@@ -606,7 +589,7 @@ export class RedisMaster implements Master, GuardedServer {
     this.queue.noteAnswer();
   }
 
-  /** What the server refuses behind an answer, which is found out; `undefined` if the answer needs no explanation. */
+  // What the server refuses behind an answer; `undefined` if the answer needs no explanation.
   private causeOf({ op }: ServerRequest, answer: MasterReply): Promise<MasterReply> | undefined {
     if (answer.kind === 'refused' && op === 'beat') this.guardRefusal = answer;
     if (answer.kind === 'refused' && answer.code === 'NOPERM') return this.permissions.explain(answer);
@@ -620,7 +603,7 @@ export class RedisMaster implements Master, GuardedServer {
   }
 }
 
-/** A grant of a master that may have forgotten others does not count. */
+// A grant of a master that may have forgotten others does not count.
 function judge(request: ServerRequest, answer: MasterReply, quarantine: Quarantine | undefined): MasterReply {
   const isVote = grantsKeys(request) || request.op === 'draw';
   // Protocol 8.7
@@ -629,12 +612,12 @@ function judge(request: ServerRequest, answer: MasterReply, quarantine: Quaranti
     : answer;
 }
 
-/** Whether a grant makes the process a holder for some time. */
+// Whether a grant makes the process a holder for some time.
 function grantsKeys(request: ServerRequest): request is AcquireRequest | PickRequest | ExtendRequest {
   return request.op === 'acquire' || request.op === 'pick' || request.op === 'extend';
 }
 
-/** Whether a grant counts only if the sentinels name the server: votes, states, and ttls that other masters rely on. */
+// Votes, states, and ttls that other masters rely on.
 function countsIfNamed(request: ServerRequest): boolean {
   return (
     grantsKeys(request) ||
@@ -644,7 +627,7 @@ function countsIfNamed(request: ServerRequest): boolean {
   );
 }
 
-/** Whether the script compares the history before it carries out the request. */
+// Whether the script compares the history before it carries out the request.
 function isCompared({ request: { op } }: PendingRequest): boolean {
   return op !== 'release' && op !== 'leave' && op !== 'inspect' && op !== 'want';
 }

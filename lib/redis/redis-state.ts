@@ -12,17 +12,13 @@ import { HELD } from './replies.js';
 import { STATE } from './scripts/state.lua.js';
 import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from './scripts/statuses.js';
 
-/** The connection of a master, as the actions of operators use it. */
 interface OperatorConnection {
-  /** Why the master cannot take requests now; `undefined` if it can. */
   problem(): MasterReply | undefined;
-  /** Runs a script on some keys. */
   evaluate(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown>;
-  /** Turns an error into an answer that contains none of these tokens. */
+  // The answer contains none of these tokens.
   failure(error: unknown, tokens: readonly string[]): MasterReply;
 }
 
-/** The actions of operators on a server. */
 export class RedisOperator implements OperatorMaster {
   constructor(private readonly connection: OperatorConnection) {}
 
@@ -59,18 +55,16 @@ export class RedisOperator implements OperatorMaster {
   }
 }
 
-/** A request that concerns the state of a resource. */
 export type StateRequest = OpenStateRequest | WriteStateRequest | ReadStateRequest;
 
-/** The server's identity, as this process knows it. */
 interface KnownServer {
-  /** Name of the marker; empty without a restart guard. */
+  // Name of the marker; empty without a restart guard.
   readonly marker: string;
   readonly run: string;
   readonly replid: string;
 }
 
-/** The server has other data than this process knows, or its history has got another name. */
+// The server has other data than this process knows, or its history has got another name.
 export const OTHER_DATA: MasterReply = Object.freeze({
   ...{ kind: 'quarantined', reason: 'its data has changed since the state was opened', remaining: 0, sent: true },
 } as const);
@@ -79,7 +73,6 @@ export function isStateRequest(request: { readonly op: string }): request is Sta
   return request.op.endsWith('-state');
 }
 
-/** Carries out a request. Rejects with the error of the connection or of the server. */
 export async function runStateRequest(
   request: StateRequest,
   { marker, run, replid }: KnownServer,

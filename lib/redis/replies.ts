@@ -17,26 +17,24 @@ import {
 } from './scripts/statuses.js';
 import { holderIn } from '../core/holder.js';
 
-/** The identity of a server and the state of its data, read atomically with its marker. */
+// Read atomically with the marker.
 export interface ServerIdentity {
-  /** Identifies one run of a server process; empty if the user lacks the permission for INFO. */
+  // Identifies one run of a server process; empty if the user lacks the permission for INFO.
   readonly run: string;
-  /** Identifies one history of the data; empty if the user lacks the permission for INFO. */
+  // Identifies one history of the data; empty if the user lacks the permission for INFO.
   readonly replid: string;
-  /** Whether the server was a replica before it had this history. */
+  // The server was a replica before it had this history.
   readonly wasPromoted: boolean;
-  /** Number of replicas. */
   readonly replicas: number;
   readonly version: string | undefined;
   readonly role: string | undefined;
   readonly mode: string | undefined;
-  /** Whether it writes an append-only file. */
   readonly hasAppendOnlyFile: boolean;
-  /** The policy by which it drops keys when its memory is full; `undefined` if it drops none. */
+  // The policy by which the server drops keys when its memory is full; `undefined` if it drops none.
   readonly eviction: string | undefined;
-  /** Milliseconds since it started, by its wall clock. For display only. */
+  // Milliseconds by its wall clock. For display only.
   readonly uptime: number;
-  /** Its wall clock, in milliseconds. */
+  // Its wall clock, in milliseconds.
   readonly time: number;
   readonly marker: Marker | undefined;
 }
@@ -44,7 +42,6 @@ export interface ServerIdentity {
 const OLDEST = 7;
 const NEVER_PROMOTED = /^(?:0+|)$/;
 
-/** The fields of each section of INFO that a report contains. */
 export const SECTIONS = {
   server: ['run_id', 'redis_version', 'valkey_version', 'redis_mode', 'server_mode', 'uptime_in_seconds'],
   replication: ['role', 'connected_slaves', 'master_replid', 'master_replid2'],
@@ -54,10 +51,10 @@ export const SECTIONS = {
 
 export type InfoField = (typeof SECTIONS)[keyof typeof SECTIONS][number];
 
-/** The fields of INFO in the order in which a report has them. */
+// In the order in which a report has them.
 export const INFO_FIELDS: readonly InfoField[] = Object.values(SECTIONS).flat();
 
-/** Reads the server's answer to the script in `scripts/report.lua.ts`: its time, {@link INFO_FIELDS} and the marker. */
+// The reply of the script in `scripts/report.lua.ts`: the time, `INFO_FIELDS` and the marker.
 export function parseServerIdentity(reply: unknown): ServerIdentity {
   const values = (reply as unknown[]).map(String);
   const [time, run, redis, valkey, redisMode, mode, uptime, role, replicas, replid, replid2, limit, policy, aof] =
@@ -78,14 +75,14 @@ export function parseServerIdentity(reply: unknown): ServerIdentity {
   };
 }
 
-/** The same without a marker, from the answer to INFO at a time in milliseconds. */
+// The same without a marker, from the answer to INFO. `time` in milliseconds.
 export function parseInfo(info: string, time: number): ServerIdentity {
   const fields = new Map(info.split('\r\n').map((line) => [line.slice(0, line.indexOf(':')), line]));
   const valueOf = (name: InfoField): string => fields.get(name)?.slice(name.length + 1) ?? '';
   return parseServerIdentity([time, ...INFO_FIELDS.map(valueOf)]);
 }
 
-/** Why a server must never vote; `undefined` if it may. Protocol 8.10. */
+// Protocol 8.10
 export function faultOf({ role, mode, version }: ServerIdentity): string | undefined {
   if (role === 'slave') return 'it is a replica, whose data may be older than what its primary has acknowledged';
   if (mode === 'cluster')
@@ -96,22 +93,21 @@ export function faultOf({ role, mode, version }: ServerIdentity): string | undef
   return undefined;
 }
 
-/** Held, by a key whose remaining time is unknown, or which does not expire by itself. */
+// By a key whose remaining time is unknown, or which does not expire by itself.
 export const HELD: HeldReply = Object.freeze({ kind: 'held', remaining: undefined });
 
-/** Longer explanations are cut: they do not help. */
+// Longer explanations are cut: they do not help.
 const REASON_LENGTH = 200;
-/** Redis repeats the arguments of a command that it does not know. */
+// Redis repeats the arguments of a command that it does not know.
 const ECHO = /,? with args beginning with:.*/;
-/** The place of the error in the script. Valkey 9 omits the hash of the script. */
+// The place of the error in the script. Valkey 9 omits the hash of the script.
 const PLACE = / script: (?:[0-9a-f]{40}, )?on @user_script.*/;
-/** In a script, a missing permission has the code ERR. The second wording is that of Redis 7.0. */
+// In a script, a missing permission has the code ERR. The second wording is that of Redis 7.0.
 const NO_PERMISSION = /^ERR (?:ACL failure in script: |(?=The user executing the script can't ))/;
 
-/** Since Redis 7.2, the message contains the name of the user that lacks the permission. */
+// Since Redis 7.2, the message contains the name of the user that lacks the permission.
 const NAMED_USER = /\bUser .+ has no permissions/;
 
-/** Converts the script's reply to one request into an answer. */
 export function replyFrom(reply: unknown): MasterReply {
   if (reply === FREE) return GRANTED;
   if (reply === FREE_WITH_WAITERS) return GRANTED_WITH_WAITERS;
@@ -121,7 +117,7 @@ export function replyFrom(reply: unknown): MasterReply {
   return { kind: 'refused', code: 'ERR', reason: `unexpected reply of type ${typeof reply}` };
 }
 
-/** The status and what follows come as one string: one version of the client misreads large integers. */
+// The status and what follows come as one string: one version of the client misreads large integers.
 function fromText(reply: string): MasterReply {
   const [, status, number = '', signature = ''] = /^(-?\d+) (\d*)(.*)$/s.exec(reply) ?? [];
   if (Number(status) === FREE) return { kind: 'granted', fence: Number(number) };
@@ -140,33 +136,26 @@ function fromText(reply: string): MasterReply {
   };
 }
 
-/** Converts a server's reply to `SET ... NX` into an answer. */
 export function replyToSet(reply: unknown): MasterReply {
   return reply === null ? HELD : GRANTED;
 }
 
-/** Converts the reply to TIME into milliseconds. */
 export function millisecondsFrom(time: unknown): number {
   const [seconds, microseconds] = time as readonly [string, string];
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }
 
-/** Splits a server's error into its code and the rest, and removes the secrets. */
 export function refusalFrom(error: Error, secrets: readonly string[]): RefusedReply {
   const message = redactedMessageOf(error, secrets).replace(NO_PERMISSION, 'NOPERM ');
   const [, code = 'ERR', reason = message] = /^([A-Z][A-Z0-9_]*)(?: |$)(.*)/.exec(message) ?? [];
   return { kind: 'refused', code, reason };
 }
 
-/**
- * Whether an error is the server's reply and not a failure of the connection. Compares the name, which works with every
- * copy of ioredis.
- */
+// Compares the name, which works with every copy of ioredis.
 export function isReply(error: unknown): error is Error {
   return isObject(error) && error['name'] === 'ReplyError';
 }
 
-/** The message of an error, without secrets. */
 export function redactedMessageOf(error: unknown, secrets: readonly string[]): string {
   const [line = ''] = messageOf(error).split(/[\r\n]/, 1);
   const text = line.replace(ECHO, '').replace(PLACE, '').replace(NAMED_USER, 'this user has no permissions');

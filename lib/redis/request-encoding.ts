@@ -1,38 +1,26 @@
 import type { AcquireRequest, MasterRequest, PickRequest, Sharing } from '../core/master.interface.js';
 import type { Announcement } from './guard/data-record.js';
 
-/**
- * A heartbeat: the server checks its marker, returns its time and records an announced ttl. The restart guard sends it
- * in addition to the votes.
- */
+// A heartbeat: the server checks its marker, returns its time and records an announced ttl. The restart guard sends it
+// in addition to the votes.
 export interface BeatRequest extends Announcement {
-  /** Distinguishes the types of requests. */
   readonly op: 'beat';
-  /** Always empty. */
   readonly keys: readonly string[];
-  /** Milliseconds of quarantine for each millisecond of a ttl. */
+  // Milliseconds of quarantine for each millisecond of a ttl.
   readonly factor: number;
 }
 
-/** All requests to a server. */
 export type ServerRequest = MasterRequest | BeatRequest;
 
-/**
- * Encodes requests for the script of `scripts/bound-script.ts`. All masters are mostly sent the same requests, so the last result is
- * kept.
- */
+// For the script of `scripts/bound-script.ts`. All masters are mostly sent the same requests, so the last result is
+// kept.
 export class RequestEncoder {
   private requests: readonly ServerRequest[] = [];
   private mayQueue = false;
   private last: readonly string[] = [];
 
-  /**
-   * Uses as few arguments as possible: several requests become one JSON string, which costs a server less to parse than
-   * as many arguments do. A single request of the usual kind needs no parsing.
-   *
-   * @param mayQueue whether this process would receive a notification that it is next; otherwise an entry in the queue
-   * is useless
-   */
+  // Several requests become one JSON string, which costs a server less to parse than as many arguments do. Without
+  // `mayQueue`, this process would not receive a notification: then an entry in the queue is useless.
   encode(requests: readonly ServerRequest[], mayQueue: boolean): readonly string[] {
     const { requests: last } = this;
     const isSame = mayQueue === this.mayQueue && requests.length === last.length;
@@ -47,17 +35,15 @@ export class RequestEncoder {
   }
 }
 
-/** Requests that share a marker, which is empty where none is needed. */
 export interface RequestGroup {
   readonly marker: string;
   readonly nonce: string;
-  /** Empty if the history of the data is not to be compared. */
+  // Empty if the history of the data is not to be compared.
   readonly history: string;
   readonly counters: string;
   readonly requests: readonly ServerRequest[];
 }
 
-/** Encodes requests with several markers. */
 export function encodeGroups(groups: readonly RequestGroup[], mayQueue: boolean): string {
   return JSON.stringify({
     groups: groups.map(({ marker, nonce, history, counters, requests }) => [
@@ -71,7 +57,7 @@ function encoded(request: ServerRequest, mayQueue: boolean): readonly unknown[] 
   return usual(request, mayQueue) ?? partsOf(request, mayQueue);
 }
 
-/** Encodes the requests of nearly every lock; `undefined` for all others. */
+// The requests of nearly every lock; `undefined` for all others.
 function usual(request: ServerRequest, mayQueue: boolean): readonly string[] | undefined {
   const [key] = request.keys;
   if (key === undefined || request.keys.length > 1) return undefined;
@@ -86,7 +72,6 @@ function usual(request: ServerRequest, mayQueue: boolean): readonly string[] | u
   return parts;
 }
 
-/** The operation, its keys and its parameters. */
 function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
   const { op, keys } = request;
   switch (request.op) {
@@ -141,12 +126,12 @@ function partsOfAcquisition(request: AcquireRequest | PickRequest, mayQueue: boo
   return parts;
 }
 
-/** Formats a number as a string, because Lua would convert a number for each command, which is slow. */
+// A string, because Lua would convert a number for each command, which is slow.
 function text(milliseconds: number): string {
   return String(Math.ceil(milliseconds));
 }
 
-/** Whether `SET ... NX` can serve the request: it sets one key, and the process does not wait for it. */
+// `SET ... NX` sets one key, and no process can wait for it.
 export function isPlain(request: ServerRequest): request is AcquireRequest {
   return request.op === 'acquire' && request.keys.length === 1 && !request.queue && !request.sharing;
 }

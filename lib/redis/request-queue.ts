@@ -5,9 +5,9 @@ import { MOST_NAMES, MOST_CHARACTERS } from '../core/settings/resources.js';
 import type { ServerRequest } from './request-encoding.js';
 import { isStateRequest } from './redis-state.js';
 
-/** Requests in one command. A server does nothing else while it answers them, so their keys and characters are bounded, too. */
+// In one command. A server does nothing else while it answers them, so their keys and characters are bounded, too.
 const MOST_AT_ONCE = 128;
-/** A single master answers this many while the rest are still being sent; several masters leave the process no time to. */
+// A single master answers this many while the rest are still being sent; several masters leave the process no time to.
 const MOST_AT_ONCE_ALONE = 32;
 
 export interface PendingRequest {
@@ -17,23 +17,19 @@ export interface PendingRequest {
 
 interface RequestQueueOptions {
   readonly clock: Pick<Clock, 'afterTurn' | 'schedule'>;
-  /** Whether there is no other master. */
   readonly isAlone: boolean;
-  /** Sends requests in one command. */
   readonly send: (asked: readonly PendingRequest[]) => void;
 }
 
-/** Gathers the requests of one turn of the event loop, so that they share one command. Protocol 4.8. */
+// Gathers the requests of one turn of the event loop, so that they share one command.
+// Protocol 4.8
 export class RequestQueue {
   private readonly mostAtOnce: number;
   private asked: PendingRequest[] = [];
-  /** Number of the keys in `asked`, and of their characters. */
   private keys = 0;
   private characters = 0;
   private unanswered = 0;
-  /** Number of requests that were answered. */
   answers = 0;
-  /** Whether the last command held one request only. */
   private wasAlone = true;
   private readonly answered = new Condition(() => this.unanswered === 0);
 
@@ -41,10 +37,8 @@ export class RequestQueue {
     this.mostAtOnce = options.isAlone ? MOST_AT_ONCE_ALONE : MOST_AT_ONCE;
   }
 
-  /**
-   * A probe goes alone, because a server does not check its memory after the first write of a script, such as a release.
-   * A request for a state has a script of its own.
-   */
+  // A probe goes alone, because a server does not check its memory after the first write of a script, such as a
+  // release. A request for a state has a script of its own.
   add(asked: PendingRequest): void {
     this.unanswered++;
     const isAlone = asked.request.op === 'probe' || isStateRequest(asked.request);
@@ -57,7 +51,6 @@ export class RequestQueue {
     else if (this.asked.length === 1) this.options.clock.afterTurn(this.flush);
   }
 
-  /** Sends everything that was gathered. */
   readonly flush = (): void => {
     const { asked } = this;
     if (asked.length === 0) return;
@@ -67,24 +60,23 @@ export class RequestQueue {
     this.options.send(asked);
   };
 
-  /** Whether there are requests without an answer. */
   get isWaiting(): boolean {
     return this.unanswered > 0;
   }
 
-  /** To be called once for each request that was added. */
+  // To be called once for each request that was added.
   noteAnswer(): void {
     this.unanswered--;
     this.answers++;
     this.answered.check();
   }
 
-  /** Resolves when every request is answered, or after the limit, in milliseconds. */
+  // Resolves when every request is answered, or after the limit, in milliseconds.
   drain(limit: number): Promise<void> {
     return this.answered.metWithin(limit, this.options.clock);
   }
 
-  /** A request that does not fit into the next command goes into the one after it. */
+  // A request that does not fit into the next command goes into the one after it.
   private gather(asked: PendingRequest): void {
     const { keys } = asked.request;
     let characters = 0;

@@ -5,16 +5,12 @@ import { RedlockConfigError } from '../core/errors.js';
 const SCHEME = String.raw`(?:[a-z][a-z\d+.-]*://)?`;
 const SERVER = String.raw`(?:[\p{L}\p{M}\p{N}._-]+|\[[\da-f:.]+\])(?::\d+)?(?=[,/]|$)`;
 const DATABASE = String.raw`(?:/\d*(?=,|$))?`;
-/** The beginning of an address without credentials that contains no secret, even if a character is wrong. */
+// The beginning of an address without credentials that contains no secret, even if a character is wrong.
 const SHOWN = new RegExp(String.raw`^${SCHEME}(?:\*{3}@)?(?:(?:,\s*${SCHEME})?${SERVER}${DATABASE})*`, 'iu');
 
-/** Thrown with the violated requirement. */
 export class UrlError extends Error {}
 
-/**
- * Splits a list of addresses at its commas, except for those between the hosts of one URL: there no new scheme and no
- * path follows.
- */
+// Not at the commas between the hosts of one URL: there no new scheme and no path follows.
 export function addressesIn(list: string): string[] {
   return list
     .split(/,(?=\s*(?:$|,|\/|[a-z][a-z\d+.-]*:\/\/))/i)
@@ -22,10 +18,7 @@ export function addressesIn(list: string): string[] {
     .filter((address) => address !== '');
 }
 
-/**
- * Formats the address of a master for a message. After a wrong separator, a password is in the place of a path, a host or
- * a port.
- */
+// For messages. After a wrong separator, a password is in the place of a path, a host or a port.
 export function redactAddress(address: string): string {
   if (isForeign(address) || isFragment(address)) return '***';
   const text = redactUrl(address);
@@ -34,11 +27,11 @@ export function redactAddress(address: string): string {
   return text[shown.length] === '/' ? `${shown}/***` : `${shown}***`;
 }
 
-/** The words by which other ecosystems name the parts of an address. */
+// The words by which other ecosystems name the parts of an address.
 const NAMED_PART =
   /(?:^|[\s,;?&{"'])(?:pass(?:word|wd|phrase)?|pwd|auth|user(?:name|id)?|uid|host|server|port|ssl|secret|token)["']?\s*[=:]/i;
 
-/** Whether an address that is no URL is a list of named parts, a command or JSON: any part of it could be a password. */
+// A list of named parts, a command or JSON: any part of it could be a password.
 function isForeign(address: string): boolean {
   return (
     !/^[a-z][a-z\d+.-]*:\/\//i.test(address) &&
@@ -47,7 +40,7 @@ function isForeign(address: string): boolean {
   );
 }
 
-/** Whether it is neither a URL, nor host and port, nor a path: a list that was split in the middle of a password ends so. */
+// Neither a URL, nor host and port, nor a path: a list that was split in the middle of a password ends so.
 function isFragment(address: string): boolean {
   if (['', 'memory'].includes(address) || /^[a-z][a-z\d+.-]*:\/\//i.test(address)) return false;
   return isSocketPath(address)
@@ -55,26 +48,22 @@ function isFragment(address: string): boolean {
     : !address.split(',').every((host) => /^\s*[^\s,:/]+:\d{1,5}(?:\/\d*)?$/.test(host));
 }
 
-/** Whether the address is the path of a unix socket. */
 function isSocketPath(address: string): boolean {
   return address.startsWith('/') && !address.startsWith('//');
 }
 
-/** @throws {UrlError} for a parameter that is not among the known ones */
 function refuseUnknown(query: URLSearchParams, known: readonly string[]): void {
   if ([...query.keys()].every((name) => known.includes(name))) return;
   const list = `${known.slice(0, -1).join(', ')} and ${known.at(-1)}`;
   throw new UrlError(`must have no parameter but ${list}: give options instead`);
 }
 
-/** @throws {UrlError} */
 function databaseOf(query: URLSearchParams, path: string, requirement: string): RedisOptions {
   const db = query.get('db') ?? path;
   if (!/^\d*$/.test(db)) throw new UrlError(requirement);
   return db === '' ? {} : { db: Number(db) };
 }
 
-/** @throws {UrlError} */
 function familyOf(query: URLSearchParams): RedisOptions {
   const family = query.get('family');
   if (family === null) return {};
@@ -82,13 +71,11 @@ function familyOf(query: URLSearchParams): RedisOptions {
   return { family: Number(family) };
 }
 
-/** @throws {UrlError} */
 function credentialsOf({ username, password }: Pick<URL, 'username' | 'password'>): RedisOptions {
   if (username === '' && password === '') return {};
   return { username: decoded(username), password: decoded(password) };
 }
 
-/** @throws {UrlError} */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -105,12 +92,10 @@ export interface NodeAddress {
   readonly port: number;
 }
 
-/** Host names, and IPv4 and IPv6 addresses, optionally with a zone. */
 const HOST = /^(?:[\p{L}\p{M}\p{N}._-]+|[0-9a-f:.]+(?:%[\w.-]+)?)$/iu;
-/** A name, an IPv4 address, or an IPv6 address in brackets, and a port. */
+// An IPv6 address is in brackets.
 const HOST_AND_PORT = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/;
 
-/** @throws {RedlockConfigError} if the host or the port is invalid */
 export function checkEndpoint(option: string, host: unknown, port: unknown): NodeAddress {
   if (typeof host !== 'string' || host === '') {
     throw new RedlockConfigError(`${option}.host`, host, 'must be a non-empty string');
@@ -125,55 +110,43 @@ export function checkEndpoint(option: string, host: unknown, port: unknown): Nod
   return { host, port };
 }
 
-/** An address as a string, which is the same for the same address. */
 export function endpointOf({ host, port }: NodeAddress): string {
   const lowerCased = host.toLowerCase();
   return `${lowerCased.includes(':') ? `[${lowerCased}]` : lowerCased}:${port}`;
 }
 
-/** Splits `host:port`, without checking either. `undefined` if the text has another form. */
+// Checks neither host nor port. `undefined` if the text has another form.
 export function splitEndpoint(text: string, defaultPort: number): NodeAddress | undefined {
   const [, address, name, port] = HOST_AND_PORT.exec(text.trim()) ?? [];
   const host = address ?? name;
   return host === undefined ? undefined : { host, port: port === undefined ? defaultPort : Number(port) };
 }
 
-/** Scheme, user and password, list of hosts, path, parameters, fragment. */
+// Scheme, user and password, list of hosts, path, parameters, fragment.
 const PARTS = /^(rediss?)\+(sentinel|cluster):\/\/(?:([^/?#]*)@)?([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/is;
 
-/** A form of URL that lists several hosts, and the words of its error messages. */
 export interface HostListForm {
   readonly scheme: 'sentinel' | 'cluster';
-  /** One of the hosts, and all of them. */
   readonly names: readonly [one: string, all: string];
   readonly defaultPort: number;
-  /** Names of the parameters. */
   readonly parameters: readonly string[];
-  /** What to write in place of a fragment. */
   readonly insteadOfFragment: string;
 }
 
-/** The parts of such a URL. */
 interface HostListUrl {
   readonly hosts: readonly NodeAddress[];
-  /** User, password and family. */
   readonly settings: RedisOptions;
   readonly usesTls: boolean;
-  /** Empty, or with a slash at its beginning. */
+  // Empty, or with a slash at its beginning.
   readonly path: string;
   readonly query: URLSearchParams;
 }
 
-/** Whether the address has a scheme of this form, that of this library or of another one. */
 export function hasForm(address: string, { scheme }: HostListForm): boolean {
   return /^([a-z+-]*):\/\//i.exec(address)?.[1]?.toLowerCase().includes(scheme) ?? false;
 }
 
-/**
- * Splits a URL that lists several hosts. No URL parser accepts a list of hosts with ports.
- *
- * @throws {UrlError}
- */
+// No URL parser accepts a list of hosts with ports.
 export function splitHostListUrl(address: string, form: HostListForm): HostListUrl {
   const { scheme, names, parameters, insteadOfFragment } = form;
   const [one, all] = names;
@@ -222,19 +195,13 @@ const FORM: HostListForm = {
   insteadOfFragment: 'the name of the master is the path, a # in a password is written %23',
 };
 
-/** Every log shows the name. With one of these characters, a part of it could be a password in the wrong place. */
+// Every log shows the name. With one of these characters, a part of it could be a password in the wrong place.
 const NAME = /^[^?&;,=:@#/]+$/;
 
-/** Whether the address names sentinels, with the scheme of this library or of another one. */
 function namesSentinels(address: string): boolean {
   return hasForm(address, FORM);
 }
 
-/**
- * Parses the URL of a master that sentinels watch.
- *
- * @throws {UrlError}
- */
 function settingsOfSentinelUrl(address: string): RedisOptions {
   const { hosts, settings, usesTls, path, query } = splitHostListUrl(address, FORM);
   const { name, db } = pathOf(path);
@@ -278,7 +245,7 @@ function sentinelLoginOf(query: URLSearchParams): RedisOptions {
   };
 }
 
-/** Parameters that a URL may have. Everything else is given as options, where it has a type. */
+// Everything else is given as options, where it has a type.
 const PARAMETERS = ['db', 'family'] as const;
 
 const NOT_A_LIST_OF_PARTS =
@@ -287,10 +254,7 @@ const NOT_A_LIST_OF_PARTS =
 
 const ONE_ADDRESS = "must be one address: split a list of them at its commas, .split(',')";
 
-/**
- * Parses a URL or the path of a socket into connection settings. Returns the violated requirement as a string if that
- * fails.
- */
+// Returns the violated requirement as a string if that fails.
 export function settingsOfUrl(text: string): RedisOptions | string {
   try {
     if (isSocketPath(text)) return settingsOfPath(text);
@@ -349,20 +313,15 @@ function parametersOf(query: URLSearchParams, path: string): RedisOptions {
   return { ...db, ...familyOf(query) };
 }
 
-/** Recognizes plain objects of any realm; instances of classes that are not built in count as such. */
+// Recognizes plain objects of any realm; instances of classes that are not built in count as such.
 export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return Object.prototype.toString.call(value) === '[object Object]';
 }
 
-/** An address as a node announces it to the one by which this process reaches the node. */
+// From an address as a node announces it to the one by which this process reaches the node.
 export type Translation = (announced: NodeAddress) => NodeAddress;
 
-/**
- * Reads the option `natMap` of ioredis: a record by announced address, or a function.
- *
- * @throws {RedlockConfigError} if it is neither, or an address in it is invalid. The translation throws the same if the
- * function returns an invalid address.
- */
+// A record by announced address, or a function: then the translation throws if an address is invalid.
 export function translationBy(option: string, natMap: unknown): Translation {
   if (natMap == null) return (announced) => announced;
   if (typeof natMap === 'function') return translationByFunction(option, natMap as (announced: string) => unknown);
@@ -385,7 +344,7 @@ function translationByFunction(option: string, natMap: (announced: string) => un
   };
 }
 
-/** In the keys of ioredis, an IPv6 address has no brackets. */
+// In the keys of ioredis, an IPv6 address has no brackets.
 function announcedBy(option: string, key: string): string {
   const [, host, port] = /^\[?(.*?)\]?:(\d+)$/s.exec(key) ?? [];
   if (host === undefined) throw new RedlockConfigError(option, redactUrl(key), 'must have keys of the form host:port');

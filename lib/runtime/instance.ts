@@ -1,9 +1,8 @@
 import { hostname } from 'node:os';
 
-/** Leaves room for the number of the process in the 100 characters of a name. */
+// Leaves room for the number of the process in the 100 characters of a name.
 const LONGEST_HOST = 80;
 
-/** The name of this process where its user gives it none: the host and the number of the process. */
 export function defaultInstance(): string {
   return `${hostname()
     .replace(/[^!-~]/g, '?')

@@ -1,7 +1,7 @@
 import type { Clock, Instant, Timer } from '../core/clock.js';
 import { LinkedList, ListMember } from '../core/acquire/linked-list.js';
 
-/** Timers that are due in the same millisecond, in the order in which they were added. */
+// Timers that are due in the same millisecond, in the order in which they were added.
 class Slot extends LinkedList<QueuedTimer> {
   constructor(
     readonly due: number,
@@ -32,7 +32,7 @@ class QueuedTimer extends ListMember<QueuedTimer> implements Timer {
     return this;
   }
 
-  /** Removes the timer from the queue. Returns its callback if that is still to be called. */
+  // Returns the callback if that is still to be called.
   take(): (() => void) | undefined {
     const { callback } = this;
     if (!callback) return undefined;
@@ -43,40 +43,33 @@ class QueuedTimer extends ListMember<QueuedTimer> implements Timer {
   }
 }
 
-/**
- * Any number of timers for one timer of the process: a lock has two or three, and there may be tens of thousands.
- *
- * Adding and cancelling take constant time, except for the first timer in a millisecond, which a binary heap puts in
- * its order.
- */
+// Any number of timers for one timer of the process: a lock has two or three, and there may be tens of thousands.
+// Adding and cancelling take constant time, except for the first timer in a millisecond, which goes into a binary heap.
 export class TimerQueue {
   private readonly slots = new Map<number, Slot>();
-  /** A binary heap with the earliest slot first. Slots stay until they come first, even if all timers are cancelled. */
+  // A binary heap with the earliest slot first. Slots stay until they come first, even if all timers are cancelled.
   private readonly heap: Slot[] = [];
   private refs = 0;
 
-  /** @param refsChanged called when the first timer that keeps the process alive comes, or the last one goes */
+  // `refsChanged` is called when the first timer that keeps the process alive comes, or the last one goes.
   constructor(private readonly refsChanged: (keepsAlive: boolean) => void) {}
 
-  /** Whether any timer keeps the process alive. */
   get keepsAlive(): boolean {
     return this.refs > 0;
   }
 
-  /** When the next timer is due; `undefined` if there is none. */
   get nextDue(): number | undefined {
     while (this.heap[0]?.isEmpty) this.dropFirst();
     return this.heap[0]?.due;
   }
 
-  /** @param due time in whole milliseconds */
+  // `due` in whole milliseconds.
   add(due: number, callback: () => void): Timer {
     const timer = new QueuedTimer(this.slots.get(due) ?? this.open(due), callback);
     if (++this.refs === 1) this.refsChanged(true);
     return timer;
   }
 
-  /** Runs the timers that are due, in their order. */
   run(now: number): void {
     for (let due = this.nextDue; due !== undefined && due <= now; due = this.nextDue) {
       this.heap[0]?.first?.take()?.();
@@ -117,25 +110,25 @@ export class TimerQueue {
   }
 }
 
-/** Captured at load time: under the fake timers of a test, a call would wait for a turn that never comes. */
+// Captured at load time: under the fake timers of a test, a call would wait for a turn that never comes.
 const { setImmediate } = globalThis;
-/** Captured, too, because the global `performance` is a getter, and each lock reads the clocks several times. */
+// Captured, too, because the global `performance` is a getter, and each lock reads the clocks several times.
 const { setTimeout: ownTimeout, Date: OwnDate, performance: captured } = globalThis;
-/** Longest delay of the Node timer, in milliseconds. Protocol 3.3. */
+// In milliseconds.
+// Protocol 3.3
 const LONGEST_SLEEP = 1_000;
-/** Gradual corrections move a wall clock by less than this within a second, in milliseconds. */
+// In milliseconds: gradual corrections move a wall clock by less than this within a second.
 const NOTICEABLE = 5;
 
-/** The clocks and timers of this process. All timers share one Node timer. */
+// All timers share one Node timer.
 export class SystemClock implements Clock {
   private readonly timers = new TimerQueue((keepsAlive) => this.keepAlive(keepsAlive));
   private handle: NodeJS.Timeout | undefined;
-  /** When `handle` fires. */
   private armedFor = Infinity;
-  /** What armed it: fake timers of a test forget what they have not run when they end. */
+  // Fake timers of a test forget what they have not run when they end.
   private armedBy = setTimeout;
   private readonly listeners: (() => void)[] = [];
-  /** How far the wall clock was ahead of the monotonic one at the last check, in milliseconds. */
+  // How far the wall clock was ahead of the monotonic one at the last check, in milliseconds.
   private ahead = aheadOf(readClocks());
 
   read(): Instant {
@@ -204,7 +197,7 @@ function readClocks(): Instant {
   return { monotonic: monotonic(), wall: Date.now() };
 }
 
-/** Fake timers of a test bring a clock of their own, and may leave some of the globals real. */
+// Fake timers of a test bring a clock of their own, and may leave some of the globals real.
 function monotonic(): number {
   return (setTimeout === ownTimeout && Date === OwnDate ? captured : performance).now();
 }
@@ -213,7 +206,7 @@ function aheadOf({ monotonic, wall }: Instant): number {
   return wall - monotonic;
 }
 
-/** With slack, due times are rounded down to multiples of a power of two, so that several timers coincide. */
+// With slack, due times are rounded down to multiples of a power of two, so that several timers coincide.
 function dueAt(moment: number, slack: number): number {
   if (slack < 2) return Math.ceil(moment);
   // The largest power of two within the slack.

@@ -5,10 +5,10 @@ const TOKEN_BYTES = 21;
 const FRACTION_BYTES = 3;
 const TOKENS_PER_FILL = 64;
 
-/** Randomness of the operating system, drawn for many tokens at once because each call into it is expensive. */
+// Drawn for many tokens at once, because each call into the operating system is expensive.
 export class SystemRandom implements Random {
   private readonly pool = Buffer.alloc(TOKEN_BYTES * TOKENS_PER_FILL);
-  /** The bytes of the pool as digits of base64url, from which tokens are cut. */
+  // The bytes of the pool as digits of base64url, from which tokens are cut.
   private text = '';
   private next = this.pool.length;
 

@@ -1,7 +1,7 @@
 import type { JobSchedule } from '../core/jobs/job-policy.js';
 import { CronTime } from 'cron';
 
-/** The units of an expression with their bounds, in the order of its fields. A Sunday is both 0 and 7. */
+// In the order of the fields of an expression. A Sunday is both 0 and 7.
 const UNITS = [
   [0, 59],
   [0, 59],
@@ -25,15 +25,12 @@ const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', '
 const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 const SECOND = 1_000;
 const DAY = 86_400_000;
-/** The longest time between two matching days: a 29 February, across a year 2100. */
+// Between two matching days: a 29 February, across a year 2100.
 const MOST_DAYS = 9 * 366;
 
-/**
- * Which times of a wall clock match a cron expression. Times are in milliseconds since the epoch, as if the wall clock
- * showed UTC, and whole seconds.
- */
+// Times are in milliseconds since the epoch, as if the wall clock showed UTC, and whole seconds.
 class CronFields {
-  /** Whether the minutes or the hours begin with `*`, so that the expression means a period and not times of day. */
+  // The minutes or the hours begin with `*`: the expression means a period and not times of day.
   readonly isPeriodic: boolean;
   private readonly seconds: readonly number[];
   private readonly minutes: readonly number[];
@@ -42,7 +39,7 @@ class CronFields {
   private readonly months: readonly number[];
   private readonly weekdays: readonly number[];
 
-  /** @param expression valid, as the package `cron` sees it */
+  // `expression` is valid, as the package `cron` sees it.
   constructor(expression: string) {
     const words = wordsOf(expression);
     const valuesAt = (index: number): readonly number[] => valuesOf(words[index] ?? '*', UNITS[index] ?? [0, 0]);
@@ -52,12 +49,12 @@ class CronFields {
     this.weekdays = [...new Set(valuesAt(5).map((day) => day % 7))];
   }
 
-  /** The first match at or after a time; `Infinity` if there is none. */
+  // At or after a time; `Infinity` if there is none.
   next(from: number): number {
     return this.search(from, 1);
   }
 
-  /** The last match at or before a time; `-Infinity` if there is none. */
+  // At or before a time; `-Infinity` if there is none.
   previous(from: number): number {
     return this.search(from, -1);
   }
@@ -82,7 +79,7 @@ class CronFields {
     return this.days.length === 31 || this.weekdays.length === 7 ? isDay && isWeekday : isDay || isWeekday;
   }
 
-  /** The match of a day that is nearest to a second of it, in one direction. */
+  // `from` is a second of the day.
   private timeFrom(from: number, step: 1 | -1): number | undefined {
     const [hour, minute, second] = [Math.floor(from / 3_600), Math.floor(from / 60) % 60, from % 60];
     if (this.hours.includes(hour)) {
@@ -110,7 +107,6 @@ function wordsOf(expression: string): readonly string[] {
   return words.length < UNITS.length ? ['0', ...words] : words;
 }
 
-/** The values of a field, sorted. */
 function valuesOf(word: string, [low, high]: readonly [number, number]): readonly number[] {
   const values = new Set<number>();
   for (const part of word.split(',')) {
@@ -133,9 +129,9 @@ function secondsOf(hour: number, minute: number, second: number): number {
   return (hour * 60 + minute) * 60 + second;
 }
 
-/** Ticks at the multiples of a period since the Unix epoch, so that all instances have the same ones. */
+// Ticks are multiples of the period since the Unix epoch, so that all instances have the same ones.
 export class IntervalSchedule implements JobSchedule {
-  /** @param period milliseconds */
+  // In milliseconds.
   constructor(private readonly period: number) {}
 
   next(after: number): number {
@@ -147,13 +143,13 @@ export class IntervalSchedule implements JobSchedule {
   }
 }
 
-/** How far the wall clocks of a time zone are ahead of UTC at a moment, in milliseconds. Depends on nothing else. */
+// How far the wall clocks of a time zone are ahead of UTC, in milliseconds. Depends on the moment alone.
 type ZoneOffset = (moment: number) => number;
 
-/** A fixed difference, such as `UTC+3`, which the package `cron` takes beside the names of time zones. */
+// Such as `UTC+3`, which the package `cron` takes beside the names of time zones.
 const FIXED = /^utc(?:([+-]\d{1,2})(?::(\d\d))?)?$/i;
 
-/** @throws if there is no such time zone */
+// Throws if there is no such time zone.
 function zoneOffsetOf(timeZone: string | undefined): ZoneOffset {
   const fixed = timeZone === undefined ? undefined : FIXED.exec(timeZone);
   if (fixed) {
@@ -173,22 +169,19 @@ function zoneOffsetOf(timeZone: string | undefined): ZoneOffset {
   };
 }
 
-/** Longer than any change of a wall clock, and shorter than the time between two of them. In milliseconds. */
+// Longer than any change of a wall clock, and shorter than the time between two of them. In milliseconds.
 const WINDOW = 26 * 3_600_000;
 
-/**
- * The ticks of a cron expression in a time zone. They follow from these two alone: neither the time now nor an earlier
- * answer has an influence. `cron` checks the expression; its own search resolves times that occur twice by the time now,
- * and does not find the tick before a moment.
- *
- * Where clocks are set forward, the times that are skipped have one tick, at the end of the gap. Where they are set back,
- * an expression whose minutes or hours begin with `*` ticks throughout, and any other at the first occurrence of each time.
- */
+// The ticks follow from expression and time zone alone: neither the time now nor an earlier answer has an influence.
+// `cron` checks the expression; its own search resolves times that occur twice by the time now, and does not find the
+// tick before a moment.
+// Where clocks are set forward, the times that are skipped have one tick, at the end of the gap. Where they are set
+// back, an expression whose minutes or hours begin with `*` ticks throughout, and any other at the first occurrence of
+// each time.
 export class CronSchedule implements JobSchedule {
   private readonly fields: CronFields;
   private readonly offset: ZoneOffset;
 
-  /** @throws if the expression or the time zone is invalid, or the expression has no tick */
   constructor(expression: string, timeZone?: string) {
     new CronTime(expression, timeZone);
     this.fields = new CronFields(expression);
@@ -231,13 +224,13 @@ export class CronSchedule implements JobSchedule {
     }
   }
 
-  /** Whether clocks are set forward at this moment, across a time that matches. */
+  // Clocks are set forward at this moment, across a time that matches.
   private isEndOfGap(moment: number): boolean {
     const [before, after] = [this.offset(moment - SECOND), this.offset(moment)];
     return before < after && this.fields.next(moment + before) < moment + after;
   }
 
-  /** If the time of this moment counts only once and has occurred before: when times begin to be new again. */
+  // If the time of this moment counts only once and has occurred before: when times begin to be new again.
   private endOfRepetition(moment: number): number | undefined {
     if (this.fields.isPeriodic) return undefined;
     const change = this.changeBetween(moment - WINDOW, moment);
@@ -246,7 +239,7 @@ export class CronSchedule implements JobSchedule {
     return moment < end ? end : undefined;
   }
 
-  /** The first moment of the offset that is valid at `to`; `undefined` if it has been valid since `from`. */
+  // The first moment of the offset that is valid at `to`; `undefined` if it has been valid since `from`.
   private changeBetween(from: number, to: number): number | undefined {
     const offset = this.offset(to);
     if (this.offset(from) === offset) return undefined;

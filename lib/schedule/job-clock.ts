@@ -2,28 +2,25 @@ import { type Clock, elapsedBetween, type Instant, type Timer } from '../core/cl
 import { duration } from '../core/display.js';
 import { type JobSchedule, toleranceOf } from '../core/jobs/job-policy.js';
 
-/** What the clock of a master showed at a moment of this process. */
 export interface MasterClock {
-  /** Name of the master. */
   readonly master: string;
-  /** Milliseconds since the epoch. */
+  // Milliseconds since the epoch, at the moment `at` of this process.
   readonly time: number;
   readonly at: Instant;
 }
 
-/** A master whose clock is far from those of the others. */
 export interface ClockDeviation {
   readonly master: string;
-  /** Milliseconds by which it is ahead; negative if it is behind. */
+  // In milliseconds; negative if the clock is behind.
   readonly ahead: number;
 }
 
-/** Clocks that are kept in time differ by less, in milliseconds, also if an answer was read late. */
+// In milliseconds: clocks that are kept in time differ by less, also if an answer was read late.
 const NOTICEABLE_DEVIATION = 5_000;
 
-/** The time of this process, and the time of the masters as far as they have shown it. */
+// The time of this process, and the time of the masters as far as they have shown it. In milliseconds since the epoch.
 export class JobClock {
-  /** What each master showed last. The clock of one that does not answer goes on, as far as this process knows. */
+  // What each master showed last. The clock of one that does not answer goes on, as far as this process knows.
   private readonly known = new Map<string, MasterClock>();
   private readonly listeners = new Set<() => void>();
 
@@ -31,30 +28,24 @@ export class JobClock {
     clock.onResume?.(() => this.announce());
   }
 
-  /** The wall clock of this process, in milliseconds since the epoch. */
   get wall(): number {
     return this.clock.read().wall;
   }
 
-  /**
-   * The median of the clocks of all masters that have ever answered, in milliseconds since the epoch; the wall clock until
-   * one has. Of an even number, the two in the middle bound the wall clock: which of two clocks is wrong, a third one has to
-   * say. Protocol 14.2.
-   */
+  // The median of the clocks of all masters that have ever answered; the wall clock until one has. Of an even number,
+  // the two in the middle bound the wall clock: which of two clocks is wrong, a third one has to say.
+  // Protocol 14.2.
   get masters(): number {
     return this.medianOf(this.times.map(({ time }) => time));
   }
 
-  /**
-   * The same while a lock is held: from what the masters showed when it was taken, the monotonic clock alone goes on. A wall
-   * clock that was set meanwhile is no time that passed, and a suspension beyond the ttl ends the lock.
-   */
+  // From what the masters showed when the lock was taken, the monotonic clock alone goes on. A wall clock that was set
+  // meanwhile is no time that passed, and a suspension beyond the ttl ends the lock.
   get mastersUnderLock(): number {
     const now = this.clock.read();
     return this.medianOf([...this.known.values()].map(({ time, at }) => time + now.monotonic - at.monotonic));
   }
 
-  /** The masters whose clocks are far from the median. */
   get deviations(): readonly ClockDeviation[] {
     const { times } = this;
     const median = this.medianOf(times.map(({ time }) => time));
@@ -63,13 +54,13 @@ export class JobClock {
       .filter(({ ahead }) => Math.abs(ahead) >= NOTICEABLE_DEVIATION);
   }
 
-  /** These masters have answered; the others are taken to go on as they did. */
+  // The masters that do not answer are taken to go on as they did.
   synchronize(clocks: readonly MasterClock[]): void {
     for (const clock of clocks) this.known.set(clock.master, clock); // @mutant clocks-of-silent-masters-go-on
     this.announce();
   }
 
-  /** Calls `listener` after each change of the clocks that timers cannot foresee. */
+  // After changes of the clocks that timers cannot foresee.
   onChange(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
@@ -79,7 +70,7 @@ export class JobClock {
     return this.clock.schedule(delay, callback);
   }
 
-  /** Resolves after `delay` milliseconds, or when the signal aborts. Never rejects. */
+  // Ends early when the signal aborts. Never rejects.
   async pause(delay: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     await new Promise<void>((resolve) => {
@@ -93,7 +84,6 @@ export class JobClock {
     });
   }
 
-  /** What the clocks of the masters show now. */
   private get times(): readonly { readonly master: string; readonly time: number }[] {
     const now = this.clock.read();
     return [...this.known.values()].map(({ master, time, at }) => ({ master, time: time + elapsedBetween(at, now) }));
@@ -112,26 +102,21 @@ export class JobClock {
   }
 }
 
-/** Names a master whose clock is wrong, for the log. */
 export function describeDeviation({ master, ahead }: ClockDeviation): string {
   return `the clock of ${master} is ${duration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the others`;
 }
 
-/** A timer that runs for longer misses corrections of the wall clock. In milliseconds. */
+// In milliseconds: a timer that runs for longer misses corrections of the wall clock.
 const LONGEST_SLEEP = 60_000;
 
-/** Receives the ticks of a job. */
 export interface TickListener {
-  /** A tick is due now. */
   due(tick: number): void;
-  /** A tick was noticed too late to count as due. */
+  // The tick was noticed too late to count as due.
   missed(tick: number, reason: 'late' | 'superseded'): void;
 }
 
-/**
- * Announces each nominal tick when the wall clock of this process reaches it, unless the clocks of the masters are so far
- * behind that it could not start. Timers are set for nominal times, so that delays do not add up.
- */
+// Announces each nominal tick when the wall clock of this process reaches it, unless the clocks of the masters are so
+// far behind that it could not start. Timers are set for nominal times, so that delays do not add up.
 export class Ticker {
   private upcoming = Infinity;
   private announced: number | undefined;
@@ -144,7 +129,6 @@ export class Ticker {
     private readonly listener: TickListener,
   ) {}
 
-  /** Announces the ticks that come due from now on. */
   start(): void {
     this.unsubscribe = this.clock.onChange(() => this.arm());
     this.arm();
@@ -165,10 +149,8 @@ export class Ticker {
     this.timer = this.clock.schedule(Math.min(Math.max(delay, 0), LONGEST_SLEEP), () => this.fire());
   }
 
-  /**
-   * Announces ticks once more that a wall clock has reached too early: it was set back, or the masters have shown that
-   * it is ahead. Ticks that were announced in time are not repeated.
-   */
+  // A wall clock may have reached ticks too early: it was set back, or the masters have shown that it is ahead. Ticks
+  // that were announced in time are not repeated.
   private turnBack(): void {
     const now = Math.min(this.clock.wall, this.clock.masters);
     const { announced } = this;
@@ -176,7 +158,7 @@ export class Ticker {
     this.upcoming = Math.min(this.upcoming, this.schedule.next(Math.max(now, this.announced ?? now)));
   }
 
-  /** The time by which a tick is judged: a clock that is ahead of the masters gains nothing. */
+  // A clock that is ahead of the masters gains nothing.
   private nowFor(tick: number): number {
     return Math.min(this.clock.wall, this.clock.masters + toleranceOf(this.schedule, tick)); // @mutant clock-of-the-masters-counts
   }

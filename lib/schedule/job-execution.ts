@@ -5,7 +5,7 @@ import type { UnfinishedRun } from '../core/jobs/job-observer.js';
 import { type HeldJob, type JobContext, type JobRun, reportOf, storeRecord } from './job-locks.js';
 import type { JobSettings } from './job-settings.js';
 
-/** A signal that follows several others until it is let go, so that a signal that lives long keeps no trace of it. */
+// Follows several signals until it is let go, so that a signal that lives long keeps no trace of it.
 class JoinedSignal {
   private readonly controller = new AbortController();
   private readonly unfollow: (() => void)[] = [];
@@ -30,13 +30,12 @@ class JoinedSignal {
   }
 }
 
-/** What the method of a job has thrown. */
 interface JobFailure {
   readonly error: unknown;
   readonly message: string;
 }
 
-/** Calls the method of a job. Never rejects; gives nothing if the method succeeded. */
+// Never rejects; gives nothing if the method succeeded.
 export async function attemptJob(where: string, work: () => unknown): Promise<JobFailure | undefined> {
   try {
     const advice = ': await it inside of the method';
@@ -47,10 +46,8 @@ export async function attemptJob(where: string, work: () => unknown): Promise<Jo
   }
 }
 
-/**
- * The message of what was thrown. Anything can be thrown: an error whose message is a list, an object without a
- * prototype, a getter that throws. The end of the attempt has to be recorded all the same.
- */
+// Anything can be thrown: an error whose message is a list, an object without a prototype, a getter that throws. The
+// end of the attempt has to be recorded all the same.
 export function messageOf(error: unknown): string {
   try {
     const message: unknown = error instanceof Error ? error.message : error;
@@ -61,9 +58,8 @@ export function messageOf(error: unknown): string {
   }
 }
 
-/** The method of a job. */
 export interface JobHandler {
-  /** The decorator, the class and the method, for messages. */
+  // The decorator, the class and the method, for messages.
   readonly where: string;
   readonly call: (run: JobRun) => unknown;
 }
@@ -73,14 +69,14 @@ interface JobExecutionOptions {
   readonly handler: JobHandler;
   readonly context: JobContext;
   readonly held: HeldJob;
-  /** The record before this attempt. */
+  // Before this attempt.
   readonly last: JobRecord | undefined;
 }
 
-/** How long to wait before the end of an attempt is stored again after a failure, in milliseconds. */
+// Before the end of an attempt is stored again after a failure, in milliseconds.
 const RETRY_DELAY = 100;
 
-/** One attempt at one tick: recorded as started, run, and recorded as ended. */
+// One attempt at one tick: recorded as started, run, and recorded as ended.
 export class JobExecution {
   private started: JobRecord | undefined;
   private isCalling = false;
@@ -88,7 +84,7 @@ export class JobExecution {
 
   constructor(private readonly options: JobExecutionOptions) {}
 
-  /** Resolves when a quorum of the masters knows that the tick has started. */
+  // Resolves when a quorum of the masters knows that the tick has started.
   async start(tick: number, attempt: number): Promise<void> {
     // Protocol 14.3
     const { settings, held, last } = this.options;
@@ -99,17 +95,16 @@ export class JobExecution {
     this.started = started;
   }
 
-  /** Whether the method has been called and has not returned. */
   get isRunning(): boolean {
     return this.isCalling;
   }
 
-  /** The attempt, if it has lost its lock and the method has not returned. */
+  // Has lost its lock while the method has not returned.
   get lost(): Pick<UnfinishedRun, 'scheduledFor' | 'attempt'> | undefined {
     return this.isCalling && this.isReported ? this.attempt : undefined;
   }
 
-  /** Calls the method. Gives the new record; nothing if the attempt is to be repeated. */
+  // Gives the new record; nothing if the attempt is to be repeated.
   async finish(): Promise<JobRecord | undefined> {
     const { started, options } = this;
     if (!started) throw new Error('an attempt must have started before it can finish');
@@ -171,10 +166,8 @@ export class JobExecution {
     context.observer.unfinished?.(settings.name, { ...this.attempt, isRunning: this.isCalling }, cause);
   }
 
-  /**
-   * The tick runs again unless its end is stored, so it is worth several attempts. They end after a ttl even if the lock is
-   * kept: a master whose data began anew takes part in locks again, and in this lock's state never.
-   */
+  // The tick runs again unless its end is stored, so it is worth several attempts. They end after a ttl even if the
+  // lock is kept: a master whose data began anew takes part in locks again, and in this lock's state never.
   private async storeUntilLost(record: JobRecord): Promise<void> {
     const { settings, context, held } = this.options;
     for (let attempt = 1; ; attempt++) {

@@ -9,7 +9,6 @@ import type { JobHandler } from './job-execution.js';
 import type { JobRun } from './job-locks.js';
 import { type JobSettings, resolveJob } from './job-settings.js';
 
-/** A job of the application, complete and validated. */
 export interface FoundJob {
   readonly declaration: JobDeclaration;
   readonly settings: JobSettings;
@@ -19,7 +18,6 @@ export interface FoundJob {
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** Finds the jobs of all providers and controllers at boot, and checks them. */
 @Injectable()
 export class JobExplorer {
   constructor(
@@ -27,7 +25,6 @@ export class JobExplorer {
     private readonly modules: ModuleRef,
   ) {}
 
-  /** @throws {RedlockConfigError} for the first invalid job */
   explore(): readonly FoundJob[] {
     const found: FoundJob[] = [];
     const seen = new Set<unknown>();
@@ -100,7 +97,6 @@ function refuseDuplicate(job: FoundJob, earlier: readonly FoundJob[]): void {
   throw new RedlockConfigError(`${another}: name`, job.settings.name, requirement);
 }
 
-/** Whether two services keep the record of a job in the same place. */
 function shareRecords(one: LockService, other: LockService): boolean {
   if (one === other) return true;
   const [a, b] = [one.environment, other.environment];

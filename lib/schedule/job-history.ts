@@ -78,7 +78,7 @@ async function reportOn(scheduled: ScheduledJob): Promise<JobReport> {
   return { ...declarationOf(scheduled), ...recorded(record), isSettled };
 }
 
-/** What this instance knows without the masters. */
+// What this instance knows without the masters.
 function declarationOf({
   found: { settings, declaration, locks },
   job,

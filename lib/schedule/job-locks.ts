@@ -5,18 +5,17 @@ import type { JobRecord, RecordedRun } from '../core/jobs/job-record.js';
 import type { JobSchedule } from '../core/jobs/job-policy.js';
 import type { LockService } from '../nest/lock.service.js';
 
-/** What the masters keep with the resource of a job, and what is known about it. */
 export interface JobReading {
   readonly value: unknown;
-  /** Whether it is the last value that was stored. Otherwise it is the newest that is left. */
+  // It is the last value that was stored. Otherwise it is the newest that is left.
   readonly isCertain: boolean;
-  /** What the clocks of the masters that answered showed, and when. */
+  // Of the masters that answered.
   readonly clocks: readonly MasterClock[];
-  /** For how long the newest data of a master that has lost its data has existed, in milliseconds; `undefined` if none has. */
+  // For how long the newest data of a master that has lost its data has existed, in milliseconds; `undefined` if none
+  // has.
   readonly dataAge: number | undefined;
 }
 
-/** The part of the state of a lock that jobs use. */
 export interface JobRegister {
   read(
     options: { readonly onUncertain: 'newest' },
@@ -25,16 +24,14 @@ export interface JobRegister {
   set(value: unknown, options: { readonly expireAfter: number }): Promise<void>;
 }
 
-/** The lock of a job while this instance has it. */
 export interface HeldJob {
   readonly lock: Lock & { readonly state: JobRegister };
-  /** Runs work in the context of the lock. */
   run<T>(work: () => T): T;
-  /** Releases the lock. Never rejects. */
+  // Never rejects.
   end(): Promise<void>;
 }
 
-/** How a lock is taken for a job. Durations are in milliseconds. */
+// Durations are in milliseconds.
 export interface JobHolding {
   readonly ttl: number;
   readonly maxHold: number;
@@ -42,7 +39,6 @@ export interface JobHolding {
   readonly signal: AbortSignal;
 }
 
-/** The part of a lock service that jobs use. */
 export interface JobLocks {
   hold(resources: readonly string[], options: JobHolding): Promise<HeldJob>;
 }
@@ -58,14 +54,12 @@ export class JobHandedOnError extends Error {
   }
 }
 
-/** What a job needs of the application. */
 export interface JobContext {
   readonly locks: JobLocks;
   readonly clock: JobClock;
   readonly observer: JobObserver;
-  /** Name of this instance. */
   readonly instance: string;
-  /** Aborts at the shutdown of the application. */
+  // Aborts at the shutdown of the application.
   readonly stopping: AbortSignal;
 }
 
@@ -92,7 +86,6 @@ export interface JobRun {
   readonly lock: Lock;
 }
 
-/** An attempt in the history, for users. */
 export function reportOf(run: RecordedRun): JobRunReport {
   const { scheduledFor, startedAt, endedAt, instance, attempt, outcome, error } = run;
   return {
@@ -107,24 +100,19 @@ export function reportOf(run: RecordedRun): JobRunReport {
 }
 
 const DAY = 86_400_000;
-/** How long a record is kept at least, in milliseconds. */
+// In milliseconds.
 const SHORTEST_LIFE = 30 * DAY;
 
-/**
- * Stores the record of a job until after its next tick but one. Masters do not delete values at the same moment, for which
- * a day is added.
- */
+// Until after the next tick but one. Masters do not delete values at the same moment: two days more.
 export async function storeRecord(lock: HeldJob['lock'], record: JobRecord, schedule: JobSchedule): Promise<void> {
   const twoPeriods = 2 * (schedule.next(record.tick) - record.tick);
   await lock.state.set(record, { expireAfter: Math.max(SHORTEST_LIFE, twoPeriods + 2 * DAY) });
 }
 
-/** Takes the locks of jobs from a lock service. */
 export function locksOf(locks: LockService): JobLocks {
   return locks;
 }
 
-/** What the masters keep with the resource of a job. */
 export function readStateOf(locks: LockService, resource: string): Promise<{ value: unknown; settled: boolean }> {
   return locks.readState(resource);
 }

@@ -6,9 +6,8 @@ import { JobHandedOnError } from './job-locks.js';
 import { messageOf } from './job-execution.js';
 import type { JobObserver } from '../core/jobs/job-observer.js';
 
-/** Writes the events of jobs to the log of the application. */
 export function logJobsTo(logger: LoggerService): JobObserver {
-  /** What was reported last for each job: attempts are repeated within a second. */
+  // What was reported last for each job: attempts are repeated within a second.
   const delays = new Map<string, string>();
   return {
     started: (job, { scheduledFor, attempt }) => {
@@ -44,7 +43,7 @@ export function logJobsTo(logger: LoggerService): JobObserver {
   };
 }
 
-/** Writes to the log which masters have wrong clocks: once for each, and again if it was right in between. */
+// Once for each master, and again if its clock was right in between.
 export function reportDeviationsTo(logger: LoggerService): (deviations: readonly ClockDeviation[]) => void {
   let reported: readonly string[] = [];
   return (deviations) => {

@@ -10,7 +10,7 @@ import { shortestPeriod } from '../nest/module-settings.js';
 import { CronSchedule, IntervalSchedule } from './cron-schedule.js';
 import { CRON_OPTION_NAMES, INTERVAL_OPTION_NAMES, type JobDeclaration } from './locked-job.decorators.js';
 
-/** Settings of a job: complete and validated. Durations are in milliseconds. */
+// Complete and validated. Durations are in milliseconds.
 export interface JobSettings {
   readonly name: string;
   readonly resource: string;
@@ -20,17 +20,12 @@ export interface JobSettings {
   readonly maxHold: number;
 }
 
-/** As fine as cron expressions are. In milliseconds. */
+// In milliseconds: as fine as cron expressions are.
 const SHORTEST_PERIOD = 1_000;
-/** A shorter ttl would be lost in an ordinary pause of a process. In milliseconds. */
+// In milliseconds: a shorter ttl would be lost in an ordinary pause of a process.
 const SHORTEST_TTL = 1_000;
 const DEFAULT_MAX_HOLD = 24 * 3_600_000;
 
-/**
- * Validates the arguments of a decorator and fills in the defaults.
- *
- * @throws {RedlockConfigError} for the first invalid one; the message names the method
- */
 export function resolveJob(declaration: JobDeclaration, locks: LockService): JobSettings {
   const { where, kind, options } = declaration;
   checkOptionNames(where, options, kind === 'cron' ? CRON_OPTION_NAMES : INTERVAL_OPTION_NAMES);
@@ -104,7 +99,7 @@ function checkTimeZone(where: string, timeZone: unknown): void {
   );
 }
 
-/** A crashed instance should not block the tick after the one that it ran. */
+// A crashed instance should not block the tick after the one that it ran.
 function defaultTtl(ofModule: number, { kind, schedule }: JobDeclaration): number {
   const period = kind === 'cron' ? shortestPeriod(schedule) : parseDuration('period', schedule, SHORTEST_PERIOD);
   return Math.min(ofModule, Math.max(Math.floor((period ?? Infinity) / 2), SHORTEST_TTL));

@@ -7,42 +7,37 @@ import { JobExecution, type JobHandler } from './job-execution.js';
 import type { JobReport, JobSkip } from '../core/jobs/job-observer.js';
 import type { JobSettings } from './job-settings.js';
 
-/** How long to wait after a failure before the next attempt to take the lock, in milliseconds. */
+// After a failure, before the next attempt to take the lock, in milliseconds.
 const RETRY_DELAY = 500;
-/** How long one acquisition waits for another instance, in milliseconds. Afterwards it begins anew. */
+// In milliseconds: one acquisition waits this long for another instance, and then begins anew.
 const WAIT = 3_600_000;
 
-/**
- * One job on this instance. Takes the lock of the job for each tick and does what the record of the job requires. While
- * another instance has the lock it waits, so that it can run the tick again if that instance crashes.
- */
+// One job on this instance. Takes the lock of the job for each tick and does what the record of the job requires. While
+// another instance has the lock it waits, so that it can run the tick again if that instance crashes.
 export class Job implements TickListener {
-  /** The newest tick that came due here and is not settled. */
+  // The newest tick that came due here and is not settled.
   private pending: number | undefined;
-  /** Whether to look at the record although no tick came due. */
+  // To look at the record although no tick came due.
   private isVisiting = false;
   private isWorking = false;
   private execution: JobExecution | undefined;
   private skip: JobSkip | undefined;
 
-  /** @param handler the method, with the name for messages */
   constructor(
     readonly settings: JobSettings,
     private readonly handler: JobHandler,
     private readonly context: JobContext,
   ) {}
 
-  /** The last tick that this instance did not run. */
   get lastSkip(): JobSkip | undefined {
     return this.skip;
   }
 
-  /** The attempt that has lost its lock and has not returned. */
   get lost(): JobReport['lost'] {
     return this.execution?.lost;
   }
 
-  /** Looks for a tick whose instance crashed or that was missed. */
+  // For a tick whose instance crashed, or that was missed.
   visit(): void {
     this.isVisiting = true;
     this.begin();
@@ -86,7 +81,6 @@ export class Job implements TickListener {
     }
   }
 
-  /** Takes the lock and works until nothing is left to do under it. */
   private async takeTurn(): Promise<void> {
     const { resource, ttl, maxHold } = this.settings;
     const { locks, stopping } = this.context;
@@ -171,7 +165,7 @@ export class Job implements TickListener {
     );
   }
 
-  /** Nothing is left to do about ticks up to this one. */
+  // Nothing is left to do about ticks up to this one.
   private settle(tick: number): void {
     this.isVisiting = false;
     if (this.pending !== undefined && this.pending <= tick) this.pending = undefined;
@@ -189,13 +183,12 @@ export class Job implements TickListener {
   }
 }
 
-/** Why a tick waits that is due by the clock of this instance. */
 function whyItWaits({ deviations }: JobClock): string {
   const reason = 'the clocks of the masters are behind the clock of this instance, and jobs go by those of the masters';
   return [reason, ...deviations.map(describeDeviation)].join('; ');
 }
 
-/** Whether the masters may answer otherwise in a while. */
+// A configuration error stays; every other answer of the masters may change.
 function canSucceedLater(error: unknown): boolean {
   return isLockError(error) && !(error instanceof RedlockConfigError);
 }

@@ -9,25 +9,23 @@ import { JobHandedOnError, locksOf } from './job-locks.js';
 import { logJobsTo, reportDeviationsTo } from './job-log.js';
 import { Job } from './job.js';
 
-/** The options of `ScheduleModule.forRoot` that turn jobs off. */
+// Of `ScheduleModule.forRoot`: they turn jobs off.
 interface Switches {
   readonly cronJobs?: boolean;
   readonly intervals?: boolean;
 }
 
-/** The token under which `@nestjs/schedule` provides the options of its module. */
+// `@nestjs/schedule` provides the options of its module under this token.
 const SCHEDULE_OPTIONS = 'SCHEDULE_MODULE_OPTIONS';
 
-/** A job of the application, and what runs it. */
 export interface ScheduledJob {
   readonly found: FoundJob;
   readonly job: Job;
   readonly ticker: Ticker;
-  /** Each job has its own: on one signal, a hundred jobs would have a hundred listeners, which looks like a leak. */
+  // Each job has its own: on one signal, a hundred jobs would have a hundred listeners, which looks like a leak.
   readonly stopping: AbortController;
 }
 
-/** All jobs of the application. */
 @Injectable()
 export class Jobs {
   private readonly logger = new Logger('Jobs');
@@ -39,12 +37,11 @@ export class Jobs {
     private readonly modules: ModuleRef,
   ) {}
 
-  /** The jobs that were found at boot, also those that are turned off. */
+  // Also those that are turned off.
   get all(): readonly ScheduledJob[] {
     return this.scheduled;
   }
 
-  /** Finds all jobs. @throws {RedlockConfigError} for the first invalid one */
   find(): void {
     const clocks = new Map<LockService, JobClock>();
     this.scheduled = this.explorer.explore().map((found) => {
@@ -55,7 +52,6 @@ export class Jobs {
     });
   }
 
-  /** Lets the jobs tick that are not turned off, and looks for ticks of crashed instances. */
   start(): void {
     const { cronJobs = true, intervals = true } = this.switches();
     for (const { found, job, ticker } of this.scheduled) {
@@ -65,13 +61,11 @@ export class Jobs {
     }
   }
 
-  /** Ends all timers and waiting, and asks running jobs to end. */
   stop(): void {
     for (const { ticker } of this.scheduled) ticker.stop();
     for (const { stopping } of this.scheduled) stopping.abort(new JobHandedOnError());
   }
 
-  /** Adds an observer. Returns a function that removes it. */
   observe(observer: JobObserver): () => void {
     this.observers.push(observer);
     return () => {

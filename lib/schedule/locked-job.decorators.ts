@@ -78,9 +78,9 @@ export type JobDecorator = <Method extends JobMethod>(
   descriptor: TypedPropertyDescriptor<Method>,
 ) => void;
 
-/** The arguments of one decorator, which are checked at boot. */
+// Checked at boot.
 export type JobDeclaration = {
-  /** The decorator, the class and the method, for messages. */
+  // The decorator, the class and the method, for messages.
   readonly where: string;
   readonly property: string | symbol;
 } & (
@@ -90,7 +90,6 @@ export type JobDeclaration = {
 
 type DeclarationOf<Kind> = Omit<Extract<JobDeclaration, { readonly kind: Kind }>, 'where' | 'property'>;
 
-/** Declares a method as a job, which the explorer finds. */
 function declareJob(decorator: string, declaration: DeclarationOf<'cron'> | DeclarationOf<'interval'>): JobDecorator {
   return (target, property, descriptor): void => {
     if ((property as unknown) === undefined) throw misuse(`${decorator} on ${nameOf(target)}`, 'a class');
@@ -103,7 +102,7 @@ function declareJob(decorator: string, declaration: DeclarationOf<'cron'> | Decl
   };
 }
 
-/** All jobs of a class and the classes that it extends. A method that is decorated again is a job of its own class only. */
+// Of the classes that it extends, too. A method that is decorated again is a job of its own class only.
 export function jobsOf(prototype: object): readonly JobDeclaration[] {
   const base = Object.getPrototypeOf(prototype) as object | null;
   const own = ownJobsOf(prototype);
@@ -115,7 +114,7 @@ function ownJobsOf(prototype: object): readonly JobDeclaration[] {
   return (Reflect.getOwnMetadata(JOB_DECLARATIONS, prototype) as JobDeclaration[] | undefined) ?? [];
 }
 
-/** The compiler emits the type only if `emitDecoratorMetadata` is on; a run checks the value, too. */
+// The compiler emits the type only if `emitDecoratorMetadata` is on; a run checks the value, too.
 function refuseObservableType(where: string, target: object, property: string | symbol): void {
   const type: unknown = Reflect.getMetadata('design:returntype', target, property);
   if (typeof type !== 'function' || !isObservable(type.prototype)) return;

@@ -27,7 +27,6 @@ export interface MemoryLockServiceOptions extends RedlockOptions {
   clock?: Clock;
 }
 
-/** The names of all options of a lock service in memory. */
 export const MEMORY_OPTION_NAMES = [
   ...REDLOCK_OPTION_NAMES,
   'masters',
@@ -53,7 +52,6 @@ export function memoryLockService(options: MemoryLockServiceOptions = {}): LockS
   return createMemoryRuntime(options).service;
 }
 
-/** Creates a lock service in memory that an application can stop and close. */
 export function createMemoryRuntime(options: MemoryLockServiceOptions): RedlockRuntime {
   const { clock = new SystemClock(), masters = [new MemoryMaster(clock)], ...rest } = options;
   if (masters.length === 0) throw new RedlockConfigError('masters', masters, 'must be a list of at least one master');

@@ -27,7 +27,6 @@ const OPTION_NAMES: readonly string[] = [
   'name',
 ] satisfies (keyof RedlockTestingModuleOptions)[];
 
-/** Injection token. Nest prints it where a test imports the class in place of the result of `forRoot`. */
 const MEMORY_RUNTIME = Symbol(
   'nestjs-redlock: import RedlockTestingModule.forRoot(), and not RedlockTestingModule itself',
 );

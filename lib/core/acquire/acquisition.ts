@@ -16,18 +16,12 @@ import { allowedTtl, cutTo, type Waiter, whenPermitted } from './waiter.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
 import type { Witness } from '../witness.interface.js';
 
-/**
- * An acquisition of several resources that was notified without success takes them one by one once it has waited for this
- * many milliseconds.
- */
+// An acquisition of several resources that was notified in vain takes them one by one after this many milliseconds.
 const PATIENCE = 1_000;
-/**
- * The same after this many notifications without success: acquisitions that each have a reservation that another one
- * needs would otherwise hand them round as fast as the masters answer.
- */
+// The same after this many notifications in vain: acquisitions that each have a reservation that another one needs
+// would otherwise hand them round as fast as the masters answer.
 const MOST_IN_VAIN = 100;
 
-/** The dependencies of an acquisition. */
 export interface AcquisitionContext {
   readonly masters: readonly CircuitBreakerMaster[];
   readonly homeMasters: HomeMasters;
@@ -37,76 +31,67 @@ export interface AcquisitionContext {
   readonly random: Random;
   readonly tokens: TokenSource;
   readonly witness: Witness;
-  /** The end of errors about masters that cannot vote. */
+  // The end of errors about masters that cannot vote.
   readonly advice?: string | undefined;
-  /** The name under which this process listens for notifications. */
+  // The name under which this process listens for notifications.
   readonly listener: string;
   readonly releases: PendingReleases;
-  /** See `QuorumLockContext`. */
+  // Milliseconds.
   readonly standstill: { readonly total: number };
-  /** Called when a master reports that this process is next or, without a key, that notifications may have been lost. */
+  // Without a key: notifications may have been lost.
   readonly notified: (master: CircuitBreakerMaster, key: string | undefined) => void;
 }
 
-/** One attempt. */
 interface Attempt {
   readonly quorumLock: QuorumLock;
   readonly step: Step;
   readonly home: CircuitBreakerMaster | undefined;
-  /** Milliseconds. */
+  // Milliseconds.
   readonly timeout: number;
-  /** Whether the waiting budget has not shortened the timeout. */
+  // The waiting budget has not shortened the timeout.
   readonly isFull: boolean;
   readonly since: Instant;
 }
 
-/** One call of `acquire`. */
 interface AcquisitionRequest {
   readonly resources: readonly string[];
-  /** The one of several resources that it takes; absent if it takes all. */
+  // The one of several resources that it takes; absent if it takes all.
   readonly part?: string | undefined;
   readonly call: CallSettings;
   readonly waiter: Waiter;
-  /** Its entry in the queues of this process; `undefined` if no other call of this process wants the same resources. */
+  // `undefined` if no other call of this process wants the same resources.
   readonly entry: QueueEntry | undefined;
-  /** Absent for locks. */
+  // Absent for locks.
   readonly permits?: PermitChoice | undefined;
-  /** Whether the same call was granted a lock that ended before it could be used. */
+  // The same call was granted a lock that ended before it could be used.
   readonly isRepeated?: boolean;
 }
 
-/**
- * One acquisition, from the first attempt until it is granted or its waiting budget ends.
- *
- * The first attempt contacts all masters at once, unless the keys are known to be contended. If refused, the acquisition
- * enqueues on the home master of the first key: it contacts that master first and the others only after it has granted,
- * and otherwise waits there until it is notified.
- */
+// From the first attempt until it is granted or its waiting budget ends. The first attempt contacts all masters at
+// once, unless the keys are known to be contended. If refused, it enqueues on the home master of the first key: it
+// contacts that one first and the others only after it has granted, and otherwise waits there to be notified.
 export class Acquisition {
-  /** Number of attempts so far. */
   attempts = 0;
   private refusal: Refusal | undefined;
   private schedule: RetrySchedule | undefined;
-  /** The lock that its previous holder in this process has passed on: then there was no attempt. */
+  // The lock that its previous holder in this process has passed on: then there was no attempt.
   passed: PassedLock | undefined;
-  /** How often a master has notified this acquisition. While it waits, each notification but the last was in vain. */
+  // While it waits, each notification but the last was in vain.
   private notifications = 0;
 
-  /** The settings of this call. Its ttl and `minHold` are cut to the largest ttl that all masters know. */
+  // Its ttl and `minHold` are cut to the largest ttl that all masters know.
   call: CallSettings;
   private readonly resources: readonly string[];
-  /** All of them, or the one that it takes. */
   private readonly taken: readonly string[];
   private readonly names: KeyNames;
   private readonly keys: readonly string[];
   private readonly waiter: Waiter;
   private readonly entry: QueueEntry | undefined;
-  /** Whether others of this process were before it when it began. */
+  // Others of this process were before it when it began.
   private readonly isBehind: boolean;
-  /** Absent for locks. */
   private readonly permits: PermitChoice | undefined;
   private readonly isRepeated: boolean;
-  /** Where it waits; absent until it has asked a home master or was refused. */
+  // Absent until it has asked a home master or was refused.
   private places: PlacesOnMasters | undefined;
 
   constructor(
@@ -127,17 +112,12 @@ export class Acquisition {
     if (entry && isPlain) waiter.takesTtl = call.ttl;
   }
 
-  /** Whether another holder keeps a resource, according to the last answers of the masters or the queue of this process. */
   get isHeldByOther(): boolean {
     const refusal = this.refusal ?? this.entry?.refusal;
     return refusal ? refusal.isHeld : this.entry !== undefined && !this.entry.isAdmitted;
   }
 
-  /**
-   * @param step the kind of the first attempt, if the waiter has made attempts before
-   * @throws {LockError} if the budget ends
-   * @throws the reason with which the waiter was stopped
-   */
+  // `first` is given if the waiter has made attempts before.
   async run(first?: Step): Promise<LeasedKeys> {
     const { waiter, entry, call: wanted, isBehind, isRepeated } = this;
     const { witness, clock } = this.context;
@@ -184,7 +164,6 @@ export class Acquisition {
     }
   }
 
-  /** The kind of an attempt that follows no other. */
   private get firstStep(): Step {
     const { homeMasters } = this.context;
     const isForgotten = this.isBehind && homeMasters.mayForgetIn(this.waiter.waited);
@@ -208,7 +187,7 @@ export class Acquisition {
     return { quorumLock, step, home, timeout, isFull: timeout === full, since };
   }
 
-  /** Whether the attempt has succeeded. Otherwise, what it acquired is being released. */
+  // If false, what the attempt acquired is being released.
   private mayKeep(attempt: Attempt, quorumCall: QuorumCall, isTaken: boolean): boolean {
     const { quorumLock, step, home, timeout, isFull, since } = attempt;
     const { waiter } = this;
@@ -243,7 +222,7 @@ export class Acquisition {
     this.permits?.giveBack();
   }
 
-  /** Whether others acquire again and again before this acquisition, because one of its resources is always held. */
+  // Others acquire again and again before this acquisition, because one of its resources is always held.
   private get isPassedOver(): boolean {
     const { notifications, places, keys, permits, waiter } = this;
     const isContended = notifications > 0 || places?.hasSharedHolders === true;
@@ -252,10 +231,8 @@ export class Acquisition {
     return notifications > MOST_IN_VAIN || waiter.waited >= PATIENCE;
   }
 
-  /**
-   * Acquires the resources one by one. While it waits for the next one, it keeps those that it has, and competes for
-   * that single resource like any other waiter. The order is sorted, so that two such acquisitions cannot deadlock.
-   */
+  // While it waits for the next one, it keeps those that it has. The order is sorted, so that two such acquisitions
+  // cannot deadlock.
   private async acquireOneByOne(): Promise<LeasedKeys | undefined> {
     const { context, resources, call, waiter, entry } = this;
     const sequence = new SequentialAcquisition(context.clock, context.witness, call);
@@ -301,7 +278,6 @@ export class Acquisition {
       : quorumLock.acquireThrough(attempt, { home, ticket });
   }
 
-  /** Waits until another attempt makes sense, and returns its kind. */
   private async nextStep(step: Step, quorumCall: QuorumCall): Promise<Step> {
     const { retries, keys } = this;
     const failure = failureOf(quorumCall);
@@ -341,7 +317,7 @@ export class Acquisition {
     return this.places;
   }
 
-  /** Milliseconds for which this acquisition has waited, among those of all processes. */
+  // Milliseconds, for its place among the acquisitions of all processes.
   private get waited(): number {
     return this.waitedAt(this.context.clock.read());
   }
@@ -356,7 +332,7 @@ export class Acquisition {
     return (this.schedule ??= new RetrySchedule(this.context.random));
   }
 
-  /** Gives up: leaves all queues and barriers, or lets the next waiter of this process take its places. */
+  // The next waiter of this process takes the places, if one can.
   private passPlaces(): void {
     const { places, entry, permits, call } = this;
     // Protocol 5.7
@@ -365,7 +341,7 @@ export class Acquisition {
     else places?.leave();
   }
 
-  /** Takes over the places of a waiter that gives up, so that no later request of another process passes this one. */
+  // So that no later request of another process passes this one.
   private takePlaces(places: PlacesOnMasters): boolean {
     // It contends already.
     if (this.places) return false;

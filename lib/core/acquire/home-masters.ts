@@ -2,30 +2,23 @@ import { type Clock, elapsedSince, type Instant } from '../clock.js';
 import { hash, mix } from '../keyspace.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
 
-/** How long a key counts as contended after waiters were last reported for it, in milliseconds. */
+// In milliseconds, since waiters were last reported for the key.
 const CONTENDED_FOR = 1_000;
 
-/** A master and the hash of its name. */
 interface Candidate {
   readonly master: CircuitBreakerMaster;
   readonly hash: number;
 }
 
-/**
- * Selects the home master of each key, which is contacted first when several processes contend for the key, and tracks
- * which keys are contended.
- *
- * All processes derive the same order of the masters from the key and the masters' names (rendezvous hashing), in
- * whatever order they list them. They therefore contact the same master first and wait in the same queue, and votes are
- * not split. The order differs from key to key, which spreads the load. The keys of a master that is down are spread
- * evenly over all others.
- */
+// All processes derive the same order of the masters from the key and the masters' names (rendezvous hashing). They
+// therefore contact the same master first and wait in the same queue, and votes are not split. The order differs from
+// key to key, which spreads the load, also that of a master that is down.
 export class HomeMasters {
   private readonly hasWaiters = new Map<string, Instant>();
-  /** Masters that have notified this process since it began to listen there. */
+  // Masters that have notified this process since it began to listen there.
   private readonly calling = new Set<CircuitBreakerMaster>();
 
-  /** Sorted by name, which decides between equal hashes. */
+  // Sorted by name, which decides between equal hashes.
   private readonly candidates: readonly Candidate[];
 
   constructor(
@@ -37,7 +30,7 @@ export class HomeMasters {
       .sort((a, b) => (a.master.name < b.master.name ? -1 : 1));
   }
 
-  /** The home master of a key: the first usable one in the key's order. `undefined` if no master is usable. */
+  // `undefined` if no master is usable.
   of(key: string): CircuitBreakerMaster | undefined {
     const [first, second] = this.candidates;
     // With one master, there is nothing to choose, and the hashes would cost a fiftieth of a lock.
@@ -55,38 +48,31 @@ export class HomeMasters {
     return home;
   }
 
-  /**
-   * Whether a key may have ceased to count as contended although processes wait for it, while a call waited this many
-   * milliseconds behind another one of its process. The release by that one has woken one of them, which must not meet this call
-   * on the other masters.
-   */
+  // After so many milliseconds behind another call of its process, a key may have ceased to count as contended although
+  // processes wait for it. That call's release has woken one of them, which must not meet this call elsewhere.
   mayForgetIn(waited: number): boolean {
     return waited >= CONTENDED_FOR / 2;
   }
 
-  /** Whether a master is known to notify this process: it has done so over the current connection. */
   notifies(master: CircuitBreakerMaster | undefined): boolean {
     return master !== undefined && this.calling.has(master);
   }
 
-  /** A master has notified this process. */
   noteNotification(master: CircuitBreakerMaster): void {
     this.calling.add(master);
   }
 
-  /** Notifications of a master may have been lost. */
   noteLostNotifications(master: CircuitBreakerMaster): void {
     this.calling.delete(master);
   }
 
-  /** Whether other processes were reported a moment ago as waiting for one of these keys. */
   areContended(keys: readonly string[]): boolean {
     if (this.hasWaiters.size === 0) return false;
     this.forget();
     return keys.some((key) => this.hasWaiters.has(key));
   }
 
-  /** Other processes wait for these keys: a new acquisition joins their queue instead of overtaking them. */
+  // A new acquisition joins the queue of these processes instead of overtaking them.
   noteContention(keys: readonly string[]): void {
     const now = this.clock.read();
     for (const key of keys) {

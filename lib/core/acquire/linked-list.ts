@@ -1,4 +1,4 @@
-/** A member of at most one list. Objects of which there may be as many as locks extend it, and need no entry. */
+// Objects of which there may be as many as locks extend it, and need no entry. A member is in one list at most.
 export class ListMember<M extends ListMember<M>> {
   /** @internal */
   before: M | undefined = undefined;
@@ -6,12 +6,8 @@ export class ListMember<M extends ListMember<M>> {
   after: M | undefined = undefined;
 }
 
-/**
- * A list with appending at its end and removal anywhere, both in constant time.
- *
- * Used instead of a `Set` where members come and go all the time: V8 links the tables that a set or a map has outgrown,
- * and so retains members that were removed long ago until the next full garbage collection.
- */
+// Used instead of a `Set` where members come and go all the time: V8 links the tables that a set or a map has outgrown,
+// and so retains members that were removed long ago until the next full garbage collection.
 export class LinkedList<M extends ListMember<M>> {
   private head: M | undefined;
   private tail: M | undefined;
@@ -28,7 +24,7 @@ export class LinkedList<M extends ListMember<M>> {
     return this.head === undefined;
   }
 
-  /** Appends a member that is in no list. */
+  // The member must be in no list.
   add(member: M): void {
     member.before = this.tail;
     if (this.tail) this.tail.after = member;
@@ -36,14 +32,13 @@ export class LinkedList<M extends ListMember<M>> {
     this.tail = member;
   }
 
-  /** A snapshot of all members, in their order. */
   get members(): readonly M[] {
     const members: M[] = [];
     for (let member = this.head; member; member = member.after) members.push(member);
     return members;
   }
 
-  /** Removes a member of this list. Has no effect if it has left before. */
+  // Has no effect on a member that has left before.
   remove(member: M): void {
     const { before, after } = member;
     if (!before && this.head !== member) return;

@@ -4,7 +4,7 @@ import type { Extension, LeasedKeys } from './quorum-lock.js';
 import type { CallSettings } from '../settings/settings.js';
 import type { Witness } from '../witness.interface.js';
 
-/** The parts of a lock that were acquired one by one. The lock ends as soon as one of them does. */
+// The parts of a lock that were acquired one by one. The lock ends as soon as one of them does.
 export class CompositeLock implements LeasedKeys {
   private readonly parts: LeasedKeys[] = [];
 
@@ -24,9 +24,9 @@ export class CompositeLock implements LeasedKeys {
     return this.first.validSince;
   }
 
-  /** Several keys have no state. */
+  // Several keys have no state.
   readonly stateAccess = undefined;
-  /** A permit has one key. */
+  // A permit has one key.
   readonly slot = undefined;
 
   get lastReplies(): readonly MasterReport[] {
@@ -47,7 +47,7 @@ export class CompositeLock implements LeasedKeys {
     for (const part of this.parts) part.noteSetBack(milliseconds);
   }
 
-  /** Agrees on one token for all parts: the largest of their tokens, to which every part then has to agree. */
+  // The largest token of the parts, to which every part then has to agree.
   async drawToken(atLeast = 0): Promise<number | undefined> {
     let token = atLeast;
     while (this.remaining > 0) {
@@ -74,19 +74,19 @@ export class CompositeLock implements LeasedKeys {
   }
 }
 
-/** One part that was not extended decides. */
+// One part that was not extended decides.
 function resultOf(extensions: readonly Extension[]): Extension {
   const failed = extensions.filter(({ extended }) => !extended);
   const telling = failed.find(({ quorumCall }) => quorumCall.ownedByOther) ?? failed[0] ?? extensions[0];
   return telling as Extension;
 }
 
-/** Resources that have been collected are extended after this share of the ttl. */
+// As a share of the ttl.
 const EXTEND_AFTER = 1 / 3;
-/** A failed extension is retried after this share of the ttl. */
+// As a share of the ttl, after an extension that failed.
 const RETRY_AFTER = 1 / 10;
 
-/** Resources that are acquired one by one: keeps those already acquired alive until the rest are acquired, too. */
+// Keeps the resources that are already acquired alive until the rest are acquired, too.
 export class SequentialAcquisition {
   // Protocol 4.9
   private readonly leasedKeys = new CompositeLock();
@@ -109,10 +109,7 @@ export class SequentialAcquisition {
     this.keepAfter(this.call.ttl * EXTEND_AFTER);
   }
 
-  /**
-   * Makes one lock of all parts, whose validity of `ttl` milliseconds counts from now. `undefined` if a part is lost or not
-   * extended.
-   */
+  // The validity of `ttl` milliseconds counts from now. `undefined` if a part is lost or not extended.
   async complete(ttl: number): Promise<LeasedKeys | undefined> {
     this.end();
     await this.extending;
@@ -121,7 +118,7 @@ export class SequentialAcquisition {
     return extended && this.leasedKeys.remaining > 0 ? this.leasedKeys : undefined;
   }
 
-  /** Ends the current round, and begins no other. */
+  // Begins no other round.
   giveUp(): void {
     this.isGivenUp = true;
     this.leasedKeys.giveUp();

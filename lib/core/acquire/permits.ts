@@ -2,17 +2,16 @@ import { type KeyNames, type Keyspace, NUL } from '../keyspace.js';
 import type { Random } from '../holder.js';
 import type { Failure, Step } from './transitions.js';
 
-/** The permits of one resource, as this process uses them. */
 interface Usage {
-  /** How many calls hold or try to take each: more than one only if instances differ in the number of permits. */
+  // How many calls hold or try to take each: more than one only if instances differ in the number of permits.
   readonly used: Map<number, number>;
-  /** Those that it has released, and not used since. */
+  // Not used again since.
   readonly released: Set<number>;
-  /** Names of all permits, by their number. */
+  // By the number of permits.
   readonly names: Map<number, KeyNames>;
 }
 
-/** Knows which permits this process uses, so that it does not try to take them once more. */
+// Which permits this process uses, so that it does not try to take them once more.
 export class PermitBook {
   private readonly usages = new Map<string, Usage>();
 
@@ -21,7 +20,6 @@ export class PermitBook {
     private readonly random: Random,
   ) {}
 
-  /** The names of all permits of a resource. */
   allOf(resource: string, permits: number): KeyNames {
     const names = this.usages.get(resource)?.names;
     const known = names?.get(permits);
@@ -32,19 +30,18 @@ export class PermitBook {
     return all;
   }
 
-  /** The names of one permit. */
   namesOf(resource: string, slot: number): KeyNames {
     return this.keyspace.namesOfSlots(resource, [slot]);
   }
 
-  /** Selects a permit that may be free: one that this process has released, or any that it does not use. */
+  // One that this process has released is likely to be free.
   guess(resource: string, permits: number): number {
     const usage = this.usages.get(resource);
     for (const slot of usage?.released ?? []) if (slot < permits) return slot;
     return this.orderOf(resource, permits)[0] ?? this.startOf(permits);
   }
 
-  /** The permits that this process does not use, from a random one on. */
+  // From a random one on, so that processes do not try the same ones.
   orderOf(resource: string, permits: number): readonly number[] {
     const used = this.usages.get(resource)?.used;
     const start = this.startOf(permits);
@@ -52,14 +49,12 @@ export class PermitBook {
     return slots.filter((slot) => !used?.has(slot));
   }
 
-  /** This process holds a permit, or tries to take it. */
   claim(resource: string, slot: number): void {
     const { used, released } = this.usageOf(resource);
     used.set(slot, (used.get(slot) ?? 0) + 1);
     released.delete(slot);
   }
 
-  /** This process does not use a permit any more. */
   free(resource: string, slot: number, isReleased: boolean): void {
     const usage = this.usages.get(resource);
     if (!usage) return;
@@ -86,17 +81,16 @@ export class PermitBook {
   }
 }
 
-/** After a refusal of the other masters, another permit is tried at most so many times. */
+// In one try: after a refusal of the other masters, another permit is picked, up to so many with the first one.
 const MOST_PICKS = 4;
 
-/** The queue in which the calls of this process wait for permits of a resource. No resource has such a name. */
+// No resource has such a name.
 export function queueOfPermits(resource: string): string {
   return `${NUL}permits:${resource}`;
 }
 
-/** Which permits of a resource one acquisition tries to take, one after the other. */
+// Which permits of a resource one acquisition tries to take, one after the other.
 export class PermitChoice {
-  /** Names of all permits. */
   readonly all: KeyNames;
   private readonly tried = new Set<number>();
   private claimed: number | undefined;
@@ -110,19 +104,18 @@ export class PermitChoice {
     this.all = book.allOf(resource, permits);
   }
 
-  /** Whether its attempts belong to the first one, which is made however small the budget is. */
+  // These attempts belong to the first one, which is made however small the budget is.
   get isFirstTry(): boolean {
     return this.canGoOn;
   }
 
-  /** The names of a permit that may be free, for an attempt on all masters at once. */
   guess(): KeyNames {
     const slot = this.book.guess(this.resource, this.permits);
     this.claim(slot);
     return this.book.namesOf(this.resource, slot);
   }
 
-  /** The keys among which the home master may choose, in the order in which to try them. */
+  // In the order in which the home master tries them.
   get order(): readonly string[] {
     const { keys } = this.all;
     const order = this.book.orderOf(this.resource, this.permits).filter((slot) => !this.tried.has(slot));
@@ -130,19 +123,18 @@ export class PermitChoice {
     return order.length > 0 ? order.flatMap((slot) => keys[slot] ?? []) : keys;
   }
 
-  /** The names of the permit with this key. */
   readonly namesOf = (key: string): KeyNames => {
     const slot = this.all.keys.indexOf(key);
     this.claim(slot);
     return this.book.namesOf(this.resource, slot);
   };
 
-  /** The attempt was granted. The permit counts as used until the lock has ended. */
+  // The permit counts as used until the lock has ended.
   keep(): void {
     this.claimed = undefined;
   }
 
-  /** The attempt has failed. Returns whether another permit is to be tried at once. */
+  // True if another permit is to be tried at once.
   triesAnother(step: Step, failure: Failure): boolean {
     const { claimed } = this;
     this.giveBack();
@@ -152,13 +144,12 @@ export class PermitChoice {
     return mayBeFree && this.tried.size < Math.min(this.permits, MOST_PICKS);
   }
 
-  /** All permits may be tried again, after a pause. */
   beginAnew(): void {
     this.tried.clear();
     this.canGoOn = false;
   }
 
-  /** A permit that was passed on to this acquisition is not used. */
+  // A permit that was passed on to this acquisition is not used.
   free(slot: number | undefined): void {
     if (slot !== undefined) this.book.free(this.resource, slot, true);
   }

@@ -6,26 +6,20 @@ import type { HomeMasters } from './home-masters.js';
 import { queueOfPermits } from './permits.js';
 import type { WaitQueue } from './process-queue.js';
 
-/**
- * Where an acquisition of exclusive keys stands while shared holders have them: on all masters, so that no quorum grants
- * the keys to shared requests that come later.
- */
+// Where an acquisition of exclusive keys stands while shared holders have them: on all masters, so that no quorum
+// grants the keys to shared requests that come later.
 class Barrier {
-  /** Whether shared holders have refused one of the keys. */
   hasSharedHolders = false;
   private isStanding = false;
 
   constructor(
     private readonly masters: readonly Master[],
     private readonly names: KeyNames,
-    /** The name under which this process listens. */
     private readonly waiter: string,
   ) {}
 
-  /**
-   * After an attempt that was refused: stands at the barrier, or renews its entry, if shared holders refuse. One of several
-   * keys may be free, and must not be closed for others: they are taken one by one after a while, each with a barrier.
-   */
+  // One of several keys may be free, and must not be closed for others: they are taken one by one after a while, each
+  // with a barrier.
   note({ answered }: QuorumCall, waited: number): void {
     const isShared = answered.some((answer) => answer.kind === 'held' && answer.sharedBy !== undefined);
     if (isShared) this.hasSharedHolders = true;
@@ -35,7 +29,7 @@ class Barrier {
     this.ask(waited);
   }
 
-  /** The next waiter of this process takes over the entry, with its age. */
+  // The next waiter of this process takes over the entry, with its age.
   passTo(waited: number): void {
     if (this.isStanding) this.ask(waited);
   }
@@ -53,23 +47,22 @@ class Barrier {
 }
 
 interface HomeQueuesOptions {
-  /** Of permits, the names of all: any of them may be reserved for this process. */
+  // Of permits, the names of all: any of them may be reserved for this process.
   readonly names: Pick<KeyNames, 'keys' | 'queues'>;
-  /** Whether all keys have one queue, as those of permits. */
+  // All keys have one queue, as those of permits.
   readonly hasOneQueue: boolean;
   readonly isShared: boolean;
-  /** The name under which this process listens. */
   readonly listener: string;
   readonly notified: (master: CircuitBreakerMaster, key: string | undefined) => void;
 }
 
-/** The home masters in whose queues one acquisition waits: more than one if the first has failed. */
+// More than one home master if the first has failed.
 class HomeQueues {
   private queuedAt: Set<CircuitBreakerMaster> | undefined;
 
   constructor(private readonly options: HomeQueuesOptions) {}
 
-  /** The entry for a queue, in case that the master refuses. */
+  // The entry for a queue, in case that the master refuses.
   join(home: CircuitBreakerMaster, waited: number): QueueTicket {
     const { names, hasOneQueue, listener, notified } = this.options;
     (this.queuedAt ??= new Set()).add(home);
@@ -78,12 +71,12 @@ class HomeQueues {
     return { queues: hasOneQueue ? names.queues.slice(0, 1) : names.queues, waiter: listener, waited };
   }
 
-  /** A grant by the home master removes this process from its queue. */
+  // A grant by the home master removes this process from its queue.
   note(home: CircuitBreakerMaster | undefined, quorumCall: QuorumCall): void {
     if (home && this.queuedAt && quorumCall.isGrantedBy(home)) this.queuedAt.delete(home);
   }
 
-  /** The next waiter of this process takes over the entry, with its age. */
+  // The next waiter of this process takes over the entry, with its age.
   passTo(waited: number): void {
     const { names, isShared, listener } = this.options;
     const { keys, queues } = names;
@@ -103,48 +96,43 @@ class HomeQueues {
 
 interface PlacesOptions {
   readonly masters: readonly CircuitBreakerMaster[];
-  /** Of permits, the names of all: any of them may be reserved for this process. */
+  // Of permits, the names of all: any of them may be reserved for this process.
   readonly names: KeyNames;
-  /** Whether all keys have one queue, as those of permits. */
+  // All keys have one queue, as those of permits.
   readonly hasOneQueue: boolean;
   readonly isShared: boolean;
-  /** The name under which this process listens. */
   readonly listener: string;
-  /** Called when a master reports that this process is next or, without a key, that notifications may have been lost. */
+  // Without a key: notifications may have been lost.
   readonly notified: (master: CircuitBreakerMaster, key: string | undefined) => void;
 }
 
-/** Where an acquisition waits on the masters: in the queues of its home masters, and at the barriers of its keys. */
+// Where an acquisition waits: in the queues of its home masters, and at the barriers of its keys.
 export class PlacesOnMasters {
   private homeQueues: HomeQueues | undefined;
   private barrier: Barrier | undefined;
 
   constructor(private readonly options: PlacesOptions) {}
 
-  /** Whether shared holders have refused one of the keys. */
   get hasSharedHolders(): boolean {
     return this.barrier?.hasSharedHolders === true;
   }
 
-  /** The entry for a queue, in case that the master refuses. */
   join(home: CircuitBreakerMaster, waited: number): QueueTicket {
     this.homeQueues ??= new HomeQueues(this.options);
     return this.homeQueues.join(home, waited);
   }
 
-  /** A grant by the home master removes this process from its queue. */
   noteReply(home: CircuitBreakerMaster | undefined, quorumCall: QuorumCall): void {
     this.homeQueues?.note(home, quorumCall);
   }
 
-  /** After an attempt on exclusive keys that was refused: keeps later requests for shared ones from passing this one. */
+  // Keeps later requests for shared keys from passing this one.
   deferShared(quorumCall: QuorumCall, waited: number): void {
     const { masters, names, listener } = this.options;
     this.barrier ??= new Barrier(masters, names, listener);
     this.barrier.note(quorumCall, waited);
   }
 
-  /** The next waiter of this process takes over, with its age. */
   passTo(waited: number): void {
     this.barrier?.passTo(waited);
     this.homeQueues?.passTo(waited);
@@ -158,21 +146,17 @@ export class PlacesOnMasters {
   }
 }
 
-/** The dependencies of the wake-ups. */
 interface WakeUpContext {
   readonly keyspace: Keyspace;
   readonly homeMasters: HomeMasters;
-  /** The waiters of this process. */
   readonly queue: WaitQueue;
-  /** The name under which this process listens for notifications. */
   readonly listener: string;
 }
 
-/** Leads the notifications of the masters to the waiters of this process. */
 export class WakeUps {
   constructor(private readonly context: WakeUpContext) {}
 
-  /** A master reports that this process is next for `key` or, without a key, that notifications may have been lost. */
+  // Without a key: notifications may have been lost.
   wake(master: CircuitBreakerMaster, key: string | undefined): void {
     const { homeMasters, keyspace, queue } = this.context;
     if (key === undefined) {
@@ -193,7 +177,7 @@ export class WakeUps {
     if (!queue.notify(resource)) this.passOn(master, keyspace.namesOf([resource]));
   }
 
-  /** The waiter has given up in the meantime: passes its turn to the next process. */
+  // The waiter has given up in the meantime: it is the turn of the next process.
   private passOn(master: CircuitBreakerMaster, { keys, queues }: KeyNames): void {
     const request = { op: 'leave', keys, queues, waiter: this.context.listener } as const;
     // It is not known for which of the two this process was next.

@@ -5,114 +5,94 @@ import type { PlacesOnMasters } from './places.js';
 import type { Waiter, WakeReason } from './waiter.js';
 import { LinkedList, ListMember } from './linked-list.js';
 
-/** A process keeps a lock for its own waiters for this many sections in a row at most. */
+// A process keeps a lock for its own waiters for this many sections in a row at most.
 const MOST_SECTIONS = 5;
-/** It passes a lock on no later than this many milliseconds after it has acquired it: other processes wait, too. */
+// In milliseconds since the process acquired the lock: other processes wait, too.
 const LONGEST_TENURE = 10;
-/** The next holder has at least this share of the ttl left. */
+// The next holder has at least this share of the ttl left.
 const SHARE_LEFT = 0.8;
 
-/** For how long a process has kept a lock for its own waiters. */
+// For how long a process has kept a lock for its own waiters.
 export interface Tenure {
-  /** When the process acquired the lock. */
   readonly began: Instant;
-  /** Number of sections so far, with the present one. */
+  // With the present one.
   readonly sections: number;
 }
 
-/** A lock that its holder passes to the next waiter of the same process. */
 export interface PassedLock extends Tenure {
   readonly leasedKeys: LeasedKeys;
-  /** Milliseconds. */
+  // Milliseconds.
   readonly ttl: number;
 }
 
-/**
- * Whether a holder may pass its lock to the next waiter of its process, which needs no round trip, or has to release it, so
- * that other processes get their turn.
- * Protocol 5.2.
- *
- * @see https://dl.acm.org/doi/10.1145/2145816.2145848 "Lock Cohorting", Dice, Marathe and Shavit, for the same bound
- *   between the cores of one machine
- */
+// To pass a lock on needs no round trip, but other processes have to get their turn.
+// @see https://dl.acm.org/doi/10.1145/2145816.2145848 "Lock Cohorting", Dice, Marathe and Shavit, for the same bound
+// between the cores of one machine
+// Protocol 5.2
 export function mayPassOn({ leasedKeys, ttl, began, sections }: PassedLock, now: Instant): boolean {
   if (sections >= MOST_SECTIONS) return false;
   return elapsedBetween(began, now) < LONGEST_TENURE && leasedKeys.remainingAt(now) >= ttl * SHARE_LEFT;
 }
 
-/** One acquisition in the queues of its resources in this process, and then the lock that it has acquired. */
+// One acquisition in the queues of its resources in this process, and then the lock that it has acquired.
 export interface QueueEntry {
-  /** Whether its turn has come in all its queues. */
+  // Its turn has come in all its queues.
   readonly isAdmitted: boolean;
-  /** Whether it is the first one of all its queues that may contend. */
+  // It is the first one of all its queues that may contend.
   readonly isNext: boolean;
-  /** The last refusal of an acquisition whose turn had come in these queues; `undefined` once one is granted. */
+  // Of an acquisition whose turn had come in these queues; `undefined` once one is granted.
   refusal: Refusal | undefined;
-  /** The masters have refused an attempt: those that come later do not contend until it is granted or given up. */
+  // Those that come later do not contend until this one is granted or given up.
   noteRefusal(): void;
-  /** The lock is granted. The entry keeps its places until it leaves. */
+  // The entry keeps its places until it leaves.
   becomeHolder(): void;
-  /** The lock has ended before it was used: the entry waits again, in its places. */
+  // The lock has ended before it was used: the entry waits again, in its places.
   waitAgain(waiter: Waiter): void;
-  /** The holder offers its lock to the next one in its only queue. Returns whether that takes it. */
+  // True if the next one in its only queue takes the lock.
   passOn(lock: PassedLock): boolean;
-  /**
-   * A waiter that gives up offers its places on the masters to the next one of its only queue that can take them, in front
-   * of the first shared one. Returns whether one does.
-   */
+  // For a waiter that gives up. True if one of its only queue, in front of the first shared one, takes the places.
   passPlaces(places: PlacesOnMasters): boolean;
-  /** The holder releases its lock after several sections of this process in a row: now it is the turn of others. */
+  // After several sections of this process in a row: now it is the turn of others.
   noteServed(now: Instant): void;
-  /** Milliseconds since the last turn of this process that had several sections; `Infinity` if there was none. */
+  // Milliseconds since the last turn of this process that had several sections; `Infinity` if there was none.
   sinceServed(now: Instant): number;
-  /** Leaves all queues. Idempotent. */
+  // Idempotent.
   leave(): void;
 }
 
-/** The waiter or the holder of a resource. */
 interface Occupant {
   readonly hasEnded: boolean;
   wake(why?: WakeReason): void;
-  /** Offers the lock of the holder before it. Returns whether it takes it. */
+  // True if it takes the lock of the holder before it.
   offer?(lock: PassedLock): boolean;
-  /** Whether it has taken a lock that was offered, and does not hold it yet. */
+  // It has taken a lock that was offered, and does not hold it yet.
   readonly hasOffer?: boolean;
-  /** Offers the places on the masters of a waiter before it. Returns whether it takes them. */
+  // True if it takes the places of a waiter before it.
   offerPlaces?(places: PlacesOnMasters): boolean;
 }
 
-/** How an acquisition shares its resources with others of this process. */
 export interface Sharing {
-  /** Whether it may hold them at the same time as other shared holders. */
   readonly isShared: boolean;
-  /** How many may hold them at the same time: the permits, or 1 for a lock. */
+  // How many may hold them at the same time: the permits, or 1 for a lock.
   readonly places: number;
 }
 
-/** A holder keeps its place in the queue, and is never woken. */
+// A holder keeps its place in the queue, and is never woken.
 const HOLDER: Occupant = { hasEnded: true, wake: () => undefined };
 
-/**
- * A place waits until it is admitted: then it may contend, or holds the resource. It is refused if the masters have refused
- * its last attempt.
- */
+// An admitted place may contend, or holds the resource. A refused one is admitted, but the masters have refused it.
 type Standing = 'waiting' | 'admitted' | 'refused' | 'left';
 
-/** The queue of one resource. */
 interface Queue {
-  /** The waiters that may contend. */
   readonly contenders: readonly Place[];
   join(occupant: Occupant, sharing: Sharing): Place;
 }
 
-/** The queues that are not empty, by their resource. */
+// Without empty ones, by their resource.
 type Queues = Map<string, Queue>;
 
-/**
- * The place of one acquisition in the queue of one resource. For a single resource, this is the whole entry.
- *
- * Most locks have no waiter in their process: a place that has always been alone is its own queue.
- */
+// For a single resource, this is the whole entry. Most locks have no waiter in their process: a place that has always
+// been alone is its own queue.
 class Place extends ListMember<Place> implements QueueEntry, Queue {
   standing: Standing = 'waiting';
 
@@ -121,13 +101,12 @@ class Place extends ListMember<Place> implements QueueEntry, Queue {
     readonly sharing: Sharing,
     readonly resource: string,
     readonly queues: Queues,
-    /** The queue with other places; absent for a place that has always been alone. */
+    // Absent for a place that has always been alone.
     private queue?: ResourceQueue,
   ) {
     super();
   }
 
-  /** The first place in the queue of a resource. */
   static first(occupant: Occupant, sharing: Sharing, resource: string, queues: Queues): Place {
     const place = new Place(occupant, sharing, resource, queues);
     place.standing = 'admitted';
@@ -212,26 +191,23 @@ class Place extends ListMember<Place> implements QueueEntry, Queue {
   }
 }
 
-/**
- * The holders of one resource and its waiters, in the order of their arrival. The first places are admitted: one, as many
- * as there are permits, or all shared ones behind a shared holder, and one exclusive request behind shared holders.
- */
+// The holders of one resource and its waiters, in the order of their arrival. The first places are admitted: one, as
+// many as there are permits, or all shared ones behind a shared holder, and an exclusive one behind them.
 class ResourceQueue extends LinkedList<Place> implements Queue {
-  /** The last refusal of an acquisition that was admitted. */
+  // Of an acquisition that was admitted.
   refusal: Refusal | undefined;
-  /** When this process has last released the resource after several sections in a row. */
+  // When this process last released the resource after several sections in a row.
   servedAt: Instant | undefined;
   private lastAdmitted: Place | undefined;
   private admitted = 0;
-  /** Number of those among them that hold the resource. */
+  // Those of the admitted places that hold the resource.
   private holders = 0;
-  /** Number of those among them that the masters have refused. They go first. */
+  // Those of the admitted places that the masters have refused. They go first.
   private refused = 0;
 
   private readonly resource: string;
   private readonly queues: Queues;
 
-  /** @param alone the place that has been alone until now */
   constructor(alone: Place) {
     super();
     this.resource = alone.resource;
@@ -250,7 +226,6 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
     return place;
   }
 
-  /** The waiters that may contend. */
   get contenders(): readonly Place[] {
     const contenders: Place[] = [];
     for (let place = this.first; place?.isAdmitted === true; place = place.after) {
@@ -286,7 +261,7 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
     this.admitMore();
   }
 
-  /** A holder is a waiter again. */
+  // A holder is a waiter again.
   noteUnused(): void {
     this.holders--;
   }
@@ -297,7 +272,7 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
     this.refused++;
   }
 
-  /** The first one that neither holds the resource nor is about to, unless it knows too few permits to be admitted. */
+  // Neither holds the resource nor is about to. `undefined` if it knows too few permits to be admitted.
   get nextWaiter(): Place | undefined {
     let place = this.first;
     while (place && (place.isHolder || place.occupant.hasOffer === true)) place = place.after;
@@ -305,7 +280,7 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
     return isInTurn ? place : undefined;
   }
 
-  /** The first one that may contend. */
+  // The first one that may contend.
   get next(): Place | undefined {
     let place = this.first;
     while (place?.isAdmitted === true && place.occupant.hasEnded) place = place.after;
@@ -318,7 +293,6 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
     this.refused--;
   }
 
-  /** Admits those whose turn has come, and wakes them. */
   private admitMore(): void {
     let next = this.lastAdmitted ? this.lastAdmitted.after : this.first; // @mutant last-come-first-served
     while (next && this.mayAdmit(next)) {
@@ -334,7 +308,7 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
     this.admitted++;
   }
 
-  /** Whether the next place may contend. Protocol 11.8. */
+  // Protocol 11.8
   private mayAdmit({ sharing }: Place): boolean {
     const { admitted, holders, lastAdmitted } = this;
     if (this.refused > 0) return false;
@@ -347,7 +321,6 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
 
 const ALONE: Sharing = Object.freeze({ isShared: false, places: 1 });
 
-/** The places of one acquisition of several resources. */
 class Places implements QueueEntry {
   constructor(private readonly places: readonly Place[]) {}
 
@@ -380,12 +353,11 @@ class Places implements QueueEntry {
     for (const place of this.places) place.waitAgain(waiter);
   }
 
-  /** The next ones want other combinations of resources. */
+  // The next ones want other combinations of resources.
   passOn(): boolean {
     return false;
   }
 
-  /** As with {@link passOn}. */
   passPlaces(): boolean {
     return false;
   }
@@ -394,7 +366,7 @@ class Places implements QueueEntry {
     for (const place of this.places) place.noteServed(now);
   }
 
-  /** The time since a turn is that of one resource. */
+  // The time since a turn is that of one resource.
   sinceServed(): number {
     return Infinity;
   }
@@ -404,40 +376,28 @@ class Places implements QueueEntry {
   }
 }
 
-/**
- * First come, first served within one process, with one queue per resource.
- *
- * The holder of a resource stays in its queue until the lock has ended, so the waiters behind it cause no traffic at all. An
- * acquisition of several resources joins all their queues at once. The order is therefore the same everywhere, and two
- * acquisitions cannot deadlock.
- */
+// The holder of a resource stays in its queue until the lock has ended, so the waiters behind it cause no traffic at
+// all. An acquisition of several resources joins all their queues at once. The order is therefore the same everywhere,
+// and two acquisitions cannot deadlock.
 export class WaitQueue {
   // Protocol 5.2
   private readonly queues: Queues = new Map();
 
-  /** Joins the queues of all resources. */
   join(resources: readonly string[], waiter: Waiter, sharing: Sharing = ALONE): QueueEntry {
     const places = resources.map((resource) => this.joinOne(resource, waiter, sharing));
     const [place, another] = places;
     return place && !another ? place : new Places(places);
   }
 
-  /** Whether the queues of all these resources are empty. */
   isEmpty(resources: readonly string[]): boolean {
     return !resources.some((resource) => this.queues.has(resource));
   }
 
-  /** Wakes all that may contend for another attempt. */
   wakeAll(): void {
     for (const { contenders } of this.queues.values()) for (const { occupant } of contenders) occupant.wake();
   }
 
-  /**
-   * Wakes the next waiter of a queue because a master has notified this process.
-   *
-   * @param slot the permit that the master has reserved
-   * @returns false if no waiter can use it
-   */
+  // `slot`: the permit that the master has reserved. False if no waiter can use it.
   notify(resource: string, slot = 0): boolean {
     const [next, other] = this.queues.get(resource)?.contenders ?? [];
     if (!next) return false;
@@ -448,7 +408,6 @@ export class WaitQueue {
     return isUsable;
   }
 
-  /** Wakes those that may contend for these resources for another attempt. */
   wakeFirst(resources: readonly string[]): void {
     for (const resource of resources) {
       for (const { occupant } of this.queues.get(resource)?.contenders ?? []) occupant.wake();

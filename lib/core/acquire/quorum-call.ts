@@ -9,49 +9,41 @@ import {
   TIMED_OUT,
 } from '../master.interface.js';
 
-/** Number of masters that must agree: more than half. */
 export function quorumOf(masters: number): number {
   return Math.floor(masters / 2) + 1; // @mutant quorum-minus-one
 }
 
-/** Its request has taken effect, and has to be released. */
+// Its request has taken effect, and has to be released.
 const EXCLUDED: MasterReply = Object.freeze({
   ...{ kind: 'unreachable', reason: 'it turned out to be the same server as another master', sent: true },
 } as const);
 
-/** Sends a request to one master. Calls `reply` at most once. */
+// Calls `reply` at most once.
 export type SendRequest = (master: Master, reply: ReplyCallback) => void;
 
-/** One request to some masters. */
 interface QuorumRequest {
   readonly masters: readonly Voter[];
   readonly request: MasterRequest;
   readonly clock: Clock;
-  /** Milliseconds after which a master that has not answered counts as timed out. */
+  // Milliseconds after which a master that has not answered counts as timed out.
   readonly timeout: number;
-  /** Called with the decision, before `decided` resolves. */
+  // Called with the decision, before `decided` resolves.
   readonly conclude?: ((quorumCall: QuorumCall) => void) | undefined;
-  /** Sends the request to a master, where `master.ask(request)` is not enough. */
+  // Where `master.ask(request)` is not enough.
   readonly send?: SendRequest | undefined;
-  /** Called when every master has answered, in time or not. */
+  // Called when every master has answered, in time or not.
   readonly settle?: (() => void) | undefined;
 }
 
-/** A master that may be excluded from voting while a request is under way. */
 interface Voter extends Master {
-  /** Whether the master turned out to be the same server as another one. */
+  // The master turned out to be the same server as another one, maybe while a request is under way.
   readonly isExcluded?: boolean;
 }
 
-/** The result of a request to all masters. */
 export type Outcome = 'granted' | 'held' | 'unavailable';
 
-/**
- * One request to all masters.
- *
- * `decided` settles as soon as the result is certain: at the quorum-th grant, or when a quorum of grants has become
- * impossible. It does not wait for slow masters, and a master that does not answer within the timeout counts as a no.
- */
+// The result is certain at the quorum-th grant, or when a quorum of grants has become impossible. Slow masters are not
+// awaited, and a master that does not answer within the timeout counts as a no.
 export class QuorumCall {
   private readonly answers: (MasterReply | undefined)[] = [];
   private readonly quorum: number;
@@ -85,18 +77,17 @@ export class QuorumCall {
     if (this.open) this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()));
   }
 
-  /** Resolves with this call once the result is certain; never rejects. To be read once. */
+  // Never rejects. To be read once.
   get decided(): Promise<this> {
     if (!this.open) return Promise.resolve(this);
     return new Promise((resolve) => (this.decide = resolve));
   }
 
-  /** Whether the result is not certain yet. */
   get isOpen(): boolean {
     return this.open;
   }
 
-  /** The result of the answers counted so far, on the assumption that masters without an answer can vote. */
+  // Of the answers so far, on the assumption that masters without an answer can vote.
   get outcome(): Outcome {
     if (this.grants >= this.quorum) return 'granted';
     // A master whose answer was not awaited may well be able to vote.
@@ -104,27 +95,27 @@ export class QuorumCall {
     return voters.length >= this.quorum ? 'held' : 'unavailable';
   }
 
-  /** Whether the votes are split: another token holds the keys, but not on all of the masters. */
+  // Another token holds the keys, but not on all of the masters.
   get isSplit(): boolean {
     return this.outcome === 'held' && this.grants > 0;
   }
 
-  /** Whether a quorum of masters reports that another token holds the keys. */
+  // According to a quorum of masters.
   get ownedByOther(): boolean {
     return this.answers.filter((answer) => answer?.kind === 'held').length >= this.quorum;
   }
 
-  /** The fencing counters in the grants that were counted. */
+  // Only of the grants that were counted.
   get fences(): readonly number[] {
     return this.counted ?? [];
   }
 
-  /** Whether a missing answer can still distinguish a lock of another token from an outage. */
+  // A missing answer can still distinguish a lock of another token from an outage.
   get isUncertain(): boolean {
     return this.outcome === 'held' && !this.ownedByOther && this.answers.includes(undefined);
   }
 
-  /** Resolves when {@link isUncertain} has become false, at the latest at `giveUp`. For decided calls only. */
+  // Until `isUncertain` is false, at the latest at `giveUp`. For decided calls only.
   complete(): Promise<void> {
     if (!this.isUncertain) return Promise.resolve();
     return new Promise((resolve) => {
@@ -136,42 +127,36 @@ export class QuorumCall {
     });
   }
 
-  /** The answer of each master. */
   get report(): readonly MasterReport[] {
     return this.masters.map((master, index) => ({ master: master.name, answer: this.answers[index] }));
   }
 
-  /** The answers so far. */
   get answered(): readonly MasterReply[] {
     return this.answers.filter((answer) => answer !== undefined);
   }
 
-  /** Whether `master` has granted. */
   isGrantedBy(master: Master): boolean {
     return this.answers[this.masters.indexOf(master)]?.kind === 'granted';
   }
 
-  /** Whether the request went to `master`. */
   hasAsked(master: Master): boolean {
     return this.masters.includes(master);
   }
 
-  /** The answer of `master`; `undefined` if it has not answered or was not asked. */
+  // `undefined` if it has not answered or was not asked.
   answerOf(master: Master): MasterReply | undefined {
     return this.answers[this.masters.indexOf(master)];
   }
 
-  /** The masters on which the request may have taken effect, or may still do so. */
+  // Where the request may have taken effect, or may still do so.
   get reached(): readonly Master[] {
     // Protocol 4.5
     if (this.answers.every(mayHaveReached)) return this.masters; // @mutant release-only-to-granters-2
     return this.masters.filter((_, index) => mayHaveReached(this.answers[index])); // @mutant release-only-to-granters-1
   }
 
-  /**
-   * Milliseconds after which a quorum of masters could be free if the keys are not extended. `undefined` if too few
-   * masters reported a time.
-   */
+  // Milliseconds after which a quorum of masters could be free if the keys are not extended. `undefined` if too few
+  // masters reported a time.
   get freeAfter(): number | undefined {
     const times = this.answers.flatMap((answer) => {
       if (answer?.kind === 'granted') return [0];
@@ -180,7 +165,7 @@ export class QuorumCall {
     return times.sort((a, b) => a - b)[this.quorum - 1];
   }
 
-  /** Ends the request now: masters that have not answered count as timed out. */
+  // Masters that have not answered count as timed out.
   giveUp(): void {
     this.answers.forEach((answer, index) => (this.answers[index] = answer ?? TIMED_OUT));
     if (this.open) this.close();
@@ -206,7 +191,7 @@ export class QuorumCall {
     if (this.pending === 0) this.settle?.();
   }
 
-  /** One server has one vote, even if a second address led to it only after it had granted over the first. */
+  // One server has one vote, even if a second address led to it only after it had granted over the first.
   private dropExcluded(): void {
     this.masters.forEach(({ isExcluded }, index) => {
       const answer = this.answers[index];
@@ -225,7 +210,7 @@ export class QuorumCall {
   }
 }
 
-/** Sends a request to all masters and waits for every answer, at most until the timeout. */
+// Unlike a quorum call, this waits for every answer.
 export function askAll({
   masters,
   request,

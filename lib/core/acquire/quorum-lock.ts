@@ -20,20 +20,15 @@ import { hasLead, shiftWall } from '../wall-clock.js';
 import type { Witness } from '../witness.interface.js';
 import { TokenDraw } from '../fencing.js';
 
-/** How often a master that refuses is asked again after the home master has granted. */
+// How often a master that refuses is asked again after the home master has granted.
 const REPEATS = 2;
 
-/**
- * The requests for a key that the home master has reserved for this process. They go to all masters at once, without
- * waiting for the home master.
- *
- * The previous holder released the key there last, but its release may still be on its way to another master. A master
- * that refuses is therefore asked again once the home master has granted, with the same token and without a delay: the
- * previous holder's key is about to disappear. If the home master refuses, no master is asked again.
- */
+// The requests for a key that the home master has reserved for this process: to all masters at once. The previous
+// holder's release may still be on its way to some of them. A master that refuses is therefore asked again once the
+// home master has granted, with the same token and without a delay.
 export class HandOffReservation {
   private answered: MasterReply | undefined;
-  /** What to do with each refusal of another master, once the home master has answered. */
+  // What to do with each refusal of another master, once the home master has answered.
   private readonly refused: (() => void)[] = [];
 
   constructor(
@@ -70,30 +65,27 @@ export class HandOffReservation {
   }
 }
 
-/** What each master replied last to the extensions of one lock. */
+// What each master replied last to the extensions of one lock.
 export class ExtensionReplies {
   private earlier: readonly MasterReport[] = [];
   private current: Pick<QuorumCall, 'report' | 'isOpen'> | undefined;
 
-  /** Masters on which an extension may have set keys again. */
+  // Where an extension may have set keys again.
   private readonly renewed = new Set<string>();
 
-  /** A further extension was sent. */
   begin(quorumCall: Pick<QuorumCall, 'report' | 'isOpen'>): void {
     this.earlier = this.last;
     if (this.current) for (const name of renewedIn(this.current.report)) this.renewed.add(name);
     this.current = quorumCall;
   }
 
-  /** Names of the masters on which an extension may have set keys again. */
+  // Where an extension may have set keys again.
   get mayBeRenewed(): ReadonlySet<string> {
     return new Set([...this.renewed, ...renewedIn(this.current?.report ?? [])]);
   }
 
-  /**
-   * The replies so far. A master that was not waited for is reported with its reply to an earlier extension, and so is one
-   * that refused it and has not answered the one under way: the validity may end soon after that was sent.
-   */
+  // A master that was not waited for has its reply to an earlier extension here, and so has one that refused it and has
+  // not answered the one under way: the validity may end soon after that was sent.
   get last(): readonly MasterReport[] {
     if (!this.current) return this.earlier;
     const { report, isOpen } = this.current;
@@ -104,18 +96,16 @@ export class ExtensionReplies {
   }
 }
 
-/** The masters that have not answered an extension, or have set a key again. */
 function renewedIn(report: readonly MasterReport[]): readonly string[] {
   return report.flatMap(({ master, answer }) => (hasKept(answer) ? [] : [master]));
 }
 
-/** Whether the answer to an extension shows that it has set no key again. */
+// The extension has set no key again, by this answer.
 function hasKept(answer: MasterReply | undefined): boolean {
   if (answer?.kind === 'granted') return answer.healed !== true;
   return answer?.kind === 'held' || !mayHaveReached(answer);
 }
 
-/** Counts the releases of a process that the masters have not answered yet. */
 export class PendingReleases {
   private pending = 0;
   private readonly none = new Condition(() => this.pending === 0);
@@ -129,70 +119,58 @@ export class PendingReleases {
     this.none.check();
   }
 
-  /** Resolves when none is pending. */
   settled(): Promise<void> {
     return this.none.met();
   }
 }
 
-/** The result of an extension. */
 export interface Extension {
   readonly extended: boolean;
   readonly quorumCall: QuorumCall;
 }
 
-/** What the state of a lock needs to know about its keys. */
 interface StateAccess {
   readonly masters: readonly Master[];
-  /** The key of the lock. */
   readonly key: string;
-  /** The name of the entry. */
   readonly entry: string;
   readonly token: string;
-  /** Milliseconds. */
+  // Milliseconds.
   readonly masterTimeout: number;
 }
 
-/** The keys of a lock on the masters, and how long they can be relied on. */
 export interface LeasedKeys {
-  /** Milliseconds for which the keys can still be relied on; zero or less if they cannot. */
+  // Milliseconds for which the keys can still be relied on; zero or less if they cannot.
   readonly remaining: number;
-  /** Like {@link remaining}, at a clock reading that the caller already has. */
+  // For a caller that has read the clock already.
   remainingAt(now: Instant): number;
-  /** Start of the round from which the validity counts. */
+  // Start of the round from which the validity counts.
   readonly validSince: Instant;
-  /** What each master replied last to an extension, since the last one that succeeded; empty if none was tried since. */
+  // Since the last extension that succeeded; empty if none was tried since.
   readonly lastReplies: readonly MasterReport[];
-  /** Tries to renew the keys for `ttl` milliseconds. */
+  // `ttl` in milliseconds.
   extend(ttl: number): Promise<Extension>;
-  /**
-   * Asks the masters whether they still have the keys, because the clocks of this process disagree. It succeeds only if a
-   * quorum has had them all the time; the validity then counts from this request.
-   *
-   * @param ttl milliseconds for which the keys are renewed; default: what is left by the monotonic clock
-   * @returns `undefined` if nothing is left by the monotonic clock either
-   */
+  // For when the clocks of this process disagree. It succeeds only if a quorum has had the keys all the time; the
+  // validity then counts from this request. `ttl` in milliseconds; default: what is left by the monotonic clock.
+  // `undefined` if nothing is left by that either.
   verify(ttl?: number): Promise<Extension | undefined>;
-  /** The wall clock was set back by this many milliseconds. */
+  // The wall clock was set back by so many milliseconds.
   noteSetBack(milliseconds: number): void;
-  /** Agrees on a fencing token of at least `atLeast`. Resolves with `undefined` if there is no agreement. */
+  // `undefined` if there is no agreement.
   drawToken(atLeast?: number): Promise<number | undefined>;
-  /** The number of the permit, counted from 0; `undefined` for a lock. */
+  // Counted from 0; `undefined` for a lock.
   readonly slot: number | undefined;
-  /** `undefined` for several keys, shared ones and permits, which have no state. */
+  // `undefined` for several keys, shared ones and permits, which have no state.
   readonly stateAccess: StateAccess | undefined;
-  /** Releases the keys. Resolves when a quorum has answered, or after the master timeout; never rejects. */
+  // Resolves when a quorum has answered, or after the master timeout; never rejects.
   release(keepFor: number): Promise<void>;
-  /** Ends the current round. */
   giveUp(): void;
 }
 
 const NEVER: Instant = Object.freeze({ monotonic: 0, wall: 0 });
 const NONE: readonly Master[] = Object.freeze([]);
-/** In place of the grant of a master that lacked the keys in between. */
+// In place of the grant of a master that lacked the keys in between.
 const GONE: MasterReply = Object.freeze({ kind: 'refused', code: 'GONE', reason: 'it did not have the lock any more' });
 
-/** The dependencies that all attempts of a process have in common. */
 export interface QuorumLockContext {
   readonly masters: readonly Master[];
   readonly keyspace: Keyspace;
@@ -200,109 +178,96 @@ export interface QuorumLockContext {
   readonly clock: Clock;
   readonly witness: Witness;
   readonly releases: PendingReleases;
-  /** Milliseconds for which the clocks of this process have stood still so far. */
+  // Milliseconds for which the clocks of this process have stood still so far.
   readonly standstill: { readonly total: number };
 }
 
-/** What one attempt is about. */
 interface QuorumLockOptions {
   readonly resources: readonly string[];
-  /** The names of the permit that it takes; absent for a lock. */
+  // Absent for a lock.
   readonly permit?: KeyNames | undefined;
   readonly isShared: boolean;
-  /** Identifies this attempt. */
   readonly token: string;
-  /** The home master of the keys, where other processes wait for them. */
+  // Where other processes wait for the keys.
   readonly home?: Master | undefined;
 }
 
-/** From when a validity counts. */
 interface ValidityStart {
-  /** Read before the first request is sent and after all waiting. */
+  // Read before the first request is sent and after all waiting.
   readonly since: Instant;
-  /** For how long the clocks of this process had stood still by then, in milliseconds. */
+  // For how long the clocks of this process had stood still by then, in milliseconds.
   readonly stoodStill: number;
 }
 
-/** One attempt to take all keys. */
 interface AcquireAttempt extends ValidityStart {
-  /** Milliseconds. */
+  // Milliseconds.
   readonly ttl: number;
-  /** Milliseconds after which a master that has not answered counts as timed out. */
+  // Milliseconds after which a master that has not answered counts as timed out.
   readonly timeout: number;
-  /** Milliseconds since the acquisition began. */
+  // Milliseconds since the acquisition began.
   readonly waited: number;
-  /** The names of `resources`, if they are at hand. */
+  // The names of `resources`, if they are at hand.
   readonly names?: KeyNames | undefined;
 }
 
-/** The queue in which an attempt waits if it is refused. */
 interface HomeQueue {
   readonly home: Master;
   readonly ticket: QueueTicket;
 }
 
-/** The permits of which the home master takes the first that is free. */
 interface SlotChoice {
   readonly permits: Pick<PermitChoice, 'all' | 'order' | 'namesOf'>;
   readonly home: Master;
-  /** Absent for an acquisition that does not wait. */
+  // Absent for an acquisition that does not wait.
   readonly ticket: QueueTicket | undefined;
 }
 
-/** One request to some masters. */
 interface Round {
   readonly masters: readonly Master[];
   readonly request: AcquireRequest | ExtendRequest | PickRequest;
   readonly timeout: number;
-  /**
-   * From when the validity counts if a quorum grants. Absent in the round to the home master alone, which decides nothing, and
-   * in extensions, which `extend` counts itself.
-   */
+  // From when the validity counts if a quorum grants. Absent in the round to the home master alone, which decides
+  // nothing, and in extensions, which `extend` counts itself.
   readonly countsFrom?: ValidityStart;
-  /** Sends the request to a master, where `master.ask(request)` is not enough. */
+  // Where `master.ask(request)` is not enough.
   readonly send?: SendRequest | undefined;
-  /** The request to the home master, if it differs from `request`. */
+  // If it differs from `request`.
   readonly requestToHome?: AcquireRequest | undefined;
 }
 
-/** A round that some masters have not answered yet. */
+// A round that some masters have not answered yet.
 interface SentRound extends Pick<Round, 'request' | 'requestToHome'> {
   quorumCall: QuorumCall | undefined;
 }
 
-/** An attempt becomes a lock when it is granted and counts, unless it is given up before. */
+// An attempt becomes a lock when it is granted and counts, unless it is given up before.
 type Phase = 'attempt' | 'given up' | 'lock' | 'released';
 
-/**
- * The keys of one token on the masters: the three rounds of the algorithm (acquire, extend, release), and how long
- * their result can be relied on.
- *
- * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
- */
+// The keys of one token on the masters: the three rounds of the algorithm (acquire, extend, release), and how long
+// their result can be relied on.
+// @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 export class QuorumLock implements LeasedKeys {
-  /** Start of the round from which the validity counts. */
   private since: Instant = NEVER;
-  /** Milliseconds from `since`. */
+  // Milliseconds from `since`.
   private validity = 0;
-  /** How long the clocks had stood still when the validity was counted. What is added later shortens it. */
+  // How long the clocks had stood still when the validity was counted. What is added later shortens it.
   private stoodStill = 0;
-  /** Masters on which there may be something to release. */
+  // Masters on which there may be something to release.
   private reached: readonly Master[] = NONE;
-  /** The last round, until every master has answered it. */
+  // The last round, until every master has answered it.
   private sent: SentRound | undefined;
   private phase: Phase = 'attempt';
-  /** Identifies the attempt to the witness; `undefined` if it does not count or is over. */
+  // Identifies the attempt to the witness; `undefined` if it does not count or is over.
   private attempt: number | undefined;
-  /** Longest ttl in milliseconds that was requested: until it ends, there may be something to release. */
+  // Longest ttl in milliseconds that was requested: until it ends, there may be something to release.
   private life = 0;
-  /** Present once the fencing token has been requested. */
+  // Present once the fencing token has been requested.
   private fencing: TokenDraw | undefined;
-  /** Present from an extension until one succeeds. */
+  // Present from an extension until one succeeds.
   private replies: ExtensionReplies | undefined;
 
   private readonly resources: readonly string[];
-  /** The names of the permit, or of all until the home master has selected one; `undefined` for a lock. */
+  // Of all permits until the home master has selected one; `undefined` for a lock.
   private permit: KeyNames | undefined;
   private readonly isShared: boolean;
   private readonly token: string;
@@ -319,17 +284,15 @@ export class QuorumLock implements LeasedKeys {
     this.home = home;
   }
 
-  /** Milliseconds for which the lock can still be relied on; zero or less if it cannot. */
   get remaining(): number {
     return this.remainingAt(this.context.clock.read());
   }
 
-  /** Like {@link remaining}, at a clock reading that the caller already has. */
   remainingAt(now: Instant): number {
     return this.phase === 'released' ? 0 : this.validity - elapsedBetween(this.validSince, now); // @mutant elapsed-ignored
   }
 
-  /** Start of the round from which the validity counts, as if the monotonic clock had missed nothing since then. */
+  // As if the monotonic clock had missed nothing since the start of the round.
   get validSince(): Instant {
     const missed = this.context.standstill.total - this.stoodStill; // @mutant standstill-not-subtracted
     return missed === 0 ? this.since : { monotonic: this.since.monotonic - missed, wall: this.since.wall };
@@ -339,7 +302,6 @@ export class QuorumLock implements LeasedKeys {
     return this.replies?.last ?? [];
   }
 
-  /** The number of the permit; `undefined` for a lock. */
   get slot(): number | undefined {
     return this.permit?.slot;
   }
@@ -353,24 +315,21 @@ export class QuorumLock implements LeasedKeys {
     return { masters, key, entry: state, token, masterTimeout: settings.masterTimeout };
   }
 
-  /** Tries to take all keys on a quorum of masters. It has succeeded if `remaining` is positive afterwards. */
+  // It has succeeded if `remaining` is positive afterwards.
   acquire(attempt: AcquireAttempt): Promise<QuorumCall> {
     const { timeout } = attempt;
     const { masters } = this.context;
     return this.runRound({ masters, request: this.acquisition(attempt), timeout, countsFrom: attempt });
   }
 
-  /**
-   * Like {@link acquire}, but contacts the home master first, and the others only after it has granted. Of several
-   * concurrent attempts, only one gets past the home master; the others wait in its queue.
-   */
+  // The home master first, and the others only after it has granted: only one of several concurrent attempts passes it.
   async acquireThrough(attempt: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
     const { timeout } = attempt;
     const first = await this.runRound({ masters: [home], request: this.acquisition(attempt, ticket), timeout });
     return this.acquireAfter(first, home, attempt);
   }
 
-  /** Like {@link acquireThrough}, for the permit that the home master finds free. */
+  // For the permit that the home master finds free.
   async acquireOneOf(attempt: AcquireAttempt, { permits, home, ticket }: SlotChoice): Promise<QuorumCall> {
     const { ttl, timeout } = attempt;
     const { order } = permits;
@@ -385,10 +344,7 @@ export class QuorumLock implements LeasedKeys {
     return this.acquireAfter(first, home, attempt);
   }
 
-  /**
-   * Like {@link acquireThrough}, for a key that the home master has just reserved for this process: the other masters
-   * are contacted without waiting for its answer.
-   */
+  // For a key that the home master has just reserved for this process: the others need not wait for its answer.
   acquireReserved(attempt: AcquireAttempt, { home, ticket }: HomeQueue): Promise<QuorumCall> {
     const { timeout } = attempt;
     const requestToHome = this.acquisition(attempt, ticket);
@@ -401,7 +357,7 @@ export class QuorumLock implements LeasedKeys {
     return this.runRound({ masters, request, timeout, countsFrom: attempt, send, requestToHome });
   }
 
-  /** Tries to renew the keys. It has succeeded if `extended` is true. */
+  // It has succeeded if `extended` is true.
   async extend(ttl: number): Promise<Extension> {
     const { masters, settings, clock, standstill } = this.context;
     const started = { since: clock.read(), stoodStill: standstill.total };
@@ -464,7 +420,6 @@ export class QuorumLock implements LeasedKeys {
     this.since = shiftWall(this.since, -milliseconds);
   }
 
-  /** Agrees on a fencing token of at least `atLeast`. Resolves with `undefined` if there is no agreement. */
   drawToken(atLeast = 0): Promise<number | undefined> {
     const { token, names } = this;
     const { masters, clock, settings } = this.context;
@@ -475,10 +430,7 @@ export class QuorumLock implements LeasedKeys {
     return this.fencing.run(atLeast);
   }
 
-  /**
-   * Releases the keys on every master that a request for them may have reached. Resolves when a quorum of these has
-   * answered, or after the master timeout; never rejects.
-   */
+  // On every master that a request for the keys may have reached.
   release(keepFor: number): Promise<void> {
     this.disengage(keepFor);
     this.phase = 'released';
@@ -501,23 +453,23 @@ export class QuorumLock implements LeasedKeys {
     });
   }
 
-  /** Ends the current round: masters that have not answered count as timed out. An attempt begins no other round. */
+  // An attempt begins no other round after it.
   giveUp(): void {
     if (this.phase === 'attempt') this.phase = 'given up';
     if (this.sent?.quorumCall?.isOpen) this.sent.quorumCall.giveUp();
   }
 
-  /** Derived when a round needs them: most of the time, a lock is only held. */
+  // Derived when a round needs them: most of the time, a lock is only held.
   private get names(): KeyNames {
     return this.permit ?? this.context.keyspace.namesOf(this.resources);
   }
 
-  /** Milliseconds of validity by the monotonic clock alone. */
+  // Milliseconds of validity by the monotonic clock alone.
   private leftWithoutWall(now: Instant): number {
     return this.remainingAt({ ...now, wall: -Infinity });
   }
 
-  /** Names of the masters on which an extension may have set the keys again since the last one that succeeded. */
+  // Where an extension may have set the keys again since the last one that succeeded.
   private get mayBeRenewed(): ReadonlySet<string> {
     // The round that succeeded last may still be under way to a master.
     const late = renewedIn(this.sent?.quorumCall?.report ?? []);
@@ -536,7 +488,6 @@ export class QuorumLock implements LeasedKeys {
     return { op: 'acquire', keys: names.keys, token, ttl, withdrawn: false, queue, sharing };
   }
 
-  /** The round to all masters after the one to the home master alone, if that has granted. */
   private acquireAfter(first: QuorumCall, home: Master, attempt: AcquireAttempt): Promise<QuorumCall> {
     const [answer] = first.answered;
     if (this.phase === 'given up' || first.outcome !== 'granted' || !answer) return Promise.resolve(first);
@@ -573,7 +524,7 @@ export class QuorumLock implements LeasedKeys {
     return quorumCall.decided;
   }
 
-  /** A quorum has granted. Returns whether the witness counts the lock. */
+  // False if the witness does not count the lock.
   private confirm(): boolean {
     const { attempt } = this;
     this.attempt = undefined;
@@ -582,11 +533,7 @@ export class QuorumLock implements LeasedKeys {
     return isCounted;
   }
 
-  /**
-   * The attempt or the lock has ended.
-   *
-   * @param keptFor milliseconds for which the keys stay taken
-   */
+  // `keptFor`: milliseconds for which the keys stay taken.
   private disengage(keptFor = 0): void {
     const { witness } = this.context;
     if (this.attempt !== undefined) witness.abandon(this.attempt);
@@ -606,7 +553,7 @@ export class QuorumLock implements LeasedKeys {
     return Math.floor(ttl - driftOf(this.context.settings, ttl)); // @mutant drift-ignored
   }
 
-  /** Every request that was sent is followed by its release, and no other request may be sent after that. */
+  // Every request that was sent is followed by its release, and no other request may be sent after that.
   private withdraw(): void {
     if (!this.sent) return;
     // Protocol 4.5 and 7.3
@@ -626,7 +573,7 @@ function withdraw({ request, requestToHome }: SentRound): void {
   if (requestToHome) requestToHome.withdrawn = true;
 }
 
-/** Puts the home master last, so that the waiter that it wakes finds the keys free on the other masters, too. */
+// So that the waiter that the home master wakes finds the keys free on the other masters, too.
 function withLast(masters: readonly Master[], last: Master | undefined): readonly Master[] {
   if (last === undefined || masters.at(-1) === last || !masters.includes(last)) return masters;
   const inOrder = masters.filter((master) => master !== last);

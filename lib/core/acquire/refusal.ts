@@ -5,17 +5,16 @@ import { type MasterReply, NOT_ASKED } from '../master.interface.js';
 import { type QuorumCall, type Outcome, quorumOf } from './quorum-call.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
 
-/** A failed attempt. */
 export interface FailedAttempt {
   readonly quorumCall: QuorumCall;
   readonly since: Instant;
-  /** Milliseconds from `since` for which its answers count. */
+  // Milliseconds from `since` for which its answers count.
   readonly timeout: number;
 }
 
-/** The last answers of the masters to a refused acquisition: where the keys are held, and where that is unknown. */
+// The last answers of the masters to a refused acquisition: where the keys are held, and where that is unknown.
 export class Refusal {
-  /** The last attempt that asked all masters. Later attempts may have asked only one of them. */
+  // Later attempts may have asked only one of the masters.
   private readonly wide: FailedAttempt | undefined;
 
   constructor(
@@ -27,26 +26,22 @@ export class Refusal {
     this.wide = askedAll ? last : before?.wide;
   }
 
-  /** The result of the last attempt. */
   get outcome(): Outcome {
     return this.last.quorumCall.outcome;
   }
 
-  /** Milliseconds after which the keys could be free if they are not extended, if enough masters reported a time. */
+  // Milliseconds, if the keys are not extended; `undefined` if too few masters reported a time.
   get freeAfter(): number | undefined {
     return this.last.quorumCall.freeAfter;
   }
 
-  /** The last answer of each master. */
   get report(): readonly MasterReport[] {
     return this.masters.map((master) => ({ master: master.name, answer: this.answerOf(master) }));
   }
 
-  /**
-   * Whether another token holds the keys; otherwise, too few masters can vote. While an answer is missing, a quorum of
-   * masters must report it, because a key on a minority may just as well be left over from a dead holder.
-   * Protocol 4.6.
-   */
+  // Otherwise, too few masters can vote. While an answer is missing, a quorum of masters must report another token,
+  // because a key on a minority may just as well be left over from a dead holder.
+  // Protocol 4.6
   get isHeld(): boolean {
     const { masters } = this;
     if (this.outcome === 'granted') return false;
@@ -58,11 +53,7 @@ export class Refusal {
     return held >= quorum || (held > 0 && voters >= quorum && !isOpen);
   }
 
-  /**
-   * Waits for the missing answers, if they make a difference and their time has not passed.
-   *
-   * @param cancelled receives a function that ends the wait at once
-   */
+  // Waits only if the missing answers make a difference and their time has not passed.
   async settle(clock: Clock, cancelled: (cancel: () => void) => void): Promise<void> {
     const { wide } = this;
     if (!wide?.quorumCall.isUncertain || this.isHeld) return;
@@ -94,24 +85,22 @@ export class Refusal {
   }
 }
 
-/** What was wanted, for the error. */
 interface Unfulfilled {
   readonly resources: readonly string[];
-  /** The waiting budget, in milliseconds. */
+  // Milliseconds.
   readonly wait: number;
   readonly permits: number | undefined;
-  /** Number of masters. */
   readonly masters: number;
   readonly advice: string | undefined;
 }
 
-/** A lock that had ended before it could be used. */
+// It had ended before it could be used.
 interface TooLate extends Pick<Unfulfilled, 'resources' | 'masters'> {
-  /** Milliseconds. */
+  // Milliseconds.
   readonly ttl: number;
 }
 
-/** @param refusal absent if the acquisition made no attempt, because others of its process were before it */
+// Without a refusal, the acquisition made no attempt, because others of its process were before it.
 export function errorOf(
   refusal: Refusal | undefined,
   { resources, wait, permits, masters, advice }: Unfulfilled,
@@ -124,7 +113,6 @@ export function errorOf(
   return new QuorumUnavailableError(intent, resources, refusal.report, quorumOf(masters), masters, advice);
 }
 
-/** The error of an acquisition whose budget ended after a lock that had ended before it could be used. */
 export function tooLateToBegin({ resources, ttl, masters }: TooLate): LockError {
   const intent = `begin under the lock on ${showNames(resources)} before its validity has ended`;
   const advice =

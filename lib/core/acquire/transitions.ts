@@ -2,30 +2,27 @@ import type { Random } from '../holder.js';
 import type { QuorumCall } from './quorum-call.js';
 import type { WakeReason } from './waiter.js';
 
-/** Notifications can be lost, so a waiter also polls, for the first time after at most this many milliseconds. */
+// In milliseconds, at most: notifications can be lost, so a waiter also polls.
 const FIRST_POLL = 750;
-/** Polls become rarer, up to this many milliseconds: an entry in a queue lasts only 5 s and must be renewed before. */
+// In milliseconds: polls become rarer, but an entry in a queue lasts only 5 s and must be renewed before.
 const RAREST_POLL = 4_000;
-/** A poll comes after at least this share of its bound. */
+// As a share of the bound of a poll.
 const LEAST = 1 / 3;
-/** Every poll asks the home master. A quorum may disagree with it, so one poll in this many asks all masters. */
+// Every poll asks the home master. A quorum may disagree with it, so one poll in this many asks all masters.
 const ALL_MASTERS_EVERY = 8;
-/**
- * After a split vote or a failure, a retry comes at a random moment within a bound: this many milliseconds, doubled for
- * each failure in a row.
- */
+// After a split vote or a failure, a retry comes at a random moment within this many milliseconds, doubled for each
+// failure in a row.
 const RETRY_WITHIN = 20;
 
-/** When a waiter polls, and which masters. Random, so that waiters that began together do not poll together. */
+// When a waiter polls, and which masters. Random, so that waiters that began together do not poll together.
 export class RetrySchedule {
-  /** Consecutive attempts whose answer from the home master was useless: there was none, or other masters disagreed. */
+  // Consecutive attempts whose answer from the home master was useless: there was none, or other masters disagreed.
   private failures = 0;
-  /** Consecutive polls without a notification in between. */
+  // Consecutive polls without a notification in between.
   private quiet = 0;
 
   constructor(private readonly random: Random) {}
 
-  /** Whether the last attempts gave no useful answer of the home master. */
   get isFailing(): boolean {
     return this.failures > 0;
   }
@@ -38,7 +35,6 @@ export class RetrySchedule {
     this.failures = 0;
   }
 
-  /** The waiter was notified. */
   noteNotification(): void {
     this.quiet = 0;
   }
@@ -47,11 +43,7 @@ export class RetrySchedule {
     this.quiet++;
   }
 
-  /**
-   * Milliseconds until the next poll.
-   *
-   * @param called whether notifications are known to arrive; otherwise polls stay frequent
-   */
+  // Milliseconds. Polls stay frequent unless notifications are known to arrive (`called`).
   delay(called: boolean): number {
     const chance = this.random.fraction();
     // Protocol 5.6
@@ -62,39 +54,25 @@ export class RetrySchedule {
     return most * (LEAST + chance * (1 - LEAST));
   }
 
-  /** Whether the next poll asks all masters. */
   isWide(called: boolean): boolean {
     // Protocol 5.5
     return !called || this.quiet % ALL_MASTERS_EVERY === 0;
   }
 }
 
-/**
- * How an attempt contacts the masters.
- *
- * - `all`: all masters at once
- * - `home`: the home master, and the others only if it grants
- * - `reservation`: all masters at once, because the home master has reserved the key for this process
- */
+// `home`: the home master, and the others only if it grants.
+// `reservation`: all at once, because the home master has reserved the key for this process.
 export type Step = 'all' | 'home' | 'reservation';
 
-/**
- * How an attempt failed.
- *
- * - `refused`: another holder has the lock
- * - `split`: some masters granted, others refused
- * - `unavailable`: too few masters can grant
- * - `late`: a quorum granted, but the validity had ended by then
- */
+// `split`: some masters granted, others refused. `late`: a quorum granted, but the validity had ended by then.
 export type Failure = 'refused' | 'split' | 'unavailable' | 'late';
 
-/** What follows a failed attempt. */
 interface Transition {
-  /** What the retry schedule learns about the home master. */
+  // What the retry schedule learns about the home master.
   readonly schedule?: 'refusal' | 'failure' | undefined;
-  /** The next attempt, made at once, or a pause before it. */
+  // Made at once, or after a pause.
   readonly next: Step | 'pause';
-  /** What follows instead while the attempts on the home master fail: it is not contacted again without a pause. */
+  // While the attempts on the home master fail, it is not contacted again without a pause.
   readonly whileFailing?: 'pause';
 }
 
@@ -105,7 +83,7 @@ const AFTER_HOME: Readonly<Record<Failure, Transition>> = {
   late: { schedule: 'failure', next: 'pause' },
 };
 
-/** From each kind of attempt and each failure to what follows. Protocol 5.6. */
+// Protocol 5.6
 const TRANSITIONS: Readonly<Record<Step, Readonly<Record<Failure, Transition>>>> = {
   all: {
     refused: { next: 'home', whileFailing: 'pause' },
@@ -117,34 +95,30 @@ const TRANSITIONS: Readonly<Record<Step, Readonly<Record<Failure, Transition>>>>
   reservation: AFTER_HOME,
 };
 
-/** @param isFailing whether the last attempts gave no useful answer of the home master */
 export function transitionAfter(step: Step, failure: Failure, isFailing: boolean): Omit<Transition, 'whileFailing'> {
   const { schedule, next, whileFailing } = TRANSITIONS[step][failure];
   return { schedule, next: isFailing && whileFailing ? whileFailing : next };
 }
 
-/** Why an attempt failed, from the result of its last quorum call. */
 export function failureOf({ outcome, isSplit }: Pick<QuorumCall, 'outcome' | 'isSplit'>): Failure {
   if (outcome === 'held') return isSplit ? 'split' : 'refused';
   return outcome === 'granted' ? 'late' : 'unavailable';
 }
 
-/** A pause, and the failed attempt before it. */
 export interface Pause {
   readonly step: Step;
   readonly failure: Failure;
-  /** Why the waiter was woken; `undefined` if it was not. */
+  // `undefined` if the waiter was not woken.
   readonly reason: WakeReason | undefined;
   readonly hasOneKey: boolean;
-  /** Milliseconds until the keys expire, if they are not released before; `Infinity` if that is not known. */
+  // Milliseconds until the keys expire, if they are not released before; `Infinity` if that is not known.
   readonly expiry: number;
-  /** The longest that the pause could last, in milliseconds. */
+  // The longest that the pause could last, in milliseconds.
   readonly poll: number;
-  /** Whether it is time for a poll of all masters. */
+  // It is time for a poll of all masters.
   readonly isWide: boolean;
 }
 
-/** The kind of the attempt after a pause. */
 export function stepAfter({ step, failure, reason, hasOneKey, expiry, poll, isWide }: Pause): Step {
   // With several keys, others may still be held.
   if (reason === 'next' && hasOneKey) return 'reservation';

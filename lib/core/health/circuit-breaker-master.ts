@@ -18,29 +18,28 @@ import { type Clock, elapsedSince, type Instant } from '../clock.js';
 import { askAll, quorumOf } from '../acquire/quorum-call.js';
 import type { LockObserver } from '../observer.js';
 
-/** The requests that write for a lock. */
 const WRITING: readonly MasterRequest['op'][] = ['acquire', 'extend', 'probe'];
-/** Errors that any key would get: no memory, a replica, a failing disk, too few replicas, no login, a script that runs on. */
+// Any key would get these errors: no memory, a replica, a failing disk, too few replicas, no login, a busy script.
 const CODES: readonly string[] = ['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOAUTH', 'BUSY'];
-/** A missing permission for a command, and not for one key. The second wording is that of Redis 7.0. */
+// A missing permission for a command, and not for one key. The second wording is that of Redis 7.0.
 const COMMAND = /\bto run the\b|\bcan't run\b/;
 
-/** Remembers whether a master refuses what locks need, from its answers. It is sent requests all the same. */
+// Whether a master refuses what locks need, from its answers. It is sent requests all the same.
 export class Refusal {
   private last: RefusedReply | undefined;
   private lack: { readonly text: string; readonly op?: MasterRequest['op'] } | undefined;
 
-  /** Why no lock can be taken there; `undefined` if nothing is known against it. */
+  // `undefined` if nothing is known against it.
   get reason(): string | undefined {
     return this.last && describeReply(this.last);
   }
 
-  /** What it refuses although locks can be taken there; `undefined` if it refuses nothing. */
+  // What it refuses although locks can be taken there.
   get restriction(): string | undefined {
     return this.lack?.text;
   }
 
-  /** Returns whether the answer may have changed what the master refuses. */
+  // True if the answer may have changed what the master refuses.
   note(request: MasterRequest, answer: MasterReply): boolean {
     if (answer.kind === 'refused') return this.noteRefusal(request.op, answer);
     if (answer.kind !== 'granted' || !(this.last || this.lack || answer.lacks)) return false;
@@ -64,17 +63,14 @@ export class Refusal {
   }
 }
 
-/**
- * Whether a grant shows that the master refuses no more. An extension needs no memory, and a server does not check its
- * memory for an acquisition that follows a release in one script. A shared lock needs other permissions than an exclusive
- * one. A probe is always checked.
- */
+// An extension needs no memory, and a server does not check its memory for an acquisition that follows a release in one
+// script. A shared lock needs other permissions than an exclusive one. A probe is always checked.
 function isDisproof(request: MasterRequest, { code }: RefusedReply): boolean {
   if (request.op === 'probe') return true;
   return request.op === 'acquire' && code !== 'OOM' && !(code === 'NOPERM' && request.sharing);
 }
 
-/** An extension that is forbidden says nothing about acquisitions. */
+// An extension that is forbidden says nothing about acquisitions.
 function concernsMaster(op: MasterRequest['op'], answer: RefusedReply): boolean {
   if (answer.isVital !== undefined) return answer.isVital;
   if (!WRITING.includes(op)) return false;
@@ -85,27 +81,22 @@ function isForbidden({ code, reason }: RefusedReply): boolean {
   return code === 'NOPERM' && COMMAND.test(reason);
 }
 
-/** The fastest answer of a master. */
 interface RoundTrip {
   readonly master: string;
-  /** Milliseconds. */
+  // Milliseconds.
   readonly fastest: number;
 }
 
-/** Only the fastest of so many answers shows the network: others may have waited for this process or the server. */
+// Only the fastest of so many answers shows the network: others may have waited for this process or the server.
 const ANSWERS = 3;
-/** Time limit for one answer, in milliseconds. */
+// In milliseconds.
 const ANSWER_WITHIN = 5_000;
-/** A time limit this many times as long as the fastest answer leaves room for slower ones. */
+// A time limit this many times as long as the fastest answer leaves room for slower ones.
 const ROOM = 3;
 const STEP = 50;
 
-/**
- * Measures the masters that can be asked. Those that answer within `enough` milliseconds are asked once, so that this
- * costs next to nothing where the network is fast.
- *
- * @param key name of a key that no lock uses
- */
+// Masters that answer within `enough` milliseconds are asked once, so that this costs next to nothing where the network
+// is fast. No lock uses `key`.
 export async function measureRoundTrips(
   masters: readonly Master[],
   { key, clock, enough }: { readonly key: string; readonly clock: Clock; readonly enough: number },
@@ -130,11 +121,6 @@ export async function measureRoundTrips(
   return [...trips].map(([master, fastest]) => ({ master, fastest }));
 }
 
-/**
- * Warns of a `masterTimeout` that even the fastest answer of a master exceeds.
- *
- * @param masters number of all masters
- */
 export function warningOfRoundTrips(
   trips: readonly RoundTrip[],
   masterTimeout: number,
@@ -148,38 +134,34 @@ export function warningOfRoundTrips(
   return `masterTimeout (${masterTimeout} ms) is too short: ${each} at the fastest, so ${effect}; set masterTimeout to '${enough}ms' or more`;
 }
 
-/** A `masterTimeout` for masters whose fastest answer takes so many milliseconds. */
+// In milliseconds.
 export function enoughFor(fastest: number): number {
   return Math.ceil((ROOM * fastest) / STEP) * STEP;
 }
 
-/** This many unanswered requests make a master suspect; fewer may simply be on their way. */
+// This many unanswered requests make a master suspect; fewer may simply be on their way.
 const OVERDUE_REPLIES = 3;
-/** A silent master gets at most one request in this many milliseconds. */
+// A silent master gets at most one request in this many milliseconds.
 const PROBE_INTERVAL = 1_000;
-/** After this many milliseconds of silence, the connection itself is suspect: the peer may have vanished unnoticed. */
+// After this many milliseconds of silence, the connection itself is suspect: the peer may have vanished unnoticed.
 const RECONNECT_AFTER = 10_000;
 
 interface OwedRelease {
   readonly request: ReleaseRequest;
   readonly since: Instant;
-  /** Milliseconds from `since` after which nothing is left to release. */
+  // Milliseconds from `since` after which nothing is left to release.
   readonly life: number;
 }
 
-/**
- * Limits what is sent to a master that has stopped answering.
- *
- * While the master is silent, requests are answered with {@link NOT_ASKED} at once. From time to time, a request also
- * triggers a probe, which changes nothing however late it takes effect. Releases that could not be delivered are kept
- * for as long as there can be something to release, and are sent when the master answers or connects again, or is closed.
- * Protocol 4.7.
- */
+// While the master is silent, requests are answered with `NOT_ASKED` at once. From time to time, one also triggers a
+// probe, which changes nothing however late it takes effect. Releases that could not be delivered are kept for as long
+// as there can be something to release, and are sent when the master answers or connects again, or is closed.
+// Protocol 4.7
 export class CircuitBreakerMaster implements Master {
   private readonly owed = new Map<string, OwedRelease>();
   private deliveredAt: Instant | undefined;
   private unanswered = 0;
-  /** When the first request after the last answer was sent; `undefined` if there was none. */
+  // When the first request after the last answer was sent; `undefined` if there was none.
   private waitingSince: Instant | undefined;
   private probedAt: Instant;
   private open = false;
@@ -187,7 +169,7 @@ export class CircuitBreakerMaster implements Master {
   private excluded: string | undefined;
   private readonly refusal = new Refusal();
   private isRefused = false;
-  /** What the master was last reported to refuse although it votes. */
+  // What the master was last reported to refuse although it votes.
   private restriction: string | undefined;
   private readonly listeners: (() => void)[] = [];
 
@@ -196,7 +178,7 @@ export class CircuitBreakerMaster implements Master {
     private readonly clock: Clock,
     private readonly timeout: number,
     private readonly observer: LockObserver,
-    /** Called with keys for which other processes wait. */
+    // For keys for which other processes wait.
     private readonly noteWaiters: (keys: readonly string[]) => void,
   ) {
     this.probedAt = clock.read();
@@ -239,32 +221,32 @@ export class CircuitBreakerMaster implements Master {
     this.inner.reconnect();
   }
 
-  /** Whether it is worth waiting for this master's answer. */
+  // It is worth waiting for its answer.
   get isUsable(): boolean {
     return !this.open && this.problem() === undefined && !this.inner.isQuarantined;
   }
 
-  /** Why this master refuses what locks need, as its last answers say. It is asked all the same. */
+  // By its last answers. It is asked all the same.
   get refusalReason(): string | undefined {
     return this.inner.shards ? this.inner.refusalReason : this.refusal.reason;
   }
 
-  /** What this master refuses although locks can be taken there. */
+  // What it refuses although locks can be taken there.
   get restrictionReason(): string | undefined {
     return this.refusal.restriction;
   }
 
-  /** Whether there is a connection, even if this master is excluded. */
+  // Even if this master is excluded.
   get isConnected(): boolean {
     return this.inner.problem() === undefined;
   }
 
-  /** Whether this master leaves requests unanswered. */
+  // It leaves requests unanswered.
   get isOpen(): boolean {
     return this.open;
   }
 
-  /** Excludes this master from voting, because it is the same server as another one. `undefined` includes it again. */
+  // For the same server as another master. `undefined` includes it again.
   exclude(reason: string | undefined): void {
     if (reason === this.excluded) return;
     this.excluded = reason;
@@ -276,7 +258,6 @@ export class CircuitBreakerMaster implements Master {
     return this.inner.isQuarantined;
   }
 
-  /** Whether this master must not vote because it is the same server as another one. */
   get isExcluded(): boolean {
     return this.excluded !== undefined;
   }
@@ -333,7 +314,7 @@ export class CircuitBreakerMaster implements Master {
     this.observer.masterAnswered?.(this.name, op, answer, this.clock.read().monotonic - asked.monotonic);
   }
 
-  /** Returns whether the answer may have changed what the master refuses. */
+  // True if the answer may have changed what the master refuses.
   private noteRefusal(request: MasterRequest, answer: MasterReply): boolean {
     if (!this.inner.shards) return this.refusal.note(request, answer);
     return this.isRefused !== (this.inner.refusalReason !== undefined);
@@ -359,10 +340,8 @@ export class CircuitBreakerMaster implements Master {
     return this.clock.read().monotonic - this.waitingSince.monotonic > this.timeout;
   }
 
-  /**
-   * Checks for overdue answers, at most once per turn of the event loop. Answers may have arrived while this process
-   * was busy, so it reads its input before the verdict.
-   */
+  // At most once per turn of the event loop. Answers may have arrived while this process was busy, so it reads its
+  // input before the verdict.
   private judge(): void {
     this.judging = true;
     const acquit = (): void => {
@@ -401,12 +380,12 @@ export class CircuitBreakerMaster implements Master {
     if (this.owed.size > 0 && this.deliveryIsDue) this.deliver();
   }
 
-  /** A cluster may answer for one key for long, and not for another one: each answer would send all releases again. */
+  // A cluster may answer for one key for long, and not for another one: each answer would send all releases again.
   private get deliveryIsDue(): boolean {
     return !this.deliveredAt || elapsedSince(this.clock, this.deliveredAt) >= PROBE_INTERVAL;
   }
 
-  /** Earlier requests to a silent master may take effect only when it resumes, and no ttl bounds when that is. */
+  // Earlier requests to a silent master may take effect only when it resumes, and no ttl bounds when that is.
   private owedFor(request: ReleaseRequest): OwedRelease {
     return { request, since: this.clock.read(), life: this.open ? Infinity : request.ttl };
   }

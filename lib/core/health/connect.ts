@@ -5,21 +5,17 @@ import { askAll, quorumOf } from '../acquire/quorum-call.js';
 import { type MasterStatus, type RedlockStatus, summarize } from './status.js';
 import type { CircuitBreakerMaster } from './circuit-breaker-master.js';
 
-/** What a probe needs beside the masters. */
 interface ProbeContext {
-  /** The key that all masters write. */
   readonly key: string;
   readonly clock: Clock;
-  /** Milliseconds after which a master that has not answered is silent. */
+  // Milliseconds after which a master that has not answered is silent.
   readonly timeout: number;
-  /** What is known without a request. */
+  // What is known without a request.
   readonly status: () => RedlockStatus;
 }
 
-/**
- * Makes all masters write a key that no lock uses, and returns their status. What is known without a request may be as
- * old as the last lock, and a master that answers may still refuse every write.
- */
+// What is known without a request may be as old as the last lock, and a master that answers may still refuse every
+// write. Therefore, all masters write a key that no lock uses.
 export async function probe(
   masters: readonly CircuitBreakerMaster[],
   { key, clock, timeout, status }: ProbeContext,
@@ -58,21 +54,20 @@ function statusAfter(known: MasterStatus, answer: MasterReply | undefined, laten
   }
 }
 
-/** For every other state, the known reason is more informative than the answer. */
+// For every other state, the known reason is more informative than the answer.
 function isVoting({ state }: MasterStatus): boolean {
   return state === 'voting';
 }
 
-/** Once the outcome is certain, the other masters get this many milliseconds to connect or to fail. */
+// Once the outcome is certain, the other masters get this many milliseconds to connect or to fail.
 const GRACE = 1_000;
 
-/** The masters to connect, and how long that may take. */
 interface ConnectRequest {
   readonly masters: readonly Master[];
   readonly clock: Clock;
-  /** Milliseconds. */
+  // Milliseconds.
   readonly timeout: number;
-  /** The end of the error's message. */
+  // The end of the error's message.
   readonly advice?: string | undefined;
 }
 
@@ -80,11 +75,8 @@ interface Problem extends MasterReport {
   readonly answer: UnreachableReply;
 }
 
-/**
- * Connects all masters. Resolves when a quorum can vote, with the problems of the others.
- *
- * @throws {QuorumUnavailableError} if a quorum cannot vote within `timeout` milliseconds; at once, if waiting cannot help
- */
+// Resolves when a quorum can vote, with the problems of the others. Rejects if none can after `timeout` milliseconds,
+// or at once, if waiting cannot help.
 export function connectMasters({ masters, clock, timeout, advice }: ConnectRequest): Promise<readonly MasterReport[]> {
   const quorum = quorumOf(masters.length);
   return new Promise((resolve, reject) => {
@@ -135,7 +127,6 @@ export function connectMasters({ masters, clock, timeout, advice }: ConnectReque
   });
 }
 
-/** Whether so many masters have a problem that waiting cannot end that a quorum cannot vote. */
 export function isHopeless(reports: readonly MasterReport[], masters: number): boolean {
   const permanent = reports.filter(({ answer }) => answer?.kind === 'unreachable' && answer.isPermanent);
   return masters - permanent.length < quorumOf(masters);

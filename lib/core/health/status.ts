@@ -51,20 +51,15 @@ export interface RedlockStatus {
   readonly masters: readonly MasterStatus[];
 }
 
-/** What is known about all masters without contacting them. */
 export function statusOf(instance: string, masters: readonly CircuitBreakerMaster[]): RedlockStatus {
   return summarize(instance, masters.map(statusOfMaster));
 }
 
-/** Number of masters that vote. */
 export function votingIn({ masters }: RedlockStatus): number {
   return masters.filter(({ state }) => state === 'voting').length;
 }
 
-/**
- * Milliseconds after which a quorum votes at the latest, if only quarantines have to end for that. `undefined` if it is
- * unknown, because masters have to be repaired first.
- */
+// Milliseconds, at the latest, if only quarantines have to end. `undefined` if masters have to be repaired first.
 export function quorumWithin({ masters, quorum }: RedlockStatus): number | undefined {
   const waits = masters.flatMap(({ state, remaining }) =>
     state === 'voting' ? [0] : remaining === undefined ? [] : [remaining],
@@ -72,7 +67,6 @@ export function quorumWithin({ masters, quorum }: RedlockStatus): number | undef
   return waits.sort((a, b) => a - b)[quorum - 1];
 }
 
-/** Combines the status of each master into the status of all. */
 export function summarize(instance: string, masters: readonly MasterStatus[]): RedlockStatus {
   const quorum = quorumOf(masters.length);
   const voting = masters.filter(({ state }) => state === 'voting').length;
@@ -95,31 +89,26 @@ function statusOfMaster(watched: CircuitBreakerMaster): MasterStatus {
   return { ...known, state: 'voting', ...(restriction !== undefined && { reason: restriction }) };
 }
 
-/** The events after which a quorum may have been lost or restored. */
 type Change =
   | ('masterLost' | 'masterFound' | 'masterSilent' | 'masterAnswersAgain')
   | ('masterQuarantined' | 'masterRefused' | 'masterVotesAgain');
 
-/** Notices from the events of single masters when no lock can be taken any more, and when locks can be taken. */
+// Derives from the events of single masters when no lock can be taken any more, and when locks can be taken.
 export class QuorumWatch implements Required<Pick<LockObserver, Change>> {
-  /** Whether a quorum voted at the last check; `undefined` before the first status. */
+  // At the last check; `undefined` before the first status.
   private could: boolean | undefined;
 
-  /**
-   * @param status the present status, which must be there before the first event
-   * @param observer receives `firstStatus`, `quorumLost` and `quorumRestored`
-   */
+  // `status` must be there before the first event.
   constructor(
     private readonly status: () => RedlockStatus,
     private readonly observer: LockObserver,
   ) {}
 
-  /** Whether the first status was reported. */
   get hasBegun(): boolean {
     return this.could !== undefined;
   }
 
-  /** Reports the first status. Nothing counts as a change before: masters have to connect first. Idempotent. */
+  // Nothing counts as a change before: masters have to connect first. Idempotent.
   begin(): void {
     if (this.hasBegun) return;
     const status = this.status();
@@ -147,23 +136,19 @@ export class QuorumWatch implements Required<Pick<LockObserver, Change>> {
   readonly masterVotesAgain = this.check;
 }
 
-/** Milliseconds between two checks. A master that hangs is silent after its third unanswered request. */
+// In milliseconds. A master that hangs is silent after its third unanswered request.
 const CHECK_INTERVAL = 5_000;
 
-/**
- * Asks the masters from time to time, so that an application that takes no lock also notices a master that hangs or
- * refuses writes, and one that works again. The connection to a master that hangs stays open.
- */
+// So that an application that takes no lock also notices a master that hangs or refuses writes, and one that works
+// again. The connection to a master that hangs stays open.
 export class IdleCheck {
   private timer: Timer | undefined;
 
   constructor(
     private readonly clock: Clock,
-    /** Sends one request to each master. */
     private readonly ask: () => void,
   ) {}
 
-  /** Checks now and from now on. */
   begin(): void {
     this.ask();
     this.timer = this.clock.schedule(CHECK_INTERVAL, () => this.begin()).unref();

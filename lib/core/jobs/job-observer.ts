@@ -60,12 +60,7 @@ export interface JobObserver {
   delayed?(job: string, cause: unknown): void;
 }
 
-/**
- * Passes each event on to all observers.
- *
- * @param observers asked at each event, because observers come and go
- * @param failed receives what an observer throws; must not throw
- */
+// `observers` is asked at each event, because observers come and go. `failed` must not throw.
 export function combineJobObservers(
   observers: () => readonly JobObserver[],
   failed: (error: unknown) => void,
@@ -118,7 +113,6 @@ export interface JobReport {
   readonly lastSkip: JobSkip | undefined;
 }
 
-/** A report, or why its record cannot be read now. */
 export interface JobOverview extends JobReport {
   readonly problem?: string;
 }

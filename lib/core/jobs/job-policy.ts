@@ -1,44 +1,39 @@
 import { firstStartOf, type JobRecord, type JobState } from './job-record.js';
 
-/** When a job is due. Moments are in milliseconds since the Unix epoch. */
+// Moments are in milliseconds since the Unix epoch.
 export interface JobSchedule {
-  /** The first nominal tick after a moment. */
   next(after: number): number;
-  /** The last nominal tick at or before a moment. */
+  // At or before the moment.
   last(until: number): number;
 }
 
-/** The clocks of two instances may differ by this much at most, in milliseconds, however long the period is. */
+// In milliseconds: the clocks of two instances may differ by this much at most, however long the period is.
 const MOST_TOLERANCE = 60_000;
 
-/**
- * How much earlier than its nominal time a tick may start, in milliseconds: half the time since the tick before it, so
- * that neighbouring ticks are never confused, and at most a minute.
- */
+// How many milliseconds before its nominal time a tick may start: at most half the time since the tick before it, so
+// that neighbouring ticks are never confused.
 export function toleranceOf(schedule: JobSchedule, tick: number): number {
   return Math.min((tick - schedule.last(tick - 1)) / 2, MOST_TOLERANCE);
 }
 
-/** What to do about ticks that meet an earlier one. */
 export interface JobPolicy {
-  /** Whether a tick that was started and not ended runs again. */
+  // A tick that was started and not ended runs again.
   readonly recover: boolean;
-  /** Whether the last tick that was missed runs. */
+  // The last tick that was missed runs.
   readonly catchUp: boolean;
-  /** What happens to a tick that comes due while an earlier one runs. */
+  // For a tick that comes due while an earlier one runs.
   readonly overlap: 'skip' | 'queue';
 }
 
-/** What the holder of the lock of a job knows. */
 export interface JobSituation {
   readonly record: JobRecord | undefined;
-  /** Whether the record is the newest one. Otherwise masters have lost their data, and a newer one may be gone. */
+  // If false, masters have lost their data, and a newer record may be gone.
   readonly isCertain: boolean;
-  /** When the newest data of a master that has lost its data began, by the clocks of the masters; `undefined` if none has. */
+  // When the newest data of a master that has lost data began, by the clocks of the masters; `undefined` if none has.
   readonly bornAt: number | undefined;
-  /** The time now, by the clocks of the masters. */
+  // By the clocks of the masters.
   readonly time: number;
-  /** The newest tick that came due on this instance; `undefined` if none did. */
+  // The newest tick that came due on this instance; `undefined` if none did.
   readonly due: number | undefined;
 }
 
@@ -59,13 +54,12 @@ export type JobSkipReason =
   /** The job had no record, and the tick was due before its first. */
   | 'baseline';
 
-/** What the holder of the lock does next. */
 export type JobDecision =
   | { readonly action: 'run'; readonly tick: number; readonly attempt: number }
-  /** Stores that the tick is not run, and decides again. */
+  // Stores that the tick is not run, and decides again.
   | { readonly action: 'mark'; readonly tick: number; readonly state: 'abandoned' | 'unknown' | 'baseline' }
   | { readonly action: 'skip'; readonly tick: number; readonly reason: JobSkipReason }
-  /** The tick may not start before `until`, by the clocks of the masters. */
+  // The tick may not start before `until`, by the clocks of the masters.
   | { readonly action: 'wait'; readonly tick: number; readonly until: number }
   | { readonly action: 'rest' };
 
@@ -79,7 +73,7 @@ const REASONS: Readonly<Record<JobState, JobSkipReason>> = {
   baseline: 'baseline',
 };
 
-/** Decides what the holder of the lock of a job does next. Asked again after each step. */
+// Asked again after each step.
 export function decideJob(situation: JobSituation, schedule: JobSchedule, policy: JobPolicy): JobDecision {
   const decision = decideTick(situation, schedule, policy);
   // The next record that is stored is certain, also if another instance stores it: it must cover these ticks.
@@ -120,7 +114,7 @@ function resumeTick(
   return recover ? { action: 'run', tick, attempt: attempt + 1 } : { action: 'mark', tick, state: 'abandoned' }; // @mutant every-start-is-counted
 }
 
-/** Decides about a tick that is later than the recorded one, which is finished. */
+// The tick is later than the recorded one, which is finished.
 function startTick(situation: JobSituation, tick: number, schedule: JobSchedule, { overlap }: JobPolicy): JobDecision {
   const { record, time, due } = situation;
   if (mayBeForgotten(situation, tick, schedule)) return { action: 'mark', tick, state: 'unknown' };
@@ -131,13 +125,13 @@ function startTick(situation: JobSituation, tick: number, schedule: JobSchedule,
   return { action: 'run', tick, attempt: 1 };
 }
 
-/** Whether the tick may have run in a time from which the record is lost. */
+// The tick may have run in a time from which the record is lost.
 function mayBeForgotten({ isCertain, bornAt, time }: JobSituation, tick: number, schedule: JobSchedule): boolean {
   // Protocol 14.6
   return !isCertain && tick <= (bornAt ?? time) + toleranceOf(schedule, tick);
 }
 
-/** The last tick that may have run in such a time; `undefined` if the record says that it does not run again. */
+// `undefined` if the record says that the tick does not run again.
 function lastForgotten(situation: JobSituation, schedule: JobSchedule): number | undefined {
   const { isCertain, record, bornAt, time } = situation;
   if (isCertain) return undefined; // @mutant uncertain-record-is-marked
@@ -146,7 +140,7 @@ function lastForgotten(situation: JobSituation, schedule: JobSchedule): number |
   return record && tick <= record.tick ? undefined : tick;
 }
 
-/** Whether the recorded tick had begun at a moment, with whichever attempt, and its end was still to come. */
+// The recorded tick had begun at that moment, with whichever attempt, and its end was still to come.
 function wasRunningAt(record: JobRecord, moment: number): boolean {
   const [last] = record.runs;
   const { scheduledFor, endedAt = -Infinity } = last ?? {};
@@ -157,7 +151,7 @@ function latest(...ticks: readonly (number | undefined)[]): number | undefined {
   return ticks.reduce((a, b) => (a === undefined || (b !== undefined && b > a) ? b : a), undefined);
 }
 
-/** Why a tick does not run here, in words that follow `does not run here: `. */
+// In words that follow `does not run here: `.
 export const SKIP_WORDS: Readonly<Record<JobSkipReason, string>> = {
   finished: 'another instance has run it',
   overlap: 'an earlier tick still ran when it came due',

@@ -11,10 +11,10 @@ export type JobOutcome =
   /** The masters had lost the record, so that the tick may have run or not. It is not run again. */
   | 'unknown';
 
-/** What happened to the last tick of a job. `baseline`: the job had no record, and this tick was too old to run. */
+// `baseline`: the job had no record, and this tick was too old to run.
 export type JobState = 'started' | 'ok' | 'failed' | 'abandoned' | 'unknown' | 'baseline';
 
-/** One attempt in the history of a job. Times are in milliseconds since the epoch, by the clocks of the masters. */
+// Times are in milliseconds since the epoch, by the clocks of the masters.
 export interface RecordedRun {
   readonly scheduledFor: number;
   readonly startedAt?: number;
@@ -25,49 +25,45 @@ export interface RecordedRun {
   readonly error?: string;
 }
 
-/** What the masters keep about a job. */
 export interface JobRecord {
-  /** Nominal time of the last tick. */
+  // Nominal time of the last tick.
   readonly tick: number;
-  /** Number of times that the tick was started, at most; `0` if it was not. */
+  // How often the tick was started, at most; `0` if it was not.
   readonly attempt: number;
-  /** The instance that wrote the record. */
+  // The instance that wrote the record.
   readonly holder: string;
   readonly state: JobState;
-  /** When the record was written, by the clocks of the masters. */
+  // When the record was written, by the clocks of the masters.
   readonly at: number;
-  /** When the first attempt at the tick began; absent if none did, and in records of older versions. */
+  // When the first attempt at the tick began; absent if none did, and in records of older versions.
   readonly firstStart?: number;
-  /** The last attempts, newest first. */
+  // Newest first.
   readonly runs: readonly RecordedRun[];
 }
 
-/** Where and when a record is written. */
 interface Writing {
   readonly holder: string;
   readonly at: number;
 }
 
-/** Largest number of attempts in the history. */
 const MOST_RUNS = 20;
-/** Largest size of the history as JSON in UTF-8: half of what a state may have. */
+// Of the history as JSON in UTF-8: half of what a state may have.
 const MOST_BYTES = 8_192;
-/** Largest length of an error in the history, in characters. */
+// In characters.
 const LONGEST_ERROR = 200;
 const RESOURCE = 'job:';
 const STATES: readonly unknown[] = ['started', 'ok', 'failed', 'abandoned', 'unknown', 'baseline'] satisfies JobState[];
 
-/** The resource that is locked while a job runs, and with which its record is kept. */
 export function jobResource(name: string): string {
   return RESOURCE + name;
 }
 
-/** The name of the job whose record is kept with a resource; `undefined` if no job has it. */
+// `undefined` if no job has the resource.
 export function jobOfResource(resource: string): string | undefined {
   return resource.startsWith(RESOURCE) ? resource.slice(RESOURCE.length) : undefined;
 }
 
-/** The record in a value that was kept with the resource of a job; `undefined` if the value is something else. */
+// `undefined` if the value is something else.
 export function readJobRecord(value: unknown): JobRecord | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { tick, attempt, holder, state, at, runs } = value as Partial<Record<keyof JobRecord, unknown>>;
@@ -79,17 +75,15 @@ export function readJobRecord(value: unknown): JobRecord | undefined {
   return isRecord ? (value as JobRecord) : undefined;
 }
 
-/** The last attempt whose end was recorded. */
 export function lastFinished(record: JobRecord | undefined): RecordedRun | undefined {
   return record?.runs.find(({ outcome }) => outcome === 'ok' || outcome === 'failed');
 }
 
-/** The last attempt that has ended without an error, if it is still in the history. */
+// Only if it is still in the history.
 export function lastSuccess(record: JobRecord | undefined): RecordedRun | undefined {
   return record?.runs.find(({ outcome }) => outcome === 'ok');
 }
 
-/** The record of a tick that is about to run. */
 export function startRecord(
   last: JobRecord | undefined,
   { tick, attempt }: Pick<JobRecord, 'tick' | 'attempt'>,
@@ -101,16 +95,13 @@ export function startRecord(
   return { tick, attempt, state: 'started', ...writing, firstStart, runs: bounded(runs) };
 }
 
-/**
- * When the first attempt at the tick of a record began; `Infinity` if none did. The history has the attempts of older
- * versions, which do not write it down, and the record those that the history has no room for.
- */
+// `Infinity` if no attempt began. The history has the attempts of older versions, which do not write it down, and the
+// record those that the history has no room for.
 export function firstStartOf({ tick, state, at, firstStart = Infinity, runs }: JobRecord): number {
   const starts = runs.flatMap(({ scheduledFor, startedAt }) => (scheduledFor === tick ? [startedAt ?? Infinity] : []));
   return Math.min(firstStart, ...starts, state === 'started' ? at : Infinity);
 }
 
-/** The record of a tick that has run. */
 export function endRecord(started: JobRecord, writing: Writing, failure?: { readonly message: string }): JobRecord {
   const state = failure ? 'failed' : 'ok';
   const run: RecordedRun = {
@@ -121,7 +112,6 @@ export function endRecord(started: JobRecord, writing: Writing, failure?: { read
   return { ...started, state, ...writing, runs: bounded([run, ...started.runs]) };
 }
 
-/** The record of a tick that does not run. */
 export function markRecord(
   last: JobRecord | undefined,
   { tick, state }: { readonly tick: number; readonly state: 'abandoned' | 'unknown' | 'baseline' },
@@ -141,7 +131,6 @@ function attemptOf({ tick, at, holder, attempt }: JobRecord, outcome: JobOutcome
   return { scheduledFor: tick, startedAt: at, instance: holder, attempt, outcome };
 }
 
-/** The newest attempts that fit. */
 function bounded(runs: readonly RecordedRun[]): readonly RecordedRun[] {
   const kept: RecordedRun[] = [];
   const encoder = new TextEncoder();

@@ -5,67 +5,59 @@ import { type MasterReply, NOT_ASKED, type OperatorMaster, TIMED_OUT } from '../
 import { REVOKED } from '../holder.js';
 import { quorumOf } from '../acquire/quorum-call.js';
 
-/** A lock, or one permit. */
 export interface Target {
   readonly resource: string;
-  /** The slot of the permit; absent for a lock. */
+  // Absent for a lock.
   readonly slot?: number | undefined;
 }
 
-/** For people: `"stripe" #3` is a permit. */
+// For people: `"stripe" #3` is a permit.
 export function titleOf({ resource, slot }: Target): string {
   return `${showNames([resource])}${slot === undefined ? '' : ` #${slot}`}`;
 }
 
-/** The beginning of a hand-off reservation: the value of a key that is kept for the next waiter for a moment. */
+// The beginning of a hand-off reservation: the value of a key that is kept for the next waiter for a moment.
 export const RESERVED = 'reserved for ';
 
-/** A master that may offer the actions of operators. */
 interface Revocable {
   readonly name: string;
-  /** `undefined` while the master leaves requests unanswered, or if it has no such actions. */
+  // `undefined` while the master leaves requests unanswered, or if it has no such actions.
   readonly operator: OperatorMaster | undefined;
 }
 
-/** A key on one master. */
 interface Owned {
   readonly master: string;
-  /** The token of the holder: a secret. */
+  // The token of the holder: a secret.
   readonly owner: string;
   readonly remaining: number;
 }
 
-/** The holders of a resource on all masters. */
 export interface Owners {
   readonly held: readonly Owned[];
-  /** Keys that were revoked earlier and have not expired yet. */
+  // Revoked earlier and not expired yet.
   readonly revoked: readonly Owned[];
-  /** Masters that could not be asked, and why. */
+  // Masters that could not be asked, and why.
   readonly unasked: readonly MasterReport[];
 }
 
-/** The result of a forced release. */
 export interface ForcedRelease {
-  /** Whether no process can hold or extend the lock any more. */
+  // No process can hold or extend the lock any more.
   readonly released: boolean;
-  /** Total number of masters. */
   readonly masters: number;
   readonly taken: readonly string[];
   readonly unreached: readonly string[];
-  /** Milliseconds until the key expires; no process can extend it any more if `released`. */
+  // Milliseconds until the key expires; no process can extend it any more if `released`.
   readonly left: number;
 }
 
-/** The masters, the key and the time limit of an operator's action. */
 export interface OperatorContext {
   readonly masters: readonly Revocable[];
   readonly key: string;
   readonly clock: Clock;
-  /** Milliseconds after which a master that has not answered counts as timed out. */
+  // Milliseconds after which a master that has not answered counts as timed out.
   readonly timeout: number;
 }
 
-/** Finds the holders of a key on all masters. */
 export async function findOwners(context: OperatorContext): Promise<Owners> {
   const kept: Owned[] = [];
   const unasked: MasterReport[] = [];
@@ -83,11 +75,8 @@ export async function findOwners(context: OperatorContext): Promise<Owners> {
   return { held: kept.filter((one) => !isRevoked(one)), revoked: kept.filter(isRevoked), unasked };
 }
 
-/**
- * Keeps the holders that were found from extending their lock. The lock of a later holder is left alone, unless the holder
- * that was found has passed its own on to it within its process.
- * Protocol 7.5.
- */
+// The lock of a later holder is left alone, unless it has taken over within the process of the one that was found.
+// Protocol 7.5
 export async function revokeOwners(
   { held, revoked, unasked }: Owners,
   context: OperatorContext,
@@ -110,18 +99,16 @@ export async function revokeOwners(
   };
 }
 
-/** Whether the lock was released by force, so that no process can hold or extend it any more. */
 export function isRevoked({ held, revoked, unasked }: Owners, masters: number): boolean {
   if (revoked.length === 0) return false;
   return isTakenAway(revoked.length, masters) || held.length + unasked.length === 0;
 }
 
-/** Whether too few masters are left for a quorum that could hold or extend a lock. */
+// Too few masters are left for a quorum that could hold or extend a lock.
 function isTakenAway(revoked: number, masters: number): boolean {
   return revoked > masters - quorumOf(masters);
 }
 
-/** The answer of a master, or `TIMED_OUT`. */
 export function inTime<T>(
   answer: Promise<T>,
   { clock, timeout }: Pick<OperatorContext, 'clock' | 'timeout'>,
@@ -135,15 +122,14 @@ export function inTime<T>(
   });
 }
 
-/** A forced release: the operator, the lock, the time and the masters. */
 export interface AuditRecord extends ForcedRelease, Target {
-  /** ISO 8601, UTC. */
+  // ISO 8601, UTC.
   readonly at: string;
   readonly by: string;
   readonly mode: 'revoked' | 'at-once';
 }
 
-/** Formats a record as one line of a log, whatever characters the names contain. */
+// One line, whatever characters the names contain.
 export function auditLine(record: AuditRecord): string {
   const { at, by, mode, released, masters, taken, unreached, left } = record;
   const places = `${taken.length} of ${masters} masters (${taken.join(', ') || 'none'})`;

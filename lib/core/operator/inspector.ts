@@ -36,7 +36,6 @@ export interface LockInspection {
   readonly masters: readonly MasterReport[];
 }
 
-/** Derives the state of a resource from the answers of all masters. */
 export function summarize(resource: string, masters: readonly MasterReport[]): LockInspection {
   const quorum = quorumOf(masters.length);
   const times = masters.flatMap(({ answer }) => {
@@ -57,7 +56,7 @@ export function summarize(resource: string, masters: readonly MasterReport[]): L
   };
 }
 
-/** The number of shared holders that a quorum has; `undefined` for none. */
+// The number that a quorum has; `undefined` for none.
 function sharedOn(masters: readonly MasterReport[], quorum: number): number | undefined {
   const counts = masters.map(({ answer }) => (answer?.kind === 'held' ? answer.sharedBy : undefined));
   const shared = counts.map((count) => count ?? 0).sort((a, b) => b - a)[quorum - 1] ?? 0;
@@ -84,10 +83,10 @@ export interface PermitInspection {
   readonly slots: readonly SlotInspection[];
 }
 
-/** The permits of a resource that are held, however many there are. */
+// Only those that are held, however many there are.
 export type TakenPermits = Pick<PermitInspection, 'waiting' | 'slots'>;
 
-/** @param reports for each permit that was looked at, the answers of all masters */
+// `reports`: for each permit that was looked at, the answers of all masters.
 function summarizePermits(
   resource: string,
   reports: readonly Pick<SlotInspection, 'slot' | 'masters'>[],
@@ -102,22 +101,17 @@ function summarizePermits(
   };
 }
 
-/** Largest length of all keys of one look-up, in UTF-16 code units: that of all slots of a name with 240 characters. */
+// Of all keys of one look-up, in UTF-16 code units: that of all slots of a name with 240 characters.
 const MOST_CHARACTERS = 2 ** 18;
 
-/** Where to look for permits. */
 export interface SlotSearch extends Omit<OperatorContext, 'key'> {
   readonly keyspace: Keyspace;
   readonly resource: string;
 }
 
-/**
- * Finds the slots of a resource that have a holder on some master, without the number of permits, which only applications
- * know. One request for each master looks at every slot that there can be, where a SCAN would go through all keys. Of a
- * name that is longer than any usual one, it looks at the first slots only.
- *
- * @returns `undefined` if too few masters answer
- */
+// Works without the number of permits, which only applications know. One request for each master looks at every slot
+// that there can be, where a SCAN would go through all keys. Of a name that is longer than any usual one, it looks at
+// the first slots only. `undefined` if too few masters answer.
 export async function findSlots({ keyspace, resource, ...search }: SlotSearch): Promise<readonly number[] | undefined> {
   const longest = keyspace.slotOf(resource, MOST_PERMITS).length;
   const count = Math.max(1, Math.min(MOST_PERMITS, Math.floor(MOST_CHARACTERS / longest)));
@@ -134,31 +128,28 @@ function isTaken(value: string | null | undefined): boolean {
   return typeof value === 'string' && !value.startsWith(RESERVED);
 }
 
-/** The dependencies of an inspector. */
 interface InspectorContext {
   readonly masters: readonly CircuitBreakerMaster[];
   readonly keyspace: Keyspace;
   readonly clock: Clock;
-  /** How long a master may take to answer, in milliseconds. */
+  // Milliseconds.
   readonly timeout: number;
 }
 
-/** Reads what the masters hold, and takes it away on the word of an operator. Needs no lock. */
+// Needs no lock.
 export class Inspector {
   constructor(private readonly context: InspectorContext) {}
 
-  /** Asks all masters for the state of a resource, or of one of its permits. */
   async inspect(resource: string, slot?: number): Promise<LockInspection> {
     return summarize(resource, await this.look({ resource, slot }));
   }
 
-  /** Asks all masters for the state of the permits of a resource. */
   inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
     const slots = Array.from({ length: permits }, (_, slot) => slot);
     return this.inspectSlots(resource, slots);
   }
 
-  /** Finds the permits of a resource that are held; `undefined` if too few masters answer. */
+  // `undefined` if too few masters answer.
   async takenPermits(resource: string): Promise<TakenPermits | undefined> {
     const found = await findSlots({ ...this.context, resource });
     if (!found) return undefined;
@@ -166,19 +157,16 @@ export class Inspector {
     return { waiting, slots: slots.filter(({ state }) => state !== 'free') };
   }
 
-  /** Reads the state of a resource without its lock. */
   readState(resource: string): Promise<StateSnapshot> {
     const { keyspace } = this.context;
     const [key, entry] = [keyspace.keyOf(resource), keyspace.stateOf(resource)];
     return readState({ ...this.context, resource, key, entry });
   }
 
-  /** Finds the holders of a lock or a permit. */
   owners(target: Target): Promise<Owners> {
     return findOwners(this.operatorContext(target));
   }
 
-  /** Takes a lock or a permit away from the holders that were found. */
   revoke(target: Target, owners: Owners): Promise<ForcedRelease> {
     return revokeOwners(owners, this.operatorContext(target));
   }
@@ -202,27 +190,25 @@ export class Inspector {
   }
 }
 
-/** A lock that this process holds or waits for. */
 interface OwnLock {
   readonly resources: readonly string[];
-  /** When it was acquired, or when the wait began, in milliseconds since the Unix epoch. */
+  // When it was acquired, or when the wait began, in milliseconds since the Unix epoch.
   readonly since: number;
-  /** Absent for an exclusive lock and for a permit. */
+  // Absent for an exclusive lock and for a permit.
   readonly mode?: 'shared';
-  /** The slot of the permit; absent for a lock, and while it is waited for. */
+  // Absent for a lock, and while a permit is waited for.
   readonly slot?: number;
-  /** The number of permits of which one is waited for; absent for a lock, and for what is held. */
+  // Of which one is waited for; absent for a lock, and for what is held.
   readonly permits?: number;
 }
 
-/** Some locks, the oldest first. */
+// The oldest first.
 export interface OwnLocks {
-  /** Number of all of them. */
+  // Of all, also those that are not in `locks`.
   readonly count: number;
   readonly locks: readonly OwnLock[];
 }
 
-/** The first locks of a list that is in their order. */
 export function listOwn<T>(all: readonly T[], most: number, show: (one: T) => OwnLock): OwnLocks {
   return { count: all.length, locks: all.slice(0, most).map(show) };
 }

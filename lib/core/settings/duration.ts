@@ -6,21 +6,16 @@ export type Duration = number | `${number}${DurationUnit}`;
 /** Units of a {@link Duration}. */
 export type DurationUnit = 'ms' | 's' | 'm' | 'h';
 
-/** Longest delay of a Node timer, in milliseconds: about 24.8 days. */
+// In milliseconds: the longest delay of a Node timer, about 24.8 days.
 export const MAX_DURATION = 2 ** 31 - 1;
 
 const MILLISECONDS: Readonly<Record<DurationUnit, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-/** What was parsed before: a program has few durations, and writes them at each call. */
+// A program has few durations, and writes them at each call.
 const PARSED = new Map<string, number>();
 const MOST_PARSED = 100;
 const TEXT = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/;
 
-/**
- * Converts a duration to milliseconds.
- *
- * @throws {RedlockConfigError} unless the value is a whole number of milliseconds from `min` to `max`. The error names
- * `option` and the value, and the bounds if the value exceeds them.
- */
+// In milliseconds. Throws unless that is a whole number from `min` to `max`.
 export function parseDuration(option: string, value: unknown, min: number, max = MAX_DURATION): number {
   const milliseconds = typeof value === 'string' ? parseText(value) : value;
   if (typeof milliseconds !== 'number' || !Number.isInteger(milliseconds)) {

@@ -1,7 +1,7 @@
 import { RedlockConfigError } from '../errors.js';
 
 const PLAIN = ['[object Object]', '[object Module]'];
-/** Names of other libraries, or that come to mind first, for options of this one. */
+// Names of other libraries, or that come to mind first, for options of this one.
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   masters: [
     'servers',
@@ -23,10 +23,7 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   permits: ['limit', 'max', 'concurrency', 'slots'],
 };
 
-/**
- * @throws {RedlockConfigError} unless `given` is a readable object whose options are all known and its own. The message
- * suggests the nearest known name. It omits the value of an unknown option, which could be a password.
- */
+// The message omits the value of an unknown option, which could be a password.
 export function checkOptionNames(where: string, given: unknown, known: readonly string[]): asserts given is object {
   try {
     checkNames(where, given, known);
@@ -35,7 +32,7 @@ export function checkOptionNames(where: string, given: unknown, known: readonly 
   }
 }
 
-/** Reads every option once, so that a getter that throws does so here. */
+// Reads every option once, so that a getter that throws does so here.
 function checkNames(where: string, given: unknown, known: readonly string[]): void {
   if (typeof given !== 'object' || given === null || !isPlain(given)) throw notOptions(where, given);
   for (const name of Object.keys(given)) {
@@ -50,14 +47,14 @@ function checkNames(where: string, given: unknown, known: readonly string[]): vo
   if (inherited !== undefined) throw new RedlockConfigError(where, inherited, 'must not inherit an option');
 }
 
-/** Whether `given` is a literal and no library has added a property to all objects. Most options are, at each call. */
+// `given` is a literal and no library has added a property to all objects. Most options are so, at each call.
 function inheritsNothing(given: object): boolean {
   if (Object.getPrototypeOf(given) !== Object.prototype) return false;
   for (const name in given) if (!Object.hasOwn(given, name)) return false;
   return true;
 }
 
-/** Instances of user-defined classes may carry options; instances of built-in classes do not. */
+// Instances of user-defined classes may carry options; instances of built-in classes do not.
 function isPlain(given: object): boolean {
   return PLAIN.includes(Object.prototype.toString.call(given));
 }
@@ -78,7 +75,7 @@ function suggestion(name: string, known: readonly string[]): string {
   return nearest ? `did you mean ${nearest.candidate}?` : known.join(', ');
 }
 
-/** Levenshtein distance. */
+// Levenshtein distance.
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

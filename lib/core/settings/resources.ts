@@ -2,30 +2,20 @@ import { RedlockConfigError } from '../errors.js';
 import { showNames } from '../display.js';
 import { NUL } from '../keyspace.js';
 
-/**
- * Largest number of names in a request. All of them go into one script call, which blocks the server. For this many
- * names, it takes 2 ms to acquire or extend them, and 4 ms to release them if a process waits for each.
- * Protocol 4.8.
- */
+// All names go into one script call, which blocks the server. For this many, it takes 2 ms to acquire or extend them,
+// and 4 ms to release them if a process waits for each.
+// Protocol 4.8
 export const MOST_NAMES = 512;
-/**
- * Largest length of all names together, in UTF-16 code units. A server takes 1 ms to decode this many ASCII characters,
- * which are sent twice (keys and queues), and 3 ms for control characters, which JSON makes six times as long.
- */
+// Of all names together, in UTF-16 code units. A server takes 1 ms to decode this many ASCII characters, which are sent
+// twice (keys and queues), and 3 ms for control characters, which JSON makes six times as long.
 export const MOST_CHARACTERS = 2 ** 16;
-/** Largest length of the prefix, which is sent with each name. */
+// It is sent with each name.
 const LONGEST_PREFIX = 128;
-/** Begins the names of processes that wait for shared keys, as in the scripts. Other names begin with the prefix. */
+// Begins the names of processes that wait for shared keys, as in the scripts. Other names begin with the prefix.
 const SHARED = 'shared ';
-/** What a missing value and an object become in a template string. */
+// What a missing value and an object become in a template string.
 const UNFILLED = /(?<![\p{L}\p{N}_])undefined(?![\p{L}\p{N}_])|\[object Object\]/u;
 
-/**
- * Validates resource names and drops duplicates.
- *
- * @throws {RedlockConfigError} unless the value is one resource name or a non-empty array of names, or if a name contains
- * `undefined` or `[object Object]`
- */
 export function resolveResources(option: string, value: unknown): readonly string[] {
   if (typeof value === 'string' && value !== '') {
     checkNames(option, [value]);
@@ -39,12 +29,7 @@ export function resolveResources(option: string, value: unknown): readonly strin
   return [...new Set(resources)];
 }
 
-/**
- * A permit is of one resource: permits of several could not be taken together or not at all.
- *
- * @param where names the method in the message
- * @throws {RedlockConfigError} for permits of several resources
- */
+// Permits of several resources could not be taken together or not at all. `where`: the method, for the message.
 export function refuseSeveral(resources: readonly string[], permits: number | undefined, where?: string): void {
   if (permits === undefined || resources.length < 2) return;
   const option = where === undefined ? 'permits' : `${where}: permits`;
@@ -53,7 +38,6 @@ export function refuseSeveral(resources: readonly string[], permits: number | un
   throw new RedlockConfigError(option, permits, requirement, message);
 }
 
-/** @throws {RedlockConfigError} unless the value is a string with which names on the masters can begin */
 export function resolveKeyPrefix(value: unknown): string {
   if (typeof value !== 'string') throw new RedlockConfigError('keyPrefix', value, 'must be a string');
   if (value.length > LONGEST_PREFIX) {
@@ -70,7 +54,7 @@ export function resolveKeyPrefix(value: unknown): string {
   return value;
 }
 
-/** Copies the value item by item, because arrays may have holes and iterators of their own. */
+// Item by item, because arrays may have holes and iterators of their own.
 function listOf(option: string, value: unknown): readonly unknown[] {
   try {
     if (!Array.isArray(value)) return [value];
@@ -93,7 +77,7 @@ function checkNames(option: string, names: readonly string[]): void {
   }
 }
 
-/** All calls with a missing value would share one lock. */
+// All calls with a missing value would share one lock.
 function refuseUnfilled(option: string, name: string): void {
   // A search costs a tenth of the expression, and nearly no name contains the words.
   if (!name.includes('undefined') && !name.includes('[object Object]')) return;

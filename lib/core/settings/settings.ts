@@ -3,7 +3,7 @@ import { RedlockConfigError } from '../errors.js';
 import type { AcquireOptions, RedlockOptions } from './options.js';
 import { resolveKeyPrefix } from './resources.js';
 
-/** Settings of a lock service: complete, validated and frozen. Durations are in milliseconds. */
+// Complete, validated and frozen. Durations are in milliseconds.
 export interface Settings {
   readonly ttl: number;
   readonly wait: number;
@@ -17,7 +17,7 @@ export interface Settings {
   readonly instance: string;
 }
 
-/** Settings of one acquisition: complete and validated. Durations are in milliseconds. */
+// Complete and validated. Durations are in milliseconds.
 export interface CallSettings {
   readonly ttl: number;
   readonly wait: number;
@@ -26,7 +26,7 @@ export interface CallSettings {
   readonly minHold: number;
   readonly signal: AbortSignal | undefined;
   readonly isShared: boolean;
-  /** `undefined` for a lock. */
+  // `undefined` for a lock.
   readonly permits: number | undefined;
 }
 
@@ -38,30 +38,23 @@ const DEFAULT_MASTER_TIMEOUT = 50;
 const DEFAULT_DRIFT_FACTOR = 0.01;
 const DEFAULT_KEY_PREFIX = 'lock:';
 const DEFAULT_INSTANCE = 'unnamed';
-/** It is sent with each lock, and servers refuse the names of connections that are not of this form. */
+// It is sent with each lock, and servers refuse the names of connections that are not of this form.
 const INSTANCE = /^[!-~]{1,100}$/;
 
-/** With fewer masters, a quarantined one leaves no quorum. */
+// With fewer masters, a quarantined one leaves no quorum.
 const GUARDED_FROM = 3;
-/** With a shorter ttl, drift and one round trip leave no usable validity. In milliseconds. */
+// In milliseconds. With a shorter ttl, drift and one round trip leave no usable validity.
 const MIN_TTL = 10;
-/** A shorter ttl leaves little time for a pause of the process, and is often meant to be in seconds. In milliseconds. */
+// In milliseconds. A shorter ttl leaves little time for a pause of the process, and is often meant to be in seconds.
 const SUSPICIOUS_TTL = 250;
 const MAX_DRIFT_FACTOR = 0.5;
-/** A master that has all of them taken looks at each. */
+// A master that has all of them taken looks at each.
 export const MOST_PERMITS = 1_000;
-/**
- * Resolution with which a server expires keys, in milliseconds. Added to every drift, and to a wait for an expiry: masters
- * set their keys one after the other.
- */
+// Resolution with which a server expires keys, in milliseconds. Added to every drift, and to a wait for an expiry:
+// masters set their keys one after the other.
 export const EXPIRY_RESOLUTION = 2;
 
-/**
- * Validates the given options and fills in the defaults of the others.
- *
- * @param masters number of masters, on which some defaults depend
- * @throws {RedlockConfigError} for the first invalid option
- */
+// Some defaults depend on the number of masters.
 export function resolveSettings(options: RedlockOptions, masters = 1): Settings {
   const { ttl: ttlOption = DEFAULT_TTL, wait = DEFAULT_WAIT } = options;
   const { driftFactor = DEFAULT_DRIFT_FACTOR, keyPrefix = DEFAULT_KEY_PREFIX } = options;
@@ -86,19 +79,14 @@ export function resolveSettings(options: RedlockOptions, masters = 1): Settings 
   });
 }
 
-/** What resolving options depends on beside them. */
 interface CallDefaults {
-  /** Put before the name of an option in error messages. */
+  // Put before the name of an option in error messages.
   readonly where?: string;
-  /** @default false */
+  // Default: false.
   readonly extend?: boolean;
 }
 
-/**
- * Validates the options of one call, whose names are known, and fills in the settings of the service.
- *
- * @throws {RedlockConfigError} for the first invalid option
- */
+// The names of the options were checked before.
 export function resolveCall(settings: Settings, options: AcquireOptions, defaults: CallDefaults = {}): CallSettings {
   const { where } = defaults;
   const at = (name: string): string => (where === undefined ? name : `${where}: ${name}`);
@@ -119,7 +107,7 @@ export function resolveCall(settings: Settings, options: AcquireOptions, default
   });
 }
 
-/** The settings of the last call without a signal: most calls of a program have equal ones, and held locks keep them. */
+// Most calls of a program have equal settings, and held locks keep them.
 let previous: CallSettings | undefined;
 
 function shared(call: CallSettings): CallSettings {
@@ -141,12 +129,11 @@ function areEqual(one: CallSettings, other: CallSettings): boolean {
   );
 }
 
-/** What is probably wrong with a ttl in milliseconds; `undefined` if nothing is. */
 export function warningOfTtl(ttl: number): string | undefined {
   return ttl < SUSPICIOUS_TTL ? `ttl is ${ttl} ms: were seconds meant? Then write '${ttl}s'` : undefined;
 }
 
-/** The ttl of one call or one extension in milliseconds; the service's ttl if none is given. */
+// In milliseconds.
 export function resolveTtl(settings: Settings, ttl: Duration | undefined, option = 'ttl'): number {
   if (ttl === undefined) return settings.ttl;
   const milliseconds = parseDuration(option, ttl, MIN_TTL);
@@ -154,22 +141,22 @@ export function resolveTtl(settings: Settings, ttl: Duration | undefined, option
   return milliseconds;
 }
 
-/** How far the clocks of this client and of a server may drift apart during a ttl, in milliseconds. */
+// How far the clocks of this client and of a server may drift apart during a ttl, in milliseconds.
 export function driftOf(settings: Settings, ttl: number): number {
   return ttl * settings.driftFactor + EXPIRY_RESOLUTION;
 }
 
-/** The ttl in milliseconds of which this many are left for a holder. */
+// The ttl of which so many milliseconds are left for a holder.
 export function ttlFor({ driftFactor }: Settings, validity: number): number {
   return Math.ceil((validity + EXPIRY_RESOLUTION) / (1 - driftFactor));
 }
 
-/** How long one master may take to answer a request with this ttl, in milliseconds. Protocol 4.1. */
+// In milliseconds.
+// Protocol 4.1
 export function masterTimeoutFor(settings: Settings, ttl: number): number {
   return Math.min(settings.masterTimeout, ttl / 4);
 }
 
-/** @throws {RedlockConfigError} unless the value is true or false */
 export function resolveFlag(option: string, value: unknown): boolean {
   if (typeof value !== 'boolean') throw new RedlockConfigError(option, value, 'must be true or false');
   return value;
@@ -218,7 +205,6 @@ function resolveSharing(at: (name: string) => string, options: AcquireOptions): 
   return { isShared, permits: resolvePermits(at('permits'), permits) };
 }
 
-/** @throws {RedlockConfigError} unless the value is a number of permits */
 export function resolvePermits(option: string, permits: unknown): number {
   if (typeof permits === 'number' && Number.isInteger(permits) && permits >= 1 && permits <= MOST_PERMITS) {
     return permits;
@@ -253,7 +239,7 @@ function resolveSignal(option: string, value: unknown): AbortSignal | undefined 
   throw new RedlockConfigError(option, value, 'must be an AbortSignal');
 }
 
-/** Also reads `aborted`: an object that merely inherits from a signal passes `instanceof`, but throws here. */
+// An object that merely inherits from a signal passes `instanceof`, but throws when `aborted` is read.
 function isSignal(value: unknown): value is AbortSignal {
   try {
     return value instanceof AbortSignal && typeof value.aborted === 'boolean';

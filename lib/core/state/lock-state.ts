@@ -51,10 +51,9 @@ const NAMES = ['onUncertain', 'expireAfter'] as const satisfies (keyof StateWrit
 const SHORTEST_LIFE = 2 * DAY;
 const LONGEST_LIFE = 10_000 * DAY;
 
-/** @throws {RedlockConfigError} for the first invalid option */
 function resolveStateOptions(options: StateWriteOptions = {}): {
   readonly onUncertain: 'throw' | 'newest';
-  /** Milliseconds. */
+  // Milliseconds.
   readonly life: number;
 } {
   checkOptionNames('options', options, NAMES);
@@ -88,62 +87,49 @@ export class StateUncertainError extends LockError {
   }
 }
 
-/** What too few masters have answered is repeated for so many times `masterTimeout`: longer than a process stalls. */
+// What too few masters have answered is repeated for so many times `masterTimeout`: longer than a process stalls.
 const PATIENCE = 10;
 
-/** The lock that a state belongs to. */
 interface StateHolder {
   readonly resources: readonly string[];
   readonly isShared?: boolean;
-  /** The slot of a permit; absent for a lock. */
+  // Absent for a lock.
   readonly slot?: number | undefined;
-  /** Milliseconds for which the lock can be relied on. */
+  // Milliseconds for which the lock can be relied on.
   readonly remaining: number;
-  /** @throws {LockLostError} */
   assertHeld(): Promise<void>;
   lose(cause: LockLostCause, answers: readonly MasterReport[]): void;
 }
 
-/** The dependencies of a state. */
 interface LockStateOptions {
   readonly holder: StateHolder;
   readonly clock: Clock;
-  /** Number of masters. */
   readonly masters: number;
-  /** Milliseconds. */
+  // Milliseconds.
   readonly masterTimeout: number;
-  /** Absent for a permit, a shared lock, and a lock on several resources, which have no state. */
+  // Absent for a permit, a shared lock, and a lock on several resources, which have no state.
   readonly register: StateRegister | undefined;
 }
 
-/**
- * A value with what is known about it.
- * @internal
- */
+/** @internal */
 export interface StateReading {
   readonly value: unknown;
-  /** Whether it is the last value that was set. Otherwise it is the newest that is left. */
+  // If false, the value is the newest that is left, and not the last that was set.
   readonly isCertain: boolean;
-  /** What the clocks of the masters that answered showed, and when. */
+  // What the clocks of the masters that answered showed, and when.
   readonly clocks: readonly ClockReading[];
-  /**
-   * For how long the newest data of a master that may have lost the value has existed, in milliseconds by the clock of that
-   * master; `undefined` if no master may have lost it.
-   */
+  // For how long the newest data of a master that may have lost the value has existed, in milliseconds by the clock of
+  // that master; `undefined` if no master may have lost it.
   readonly dataAge: number | undefined;
 }
 
 /** @internal */
 interface StateReadingOptions {
-  /**
-   * Whether an uncertain value stays uncertain for later holders until one sets a value. Otherwise the value is stored
-   * anew when it is read, and the next holder cannot know that a newer one may be lost. Default: `false`
-   */
+  // An uncertain value stays uncertain for later holders until one sets a value. Otherwise, it is stored anew when it
+  // is read, and the next holder cannot know that a newer one may be lost. Default: false.
   readonly keepsDoubt?: boolean;
-  /**
-   * Whether the state is opened only when all masters have answered or their time is up, and not as soon as a quorum has:
-   * of two clocks, a wrong one cannot be recognized. Default: `false`
-   */
+  // The state is opened only when all masters have answered or their time is up, and not as soon as a quorum has: of
+  // two clocks, a wrong one cannot be recognized. Default: false.
   readonly awaitsAll?: boolean;
 }
 
@@ -161,10 +147,10 @@ interface StateReadingOptions {
  */
 export class LockState {
   readonly #options: LockStateOptions;
-  /** The value that this lock last read or tried to set. */
+  // What this lock last read or tried to set.
   #value: StateValue | undefined;
   #opened: Opening | undefined;
-  /** The operation under way: one at a time. */
+  // One operation at a time.
   #last: Promise<unknown> = Promise.resolve();
 
   /** @internal */
@@ -235,7 +221,6 @@ export class LockState {
     });
   }
 
-  /** Opens the state once for this lock. */
   async #open(onUncertain: 'throw' | 'newest', awaitsAll = false): Promise<Opening> {
     const { holder, register, masters } = this.#options;
     if (!register) throw withoutState(holder);
@@ -254,10 +239,8 @@ export class LockState {
     return opening;
   }
 
-  /**
-   * Stores the value of this lock, also one that was only read: the masters may have it from different holders.
-   * Protocol 10.6 and 10.7.
-   */
+  // Also a value that was only read: the masters may have it from different holders.
+  // Protocol 10.6 and 10.7
   async #write(what: 'read' | 'set'): Promise<void> {
     const { holder, register, masterTimeout } = this.#options;
     if (!register || !this.#value) return;
@@ -269,7 +252,6 @@ export class LockState {
     if (failure) throw this.#unavailable(what, failure);
   }
 
-  /** Repeats an operation while too few masters answer, if the lock is held. */
   async #persist<T extends Opening | StateFailure | undefined>(operation: () => Promise<T>): Promise<T> {
     const { holder, clock, masterTimeout } = this.#options;
     const since = clock.read();
@@ -303,7 +285,7 @@ function withoutState({ resources, isShared = false, slot }: StateHolder): Redlo
   return new RedlockConfigError('state', resources, requirement, message);
 }
 
-/** Whether too few masters have answered. If a majority has another key in place of the lock's, no repetition helps. */
+// If a majority has another key in place of the lock's, no repetition helps.
 function isOutageOf(result: Opening | StateFailure): boolean {
   if (!('failed' in result) || result.failed !== 'unavailable') return false;
   const refusals = result.answers.filter(({ answer }) => answer?.kind === 'held').length;

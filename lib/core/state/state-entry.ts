@@ -14,50 +14,46 @@ export interface Version extends Ballot {
   readonly sequence: number;
 }
 
-/** Negative, zero or positive, as in a comparison for sorting. Protocol 10.1. */
+// Protocol 10.1
 export function compareBallots(one: Ballot, other: Ballot): number {
   if (one.number !== other.number) return one.number - other.number; // @mutant ballots-compared-by-id
   return one.id < other.id ? -1 : Number(one.id > other.id);
 }
 
-/** Like {@link compareBallots}. */
 export function compareVersions(one: Version, other: Version): number {
   return compareBallots(one, other) || one.sequence - other.sequence;
 }
 
-/** A value on one master. */
 export interface StoredValue {
   readonly version: Version;
-  /** When it was written there, by the clock of the master, in milliseconds. */
+  // By the clock of the master, in milliseconds.
   readonly at: number;
-  /** Milliseconds from `at` after which it is gone. */
+  // Milliseconds from `at` after which the value is gone.
   readonly life: number;
-  /** The generation of the master's data in which it was written. */
+  // The generation of the master's data in which the value was written.
   readonly generation: string;
-  /** JSON; empty if nothing is stored. */
+  // Empty if nothing is stored.
   readonly json: string;
 }
 
-/** What one master stores for one resource. */
 export interface StateEntry {
-  /** The largest ballot that has opened the state there. */
+  // The largest ballot that has opened the state there.
   readonly promised: Ballot;
-  /** `undefined` if the state was opened, and nothing written. */
+  // `undefined` if the state was opened, and nothing written.
   readonly stored: StoredValue | undefined;
 }
 
-/** The answer of a master whose entry is not one of this library. */
+// For an entry that is not one of this library.
 export const FOREIGN: RefusedReply = Object.freeze({
   ...{ kind: 'refused', code: 'WRONGTYPE', reason: 'the entry of the state has a value of another program' },
 } as const);
 
-/**
- * The promise, then the version, the time, the life and the generation, if there is a value, which follows in a line of its own.
- * Protocol 10.1.
- */
+// The promise, then the version, the time, the life and the generation, if there is a value, which follows in a line of
+// its own.
+// Protocol 10.1
 const ENTRY = /^(\d+) (\S+)(?: (\d+) (\S+) (\d+) (\d+) (\d+) (\S*)\n(.*))?$/s;
 
-/** Reads what `scripts/state.lua.ts` and `memory/operations.ts` write; `undefined` for anything else. */
+// Reads what `scripts/state.lua.ts` and `memory/operations.ts` write; `undefined` for anything else.
 export function entryFrom(text: string): StateEntry | undefined {
   const match = ENTRY.exec(text);
   if (!match) return undefined;
@@ -77,7 +73,6 @@ export function entryFrom(text: string): StateEntry | undefined {
   };
 }
 
-/** The reverse of {@link entryFrom}. */
 export function entryText({ promised, stored }: StateEntry): string {
   const promise = `${promised.number.toFixed(0)} ${promised.id}`;
   if (!stored) return promise;
@@ -131,27 +126,23 @@ export interface ReadStateRequest extends StateRequest {
   readonly op: 'read-state';
 }
 
-/** What a master has stored, in the answer to a request for it. */
 export interface StateReport {
-  /** `undefined` if there is no entry. */
+  // `undefined` if there is no entry.
   readonly entry: StateEntry | undefined;
-  /** The generation of the master's data. */
   readonly generation: string;
-  /** Whether the master has never lost data, so that a missing entry was never written. */
+  // The master has never lost data, so that a missing entry was never written.
   readonly isFirst: boolean;
-  /** Clock of the master, in milliseconds. */
+  // Clock of the master, in milliseconds.
   readonly time: number;
 }
 
-/**
- * A generation of a master's data: it begins when the data is new or may have been lost, with a name and that moment.
- * Protocol 10.1.
- */
+// A generation begins when the data of a master is new or may have been lost.
+// Protocol 10.1
 export function generationFrom(name: string, began: number): string {
   return `${name}@${began}`;
 }
 
-/** When a generation began, by the clock of the master in milliseconds; `undefined` if it is not known. */
+// By the clock of the master in milliseconds; `undefined` if it is not known.
 export function beginningOf(generation: string): number | undefined {
   const [, began] = /@(\d+)$/.exec(generation) ?? [];
   return began === undefined ? undefined : Number(began);

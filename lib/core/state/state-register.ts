@@ -6,29 +6,30 @@ import { type Master, type MasterReply, type MasterRequest, TIMED_OUT } from '..
 import { askAll, quorumOf } from '../acquire/quorum-call.js';
 import { microsecondsOf } from '../wall-clock.js';
 
-/** In milliseconds. */
+// In milliseconds.
 export const DAY = 86_400_000;
-/** How long a value is kept unless its writer says otherwise, in milliseconds. Protocol 10.9. */
+// In milliseconds.
+// Protocol 10.9
 export const DEFAULT_STATE_LIFE = 30 * DAY;
 
-/** A value as JSON, empty for none, and how long it is kept, in milliseconds. */
+// `json` is empty for no value. `life` is in milliseconds.
 export interface StateValue {
   readonly json: string;
   readonly life: number;
 }
 
-/** What the masters that answered have stored. */
 function reportsIn(answers: readonly MasterReport[]): readonly StateReport[] {
   return answers.flatMap(({ answer }) => (answer?.kind === 'granted' && answer.state ? [answer.state] : []));
 }
 
-/** Whether a master certainly has every value that it has acknowledged. Protocol 10.3. */
+// Such a master certainly has every value that it has acknowledged.
+// Protocol 10.3
 export function isCounted({ entry, generation, isFirst }: StateReport): boolean {
   const stored = entry?.stored;
   return stored ? stored.generation === generation : isFirst; // @mutant stale-state-counted
 }
 
-/** The report with the newest version; `undefined` if none has a value. */
+// `undefined` if no report has a value.
 function newestOf(reports: readonly StateReport[]): StateReport | undefined {
   return reports.reduce<StateReport | undefined>((newest, report) => {
     const [one, other] = [report.entry?.stored, newest?.entry?.stored];
@@ -37,11 +38,9 @@ function newestOf(reports: readonly StateReport[]): StateReport | undefined {
   }, undefined);
 }
 
-/**
- * The value in a report. One that expires within a day counts as none: the masters delete it at slightly different times,
- * and a value that only some of them still have would come back.
- * Protocol 10.9.
- */
+// A value that expires within a day counts as none: the masters delete it at slightly different times, and a value that
+// only some of them still have would come back.
+// Protocol 10.9
 function valueOf(report: StateReport | undefined): StateValue {
   const stored = report?.entry?.stored;
   if (!report || !stored) return { json: '', life: DEFAULT_STATE_LIFE };
@@ -52,10 +51,9 @@ function isExpired({ at, life }: StoredValue, time: number): boolean {
   return time - at > life - DAY;
 }
 
-/** Longest JSON of a state, in bytes of UTF-8: every master stores and sends it as a whole. */
+// In bytes of UTF-8: every master stores and sends a state as a whole.
 const MOST_STATE_BYTES = 16_384;
 
-/** @throws {RedlockConfigError} unless JSON can represent the value in {@link MOST_STATE_BYTES} */
 export function jsonFrom(value: unknown): string {
   const json = stringify(value);
   const bytes = new TextEncoder().encode(json).length;
@@ -66,7 +64,7 @@ export function jsonFrom(value: unknown): string {
   return json;
 }
 
-/** The value of a JSON text; `undefined` for an empty text, which stands for no value. */
+// An empty text stands for no value.
 export function valueFrom(json: string): unknown {
   return json === '' ? undefined : JSON.parse(json);
 }
@@ -103,26 +101,18 @@ interface ReadStateOptions {
   readonly key: string;
   readonly entry: string;
   readonly clock: Clock;
-  /** Milliseconds. */
+  // Milliseconds.
   readonly timeout: number;
 }
 
-/**
- * Asks all masters, and changes nothing.
- * Protocol 10.10.
- *
- * @throws {QuorumUnavailableError} if too few masters answer
- */
+// Changes nothing on the masters. Throws if too few of them answer.
+// Protocol 10.10
 export async function readState({ resource, key, entry, ...round }: ReadStateOptions): Promise<StateSnapshot> {
   const answers = await askAll({ ...round, request: { op: 'read-state', keys: [key], entry } });
   return snapshotOf(resource, answers);
 }
 
-/**
- * The newest value in the answers of all masters.
- *
- * @throws {QuorumUnavailableError} if too few masters have answered
- */
+// Throws if too few masters have answered.
 export function snapshotOf(resource: string, answers: readonly MasterReport[]): StateSnapshot {
   const reports = reportsIn(answers);
   const quorum = quorumOf(answers.length);
@@ -143,19 +133,19 @@ function isSame(report: StateReport, newest: StateReport | undefined): boolean {
 interface StateRoundOptions {
   readonly masters: readonly Master[];
   readonly clock: Clock;
-  /** Milliseconds after which a master that has not answered counts as timed out. */
+  // Milliseconds after which a master that has not answered counts as timed out.
   readonly timeout: number;
-  /** The request to a master, or its answer if it need not be asked. */
+  // A reply if the master need not be asked.
   readonly requestTo: (master: Master) => MasterRequest | MasterReply;
-  /** Whether no further answer can change the result. */
+  // No further answer can change the result.
   readonly isDecided: (answers: readonly MasterReply[]) => boolean;
-  /** Called with each answer that counts, when it arrives. */
+  // Called with each answer that counts, when it arrives.
   readonly onAnswer?: (answer: MasterReply, master: Master) => void;
-  /** Whether an answer counts that arrives after the timeout, while this process was busy. */
+  // An answer counts that arrives after the timeout, while this process was busy.
   readonly countsLate: boolean;
 }
 
-/** One request to each master. Resolves with the answers when the result is certain, at the latest after the timeout. */
+// Resolves with the answers when the result is certain, at the latest after the timeout.
 function stateRound(options: StateRoundOptions): Promise<readonly MasterReport[]> {
   const { masters, clock, timeout, requestTo, isDecided, onAnswer, countsLate } = options;
   return new Promise((resolve) => {
@@ -183,10 +173,10 @@ function stateRound(options: StateRoundOptions): Promise<readonly MasterReport[]
   });
 }
 
-/** An opening is repeated so many times, if another holder had a larger ballot or answers came late. */
+// An opening is repeated if another holder had a larger ballot or answers came late.
 const MOST_OPENINGS = 5;
 
-/** Quarantined masters take no part: what they answer could be older than what they have acknowledged. */
+// Quarantined masters take no part: what they answer could be older than what they have acknowledged.
 const QUARANTINED: MasterReply = Object.freeze({
   ...{ kind: 'quarantined', reason: 'it takes no part in this state', remaining: 0, sent: false },
 } as const);
@@ -195,58 +185,47 @@ const WITHOUT_STATE: MasterReply = Object.freeze({
   ...{ kind: 'quarantined', reason: 'it has lost data since the state was written', remaining: 0, sent: true },
 } as const);
 
-/** What the register of one lock needs. */
 interface StateRegisterOptions {
   readonly masters: readonly Master[];
   readonly clock: Clock;
-  /** The key of the lock. */
   readonly key: string;
-  /** The name of the entry. */
   readonly entry: string;
-  /** The token of the lock. */
   readonly token: string;
-  /** Random, for this lock only. It is stored with the value, and is no secret. */
+  // Random, for this lock only. It is stored with the value, and is no secret.
   readonly id: string;
-  /** Milliseconds. */
+  // Milliseconds.
   readonly masterTimeout: number;
 }
 
-/** The result of an opening. */
 export interface Opening {
-  /** Whether a quorum of masters that have lost nothing agreed. */
+  // A quorum of masters that have lost nothing agreed.
   readonly isCertain: boolean;
   readonly value: StateValue;
   readonly answers: readonly MasterReport[];
-  /** What the masters that answered have stored. */
   readonly reports: readonly StateReport[];
   readonly clocks: readonly ClockReading[];
 }
 
-/** What the clock of a master showed, in milliseconds since the epoch, when its answer arrived. */
+// `time` is in milliseconds since the epoch, `at` when the answer of the master arrived.
 export interface ClockReading {
-  /** Name of the master. */
   readonly master: string;
   readonly time: number;
   readonly at: Instant;
 }
 
-/** Why a round has failed: another holder has opened the state since, or too few masters have agreed. */
+// `outbid`: another holder has opened the state since. `unavailable`: too few masters have agreed.
 export interface StateFailure {
   readonly failed: 'outbid' | 'unavailable';
   readonly answers: readonly MasterReport[];
 }
 
-/**
- * The value that a holder leaves for the next one: a register over all masters.
- *
- * Each holder opens it once, with a ballot of its own. A quorum of masters then promises to refuse smaller ballots, and
- * answers what it has stored. The holder writes the newest value under its own ballot before it relies on it, because
- * the value may be on one master only, which the next holder may not ask. It relies neither on the lock nor on clocks.
- *
- * @see https://lamport.azurewebsites.net/pubs/paxos-simple.pdf
- */
+// Each holder opens the register once, with a ballot of its own. A quorum of masters then promises to refuse smaller
+// ballots, and answers what it has stored. The holder writes the newest value under its own ballot before it relies on
+// it, because the value may be on one master only, which the next holder may not ask. It relies neither on the lock nor
+// on clocks.
+// @see https://lamport.azurewebsites.net/pubs/paxos-simple.pdf
 export class StateRegister {
-  /** The generation of each master's data before the opening. The others take no part. */
+  // Of each master's data before the opening. Masters without one take no part.
   private generations: ReadonlyMap<Master, string> = new Map();
   private clocks: readonly ClockReading[] = [];
   private ballot: Ballot;
@@ -258,7 +237,8 @@ export class StateRegister {
     this.ballot = { number: 0, id: options.id };
   }
 
-  /** Opens the register, once for each lock. Protocol 10.5. */
+  // Once for each lock.
+  // Protocol 10.5
   async open({ awaitsAll }: { readonly awaitsAll: boolean }): Promise<Opening | StateFailure> {
     for (let attempt = 1; ; attempt++) {
       const answers = await this.openOnce(awaitsAll);
@@ -282,10 +262,8 @@ export class StateRegister {
     }
   }
 
-  /**
-   * Writes a value under the ballot of this holder. Resolves with `undefined` when a quorum has stored it.
-   * Protocol 10.7.
-   */
+  // Under the ballot of this holder. `undefined` when a quorum has stored the value.
+  // Protocol 10.7
   async write({ json, life }: StateValue, timeout: number): Promise<StateFailure | undefined> {
     const version = { ...this.ballot, sequence: ++this.sequence };
     const { key, entry, token, masters, clock } = this.options;
@@ -334,21 +312,20 @@ export class StateRegister {
     return reports.filter(isCounted).length >= this.quorum;
   }
 
-  /** Whether a quorum has agreed, or cannot agree any more. */
+  // A quorum has agreed, or cannot agree any more.
   private isCertain(replies: readonly MasterReply[]): boolean {
     const granted = replies.filter(({ kind }) => kind === 'granted').length;
     return granted >= this.quorum || granted + this.options.masters.length - replies.length < this.quorum;
   }
 }
 
-/** Says of a master why its answer did not count. */
 function explain(report: MasterReport): MasterReport {
   const { answer } = report;
   const isLost = answer?.kind === 'granted' && answer.state && !isCounted(answer.state);
   return isLost ? { ...report, answer: WITHOUT_STATE } : report;
 }
 
-/** The largest number of a ballot because of which a master has refused; `0` if none has. */
+// Because of which a master has refused; `0` if none has.
 function largestPromise(answers: readonly MasterReport[]): number {
   return answers.reduce(
     (largest, { answer }) => Math.max(largest, answer?.kind === 'held' ? (answer.promised?.number ?? 0) : 0),

@@ -1,47 +1,37 @@
-/** Number of partitions of a cluster. Names on the servers depend on it, so it never changes. */
+// Names on the servers depend on it, so it never changes.
 export const PARTITIONS = 256;
 const SLOTS = 16_384;
-/** All names of a partition are in the first of its slots. */
+// All names of a partition are in the first of its slots.
 const SLOTS_OF_PARTITION = SLOTS / PARTITIONS;
 
-/** The ownership of a partition by one process under one config epoch. */
+// The ownership of a partition by one process under one config epoch.
 export interface Claim {
-  /** Id of the node. */
   readonly owner: string;
   readonly epoch: number;
 }
 
-/** A primary with slots, as one node knows it. */
 export interface KnownPrimary extends Claim {
-  /** What the node announces, `host:port`; an empty host means the address at which it was asked. */
+  // As the node announces it. An empty host means the address at which it was asked.
   readonly host: string;
   readonly port: number;
-  /** First and last slot of each range. */
   readonly ranges: readonly (readonly [first: number, last: number])[];
 }
 
-/** What one node knows about its cluster. */
 export interface NodeView {
-  /** Id of the node that answered. */
   readonly self: string;
-  /** Whether the node that answered is a replica. */
   readonly isReplica: boolean;
-  /** Ids of all nodes that it knows. */
   readonly ids: readonly string[];
-  /** Primaries that have slots, sorted by id. */
   readonly primaries: readonly KnownPrimary[];
-  /** The claim of each partition; `undefined` where its slot has no owner. */
+  // By partition; `undefined` where its slot has no owner.
   readonly claims: readonly (Claim | undefined)[];
-  /** Equal for views that agree on all owners and epochs. */
+  // Equal for views that agree on all owners and epochs.
   readonly signature: string;
 }
 
-/** Whether two claims are the same. */
 export function isSameClaim(one: Claim | undefined, other: Claim | undefined): boolean {
   return one !== undefined && other !== undefined && one.owner === other.owner && one.epoch === other.epoch;
 }
 
-/** Parses the answer to CLUSTER NODES. */
 export function parseNodes(text: string): NodeView {
   const lines = text
     .split('\n')
@@ -57,7 +47,6 @@ export function parseNodes(text: string): NodeView {
   };
 }
 
-/** Converts the answer to CLUSTER SLOTS, which names no epochs. */
 export function viewFromSlots(reply: unknown): NodeView {
   const byId = new Map<string, { host: string; port: number; ranges: (readonly [number, number])[] }>();
   for (const [first, last, primary] of reply as [number, number, [string | null, number, string]][]) {
@@ -99,7 +88,7 @@ function primaryFrom([
   return [{ owner, epoch: Number(epoch), ...addressIn(address), ranges }];
 }
 
-/** Reads the address in a line of CLUSTER NODES: `ip:port@bus,hostname`. */
+// `ip:port@bus,hostname` in a line of CLUSTER NODES.
 export function addressIn(field: string): { readonly host: string; readonly port: number } {
   const [, ip = '', port = '', hostname = ''] = /^(.*):(\d+)(?:@\d+)?(?:,([^,=]*)(?:,.*)?)?$/.exec(field) ?? [];
   return { host: hostname || ip, port: Number(port) };
@@ -116,29 +105,23 @@ function signatureOf(primaries: readonly KnownPrimary[]): string {
 
 const LAST_ASCII = 0x7f;
 
-/**
- * The slot of a key by Redis' hash tag rule: only what stands between the first `{` and the first `}` after it counts,
- * unless that is empty.
- */
+// By Redis' hash tag rule: only what stands between the first `{` and the first `}` after it counts, unless that is
+// empty.
 export function slotOf(key: string): number {
   const open = key.indexOf('{');
   const close = open === -1 ? -1 : key.indexOf('}', open + 1);
   return crcOf(close > open + 1 ? key.slice(open + 1, close) : key) % SLOTS;
 }
 
-/** The partition of a resource, from 0 to 255. Resources with one hash tag are in one partition. Protocol 12.1. */
+// Resources with one hash tag are in one partition.
+// Protocol 12.1
 export function partitionOf(resource: string): number {
   return Math.floor(slotOf(resource) / SLOTS_OF_PARTITION);
 }
 
-/**
- * The hash tag of each partition, whose slot is the first one of the partition.
- *
- * Among the strings of the digits and the letters from a to z, the shortest with that slot was taken, of several the
- * first in the order of ASCII. The tags are part of the names of all keys: with another table, a process would not see
- * the locks of the others. They never change.
- * Protocol 12.1.
- */
+// The hash tag of each partition: of the strings of 0-9 and a-z whose slot is its first one, the shortest, then the
+// first in ASCII order. They never change: with another table, a process would not see the locks of the others.
+// Protocol 12.1
 export const TAGS: readonly string[] = [
   '1bz 5n3 53t d5m nbd 7me j3j 3xc 04s a2j if5 0i4 o4m cu4 kec 2jb',
   'dlj 5js 574 92e 3el bcu 74b fvs 003 4xr akm 0mt 23e cqt 6bk x3',
@@ -158,7 +141,7 @@ export const TAGS: readonly string[] = [
   '7ys 312 3lu bjl hym 12d des 5cj 6kr gmk he 665 abt 0dm 802 45c',
 ].flatMap((row) => row.split(' '));
 
-/** CRC-16/XMODEM of the UTF-8 bytes. Those of an ASCII string are its character codes. */
+// CRC-16/XMODEM of the UTF-8 bytes. Those of an ASCII string are its character codes.
 function crcOf(text: string): number {
   let crc = 0;
   for (let i = 0; i < text.length; i++) {
@@ -169,7 +152,7 @@ function crcOf(text: string): number {
   return crc;
 }
 
-/** Divides by the polynomial x^16 + x^12 + x^5 + 1, eight bits at a time and without a table. */
+// Divides by the polynomial x^16 + x^12 + x^5 + 1, eight bits at a time and without a table.
 function nextCrc(crc: number, byte: number): number {
   const high = (crc >> 8) ^ byte;
   const folded = high ^ (high >> 4);
@@ -178,48 +161,35 @@ function nextCrc(crc: number, byte: number): number {
 
 const FOREIGN = 'its nodes belong to several clusters: give the nodes of one cluster, and start anew';
 
-/** The owner of each partition, as the primaries know it. */
 export class ClusterMap {
-  /** Primaries that have slots, by id. */
   primaries: ReadonlyMap<string, KnownPrimary> = new Map();
-  /** Primaries that were named while too few of them had answered: other nodes may have taken their places. */
+  // Named while too few primaries had answered: other nodes may have taken their places.
   candidates: readonly KnownPrimary[] = [];
-  /** Why no answer counts any more; `undefined` if the nodes know one another. */
   fault: string | undefined;
-  /** Number of primaries that have slots. */
   private size = 0;
   private readonly claims: (Claim | undefined)[] = Array.from({ length: PARTITIONS });
-  /** Number of primaries other than the owner that knew the claim of each partition in a round that confirmed it. */
+  // By partition: primaries other than the owner that knew its claim in a round that confirmed it.
   private readonly others: number[] = Array.from({ length: PARTITIONS }, () => 0);
 
-  /** @param asksMajority whether a claim needs a majority of the primaries; otherwise the newest one is taken */
+  // Without `asksMajority`, the newest claim is taken.
   constructor(private readonly asksMajority: boolean) {}
 
-  /** The claim of a partition; `undefined` while its owner is unknown. */
   claimOf(partition: number): Claim | undefined {
     return this.claims[partition];
   }
 
-  /** Partitions of one owner. */
   partitionsOf(owner: string): readonly number[] {
     return this.claims.flatMap((claim, partition) => (claim?.owner === owner ? [partition] : []));
   }
 
-  /**
-   * Whether so many primaries other than the owner know its claim that each majority has one of them. The old and the new
-   * owner of a shard are one seat, so a majority with the owner in it is not enough.
-   * Protocol 12.7.
-   */
+  // Whether each majority of the primaries has one that is not the owner and knows its claim. The old and the new owner
+  // of a shard are one seat, so a majority with the owner in it is not enough.
+  // Protocol 12.7
   maySeal(partition: number): boolean {
     const { size } = this;
     return size <= 1 || (this.others[partition] ?? 0) >= size - Math.floor(size / 2);
   }
 
-  /**
-   * Learns what nodes answered in one round.
-   *
-   * @returns the partitions whose claims are confirmed, and those whose claims have changed
-   */
   learn(views: readonly NodeView[]): { readonly confirmed: ReadonlySet<number>; readonly changed: readonly number[] } {
     const confirmed = new Set<number>();
     const changed: number[] = [];
@@ -249,7 +219,6 @@ export class ClusterMap {
     return { confirmed, changed };
   }
 
-  /** The newest claim that enough nodes know. */
   private claimIn(views: readonly NodeView[], partition: number, majority: number): Claim | undefined {
     let newest: Claim | undefined;
     for (const { claims } of views) {
@@ -262,7 +231,7 @@ export class ClusterMap {
   }
 }
 
-/** Whether the nodes know one another, if only by way of others. Nodes without a primary that they know do not matter. */
+// If only by way of others. Nodes without a primary that they know do not matter.
 function areAcquainted(views: readonly NodeView[]): boolean {
   let strangers = views.filter(({ primaries }) => primaries.length > 0);
   const known = new Set(strangers[0]?.ids);
@@ -275,13 +244,12 @@ function areAcquainted(views: readonly NodeView[]): boolean {
   return strangers.length === 0;
 }
 
-/** The views of primaries, one of each: one node may be reached under two addresses. */
+// One view of each primary: one node may be reached under two addresses.
 function votersIn(views: readonly NodeView[]): readonly NodeView[] {
   const voters = new Map(views.map((view) => [view.self, view]));
   return [...voters.values()].filter(({ primaries, self }) => primaries.some(({ owner }) => owner === self));
 }
 
-/** Each primary as the node with the newest epoch for it knows it. */
 function primariesIn(views: readonly NodeView[]): ReadonlyMap<string, KnownPrimary> {
   const found = new Map<string, KnownPrimary>();
   for (const { primaries } of views) {

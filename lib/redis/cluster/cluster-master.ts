@@ -28,7 +28,6 @@ import type { ClusterNode } from './cluster-node.js';
 import type { ClusterSettings } from './cluster-source.js';
 import { isVote, type PartitionedRequest, type PartitionRequest, split, SplitRequest } from './split-request.js';
 
-/** The actions of operators on a cluster. */
 class ClusterOperator implements OperatorMaster {
   constructor(
     private readonly names: ClusterNames,
@@ -76,7 +75,6 @@ interface KnownCluster {
   readonly refusals: PrimaryRefusals;
 }
 
-/** What is known about the primaries of a cluster without a request, sorted by their addresses. */
 function shardsOf(cluster: KnownCluster, now: Instant): readonly ShardStatus[] {
   return [...cluster.topology.map.primaries.values()]
     .map((primary) => shardOf(primary, cluster, now))
@@ -100,25 +98,21 @@ function shardOf(primary: KnownPrimary, { topology, guard, refusals }: KnownClus
   return { ...shard, state: 'quarantined', reason: `${share}${longest.reason}`, remaining: longest.remaining };
 }
 
-/** How long `close` waits for answers that are under way, in milliseconds. */
+// How long `close` waits for answers under way, in milliseconds.
 const CLOSE_WITHIN = 500;
-/** Bounds of the time limit for one answer of a node about itself, in milliseconds. */
+// Bounds of the time limit for one answer of a node about itself, in milliseconds.
 const LEAST_PATIENCE = 100;
 const MOST_PATIENCE = 1_000;
-/** Between these bounds, the time limit is this many timeouts of a vote. */
+// Between these bounds, the time limit is this many timeouts of a vote.
 const TIMEOUTS = 4;
 
-/** The answer to a probe while no primary that is connected serves a partition. */
 const NO_PRIMARY: MasterReply = Object.freeze({
   ...{ kind: 'unreachable', reason: 'no primary is known', sent: false },
 } as const);
 
-/**
- * One master: a cluster of Redis or Valkey servers. Its vote for a key comes from the primary that serves the partition of
- * the key. Replicas are never asked.
- *
- * @see https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
- */
+// A cluster is one master. Its vote for a key comes from the primary that serves the partition of the key. Replicas are
+// never asked.
+// @see https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
 export class ClusterMaster implements Master {
   readonly name: string;
   private readonly clock: Clock;
@@ -128,19 +122,17 @@ export class ClusterMaster implements Master {
   private readonly calls: PartitionCalls;
   private readonly turn: Turn;
   private readonly refusals = new PrimaryRefusals();
-  /** By partition or, where partitions share commands, by owner. */
+  // By partition or, where partitions share commands, by owner.
   private readonly queues = new Map<number | string, RequestQueue>();
   private readonly batchesPartitions: boolean;
   private listener: (() => void) | undefined;
   private listening: { readonly waiter: string; readonly listener: NotificationListener } | undefined;
   private isOpened = false;
-  /** Whether the observer was notified that the cluster is unreachable, or that partitions do not vote. */
   private isLost = false;
   private isReported = false;
-  /** Number of partitions that voted at the last look. */
   private voting = 0;
   private readonly warnings = new Set<string>();
-  /** Whether the owners of partitions are known by `clusterNodeTimeout` alone. */
+  // The owners of partitions are known by `clusterNodeTimeout` alone.
   private readonly isTimed: boolean;
   private nextVote: Timer | undefined;
   private closing: Promise<void> | undefined;
@@ -193,12 +185,10 @@ export class ClusterMaster implements Master {
     });
   }
 
-  /** Ids of the nodes that it has named. */
   get ids(): ReadonlySet<string> {
     return this.topology.ids;
   }
 
-  /** Its URL for the command line, with placeholders in place of credentials. */
   get placeholderUrl(): string {
     return placeholderClusterUrlOf(this.cluster);
   }
@@ -262,7 +252,6 @@ export class ClusterMaster implements Master {
     queue.add(pending);
   }
 
-  /** Gathers what goes into one command. */
   private queueFor(partition: number, { op }: MasterRequest): RequestQueue {
     const isTogether = this.batchesPartitions && op !== 'probe' && !op.endsWith('-state');
     const name = isTogether ? (this.topology.map.claimOf(partition)?.owner ?? '') : partition;
@@ -303,7 +292,7 @@ export class ClusterMaster implements Master {
     return refusals.isEmpty ? undefined : refusals.commonReason(topology.map.primaries.keys());
   }
 
-  /** Of the whole cluster: while any partition votes, there is none. */
+  // Of the whole cluster: while any partition votes, there is none.
   private get quarantine(): Quarantine | undefined {
     const { guard } = this;
     if (!guard || !this.isQuarantined) return undefined;
@@ -316,7 +305,6 @@ export class ClusterMaster implements Master {
     return { reason, remaining: remaining ?? guard.longest };
   }
 
-  /** Whether all of its primaries leave requests unanswered. */
   get isSilent(): boolean {
     return this.topology.primaries.every((node) => node.isSilent);
   }
@@ -396,7 +384,6 @@ export class ClusterMaster implements Master {
     this.listener?.();
   }
 
-  /** Reports each risk once. */
   private warnOf({ identity }: ClusterNode): void {
     const { guard, context } = this;
     const risks = [
@@ -427,7 +414,6 @@ export class ClusterMaster implements Master {
     if (this.isOpened) this.listening?.listener(undefined);
   }
 
-  /** Notices which partitions vote now, and looks again when the next one does. */
   private noteVotes(): void {
     const { guard, clock, context } = this;
     if (!guard || this.problem()) return;
@@ -451,7 +437,7 @@ export class ClusterMaster implements Master {
     this.nextVote = clock.schedule(Math.ceil(Math.min(...ends)), () => this.noteVotes()).unref();
   }
 
-  /** Whether each partition has an owner that is connected, and known data, or asking again would not help. */
+  // Without the permission that is missing, asking again would not help.
   private get isSettled(): boolean {
     const { map, primaries } = this.topology;
     const isConnected = map.primaries.size > 0 && primaries.length >= map.primaries.size;
@@ -459,7 +445,7 @@ export class ClusterMaster implements Master {
   }
 }
 
-/** Recognizes one cluster under several names: its nodes know one another. Protocol 12.10. */
+// Protocol 12.10
 export class ClusterTwins {
   private readonly clusters: ClusterMaster[] = [];
 
@@ -467,7 +453,7 @@ export class ClusterTwins {
     this.clusters.push(cluster);
   }
 
-  /** The same for all clusters of this service that have a node in common; `undefined` while no node is known. */
+  // The same for all clusters of this service that have a node in common; `undefined` while no node is known.
   idOf(cluster: ClusterMaster): string | undefined {
     const { ids } = cluster;
     const first = this.clusters.find((other) => [...other.ids].some((id) => ids.has(id)));

@@ -11,10 +11,9 @@ import type { NodeAddress } from '../urls.js';
 import { type NodeView, parseNodes, viewFromSlots } from './cluster-map.js';
 
 const OLDEST = 7;
-/** This many unanswered commands make a node suspect; fewer may simply be on their way. */
+// This many unanswered commands make a node suspect; fewer may simply be on their way.
 const OVERDUE_ANSWERS = 3;
 const NO_ANSWER = 'the connection broke before the answer came';
-/** For a node whose run is not known yet. */
 const UNBOUND = boundScript('');
 
 interface ClusterNodeContext {
@@ -23,35 +22,31 @@ interface ClusterNodeContext {
   readonly clock: Clock;
   readonly observer: LockObserver;
   readonly languageOf?: ((endpoint: Endpoint) => Promise<Language | undefined>) | undefined;
-  /** Whether to ask for CLUSTER SLOTS, because the service forbids CLUSTER NODES. */
+  // The service forbids CLUSTER NODES.
   readonly asksSlots: boolean;
-  /** Milliseconds after which an answer is overdue. */
+  // Milliseconds after which an answer is overdue.
   readonly patience: number;
-  /** Whether the restart guard is on, which has to know the run and the history of each node. */
   readonly isGuarded: boolean;
-  /** Called when the node can be used, with its view. */
   readonly ready: (node: ClusterNode, isLate: boolean) => void;
-  /** Called when a connection that could be used is lost, or none could be opened. */
+  // A connection that could be used is lost, or none could be opened.
   readonly lost: (node: ClusterNode) => void;
 }
 
-/** One node of a cluster, over a connection that is used for nothing else. Protocol 12.2. */
+// Protocol 12.2
 export class ClusterNode {
-  /** Id of the node; empty until it is known. */
+  // Empty until it is known.
   id = '';
-  /** The script of the operations, bound to the run of the process: another run does not know it. */
+  // Bound to the run of the process: another run does not know it.
   script: Script = UNBOUND;
   identity: ServerIdentity | undefined;
-  /** Why the node must not be used at all. */
   fault: string | undefined;
-  /** Number of answers to questions about the cluster that are under way. */
   questions = 0;
   private readonly client: RedisClient;
   private readonly connection: Connection;
   private notifications: NotificationChannel | undefined;
   private listening: { readonly waiter: string; readonly listener: NotificationListener } | undefined;
   private unanswered = 0;
-  /** When the first command after the last answer was sent. */
+  // When the first command after the last answer was sent.
   private waitingSince: Instant | undefined;
   private isFoundSilent = false;
   private isJudging = false;
@@ -73,12 +68,10 @@ export class ClusterNode {
     });
   }
 
-  /** The address at which this process reaches it. */
   get address(): NodeAddress {
     return this.context.address;
   }
 
-  /** `host:port`. */
   get name(): string {
     const { host, port } = this.address;
     return `${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -88,7 +81,6 @@ export class ClusterNode {
     return !this.isClosed && this.connection.problem === undefined;
   }
 
-  /** Why it cannot be asked; `undefined` if it can. */
   get trouble(): string | undefined {
     const { problem } = this.connection;
     if (problem) return reasonOf(problem);
@@ -107,16 +99,13 @@ export class ClusterNode {
     };
   }
 
-  /** Whether this process would receive a notification of the node. */
   get isListening(): boolean {
     return this.notifications?.isListening ?? false;
   }
 
-  /**
-   * The name under which a process waits at this node. Each run of a node has its own: all nodes receive what one
-   * publishes, but only its own subscribers are counted.
-   * Protocol 12.9.
-   */
+  // Each run of a node has its own name: all nodes receive what one publishes, but only its own subscribers are
+  // counted.
+  // Protocol 12.9
   channelOf(waiter: string): string {
     return `${waiter}@${this.identity?.run ?? ''}`;
   }
@@ -125,7 +114,6 @@ export class ClusterNode {
     return this.connection.open();
   }
 
-  /** Finds out which process this is. Resolves with whether it may be used. */
   async recognize(): Promise<boolean> {
     const { asksSlots, isGuarded } = this.context;
     const [time, info, again] = await Promise.all([
@@ -149,7 +137,7 @@ export class ClusterNode {
     return true;
   }
 
-  /** Empty without the permission. */
+  // Empty without the permission.
   private async info(): Promise<string> {
     try {
       return String(await this.call('info', []));
@@ -159,7 +147,6 @@ export class ClusterNode {
     }
   }
 
-  /** What the node knows about the cluster. */
   async ask(): Promise<NodeView> {
     this.questions++;
     try {
@@ -174,7 +161,7 @@ export class ClusterNode {
     return new Promise((resolve, reject) => this.request(command, args, resolve, reject));
   }
 
-  /** As {@link call}, for what nearly every lock needs: a callback costs less than one more promise. */
+  // As `call`, for what nearly every lock needs: a callback costs less than one more promise.
   request(
     command: string,
     args: (string | number)[],
@@ -202,7 +189,6 @@ export class ClusterNode {
     this.notifications?.test();
   }
 
-  /** Whether it leaves commands unanswered, while other nodes may answer. */
   get isSilent(): boolean {
     if (!this.isFoundSilent && !this.isJudging && this.isOverdue) {
       this.isJudging = true;
@@ -215,7 +201,7 @@ export class ClusterNode {
     return this.isFoundSilent;
   }
 
-  /** Milliseconds since the first command that was left unanswered. */
+  // Milliseconds since the first command that was left unanswered.
   get silence(): number {
     return this.waitingSince ? elapsedSince(this.context.clock, this.waitingSince) : 0;
   }
@@ -234,7 +220,6 @@ export class ClusterNode {
     this.notifications?.reconnect();
   }
 
-  /** Converts an error into an answer that contains neither secrets nor these tokens. */
   failure(error: unknown, tokens: readonly string[]): MasterReply {
     if (isReply(error)) return refusalFrom(error, [...this.connection.secrets, ...tokens]);
     const { problem } = this.connection;
@@ -247,7 +232,7 @@ export class ClusterNode {
     await this.connection.close();
   }
 
-  /** All commands of one turn go to the node in one write. */
+  // All commands of one turn go to the node in one write.
   private cork(): void {
     const { stream } = this.client;
     if (this.isCorked || !stream) return;
@@ -272,7 +257,6 @@ export class ClusterNode {
   }
 }
 
-/** Why a node must never be used; `undefined` if it may. */
 export function faultOfNode({ mode, version }: ServerIdentity): string | undefined {
   if (mode !== undefined && mode !== 'cluster') {
     return 'it is not a node of a cluster: give it as redis://host:port, without `cluster`';
@@ -283,7 +267,6 @@ export function faultOfNode({ mode, version }: ServerIdentity): string | undefin
   return undefined;
 }
 
-/** Why its restarts would go unnoticed; `undefined` if they do not. */
 function faultOfIdentity({ run, replid }: ServerIdentity, again: string | undefined): string | undefined {
   if (run === '' || replid === '') {
     return 'it does not report which process it is, so that restarts go unnoticed: permit INFO, or set `restartGuard: false`';

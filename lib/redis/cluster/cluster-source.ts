@@ -34,25 +34,16 @@ const FLAGS = new Map([
   ['false', false],
 ]);
 
-/** The options that a URL gives. */
 interface ClusterUrlOptions extends RedisOptions {
   readonly cluster: readonly NodeAddress[];
-  /** Not parsed yet. */
   readonly clusterNodeTimeout?: number | string;
-  /** Not checked yet. */
   readonly batchPartitions?: boolean | string;
 }
 
-/** Whether the address names the nodes of a cluster, with the scheme of this library or of another one. */
 function namesCluster(address: string): boolean {
   return hasForm(address, FORM);
 }
 
-/**
- * Parses the URL of a cluster.
- *
- * @throws {UrlError}
- */
 function optionsOfClusterUrl(address: string): ClusterUrlOptions {
   const { hosts, settings, usesTls, path, query } = splitHostListUrl(address, FORM);
   if (!['', '/', '/0'].includes(path)) {
@@ -143,24 +134,21 @@ export interface RedisClusterSource {
   nodes(): object[];
 }
 
-/** The host of a startup node of ioredis that names none. */
+// The host of a startup node of ioredis that names none.
 const LOOPBACK = '127.0.0.1';
 
-/** What the library reads from an ioredis Cluster. */
 interface ClusterClient {
   readonly isCluster: boolean;
-  /** Declared private by ioredis. */
+  // Declared private by ioredis.
   readonly startupNodes: readonly unknown[];
   readonly options: RedisClusterSource['options'];
 }
 
-/** The options that an ioredis Cluster stands for. */
 interface ClusterClientOptions extends Omit<RedisOptions, 'natMap'> {
   readonly cluster: readonly unknown[];
   readonly natMap: unknown;
 }
 
-/** @throws {RedlockConfigError} if it finds its nodes in a way that the library does not know */
 function optionsOfClient(option: string, { startupNodes, options }: ClusterClient): ClusterClientOptions {
   const { natMap, useSRVRecords } = options;
   if (useSRVRecords) {
@@ -172,7 +160,7 @@ function optionsOfClient(option: string, { startupNodes, options }: ClusterClien
   return { ...settings, ...settingsOfNodes(nodes), cluster: nodes.map(addressOfNode), natMap };
 }
 
-/** A startup node with the defaults of ioredis, for which a number is a port. */
+// With the defaults of ioredis, for which a number is a port.
 function startupNodeOf(node: unknown): unknown {
   if (typeof node === 'number' || (typeof node === 'string' && /^\d+$/.test(node))) {
     return { host: LOOPBACK, port: Number(node) };
@@ -186,7 +174,7 @@ function addressOfNode(node: unknown): unknown {
   return isPlainObject(node) ? { host: node['host'], port: node['port'] } : node;
 }
 
-/** Settings that are given with a startup node, except for the database, which ioredis ignores. */
+// Without the database, which ioredis ignores.
 function settingsOfNodes(nodes: readonly unknown[]): RedisOptions {
   const entries = nodes.filter(isPlainObject).flatMap(Object.entries<unknown>);
   const given = Object.fromEntries(entries.filter(([, value]) => value !== undefined));
@@ -199,28 +187,19 @@ const NODE = 'host:port, a redis:// or rediss:// URL, or { host, port }';
 const REQUIREMENT =
   'must be a redis+cluster:// or rediss+cluster:// URL, options with the nodes of a cluster, or an ioredis Cluster';
 
-/** What a cluster is reached by: complete and validated. */
 export interface ClusterSettings {
-  /** `cluster of host:port, host:port`: the sorted seed nodes, lower-cased, without credentials. */
+  // `cluster of host:port, host:port`: the sorted seed nodes, lower-cased, without credentials.
   readonly name: string;
-  /** The nodes from which the others are read, each once and in the given order. */
   readonly seeds: readonly NodeAddress[];
-  /** `clusterNodeTimeout` in milliseconds. */
+  // `clusterNodeTimeout` in milliseconds.
   readonly nodeTimeout: number | undefined;
-  /**
-   * The address by which this process reaches the node that announces the given one; the same if there is no entry.
-   *
-   * @throws {RedlockConfigError} if a `natMap` that is a function returns an invalid address
-   */
+  // The given address if there is no entry for it. Throws if a `natMap` that is a function returns an invalid address.
   readonly translate: (announced: NodeAddress) => NodeAddress;
-  /** Creates a client for one node. It is not connected yet. */
   readonly clientFor: (address: NodeAddress) => RedisClient;
   readonly usesTls: boolean;
-  /** Whether requests to all partitions of one primary share a command. */
   readonly batchesPartitions: boolean;
 }
 
-/** Options of a cluster, of which none is checked. */
 interface GivenOptions extends Omit<RedisOptions, 'natMap'> {
   readonly cluster: unknown;
   readonly natMap?: unknown;
@@ -231,11 +210,9 @@ interface GivenOptions extends Omit<RedisOptions, 'natMap'> {
 
 interface Seed {
   readonly address: NodeAddress;
-  /** Scheme, user, password and family of a URL. */
   readonly settings?: RedisOptions;
 }
 
-/** Whether the source of a master is that of a cluster, valid or not. */
 export function isClusterSource(source: unknown): boolean {
   if (typeof source === 'string') return namesCluster(source);
   if (typeof source !== 'object' || source === null) return false;
@@ -244,12 +221,7 @@ export function isClusterSource(source: unknown): boolean {
   return 'cluster' in source && source.cluster !== undefined && typeof source.cluster !== 'function';
 }
 
-/**
- * Reads the source of a cluster. Any error while it is read means that it is invalid.
- *
- * @param option name of the source in error messages
- * @throws {RedlockConfigError} if the source is invalid
- */
+// Any error while the source is read means that the source is invalid.
 export function clusterSettings(option: string, source: unknown): ClusterSettings {
   try {
     return settingsOf(option, optionsOf(option, source));
@@ -325,7 +297,7 @@ function seedOfUrl(option: string, url: string): Seed {
   return { address: checkEndpoint(option, host, port), settings };
 }
 
-/** The settings that all URLs have in common. They apply to all nodes, and the options may describe TLS in detail. */
+// They apply to all nodes, so all URLs must agree; the options may describe TLS in detail.
 function settingsOfUrls(option: string, seeds: readonly Seed[], options: RedisOptions): RedisOptions {
   const first = seeds.findIndex(({ settings }) => settings !== undefined);
   const common = seeds[first]?.settings ?? {};

@@ -14,7 +14,7 @@ import type { ClusterNames } from './cluster-names.js';
 import type { PartitionGuard } from './partition-guard.js';
 import { isChecked, isVote, keysOf, type PartitionedRequest, tokensOf } from './split-request.js';
 
-/** Runs what several queues want to do after this turn of the event loop together, so that it takes one write. */
+// What several queues want to do after one turn of the event loop takes one write if they do it together.
 export class Turn implements Pick<Clock, 'afterTurn' | 'schedule'> {
   private callbacks: (() => void)[] = [];
 
@@ -35,13 +35,9 @@ export class Turn implements Pick<Clock, 'afterTurn' | 'schedule'> {
   };
 }
 
-/**
- * Releases the keys of a slot that is being moved: they are on two nodes, and one key can be released where it is, but not
- * together with its queue.
- * Protocol 12.4.
- *
- * @param asked what the node refused, of which only the releases are carried out
- */
+// The keys of a slot that is being moved are on two nodes: one key can be released where it is, but not together with
+// its queue.
+// Protocol 12.4
 function releaseOneByOne(
   topology: Topology,
   { node, asked }: { readonly node: ClusterNode; readonly asked: readonly PendingRequest[] },
@@ -56,7 +52,7 @@ function releaseOneByOne(
   }
 }
 
-/** Carries out a release at the node to which the key was moved. Nothing else follows a key. */
+// Carries out a release at the node to which the key was moved. Nothing else follows a key.
 function follow(topology: Topology, message: string, release: (string | number)[]): void {
   const [, address = ''] = /\bASK \d+ (\S+)/.exec(message) ?? [];
   const target = topology.nodeAnnouncedAs(address);
@@ -65,12 +61,10 @@ function follow(topology: Topology, message: string, release: (string | number)[
   target.call('eval', release).catch(() => undefined);
 }
 
-/** What the primaries of a cluster refuse: one of them may be out of memory while the others grant locks. */
+// One of the primaries may be out of memory while the others grant locks.
 export class PrimaryRefusals {
-  /** By node id. Only primaries that refuse. */
   private readonly refusals = new Map<string, Refusal>();
 
-  /** Notes the answer of a primary. */
   note(owner: string, request: MasterRequest, answer: MasterReply): void {
     const refusal = this.refusals.get(owner) ?? new Refusal();
     refusal.note(request, answer);
@@ -78,17 +72,14 @@ export class PrimaryRefusals {
     else this.refusals.set(owner, refusal);
   }
 
-  /** Whether nothing is known against any primary. */
   get isEmpty(): boolean {
     return this.refusals.size === 0;
   }
 
-  /** What a primary refuses; `undefined` if nothing is known against it. */
   reasonOf(owner: string): string | undefined {
     return this.refusals.get(owner)?.reason;
   }
 
-  /** What the first of these primaries refuses, if all of them refuse. */
   commonReason(owners: Iterable<string>): string | undefined {
     let first: string | undefined;
     for (const owner of owners) {
@@ -117,20 +108,18 @@ const MOVED_AWAY: MasterReply = Object.freeze({
   reason: 'its partition is being moved to another node',
 });
 export const SILENT = 'it leaves requests unanswered';
-/** The error of a command in a script whose key is not in a slot of the node. */
+// The error of a command in a script whose key is not in a slot of the node.
 const NOT_LOCAL = /non[ -]local key/;
 
-/** What was sent to one partition in one command. */
 interface Batch {
   readonly node: ClusterNode;
   readonly partition: number;
   readonly asked: readonly PendingRequest[];
   readonly sent: Instant;
-  /** Whether the script compared the history of the data. */
   readonly compares: boolean;
-  /** Of the data that the requests were meant for. */
+  // Of the data that the requests were meant for.
   readonly epoch: number;
-  /** Whether a doubt about the owner or the data may be settled, and the requests sent once more. */
+  // Whether a doubt about the owner or the data may be settled, and the requests sent once more.
   readonly isFirst: boolean;
 }
 
@@ -138,23 +127,18 @@ interface PartitionCallsContext {
   readonly clock: Clock;
   readonly names: ClusterNames;
   readonly topology: Topology;
-  /** `undefined` where the restart guard is off. */
   readonly guard: PartitionGuard | undefined;
-  /** Whether a vote needs a view that confirms the owner. */
   readonly needsView: boolean;
   readonly masterTimeout: number;
 }
 
-/**
- * Sends requests to the owners of their partitions: one command per partition, with all its keys declared.
- * Protocol 12.3.
- */
+// One command per partition goes to its owner, with all its keys declared.
+// Protocol 12.3
 export class PartitionCalls {
   private readonly encoder = new RequestEncoder();
 
   constructor(private readonly context: PartitionCallsContext) {}
 
-  /** Sends requests to one partition. */
   send(partition: number, asked: readonly PendingRequest[], isFirst = true): void {
     const batch = this.batch(partition, asked, isFirst);
     if (!batch) return;
@@ -163,7 +147,6 @@ export class PartitionCalls {
     else this.run(batch, isFirst ? 'evalsha' : 'eval');
   }
 
-  /** Sends requests to several partitions of one primary in one command. */
   sendTogether(asked: readonly PartitionedRequest[]): void {
     const byPartition = new Map<number, PartitionedRequest[]>();
     for (const one of asked) {
@@ -187,7 +170,7 @@ export class PartitionCalls {
       );
   }
 
-  /** What is to be sent to the owner of a partition. Without one that can be asked, answers and returns `undefined`. */
+  // Without an owner that can be asked, answers the requests and returns `undefined`.
   private batch(partition: number, asked: readonly PendingRequest[], isFirst: boolean): Batch | undefined {
     const { topology, guard, clock, needsView } = this.context;
     const node = topology.ownerOf(partition);
@@ -209,7 +192,8 @@ export class PartitionCalls {
     return { node, partition, asked, sent, compares, epoch: state?.epoch ?? 0, isFirst };
   }
 
-  /** What undoes earlier requests follows them, also to a node that hangs. The rest is answered. Protocol 12.4. */
+  // What undoes earlier requests follows them, also to a node that hangs. The rest is answered.
+  // Protocol 12.4
   private releasesOf(asked: readonly PendingRequest[], node: ClusterNode): readonly PendingRequest[] {
     const silent: MasterReply = { kind: 'unreachable', reason: `${node.name}: ${SILENT}`, sent: false };
     this.answerAll(asked, ({ request }) => (request.op === 'release' ? undefined : silent));
@@ -230,7 +214,7 @@ export class PartitionCalls {
     );
   }
 
-  /** Declares one key only: the server checks for each command that its keys are its own. */
+  // Declares one key only: the server checks for each command that its keys are its own.
   private runTogether(node: ClusterNode, batches: readonly Batch[]): void {
     const [key = ''] = batches[0]?.asked[0]?.request.keys ?? [];
     const groups = encodeGroups(
@@ -299,10 +283,9 @@ export class PartitionCalls {
     if (moved.length > 0) this.lookAgain(batch, moved, MOVED_AWAY, false);
   }
 
-  /**
-   * A vote counts if the primaries confirm that the process is still the owner. Answers later, unless that is known.
-   * Protocol 12.7.
-   */
+  // A vote counts if the primaries confirm that the process is still the owner. Unless that is known, the answer comes
+  // later.
+  // Protocol 12.7
   private confirmed(
     { partition, sent, epoch }: Batch,
     one: PendingRequest,
@@ -338,10 +321,8 @@ export class PartitionCalls {
     this.answerAll(asked, () => answer);
   }
 
-  /**
-   * Settles a doubt about the owner or its data, and sends once more what may still be answered in time.
-   * Protocol 12.4.
-   */
+  // Sends once more what may still be answered in time.
+  // Protocol 12.4
   private lookAgain(batch: Batch, asked: readonly PendingRequest[], why: MasterReply, isOtherData: boolean): void {
     const { node, partition, sent, isFirst } = batch;
     const { topology, guard, clock, masterTimeout } = this.context;
@@ -405,7 +386,6 @@ export class PartitionCalls {
     );
   }
 
-  /** @param answerTo gives `undefined` for a request that is not answered yet */
   private answerAll(
     asked: readonly PendingRequest[],
     answerTo: (one: PendingRequest, index: number) => MasterReply | undefined,

@@ -10,37 +10,30 @@ import type { ClusterNames } from './cluster-names.js';
 import type { ClusterNode } from './cluster-node.js';
 import { VIEW_AGE } from './views.js';
 
-/**
- * The marker of a partition. It is part of the data and names the process that the data belongs to: with any other process,
- * or under another claim, the data may lack acknowledged writes.
- * Protocol 12.5.
- */
+// The marker of a partition. It is part of the data and names the process that the data belongs to: with any other
+// process, or under another claim, the data may lack acknowledged writes.
+// Protocol 12.5
 export interface Seal {
-  /** Run id of the process. */
   readonly run: string;
-  /** Id of the history of its data. */
   readonly replid: string;
-  /** The claim under which it served the partition; empty where the service reports none. */
+  // The claim under which the process served the partition; empty where the service reports none.
   readonly owner: string;
   readonly epoch: string;
-  /** Identifies this seal. */
   readonly nonce: string;
-  /** When votes begin to count, by the clock of the process, in milliseconds. */
+  // When votes begin to count, by the clock of the process, in milliseconds.
   readonly from: number;
-  /** The largest ttl that may be in use, in milliseconds. */
+  // The largest ttl that may be in use, in milliseconds.
   readonly maxTtl: number;
-  /** Why votes have to wait until `from`. */
   readonly reason: string;
-  /** Begins when data may have been lost: see `core/state`. */
+  // Begins when data may have been lost: see `core/state`.
   readonly generation: string;
 }
 
-/** The fields of the hash that a client reads. `at` and `by` are for operators. */
+// Those that a client reads. `at` and `by` are for operators.
 export const SEAL_FIELDS = [
   ...(['run', 'replid', 'owner', 'epoch', 'nonce', 'from', 'max', 'why', 'generation'] as const),
 ] as const;
 
-/** @param values of {@link SEAL_FIELDS} */
 export function sealFrom(values: readonly (string | null)[]): Seal | undefined {
   const [run, replid, owner, epoch, nonce, from, max, why, generation] = values.map((value) => value ?? '');
   if (!nonce) return undefined;
@@ -50,10 +43,7 @@ export function sealFrom(values: readonly (string | null)[]): Seal | undefined {
   };
 }
 
-/**
- * Why the data of a partition is unknown; `undefined` if it belongs to this process under this claim.
- * Protocol 12.5.
- */
+// Protocol 12.5
 export function reasonForSeal(
   seal: Seal | undefined,
   { run, replid }: ServerIdentity,
@@ -68,48 +58,40 @@ export function reasonForSeal(
   return undefined;
 }
 
-/** What this client knows about the data of one partition, and whether its votes count. */
 export class PartitionState {
-  /** Changes whenever the answers to earlier requests must not count any more. */
+  // Changes whenever the answers to earlier requests must not count any more.
   epoch = 0;
-  /** The seal of known data; `undefined` while the data is unknown. */
+  // `undefined` while the data is unknown.
   seal: Seal | undefined;
-  /** The generation of the data that was known last; empty if none was. */
+  // Of the data that was known last; empty if none was.
   generation = '';
-  /** When the generation of its data last changed: the number of changes in the cluster until then. */
+  // The number of generation changes in the cluster when that of this partition last changed.
   changedAt = 0;
   private reason = 'its owner is not known yet';
-  /** Monotonic time of this process from which votes count. */
+  // Monotonic time of this process from which votes count.
   private votesFrom = Infinity;
-  /** When the history of the data was last compared. */
   private comparedAt: Instant | undefined;
-  /** No older comparison counts: the clocks of this process have stood still. Monotonic, in milliseconds. */
+  // No older comparison counts: the clocks of this process have stood still. Monotonic, in milliseconds.
   private notBefore = -Infinity;
 
   votesAt({ monotonic }: Instant): boolean {
     return this.seal !== undefined && monotonic >= this.votesFrom;
   }
 
-  /** Why it does not vote, and for how long at most; `undefined` when it votes. */
   quarantineAt(now: Instant, longest: number): Quarantine | undefined {
     if (this.votesAt(now)) return undefined;
     const remaining = this.seal ? Math.max(1, Math.ceil(this.votesFrom - now.monotonic)) : longest;
     return { reason: this.reason, remaining };
   }
 
-  /** Lets no answer to an earlier request count. */
   doubt(reason: string): void {
     if (this.seal) this.epoch++;
     this.seal = undefined;
     this.reason = reason;
   }
 
-  /**
-   * Accepts the seal of known data.
-   *
-   * @param left milliseconds until `from`, by the clock of its process
-   * @param longest the longest quarantine, in milliseconds
-   */
+  // `left` is the milliseconds until `from` by the clock of its process, `longest` the longest quarantine in
+  // milliseconds.
   accept(seal: Seal, now: Instant, { left, longest }: { readonly left: number; readonly longest: number }): void {
     const isSame = seal.nonce === this.seal?.nonce;
     if (isSame && this.votesAt(now)) return;
@@ -123,24 +105,22 @@ export class PartitionState {
     this.reason = seal.reason;
   }
 
-  /** Whether a script has to compare the history. */
   needsComparison(now: Instant, interval: number): boolean {
     return this.comparedAt === undefined || elapsedBetween(this.comparedAt, now) > interval;
   }
 
-  /** The clocks of this process have stood still: the next script compares the history. */
+  // The clocks of this process have stood still: the next script compares the history.
   forgetComparison({ monotonic }: Instant): void {
     this.comparedAt = undefined;
     this.notBefore = monotonic;
   }
 
-  /** A script that was sent at a moment has compared the history. */
   noteComparison(sent: Instant): void {
     if (sent.monotonic >= Math.max(this.notBefore, this.comparedAt?.monotonic ?? -Infinity)) this.comparedAt = sent;
   }
 }
 
-/** How often another client may write seals between a reading and a writing of this one. */
+// How often another client may write seals between a reading and a writing of this one.
 const MOST_RACES = 10;
 
 interface PartitionGuardContext {
@@ -149,11 +129,10 @@ interface PartitionGuardContext {
   readonly settings: Settings;
   readonly names: ClusterNames;
   readonly map: ClusterMap;
-  /** The primaries that can be asked. */
   readonly nodes: () => readonly ClusterNode[];
-  /** `clusterNodeTimeout`: views do not protect, and the wait is longer. */
+  // `clusterNodeTimeout`: views do not protect, and the wait is longer.
   readonly nodeTimeout: number | undefined;
-  /** Milliseconds that a node gets to answer. */
+  // Milliseconds that a node gets to answer.
   readonly patience: number;
 }
 
@@ -161,26 +140,21 @@ interface Reading {
   readonly node: ClusterNode;
   readonly partition: number;
   readonly seal: Seal | undefined;
-  /** Clock of the process after the reading, in milliseconds. */
+  // Clock of the process after the reading, in milliseconds.
   readonly time: number;
 }
 
-/**
- * Keeps partitions from voting whose data may lack what was acknowledged: the restart guard of a cluster.
- *
- * A seal in the data of each partition names the process that the data belongs to. Where it names another one, the data is
- * unknown: it gets a new seal, and does not vote until every lock from before has ended.
- */
+// The restart guard of a cluster. A seal in the data of each partition names the process that the data belongs to.
+// Where it names another one, the data is unknown: it gets a new seal, and does not vote until every lock from before
+// has ended.
 export class PartitionGuard {
   readonly states: readonly PartitionState[] = Array.from({ length: PARTITIONS }, () => new PartitionState());
-  /** Number of times that the generation of a partition has changed. */
   changes = 0;
-  /** Whether a permission is missing, as far as the last check shows: then another one at once would not help. */
+  // A permission was missing at the last check: then another one at once would not help.
   isForbidden = false;
-  /** The largest ttl in any seal, in milliseconds. */
+  // The largest in any seal, in milliseconds.
   private maxTtl: number;
   private readonly unread = new Set<ClusterNode>();
-  /** Nodes where a script has found other values than this client knows. */
   private readonly mistaken = new Set<ClusterNode>();
   private checking: Promise<void> | undefined;
   private again = false;
@@ -189,41 +163,37 @@ export class PartitionGuard {
     this.maxTtl = context.settings.maxTtl;
   }
 
-  /** The longest quarantine, in milliseconds. Protocol 12.6. */
+  // In milliseconds.
+  // Protocol 12.6
   get longest(): number {
     const { settings, nodeTimeout = 0 } = this.context;
     const locks = this.maxTtl + driftOf(settings, this.maxTtl);
     return Math.ceil(locks + 2 * nodeTimeout + VIEW_AGE + settings.masterTimeout);
   }
 
-  /** Whether any partition votes. */
   votesAnywhere(now: Instant): boolean {
     return this.states.some((state) => state.votesAt(now));
   }
 
-  /** Milliseconds until the first partition votes; `undefined` if one does, or if that is unknown. */
+  // In milliseconds; `undefined` if a partition votes, or if that is unknown.
   firstVote(now: Instant): number | undefined {
     const waits = this.states.flatMap((state) => (state.seal ? [state.quarantineAt(now, 0)?.remaining ?? 0] : []));
     const soonest = Math.min(...waits, Infinity);
     return soonest > 0 && soonest < Infinity ? soonest : undefined;
   }
 
-  /** Whether the data of every partition with an owner is known. */
   get isComplete(): boolean {
     return this.states.every(({ seal }) => seal !== undefined);
   }
 
-  /** The seals on a node have to be read again. */
   forget(node: ClusterNode): void {
     this.unread.add(node);
   }
 
-  /** The owner of a partition, or its claim, has changed. */
   disown(partition: number): void {
     this.states[partition]?.doubt('another node serves it now');
   }
 
-  /** Reads the seals that are not known, and seals unknown data. One check at a time. */
   check(): Promise<void> {
     this.again = true;
     this.checking ??= this.checkWhileNeeded().finally(() => (this.checking = undefined));
@@ -243,7 +213,7 @@ export class PartitionGuard {
     }
   }
 
-  /** The history of the data changes without a new connection, for example when the first replica attaches. */
+  // The history of the data changes without a new connection, for example when the first replica attaches.
   private async recognizeMistaken(): Promise<void> {
     const nodes = [...this.mistaken];
     this.mistaken.clear();
@@ -275,10 +245,8 @@ export class PartitionGuard {
     return node.identity && claim?.owner === node.id ? reasonForSeal(seal, node.identity, claim) : undefined;
   }
 
-  /**
-   * Another process may have raised the largest ttl since this client read the seals, and the data that was lost may have
-   * had a lock that long. The seals of the other primaries still have that ttl.
-   */
+  // Another process may have raised the largest ttl since this client read the seals, and the data that was lost may
+  // have had a lock that long. The seals of the other primaries still have that ttl.
   private async learnLongest(readings: readonly Reading[]): Promise<void> {
     const { map, names, nodes } = this.context;
     const isRead = new Set(readings.filter(({ seal }) => seal).map(({ partition }) => partition));
@@ -312,7 +280,7 @@ export class PartitionGuard {
     });
   }
 
-  /** Returns whether the seal was changed, or may have been. */
+  // Returns whether the seal was changed, or may have been.
   private async attend(reading: Reading, readings: readonly Reading[]): Promise<boolean> {
     const { node, partition, seal, time } = reading;
     const { map, clock, settings, names } = this.context;
@@ -356,7 +324,7 @@ export class PartitionGuard {
     return this.change({ node, partition }, [SEAL, 1, names.sealOf(partition), ...basis, ...fields]);
   }
 
-  /** Runs a script that changes a seal. Returns whether it may have changed it. */
+  // Returns whether the script may have changed the seal.
   private async change(
     { node, partition }: Pick<Reading, 'node' | 'partition'>,
     parameters: (string | number)[],
@@ -375,7 +343,7 @@ export class PartitionGuard {
     if (/^NOPERM|can't run|no permissions/.test(error.message)) this.isForbidden = true;
   }
 
-  /** Resolves with `undefined` if there is no answer in time. */
+  // Resolves with `undefined` if there is no answer in time.
   private within<T>(promise: Promise<T>): Promise<T | undefined> {
     const { clock, patience } = this.context;
     return new Promise((resolve, reject) => {

@@ -14,13 +14,12 @@ import { BARRIER } from '../../core/keyspace.js';
 import type { ServerRequest } from '../request-encoding.js';
 import type { PendingRequest } from '../request-queue.js';
 
-/** A request to one partition, with names as they are stored. */
 export interface PartitionRequest {
   readonly partition: number;
   readonly request: MasterRequest;
 }
 
-/** Divides a request by the partitions of its keys, in ascending order of the partitions. */
+// In ascending order of the partitions.
 export function split(
   request: MasterRequest,
   names: ClusterNames,
@@ -44,7 +43,6 @@ export function split(
     .map(([partition, chosen]) => ({ partition, request: inPartition(request, chosen, partition, names, waiterAt) }));
 }
 
-/** The part of a request that concerns the keys with these indexes. */
 function inPartition(
   request: MasterRequest,
   indexes: readonly number[],
@@ -92,7 +90,7 @@ function inPartition(
 
 type Withdrawable = AcquireRequest | PickRequest | ExtendRequest;
 
-/** A part of a request that is withdrawn with the whole. A class, because nearly each request of a cluster makes one. */
+// Withdrawn with the whole. A class, because nearly each request of a cluster makes one.
 abstract class WithdrawablePart<Whole extends Withdrawable> {
   readonly #whole: Whole;
   readonly token: string;
@@ -147,30 +145,25 @@ class ExtendPart extends WithdrawablePart<ExtendRequest> implements ExtendReques
   }
 }
 
-/** A request with the partition that its keys are in. */
 export interface PartitionedRequest extends PendingRequest {
   readonly partition: number;
 }
 
-/** Whether a grant makes the process a holder for some time, or is a token. */
 export function isVote({ op }: ServerRequest): boolean {
   return op === 'acquire' || op === 'pick' || op === 'extend' || op === 'draw';
 }
 
-/** Whether the script compares the seal before it carries out the request. */
+// Whether the script compares the seal before it carries out the request.
 export function isChecked({ op }: ServerRequest): boolean {
   return op !== 'release' && op !== 'leave' && op !== 'inspect' && op !== 'want';
 }
 
-/** The secrets of the requests, which no message may contain. */
 export function tokensOf(asked: readonly PendingRequest[]): string[] {
   return asked.flatMap(({ request }) => ('token' in request ? [request.token] : []));
 }
 
-/**
- * All names that the requests use: a cluster checks that they are in one slot, and services may refuse others.
- * Protocol 12.3.
- */
+// A cluster checks that all names are in one slot, and services may refuse those that are not declared.
+// Protocol 12.3
 export function keysOf(requests: readonly ServerRequest[], others: readonly string[]): readonly string[] {
   const names = others.filter((name) => name !== '');
   for (const request of requests) {
@@ -188,10 +181,9 @@ export function keysOf(requests: readonly ServerRequest[], others: readonly stri
   return requests.length === 1 ? names : [...new Set(names)];
 }
 
-/** Sends the part of a request that concerns one partition. */
 type SendPart = (part: PartitionRequest, reply: ReplyCallback) => void;
 
-/** Carries out a request to several partitions, as if they were one server. */
+// Carries out a request to several partitions, as if they were one server.
 export class SplitRequest {
   private readonly answers: (MasterReply | undefined)[];
   private pending: number;
@@ -207,11 +199,9 @@ export class SplitRequest {
     this.pending = parts.length;
   }
 
-  /**
-   * Protocol 12.8.
-   * @param inTurn whether each partition is asked only when the one before has granted: attempts that follow a refusal
-   * would otherwise block one another
-   */
+  // In turn, each partition is asked only when the one before has granted: attempts that follow a refusal would
+  // otherwise block one another.
+  // Protocol 12.8
   run(inTurn: boolean): void {
     if (inTurn) this.next(0);
     else this.parts.forEach((part, index) => this.send(part, (answer) => this.note(index, answer)));
@@ -246,7 +236,7 @@ export class SplitRequest {
     }
   }
 
-  /** Gives back what was taken, and what may have been. Protocol 12.8. */
+  // Protocol 12.8
   private giveBack(): void {
     this.parts.forEach(({ partition, request }, index) => {
       const answer = this.answers[index];
@@ -262,7 +252,8 @@ export class SplitRequest {
     });
   }
 
-  /** A token is as large in every partition as the largest that one of them has drawn. Protocol 9.6. */
+  // A token is as large in every partition as the largest that one of them has drawn.
+  // Protocol 9.6
   private agree(answers: readonly MasterReply[]): void {
     const fences = answers.map((answer) => ('fence' in answer ? (answer.fence ?? 0) : 0));
     const largest = Math.max(...fences);
@@ -284,7 +275,7 @@ export class SplitRequest {
 
 const NOT_SENT: MasterReply = Object.freeze({ kind: 'timeout', sent: false });
 
-/** The answer that keeps all from being granted: a holder is reported first, since waiting for it can help. */
+// A holder is reported first, since waiting for it can help.
 function worstOf(answers: readonly MasterReply[]): MasterReply | undefined {
   const held = answers.filter((answer) => answer.kind === 'held');
   if (held.length === 0) return answers.find(({ kind }) => kind !== 'granted');

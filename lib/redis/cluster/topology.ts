@@ -6,43 +6,36 @@ import type { NodeAddress } from '../urls.js';
 import type { RedisMasterContext } from '../redis-client.interface.js';
 import { Views } from './views.js';
 
-/** While something is missing, the cluster is asked again after so many milliseconds: at first, and at most. */
+// While something is missing, the cluster is asked again after so many milliseconds: at first, and at most.
 const FIRST_RETRY = 100;
 const LAST_RETRY = 500;
-/** An idle process asks the cluster this often, in milliseconds: so it notices a failover before its next lock. */
+// How often an idle process asks the cluster, in milliseconds: so it notices a failover before its next lock.
 const IDLE_INTERVAL = 5_000;
-/** After this many milliseconds of silence, a connection is suspect: its peer may have vanished unnoticed. */
+// In milliseconds of silence: the peer may have vanished unnoticed.
 const RECONNECT_AFTER = 5_000;
 
 interface TopologyContext extends RedisMasterContext {
   readonly cluster: ClusterSettings;
-  /** Milliseconds that a node gets to answer. */
+  // Milliseconds that a node gets to answer.
   readonly patience: number;
-  /** Called when a node can be used, over a new connection or as another process. */
   readonly ready: (node: ClusterNode, isLate: boolean) => void;
   readonly lost: () => void;
-  /** Called with partitions whose claims have changed. */
   readonly moved: (partitions: readonly number[]) => void;
-  /** Called after each round of questions. */
   readonly asked: () => Promise<void>;
-  /** Whether nothing is missing. */
   readonly isSettled: () => boolean;
 }
 
-/** The nodes of a cluster, which of them owns what, and the connections to those that are needed. */
 export class Topology {
   readonly map: ClusterMap;
   readonly views: Views;
-  /** Ids of all nodes that were ever named: clusters with a common one are one cluster. */
+  // Of all nodes that were ever named: clusters with a common one are one cluster.
   readonly ids = new Set<string>();
   private readonly clock: Clock;
-  /** By address. */
   private readonly nodes = new Map<string, ClusterNode>();
-  /** Why the announced address of a node cannot be used; `undefined` if nothing is known against any. */
   fault: string | undefined;
   private refreshing: Promise<void> | undefined;
   private timer: Timer | undefined;
-  /** When the timer fires. Monotonic. */
+  // When the timer fires. Monotonic.
   private due = Infinity;
   private retry = FIRST_RETRY;
   private isClosed = false;
@@ -58,34 +51,29 @@ export class Topology {
     });
   }
 
-  /** Nodes with a connection that can be used. */
   get connected(): readonly ClusterNode[] {
     return [...this.nodes.values()].filter(({ isConnected }) => isConnected);
   }
 
-  /** All nodes to which a connection is kept. */
   get all(): readonly ClusterNode[] {
     return [...this.nodes.values()];
   }
 
-  /** Connected primaries that have slots. */
   get primaries(): readonly ClusterNode[] {
     return this.connected.filter(({ id }) => this.map.primaries.has(id));
   }
 
-  /** Whether any of {@link primaries} is connected. Each request asks for this. */
+  // Each request asks for this, so no list is made.
   get hasPrimary(): boolean {
     for (const node of this.nodes.values()) if (node.isConnected && this.map.primaries.has(node.id)) return true;
     return false;
   }
 
-  /** The node that owns a partition; `undefined` while it is unknown. */
   ownerOf(partition: number): ClusterNode | undefined {
     const claim = this.map.claimOf(partition);
     return claim && this.nodeOf(claim.owner);
   }
 
-  /** The node that announces itself as `host:port`, if a connection to it is kept. */
   nodeAnnouncedAs(address: string): ClusterNode | undefined {
     for (const { owner, host, port } of this.map.primaries.values()) {
       if (`${host}:${port}` === address) return this.nodeOf(owner);
@@ -93,7 +81,6 @@ export class Topology {
     return undefined;
   }
 
-  /** Where a primary announces itself, where this process reaches it, and the connection to it, if one is kept. */
   reach({ owner, host, port }: KnownPrimary): {
     readonly announced: NodeAddress;
     readonly address: NodeAddress | undefined;
@@ -105,20 +92,20 @@ export class Topology {
     return { announced, address, node: asked ?? (address && this.nodes.get(nameOf(address))) };
   }
 
-  /** Opens the connections. Resolves when the nodes named at first were tried, and the primaries that they name. */
+  // Resolves when the nodes named at first were tried, and the primaries that they name.
   async open(): Promise<void> {
     await Promise.all(this.context.cluster.seeds.map((address) => this.connect(address)));
     await this.refresh();
     this.planNext();
   }
 
-  /** Asks all nodes, connects to new primaries, and leaves nodes that have no slots any more. One at a time. */
+  // Connects to new primaries, and leaves nodes that have no slots any more. One round at a time.
   refresh(): Promise<void> {
     this.refreshing ??= this.ask().finally(() => (this.refreshing = undefined));
     return this.refreshing;
   }
 
-  /** Something is missing: asks soon, and again until nothing is. */
+  // Something is missing: asks soon, and again until nothing is.
   hurry(): void {
     this.plan(this.retry);
   }
@@ -129,7 +116,6 @@ export class Topology {
     await Promise.all(this.all.map((node) => node.close()));
   }
 
-  /** Of several connections to one node, one that can be used. */
   private nodeOf(id: string): ClusterNode | undefined {
     let found: ClusterNode | undefined;
     for (const node of this.nodes.values()) {
@@ -157,7 +143,6 @@ export class Topology {
     return confirmed;
   }
 
-  /** Connects to primaries that have no connection yet. Returns whether there were any. */
   private async follow(): Promise<boolean> {
     if (this.isClosed) return false;
     const { cluster } = this.context;
@@ -189,7 +174,7 @@ export class Topology {
     }
   }
 
-  /** A primary may be reached under the name that was given for it, and not under the one that it announces. */
+  // A primary may be reached under the name that was given for it, and not under the one that it announces.
   private isNeeded(node: ClusterNode, wanted: ReadonlyMap<string, NodeAddress>): boolean {
     if (!this.map.primaries.has(node.id)) return false;
     const twins = this.connected.filter(({ id }) => id === node.id);
@@ -242,7 +227,6 @@ export class Topology {
   }
 }
 
-/** `host:port`. */
 export function nameOf({ host, port }: NodeAddress): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

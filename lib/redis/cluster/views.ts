@@ -2,51 +2,47 @@ import { type Clock, elapsedBetween, type Instant } from '../../core/clock.js';
 import type { ClusterNode } from './cluster-node.js';
 import { type NodeView, PARTITIONS } from './cluster-map.js';
 
-/** A vote counts if a view that confirms its owner was sent at most this many milliseconds before it. Protocol 12.7. */
+// In milliseconds: a vote counts if a view that confirms its owner was sent at most so long before it.
+// Protocol 12.7
 export const VIEW_AGE = 1_000;
-/** While votes are asked for, a view is sent this often, in milliseconds. */
+// While votes are asked for, a view is sent this often, in milliseconds.
 const VIEW_INTERVAL = VIEW_AGE / 2;
-/** A node that hangs is asked so many times, and then no more. */
+// A node that hangs is asked so many times, and then no more.
 export const MOST_QUESTIONS = 3;
 
 interface ViewsContext {
   readonly clock: Clock;
-  /** Milliseconds after which a round ends without the answers that are missing. */
+  // Milliseconds after which a round ends without the answers that are missing.
   readonly patience: number;
-  /** The nodes to ask. */
   readonly nodes: () => readonly ClusterNode[];
-  /** Takes the answers of a round so far. Returns the partitions whose claims they confirm. */
+  // Takes the answers of a round so far. Returns the partitions whose claims they confirm.
   readonly learn: (views: readonly NodeView[]) => ReadonlySet<number>;
 }
 
 interface Pending {
   readonly partition: number;
-  /** When the vote was sent. */
   readonly sent: Instant;
   readonly reply: (isConfirmed: boolean) => void;
 }
 
-/**
- * Asks the primaries who owns the partitions: an old primary that was paused grants after its replica was promoted, and
- * nothing in its answer shows that.
- */
+// Asks the primaries who owns the partitions: an old primary that was paused grants after its replica was promoted, and
+// nothing in its answer shows that.
 export class Views {
-  /** When the last view that confirmed each partition was sent. */
+  // By partition: when the last view that confirmed its owner was sent.
   private readonly confirmedAt = new Array<Instant | undefined>(PARTITIONS).fill(undefined);
   private sentAt: Instant | undefined;
   private pending: Pending[] = [];
   private rounds = new Set<Instant>();
-  /** No older view counts: the clocks of this process have stood still. Monotonic, in milliseconds. */
+  // No older view counts: the clocks of this process have stood still. Monotonic, in milliseconds.
   private notBefore = -Infinity;
 
   constructor(private readonly context: ViewsContext) {}
 
-  /** Sends a view if the last one is not fresh. */
   refresh(now: Instant): void {
     if (!this.sentAt || elapsedBetween(this.sentAt, now) >= VIEW_INTERVAL) void this.ask();
   }
 
-  /** Sends a view. Resolves when all nodes have answered, or have not within the time limit. */
+  // Resolves when all nodes have answered, or have not within the time limit.
   async ask(): Promise<void> {
     const { clock, nodes, learn, patience } = this.context;
     const sent = clock.read();
@@ -77,7 +73,6 @@ export class Views {
     this.settle();
   }
 
-  /** Calls `reply` once it is known whether a view confirms the owner of a partition in time for a vote sent then. */
   confirm(partition: number, sent: Instant, reply: (isConfirmed: boolean) => void): void {
     if (this.counts(this.confirmedAt[partition], sent)) {
       reply(true);
@@ -91,7 +86,6 @@ export class Views {
     this.notBefore = this.context.clock.read().monotonic;
   }
 
-  /** What was confirmed of these partitions concerns other claims. */
   forget(partitions: readonly number[]): void {
     for (const partition of partitions) this.confirmedAt[partition] = undefined;
   }
@@ -107,7 +101,6 @@ export class Views {
     }
   }
 
-  /** Whether a view is under way that is late enough. */
   private mayConfirm(sent: Instant): boolean {
     for (const asked of this.rounds) if (this.counts(asked, sent)) return true;
     return false;
@@ -118,10 +111,8 @@ export class Views {
   }
 }
 
-/**
- * Whether a view is at most so old at a moment. The monotonic clock alone would not notice that the machine was suspended
- * in between, and that another server was promoted meanwhile.
- */
+// The monotonic clock alone would not notice that the machine was suspended in between, and that another server was
+// promoted meanwhile.
 export function isRecent(viewed: Instant | undefined, now: Instant, age = VIEW_AGE): boolean {
   return viewed !== undefined && elapsedBetween(viewed, now) <= age;
 }

@@ -5,107 +5,93 @@ import { ANNOUNCED_FOR } from '../scripts/operations.lua.js';
 import type { Marker, MarkerChange } from './marker.js';
 import { type Movement, ServerClock } from './server-clock.js';
 
-/** The history of a server is compared at least this often, in milliseconds. */
+// The history of a server is compared at least this often, in milliseconds.
 export const COMPARISON_INTERVAL = 1_000;
 
-/** An address may lead to so many other servers for a while without a loss of what is known about a clock. */
+// An address may lead to so many other servers for a while without a loss of what is known about a clock.
 const MAX_CLOCKS = 4;
 
-/** Bounds for {@link DataRecord.doubt}, in milliseconds: shorter than a wait of new masters, and longer than two readings. */
+// Bounds for `DataRecord.doubt`, in milliseconds: shorter than a wait of new masters, and longer than two readings.
 const UNSEEN = { least: 500, most: 2_500 } as const;
 
-/** Differs from the nonce of every marker. */
+// Differs from the nonce of every marker.
 const NO_NONCE = '-';
 
-/** So many milliseconds after an announcement, a server still keeps the ttl for as long as a new lock lives. */
+// Milliseconds after an announcement in which a server still keeps the ttl for as long as a new lock lives.
 const KNOWN_FOR = ANNOUNCED_FOR - 500;
 
-/** Share by which a clock that is being corrected may run too fast or too slow. */
+// Share by which a clock that is being corrected may run too fast or too slow.
 export const SLEWED = 0.002;
-/** Times of servers are in whole milliseconds. */
+// Times of servers are in whole milliseconds.
 export const ROUNDED = 2;
 
 export interface GuardedServer {
   readonly name: string;
-  /** Whether its operator declares that it keeps each acknowledged write across restarts. */
+  // The operator declares that the server keeps each acknowledged write across restarts.
   readonly isDurable: boolean;
-  /** How much longer than its locks a quarantine has to last, in milliseconds; 0 for a single server. */
+  // How much longer than its locks a quarantine has to last, in milliseconds; 0 for a single server.
   readonly handover: number;
   readonly isConnected: boolean;
-  /** Asks the server for its identity; `undefined` if it does not answer. */
   report(): Promise<ServerIdentity | undefined>;
-  /**
-   * Changes the marker, unless the marker or the server is no longer the one in the report.
-   *
-   * @returns whether the marker was changed; `undefined` if the server refused
-   */
+  // Changes nothing if the marker or the server is no longer the one in the report. Resolves with whether the marker
+  // was changed; with `undefined` if the server refused.
   mark(report: ServerIdentity, change: MarkerChange): Promise<boolean | undefined>;
-  /**
-   * Sends a small request that is checked like a vote, returns the server's time, and announces a ttl.
-   *
-   * @returns the largest ttl that was announced to every master; `undefined` if the server did not accept the request
-   */
+  // A small request that is checked like a vote. Resolves with the largest ttl that was announced to every master; with
+  // `undefined` if the server did not accept the request.
   beat(announcement: Announcement): Promise<number | undefined>;
   onVoting(): void;
-  /** Replaces a connection on which nothing arrives. */
   reconnect(): void;
 }
 
 export interface Announcement {
-  /** The largest ttl in use, in milliseconds; `0` announces nothing. */
+  // The largest ttl in use, in milliseconds; `0` announces nothing.
   readonly ttl: number;
-  /** Whether to lengthen a running quarantine, because a lock from before it may have this ttl. */
+  // Whether to lengthen a running quarantine, because a lock from before it may have this ttl.
   readonly lengthens: boolean;
-  /** A ttl that was announced to every master, in milliseconds. */
+  // A ttl that was announced to every master, in milliseconds.
   readonly known: number;
 }
 
-/** What this client knows about the data of one server, and whether the server may vote. */
 export class DataRecord {
   clock: ServerClock;
-  /** Changes whenever the answers to earlier requests must not count any more. */
+  // Changes whenever the answers to earlier requests must not count any more.
   epoch = 0;
   votes = false;
-  /** Changes with every new piece of information: a report that was read before is then out of date. */
+  // Changes with every new piece of information: a report that was read before is then out of date.
   revision = 0;
   marker: Marker | undefined;
-  /** When this client first saw the nonce of the marker. */
   seenSince: Instant | undefined;
-  /** When this client first saw that the data is unknown; `undefined` while it is known. */
+  // When this client first saw that the data is unknown; `undefined` while it is known.
   unknownSince: Instant | undefined;
   reason = 'its data is being looked at';
-  /** History of the data, as this client saw it last. */
   replid = '';
-  /** Whether a step of its clock is being judged: its grants do not count meanwhile. */
+  // A step of the clock is being judged: no grant counts meanwhile.
   isSuspect = false;
-  /** Whether it voted before the current check of its identity, which it has not answered yet. */
+  // It voted before the check of its identity that is under way.
   isChecked = false;
-  /** Whether other data was here before, as this process knows: then what the data lacks may have been written. */
+  // Other data was here before, as this process knows: then what the data lacks may have been written.
   hasLostData = false;
-  /** Whether this process held a lock when it first saw the marker in place of another one. */
+  // Whether this process held a lock when it first saw the marker in place of another one.
   markerChangedWhileHolding = false;
-  /** Whether the wait of the marker may have to be lengthened for a lock of this process. */
+  // Whether the wait of the marker may have to be lengthened for a lock of this process.
   mustExtendQuarantine = false;
-  /** Whether the data that was seen last is unknown, over whichever connection: a restart does not make it known. */
+  // The data that was seen last is unknown, over whichever connection: a restart does not make it known.
   isUnknown = false;
-  /** How far its clock moved forward, kept until all clients can learn of it. */
+  // Milliseconds by which the clock moved forward, kept until all clients can learn of it.
   step: number | undefined;
-  /** The largest ttl that was announced to every master, according to this one. In milliseconds. */
+  // The largest ttl that was announced to every master, according to this one. In milliseconds.
   knownTtl = 0;
-  /** Whether the observer was notified that it does not vote. */
   isAnnounced = false;
-  /** The clocks of the data that was here before, by nonce: the address may lead back to it. */
+  // Of the data that was here before, by nonce: the address may lead back to it.
   private readonly clocks = new Map<string, ServerClock>();
   private unknownRun: string | undefined;
-  /** When that was last seen, by the server's clock, in milliseconds. */
+  // By the server's clock, in milliseconds.
   private unknownAt = 0;
-  /** The generation that this process knew here first. */
   private firstGeneration: string | undefined;
   private comparedAt: Instant | undefined;
-  /** When the clocks of this process were last found to have stood still, by its monotonic clock. */
+  // When the clocks of this process were last found to have stood still, by its monotonic clock.
   private notBefore = -Infinity;
   readonly wait = new QuarantineWait();
-  /** The ttl that the server last confirmed, and when the announcement was sent. */
   private confirmed: { readonly ttl: number; readonly sent: Instant } | undefined;
   readonly reading: PendingContact;
   readonly heartbeat: PendingContact;
@@ -127,23 +113,18 @@ export class DataRecord {
     return this.isSuspect || !(this.votes || this.isChecked);
   }
 
-  /** Why it does not vote, and for how long at most; `undefined` when it votes. */
   quarantineAt(now: Instant): Quarantine | undefined {
     if (!this.isQuarantined) return undefined;
     return { reason: this.reason, remaining: this.wait.remainingAt(now) };
   }
 
-  /**
-   * The history that a script has to compare with the server's own; empty while the last comparison is fresh.
-   *
-   * @param interval milliseconds for which a comparison is fresh
-   */
+  // Empty while the last comparison, at most `interval` milliseconds ago, is fresh.
   historyToCompare(now: Instant, interval: number): string {
     const isRecent = this.comparedAt !== undefined && elapsedBetween(this.comparedAt, now) <= interval;
     return isRecent ? '' : this.replid;
   }
 
-  /** A script that was sent at a moment has compared this history, and carried out its requests. */
+  // Only after a script that has carried out its requests.
   noteComparison(history: string, sent: Instant): void {
     if (history !== this.replid || this.isStale(sent)) return;
     if (this.comparedAt === undefined || sent.monotonic > this.comparedAt.monotonic) this.comparedAt = sent;
@@ -153,17 +134,15 @@ export class DataRecord {
     if (ttl > 0 && !this.isStale(sent)) this.confirmed = { ttl, sent };
   }
 
-  /**
-   * Whether the server certainly knew of a ttl when it gave an answer that arrived at `received`: if not, the quarantine
-   * of another master could be too short for it.
-   */
+  // If the server may not have known of the ttl when it gave an answer that arrived at `received`, the quarantine of
+  // another master could be too short for it.
   knewTtl(ttl: number, received: Instant): boolean {
     const { confirmed } = this;
     // Protocol 8.9
     return confirmed !== undefined && ttl <= confirmed.ttl && elapsedBetween(confirmed.sent, received) <= KNOWN_FOR;
   }
 
-  /** The clocks of this process have stood still, since a moment or later: nothing that was read before counts any more. */
+  // The clocks of this process have stood still, since a moment or later: nothing that was read before counts any more.
   noteLag(by: Movement, { since, now }: { readonly since: number; readonly now: number }): void {
     this.clock.shift(by, since);
     // An address that leads back to another server later finds no samples of it that are too old.
@@ -174,7 +153,6 @@ export class DataRecord {
     this.epoch++;
   }
 
-  /** Whether an answer is to a request from before the clocks of this process stood still. */
   isStale(sent: Instant): boolean {
     return sent.monotonic < this.notBefore;
   }
@@ -184,18 +162,17 @@ export class DataRecord {
     return relationOf(report, { isDurable: this.server.isDurable, nonce });
   }
 
-  /** Notes the data that is here, unless the address leads to another master for a while. */
+  // Not called while the address leads to another master.
   noteGeneration(generation: string): void {
     this.firstGeneration ??= generation;
     this.hasLostData ||= generation !== this.firstGeneration;
   }
 
-  /** What happens without a connection is not known: a wait for what was lost before may not be enough. */
+  // What happens without a connection is not known: a wait for what was lost before may not be enough.
   noteDisconnect(): void {
     this.unknownSince = undefined;
   }
 
-  /** Lets no grant of the server count until a step of its clock has been judged. */
   suspect(reason: string): void {
     this.revision++;
     this.isSuspect = true;
@@ -203,7 +180,7 @@ export class DataRecord {
     this.reason = reason;
   }
 
-  /** Lets no grant of the server count until its identity has been checked. */
+  // No grant of the server counts until its identity has been checked.
   mistrust(reason: string): void {
     this.revision++;
     if (this.votes) this.reason = reason;
@@ -212,24 +189,21 @@ export class DataRecord {
     this.comparedAt = undefined;
   }
 
-  /** Like {@link mistrust}, for the time of a check, during which the server is not reported as quarantined. */
+  // Like `mistrust`, for the time of a check, during which the server is not reported as quarantined.
   check(): void {
     this.isChecked ||= this.votes;
     this.mistrust('its identity is being checked');
   }
 
-  /** Like {@link mistrust}, for a server that must never vote. */
   refuse(fault: string): void {
     this.mistrust(fault);
     this.isChecked = false;
   }
 
-  /** Ends the time of a check: the identity is known again. */
   endCheck(): void {
     this.isChecked = false;
   }
 
-  /** Records that the data may lack acknowledged writes. */
   doubt(report: ServerIdentity, received: Instant, shortestWait = Infinity): void {
     this.revision++;
     if (this.unknownSince === undefined) this.reason = reasonFor(report, this.marker);
@@ -245,7 +219,7 @@ export class DataRecord {
     if (this.votes) this.mistrust(this.reason);
   }
 
-  /** Accepts the marker of known data. The server votes when `from` has passed by its clock. */
+  // The server votes when `from` has passed by its clock.
   accept(report: ServerIdentity, asked: Instant, received: Instant): void {
     const { marker } = report;
     if (!marker) return;
@@ -278,10 +252,8 @@ export class DataRecord {
     this.wait.limit(asked, Math.min(left, marker.wait - Math.max(0, asked.monotonic - since)));
   }
 
-  /**
-   * A step leads to one accusation only: samples from before a marker say nothing about the time after it. They still
-   * do if the address led to another server meanwhile, and now leads back.
-   */
+  // A step leads to one accusation only: samples from before a marker say nothing about the time after it. They still
+  // do if the address led to another server meanwhile, and now leads back.
   private turnTo(nonce: string): void {
     this.confirmed = undefined;
     this.wait.forget();
@@ -292,7 +264,7 @@ export class DataRecord {
     if (this.clocks.size > MAX_CLOCKS && oldest !== undefined) this.clocks.delete(oldest);
   }
 
-  /** By the clock of this process, the quarantine is over: the server votes, for this process only. */
+  // By the clock of this process, the quarantine is over: the server votes, for this process only.
   endWait(): void {
     this.revision++;
     this.votes = true;
@@ -305,24 +277,22 @@ export class DataRecord {
   }
 }
 
-/** The wait until one quarantine ends, by the clock of the server and by the clock of this process. */
+// The wait until one quarantine ends, by the clock of the server and by the clock of this process.
 export class QuarantineWait {
-  /** The end by the server's clock, and how far away it was at a reading. */
   private watched: { readonly from: number; readonly left: number; readonly since: Instant } | undefined;
-  /** The end by the monotonic clock of this process. */
+  // The end by the monotonic clock of this process, in milliseconds.
   private until: { readonly since: number; readonly length: number } | undefined;
 
-  /** A reading at `since` shows a quarantine that ends at `from` by the server's clock, `left` milliseconds later. */
+  // A reading at `since` shows a quarantine that ends at `from` by the server's clock, `left` milliseconds later.
   watch(from: number, left: number, since: Instant): void {
     this.watched = { from, left, since };
   }
 
-  /** Another marker begins: what was watched belongs to the one before. */
   forget(): void {
     this.watched = undefined;
   }
 
-  /** Whether the end has passed by the clock of the server only: the clock was set forward while this process watched. */
+  // The end has passed by the clock of the server only: the clock was set forward while this process watched.
   endsTooEarly(from: number, now: Instant): boolean {
     const { watched } = this;
     if (watched?.from !== from) return false;
@@ -334,21 +304,21 @@ export class QuarantineWait {
     return this.watched ? this.watched.left - elapsedBetween(this.watched.since, now) : 0;
   }
 
-  /** The wait lasts at most `length` milliseconds from `since`. */
+  // The wait lasts at most `length` milliseconds from `since`.
   limit(since: Instant, length: number): void {
     this.until = { since: since.monotonic, length };
   }
 
-  /** Milliseconds until the wait ends at the latest; at least 1. */
+  // In milliseconds: the latest end; at least 1.
   remainingAt({ monotonic }: Instant): number {
     const { since, length } = this.until ?? { since: monotonic, length: 0 };
     return Math.max(1, length - (monotonic - since));
   }
 }
 
-/** Requests of one kind to one server, which may hang. */
+// Requests of one kind to one server, which may hang.
 export class PendingContact {
-  /** When the first of them was sent, or the connection was last replaced. Monotonic, in milliseconds. */
+  // When the first of them was sent, or the connection was last replaced. Monotonic, in milliseconds.
   private since: number | undefined;
 
   constructor(private readonly server: Pick<GuardedServer, 'reconnect'>) {}
@@ -365,7 +335,7 @@ export class PendingContact {
     this.since = undefined;
   }
 
-  /** Replaces the connection if nothing has arrived over it for so many milliseconds. */
+  // `limit` in milliseconds, in which nothing has arrived over the connection.
   reconnectAfter(limit: number, now: number): void {
     if (this.since === undefined || now - this.since < limit) return;
     this.since = now;
@@ -373,21 +343,15 @@ export class PendingContact {
   }
 }
 
-/** How the data of a server relates to what its marker says. */
 export type Relation =
-  /** The marker belongs to this run and this history. */
   | 'known'
-  /** The same data under another identity: the first replica was attached, or a declared master was restarted. */
+  // The same data under another identity: the first replica was attached, or a declared master was restarted.
   | 'renamed'
-  /** The data may lack acknowledged writes. */
+  // The data may lack acknowledged writes.
   | 'unknown';
 
-/**
- * How the data of a server relates to its marker, according to a report.
- *
- * @param isDurable whether the operator declares that the server keeps its data across restarts
- * @param nonce of the last data that this process accepted at the address; empty if it accepted none
- */
+// `isDurable`: the operator declares that the server keeps its data across restarts. `nonce` is that of the last data
+// that this process accepted at the address; empty if it accepted none.
 export function relationOf(
   { marker, run, replid, wasPromoted, replicas }: ServerIdentity,
   { isDurable, nonce }: { readonly isDurable: boolean; readonly nonce: string },
@@ -409,7 +373,6 @@ export function relationOf(
   return isDurable && isNext ? 'renamed' : 'unknown'; // @mutant durability-inferred
 }
 
-/** Why the data of a server is unknown. */
 export function reasonFor({ marker, run, wasPromoted }: ServerIdentity, before: Marker | undefined): string {
   if (!marker) return before ? 'it lost its data' : 'its data is new to all processes';
   if (wasPromoted) return 'it was promoted from a replica';

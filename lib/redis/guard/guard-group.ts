@@ -6,11 +6,10 @@ import { driftOf, type Settings } from '../../core/settings/settings.js';
 import type { ServerIdentity } from '../replies.js';
 import type { Announcement, DataRecord } from './data-record.js';
 
-/** Smallest time limit for one answer of a server about itself, in milliseconds. */
+// Bounds of the time limit for one answer of a server about itself, in milliseconds.
 const MIN_PATIENCE = 100;
-/** Largest time limit for one answer of a server about itself, in milliseconds. */
 export const MAX_PATIENCE = 1_000;
-/** Between these bounds, the time limit is this many timeouts of a vote. */
+// Between these bounds, the time limit is this many timeouts of a vote.
 const TIMEOUTS = 4;
 
 export interface RestartGuardContext {
@@ -18,33 +17,29 @@ export interface RestartGuardContext {
   readonly settings: Settings;
   readonly random: Random;
   readonly observer: LockObserver;
-  /** Names this process in the markers that it writes. */
+  // Names this process in the markers that it writes.
   readonly instance: string;
-  /** Called with the milliseconds by which this client's own clock turns out to be behind. */
   readonly clockLags: (milliseconds: number) => void;
 }
 
-/** The reports of the servers that answered in one round. */
 export type Reports = ReadonlyMap<DataRecord, ServerIdentity>;
 
-/** The servers of one restart guard, and what all of its parts need: time, time limits, and whether a lock is held. */
+// The servers of one restart guard, and what all of its parts need: time, time limits, and whether a lock is held.
 export class GuardGroup {
   readonly identities: DataRecord[] = [];
   private locks = 0;
-  /** Number of attempts under way that count. */
   private attempts = 0;
-  /** Changes when all attempts under way cease to count. */
+  // Changes when all attempts under way cease to count.
   private generation = 0;
-  /** Until when keys of a released lock stay taken, as `minHold` demands. */
+  // Until when keys of a released lock stay taken, as `minHold` demands. Monotonic, in milliseconds.
   private engagedUntil = -Infinity;
-  /** Number of answers that have neither arrived nor run out of time. */
   pendingAnswers = 0;
-  /** Whether each cluster votes. Clusters guard themselves. */
+  // Whether each cluster votes. Clusters guard themselves.
   readonly clusters: (() => boolean)[] = [];
 
   constructor(readonly context: RestartGuardContext) {}
 
-  /** Monotonic time of this process, in milliseconds. */
+  // Monotonic, in milliseconds.
   get now(): number {
     return this.context.clock.read().monotonic;
   }
@@ -53,7 +48,6 @@ export class GuardGroup {
     return quorumOf(this.identities.length + this.clusters.length);
   }
 
-  /** Number of masters whose votes count. */
   get voting(): number {
     let voting = 0;
     for (const { votes } of this.identities) if (votes) voting++;
@@ -61,25 +55,25 @@ export class GuardGroup {
     return voting;
   }
 
-  /** Number of masters that have lost nothing, as far as is known: also those whose identity is being checked again. */
+  // Masters that have lost nothing, as far as is known: also those whose identity is being checked again.
   get trusted(): number {
     const clusters = this.clusters.filter((votes) => votes()).length;
     return clusters + this.identities.filter(({ votes, isChecked }) => votes || isChecked).length;
   }
 
-  /** Whether this process holds a lock or keeps its keys taken, or has an attempt under way that counts. */
+  // This process holds a lock or keeps its keys taken, or has an attempt under way that counts.
   get isEngaged(): boolean {
     if (this.locks + this.attempts > 0) return true;
     return this.engagedUntil > 0 && this.now < this.engagedUntil;
   }
 
-  /** Registers an attempt. Returns a number that identifies it as long as it counts. */
+  // Returns a number that identifies the attempt as long as it counts.
   beginAttempt(): number {
     this.attempts++;
     return this.generation;
   }
 
-  /** Returns whether the attempt still counts; if so, it has become a lock. */
+  // Returns whether the attempt still counts; if so, it has become a lock.
   confirm(attempt: number): boolean {
     if (attempt !== this.generation) return false;
     this.attempts--;
@@ -91,34 +85,34 @@ export class GuardGroup {
     if (attempt === this.generation) this.attempts--;
   }
 
-  /** Too few masters can vote: no attempt under way may succeed, and none stands for a lock. */
+  // Too few masters can vote: no attempt under way may succeed, and none stands for a lock.
   voidAttempts(): void {
     this.generation++;
     this.attempts = 0;
   }
 
-  /** @param keptFor milliseconds for which the keys of the lock stay taken */
+  // `keptFor`: milliseconds for which the keys of the lock stay taken.
   disengage(keptFor: number): void {
     this.locks--;
     if (keptFor > 0) this.engagedUntil = Math.max(this.engagedUntil, this.now + keptFor);
   }
 
-  /** How long a quarantine lasts, in milliseconds, if no lock has a longer ttl. */
+  // In milliseconds, if no lock has a longer ttl.
   quarantineFor(ttl: number): number {
     return Math.ceil(ttl + driftOf(this.context.settings, ttl)); // @mutant quarantine-too-short
   }
 
-  /** The same for one server, in milliseconds. */
+  // In milliseconds.
   quarantineOf({ server }: DataRecord, ttl: number): number {
     return this.quarantineFor(ttl) + server.handover;
   }
 
-  /** The time limit for one answer, in milliseconds: a server that hangs does not delay what the others report. */
+  // The time limit for one answer, in milliseconds: a server that hangs does not delay what the others report.
   get patience(): number {
     return Math.min(MAX_PATIENCE, Math.max(MIN_PATIENCE, TIMEOUTS * this.context.settings.masterTimeout));
   }
 
-  /** Resolves with `undefined` if the promise rejects or takes longer than the limit, in milliseconds. */
+  // Resolves with `undefined` if the promise rejects or takes longer than the limit, in milliseconds.
   within<T>(limit: number, promise: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve) => {
       this.pendingAnswers++;
@@ -135,7 +129,6 @@ export class GuardGroup {
     });
   }
 
-  /** Notifies the observer when a server begins to be quarantined, and when it votes again. */
   announce(identity: DataRecord): void {
     const { observer, clock } = this.context;
     const { name } = identity.server;
@@ -152,25 +145,22 @@ export class GuardGroup {
   }
 }
 
-/** A ttl that is in use is announced again after this many milliseconds. */
+// In milliseconds.
 const ANNOUNCE_AFTER = 2_000;
-/** After a failure, a larger ttl is announced again after this many milliseconds. */
+// After a failure, in milliseconds.
 const RETRY_AFTER = 1_000;
 
 export const NOTHING: Announcement = Object.freeze({ ttl: 0, lengthens: false, known: 0 });
 
-/**
- * Keeps the masters informed of the largest ttl in use: after a loss of data, a master is quarantined for that long.
- *
- * A ttl that is larger than any before is used only after every master has confirmed it.
- */
+// Keeps the masters informed of the largest ttl in use: after a loss of data, a master is quarantined for that long. A
+// ttl that is larger than any before is used only after every master has confirmed it.
 export class TtlAnnouncements {
-  /** The smallest ttl that this process has used, in milliseconds. */
+  // That this process has used, in milliseconds.
   smallestTtl: number;
   private announced: { readonly ttl: number; readonly at: Instant | undefined } = { ttl: 0, at: undefined };
-  /** The announced ttls that a lock may still have, until a monotonic time. */
+  // The announced ttls that a lock may still have, until a monotonic time.
   private used: readonly { readonly ttl: number; readonly until: number }[] = [];
-  /** The largest ttl in use since the last announcement, in milliseconds. */
+  // The largest ttl in use since the last announcement, in milliseconds.
   private recentTtl = 0;
   private pending: { readonly ttl: number; readonly permitted: Promise<number> } | undefined;
   private cut: { readonly ttl: number; readonly until: number } | undefined;
@@ -180,13 +170,13 @@ export class TtlAnnouncements {
     this.smallestTtl = group.context.settings.ttl;
   }
 
-  /** The largest ttl that a lock of this process may have, in milliseconds. */
+  // The largest ttl that a lock of this process may have, in milliseconds.
   get usedTtl(): number {
     const { now } = this.group;
     return this.used.reduce((largest, { ttl, until }) => (until > now ? Math.max(largest, ttl) : largest), 0);
   }
 
-  /** @see Witness.announceTtl */
+  // @see Witness.announceTtl
   announceTtl(ttl: number, now = this.group.context.clock.read()): number | Promise<number> {
     if (ttl < this.smallestTtl) this.smallestTtl = ttl;
     if (ttl > this.recentTtl) this.recentTtl = ttl;
@@ -212,7 +202,7 @@ export class TtlAnnouncements {
     return permitted;
   }
 
-  /** An announcement may not have arrived, for example over a connection that was replaced: repeats it soon. */
+  // An announcement may not have arrived, for example over a connection that was replaced: repeats it soon.
   repeat(): void {
     this.announced = { ...this.announced, at: undefined };
   }
@@ -223,14 +213,13 @@ export class TtlAnnouncements {
     void this.announce(ttl);
   }
 
-  /** Locks may have this ttl until it is announced again. */
   private use(ttl: number): void {
     const { now } = this.group;
     const until = now + this.group.quarantineFor(ttl) + 2 * ANNOUNCE_AFTER;
     this.used = [...this.used.filter((one) => one.until > now && (one.ttl > ttl || one.until > until)), { ttl, until }];
   }
 
-  /** A small request that is checked like a vote; resolves with whether the server took it. */
+  // A small request that is checked like a vote; resolves with whether the server took it.
   async beat(identity: DataRecord, announcement = NOTHING): Promise<boolean> {
     // Requests to a server that hangs stay bounded: announcements by the number of callers, all others by this line.
     const { heartbeat, server } = identity;
@@ -242,11 +231,8 @@ export class TtlAnnouncements {
     return known !== undefined;
   }
 
-  /**
-   * The largest ttl that every master has confirmed: the smallest that any of them reports, because a process that can
-   * read only that one relies on it. The `ttl` option, on which all processes agree, counts as confirmed. `undefined`
-   * until a quorum is known.
-   */
+  // The smallest that any master reports, because a process that can read only that one relies on it. The `ttl` option,
+  // on which all processes agree, counts as confirmed. `undefined` until a quorum is known.
   private get ttlKnownToAll(): number | undefined {
     const { identities, clusters, quorum, context } = this.group;
     const known = identities.flatMap(({ marker, knownTtl }) => (marker ? [knownTtl] : []));
@@ -255,7 +241,7 @@ export class TtlAnnouncements {
     return Math.max(context.settings.ttl, smallest);
   }
 
-  /** Announces a ttl to all masters. Resolves with the names of those that did not confirm it within the limit. */
+  // Resolves with the names of the masters that did not confirm the ttl within the limit.
   private async announce(
     ttl: number,
     known = 0,
@@ -267,10 +253,8 @@ export class TtlAnnouncements {
     return identities.filter((_, index) => confirmed[index] !== true).map(({ server }) => server.name);
   }
 
-  /**
-   * Announces a ttl that is larger than any before, for at most one master timeout. Resolves with the one before if a
-   * master does not confirm it.
-   */
+  // For a ttl that is larger than any before. Takes at most one master timeout. Resolves with the one before if a
+  // master does not confirm it.
   private async raise(ttl: number, before: number): Promise<number> {
     const { group } = this;
     const until = group.now + group.context.settings.masterTimeout;

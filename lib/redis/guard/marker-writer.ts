@@ -6,36 +6,31 @@ import { type GuardGroup, MAX_PATIENCE, type Reports, type TtlAnnouncements } fr
 import { announcementOf, EMPTY, type Marker, type MarkerChange } from './marker.js';
 import { EARLY_AFTER } from './new-masters.js';
 
-/** Shortest wait of new masters in milliseconds: they have to be known as the first ones before they vote. */
+// Shortest wait of new masters in milliseconds: they have to be known as the first ones before they vote.
 export const SHORTEST_GUESS = EARLY_AFTER + 400;
 
-/** The largest ttl that a lock from before a loss of data may have, and the quarantine that it needs, in milliseconds. */
+// The largest ttl that a lock from before a loss of data may have, and the quarantine that it needs, in milliseconds.
 interface LongestTtl {
   readonly ttl: number;
-  /** Whether no process has announced it. */
+  // No process has announced it.
   readonly isGuess: boolean;
   readonly length: number;
 }
 
-/**
- * Writes the markers: for new data, for a quarantine, for a veto, and for the end of a quarantine.
- *
- * Each method resolves with whether the masters have to be read again, because a marker may have changed.
- */
+// Writes the markers: for new data, for a quarantine, for a veto, and for the end of a quarantine. Each method resolves
+// with whether the masters have to be read again, because a marker may have changed.
 export class MarkerWriter {
   constructor(
     private readonly group: GuardGroup,
     private readonly ttls: TtlAnnouncements,
   ) {}
 
-  /** Changes fields of a marker, unless it or the server is another than in the report. */
   async change(identity: DataRecord, report: ServerIdentity, change: MarkerChange): Promise<boolean> {
     // Another process may have written first: the next reading shows which change took effect.
     const isChanged = await this.group.within(this.group.patience, identity.server.mark(report, change));
     return isChanged !== undefined;
   }
 
-  /** Quarantines a server whose data may lack what it acknowledged, until every lock from before has ended. */
   async quarantine(identity: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     // Protocol 8.3
@@ -53,7 +48,7 @@ export class MarkerWriter {
     });
   }
 
-  /** Quarantines a server whose clock moved forward for all clients: its keys expired early. */
+  // The clock moved forward for all clients: the keys of the server expired early.
   async quarantineForClockJump(identity: DataRecord, report: ServerIdentity, by: number): Promise<boolean> {
     const { marker } = report;
     // New masters without a holder vote early, by the clocks of the clients.
@@ -71,7 +66,7 @@ export class MarkerWriter {
     return this.change(identity, report, { ...this.signature(report, reason), vetoed: 1, from });
   }
 
-  /** What a young marker asks of this process: a veto while it holds a lock, and an end after the longest quarantine. */
+  // A young marker asks for a veto while this process holds a lock, and for an end after the longest quarantine.
   async attend(identity: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     const { marker } = report;
@@ -109,7 +104,7 @@ export class MarkerWriter {
     return (await this.lengthenGuess(identity, report, reports)) || this.improveGuess(identity, report, reports);
   }
 
-  /** A holder that reaches one young master only lengthens its quarantine: the others must not end theirs earlier. */
+  // A holder that reaches one young master only lengthens its quarantine: the others must not end theirs earlier.
   private async lengthenGuess(identity: DataRecord, report: ServerIdentity, reports: Reports): Promise<boolean> {
     const { marker } = report;
     const others = markersOfOthers(identity, reports).filter(
@@ -121,7 +116,7 @@ export class MarkerWriter {
     return this.change(identity, report, { from, ttls: announcementOf(Math.max(ttl, marker.storedTtl), from) });
   }
 
-  /** A quarantine that began before any master could report the ttls in use ends like one that begins now. */
+  // A quarantine that began before any master could report the ttls in use ends like one that begins now.
   private async improveGuess(identity: DataRecord, report: ServerIdentity, reports: Reports): Promise<boolean> {
     const voting = [...reports].flatMap(([{ votes }, { marker }]) => (votes && marker ? [marker] : []));
     if (voting.length === 0) return false;
@@ -131,7 +126,6 @@ export class MarkerWriter {
     return this.change(identity, report, { from, guess: 0, ttls: announcementOf(ttl, from) });
   }
 
-  /** `undefined` while it is not known. */
   private longestTtl(identity: DataRecord, reports: Reports, asked: Instant): LongestTtl | undefined {
     const { group } = this;
     const others = markersOfOthers(identity, reports);
@@ -165,7 +159,7 @@ export class MarkerWriter {
     return ttlInUse(others, identities.length, context.settings.ttl);
   }
 
-  /** The largest ttl of this process's own locks, in milliseconds. */
+  // Of this process's own locks, in milliseconds.
   private get heldTtl(): number {
     return this.group.isEngaged ? this.ttls.usedTtl : 0;
   }
@@ -177,13 +171,11 @@ export class MarkerWriter {
   }
 }
 
-/** What a master knows about another one: its marker, and whether it is quarantined itself. */
 interface OtherMarker {
   readonly marker: Marker;
   readonly isYoung: boolean;
 }
 
-/** The markers of the other masters whose data is known. */
 function markersOfOthers(identity: DataRecord, reports: Reports): readonly OtherMarker[] {
   return [...reports].flatMap(([other, report]) => {
     const { marker } = report;
@@ -192,11 +184,8 @@ function markersOfOthers(identity: DataRecord, reports: Reports): readonly Other
   });
 }
 
-/**
- * The largest ttl that may be in use, in milliseconds, according to the markers of other masters. Protocol 8.3.
- *
- * @param ttl the option
- */
+// In milliseconds, according to the markers of other masters. `ttl` is the option.
+// Protocol 8.3
 export function ttlInUse(others: readonly Marker[], masters: number, ttl: number): number {
   const announced = Math.max(ttl, ...others.map(({ maxTtl }) => maxTtl));
   // Each lock was announced on a quorum, but perhaps on a quorum of a shorter list: while a master is added, instances
@@ -205,7 +194,6 @@ export function ttlInUse(others: readonly Marker[], masters: number, ttl: number
   return areAll ? announced : Math.max(announced, ...others.map(({ knownTtl }) => knownTtl));
 }
 
-/** The largest ttl that every master has confirmed, according to the others; `otherwise` where there are no others. */
 export function ttlKnownToOthers(identity: DataRecord, reports: Reports, otherwise: number): number {
   const known = markersOfOthers(identity, reports).map(({ marker }) => marker.knownTtl);
   return known.length > 0 ? Math.max(...known) : otherwise;

@@ -1,72 +1,65 @@
-/**
- * What a master stores about its data. The marker is part of the data, so that it is lost or becomes stale together
- * with the locks.
- */
+// What a master stores about its data. The marker is part of the data, so that it is lost or becomes stale together
+// with the locks.
 export interface Marker {
   readonly run: string;
   readonly replid: string;
   readonly nonce: string;
-  /** Identifies this data as long as only its clock was in doubt: see `core/state`. */
+  // Identifies this data as long as only its clock was in doubt: see `core/state`.
   readonly generation: string;
-  /** Whether the master was empty at the same time as all others, so that it has never lost data. */
+  // The master was empty at the same time as all others, so that it has never lost data.
   readonly isFirst: boolean;
-  /** Whether the master was empty when the generation began. */
+  // The master was empty when the generation began.
   readonly wasEmpty: boolean;
-  /** When the votes of the master begin or began to count, by the clock of the server, in milliseconds. */
+  // When the votes of the master begin or began to count, by the clock of the server, in milliseconds.
   readonly from: number;
-  /** How long the votes do not count after the marker was written, in milliseconds. */
+  // How long the votes do not count after the marker was written, in milliseconds.
   readonly wait: number;
-  /** Whether a process that holds a lock has read this marker: `from` must then not be moved to an earlier time. */
+  // A process that holds a lock has read this marker: `from` must then not be moved to an earlier time.
   readonly isVetoed: boolean;
-  /** Whether the wait was chosen without any master that knew which ttls are in use. */
+  // The wait was chosen without any master that knew which ttls are in use.
   readonly isGuess: boolean;
-  /** The largest ttl that was announced and may be in use, in milliseconds. */
+  // The largest ttl that was announced and may be in use, in milliseconds.
   readonly maxTtl: number;
-  /** The same, including announcements that have ended by the clock of the server. */
+  // The same, including announcements that have ended by the clock of the server.
   readonly storedTtl: number;
-  /** The largest ttl that was announced to every master, in milliseconds: up to it, a ttl needs no new announcement. */
+  // The largest ttl that was announced to every master, in milliseconds: up to it, a ttl needs no new announcement.
   readonly knownTtl: number;
   readonly writtenBy: string;
   readonly writtenAt: number;
   readonly reason: string;
-  /** All fields verbatim, for a write that must replace exactly this marker. */
+  // All fields verbatim, for a write that must replace exactly this marker.
   readonly raw: string;
 }
 
-/**
- * The fields of the hash. `ttls` lists the announced ttls, each with the time until which it counts:
- * `10000:1735689600000`. `known` is the largest ttl that was announced to every master.
- * Protocol 2.3.
- */
+// `ttls` lists the announced ttls, each with the time until which it counts: `10000:1735689600000`. `known` is the
+// largest ttl that was announced to every master.
+// Protocol 2.3
 export const MARKER_FIELDS = [
   ...(['run', 'replid', 'nonce', 'from', 'vetoed', 'guess', 'ttls', 'known', 'by', 'at', 'why'] as const),
   ...(['generation', 'first'] as const),
 ] as const;
 
-/** Values of `first`: all masters were empty; this one was, and nothing is known about the others. */
+// Values of `first`: all masters were empty; this one was, and nothing is known about the others.
 export const FIRST = '1';
 export const EMPTY = 'empty';
 
 export type MarkerField = (typeof MARKER_FIELDS)[number];
 
-/** Stands for "there is no marker" in a comparison. */
 const NO_MARKER = rawOf([]);
 
-/** Announcements change these fields all the time: a change that does not replace them need not compare them. */
+// Announcements change these fields all the time: a change that does not replace them need not compare them.
 export const ANNOUNCED: readonly MarkerField[] = ['ttls', 'known'];
 
-/** The server and the marker that a change is based on. */
 interface Basis {
   readonly run: string;
   readonly replid: string;
-  /** Wall clock of the server when it was read, in milliseconds. `undefined`: the change may arrive at any time. */
+  // Wall clock of the server when it was read, in milliseconds. `undefined`: the change may arrive at any time.
   readonly time: number | undefined;
   readonly marker: Marker | undefined;
 }
 
 export type MarkerChange = Partial<Record<MarkerField, string | number>>;
 
-/** The arguments of the script that changes a marker. */
 export function markArguments({ run, replid, time, marker }: Basis, change: MarkerChange): (string | number)[] {
   const isWhole = marker === undefined || ANNOUNCED.some((field) => field in change);
   const expected = isWhole ? (marker?.raw ?? NO_MARKER) : withoutAnnouncements(marker.raw);
@@ -78,10 +71,8 @@ function withoutAnnouncements(raw: string): string {
   return MARKER_FIELDS.map((field, index) => (ANNOUNCED.includes(field) ? '' : values[index])).join('\n');
 }
 
-/**
- * @param values of {@link MARKER_FIELDS}, empty where a field is absent
- * @param time wall clock of the server, in milliseconds
- */
+// `values` are those of `MARKER_FIELDS`, empty where a field is absent; `time` is the wall clock of the server, in
+// milliseconds.
 export function markerFrom(values: readonly string[], time: number): Marker | undefined {
   const valueOf = (field: MarkerField): string => values[MARKER_FIELDS.indexOf(field)] ?? '';
   if (valueOf('nonce') === '') return undefined;
@@ -110,7 +101,7 @@ export function markerFrom(values: readonly string[], time: number): Marker | un
   };
 }
 
-/** Formats an announced ttl for the marker. Both in milliseconds. */
+// Both in milliseconds.
 export function announcementOf(ttl: number, until: number): string {
   return `${Math.ceil(ttl)}:${Math.ceil(until)}`;
 }

@@ -3,40 +3,34 @@ import { beginningOf } from '../../core/state/state-entry.js';
 import { type DataRecord, ROUNDED, SLEWED } from './data-record.js';
 import type { GuardGroup, Reports } from './guard-group.js';
 
-/** Milliseconds in which processes object to new masters: longer than a contact interval, a reconnect and a command. */
+// Milliseconds in which processes object to new masters: longer than a contact interval, a reconnect and a command.
 export const EARLY_AFTER = 2_500; // @mutant early-vote-too-early
-/** With fewer masters, all of them could be new because each of them lost its data. */
+// With fewer masters, all of them could be new because each of them lost its data.
 export const EARLY_FROM = 3;
 
-/** All masters, as this process first saw all of them new. */
 interface Sighting {
   readonly markers: string;
   readonly since: number;
-  /** The times of the servers in these reports, in milliseconds. */
+  // The times of the servers in these reports, in milliseconds.
   readonly times: ReadonlyMap<DataRecord, number>;
 }
 
-/**
- * Masters that are new at the same time. If no process objects for {@link EARLY_AFTER}, none knows more of them: they vote
- * early, and are the first ones. That time has to pass by the clock of this process and by those of all servers, because a
- * clock may jump, and what follows counts for all processes. Protocol 8.6 and 10.2.
- */
+// New masters vote early, and are the first ones, if no process objects for `EARLY_AFTER`. That time has to pass by the
+// clocks of this process and of all servers: a clock may jump, and what follows counts for all processes.
+// Protocol 8.6 and 10.2
 export class NewMasters {
   private quiet: Sighting | undefined;
   private empty: Sighting | undefined;
 
   constructor(private readonly group: GuardGroup) {}
 
-  /** This process holds a lock: what was seen before does not count. */
+  // This process holds a lock: what was seen before does not count.
   interrupt(): void {
     this.quiet = undefined;
   }
 
-  /**
-   * Milliseconds until new masters vote; `undefined` if not all are new and unvetoed. A holder would have vetoed one of them.
-   *
-   * @param asked when the reports were requested: a report shows no veto that came later, however late it arrives
-   */
+  // In milliseconds; `undefined` if not all are new and unvetoed: a holder would have vetoed one of them. A report
+  // shows no veto that came after it was requested (`asked`), however late it arrives.
   untilVote(reports: Reports, asked: Instant): number | undefined {
     const { group } = this;
     const all = [...reports];
@@ -52,11 +46,8 @@ export class NewMasters {
     return this.leftOf(this.quiet, reports, asked);
   }
 
-  /**
-   * Milliseconds until empty masters are the first ones; `undefined` if they are not, or are marked as such. What the first
-   * ones do not have was never written, which is what the state of a lock has to know. A process that knew other data at
-   * one of the addresses objects.
-   */
+  // In milliseconds; `undefined` if they are not the first ones, or are marked as such. What the first ones do not have
+  // was never written. A process that knew other data at one of the addresses objects.
   untilFirst(reports: Reports, asked: Instant): number | undefined {
     const all = [...reports];
     const isEmpty =
@@ -67,7 +58,7 @@ export class NewMasters {
     return this.leftOf(this.empty, reports, asked);
   }
 
-  /** All of them have to be new when it begins. One whose own quarantine ends meanwhile still shows an objection. */
+  // All of them have to be new when it begins. One whose own quarantine ends meanwhile still shows an objection.
   private sight(before: Sighting | undefined, reports: Reports): Sighting | undefined {
     const all = [...reports];
     const seen = all.map(([{ server }, { marker }]) => `${server.name} ${marker?.nonce ?? ''}`).sort();

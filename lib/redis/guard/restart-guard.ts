@@ -16,11 +16,10 @@ interface Parts {
   readonly newMasters: NewMasters;
 }
 
-/** Acts on the reports of all masters that one round of reading gave. */
 export class GuardRounds {
   constructor(private readonly parts: Parts) {}
 
-  /** Resolves with the milliseconds after which the masters have to be read again; `undefined` when they need not be. */
+  // Resolves with the milliseconds after which the masters have to be read again; `undefined` when they need not be.
   async actOn(reports: Reports, asked: Instant): Promise<number | undefined> {
     const { group, writer, steps } = this.parts;
     let again = false;
@@ -45,7 +44,7 @@ export class GuardRounds {
     return again ? 0 : delay;
   }
 
-  /** Lets new masters vote, and marks them as the first ones. Resolves with the milliseconds until then. */
+  // Resolves with the milliseconds until new masters vote, or are marked as the first ones.
   private async greet(reports: Reports, asked: Instant): Promise<number | undefined> {
     const { newMasters, writer } = this.parts;
     const first = newMasters.untilFirst(reports, asked);
@@ -59,7 +58,6 @@ export class GuardRounds {
     return first === undefined || vote === undefined ? (first ?? vote) : Math.min(first, vote);
   }
 
-  /** Accepts the marker of known data, and stops counting the votes of unknown data. */
   accept(identity: DataRecord, report: ServerIdentity, asked: Instant): void {
     const { group } = this.parts;
     if (identity.isSuspect || identity.step !== undefined) return;
@@ -83,7 +81,6 @@ export class GuardRounds {
     if (!voted && identity.votes) identity.server.onVoting();
   }
 
-  /** Finds out whether the data of a server is known. Returns whether the masters have to be read again. */
   private async recognize(identity: DataRecord, report: ServerIdentity, asked: Instant): Promise<boolean> {
     const { group, writer } = this.parts;
     const relation = identity.relationOf(report);
@@ -99,36 +96,31 @@ export class GuardRounds {
   }
 }
 
-/** A process that holds a lock completes a contact with some master at least this often, in milliseconds. */
+// How often a process that holds a lock completes a contact with some master, at least, in milliseconds.
 const CONTACT_INTERVAL = 1_000;
-/** While a marker may soon need a veto, an end or a judgement, the masters are read this often, in milliseconds. */
+// How often the masters are read while a marker may soon need a veto, an end or a judgement, in milliseconds.
 const READ_INTERVAL = 250;
-/** During a quarantine that only has to pass, the masters are read this often, in milliseconds: an operator may lift it. */
+// The same during a quarantine that only has to pass, in milliseconds: an operator may lift it.
 const CALM_READ_INTERVAL = 1_000;
-/** An idle process samples the clocks this often, in milliseconds. */
+// How often an idle process samples the clocks, in milliseconds.
 const SAMPLE_INTERVAL = 10_000;
-/** A connection is replaced if a reading takes longer than this, in milliseconds. */
+// A connection is replaced if a reading takes longer than this, in milliseconds.
 const SILENT_AFTER = 10_000;
-/** How often another client may write a marker between a reading and a writing of this one. */
+// How often another client may write a marker between a reading and a writing of this one.
 const MAX_RACES = 10;
 
-/** A report, and the revision of what was known when it was requested. */
+// `revision` is that of what was known when the report was requested.
 interface Reading {
   readonly report: ServerIdentity;
   readonly revision: number;
 }
 
-/**
- * Keeps masters from voting that may have lost what they acknowledged.
- *
- * The age of a server does not matter. What matters is whether its data is the data that acknowledged the locks: a
- * marker in the data carries the run and the history that it belongs to, and a nonce. Where they do not fit, the master
- * is quarantined until every lock from before has ended, and the marker shows that to all clients.
- *
- * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/ on delayed restarts
- */
+// Keeps masters from voting that may have lost what they acknowledged. The age of a server does not matter. What
+// matters is whether its data acknowledged the locks: a marker in the data carries the run and the history that it
+// belongs to, and a nonce. Where they do not fit, the master is quarantined until every lock from before has ended, for
+// all clients.
+// @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/ on delayed restarts
 export class RestartGuard implements Witness {
-  /** Name of the marker on the masters. */
   readonly markerName: string;
   private readonly group: GuardGroup;
   private readonly ttls: TtlAnnouncements;
@@ -136,7 +128,6 @@ export class RestartGuard implements Witness {
   private readonly newMasters: NewMasters;
   private readonly rounds: GuardRounds;
   private contactedAt = -Infinity;
-  /** Whether this process was engaged since the last tick; and since the last few of them. */
   private wasEngaged = false;
   private isBusy = false;
   private idleSince = -Infinity;
@@ -144,7 +135,7 @@ export class RestartGuard implements Witness {
   private timerDue = Infinity;
   private reading: Promise<void> | undefined;
   private readAgain = false;
-  /** Whether a reading is planned, whichever masters vote. */
+  // A reading is planned, whichever masters vote.
   private isExpectant = false;
   private closed = false;
 
@@ -159,19 +150,19 @@ export class RestartGuard implements Witness {
     this.rounds = new GuardRounds({ group, writer, steps, newMasters });
   }
 
-  /** The identity of one more server. All servers are added before the first is connected. */
+  // All servers are added before the first is connected.
   add(server: GuardedServer): DataRecord {
     const identity = new DataRecord(server, () => Math.min(this.ttls.smallestTtl, this.context.settings.maxTtl));
     this.group.identities.push(identity);
     return identity;
   }
 
-  /** One more cluster, which guards itself. @param votes whether any of its partitions votes */
+  // A cluster guards itself; `votes` is whether any of its partitions votes.
   addCluster(votes: () => boolean): void {
     this.group.clusters.push(votes);
   }
 
-  /** Whether there is a server to guard: masters in memory cannot restart without their process. */
+  // Masters in memory cannot restart without their process.
   get isNeeded(): boolean {
     return this.group.identities.length > 0;
   }
@@ -204,7 +195,7 @@ export class RestartGuard implements Witness {
     return this.ttls.announceTtl(ttl, now);
   }
 
-  /** A server reported its identity, over a new connection or after a doubt. */
+  // Over a new connection or after a doubt.
   meet(identity: DataRecord, report: ServerIdentity, asked: Instant): void {
     this.ttls.repeat();
     this.rounds.accept(identity, report, asked);
@@ -219,22 +210,22 @@ export class RestartGuard implements Witness {
     else this.plan(this.interval);
   }
 
-  /** Resolves when the last reading has had its consequences. */
+  // Resolves when the last reading has had its consequences.
   decided(): Promise<void> {
     return this.reading ?? Promise.resolve();
   }
 
-  /** A server has answered a request that was checked like a vote, at this time of the monotonic clock. */
+  // A server has answered a request that was checked like a vote. `at` is monotonic, in milliseconds.
   contacted(at = this.group.now): void {
     this.contactedAt = at;
   }
 
-  /** Returns whether what the server granted with this reading of its clock, in milliseconds, may count. */
+  // Returns whether what the server granted with this reading of its clock, in milliseconds, may count.
   sampled(identity: DataRecord, sent: Instant, time: number): boolean {
     return this.steps.sampled(identity, sent, time);
   }
 
-  /** A server granted a ttl that it had perhaps not heard of: the next attempt announces it. */
+  // A server granted a ttl that it had perhaps not heard of: the next attempt announces it.
   repeatAnnouncement(): void {
     this.ttls.repeat();
   }
@@ -245,7 +236,6 @@ export class RestartGuard implements Witness {
     this.timer = undefined;
   }
 
-  /** This process begins to hold a lock, or an attempt that counts. */
   private engage(): void {
     this.wasEngaged = true;
     this.newMasters.interrupt();
@@ -257,7 +247,6 @@ export class RestartGuard implements Witness {
     if (this.group.identities.some(({ marker, votes }) => !votes && marker && !marker.isVetoed)) this.readMasters();
   }
 
-  /** Reads all masters and acts on the reports, one round at a time. */
   private readMasters(): void {
     this.readAgain = true;
     if (this.reading || this.closed) return;
@@ -274,7 +263,6 @@ export class RestartGuard implements Witness {
     }
   }
 
-  /** Returns whether the masters have to be read again at once. */
   private async readMastersOnce(): Promise<boolean> {
     const asked = this.context.clock.read();
     const readings = await this.readAll();
@@ -310,7 +298,7 @@ export class RestartGuard implements Witness {
     return reports;
   }
 
-  /** No master has answered a holder for a second: new ones may not know of its lock, and connections may be half-open. */
+  // No master has answered a holder for a second: new ones may not know of its lock, and connections may be half-open.
   private replaceAllIfSilent(): void {
     const { now, identities, isEngaged } = this.group;
     if (this.closed || !isEngaged || now - this.contactedAt < CONTACT_INTERVAL) return;
@@ -326,14 +314,13 @@ export class RestartGuard implements Witness {
     return this.isBusy ? CONTACT_INTERVAL / 2 : SAMPLE_INTERVAL;
   }
 
-  /** Whether nothing is left to find out about the quarantined masters. */
   private get isCalm(): boolean {
     const { isEngaged, identities } = this.group;
     if (isEngaged) return false;
     return identities.every(({ isSuspect, unknownSince }) => !isSuspect && unknownSince === undefined);
   }
 
-  /** Milliseconds until the first quarantine ends. */
+  // In milliseconds.
   private get nextEnd(): number {
     const now = this.context.clock.read();
     const remaining = this.group.identities.map((identity) => identity.quarantineAt(now)?.remaining ?? Infinity);
@@ -365,7 +352,7 @@ export class RestartGuard implements Witness {
     this.plan(this.interval);
   }
 
-  /** A step is judged by older samples of the others: each master gets one more, even if another one is under way. */
+  // A step is judged by older samples of the others: each master gets one more, even if another one is under way.
   private sampleAll(): void {
     if (this.closed) return;
     for (const identity of this.group.identities) {
@@ -373,7 +360,7 @@ export class RestartGuard implements Witness {
     }
   }
 
-  /** Contacts all masters at once: one that hangs must not hide this process from the others. */
+  // All masters at once: one that hangs must not hide this process from the others. `silence` in milliseconds.
   private keepContact(silence: number): void {
     if (silence < CONTACT_INTERVAL / 2) return;
     // Answers may have arrived while this process stood still.

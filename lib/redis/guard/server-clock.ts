@@ -1,86 +1,75 @@
 import type { Instant } from '../../core/clock.js';
 
-/** A clock that is corrected by slewing runs too fast by this ratio at most. */
+// A clock that is corrected by slewing runs too fast by this ratio at most.
 const SLEW = 500e-6;
-/** A server's time is in whole milliseconds. */
+// A server's time is in whole milliseconds.
 const RESOLUTION = 1;
-/** Number of samples that are kept for each server. */
 const MAX_SAMPLES = 8;
-/** Number of samples in a window, so that the kept samples cover the last two windows. */
+// So that the kept samples cover the last two windows.
 const SAMPLES_IN_WINDOW = 4;
-/** Smallest window, in milliseconds: samples that are closer together add no information. */
+// In milliseconds: samples that are closer together add no information.
 const MIN_WINDOW = 1_000;
 
-/** How far a server's clock is ahead of this client's monotonic clock: an interval, because the answer took time. */
+// How far a server's clock is ahead of this client's monotonic clock: an interval, because the answer took time. In
+// milliseconds.
 export interface Sample {
   readonly sent: number;
   readonly received: number;
   readonly least: number;
   readonly most: number;
-  /** How much of the interval has already counted as a standstill of this client; default: 0. */
+  // How much of the interval has already counted as a standstill of this client; default: 0.
   readonly counted?: number;
 }
 
-/** How far a server's clock has certainly moved relative to this client's clock: bounds in milliseconds. */
+// How far a server's clock has certainly moved relative to this client's clock: bounds in milliseconds.
 export type Movement = Pick<Sample, 'least' | 'most' | 'counted'>;
 
-/** The cause of a step in the answers of one server. */
 export type Judgement =
-  /** This client's own clock stood still or ran slow: by `least` milliseconds certainly, and by `by` at most. */
+  // This client's own clock stood still or ran slow: by `least` milliseconds certainly, and by `by` at most.
   | { readonly culprit: 'client'; readonly least: number; readonly by: number }
-  /** The server's clock moved forward: its keys have expired early. */
+  // The server's clock moved forward: its keys have expired early.
   | { readonly culprit: 'server'; readonly by: number }
-  /** One of the two: the other servers do not show which. */
+  // One of the two: the other servers do not show which.
   | { readonly culprit: 'either'; readonly least: number; readonly by: number };
 
-/** The clock of one server, as this client sees it. */
 export class ServerClock {
   private samples: Sample[] = [];
-  /** The last sample, whether or not it stays among `samples`. */
   private latest: Sample | undefined;
 
-  /** @param window the smallest ttl in use, in milliseconds: a step matters to the keys that are alive when it happens */
+  // `window` is the smallest ttl in use, in milliseconds: a step matters to the keys that are alive when it happens.
   constructor(private readonly window: () => number) {}
 
-  /**
-   * The largest certain movement forward since any of the samples, in milliseconds.
-   *
-   * The sample is compared with each one of the last two windows. This detects many small steps that add up, and a
-   * clock that was set back and comes forward again.
-   */
+  // In milliseconds. The comparison with each sample of the last two windows detects many small steps that add up, and
+  // a clock that was set back and comes forward again.
   movedForward(sample: Sample): number {
     return this.samples.reduce((furthest, before) => Math.max(furthest, leastMovement(before, sample)), 0);
   }
 
-  /** Whether the clock has certainly moved back since the last sample, by more than the allowance. */
   movedBack(sample: Sample, allowance: number): boolean {
     const last = this.samples.at(-1);
     return last !== undefined && movement(last, sample).most < -allowance;
   }
 
-  /** The samples after which the clock moved forward by more than the allowance, the latest first. */
+  // Those after which the clock moved forward by more than the allowance, the latest first.
   before(sample: Sample, allowance: number): readonly Sample[] {
     // The latest may be the only one that is not older than the first samples of the other servers.
     const all = this.latest ? [...this.samples, this.latest] : this.samples;
     return all.filter((before) => movement(before, sample).least > allowance).reverse();
   }
 
-  /**
-   * Whether the step is not the work of one odd sample: if the clock of this client was ahead for a moment, the server's
-   * seems to move forward after it, but not after the sample before.
-   */
+  // The step is not the work of one odd sample: if the clock of this client was ahead for a moment, the server's seems
+  // to move forward after it, but not after the sample before.
   isConfirmed(sample: Sample, allowance: number): boolean {
     const shows = this.samples.filter((before) => movement(before, sample).least > allowance);
     return this.samples.length < 2 || shows.length >= 2;
   }
 
-  /** The movement since the last sample at or before a moment; `undefined` if there is none. */
   movementSince(moment: number, sample: Sample): Movement | undefined {
     const before = this.samples.findLast(({ received }) => received <= moment);
     return before && movement(before, sample);
   }
 
-  /** Keeps one sample for each part of a window: the one in which the server was furthest behind. */
+  // Of each part of a window, the sample in which the server was furthest behind.
   keep(sample: Sample): void {
     const { samples } = this;
     this.latest = sample;
@@ -95,7 +84,7 @@ export class ServerClock {
     if (samples.length > MAX_SAMPLES) samples.shift();
   }
 
-  /** The age of the latest sample, in milliseconds. */
+  // In milliseconds.
   ageAt(now: number): number {
     return now - (this.samples.at(-1)?.received ?? -Infinity);
   }
@@ -104,12 +93,8 @@ export class ServerClock {
     return this.samples.length > 0;
   }
 
-  /**
-   * The clock of this client has stood still, for so many milliseconds: samples are compared as if it had not.
-   *
-   * @param since the standstill began after this moment: samples from after it may be from before the standstill or from after it,
-   *   and are forgotten
-   */
+  // This client's clock stood still for so many milliseconds, beginning after `since`. Older samples are compared as if
+  // it had not; newer ones may be from before or after the standstill, and are forgotten.
   shift({ least, most }: Movement, since: number): void {
     const shifted = ({ counted = 0, ...sample }: Sample): Sample => ({
       ...{ ...sample, least: sample.least + least, most: sample.most + most, counted: counted + most - least },
@@ -125,7 +110,7 @@ export class ServerClock {
   }
 }
 
-/** @param time wall clock of the server in milliseconds, read at some moment between sending and receiving */
+// `time` is the wall clock of the server in milliseconds, read at some moment between sending and receiving.
 export function sampleOf(sent: Instant, received: Instant, time: number): Sample {
   return {
     sent: sent.monotonic,
@@ -135,14 +120,9 @@ export function sampleOf(sent: Instant, received: Instant, time: number): Sample
   };
 }
 
-/**
- * Judges a step in the answers of one server by the other servers. If a quorum moved by about the same amount, this
- * client's clock is the cause. If more of the others did not move than moved alike, the suspect's clock is.
- * Protocol 8.11.
- *
- * @param others movements of the other servers since before the step; `undefined` where it is unknown
- * @param options.latest the movement of the suspect when the others answered; default: `suspect`
- */
+// `others` are movements since before the step, `undefined` where unknown; `latest` is the movement of the suspect when
+// the others answered.
+// Protocol 8.11
 export function judge(
   suspect: Movement,
   others: readonly (Movement | undefined)[],
@@ -179,7 +159,7 @@ function uncounted({ least, most, counted = 0 }: Movement): number {
   return Math.max(least, most - counted);
 }
 
-/** As {@link movement} without an object, because each grant is compared with several samples. */
+// As `movement` without an object, because each grant is compared with several samples.
 function leastMovement(before: Sample, after: Sample): number {
   return after.least - before.most - Math.max(0, after.received - before.sent) * SLEW;
 }

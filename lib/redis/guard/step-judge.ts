@@ -6,19 +6,20 @@ import { EARLY_FROM } from './new-masters.js';
 import type { GuardGroup, TtlAnnouncements } from './guard-group.js';
 import { judge, type Judgement, movement, type Sample, sampleOf } from './server-clock.js';
 
-/** Steps that matter to this ttl are noticed even if this process uses longer ones, since others may not. In milliseconds. */
+// In milliseconds. Steps that matter to this ttl are noticed even if this process uses longer ones, since others may
+// not.
 const SHORT_TTL = 1_000;
 
 type Lag = Extract<Judgement, { readonly least: number }>;
 type Samples = ReadonlyMap<DataRecord, Sample>;
 interface Evidence {
   readonly sample: Sample;
-  /** The earlier samples that show the step, the latest first. */
+  // The earlier samples that show the step, the latest first.
   readonly steps: readonly Sample[];
   readonly answers: Samples;
 }
 
-/** Notices steps of the masters' clocks, and finds out whether the master or this client is wrong. */
+// Notices steps of the masters' clocks, and finds out whether the master or this client is wrong.
 export class StepJudge {
   constructor(
     private readonly group: GuardGroup,
@@ -26,7 +27,6 @@ export class StepJudge {
     private readonly readMasters: () => void,
   ) {}
 
-  /** Takes the time of an answer. Returns whether what the server granted with it may count. */
   sampled(identity: DataRecord, sent: Instant, time: number): boolean {
     const sample = sampleOf(sent, this.group.context.clock.read(), time);
     const { allowance } = this;
@@ -49,7 +49,7 @@ export class StepJudge {
     return true;
   }
 
-  /** How far a clock may move before a key of the smallest ttl in use expires early, in milliseconds. */
+  // How far a clock may move before a key of the smallest ttl in use expires early, in milliseconds.
   private get allowance(): number {
     return driftOf(this.group.context.settings, Math.min(this.ttls.smallestTtl, SHORT_TTL));
   }
@@ -78,12 +78,8 @@ export class StepJudge {
     this.readMasters();
   }
 
-  /**
-   * What the clocks of this client have missed counts as elapsed. So does what a server's clock may have moved instead: its keys
-   * have ended early by that.
-   *
-   * @param before a sample of the suspect from before that
-   */
+  // What the clocks of this client have missed counts as elapsed. So does what a server's clock may have moved instead:
+  // its keys have ended early by that. `before` is a sample of the suspect from before that.
   private handleLag(suspect: DataRecord, { culprit, least, by }: Lag, before: Sample): void {
     const { context, identities, now } = this.group;
     // What the clocks miss from now on, or have missed since the answers that show this, shows in the next ones.
@@ -98,7 +94,7 @@ export class StepJudge {
     context.observer.clientClockLagged?.(by);
   }
 
-  /** @returns the judgement, absent if no earlier sample shows a step, and the sample with which it begins */
+  // Absent if no earlier sample shows a step. The sample is the one with which the step begins.
   private compare(identity: DataRecord, { sample, steps, answers }: Evidence): [Judgement | undefined, Sample] {
     const { allowance, group } = this;
     const { identities } = group;
@@ -123,10 +119,7 @@ export class StepJudge {
     return found;
   }
 
-  /**
-   * Whether the next answer shows the step, too: a clock of this client that stumbles and catches up shows it once.
-   * `undefined` without an answer.
-   */
+  // A clock of this client that stumbles and catches up shows a step once. `undefined` without an answer.
   private async stillShows(
     identity: DataRecord,
     before: Sample | undefined,

@@ -3,12 +3,9 @@ import { RESERVED, SHARED, SIGNATURE } from './usual.lua.js';
 
 // The parts of the script that read what keys hold, and keep the sorted sets of shared keys in order.
 
-/**
- * What a key holds: a string, or the members of a shared key, or nothing. Anything else is no lock: the third result is
- * then the error of the server (WRONGTYPE). The time of a server may lag behind the expiry of its keys by a moment, so a
- * shared key may have no members left.
- * Protocol 2.2.
- */
+// Anything but a string or members is no lock: the third result is then the error of the server (WRONGTYPE). A shared
+// key may have no members left, because the time of a server may lag behind the expiry of its keys.
+// Protocol 2.2
 const LOOK = `
 local function look(key)
   local value = pcall_redis('GET', key)
@@ -32,14 +29,9 @@ local function look(key)
   return nil, shared
 end`;
 
-/**
- * Removes the members of a sorted set that have expired, and lets the set live exactly as long as its last member.
- * Returns the error of the server, if any.
- *
- * A set that does not expire would be taken for the data of another program. So a member that is put into a set whose
- * expiry cannot be set is removed again.
- * Protocol 11.1.
- */
+// Returns the error of the server, if any. A set that does not expire would be taken for the data of another program: a
+// member that is put into a set whose expiry cannot be set is removed again.
+// Protocol 11.1
 const SETTLE = `
 local function settle(key)
   local removed = pcall_redis('ZREMRANGEBYSCORE', key, '-inf', text(milliseconds()))
@@ -59,13 +51,8 @@ local function put(key, member, till)
   end
 end`;
 
-/**
- * The longest remaining time of the keys that another token or shared holders have, or FREE; the set of these keys; and
- * the token of the first of them, or the number of its shared holders.
- *
- * Every operation reads before it writes, because a script that fails half-way is not rolled back. GET and not just
- * PTTL, so that a key of another type, which is no lock, is reported as such (WRONGTYPE).
- */
+// Every operation reads before it writes, because a script that fails half-way is not rolled back. GET and not just
+// PTTL, so that a key of another type is reported as such (WRONGTYPE).
 const LONGEST_HOLD = `
 local function longest_hold(keys, token, reserved)
   local longest, held, owner = ${FREE}, {}, nil
@@ -93,5 +80,4 @@ local function refusal(longest, owner, waiting)
   return text(longest) .. ' ' .. (waiting or '') .. signature
 end`;
 
-/** Functions of all operations that read keys. */
 export const CONTENTS = [LOOK, SETTLE, LONGEST_HOLD].join('\n');

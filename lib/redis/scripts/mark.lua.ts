@@ -1,15 +1,13 @@
 import { ANNOUNCED, MARKER_FIELDS } from '../guard/marker.js';
 
-/** A change that arrives later than this after the reading that it is based on is refused, in milliseconds. */
+// In milliseconds: a change that arrives later than this after the reading that it is based on is refused.
 export const TIMELY = 2_000;
 
-/**
- * KEYS: the marker. ARGV: the run and the history that the server must have (empty: not known), its time at the reading
- * (empty: any), whether announced ttls are compared, too, the marker that it must have, and the fields to set. Compares
- * and sets atomically, and returns 0 if the marker has changed, if another server has taken the place of the one that was
- * read, or if the change was delayed for so long that the data may have been lost once more.
- * Protocol 8.3.
- */
+// KEYS: the marker. ARGV: the run and the history that the server must have (empty: not known), its time at the reading
+// (empty: any), whether announced ttls are compared, too, the marker that it must have, and the fields to set. Returns
+// 0 if the marker has changed, if another server has taken the place of the one that was read, or if the change was
+// delayed for so long that the data may have been lost once more.
+// Protocol 8.3
 export const MARK = `
 local function identity(section, pattern)
   local text = redis.pcall('INFO', section)

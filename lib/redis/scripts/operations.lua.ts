@@ -6,19 +6,16 @@ import { FREE, FREE_WITH_WAITERS, HEALED, NOT_THE_HOLDER, UNMARKED } from './sta
 import { CHECK_MARKER, RESERVED } from './usual.lua.js';
 import { QUEUES } from './waiting.lua.js';
 
-/**
- * An announced ttl counts for this many milliseconds longer than the ttl itself: a bit longer than until its next
- * announcement.
- */
+// Milliseconds for which an announced ttl counts longer than the ttl itself: a bit longer than until its next
+// announcement.
 export const ANNOUNCED_FOR = 4_000;
-/** Maximum number of announcements in a marker. Beyond it, the smallest are merged into the next larger one. */
+// In a marker. Beyond it, the smallest are merged into the next larger one.
 export const MOST_ANNOUNCED = 16;
-/** Expiry of the key that a probe writes, in milliseconds, in case its deletion fails. */
+// In milliseconds, in case the deletion of the key fails.
 const PROBE_LIFE = 1_000;
 
 // The parts that `bound-script.ts` assembles.
 
-/** Functions that the operations share. */
 const COMMON = `
 local function clock()
   if not time then time = call('TIME') end
@@ -51,11 +48,9 @@ local function draw(fields, at_least, step)
   return drawn
 end`;
 
-/**
- * The ttls in use. Each is kept until a lock that was granted before the next announcement has ended. A ttl that is not
- * used any more is therefore forgotten.
- * Protocol 8.9.
- */
+// Each ttl in use is kept until a lock that was granted before the next announcement has ended. A ttl that is not used
+// any more is therefore forgotten.
+// Protocol 8.9
 const ANNOUNCEMENTS = `
 local function announce(ttl, lengthens, factor, known)
   local now, kept = milliseconds(), {}
@@ -86,14 +81,11 @@ local function announce(ttl, lengthens, factor, known)
   return known_before
 end`;
 
-/**
- * One function for each operation. The parameters are the parts of a request in the order of `request-encoding.ts`.
- * Protocol 4.2, 6.2, 7.1 and 7.4.
- *
- * - extend: sets the absent keys first. If there is no memory for them, the others are not refreshed either. EXISTS and
- *   not SET NX, which a server that is out of memory refuses even where it would do nothing.
- * - release: pcall, because one key that is no lock must not keep the others from being released.
- */
+// The parameters are the parts of a request in the order of `request-encoding.ts`.
+// - extend: sets the absent keys first. If there is no memory for them, the others are not refreshed either. EXISTS and
+// not SET NX, which a server that is out of memory refuses even where it would do nothing.
+// - release: pcall, because one key that is no lock must not keep the others from being released.
+// Protocol 4.2, 6.2, 7.1 and 7.4
 const OPERATIONS = `
 function operations.acquire(keys, token, ttl, queues, waiter, waited)
   if not is_marked() then return ${UNMARKED} end
@@ -191,7 +183,6 @@ function operations.probe(keys)
   return ${FREE}
 end`;
 
-/** Defines all operations. */
 export const DEFINE_OPERATIONS = [
   'local function define_operations()',
   ...[COMMON, CONTENTS, QUEUES, FENCES, ANNOUNCEMENTS],

@@ -1,7 +1,5 @@
-/**
- * ARGV: a list of commands, as JSON. Returns the errors of those that fail, each with its place in the list. The server
- * checks the permissions of the user for each of them, as for those of any script.
- */
+// ARGV: a list of commands, as JSON. Returns the errors of those that fail, each with its place in the list. The server
+// checks the permissions of the user for each of them, as for those of any script.
 export const PERMISSIONS = `
 local failed = {}
 for i, command in ipairs(cjson.decode(ARGV[1])) do

@@ -1,12 +1,9 @@
 import { ENDLESS, PICKED, UNMARKED } from './statuses.js';
 import { RESERVED } from './usual.lua.js';
 
-/**
- * Takes one of the keys: the one that has the token already, the one that is reserved for the waiter, or the first that
- * is free. A key of another type has no value here, but exists. If all are held, the answer has the shortest
- * remaining time of the keys with a token, since a reservation ends within a moment, and not for this waiter.
- * Protocol 11.10 and 11.11.
- */
+// A key of another type has no value here, but exists. If all keys are held, those that are only reserved count only if
+// all are: a reservation ends within a moment, and not for this waiter.
+// Protocol 11.10 and 11.11
 export const PERMITS = `
 local function soonest_hold(keys, values)
   local soonest, owner, is_reserved = math.huge, nil, true

@@ -1,10 +1,8 @@
 import { SHARED } from './usual.lua.js';
 
-/**
- * KEYS: one key. ARGV: the token of its holder, and for how many milliseconds the key is kept. No waiter is notified: its
- * queue may be on another node.
- * Protocol 7.4.
- */
+// KEYS: one key. ARGV: the token of its holder, and for how many milliseconds the key is kept. No waiter is notified:
+// its queue may be on another node.
+// Protocol 7.4
 export const RELEASE_ALONE = `
 if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then
   redis.pcall('ZREM', KEYS[1], ${SHARED} .. ARGV[1])

@@ -1,11 +1,9 @@
 import { MARKER_FIELDS } from '../guard/marker.js';
 import { SECTIONS } from '../replies.js';
 
-/**
- * The marker is KEYS[1] or ARGV[1], or there is none. INFO can be denied: its fields are empty then. A node of a
- * cluster may not own the marker's key; the error is ignored, because the node is refused for another reason.
- * Protocol 8.2.
- */
+// The marker is KEYS[1] or ARGV[1], or there is none. INFO can be denied: its fields are empty then. A node of a
+// cluster may not own the marker's key; the error is ignored, because the node is refused for another reason.
+// Protocol 8.2
 export const REPORT = `
 local time = redis.call('TIME')
 local report = { string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) }

@@ -2,12 +2,9 @@ import { BARRIER_LIFE } from '../../core/master.interface.js';
 import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, UNMARKED } from './statuses.js';
 import { JOIN, MOST_HOLDERS, PART, RESERVED, SHARED } from './usual.lua.js';
 
-/**
- * A barrier is a sorted set. A member consists of the moment at which a process arrived and its name, and its score is
- * the moment until which it stands there. A request for a shared key is deferred while another process that is older, or
- * as old, stands at the barrier.
- * Protocol 11.6.
- */
+// A barrier is a sorted set: each member is the moment at which a process arrived and its name, its score the moment
+// until which it stands there. It defers shared requests of processes that are not older.
+// Protocol 11.6
 const BARRIERS = `
 function operations.want(barriers, waiter, waited)
   local now = milliseconds()
@@ -25,13 +22,9 @@ function operations.want(barriers, waiter, waited)
   return ${FREE}
 end`;
 
-/**
- * Shared holders are the members of a sorted set, and the score of each is the moment at which it ends.
- *
- * A new member comes before any other write: a server that is out of memory refuses it only then. The member of an
- * extension that is still there comes after another write, so that it can always be extended.
- * Protocol 11.2, 11.3 and 11.4.
- */
+// A new member comes before any other write: a server that is out of memory refuses it only then. The member of an
+// extension that is still there comes after another write, so that it can always be extended.
+// Protocol 11.2, 11.3 and 11.4
 const HOLDERS = `
 -- How long a key refuses the holder, and because of whom; nil if it does not.
 local function refused(key, token, barrier, waiter, since)
@@ -155,5 +148,4 @@ function operations.part(key, token, queue)
   return answer or operations.unshare({ key }, token, { queue })
 end`;
 
-/** The operations on shared keys. */
 export const SHARING = [BARRIERS, HOLDERS].join('\n');

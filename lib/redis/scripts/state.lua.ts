@@ -1,18 +1,11 @@
 import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from './statuses.js';
 
-/**
- * The operations on the state of a resource. ARGV: the operation, the marker (empty without a restart guard), the run and
- * the history that the server must have (empty: not known), the generation that its data must have, the name of the
- * entry, and for the holder of a lock: its key, its token, milliseconds for which the entry is kept, the ballot, and for a
- * write its number and the JSON.
- *
- * Returns the status, the time, the generation of the data, whether it is the first one, and the entry, or in its place
- * the larger ballot because of which it refuses.
- *
- * A script of its own, which compares run and history each time: a state is opened once in a lock, and not worth a place
- * in the script of the locks. All names are in ARGV, as there.
- * Protocol 10.4, 10.5 and 10.7.
- */
+// `run` and `replid` are those that the server must have (empty: not known), `marker` is empty without a restart guard,
+// `life` is in milliseconds. Returns the status, the time, the generation of the data, whether it is the first one, and
+// the entry, or in its place the larger ballot because of which it refuses.
+// A script of its own, which compares run and history each time: a state is opened once in a lock, and not worth a
+// place in the script of the locks. All names are in ARGV, as there.
+// Protocol 10.4, 10.5 and 10.7
 export const STATE = `
 local call = redis.call
 local op, marker, run, replid, expected, name, key, token, life, number, id, sequence, json = unpack(ARGV)

@@ -2,29 +2,24 @@ import { REVOKED, TOKEN_LENGTH } from '../../core/holder.js';
 import { RESERVATION_LIFE } from '../../core/master.interface.js';
 import { FREE, FREE_WITH_WAITERS } from './statuses.js';
 
-/**
- * How long a queue lives after a waiter has joined it, in milliseconds: waiters join again before that.
- * Protocol 5.7.
- */
+// In milliseconds after a waiter has joined: waiters join again before that.
+// Protocol 5.7
 export const QUEUE_LIFE = 5_000;
 
 // The parts that `bound-script.ts` assembles.
 
-/** Maximum number of members of a shared key. */
+// Of a shared key.
 export const MOST_HOLDERS = 1_000;
 
-/** The arguments of a script. Most requests need no clock and many need no marker: both are read once, on first use. */
+// Most requests need no clock and many need no marker: both are read once, on first use.
 export const PARAMETERS = `
 local call, pcall_redis = redis.call, redis.pcall
 local marker, nonce, history, counters, what = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local time, marked`;
 
-/**
- * Checks the marker: a server that has lost its marker may have lost all locks, and must not grant anything. From time
- * to time it also compares the history of the data, because a server that was demoted and promoted again has the same
- * run and marker.
- * Protocol 8.1.
- */
+// A server that has lost its marker may have lost all locks. From time to time, the history is compared, too: a server
+// that was demoted and promoted again has the same run and marker.
+// Protocol 8.1
 export const CHECK_MARKER = `
 if marked == nil then
   marked = marker == '' or pcall_redis('HGET', marker, 'nonce') == nonce -- @mutant marker-not-looked-at
@@ -34,39 +29,28 @@ if marked == nil then
   end
 end`;
 
-/** The beginning of the value of a key that is reserved for a waiter. The name of the waiter follows. */
+// Begins the value of a key that is reserved for a waiter. The name of the waiter follows.
 export const RESERVED = `'reserved for '`;
 
-/**
- * The beginning of a member of a shared key, whose token follows, and of a member of a queue that waits for a shared key.
- */
+// Begins a member of a shared key, whose token follows, and a member of a queue that waits for a shared key.
 export const SHARED = `'shared '`;
 
-/** Lua's patterns have no count. */
+// Lua's patterns have no count.
 const DIGITS = '[%w_-]'.repeat(TOKEN_LENGTH);
-/**
- * The part of a holder's token that is not secret: see `core/holder.ts`. `!` for a lock that was released by force, and
- * empty for the value of another program.
- */
+// The part of a holder's token that is not secret: see `core/holder.ts`. `!` for a lock that was released by force, and
+// empty for the value of another program.
 export const SIGNATURE = `(owner == '${REVOKED}' and '!' or string.match(owner, '^${DIGITS}(@[0-9a-z]+@[!-~]+)$') or '')`;
 
-/**
- * Notifies a waiter that it is next, and determines whether it listens. PUBLISH also counts clients that subscribe to a
- * pattern, such as a monitor, so the number of subscribers of exactly this channel decides. Without the permission to
- * read that number, `[2]` of the error is nil, and the result of PUBLISH has to do.
- * Protocol 5.4.
- */
+// PUBLISH also counts clients that subscribe to a pattern, such as a monitor: the number of subscribers of exactly this
+// channel decides. Without the permission to read it, `[2]` of the error is nil.
+// Protocol 5.4
 export const NOTIFY = `
     local heard = pcall_redis('PUBLISH', waiter, key)
     local is_heard = type(heard) == 'number' and heard > 0 and pcall_redis('PUBSUB', 'NUMSUB', waiter)[2] ~= 0`.trim();
 
-/**
- * Sets one key, if it is free or reserved for the waiter that requests it. If another token holds it, the waiter joins
- * its queue. Otherwise `answer` stays nil, and the general operations take over.
- *
- * Numbers are formatted by '%.0f' only: Lua's default format loses digits.
- * Protocol 4.2 and 5.3.
- */
+// Where `answer` stays nil, the general operations take over. Numbers are formatted by '%.0f' only: Lua's default
+// format loses digits.
+// Protocol 4.2 and 5.3
 const TAKE = `${CHECK_MARKER}
 local owner = waiter and pcall_redis('GET', key)
 local is_reserved = owner and owner == ${RESERVED} .. waiter
@@ -85,14 +69,9 @@ elseif marked and type(owner) == 'string' and owner ~= token and not is_reserved
   answer = string.format('%.0f ', call('PTTL', key)) .. ${SIGNATURE}
 end`;
 
-/**
- * Releases one key, if it holds the token. Otherwise, and if the next waiter does not listen any more or waits for a
- * shared key, `answer` stays nil, as in {@link TAKE}.
- *
- * pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
- * released while processes wait for it is reserved for the one that is notified.
- * Protocol 5.4 and 7.1.
- */
+// Where `answer` stays nil, the general operations take over. pcall, because locks must not depend on whatever is wrong
+// with a queue (another type, no permission).
+// Protocol 5.4 and 7.1
 const GIVE = `
 if pcall_redis('GET', key) == token then
   call('DEL', key)
@@ -114,11 +93,8 @@ if pcall_redis('GET', key) == token then
   end
 end`;
 
-/**
- * Adds a shared holder to one key that is free or shared, if no process stands at the barrier. Reads no member but the
- * first, however many there are. Otherwise `answer` stays nil, as in {@link TAKE}.
- * Protocol 11.2.
- */
+// Reads no member but the first, however many there are.
+// Protocol 11.2
 export const JOIN = `${CHECK_MARKER}
 local size = marked and pcall_redis('EXISTS', key, barrier)
 -- Of two names, usually none exists.
@@ -142,10 +118,8 @@ if type(size) == 'number' and size < ${MOST_HOLDERS} then
   end
 end`;
 
-/**
- * Removes a shared holder of one key that others hold, too, or for which no process waits. Otherwise like {@link JOIN}.
- * Protocol 11.4.
- */
+// For one key that others hold, too, or for which no process waits. Otherwise like `JOIN`.
+// Protocol 11.4
 export const PART = `
 local size = pcall_redis('ZCARD', key)
 local is_quiet = type(size) == 'number' and size > 0 and call('EXISTS', queue) == 0
@@ -159,10 +133,8 @@ if is_quiet and pcall_redis('ZREM', key, ${SHARED} .. token) == 1 then
   answer = ${FREE}
 end`;
 
-/**
- * Nearly every lock needs no more than this. It comes before any function is defined: each run of a script defines its
- * functions anew, which takes longer than the request itself.
- */
+// Nearly every lock needs no more than this. It comes before any function is defined: each run of a script defines its
+// functions anew, which takes longer than the request itself.
 export const ALONE = `
 if what == 'take' then
   local key, token, ttl, queue, waiter, waited = unpack(ARGV, 6)
@@ -186,13 +158,8 @@ elseif what == 'part' then
   if answer then return { answer, time } end
 end`;
 
-/**
- * Answers each request. An error of one request becomes its answer and does not affect the others. Requests to several
- * partitions of a cluster come in groups, each with a marker of its own.
- *
- * The other operations are defined when a request needs the first of them: to define them takes longer than a dozen
- * usual requests.
- */
+// An error of one request does not affect the others. The other operations are defined when a request needs the first
+// of them: to define them takes longer than a dozen usual requests.
 export const ANSWER_ALL = `
 local operations
 local function general(name)

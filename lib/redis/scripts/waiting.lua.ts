@@ -2,19 +2,13 @@ import { BARRIER } from '../../core/keyspace.js';
 import { RESERVATION_LIFE } from '../../core/master.interface.js';
 import { MOST_HOLDERS, NOTIFY, QUEUE_LIFE, RESERVED, SHARED } from './usual.lua.js';
 
-/** The end of the name of a barrier, as in the keyspace. */
 const BARRIER_IN_LUA = BARRIER.replace('\0', '\\0');
-/** Maximum number of dead waiters that one release skips. */
+// Dead waiters that one release skips.
 const MOST_SKIPPED = 100;
 
-/**
- * The queues of waiters.
- *
- * pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
- * released while processes wait for it is reserved for the one that is notified: as a string for one that waits for an
- * exclusive key, as a member for each that waits for a shared one. A waiter that is dead does not listen, and is skipped.
- * Protocol 5.4, 11.5 and 11.7.
- */
+// pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
+// released is reserved for the waiter that is notified; a dead waiter does not listen, and is skipped.
+// Protocol 5.4, 11.5 and 11.7
 export const QUEUES = `
 -- When the last entry of a barrier ends that precedes this waiter, and the waiters of these entries; nil if there is none.
 local function deferred_till(barrier, waiter, since)

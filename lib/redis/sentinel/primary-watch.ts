@@ -4,61 +4,51 @@ import { isRecent, VIEW_AGE } from '../cluster/views.js';
 import { endpointOf } from '../urls.js';
 import { keyOf, type SentinelView, type SentinelViews } from './sentinel-views.js';
 
-/** While votes are asked for, the sentinels are asked this often, in milliseconds. */
+// While votes are asked for, the sentinels are asked this often, in milliseconds.
 const VIEW_INTERVAL = VIEW_AGE / 2;
-/** A primary that is silent, and one that no majority names, is looked after this often, in milliseconds. */
+// In milliseconds, for a primary that is silent, and for one that no majority names.
 const LOOK_INTERVAL = 1_000;
 
 interface PrimaryWatchContext {
   readonly clock: Clock;
   readonly views: SentinelViews;
-  /** Whether votes need a view: the restart guard is on. */
   readonly isGuarded: boolean;
-  /** Identifies the primary that the present connection leads to; `undefined` without a connection. */
+  // Identifies the primary that the present connection leads to; `undefined` without a connection.
   readonly connectedTo: () => string | undefined;
-  /** Whether the server leaves requests unanswered, or the connection is not ready. */
   readonly isSilent: () => boolean;
-  /** Replaces the connection, because the sentinels name another primary. */
   readonly reopen: (why: string) => void;
-  /** Called when votes cease to count, and with `undefined` when they count again. */
+  // Called when votes cease to count, and with `undefined` when they count again.
   readonly onDoubt: (doubt: Quarantine | undefined) => void;
 }
 
-/**
- * Compares the primary that a connection leads to with the one that the sentinels name.
- *
- * With the restart guard, a vote counts only if a majority of all sentinels named this primary in a view that was sent at
- * most {@link VIEW_AGE} before the vote.
- */
+// With the restart guard, a vote counts only if a majority of all sentinels named the primary of the connection in a
+// view that was sent at most `VIEW_AGE` before the vote.
 export class PrimaryWatch {
   private confirmed: { readonly key: string; readonly sent: Instant } | undefined;
   private viewedAt: Instant | undefined;
   private doubt: string | undefined;
   private timer: Timer | undefined;
   private isClosed = false;
-  /** No older view counts: the clocks of this process have stood still. Monotonic, in milliseconds. */
+  // No older view counts: the clocks of this process have stood still. Monotonic, in milliseconds.
   private notBefore = -Infinity;
 
   constructor(private readonly context: PrimaryWatchContext) {
     this.look();
   }
 
-  /** Identifies the primary that requests are sent to. */
   get key(): string | undefined {
     return this.context.connectedTo();
   }
 
-  /** Why votes do not count, although the data may be known. */
   get quarantine(): Quarantine | undefined {
     return this.doubt === undefined ? undefined : { reason: this.doubt, remaining: LOOK_INTERVAL };
   }
 
-  /** A vote is being asked for: asks the sentinels if the last view will soon be too old. */
   refresh(now: Instant): void {
     if (!this.viewedAt || elapsedBetween(this.viewedAt, now) >= VIEW_INTERVAL) void this.ask(now, 0);
   }
 
-  /** Whether a view that confirms the primary was sent late enough for a vote that was sent then. Protocol 13.1. */
+  // Protocol 13.1
   isConfirmed(key: string | undefined, sent: Instant): boolean {
     const { confirmed } = this;
     if (confirmed === undefined || confirmed.key !== key) return false;
@@ -69,17 +59,12 @@ export class PrimaryWatch {
     this.notBefore = this.context.clock.read().monotonic;
   }
 
-  /** Resolves with whether the vote counts, as soon as that is known. */
   async confirm(key: string | undefined, sent: Instant): Promise<boolean> {
     if (!this.isConfirmed(key, sent)) await this.ask(sent, Math.min(VIEW_AGE, sent.monotonic - this.notBefore));
     return this.isConfirmed(key, sent);
   }
 
-  /**
-   * Resolves when a majority has named the primary of the connection, at most {@link VIEW_AGE} ago.
-   *
-   * @throws if it does not
-   */
+  // Resolves when a majority has named the primary of the connection, at most `VIEW_AGE` ago; else rejects.
   async require(): Promise<void> {
     const now = this.context.clock.read();
     const { key } = this;

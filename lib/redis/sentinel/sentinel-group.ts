@@ -7,17 +7,16 @@ import { type NodeAddress, translationBy } from '../urls.js';
 import { OWN_SETTINGS } from '../connection.js';
 import type { RedisClient, RedisClientOptions } from '../redis-client.interface.js';
 
-/** The message by which ioredis recognizes a connection that was closed on purpose. */
+// The message by which ioredis recognizes a connection that was closed on purpose.
 const CLOSED = 'Connection is closed.';
 
 interface ConnectorOptions {
-  /** The settings of TLS to the servers; `undefined` without TLS. */
   readonly tls: object | undefined;
-  /** Milliseconds until a socket that does not close is destroyed. */
+  // Milliseconds until a socket that does not close is destroyed.
   readonly disconnectTimeout: number;
 }
 
-/** The connections to the primaries of a group: the view names the primary that each of them was opened to. */
+// The view names the primary that each connection was opened to.
 class PrimaryConnections {
   private readonly keys = new WeakMap<object, string>();
 
@@ -26,12 +25,11 @@ class PrimaryConnections {
     private readonly options: ConnectorOptions,
   ) {}
 
-  /** Identifies the primary that a socket was opened to; `undefined` for another socket and for one that is closed. */
+  // `undefined` for another socket and for one that is closed.
   keyOf(socket: { readonly destroyed?: boolean } | undefined): string | undefined {
     return socket && !socket.destroyed ? this.keys.get(socket) : undefined;
   }
 
-  /** @throws if the sentinels do not name the primary */
   async open(): Promise<Socket> {
     const { tally } = await this.views.ask();
     if (!tally.primary) throw new Error(tally.reason);
@@ -42,7 +40,7 @@ class PrimaryConnections {
     return socket;
   }
 
-  /** The class by which a client of ioredis opens its connections, in place of the one for sentinels. */
+  // The class by which a client of ioredis opens its connections, in place of the one for sentinels.
   get connector(): new () => object {
     const open = (): Promise<Socket> => this.open();
     const { disconnectTimeout } = this.options;
@@ -67,7 +65,6 @@ class PrimaryConnections {
         return !this.connecting;
       }
 
-      /** A replica is left at once: the sentinels will name another server. */
       check({ role }: { readonly role?: string }): boolean {
         return role === undefined || role === 'master';
       }
@@ -86,7 +83,6 @@ class PrimaryConnections {
 
 export const SENTINEL_PORT = 26_379;
 
-/** The sentinels of a group, and the connections to the primaries that they name. */
 export interface SentinelGroup {
   readonly views: SentinelViews;
   readonly connections: PrimaryConnections;
@@ -94,15 +90,9 @@ export interface SentinelGroup {
 
 interface GroupContext {
   readonly clock: Clock;
-  /** Whether a majority of all sentinels must name the primary. */
   readonly isStrict: boolean;
 }
 
-/**
- * The sentinels in the settings of a client.
- *
- * @throws {RedlockConfigError} if `natMap` is invalid
- */
 export function sentinelGroup(option: string, settings: RedisClientOptions, context: GroupContext): SentinelGroup {
   const { sentinels, natMap, updateSentinels, enableTLSForSentinelMode, tls, disconnectTimeout, ...login } = settings;
   const name = settings.name ?? '';

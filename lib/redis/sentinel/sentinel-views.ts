@@ -4,46 +4,37 @@ import type { RedisClient } from '../redis-client.interface.js';
 import type { Clock, Instant } from '../../core/clock.js';
 import { isRecent } from '../cluster/views.js';
 
-/** The primary that a sentinel names. */
 interface NamedPrimary {
   readonly address: NodeAddress;
-  /** Number of the failover that made it the primary: it grows with each. */
+  // Number of the failover that made it the primary: it grows with each.
   readonly epoch: number;
 }
 
-/** Another sentinel of the group, as one of them knows it. */
 interface Peer {
   readonly id: string;
   readonly address: NodeAddress;
 }
 
-/** What one sentinel says. */
 export interface SentinelAnswer {
-  /** Its own id; `undefined` if it does not tell. */
+  // Its own id; `undefined` if the sentinel does not report it.
   readonly id: string | undefined;
   readonly peers: readonly Peer[];
-  /** `undefined` if it does not know a primary of that name. */
+  // `undefined` if the sentinel does not know a primary of that name.
   readonly named: NamedPrimary | undefined;
 }
 
-/** One of the sentinels that were to be asked. */
 export interface Asked {
   readonly endpoint: string;
-  /** Whether it is in the list that the user gave. */
   readonly isListed: boolean;
-  /** Its id, if it has ever told. */
   readonly id: string | undefined;
   readonly answer: SentinelAnswer | undefined;
-  /** Why there is no answer, or what is wrong with it. */
   readonly problem: string | undefined;
 }
 
-/** What a majority of all sentinels of the group says, or why there is none. */
 type Tally =
   | { readonly primary: NamedPrimary; readonly isMajority: boolean }
   | { readonly primary: undefined; readonly reason: string };
 
-/** Identifies a primary in one epoch. */
 export function keyOf({ address, epoch }: NamedPrimary): string {
   return `${endpointOf(address)} in epoch ${epoch}`;
 }
@@ -53,11 +44,8 @@ interface Votes {
   readonly voters: Set<string>;
 }
 
-/**
- * Counts the answers so far. All sentinels of the group count: those that are listed, and those that they know.
- *
- * @param isStrict whether only a majority may name the primary; otherwise most of the answers do
- */
+// All sentinels of the group count: those that are listed, and those that they know. Unless `isStrict`, the primary is
+// the one that most of the answers name.
 export function tally(asked: readonly Asked[], isStrict: boolean): Tally {
   const ids = new Set<string>();
   const votes = new Map<string, Votes>();
@@ -96,28 +84,23 @@ function reasonFor(
   return [needed, [...found, ...problems].join('; ')].filter(Boolean).join(': ');
 }
 
-/** One sentinel that can be asked. */
 export interface SentinelConnection {
-  /** Rejects without an answer. */
   ask(): Promise<SentinelAnswer>;
-  /** Drops the connection. The next question opens another one. */
+  // The next question opens another connection.
   drop(): void;
 }
 
 interface SentinelOptions {
-  /** Name of the primary. */
   readonly name: string;
-  /** Creates a client that opens its connection with the first command, and not again. */
+  // The client opens its connection with the first command, and not again.
   readonly open: () => RedisClient;
   readonly translate: Translation;
-  /** Strings that no message may contain. */
   readonly secrets: readonly string[];
 }
 
-/** A connection to one sentinel that stays open between the questions. */
 export class Sentinel implements SentinelConnection {
   private client: RedisClient | undefined;
-  /** The last error of the connection, which says more than that of a command. */
+  // The last error of the connection, which says more than that of a command.
   private trouble: unknown;
 
   constructor(private readonly options: SentinelOptions) {}
@@ -175,7 +158,6 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** A list of names and values, as a map. */
 function fieldsOf(list: unknown): ReadonlyMap<string, string> {
   const values = Array.isArray(list) ? list.map(String) : [];
   return new Map(values.flatMap((name, i) => (i % 2 === 0 ? [[name, values[i + 1] ?? '']] : [])));
@@ -187,27 +169,20 @@ function peerFrom(list: unknown, translate: Translation): readonly Peer[] {
   return id === '' || host === '' ? [] : [{ id, address: translate({ host, port: Number(port) }) }];
 }
 
-/** A sentinel gets this many milliseconds to answer. */
+// In milliseconds.
 const ANSWER_WITHIN = 1_000;
-/** What is wrong with a sentinel that cannot be counted. */
 const UNCOUNTED = 'its user must be permitted SENTINEL MASTER, SENTINELS and MYID';
 
 interface SentinelViewsContext {
   readonly clock: Clock;
-  /** The sentinels that the user listed. */
   readonly listed: readonly NodeAddress[];
-  /** Whether to ask sentinels that are not listed. */
   readonly asksPeers: boolean;
-  /** Name of the primary, for messages. */
   readonly name: string;
-  /** Whether a majority of all sentinels must name the primary. */
   readonly isStrict: boolean;
   readonly open: (address: NodeAddress) => SentinelConnection;
 }
 
-/** The result of asking all sentinels at one time. */
 export interface SentinelView {
-  /** When the question was sent. */
   readonly sent: Instant;
   readonly tally: Tally;
 }
@@ -228,10 +203,9 @@ interface Round {
   isOver: boolean;
 }
 
-/**
- * Asks the sentinels of a group which server is its primary: an old primary calls itself one for some seconds after a
- * failover. All of them are asked at once, so that one that hangs delays no answer. Protocol 13.3.
- */
+// Asks the sentinels of a group which server is its primary: an old primary calls itself one for some seconds after a
+// failover. All of them are asked at once, so that one that hangs delays no answer.
+// Protocol 13.3
 export class SentinelViews {
   private readonly members = new Map<string, Member>();
   private current: Promise<SentinelView> | undefined;
@@ -241,12 +215,11 @@ export class SentinelViews {
     for (const address of context.listed) this.add(address, true);
   }
 
-  /** Resolves with the view under way, or with another one. */
   ask(): Promise<SentinelView> {
     return (this.current ??= this.begin());
   }
 
-  /** Resolves with a view that was sent at most `age` milliseconds before a moment. */
+  // Resolves with a view that was sent at most `age` milliseconds before the moment.
   async askFor(moment: Instant, age: number): Promise<SentinelView> {
     const view = await this.ask();
     return isRecent(view.sent, moment, age) ? view : this.ask();
@@ -336,7 +309,7 @@ export class SentinelViews {
     return tally(asked, isStrict);
   }
 
-  /** Sentinels that no other one knows any more, or that are in the list under another address, are not asked again. */
+  // Sentinels that no other one knows any more, or that are in the list under another address, are not asked again.
   private prune({ answers }: Round): void {
     if (answers.size === 0) return;
     const known = new Set([...answers.values()].flatMap(({ id, peers }) => [id, ...peers.map((peer) => peer.id)]));

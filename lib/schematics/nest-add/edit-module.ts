@@ -6,10 +6,8 @@ import { IMPORT, registration } from './templates.js';
 
 type TypeScript = typeof ts;
 
-/**
- * The compiler of the application in this folder, or that of its command line. `undefined` if there is none with an
- * API to parse files: TypeScript 7 has no such API.
- */
+// Of the application in this folder, or of its command line. `undefined` if neither has an API to parse files:
+// TypeScript 7 has none.
 export function findTypeScript(folder: string): TypeScript | undefined {
   const application = createRequire(join(folder, 'package.json'));
   const found = load(application);
@@ -30,14 +28,13 @@ function load(require: NodeJS.Require): TypeScript | undefined {
   }
 }
 
-/** Where the root module of an application is. */
 interface RootModule {
   readonly path: string;
-  /** Undefined if the entry file does not show it. */
+  // `undefined` if the entry file does not show it.
   readonly className: string | undefined;
 }
 
-/** Finds the module that the entry file passes to `NestFactory`; otherwise `app.module.ts`, if it exists. */
+// The module that the entry file passes to `NestFactory`; otherwise `app.module.ts`, if it exists.
 export function findRootModule(typescript: TypeScript, tree: Tree, project: Project): RootModule | undefined {
   const { entry, sourceRoot } = project;
   const root = tree.exists(entry) ? rootOfEntry(typescript, tree, entry) : undefined;
@@ -47,7 +44,7 @@ export function findRootModule(typescript: TypeScript, tree: Tree, project: Proj
   return tree.exists(usual) ? { path: usual, className: undefined } : undefined;
 }
 
-/** The module that the entry file names, if it can be found; `undefined` if the file names none. */
+// `undefined` if the entry file names no module; its `module` is absent if the named one cannot be found.
 function rootOfEntry(
   typescript: TypeScript,
   tree: Tree,
@@ -75,7 +72,6 @@ function moduleOf(typescript: TypeScript, tree: Tree, file: ts.SourceFile, name:
   return isDeclaredHere ? { path: entry, className: name } : undefined;
 }
 
-/** The name that is the first argument of `NestFactory.create`, `createMicroservice` or `createApplicationContext`. */
 function argumentOfFactory(typescript: TypeScript, node: ts.Node): string | undefined {
   if (typescript.isCallExpression(node) && typescript.isPropertyAccessExpression(node.expression)) {
     const { expression: object, name } = node.expression;
@@ -93,18 +89,17 @@ function fileOf(tree: Tree, from: string, specifier: string): string | undefined
   return [`${base}.ts`, `${base}/index.ts`].find((path) => tree.exists(path));
 }
 
-/** Source files, without declarations and tests. */
+// Without declarations and tests.
 const SOURCE = /(?<![.-]spec|\.d)\.[cm]?ts$/;
 const IS_IMPORTED = new RegExp(`['"]${IMPORT.from}['"]`);
 const ALIAS = new RegExp(`\\b${IMPORT.name}\\s+as\\s+(\\w+)`);
 
-/** Whether a source file registers the module, also under another name. */
+// Also under another name.
 export function isRegistration(text: string): boolean {
   const name = ALIAS.exec(text)?.[1] ?? IMPORT.name;
   return IS_IMPORTED.test(text) && new RegExp(`\\b${name}\\s*\\.\\s*forRoot`).test(text);
 }
 
-/** The path of a file below this folder that registers the module, except in tests. */
 export function findRegistration(tree: Tree, folder: Directory): string | undefined {
   for (const name of folder.subfiles.filter((each) => SOURCE.test(each))) {
     const path = posix.join(folder.path, name);
@@ -117,25 +112,24 @@ export function findRegistration(tree: Tree, folder: Directory): string | undefi
   return undefined;
 }
 
-/** Text that is inserted, or replaces what is between the positions. */
 interface Change {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
-/** Replaces a node, without the comments before it. */
+// Without the comments before the node.
 function replace(node: ts.Node, text: string): Change {
   return { start: node.getStart(), end: node.end, text };
 }
 
-/** Whether a list or an object has nothing but these parts: no comments. */
+// Nothing but these parts: no comments, which a change would lose.
 function isPlain(node: ts.Node, parts: readonly ts.Node[]): boolean {
   const bare = (text: string) => text.replaceAll(/[\s,[\]{}]/g, '');
   return bare(node.getText()) === bare(parts.map((part) => part.getText()).join(''));
 }
 
-/** Applies changes that do not overlap, with the line endings of the file. */
+// The changes do not overlap. The line endings of the file are kept.
 function apply(text: string, changes: readonly Change[]): string {
   const isWindows = text.includes('\r\n');
   let changed = text;
@@ -146,12 +140,10 @@ function apply(text: string, changes: readonly Change[]): string {
   return changed;
 }
 
-/** The end of the comments that follow on the same line. */
 function endWithComments(typescript: TypeScript, text: string, position: number): number {
   return typescript.getTrailingCommentRanges(text, position)?.at(-1)?.end ?? position;
 }
 
-/** The indentation of the line of a position. */
 function indentationAt(text: string, position: number): string {
   return /^[ \t]*/.exec(lineUpTo(text, position))?.[0] ?? '';
 }
@@ -164,22 +156,17 @@ function lineUpTo(text: string, position: number): string {
   return text.slice(text.lastIndexOf('\n', position - 1) + 1, position);
 }
 
-/** The changed text of the module, or why it has to be changed by hand. */
+// `unusual` is why the text has to be changed by hand.
 type Edit = { readonly text: string } | { readonly unusual: string };
 
-/** How the file is written. */
 interface Style {
   readonly quote: string;
   readonly unit: string;
   readonly semicolon: string;
 }
 
-/**
- * Adds the registration to the imports of a module, and the import to its file. Changes only what is certain to mean
- * the same in every such file: a class with `@Module({ imports: [...] })`, or without `imports`.
- *
- * @param className the class of the module; undefined: the only class with `@Module` in this file
- */
+// Changes only what is certain to mean the same in every such file: a class with `@Module({ imports: [...] })`, or
+// without `imports`. Without a `className`, that is the only class with `@Module` in the file.
 export function registerIn(typescript: TypeScript, text: string, className: string | undefined): Edit {
   const file = typescript.createSourceFile('module.ts', text, typescript.ScriptTarget.Latest, true);
   const found = metadataOf(typescript, file, className);
@@ -217,7 +204,7 @@ function metadataOf(
   return metadata;
 }
 
-/** The text with each property of the metadata on a line of its own, unless it has line breaks or comments. */
+// Each property of the metadata on a line of its own. `undefined` for line breaks or comments, which would move.
 function expandedText({ text }: ts.SourceFile, metadata: ts.ObjectLiteralExpression): string | undefined {
   const source = metadata.getText();
   const { properties } = metadata;
@@ -240,7 +227,6 @@ function styleOf(typescript: TypeScript, file: ts.SourceFile, metadata: ts.Objec
   };
 }
 
-/** The import declaration, unless the file has it. */
 function importOf(typescript: TypeScript, file: ts.SourceFile, style: Style): Change[] | { unusual: string } {
   const imports = file.statements.filter(typescript.isImportDeclaration);
   const own = imports.some((declaration) => {

@@ -14,7 +14,7 @@ import { composeFile, exampleSpec, IMPORT, registration } from './templates.js';
 const COMPOSE_FILE = 'docker-compose.redlock.yml';
 const DOCUMENTATION = 'node_modules/nestjs-redlock/docs/testing.md';
 
-/** The schematic `nest-add`: prepares an application for its first lock. A second run changes nothing. */
+// Prepares an application for its first lock. A second run changes nothing.
 export function nestAdd(options: NestAddOptions) {
   return (tree: Tree, context: Context): void => {
     const project = projectOf(tree, options);
@@ -36,7 +36,7 @@ export function nestAdd(options: NestAddOptions) {
   };
 }
 
-/** Gives whether the root module has been changed. */
+// Gives whether the root module has been changed.
 function register(tree: Tree, { logger }: Context, project: Project): boolean {
   const typescript = findTypeScript(process.cwd());
   const module = typescript && findRootModule(typescript, tree, project);
@@ -94,7 +94,7 @@ function addSpec(tree: Tree, context: Context, { sourceRoot }: Project): void {
   context.logger.info(`No example of a test is written, because package.json does not name ${names}.`);
 }
 
-/** Writes a file unless one of that name exists; gives whether it has been written. */
+// Gives whether the file has been written: it is left alone if it exists.
 function createFile(tree: Tree, { logger }: Context, path: string, content: string): boolean {
   if (!tree.exists(path)) {
     tree.create(path, content);

@@ -1,10 +1,8 @@
-/** Addresses of the masters in {@link composeFile}. */
 const LOCAL_MASTERS = ['redis://127.0.0.1:6381', 'redis://127.0.0.1:6382', 'redis://127.0.0.1:6383'] as const;
 
-/** What an application has to import. */
 export const IMPORT = { name: 'RedlockModule', from: 'nestjs-redlock' } as const;
 
-/** The lines of the registration, the first without indentation. */
+// The first line is without indentation.
 export function registration(quote: string, unit: string): string[] {
   const quoted = (text: string) => `${quote}${text}${quote}`;
   return [
@@ -16,7 +14,7 @@ export function registration(quote: string, unit: string): string[] {
   ];
 }
 
-/** Three masters. The name keeps them apart from the containers of the application's own Compose file. */
+// The name keeps them apart from the containers of the application's own Compose file.
 export function composeFile(packageName: string): string {
   const name =
     packageName
@@ -40,10 +38,9 @@ services:
 ${[1, 2, 3].map(master).join('')}`;
 }
 
-/** The module that gives the example of a test locks in memory. */
 const TESTING_MODULE = { name: 'RedlockTestingModule', from: 'nestjs-redlock/testing', options: '' };
 
-/** An example of a test. Its globals are those of jest and of vitest, which a new application has one of. */
+// Its globals are those of jest and of vitest: a new application has one of the two.
 export function exampleSpec(): string {
   const { name, from, options } = TESTING_MODULE;
   const imports = new Map<string, string[]>([['nestjs-redlock', ['LockService', 'WithLock']]]);

@@ -3,7 +3,6 @@ import { posix } from 'node:path';
 // What the schematic uses of @angular-devkit/schematics, which is there only in the process of a command line. These
 // types keep the package free of a dependency on it.
 
-/** The files of the application: the part of `Tree` that is used here. */
 export interface Tree {
   exists(path: string): boolean;
   readText(path: string): string;
@@ -12,7 +11,6 @@ export interface Tree {
   getDir(path: string): Directory;
 }
 
-/** The part of `DirEntry` that is used here. */
 export interface Directory {
   readonly path: string;
   readonly subdirs: readonly string[];
@@ -20,13 +18,12 @@ export interface Directory {
   dir(name: string): Directory;
 }
 
-/** The part of `SchematicContext` that is used here. */
 export interface Context {
   readonly logger: { info(message: string): void; warn(message: string): void };
   addTask(task: { toConfiguration(): { name: string; options: object } }): unknown;
 }
 
-/** The options in `schema.json`. */
+// As in `schema.json`.
 export interface NestAddOptions {
   readonly project?: string;
   readonly sourceRoot?: string;
@@ -36,7 +33,7 @@ export interface NestAddOptions {
 }
 
 const PATH = 'package.json';
-/** The range for an application in which ioredis is not installed yet. */
+// For an application in which ioredis is not installed yet.
 const IOREDIS_RANGE = '^6.0.0';
 
 type Group = 'dependencies' | 'devDependencies' | 'optionalDependencies' | 'peerDependencies';
@@ -46,15 +43,12 @@ export function readManifest(tree: Tree): Manifest {
   return tree.exists(PATH) ? (JSON.parse(tree.readText(PATH)) as Manifest) : {};
 }
 
-/** Whether the application declares a package, for production or for development. */
 export function declares({ dependencies, devDependencies }: Manifest, name: string): boolean {
   return Object.hasOwn({ ...dependencies, ...devDependencies }, name);
 }
 
-/**
- * Adds ioredis to the dependencies, and gives its range; `undefined` if it is there. npm installs a peer dependency
- * even if the application does not declare it, so its absence shows only with another package manager.
- */
+// Gives the range that was added. npm installs a peer dependency even if the application does not declare it, so its
+// absence shows only with another package manager.
 export function addIoredis(tree: Tree): string | undefined {
   const manifest = readManifest(tree);
   const { dependencies, devDependencies, optionalDependencies, peerDependencies } = manifest;
@@ -70,7 +64,7 @@ export function addIoredis(tree: Tree): string | undefined {
   return range;
 }
 
-/** What `npm install ioredis` would write for the version that another package has brought along. */
+// What `npm install ioredis` would write for the version that another package has brought along.
 function installedRange(tree: Tree): string | undefined {
   const path = 'node_modules/ioredis/package.json';
   if (!tree.exists(path)) return undefined;
@@ -90,10 +84,9 @@ function sorted(record: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** One application of the workspace. */
 export interface Project {
   readonly sourceRoot: string;
-  /** Path of the file that creates the application. */
+  // The file that creates the application.
   readonly entry: string;
 }
 
@@ -105,11 +98,6 @@ interface NestConfiguration {
 
 const CONFIGURATION_FILES = ['nest-cli.json', '.nest-cli.json'];
 
-/**
- * The project that the options name, or the default one.
- *
- * @throws {Error} if there is no such project
- */
 export function projectOf(tree: Tree, { project, sourceRoot }: NestAddOptions): Project {
   const file = CONFIGURATION_FILES.find((name) => tree.exists(name));
   const configuration = file === undefined ? {} : (JSON.parse(tree.readText(file)) as NestConfiguration);
