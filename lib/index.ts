@@ -19,10 +19,13 @@ export {
 } from './core/errors.js';
 export type { LockHolder } from './core/holder.js';
 export { Lock } from './core/lock.js';
-export type { LockState } from './core/state/lock-state.js';
-export type { StateReadOptions, StateWriteOptions } from './core/state/lock-state.js';
+export {
+  type LockState,
+  type StateReadOptions,
+  StateUncertainError,
+  type StateWriteOptions,
+} from './core/state/lock-state.js';
 export type { StateSnapshot } from './core/state/state-register.js';
-export { StateUncertainError } from './core/state/lock-state.js';
 export type {
   MasterReply,
   GrantedReply,

@@ -17,7 +17,7 @@ const UNITS = [
 ];
 
 // Short, on one line, and without credentials.
-export function show(value: unknown): string {
+export function formatValue(value: unknown): string {
   try {
     if (typeof value !== 'string') return shorten(showObject(value));
     return showText(ADDRESS.test(value) ? redactUrl(value) : value);

@@ -1,5 +1,5 @@
 import type { MasterReply } from './master.interface.js';
-import { show, showNames } from './display.js';
+import { formatValue, showNames } from './display.js';
 import type { LockHolder } from './holder.js';
 
 /** The answer of one master. */
@@ -92,7 +92,7 @@ export class LockNotAcquiredError extends LockError {
     const isInLine = answers.length === 0 && waited > 0;
     const names = showNames(resources);
     const state = permits === undefined ? stateOf(names, answers, isInLine) : stateOfPermits(names, permits, isInLine);
-    super(`${state}: not acquired${budget}${tellAll(answers)}`, resources, answers);
+    super(`${state}: not acquired${budget}${formatReports(answers)}`, resources, answers);
     if (permits === undefined) hide(this, 'permits');
   }
 
@@ -134,7 +134,7 @@ export class QuorumUnavailableError extends LockError {
   ) {
     const needed = `${quorum} of ${masters} ${masters === 1 ? 'master' : 'masters'} must vote`;
     const end = advice === '' ? '' : `. ${advice}`;
-    super(`cannot ${intent}: ${needed}${tellAll(answers)}${end}`, resources, answers);
+    super(`cannot ${intent}: ${needed}${formatReports(answers)}${end}`, resources, answers);
   }
 }
 
@@ -170,7 +170,7 @@ export class LockLostError extends LockError {
     /** Explains the cause in the message. */
     explanation: string = explanationOf(cause, answers),
   ) {
-    super(`lost the lock on ${showNames(resources)}: ${explanation}${tellAll(answers)}`, resources, answers);
+    super(`lost the lock on ${showNames(resources)}: ${explanation}${formatReports(answers)}`, resources, answers);
   }
 }
 
@@ -241,7 +241,7 @@ export class RedlockConfigError extends LockError {
     /** What the option must be. */
     readonly requirement: string,
     /** For a mistake that the value alone does not show. */
-    message = `${option} ${requirement}, got ${show(value)}`,
+    message = `${option} ${requirement}, got ${formatValue(value)}`,
   ) {
     super(message);
     this.#value = value;
@@ -270,7 +270,7 @@ function hide(error: LockError, ...names: string[]): void {
 }
 
 // With a space before, unless there are none.
-export function tellAll(answers: readonly MasterReport[]): string {
+export function formatReports(answers: readonly MasterReport[]): string {
   if (answers.length === 0) return '';
   return ` (${answers.map(({ master, answer }) => `${master}: ${describeReply(answer)}`).join('; ')})`;
 }

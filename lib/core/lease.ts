@@ -370,7 +370,7 @@ export class Lease extends ListMember<Lease> {
     const keepFor =
       minHold === 0 || !this.isUsed ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
     const released = this.keys.release(keepFor);
-    if (this.tenure) this.entry?.noteServed(now);
+    if (this.tenure) this.entry?.recordTurn(now);
     this.end ??= released;
     this.close();
     return released;

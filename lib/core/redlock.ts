@@ -5,7 +5,7 @@ import { connectMasters, probe } from './health/connect.js';
 import { isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
 import { HomeMasters } from './acquire/home-masters.js';
 import { type Random, TokenSource } from './holder.js';
-import { Inspector, listOwn, type OwnLocks } from './operator/inspector.js';
+import { Inspector, firstLocks, type OwnLocks } from './operator/inspector.js';
 import { Keyspace } from './keyspace.js';
 import { type AcquiredKeys, Lease, type LeaseContext } from './lease.js';
 import { LinkedList, ListMember } from './acquire/linked-list.js';
@@ -182,18 +182,16 @@ export class Redlock {
     return statusOf(this.settings.instance, this.masters);
   }
 
-  // At most `most` of them.
-  ownHeld(most: number): OwnLocks {
-    return listOwn(this.held.members, most, ({ resources, acquiredAt, isShared, slot }) => ({
+  ownHeld(limit: number): OwnLocks {
+    return firstLocks(this.held.members, limit, ({ resources, acquiredAt, isShared, slot }) => ({
       ...{ resources, since: acquiredAt.wall },
       ...(isShared && { mode: 'shared' }),
       ...(slot !== undefined && { slot }),
     }));
   }
 
-  // At most `most` of it.
-  ownWaiting(most: number): OwnLocks {
-    return listOwn(this.waiting.members, most, ({ resources, waiter, call }) => ({
+  ownWaiting(limit: number): OwnLocks {
+    return firstLocks(this.waiting.members, limit, ({ resources, waiter, call }) => ({
       ...{ resources, since: waiter.since.wall },
       ...(call.isShared && { mode: 'shared' }),
       ...(call.permits !== undefined && { permits: call.permits }),

@@ -25,7 +25,7 @@ import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 import { LockedStream, responseOf, returnsObservable } from './locked-stream.js';
 import { LOCK_INTERCEPTOR } from './lock.explorer.js';
-import { holdOr } from './with-lock.decorator.js';
+import { acquireOrFallback } from './with-lock.decorator.js';
 
 // Proxies log this status for a client that disconnects before the response.
 const CLIENT_CLOSED_REQUEST = 499;
@@ -117,7 +117,12 @@ export function LockInterceptor(
         const lockedRun = async (): Promise<LockedStream | undefined> => {
           const resources = fixed ?? requestKeyOf(context, await (key as KeyFunction)(context));
           const where = `LockInterceptor on ${context.getClass().name}.${context.getHandler().name}`;
-          const hold = await holdOr(this.locks, resources, { ...this.options, signal: waiting.signal }, where);
+          const hold = await acquireOrFallback(
+            this.locks,
+            resources,
+            { ...this.options, signal: waiting.signal },
+            where,
+          );
           if (!('otherwise' in hold))
             return new LockedStream(hold, next, subscriber, response, returnsObservable(context));
           if (this.status !== undefined) setStatus(context, this.status);

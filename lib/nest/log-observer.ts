@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../core/clock.js';
 import type { LoggerService } from '@nestjs/common';
-import { describeReply, tellAll } from '../core/errors.js';
+import { describeReply, formatReports } from '../core/errors.js';
 import { quorumWithin, type RedlockStatus, votingIn } from '../core/health/status.js';
 import type { LockObserver } from '../core/observer.js';
 import { showNames } from '../core/display.js';
@@ -107,7 +107,7 @@ export function logTo(logger: LoggerService, clock: Pick<Clock, 'read' | 'schedu
     lockInDanger: (resources, remaining, answers) =>
       void logger.warn(
         `the lock on ${showNames(resources)} is in danger: it is lost in ${Math.floor(remaining)} ms unless a quorum of ` +
-          `masters agrees to extend it${tellAll(answers)}`,
+          `masters agrees to extend it${formatReports(answers)}`,
       ),
     skipped: (caller, error) => void logger.debug?.(`${caller} was skipped: ${error.message}`),
     masterQuarantined: (master, reason, milliseconds) =>

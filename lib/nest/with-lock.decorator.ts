@@ -154,7 +154,7 @@ export function WithLock<const Key extends LockKey>(
       const resources = fixed ?? resolveComputedKey(where, Reflect.apply(key as KeyFunction, self, args));
       refuseSeveral(resources, wanted.permits, where);
       const work = (): unknown => Reflect.apply(method, self, args);
-      const otherwise = onLocked && ((error: unknown) => insteadOf(where, service, { error, onLocked }));
+      const otherwise = onLocked && ((error: unknown) => fallbackResult(where, service, { error, onLocked }));
       return service.runLocked(resources, settingsOf(service, wanted), { work, check, onHeld, otherwise });
     };
     // A Proxy keeps name, length and own properties of the method; metadata is stored by the identity of the function,
@@ -196,7 +196,7 @@ function askedFor({
   return { wanted: isSkipped ? { ...wanted, wait: wanted.wait ?? 0 } : wanted, onLocked, onHeld: 'skip' };
 }
 
-async function insteadOf(
+async function fallbackResult(
   where: string,
   service: LockService,
   { error, onLocked }: { readonly error: unknown; readonly onLocked: Handled },
@@ -207,7 +207,7 @@ async function insteadOf(
   return onLocked === 'skip' ? undefined : await onLocked(error);
 }
 
-export async function holdOr(
+export async function acquireOrFallback(
   service: LockService,
   resources: readonly string[],
   options: LockedMethodOptions & { signal?: AbortSignal },
@@ -219,7 +219,7 @@ export async function holdOr(
     return await service.hold(resources, wanted, onHeld);
   } catch (error) {
     if (!onLocked) throw error;
-    return { otherwise: await insteadOf(where, service, { error, onLocked }) };
+    return { otherwise: await fallbackResult(where, service, { error, onLocked }) };
   }
 }
 

@@ -73,7 +73,7 @@ interface ConnectionUser {
   // `isLate` if the connection was lost before, or an attempt to open it has failed.
   serve(isLate: boolean): void;
   // A problem that waiting cannot end was found. Called once until the connection can be used.
-  despair(problem: ConnectionProblem): void;
+  onPermanentFailure(problem: ConnectionProblem): void;
   // A connection that could be used is lost. Not called if it was closed on purpose.
   lose(problem: ConnectionProblem): void;
   readonly languageOf?: ((endpoint: Endpoint) => Promise<Language | undefined>) | undefined;
@@ -94,7 +94,7 @@ export class Connection {
   private closed = false;
   private isServing = false;
   private hasFailed = false;
-  // The last problem that `despair` has reported since the connection could be used.
+  // The last problem that `onPermanentFailure` has reported since the connection could be used.
   private reported: string | undefined;
   private settled: (() => void) | undefined;
   private ended: (() => void) | undefined;
@@ -285,7 +285,7 @@ export class Connection {
     const { diagnosis } = this;
     if (!diagnosis || this.closed || this.reported === reasonOf(diagnosis)) return;
     this.reported = reasonOf(diagnosis);
-    this.user.despair(diagnosis);
+    this.user.onPermanentFailure(diagnosis);
   }
 
   private settle(): void {

@@ -151,7 +151,7 @@ export class RedisMaster implements Master, GuardedServer {
     this.connection = new Connection(client, context.clock, {
       greet: () => this.recognition.run(),
       serve: (isLate) => this.serve(isLate),
-      despair: (problem) => context.observer.masterRefused?.(name, reasonOf(problem)),
+      onPermanentFailure: (problem) => context.observer.masterRefused?.(name, reasonOf(problem)),
       lose: (problem) => this.lose(reasonOf(problem)),
       languageOf: context.languageOf,
     });

@@ -1,5 +1,5 @@
 import type { RedisOptions } from 'ioredis';
-import { redactUrl, show } from '../core/display.js';
+import { redactUrl, formatValue } from '../core/display.js';
 import { RedlockConfigError } from '../core/errors.js';
 
 const SCHEME = String.raw`(?:[a-z][a-z\d+.-]*://)?`;
@@ -331,7 +331,7 @@ export function translationBy(option: string, natMap: unknown): Translation {
   }
   const targets = new Map<string, NodeAddress>();
   for (const [key, target] of Object.entries(natMap)) {
-    targets.set(announcedBy(option, key), targetOf(`${option}[${show(key)}]`, target));
+    targets.set(announcedBy(option, key), targetOf(`${option}[${formatValue(key)}]`, target));
   }
   return (announced) => targets.get(endpointOf(announced)) ?? announced;
 }
@@ -340,7 +340,7 @@ function translationByFunction(option: string, natMap: (announced: string) => un
   return (announced) => {
     const key = `${announced.host}:${announced.port}`;
     const target = natMap(key);
-    return target ? targetOf(`${option}(${show(key)})`, target) : announced;
+    return target ? targetOf(`${option}(${formatValue(key)})`, target) : announced;
   };
 }
 
@@ -348,7 +348,7 @@ function translationByFunction(option: string, natMap: (announced: string) => un
 function announcedBy(option: string, key: string): string {
   const [, host, port] = /^\[?(.*?)\]?:(\d+)$/s.exec(key) ?? [];
   if (host === undefined) throw new RedlockConfigError(option, redactUrl(key), 'must have keys of the form host:port');
-  return endpointOf(checkEndpoint(`${option}[${show(key)}]`, host, Number(port)));
+  return endpointOf(checkEndpoint(`${option}[${formatValue(key)}]`, host, Number(port)));
 }
 
 function targetOf(option: string, target: unknown): NodeAddress {

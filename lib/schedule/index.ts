@@ -6,13 +6,15 @@
  */
 export type { JobSkipReason } from '../core/jobs/job-policy.js';
 export type { JobOutcome } from '../core/jobs/job-record.js';
-export type { JobDecorator, JobMethod } from './locked-job.decorators.js';
-export { JobHandedOnError } from './job-locks.js';
-export type { JobReport } from '../core/jobs/job-observer.js';
+export {
+  type JobDecorator,
+  type JobMethod,
+  LockedCron,
+  type LockedCronOptions,
+  LockedInterval,
+  type LockedJobOptions,
+} from './locked-job.decorators.js';
+export { JobHandedOnError, type JobRun } from './job-locks.js';
+export type { JobObserver, JobReport, JobRunReport, JobSkip, UnfinishedRun } from '../core/jobs/job-observer.js';
 export { JobHistory } from './job-history.js';
-export type { JobObserver, JobRunReport, JobSkip, UnfinishedRun } from '../core/jobs/job-observer.js';
-export type { JobRun } from './job-locks.js';
-export { LockedCron } from './locked-job.decorators.js';
-export { LockedInterval } from './locked-job.decorators.js';
-export type { LockedCronOptions, LockedJobOptions } from './locked-job.decorators.js';
 export { RedlockScheduleModule } from './redlock-schedule.module.js';

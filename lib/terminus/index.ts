@@ -6,6 +6,6 @@
 export {
   type RedlockHealthDetails,
   RedlockHealthIndicator,
+  RedlockHealthModule,
   type RedlockHealthOptions,
 } from './redlock-health.indicator.js';
-export { RedlockHealthModule } from './redlock-health.indicator.js';

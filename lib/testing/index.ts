@@ -9,8 +9,13 @@ import { MemoryMaster } from '../memory/memory-master.js';
 
 export type { Clock, Instant, Timer } from '../core/clock.js';
 export type { LockHolder } from '../core/holder.js';
-export type { Ballot, Version } from '../core/state/state-entry.js';
-export type { OpenStateRequest, ReadStateRequest, WriteStateRequest } from '../core/state/state-entry.js';
+export type {
+  Ballot,
+  OpenStateRequest,
+  ReadStateRequest,
+  Version,
+  WriteStateRequest,
+} from '../core/state/state-entry.js';
 export type {
   AcquireRequest,
   PickRequest,
@@ -29,10 +34,9 @@ export type {
   NotificationListener,
 } from '../core/master.interface.js';
 export { ManualClock } from '../memory/manual-clock.js';
-export { memoryLockService, type MemoryLockServiceOptions } from './memory-lock-service.js';
+export { memoryLockService, type MemoryLockServiceOptions, withLocks } from './memory-lock-service.js';
 export { MemoryMaster } from '../memory/memory-master.js';
 export { RedlockTestingModule, type RedlockTestingModuleOptions } from './redlock-testing.module.js';
-export { withLocks } from './memory-lock-service.js';
 
 /**
  * Masters in memory, for `RedlockModule.forRoot({ masters: memoryMasters(3) })`. Services with the same masters exclude

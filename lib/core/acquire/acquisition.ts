@@ -11,7 +11,7 @@ import { type LeasedKeys, type PendingReleases, QuorumLock } from './quorum-lock
 import type { KeyNames, Keyspace } from '../keyspace.js';
 import type { PassedLock, QueueEntry } from './process-queue.js';
 import type { PermitChoice } from './permits.js';
-import { PlacesOnMasters } from './places.js';
+import { RemoteWait } from './places.js';
 import { allowedTtl, cutTo, type Waiter, whenPermitted } from './waiter.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
 import type { Witness } from '../witness.interface.js';
@@ -20,7 +20,7 @@ import type { Witness } from '../witness.interface.js';
 const PATIENCE = 1_000;
 // The same after this many notifications in vain: acquisitions that each have a reservation that another one needs
 // would otherwise hand them round as fast as the masters answer.
-const MOST_IN_VAIN = 100;
+const MAX_FUTILE_WAKEUPS = 100;
 
 export interface AcquisitionContext {
   readonly masters: readonly CircuitBreakerMaster[];
@@ -92,7 +92,7 @@ export class Acquisition {
   private readonly permits: PermitChoice | undefined;
   private readonly isRepeated: boolean;
   // Absent until it has asked a home master or was refused.
-  private places: PlacesOnMasters | undefined;
+  private places: RemoteWait | undefined;
 
   constructor(
     private readonly context: AcquisitionContext,
@@ -155,7 +155,7 @@ export class Acquisition {
           // The clocks of this process disagree, or the masters were late.
           (quorumLock.remaining > 0 || (await quorumLock.verify())?.extended === true);
         if (this.mayKeep(current, quorumCall, isTaken)) return (leasedKeys = quorumLock);
-        leasedKeys = this.isPassedOver ? await this.acquireOneByOne() : undefined;
+        leasedKeys = this.isStarved ? await this.acquireOneByOne() : undefined;
         if (leasedKeys) return leasedKeys;
         step = await this.nextStep(current.step, quorumCall);
       }
@@ -166,7 +166,7 @@ export class Acquisition {
 
   private get firstStep(): Step {
     const { homeMasters } = this.context;
-    const isForgotten = this.isBehind && homeMasters.mayForgetIn(this.waiter.waited);
+    const isForgotten = this.isBehind && homeMasters.contentionMayHaveExpired(this.waiter.waited);
     const isContended = isForgotten || this.places !== undefined || homeMasters.areContended(this.keys);
     return this.call.wait > 0 && isContended ? 'home' : 'all';
   }
@@ -215,7 +215,7 @@ export class Acquisition {
     if (unused) {
       void unused.leasedKeys.release(0);
       this.permits?.free(unused.leasedKeys.slot);
-      this.entry?.noteServed(this.context.clock.read());
+      this.entry?.recordTurn(this.context.clock.read());
     }
     if (isGranted) this.places?.leave();
     else this.passPlaces();
@@ -223,12 +223,12 @@ export class Acquisition {
   }
 
   // Others acquire again and again before this acquisition, because one of its resources is always held.
-  private get isPassedOver(): boolean {
+  private get isStarved(): boolean {
     const { notifications, places, keys, permits, waiter } = this;
     const isContended = notifications > 0 || places?.hasSharedHolders === true;
     if (keys.length === 1 || permits || !isContended) return false;
     // Protocol 4.9
-    return notifications > MOST_IN_VAIN || waiter.waited >= PATIENCE;
+    return notifications > MAX_FUTILE_WAKEUPS || waiter.waited >= PATIENCE;
   }
 
   // While it waits for the next one, it keeps those that it has. The order is sorted, so that two such acquisitions
@@ -269,10 +269,10 @@ export class Acquisition {
     if (!home || step === 'all') return quorumLock.acquire(attempt);
     // Without a waiting budget, the first try of permits asks a home master, too.
     if (permits) {
-      const ticket = this.call.wait > 0 ? this.placesOnMasters.join(home, waited) : undefined;
+      const ticket = this.call.wait > 0 ? this.remoteWait.join(home, waited) : undefined;
       return quorumLock.acquireOneOf(attempt, { permits, home, ticket });
     }
-    const ticket = this.placesOnMasters.join(home, waited);
+    const ticket = this.remoteWait.join(home, waited);
     return step === 'reservation'
       ? quorumLock.acquireReserved(attempt, { home, ticket })
       : quorumLock.acquireThrough(attempt, { home, ticket });
@@ -284,7 +284,7 @@ export class Acquisition {
     this.entry?.noteRefusal();
     if (this.permits?.triesAnother(step, failure)) return 'home';
     if (!this.call.isShared && !this.permits && !this.waiter.isOver) {
-      this.placesOnMasters.deferShared(quorumCall, this.waited);
+      this.remoteWait.deferShared(quorumCall, this.waited);
     }
     const { schedule, next } = transitionAfter(step, failure, retries.isFailing);
     if (schedule === 'refusal') retries.noteRefusal();
@@ -307,12 +307,12 @@ export class Acquisition {
     return stepAfter({ step, failure, reason, hasOneKey, expiry, poll, isWide });
   }
 
-  private get placesOnMasters(): PlacesOnMasters {
+  private get remoteWait(): RemoteWait {
     if (!this.places) {
       const { names, permits, call, context } = this;
       const { masters, listener, notified } = context;
       const options = { masters, names, listener, notified, isShared: call.isShared };
-      this.places = new PlacesOnMasters({ ...options, hasOneQueue: permits !== undefined });
+      this.places = new RemoteWait({ ...options, hasOneQueue: permits !== undefined });
     }
     return this.places;
   }
@@ -342,7 +342,7 @@ export class Acquisition {
   }
 
   // So that no later request of another process passes this one.
-  private takePlaces(places: PlacesOnMasters): boolean {
+  private takePlaces(places: RemoteWait): boolean {
     // It contends already.
     if (this.places) return false;
     this.places = places;

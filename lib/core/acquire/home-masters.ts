@@ -50,7 +50,7 @@ export class HomeMasters {
 
   // After so many milliseconds behind another call of its process, a key may have ceased to count as contended although
   // processes wait for it. That call's release has woken one of them, which must not meet this call elsewhere.
-  mayForgetIn(waited: number): boolean {
+  contentionMayHaveExpired(waited: number): boolean {
     return waited >= CONTENDED_FOR / 2;
   }
 

@@ -107,7 +107,7 @@ interface PlacesOptions {
 }
 
 // Where an acquisition waits: in the queues of its home masters, and at the barriers of its keys.
-export class PlacesOnMasters {
+export class RemoteWait {
   private homeQueues: HomeQueues | undefined;
   private barrier: Barrier | undefined;
 

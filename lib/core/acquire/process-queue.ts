@@ -1,7 +1,7 @@
 import { elapsedBetween, type Instant } from '../clock.js';
 import type { LeasedKeys } from './quorum-lock.js';
 import type { Refusal } from './refusal.js';
-import type { PlacesOnMasters } from './places.js';
+import type { RemoteWait } from './places.js';
 import type { Waiter, WakeReason } from './waiter.js';
 import { LinkedList, ListMember } from './linked-list.js';
 
@@ -51,9 +51,9 @@ export interface QueueEntry {
   // True if the next one in its only queue takes the lock.
   passOn(lock: PassedLock): boolean;
   // For a waiter that gives up. True if one of its only queue, in front of the first shared one, takes the places.
-  passPlaces(places: PlacesOnMasters): boolean;
+  passPlaces(places: RemoteWait): boolean;
   // After several sections of this process in a row: now it is the turn of others.
-  noteServed(now: Instant): void;
+  recordTurn(now: Instant): void;
   // Milliseconds since the last turn of this process that had several sections; `Infinity` if there was none.
   sinceServed(now: Instant): number;
   // Idempotent.
@@ -68,7 +68,7 @@ interface Occupant {
   // It has taken a lock that was offered, and does not hold it yet.
   readonly hasOffer?: boolean;
   // True if it takes the places of a waiter before it.
-  offerPlaces?(places: PlacesOnMasters): boolean;
+  offerPlaces?(places: RemoteWait): boolean;
 }
 
 export interface Sharing {
@@ -81,7 +81,7 @@ export interface Sharing {
 const HOLDER: Occupant = { hasEnded: true, wake: () => undefined };
 
 // An admitted place may contend, or holds the resource. A refused one is admitted, but the masters have refused it.
-type Standing = 'waiting' | 'admitted' | 'refused' | 'left';
+type PlaceState = 'waiting' | 'admitted' | 'refused' | 'left';
 
 interface Queue {
   readonly contenders: readonly Place[];
@@ -94,7 +94,7 @@ type Queues = Map<string, Queue>;
 // For a single resource, this is the whole entry. Most locks have no waiter in their process: a place that has always
 // been alone is its own queue.
 class Place extends ListMember<Place> implements QueueEntry, Queue {
-  standing: Standing = 'waiting';
+  standing: PlaceState = 'waiting';
 
   constructor(
     public occupant: Occupant,
@@ -159,14 +159,14 @@ class Place extends ListMember<Place> implements QueueEntry, Queue {
     return next !== undefined && slot < next.sharing.places && (next.occupant.offer?.(lock) ?? false);
   }
 
-  passPlaces(places: PlacesOnMasters): boolean {
+  passPlaces(places: RemoteWait): boolean {
     for (let place = this.after; place && !place.sharing.isShared; place = place.after) {
       if (place.occupant.offerPlaces?.(places)) return true;
     }
     return false;
   }
 
-  noteServed(now: Instant): void {
+  recordTurn(now: Instant): void {
     if (this.queue) this.queue.servedAt = now;
   }
 
@@ -362,8 +362,8 @@ class Places implements QueueEntry {
     return false;
   }
 
-  noteServed(now: Instant): void {
-    for (const place of this.places) place.noteServed(now);
+  recordTurn(now: Instant): void {
+    for (const place of this.places) place.recordTurn(now);
   }
 
   // The time since a turn is that of one resource.

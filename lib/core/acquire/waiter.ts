@@ -1,6 +1,6 @@
 import type { Clock, Instant, Timer } from '../clock.js';
 import type { PassedLock } from './process-queue.js';
-import type { PlacesOnMasters } from './places.js';
+import type { RemoteWait } from './places.js';
 import type { CallSettings } from '../settings/settings.js';
 import type { Witness } from '../witness.interface.js';
 
@@ -26,7 +26,7 @@ export class Waiter {
   takesTtl: number | undefined;
   private offered: PassedLock | undefined;
   // `undefined` if it would take none; false if it does not take these.
-  takesPlaces: ((places: PlacesOnMasters) => boolean) | undefined;
+  takesPlaces: ((places: RemoteWait) => boolean) | undefined;
   private work: Work | undefined;
 
   constructor(
@@ -84,7 +84,7 @@ export class Waiter {
   }
 
   // False if this waiter does not take them.
-  offerPlaces(places: PlacesOnMasters): boolean {
+  offerPlaces(places: RemoteWait): boolean {
     if (this.ended || this.isStopped || this.isOver) return false;
     return this.takesPlaces?.(places) ?? false;
   }

@@ -209,6 +209,6 @@ export interface OwnLocks {
   readonly locks: readonly OwnLock[];
 }
 
-export function listOwn<T>(all: readonly T[], most: number, show: (one: T) => OwnLock): OwnLocks {
-  return { count: all.length, locks: all.slice(0, most).map(show) };
+export function firstLocks<T>(all: readonly T[], limit: number, format: (one: T) => OwnLock): OwnLocks {
+  return { count: all.length, locks: all.slice(0, limit).map(format) };
 }

@@ -5,7 +5,7 @@ import {
   type MasterReport,
   QuorumUnavailableError,
   RedlockConfigError,
-  tellAll,
+  formatReports,
 } from '../errors.js';
 import { checkOptionNames } from '../settings/option-names.js';
 import {
@@ -80,7 +80,7 @@ export class StateUncertainError extends LockError {
   ) {
     super(
       `the state of ${showNames(resources)} is uncertain, because masters have lost their data since it was written: ` +
-        `read it with { onUncertain: 'newest' } to go on with the newest value that is left${tellAll(answers)}`,
+        `read it with { onUncertain: 'newest' } to go on with the newest value that is left${formatReports(answers)}`,
       resources,
       answers,
     );

@@ -193,7 +193,7 @@ export class ClusterMap {
   learn(views: readonly NodeView[]): { readonly confirmed: ReadonlySet<number>; readonly changed: readonly number[] } {
     const confirmed = new Set<number>();
     const changed: number[] = [];
-    if (!areAcquainted(views)) this.fault = FOREIGN;
+    if (!formOneCluster(views)) this.fault = FOREIGN;
     if (this.fault !== undefined) return { confirmed, changed };
     const voters = this.asksMajority ? votersIn(views) : views;
     const size = Math.max(0, ...voters.map(({ primaries }) => primaries.length));
@@ -232,16 +232,16 @@ export class ClusterMap {
 }
 
 // If only by way of others. Nodes without a primary that they know do not matter.
-function areAcquainted(views: readonly NodeView[]): boolean {
-  let strangers = views.filter(({ primaries }) => primaries.length > 0);
-  const known = new Set(strangers[0]?.ids);
-  for (let isGrowing = true; isGrowing && strangers.length > 0;) {
-    const remaining = strangers.filter(({ ids }) => !ids.some((id) => known.has(id)));
-    for (const { ids } of strangers.filter((view) => !remaining.includes(view))) for (const id of ids) known.add(id);
-    isGrowing = remaining.length < strangers.length;
-    strangers = remaining;
+function formOneCluster(views: readonly NodeView[]): boolean {
+  let unconnected = views.filter(({ primaries }) => primaries.length > 0);
+  const known = new Set(unconnected[0]?.ids);
+  for (let isGrowing = true; isGrowing && unconnected.length > 0;) {
+    const remaining = unconnected.filter(({ ids }) => !ids.some((id) => known.has(id)));
+    for (const { ids } of unconnected.filter((view) => !remaining.includes(view))) for (const id of ids) known.add(id);
+    isGrowing = remaining.length < unconnected.length;
+    unconnected = remaining;
   }
-  return strangers.length === 0;
+  return unconnected.length === 0;
 }
 
 // One view of each primary: one node may be reached under two addresses.

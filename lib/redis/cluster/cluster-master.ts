@@ -237,7 +237,7 @@ export class ClusterMaster implements Master {
     const quarantine = state?.quarantineAt(this.clock.read(), this.guard?.longest ?? 0);
     if (quarantine && (request.op !== 'extend' || !state?.seal)) {
       reply({ kind: 'quarantined', sent: false, ...quarantine });
-      if (!state?.seal && !this.guard?.isForbidden) this.topology.hurry();
+      if (!state?.seal && !this.guard?.isForbidden) this.topology.refreshSoon();
       return;
     }
     const queue = this.queueFor(partition, request);
@@ -336,7 +336,7 @@ export class ClusterMaster implements Master {
 
   reconnect(): void {
     for (const node of this.topology.all) if (!node.isConnected || node.questions > 0) node.reconnect();
-    this.topology.hurry();
+    this.topology.refreshSoon();
   }
 
   noteStandstill(): void {
@@ -409,7 +409,7 @@ export class ClusterMaster implements Master {
   }
 
   private noteMoved(partitions: readonly number[]): void {
-    for (const partition of partitions) this.guard?.disown(partition);
+    for (const partition of partitions) this.guard?.invalidate(partition);
     // What was published while an owner changed was missed.
     if (this.isOpened) this.listening?.listener(undefined);
   }

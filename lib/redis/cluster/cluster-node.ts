@@ -62,7 +62,7 @@ export class ClusterNode {
         this.subscribe();
         context.ready(this, isLate);
       },
-      despair: () => context.lost(this),
+      onPermanentFailure: () => context.lost(this),
       lose: () => context.lost(this),
       languageOf: context.languageOf,
     });

@@ -176,12 +176,12 @@ export class PartitionCalls {
     const node = topology.ownerOf(partition);
     const problem: MasterReply | undefined = node ? node.problem() : noOwnerOf(partition);
     if (!node || problem) {
-      topology.hurry();
+      topology.refreshSoon();
       this.answerAll(asked, () => problem);
       return undefined;
     }
     if (node.isSilent) {
-      topology.hurry();
+      topology.refreshSoon();
       asked = this.releasesOf(asked, node);
       if (asked.length === 0) return undefined;
     }
@@ -299,7 +299,7 @@ export class PartitionCalls {
       const isSame = guard.states[partition]?.epoch === epoch;
       const counted: MasterReply =
         isConfirmed && isSame ? answer : { kind: 'quarantined', sent: true, ...(isConfirmed ? CHANGED : UNCONFIRMED) };
-      if (!isConfirmed) topology.hurry();
+      if (!isConfirmed) topology.refreshSoon();
       if (isLate) one.reply(counted);
       else now = counted;
     });
@@ -317,7 +317,7 @@ export class PartitionCalls {
       this.lookAgain(batch, asked, answer, code === 'NOSCRIPT');
       return;
     }
-    if (['MOVED', 'CLUSTERDOWN', 'READONLY', 'LOADING', 'ASK', 'TRYAGAIN'].includes(code)) topology.hurry();
+    if (['MOVED', 'CLUSTERDOWN', 'READONLY', 'LOADING', 'ASK', 'TRYAGAIN'].includes(code)) topology.refreshSoon();
     this.answerAll(asked, () => answer);
   }
 
@@ -373,14 +373,14 @@ export class PartitionCalls {
         if (answer === OTHER_DATA) {
           guard?.forget(node);
           state?.doubt('its data was lost or replaced');
-          topology.hurry();
+          topology.refreshSoon();
         }
         const counted =
           answer.kind === 'granted' && request.op !== 'read-state' ? this.confirmed(batch, asked, answer) : answer;
         if (counted) asked.reply(counted);
       },
       (error: unknown) => {
-        topology.hurry();
+        topology.refreshSoon();
         asked.reply(node.failure(error, tokensOf([asked])));
       },
     );

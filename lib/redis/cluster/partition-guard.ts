@@ -190,7 +190,7 @@ export class PartitionGuard {
     this.unread.add(node);
   }
 
-  disown(partition: number): void {
+  invalidate(partition: number): void {
     this.states[partition]?.doubt('another node serves it now');
   }
 
@@ -207,7 +207,7 @@ export class PartitionGuard {
       const readings = await this.read();
       if (readings.some((reading) => this.reasonToSeal(reading) !== undefined)) await this.learnLongest(readings);
       // After all readings: one of them may know of longer locks.
-      const written = await Promise.all(readings.map((reading) => this.attend(reading, readings)));
+      const written = await Promise.all(readings.map((reading) => this.checkSeal(reading, readings)));
       await this.recognizeMistaken();
       if (written.includes(true)) this.again = true;
     }
@@ -281,7 +281,7 @@ export class PartitionGuard {
   }
 
   // Returns whether the seal was changed, or may have been.
-  private async attend(reading: Reading, readings: readonly Reading[]): Promise<boolean> {
+  private async checkSeal(reading: Reading, readings: readonly Reading[]): Promise<boolean> {
     const { node, partition, seal, time } = reading;
     const { map, clock, settings, names } = this.context;
     const state = this.states[partition];

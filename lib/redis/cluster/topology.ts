@@ -106,7 +106,7 @@ export class Topology {
   }
 
   // Something is missing: asks soon, and again until nothing is.
-  hurry(): void {
+  refreshSoon(): void {
     this.plan(this.retry);
   }
 
@@ -196,11 +196,11 @@ export class Topology {
       isGuarded: context.guard !== undefined,
       ready: (ready, isLate) => {
         context.ready(ready, isLate);
-        this.hurry();
+        this.refreshSoon();
       },
       lost: () => {
         context.lost();
-        this.hurry();
+        this.refreshSoon();
       },
     });
     this.nodes.set(nameOf(address), node);

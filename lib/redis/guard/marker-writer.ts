@@ -67,7 +67,7 @@ export class MarkerWriter {
   }
 
   // A young marker asks for a veto while this process holds a lock, and for an end after the longest quarantine.
-  async attend(identity: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
+  async maintain(identity: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     const { marker } = report;
     if (identity.isSuspect || !marker || marker.nonce !== identity.nonce || identity.unknownSince !== undefined)

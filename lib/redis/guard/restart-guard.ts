@@ -38,7 +38,7 @@ export class GuardRounds {
       const areRecent = wasUnknown.has(identity);
       if (!areRecent || (await writer.quarantine(identity, report, reports, asked))) again = true;
     }
-    const attended = [...reports].map(([identity, report]) => writer.attend(identity, report, reports, asked));
+    const attended = [...reports].map(([identity, report]) => writer.maintain(identity, report, reports, asked));
     if ((await Promise.all(attended)).includes(true)) again = true;
     const delay = await this.greet(reports, asked);
     return again ? 0 : delay;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DEFINE_OPERATIONS } from './operations.lua.js';
-import { ALONE, ANSWER_ALL, PARAMETERS } from './usual.lua.js';
+import { FAST_PATH, ANSWER_ALL, PARAMETERS } from './usual.lua.js';
 
 // The digest is that by which a server that has loaded the script recognizes it.
 export interface Script {
@@ -12,7 +12,7 @@ export interface Script {
 const ANCHORS = / -- @mutant .*$/gm;
 // The script does not begin with `#!lua`: a server that is out of memory refuses such a script as a whole. It runs a
 // script without that line, and refuses only the commands that need memory. PEXPIRE and DEL do not.
-const BODY = `${[PARAMETERS, ALONE, DEFINE_OPERATIONS, ANSWER_ALL].join('\n').trim().replaceAll(ANCHORS, '')}\n-- for `;
+const BODY = `${[PARAMETERS, FAST_PATH, DEFINE_OPERATIONS, ANSWER_ALL].join('\n').trim().replaceAll(ANCHORS, '')}\n-- for `;
 // Of the common beginning of all scripts: every handshake needs a digest, and most of the script is always the same.
 const BEGINNING = createHash('sha1').update(BODY);
 

@@ -135,7 +135,7 @@ end`;
 
 // Nearly every lock needs no more than this. It comes before any function is defined: each run of a script defines its
 // functions anew, which takes longer than the request itself.
-export const ALONE = `
+export const FAST_PATH = `
 if what == 'take' then
   local key, token, ttl, queue, waiter, waited = unpack(ARGV, 6)
   local answer

@@ -17,7 +17,7 @@ import type { OnHeld } from '../../../lib/core/observer.js';
 import { LockContext, LockScope } from '../../../lib/nest/lock-scope.js';
 import { resolveComputedKey, resolveFixedKey } from '../../../lib/nest/lock-options.js';
 import { LockedStream } from '../../../lib/nest/locked-stream.js';
-import { holdOr } from '../../../lib/nest/with-lock.decorator.js';
+import { acquireOrFallback } from '../../../lib/nest/with-lock.decorator.js';
 
 describe('Work under a lock', () => {
   it.each([
@@ -165,16 +165,22 @@ function refusing() {
 describe('A method whose lock another holder has', () => {
   it('fails, which counts as a failure', async () => {
     const { asked, skips, service } = refusing();
-    await expect(holdOr(service, ['a'], {}, JOB)).rejects.toBeInstanceOf(LockNotAcquiredError);
-    await expect(holdOr(service, ['a'], { onLocked: 'throw' }, JOB)).rejects.toBeInstanceOf(LockNotAcquiredError);
+    await expect(acquireOrFallback(service, ['a'], {}, JOB)).rejects.toBeInstanceOf(LockNotAcquiredError);
+    await expect(acquireOrFallback(service, ['a'], { onLocked: 'throw' }, JOB)).rejects.toBeInstanceOf(
+      LockNotAcquiredError,
+    );
     expect(asked).toEqual(['fail', 'fail']);
     expect(skips).toEqual([]);
   });
 
   it('is skipped or replaced if its options say so, which counts as no failure', async () => {
     const { asked, skips, service } = refusing();
-    await expect(holdOr(service, ['a'], { onLocked: 'skip' }, JOB)).resolves.toEqual({ otherwise: undefined });
-    await expect(holdOr(service, ['a'], { onLocked: () => 'busy' }, JOB)).resolves.toEqual({ otherwise: 'busy' });
+    await expect(acquireOrFallback(service, ['a'], { onLocked: 'skip' }, JOB)).resolves.toEqual({
+      otherwise: undefined,
+    });
+    await expect(acquireOrFallback(service, ['a'], { onLocked: () => 'busy' }, JOB)).resolves.toEqual({
+      otherwise: 'busy',
+    });
     expect(asked).toEqual(['skip', 'skip']);
     expect(skips).toEqual([
       [JOB, ['a']],

@@ -31,7 +31,7 @@ describe('MarkerWriter.attend', () => {
     const parts = new GuardParts(clock, servers);
     clock.stall(10_000);
     const reports = parts.read();
-    for (const [identity, report] of reports) await parts.writer.attend(identity, report, reports, clock.read());
+    for (const [identity, report] of reports) await parts.writer.maintain(identity, report, reports, clock.read());
     for (const { marker } of [a, c]) {
       expect(marker).toMatchObject({ storedTtl: 60_000, wait: parts.group.quarantineFor(60_000) });
     }
@@ -46,7 +46,7 @@ describe('MarkerWriter.attend', () => {
     a.quarantine(10_000);
     const reports = parts.read();
     expect(parts.identityOf(a).mustExtendQuarantine).toBe(true);
-    await parts.writer.attend(parts.identityOf(a), a.report(), reports, clock.read());
+    await parts.writer.maintain(parts.identityOf(a), a.report(), reports, clock.read());
     expect(a.marker).toMatchObject({ isVetoed: true });
     expect(parts.identityOf(a).mustExtendQuarantine).toBe(true);
   });
@@ -60,7 +60,7 @@ describe('MarkerWriter.attend', () => {
     a.quarantine(10_000);
     const attend = async (): Promise<boolean> => {
       const reports = parts.read();
-      return parts.writer.attend(parts.identityOf(a), a.report(), reports, clock.read());
+      return parts.writer.maintain(parts.identityOf(a), a.report(), reports, clock.read());
     };
     expect(await attend()).toBe(true);
     expect(await attend()).toBe(true);
@@ -73,7 +73,7 @@ describe('MarkerWriter.attend', () => {
     a.quarantine(10_000);
     const parts = partsThatRead();
     const identity = parts.identityOf(a);
-    const attend = () => parts.writer.attend(identity, a.report(), parts.read(), clock.read());
+    const attend = () => parts.writer.maintain(identity, a.report(), parts.read(), clock.read());
     clock.stall(10_001);
     parts.read();
     expect(identity.votes).toBe(true);
@@ -94,7 +94,7 @@ describe('MarkerWriter.attend', () => {
     a.ahead = -60_000;
     const reports = parts.read();
     const before = a.changes.length;
-    expect(await parts.writer.attend(parts.identityOf(a), a.report(), reports, clock.read())).toBe(false);
+    expect(await parts.writer.maintain(parts.identityOf(a), a.report(), reports, clock.read())).toBe(false);
     expect(parts.identityOf(a).votes).toBe(true);
     expect(a.changes).toHaveLength(before);
   });
@@ -111,7 +111,7 @@ describe('A process that knew the data of a master', () => {
     await parts.writer.quarantine(parts.identityOf(a), a.report(), reports, clock.read());
     expect(a.marker).toMatchObject({ wasEmpty: false, isFirst: false });
     expect(b.marker).toMatchObject({ wasEmpty: true });
-    expect(await parts.writer.attend(parts.identityOf(b), b.report(), reports, clock.read())).toBe(true);
+    expect(await parts.writer.maintain(parts.identityOf(b), b.report(), reports, clock.read())).toBe(true);
     expect(b.marker).toMatchObject({ wasEmpty: false });
   });
 
@@ -121,7 +121,7 @@ describe('A process that knew the data of a master', () => {
     const parts = partsThatRead();
     a.quarantine(10_000, { nonce: 'another', generation: 'a@1', first: 1 });
     const reports = parts.read();
-    await parts.writer.attend(parts.identityOf(a), a.report(), reports, clock.read());
+    await parts.writer.maintain(parts.identityOf(a), a.report(), reports, clock.read());
     expect(a.marker).toMatchObject({ isFirst: true });
   });
 });
