@@ -3,6 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
+/** Budgets: the number of files, and bytes. */
+const MOST = { files: 800, packed: 600_000, unpacked: 3_000_000 };
+
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 const files = readdirSync(`${root}/lib`, { recursive: true }).map((file) => file.replaceAll('\\', '/'));
@@ -27,12 +30,15 @@ const output = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scr
   cwd: root,
   encoding: 'utf8',
 });
-const [{ files: listed, size }] = JSON.parse(output);
+const [{ files: listed, size, unpackedSize }] = JSON.parse(output);
 const packed = new Set(listed.map(({ path }) => path));
 
 const problems = [
   ...[...expected].filter((file) => !packed.has(file)).map((file) => `missing: ${file}`),
   ...[...packed].filter((file) => !expected.has(file)).map((file) => `should not be there: ${file}`),
+  ...Object.entries({ files: packed.size, packed: size, unpacked: unpackedSize })
+    .filter(([what, found]) => found > MOST[what])
+    .map(([what, found]) => `${what}: ${found}, and at most ${MOST[what]}`),
 ];
 for (const problem of problems) console.error(problem);
 console.log(
