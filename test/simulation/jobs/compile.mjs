@@ -4,8 +4,7 @@ import { compile } from '../compile.mjs';
 
 const FOLDERS = ['lib/core', 'lib/memory', 'lib/redis', 'lib/nest', 'lib/schedule', 'test/simulation'];
 /** What the engine imports of the folders that know Nest. */
-const ENGINE =
-  /schedule\/(ticker|job|job-(attempt|clock|execution|handed-on\.error|reports|storage)|(cron|interval)-schedule|cron-fields|zone-offset)\.ts$|nest\/lockable-method\.ts$/;
+const ENGINE = /schedule\/(job|job-(clock|execution|locks)|cron-schedule)\.ts$|nest\/lockable-method\.ts$/;
 
 /** `change` may replace the contents of a file. */
 export function compileJobs(change = (_, text) => text) {
