@@ -59,7 +59,7 @@ const results = await mkdtemp(join(tmpdir(), 'redlock-results-'));
 const total = { passed: 0, failed: 0 };
 /** Of all suites: path and milliseconds. */
 const durations = [];
-/** The check of the types, which keeps one processor busy while the library is built, and the installation of Nest 11. */
+/** The check of the types, which fills the pauses of the suites, and the installation of Nest 11. */
 let types;
 let nest11Installed;
 try {
@@ -89,12 +89,12 @@ async function prepare() {
     // Without a browser, the tests of the sample with a page fail and say so; the other tests need none.
     console.log(`Chromium: ${await ensureChromium().catch((error) => error.message)}`);
   }
-  types = hasTypes ? typecheck() : undefined;
   const needsNest11 = !changed && (parts.length === 0 || parts.includes('e2e'));
   if (needsNest11) nest11Installed = ensureDependencies('test/nest11');
   // It is awaited later.
   nest11Installed?.catch(() => undefined);
   await ensureBuild();
+  types = hasTypes ? typecheck() : undefined;
 }
 
 async function everything() {

@@ -53,9 +53,23 @@ const SECOND = [
     reason: 'they wait for quarantines; guard.spec.ts, sentinel.spec.ts and the simulation have the same rules',
   },
   {
-    paths: ['test/integration/fencing-wrong-protocols.spec.ts', 'test/unit/docs/check-docs.spec.ts'],
+    paths: [
+      'test/integration/fencing-wrong-protocols.spec.ts',
+      'test/unit/core/fencing-counterexamples.spec.ts',
+      'test/unit/docs/check-docs.spec.ts',
+    ],
     area: 'wrong protocols and documents that must be noticed',
     reason: 'they test tests',
+  },
+  {
+    paths: [
+      'test/e2e/many-jobs.spec.ts',
+      'test/integration/guard-cost.spec.ts',
+      'test/integration/waiting-fairness.spec.ts',
+      'test/integration/waiting-faults.spec.ts',
+    ],
+    area: 'crowds of waiters and jobs, and what the guard costs',
+    reason: 'they need a quiet processor; waiting.spec.ts, schedule.spec.ts and guard.spec.ts have the same rules',
   },
   {
     paths: ['test/e2e/lost-masters.spec.ts', 'test/e2e/refusing-masters.spec.ts'],

@@ -1,13 +1,22 @@
-// Makes what the compiler has written complete: adds what is not TypeScript, and takes the comments out of the code. Editors
-// show those of the declarations.
-import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+// npm run build: dist/esm and dist/cjs.
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
+import embedPage from './embed-page.mjs';
+import { mustRun, root } from './run.mjs';
 
-const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
-const printer = ts.createPrinter({ removeComments: true });
+const compiler = join(root, 'node_modules/typescript/bin/tsc');
 
+// Otherwise the output of a deleted source file would be published.
+rmSync(dist, { recursive: true, force: true });
+embedPage();
+// For each of two processors, one.
+const formats = ['tsconfig.build.json', 'tsconfig.build.cjs.json'];
+await Promise.all(formats.map((file) => mustRun(process.execPath, [compiler, '-p', file])));
+
+// Without comments: editors show those of the declarations.
+const printer = ts.createPrinter({ removeComments: true });
 for (const file of readdirSync(dist, { recursive: true }).filter((name) => name.endsWith('.js'))) {
   const path = join(dist, file);
   const source = ts.createSourceFile(file, readFileSync(path, 'utf8'), ts.ScriptTarget.ESNext, false, ts.ScriptKind.JS);
