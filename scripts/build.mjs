@@ -11,7 +11,7 @@ const compiler = join(root, 'node_modules/typescript/bin/tsc');
 // Otherwise the output of a deleted source file would be published.
 rmSync(dist, { recursive: true, force: true });
 embedPage();
-// For each of two processors, one.
+// At the same time: the second one checks no types.
 const formats = ['tsconfig.build.json', 'tsconfig.build.cjs.json'];
 await Promise.all(formats.map((file) => mustRun(process.execPath, [compiler, '-p', file])));
 

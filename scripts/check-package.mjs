@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Budgets: the number of files, and bytes. */
-const MOST = { files: 800, packed: 600_000, unpacked: 3_000_000 };
+/** The number of files, and bytes. */
+const BUDGET = { files: 800, packed: 600_000, unpacked: 3_000_000 };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -37,8 +37,8 @@ const problems = [
   ...[...expected].filter((file) => !packed.has(file)).map((file) => `missing: ${file}`),
   ...[...packed].filter((file) => !expected.has(file)).map((file) => `should not be there: ${file}`),
   ...Object.entries({ files: packed.size, packed: size, unpacked: unpackedSize })
-    .filter(([what, found]) => found > MOST[what])
-    .map(([what, found]) => `${what}: ${found}, and at most ${MOST[what]}`),
+    .filter(([what, found]) => found > BUDGET[what])
+    .map(([what, found]) => `${what}: ${found}, and at most ${BUDGET[what]}`),
 ];
 for (const problem of problems) console.error(problem);
 console.log(

@@ -94,7 +94,7 @@ type Queues = Map<string, Queue>;
 // For a single resource, this is the whole entry. Most locks have no waiter in their process: a place that has always
 // been alone is its own queue.
 class Place extends ListMember<Place> implements QueueEntry, Queue {
-  standing: PlaceState = 'waiting';
+  state: PlaceState = 'waiting';
 
   constructor(
     public occupant: Occupant,
@@ -109,7 +109,7 @@ class Place extends ListMember<Place> implements QueueEntry, Queue {
 
   static first(occupant: Occupant, sharing: Sharing, resource: string, queues: Queues): Place {
     const place = new Place(occupant, sharing, resource, queues);
-    place.standing = 'admitted';
+    place.state = 'admitted';
     queues.set(resource, place);
     return place;
   }
@@ -123,7 +123,7 @@ class Place extends ListMember<Place> implements QueueEntry, Queue {
   }
 
   get isAdmitted(): boolean {
-    return this.standing === 'admitted' || this.standing === 'refused';
+    return this.state === 'admitted' || this.state === 'refused';
   }
 
   get isNext(): boolean {
@@ -176,10 +176,10 @@ class Place extends ListMember<Place> implements QueueEntry, Queue {
   }
 
   leave(): void {
-    if (this.standing === 'left') return;
+    if (this.state === 'left') return;
     if (this.queue) this.queue.leave(this);
     else this.queues.delete(this.resource);
-    this.standing = 'left';
+    this.state = 'left';
   }
 
   get isHolder(): boolean {
@@ -267,8 +267,8 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
   }
 
   noteRefusal(place: Place): void {
-    if (place.standing !== 'admitted') return;
-    place.standing = 'refused';
+    if (place.state !== 'admitted') return;
+    place.state = 'refused';
     this.refused++;
   }
 
@@ -288,8 +288,8 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
   }
 
   private forgetRefusal(place: Place): void {
-    if (place.standing !== 'refused') return;
-    place.standing = 'admitted';
+    if (place.state !== 'refused') return;
+    place.state = 'admitted';
     this.refused--;
   }
 
@@ -303,7 +303,7 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
   }
 
   private admit(place: Place): void {
-    place.standing = 'admitted';
+    place.state = 'admitted';
     this.lastAdmitted = place;
     this.admitted++;
   }
