@@ -39,7 +39,18 @@ const HARMLESS: readonly FaultKind[] = ['scriptFlush', 'attachReplica', 'storm']
 const MET_AGAIN_WITHIN = 2_000;
 /** Faults after which the data of a master may differ from what it acknowledged, or appears to differ. */
 const LOSSES: readonly FaultKind[] = [
-  ...(['promote', 'spare', 'failback', 'lateBoot', 'flush', 'twin', 'readonly', 'serverJump', 'smallStep'] as const),
+  ...([
+    'promote',
+    'spare',
+    'failback',
+    'lateBoot',
+    'flush',
+    'twin',
+    'detour',
+    'readonly',
+    'serverJump',
+    'smallStep',
+  ] as const),
 ];
 /** Faults that make the samples of a clock guard imprecise. */
 const DELAYS: readonly FaultKind[] = [
@@ -182,6 +193,9 @@ export class Assumptions {
         return;
       case 'twin':
         if (!guarded) this.broken.add('an address led to another master, and there is no restart guard');
+        return;
+      case 'detour':
+        this.broken.add('an address led to a server of another installation');
         return;
       case 'flush':
         if (!guarded) this.broken.add('FLUSHALL, and there is no restart guard');

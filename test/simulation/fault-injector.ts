@@ -1,5 +1,6 @@
 import { Keyspace } from '../../lib/core/keyspace.js';
 import type { Chance } from './engine/chance.js';
+import { MachineClock } from './engine/machine-clock.js';
 import type { Connection } from './network/connection.js';
 import type { Endpoint, Place } from './network/endpoint.js';
 import type { Direction } from './network/link.js';
@@ -89,6 +90,7 @@ export class FaultInjector {
     const hit = { fault, endpoint, server, remains };
     if (fault.kind === 'evict') this.evict({ ...hit, fault });
     else if (fault.kind === 'twin') this.lead({ ...hit, fault });
+    else if (fault.kind === 'detour') this.leadElsewhere({ ...hit, fault });
     else if (fault.kind === 'serverJump' || fault.kind === 'smallStep') this.setClock(fault, endpoint);
     else {
       this.note(fault, endpoint);
@@ -296,6 +298,7 @@ export class FaultInjector {
       // These faults need more information before they happen, so other methods handle them.
       case 'evict':
       case 'twin':
+      case 'detour':
       case 'serverJump':
       case 'smallStep':
     }
@@ -326,21 +329,40 @@ export class FaultInjector {
 
   /** Points the address to another master's server, and later back. */
   private lead({ fault, endpoint, server }: Hit<Extract<Fault, { kind: 'twin' }>>): void {
-    const { world } = this;
-    const { server: other, losses } = world.endpoints[fault.other] ?? {};
+    const { server: other, losses } = this.world.endpoints[fault.other] ?? {};
     if (!other || !losses || other === server) return;
     this.note(fault, endpoint);
+    this.turn(endpoint, { server: other, losses }, fault.lasts);
+  }
+
+  /** Points the address to a server of another installation, and later back. */
+  private leadElsewhere({ fault, endpoint }: Hit<Extract<Fault, { kind: 'detour' }>>): void {
+    const { scheduler, settings } = this.world;
+    this.note(fault, endpoint);
+    this.lose(endpoint);
+    const clock = new MachineClock(scheduler, endpoint.clock.rate, endpoint.clock.error + fault.ahead);
+    const stranger = new SimServer(this.nextRun(endpoint), { ...this.world.serverPlan(clock), uptime: LONG });
+    const { marker } = new Keyspace(settings.keyPrefix);
+    if (fault.data !== 'empty') stranger.mark(marker, settings.ttl);
+    if (fault.data === 'replicated') stranger.attachReplica();
+    if (fault.data === 'unreported') stranger.data.hset(marker, 'run', '');
+    this.turn(endpoint, { server: stranger, losses: { ...endpoint.losses } }, fault.lasts);
+  }
+
+  /** Lets the address lead to another place for so many milliseconds. */
+  private turn(endpoint: Endpoint, place: Place, lasts: number): void {
+    const { scheduler } = this.world;
     const turn = (to: Place): void => {
       for (const connection of [...endpoint.connections]) connection.reset(0);
       endpoint.server = to.server;
       endpoint.losses = to.losses;
-      endpoint.movedAt = world.scheduler.now;
+      endpoint.movedAt = scheduler.now;
     };
-    const before: Place = { server, losses: endpoint.losses };
+    const before: Place = { server: endpoint.server, losses: endpoint.losses };
     this.nothingIsSureToBeReleased();
     endpoint.own ??= before;
-    turn({ server: other, losses });
-    world.scheduler.after(fault.lasts, () => {
+    turn(place);
+    scheduler.after(lasts, () => {
       if (endpoint.own !== before) return;
       turn(before);
       endpoint.own = undefined;

@@ -56,6 +56,10 @@ export const FAULTS: readonly FaultKind[] = [
 const ON_CLIENTS: readonly FaultKind[] = [
   ...(['pause', 'suspend', 'clientLag', 'slew', 'stumble', 'wallJump', 'die', 'leave'] as const),
 ];
+/** How far the clock of another machine may be ahead, in milliseconds. */
+const AHEAD = [0, -5_000, -50, 50, 5_000];
+/** The data of a server of another installation. */
+const STRANGERS = ['empty', 'marked', 'replicated', 'unreported'] as const;
 /** Share of the schedules in which no fault affects a master. */
 const MASTERS_FINE = 1 / 10;
 
@@ -162,7 +166,10 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
       ...deployment,
       ...withTurns(
         new Chance(seed, 10),
-        faults.map((one) => withFileOff(one, isDurable || isSynced)),
+        withDetours(
+          new Chance(seed, 11),
+          faults.map((one) => withFileOff(one, isDurable || isSynced)),
+        ),
       ),
     ],
     latency: chance.pick(profile.latencies),
@@ -328,7 +335,7 @@ function fault(chance: Chance, profile: Profile, at: number, servers: number, pr
     case 'spare': {
       const connections = chance.pick(['kept', 'broken'] as const);
       const data = chance.pick(['empty', 'stale'] as const);
-      const ahead = chance.pick([0, -5_000, -50, 50, 5_000]);
+      const ahead = chance.pick(AHEAD);
       return { kind, at, server, lag: chance.whole(1, 1_000), connections, data, ahead };
     }
     case 'failback': {
@@ -341,6 +348,8 @@ function fault(chance: Chance, profile: Profile, at: number, servers: number, pr
       return { kind, at, server, lag: chance.whole(1, 1_000) };
     case 'twin':
       return { kind, at, server, other: (server + 1) % servers, lasts };
+    case 'detour':
+      return { kind, at, server, lasts, data: chance.pick(STRANGERS), ahead: chance.pick(AHEAD) };
     case 'oom':
     case 'readonly':
     case 'hang':
@@ -394,6 +403,15 @@ function withTurns(chance: Chance, faults: readonly Fault[]): readonly Fault[] {
     if (fault.kind !== 'clientLag') return fault;
     if (chance.happens(0.5)) return { ...fault, turns: chance.whole(0, 5) };
     return chance.happens(0.5) ? { ...fault, breaks: true } : fault;
+  });
+}
+
+/** An address may lead to a server of another installation instead of another master. */
+function withDetours(chance: Chance, faults: readonly Fault[]): readonly Fault[] {
+  return faults.map((fault) => {
+    if (fault.kind !== 'twin' || chance.happens(0.5)) return fault;
+    const { at, server, lasts } = fault;
+    return { kind: 'detour', at, server, lasts, data: chance.pick(STRANGERS), ahead: chance.pick(AHEAD) };
   });
 }
 

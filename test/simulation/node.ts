@@ -35,6 +35,7 @@ export interface NodeListener {
   /** A lock has ended, and no work had begun under it. */
   readonly unused: () => void;
   readonly quarantined: (node: SimNode, master: string, reason: string, milliseconds: number) => void;
+  readonly stoodStill: (node: SimNode, milliseconds: number) => void;
 }
 
 /** One process of an application that uses the library. */
@@ -134,8 +135,9 @@ export class SimNode {
     await this.redlock.close();
   }
 
-  private observerFor({ reported, lost, quarantined }: NodeListener): LockObserver {
+  private observerFor({ reported, lost, quarantined, stoodStill }: NodeListener): LockObserver {
     return {
+      clientClockLagged: (milliseconds) => stoodStill(this, milliseconds),
       lockLost: (error) => lost(this, error),
       masterQuarantined: (master, reason, milliseconds) => {
         reported('masterQuarantined', reason);

@@ -122,6 +122,17 @@ export type Fault =
   | (OnServer & { readonly kind: 'clone' | 'rollback'; readonly lag: number })
   /** The address leads to the server of another master for a while. */
   | (OnServer & { readonly kind: 'twin'; readonly other: number; readonly lasts: number })
+  /**
+   * The address leads to a server of another installation for a while: without data, or with a marker of its own, which
+   * does not fit any more since its first replica was attached, or whose writer had no permission for INFO. The clock of
+   * its machine may be ahead of the one before, or behind it.
+   */
+  | (OnServer & {
+      readonly kind: 'detour';
+      readonly data: 'empty' | 'marked' | 'replicated' | 'unreported';
+      readonly ahead: number;
+      readonly lasts: number;
+    })
   | (OnServer & { readonly kind: 'attachReplica' })
   | (OnServer & { readonly kind: 'flush' | 'evict' | 'scriptFlush' })
   | (OnServer & { readonly kind: 'oom' | 'readonly' | 'hang'; readonly lasts: number })

@@ -87,8 +87,10 @@ function chosen({ faults, mutant }: Choice): {
   readonly schedule: (seed: number) => Schedule;
   readonly options: RunOptions;
 } {
-  const unknown = faults?.find((kind) => !FAULTS.includes(kind));
-  if (unknown !== undefined) throw new Error(`no such fault: ${unknown}; there are ${[...new Set(FAULTS)].join(', ')}`);
+  // A detour takes the place of every other twin.
+  const kinds = new Set<FaultKind>([...FAULTS, 'detour']);
+  const unknown = faults?.find((kind) => !kinds.has(kind));
+  if (unknown !== undefined) throw new Error(`no such fault: ${unknown}; there are ${[...kinds].join(', ')}`);
   if (mutant === undefined) return { schedule: (seed) => generateAny(seed, faults), options: {} };
   const { modelFaults } = PROFILES[mutant] ?? {};
   return { schedule: (seed) => scheduleFor(mutant, seed), options: modelFaults ? { modelFaults } : {} };

@@ -160,6 +160,7 @@ export class World {
     return {
       reported: (event, words) => this.sometimes.reported(event, words),
       lost: (node, error) => this.lost(node, error),
+      stoodStill: (node, milliseconds) => this.health.noteStandstill(node, milliseconds),
       unused: () => this.sometimes.reached('a lock ended before its work could start'),
       quarantined: (node, master, reason, milliseconds) => {
         if (node.process.hasStumbled) {

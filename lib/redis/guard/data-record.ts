@@ -75,8 +75,9 @@ export class DataRecord {
   markerChangedWhileHolding = false;
   // Whether the wait of the marker may have to be lengthened for a lock of this process.
   mustExtendQuarantine = false;
-  // The data that was seen last is unknown, over whichever connection: a restart does not make it known.
-  isUnknown = false;
+  // The data that was seen last, over whichever connection, is not the data of `marker`: the clock of its server is
+  // another one, and a restart does not make it known.
+  isReplaced = false;
   // Milliseconds by which the clock moved forward, kept until all clients can learn of it.
   step: number | undefined;
   // The largest ttl that was announced to every master, according to this one. In milliseconds.
@@ -158,8 +159,19 @@ export class DataRecord {
   }
 
   relationOf(report: ServerIdentity): Relation {
-    const nonce = this.isUnknown ? NO_NONCE : this.nonce;
+    const nonce = this.isReplaced ? NO_NONCE : this.nonce;
     return relationOf(report, { isDurable: this.server.isDurable, nonce });
+  }
+
+  // Whether the report comes from the data of `marker`, so that its time is shown by the clock of the samples.
+  isOf(report: ServerIdentity): boolean {
+    return report.marker?.nonce === this.nonce && this.relationOf(report) !== 'unknown'; // @mutant clocks-of-two-servers-compared
+  }
+
+  // Before the data that the report shows may be accepted.
+  noteReplaced(report: ServerIdentity): void {
+    const isFirst = this.nonce === '' && this.relationOf(report) !== 'unknown';
+    this.isReplaced ||= !isFirst && !this.isOf(report);
   }
 
   // Not called while the address leads to another master.
@@ -215,7 +227,7 @@ export class DataRecord {
     this.unknownRun = report.run;
     this.replid = report.replid;
     this.isChecked = false;
-    this.isUnknown = true;
+    this.isReplaced = true;
     if (this.votes) this.mistrust(this.reason);
   }
 
@@ -237,7 +249,7 @@ export class DataRecord {
     this.marker = marker;
     this.knownTtl = marker.knownTtl;
     this.unknownSince = undefined;
-    this.isUnknown = false;
+    this.isReplaced = false;
     const since = this.seenSince?.monotonic ?? received.monotonic;
     // Protocol 8.2
     const isYoung = marker.from > report.time || this.wait.endsTooEarly(marker.from, received);

@@ -28,7 +28,7 @@ export class GuardRounds {
       // A server that is being judged or accused is read again afterwards.
       if (identity.isSuspect) continue;
       if (await this.recognize(identity, report, asked)) again = true;
-      steps.sampled(identity, asked, report.time);
+      if (identity.isOf(report)) steps.sampled(identity, asked, report.time);
     }
     if (group.trusted < group.quorum) group.voidAttempts();
     for (const [identity, report] of reports) {
@@ -60,13 +60,12 @@ export class GuardRounds {
 
   accept(identity: DataRecord, report: ServerIdentity, asked: Instant): void {
     const { group } = this.parts;
-    if (identity.isSuspect || identity.step !== undefined) return;
-    const relation = identity.relationOf(report);
-    if (relation !== 'known') {
-      identity.isUnknown ||= relation === 'unknown';
+    if (identity.relationOf(report) !== 'known') {
+      identity.noteReplaced(report);
       if (identity.votes) identity.mistrust(reasonFor(report, identity.marker));
       return;
     }
+    if (identity.isSuspect || identity.step !== undefined) return;
     const { isEngaged } = group;
     const isFirstSight = report.marker?.nonce !== identity.nonce;
     const isTwin = group.identities.some((other) => other !== identity && other.nonce === report.marker?.nonce);
@@ -199,10 +198,12 @@ export class RestartGuard implements Witness {
   meet(identity: DataRecord, report: ServerIdentity, asked: Instant): void {
     this.ttls.repeat();
     this.rounds.accept(identity, report, asked);
-    const isFirst = !identity.clock.hasSamples;
-    this.steps.sampled(identity, asked, report.time);
-    // Its connection is not open yet.
-    if (isFirst) this.context.clock.afterInput(() => this.sampleAll());
+    if (identity.isOf(report)) {
+      const isFirst = !identity.clock.hasSamples;
+      this.steps.sampled(identity, asked, report.time);
+      // Its connection is not open yet.
+      if (isFirst) this.context.clock.afterInput(() => this.sampleAll());
+    }
     const { votes, hasLostData, markerChangedWhileHolding } = identity;
     const owesMark =
       (hasLostData && report.marker?.wasEmpty) || (markerChangedWhileHolding && !report.marker?.isVetoed);

@@ -31,7 +31,7 @@ export class StepJudge {
     const sample = sampleOf(sent, this.group.context.clock.read(), time);
     const { allowance } = this;
     // The address may lead to another server, whose clock shows another time.
-    if (identity.isUnknown || identity.step !== undefined) return false;
+    if (identity.isReplaced || identity.step !== undefined) return false;
     // Sent before a lag was handled, it may not show that lag: the samples are shifted already.
     if (identity.isSuspect || identity.isStale(sent)) return false;
     // Protocol 8.11
@@ -147,7 +147,6 @@ export class StepJudge {
     const limit = Math.max(this.group.patience, settings.masterTimeout);
     const report = await this.group.within(limit, identity.server.report());
     if (!report) return undefined;
-    const isSame = report.marker?.nonce === identity.nonce && identity.relationOf(report) !== 'unknown';
-    return isSame ? sampleOf(sent, clock.read(), report.time) : undefined;
+    return identity.isOf(report) ? sampleOf(sent, clock.read(), report.time) : undefined;
   }
 }

@@ -106,6 +106,10 @@ export const MUTANTS = [
   ['marker not looked at', { 'marker-not-looked-at': 'marked = true' }, 'model'],
   ['clock of a server not looked at', { 'clock-of-a-server-not-looked-at': 'return true;' }],
   [
+    'clocks of two servers compared',
+    { 'clocks-of-two-servers-compared': "return this.relationOf(report) !== 'unknown';" },
+  ],
+  [
     'quarantine ended by the wall clock',
     {
       'quarantine-ended-by-the-wall-clock': 'const hasWaited = asked.wall - since.wall > marker.wait;',

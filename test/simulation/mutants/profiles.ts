@@ -109,6 +109,7 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
     modelFaults: new Set(['marker-is-ignored']),
   },
   'clock of a server not looked at': { profile: { ...CROWDED, faults: ['serverJump'] } },
+  'clocks of two servers compared': { profile: { ...CROWDED, known: 1, faults: ['detour'], ttls: [10_000] } },
   'quarantine ended by the wall clock': {
     profile: { ...CROWDED, faults: ['wallJump', 'crash', 'promote'], mostFaults: 8 },
   },

@@ -28,8 +28,10 @@ const JUMPS: ReadonlySet<FaultKind> = new Set<FaultKind>(['serverJump', 'smallSt
 /** Faults that leave the clock of every master and the connections to its address as they are, or end connections. */
 const CLOCKS_KEPT: ReadonlySet<FaultKind> = new Set<FaultKind>([
   ...(['pause', 'suspend', 'stumble', 'wallJump', 'die', 'leave', 'storm', 'scriptFlush', 'attachReplica'] as const),
-  ...(['slow', 'late', 'partition', 'cut', 'halfOpen', 'hang', 'oom', 'flush'] as const),
+  ...(['slow', 'late', 'partition', 'cut', 'halfOpen', 'hang', 'oom', 'flush', 'detour'] as const),
 ]);
+/** Faults of the clocks of a client. */
+const CLIENT_CLOCKS: ReadonlySet<FaultKind> = new Set<FaultKind>(['suspend', 'clientLag', 'slew', 'stumble']);
 
 interface FirstMet {
   /** True time of the event that caused the quarantine. */
@@ -129,16 +131,30 @@ export class Health {
   /** No clock of a client, whatever it does, leads to the accusation of a master whose clock is right. */
   noteAccusation({ process }: SimNode, master: string, reason: string): void {
     const { assumptions, scheduler, schedule } = this.world;
-    if (!reason.includes('jumped') || !assumptions.ratesAreNormal) return;
-    // A declared master that is replaced by a copy on a machine with another clock seems to be the same server.
-    const isKept = ({ kind }: Fault): boolean => CLOCKS_KEPT.has(kind) || (kind === 'spare' && !schedule.durable);
-    if (!schedule.faults.every(isKept)) return;
+    if (!reason.includes('jumped') || !assumptions.ratesAreNormal || !this.areServerClocksKept) return;
     // A client that was ahead for a while, and has too few answers of that while, cannot distinguish its clock from the master's:
     // it accuses, because exclusion comes first.
     const wasAhead = schedule.faults.some((fault) => fault.kind === 'stumble' && fault.lasts > 0);
     if (wasAhead && schedule.faults.length > 1) return;
     const message = `${process.name} keeps ${master} out although no clock of a master was set: ${reason}`;
     this.world.report(new Violation('a master with a right clock is not accused', scheduler.now, message));
+  }
+
+  /** No client whose clocks run takes the clock of another server for a standstill of its own. */
+  noteStandstill({ process, index }: SimNode, milliseconds: number): void {
+    const { assumptions, scheduler, schedule } = this.world;
+    if (!assumptions.ratesAreNormal || !this.areServerClocksKept) return;
+    if (schedule.faults.some((fault) => CLIENT_CLOCKS.has(fault.kind) && 'process' in fault && fault.process === index))
+      return;
+    const message = `${process.name} believes that its clocks stood still for ${milliseconds.toFixed(0)} ms`;
+    this.world.report(new Violation('a client whose clocks run does not stand still', scheduler.now, message));
+  }
+
+  private get areServerClocksKept(): boolean {
+    const { schedule } = this.world;
+    // A declared master that is replaced by a copy on a machine with another clock seems to be the same server.
+    const isKept = ({ kind }: Fault): boolean => CLOCKS_KEPT.has(kind) || (kind === 'spare' && !schedule.durable);
+    return schedule.faults.every(isKept);
   }
 
   /** Records that a process keeps a master out for so many milliseconds. */

@@ -12,7 +12,7 @@ import { Violation } from './violation.js';
 
 /** Losses that a restart guard cannot see. Afterwards, nothing is promised of a state. */
 const UNSEEN =
-  /no restart guard|snapshot|said to be durable|while it was recognized|its backlog ended|of another master/;
+  /no restart guard|snapshot|said to be durable|while it was recognized|its backlog ended|of another (master|installation)/;
 const NO_VALUE = 0;
 /** Losses of data that break connections, so that each process notices them before new masters count as the first. */
 const NOTICED = ['crash', 'loseAll', 'lateBoot'] as const satisfies readonly FaultKind[];

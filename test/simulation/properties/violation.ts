@@ -15,6 +15,7 @@ export type Property =
   | 'a quarantine ends'
   | 'a master with a right clock is not accused'
   | 'a standstill is subtracted once'
+  | 'a client whose clocks run does not stand still'
   | 'a shared key lives as long as its holders'
   | 'first come, first served'
   | 'nothing outlives its lock'
