@@ -1,8 +1,9 @@
-// npm run build: dist/esm and dist/cjs.
+// npm run build: dist/esm and dist/cjs. With --no-check, for tests and the demo, the same without a check of the types.
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import embedPage from './embed-page.mjs';
+import { optionsOf } from './options.mjs';
 import { mustRun, root } from './run.mjs';
 
 const dist = join(root, 'dist');
@@ -11,9 +12,11 @@ const compiler = join(root, 'node_modules/typescript/bin/tsc');
 // Otherwise the output of a deleted source file would be published.
 rmSync(dist, { recursive: true, force: true });
 embedPage();
-// At the same time: the second one checks no types.
+const { values } = optionsOf({ options: { check: { type: 'boolean', default: true } }, allowNegative: true });
+// At the same time: the second one never checks types.
 const formats = ['tsconfig.build.json', 'tsconfig.build.cjs.json'];
-await Promise.all(formats.map((file) => mustRun(process.execPath, [compiler, '-p', file])));
+const unchecked = values.check ? [] : ['--noCheck'];
+await Promise.all(formats.map((file) => mustRun(process.execPath, [compiler, '-p', file, ...unchecked])));
 
 // Without comments: editors show those of the declarations.
 const printer = ts.createPrinter({ removeComments: true });
